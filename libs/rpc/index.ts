@@ -1,0 +1,1 @@
+export { ERROR_STATUS, RpcError, type ErrorBody, type ErrorCode, type Issue } from './errors.js';
