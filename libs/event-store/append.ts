@@ -1,0 +1,237 @@
+import { v7 as uuidv7 } from 'uuid';
+import { type Sql } from '#libs/database';
+import { bodyDigest } from './digest.js';
+import { type DomainEvent, type JsonObject, type Metadata } from './event.js';
+import { encryptPersonal, type Keyring } from './personal-data.js';
+
+/** Events for one stream. */
+export type StreamWrite = {
+  streamType: string;
+  streamId: string;
+  /** The version the decision was made on; 0 for a new stream. */
+  expectedVersion: number;
+  events: readonly DomainEvent[];
+  /** Whose personal data the events hold; a new stream about its own subject makes the subject's key. */
+  subjectId?: string;
+};
+
+/** Everything one command changes: it commits together or not at all. */
+export type AppendCommand = {
+  organizationId: string;
+  metadata: Metadata;
+  writes: readonly StreamWrite[];
+  /** Unique keys (keyed hashes) that the streams take: at most one stream holds a key. */
+  claims?: readonly { key: Buffer; streamId: string }[];
+  /** Unique keys given up by the streams written to. */
+  releases?: readonly Buffer[];
+  /** Records that end: their unique keys are released, and the keys to their personal data destroyed. */
+  ends?: readonly string[];
+  idempotency?: { key: Buffer; fingerprint: Buffer; result: JsonObject };
+};
+
+export type AppendResult =
+  /** `position` is that of the command's last event, null if it had none. */
+  | { status: 'appended'; position: number | null }
+  /** The idempotency key was used before, by a request with this fingerprint and result. */
+  | { status: 'replayed'; fingerprint: Buffer; result: JsonObject }
+  /** Unique keys that other streams hold. */
+  | { status: 'taken'; keys: { key: Buffer; owner: string }[] }
+  /** A stream is not at its expected version: load, decide and append again. */
+  | { status: 'version' }
+  /** Lost only to a command that failed itself: append again. */
+  | { status: 'retry' };
+
+type Row = {
+  command: number;
+  status: AppendResult['status'];
+  position: string | null;
+  fingerprint: Buffer;
+  result: JsonObject;
+  key: Buffer;
+  owner: string;
+};
+
+/** One column of the call is one array of the function; their order is the function's. */
+const COLUMNS = {
+  streams: ['int', 'uuid', 'uuid', 'int'],
+  idempotency: ['int', 'uuid', 'bytea', 'bytea', 'jsonb'],
+  claims: ['int', 'uuid', 'bytea', 'uuid'],
+  releases: ['int', 'uuid', 'bytea'],
+  subjectKeys: ['int', 'uuid', 'uuid', 'bytea'],
+  ends: ['int', 'uuid', 'uuid'],
+  events: [
+    ...['int', 'uuid', 'text', 'uuid', 'int', 'uuid', 'text', 'smallint', 'jsonb', 'bytea', 'uuid'],
+    ...['jsonb', 'bytea'],
+  ],
+};
+type Table = keyof typeof COLUMNS;
+
+const CALL = (() => {
+  let parameter = 0;
+  const columns = Object.values(COLUMNS).flatMap((types) => types.map((type) => `$${++parameter}::${type}[]`));
+  return `SELECT * FROM append_events(${columns.join(', ')}, $${++parameter}::int)`;
+})();
+
+/** Schema number of every event type until one needs a second shape. */
+const FIRST_SCHEMA = 1;
+
+/** Appends all commands in one call, one transaction; answers in their order. */
+export async function appendBatch(
+  sql: Sql,
+  keyring: Keyring,
+  commands: readonly AppendCommand[],
+): Promise<AppendResult[]> {
+  const keys = await existingSubjectKeys(sql, keyring, commands);
+  const rows = Object.fromEntries(Object.keys(COLUMNS).map((table) => [table, []])) as unknown as Record<
+    Table,
+    unknown[][]
+  >;
+  const gone: boolean[] = [];
+
+  commands.forEach((command, index) => {
+    const { organizationId, metadata } = command;
+    const at = [index, organizationId];
+    // Prepared first: a command whose subject is gone must leave no row behind.
+    const prepared = prepare(command, keyring, keys);
+    if (!prepared) {
+      gone[index] = true;
+      return;
+    }
+    const storedMetadata = JSON.stringify(metadata);
+    rows.subjectKeys.push(...prepared.subjectKeys.map((key) => [...at, ...key]));
+    rows.events.push(
+      ...prepared.events.map((event) => [
+        index,
+        organizationId,
+        event.streamType,
+        event.streamId,
+        event.version,
+        event.eventId,
+        event.type,
+        event.schema,
+        JSON.stringify(event.data),
+        event.personal,
+        event.subjectId,
+        storedMetadata,
+        bodyDigest(event),
+      ]),
+    );
+    for (const write of command.writes) rows.streams.push([...at, write.streamId, write.expectedVersion]);
+    for (const claim of command.claims ?? []) rows.claims.push([...at, claim.key, claim.streamId]);
+    for (const key of command.releases ?? []) rows.releases.push([...at, key]);
+    for (const streamId of command.ends ?? []) rows.ends.push([...at, streamId]);
+    if (command.idempotency) {
+      const { key, fingerprint, result } = command.idempotency;
+      rows.idempotency.push([...at, key, fingerprint, JSON.stringify(result)]);
+    }
+  });
+
+  const parameters = (Object.keys(COLUMNS) as Table[]).flatMap((table) =>
+    COLUMNS[table].map((_, column) => rows[table].map((row) => row[column])),
+  );
+  const answers = (await sql.query(CALL, [...parameters, commands.length])) as Row[];
+  return collect(answers, commands.length).map((result, index) =>
+    gone[index] ? { status: 'version' } : result,
+  );
+}
+
+type PreparedEvent = Parameters<typeof bodyDigest>[0];
+
+/** The events as they will be stored; undefined if they hold personal data of a subject that was erased. */
+function prepare(
+  command: AppendCommand,
+  keyring: Keyring,
+  keys: ReadonlyMap<string, Buffer>,
+): { events: PreparedEvent[]; subjectKeys: [string, Buffer][] } | undefined {
+  const events: PreparedEvent[] = [];
+  const subjectKeys: [string, Buffer][] = [];
+  for (const write of command.writes) {
+    let key = write.subjectId && keys.get(`${command.organizationId} ${write.subjectId}`);
+    if (write.subjectId && isNewSubject(write)) {
+      const created = keyring.newSubjectKey(write.subjectId);
+      subjectKeys.push([write.subjectId, created.wrapped]);
+      key = created.key;
+    }
+    for (const [index, event] of write.events.entries()) {
+      const eventId = uuidv7();
+      if (event.personal && !key) return undefined;
+      events.push({
+        organizationId: command.organizationId,
+        streamType: write.streamType,
+        streamId: write.streamId,
+        version: write.expectedVersion + index + 1,
+        eventId,
+        type: event.type,
+        schema: FIRST_SCHEMA,
+        data: event.data,
+        personal: event.personal && key ? encryptPersonal(key, event.personal, eventId) : null,
+        subjectId: event.personal ? (write.subjectId ?? null) : null,
+        metadata: command.metadata,
+      });
+    }
+  }
+  return { events, subjectKeys };
+}
+
+function isNewSubject(write: StreamWrite): boolean {
+  return write.subjectId === write.streamId && write.expectedVersion === 0;
+}
+
+/** The keys of subjects that stand already, by `organization subject`: one query for the whole batch. */
+async function existingSubjectKeys(
+  sql: Sql,
+  keyring: Keyring,
+  commands: readonly AppendCommand[],
+): Promise<Map<string, Buffer>> {
+  const organizations: string[] = [];
+  const subjects: string[] = [];
+  for (const { organizationId, writes } of commands) {
+    for (const write of writes) {
+      if (!write.subjectId || isNewSubject(write)) continue;
+      organizations.push(organizationId);
+      subjects.push(write.subjectId);
+    }
+  }
+  if (subjects.length === 0) return new Map();
+  const rows = (await sql.query(
+    `SELECT k.organization_id, k.subject_id, k.wrapped_key FROM subject_keys k
+     JOIN (SELECT DISTINCT * FROM unnest($1::uuid[], $2::uuid[]) AS s(organization, subject)) s
+       ON k.organization_id = s.organization AND k.subject_id = s.subject`,
+    [organizations, subjects],
+  )) as { organization_id: string; subject_id: string; wrapped_key: Buffer }[];
+  return new Map(
+    rows.map((row) => [
+      `${row.organization_id} ${row.subject_id}`,
+      keyring.unwrap(row.wrapped_key, row.subject_id),
+    ]),
+  );
+}
+
+function collect(rows: Row[], commands: number): AppendResult[] {
+  const results = new Array<AppendResult>(commands).fill({ status: 'retry' });
+  for (const row of rows) {
+    switch (row.status) {
+      case 'appended':
+        results[row.command] = {
+          status: 'appended',
+          position: row.position === null ? null : Number(row.position),
+        };
+        break;
+      case 'replayed':
+        results[row.command] = { status: 'replayed', fingerprint: row.fingerprint, result: row.result };
+        break;
+      case 'taken': {
+        const before = results[row.command];
+        const others = before?.status === 'taken' ? before.keys : [];
+        results[row.command] = { status: 'taken', keys: [...others, { key: row.key, owner: row.owner }] };
+        break;
+      }
+      case 'version':
+        results[row.command] = { status: 'version' };
+        break;
+      case 'retry':
+        break;
+    }
+  }
+  return results;
+}

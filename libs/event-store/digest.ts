@@ -1,0 +1,39 @@
+import canonicalize from 'canonicalize';
+import { createHash } from 'node:crypto';
+import { type JsonObject } from './event.js';
+
+/** What the digest covers of a stored event, ciphertext included; the time comes in a second step. */
+export type DigestedEvent = {
+  organizationId: string;
+  streamType: string;
+  streamId: string;
+  version: number;
+  eventId: string;
+  type: string;
+  schema: number;
+  data: JsonObject;
+  personal: Buffer | null;
+  subjectId: string | null;
+  metadata: JsonObject;
+};
+
+/**
+ * SHA-256 over the canonical JSON (RFC 8785) of the event without its time; `personal` as base64 or null.
+ * The time is added by the database, whose clock is the only one: see `eventDigest`.
+ */
+export function bodyDigest(event: DigestedEvent): Buffer {
+  const { personal, ...body } = event;
+  const canonical = canonicalize({ ...body, personal: personal && personal.toString('base64') });
+  return createHash('sha256').update(canonical!, 'utf8').digest();
+}
+
+/**
+ * The digest of a stored event: SHA-256(body digest ‖ recorded_at as 8 bytes, big-endian, in milliseconds
+ * since 1970). `append_events` computes the same in SQL. The position is left out: it is known only at
+ * the insert, and what attests the order attests the positions with it.
+ */
+export function eventDigest(event: DigestedEvent, recordedAt: Date): Buffer {
+  const time = Buffer.alloc(8);
+  time.writeBigInt64BE(BigInt(recordedAt.getTime()));
+  return createHash('sha256').update(bodyDigest(event)).update(time).digest();
+}

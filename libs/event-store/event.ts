@@ -1,0 +1,30 @@
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+
+/** What happened, in the domain's words. `personal` is what erasure must be able to take away. */
+export type DomainEvent = {
+  readonly type: string;
+  readonly data: JsonObject;
+  readonly personal?: JsonObject | null;
+};
+
+/** Who caused an event. */
+export type Actor = { readonly type: 'api-key' | 'user' | 'system'; readonly id: string | null };
+
+export type Metadata = { readonly actor: Actor; readonly requestId: string };
+
+/** An event as the log holds it. `personal` is null where there is none and where its subject was erased. */
+export type RecordedEvent<Event extends DomainEvent = DomainEvent> = Event & {
+  readonly position: number;
+  readonly organizationId: string;
+  readonly streamType: string;
+  readonly streamId: string;
+  readonly version: number;
+  readonly eventId: string;
+  readonly schema: number;
+  readonly subjectId: string | null;
+  readonly metadata: Metadata;
+  readonly recordedAt: Date;
+  /** SHA-256 over the stored event: `digest.ts`. */
+  readonly digest: Buffer;
+};

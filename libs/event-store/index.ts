@@ -1,0 +1,13 @@
+export { type AppendCommand, type AppendResult, type StreamWrite } from './append.js';
+export { fold, type Decider, type Folded } from './decider.js';
+export { bodyDigest, eventDigest, type DigestedEvent } from './digest.js';
+export {
+  type Actor,
+  type DomainEvent,
+  type Json,
+  type JsonObject,
+  type Metadata,
+  type RecordedEvent,
+} from './event.js';
+export { EventStore } from './event-store.js';
+export { Keyring } from './personal-data.js';

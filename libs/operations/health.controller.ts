@@ -1,0 +1,64 @@
+import { Controller, Get, HttpCode } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { describeError } from '#libs/database';
+import { Projections } from '#libs/projections';
+import { RateLimitStatus } from '#libs/rate-limit';
+import { RpcError } from '#libs/rpc';
+
+/** A database that takes longer than this to answer `SELECT 1` is as good as away. */
+const DATABASE_TIMEOUT_MS = 2_000;
+
+/** Two questions of a load balancer: is the process alive, and may it have traffic. */
+@Controller('health')
+@ApiTags('health')
+export class HealthController {
+  constructor(
+    private readonly projections: Projections,
+    private readonly rateLimit: RateLimitStatus,
+  ) {}
+
+  @Get('live')
+  @HttpCode(200)
+  @ApiOperation({ summary: 'The process answers' })
+  live(): object {
+    return { data: { status: 'ok' }, object: 'health' };
+  }
+
+  /**
+   * Ready as long as the database answers. Redis away or a read model failing is told as `degraded`, and
+   * keeps the traffic: every other instance would be in the same state.
+   */
+  @Get('ready')
+  @HttpCode(200)
+  @ApiOperation({ summary: 'The instance can serve: database, Redis, read models' })
+  async ready(): Promise<object> {
+    const projections = await this.readProjections();
+    const rateLimit = this.rateLimit.describe();
+    const degraded = rateLimit === 'local' || projections.some(({ failure }) => failure !== null);
+    return {
+      data: {
+        status: degraded ? 'degraded' : 'ok',
+        database: 'ok',
+        redis: { memory: 'not configured', shared: 'ok', local: 'unreachable: limits count per instance' }[
+          rateLimit
+        ],
+        projections,
+      },
+      object: 'health',
+    };
+  }
+
+  private async readProjections() {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error('no answer in time')), DATABASE_TIMEOUT_MS);
+    });
+    try {
+      return await Promise.race([this.projections.status(), late]);
+    } catch (error) {
+      throw new RpcError('SERVICE_UNAVAILABLE', `The database does not answer: ${describeError(error)}.`);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import { type LoggerService } from '@nestjs/common';
+import { pino, type Logger } from 'pino';
+
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/**
+ * JSON lines on standard output, for Nest and for us. Callers log objects with a constant `message`; never
+ * headers, bodies, queries or keys, which is what keeps secrets and personal data out.
+ */
+export class JsonLogger implements LoggerService {
+  private readonly pino: Logger;
+
+  constructor(level: LogLevel) {
+    this.pino = pino({
+      level,
+      base: { pid: process.pid },
+      messageKey: 'message',
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    });
+  }
+
+  debug(message: unknown, ...rest: unknown[]): void {
+    this.pino.debug(fields(message, rest));
+  }
+
+  verbose(message: unknown, ...rest: unknown[]): void {
+    this.debug(message, ...rest);
+  }
+
+  log(message: unknown, ...rest: unknown[]): void {
+    this.pino.info(fields(message, rest));
+  }
+
+  warn(message: unknown, ...rest: unknown[]): void {
+    this.pino.warn(fields(message, rest));
+  }
+
+  error(message: unknown, ...rest: unknown[]): void {
+    this.pino.error(fields(message, rest));
+  }
+
+  fatal(message: unknown, ...rest: unknown[]): void {
+    this.pino.fatal(fields(message, rest));
+  }
+}
+
+/** Nest passes the context, and for errors the stack, as strings behind the message. */
+function fields(message: unknown, rest: unknown[]): object {
+  const [context, stack] = rest.filter((part) => typeof part === 'string').reverse();
+  return {
+    ...(typeof message === 'object' && message !== null ? message : { message: String(message) }),
+    ...(context === undefined ? {} : { context }),
+    ...(stack === undefined ? {} : { stack }),
+  };
+}

@@ -1,0 +1,152 @@
+import { type DataSource } from 'typeorm';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describeError, exclusively, isUnavailable } from '#libs/database';
+import { type EventStore, type RecordedEvent } from '#libs/event-store';
+import { type Projection, schemaOf } from './projection.js';
+
+/** Events of one transaction: large enough to be set-based, small enough that nobody waits long. */
+const PAGE = 5_000;
+/** A worker that hangs inside its transaction loses its connection, and with it the lease. */
+const HUNG_AFTER_MS = 10_000;
+/** Between two looks at a horizon that another instance's append still holds back. */
+const HORIZON_PAUSE_MS = 1;
+
+export type ProjectionStatus = {
+  name: string;
+  version: number;
+  position: number;
+  /** Positions between the checkpoint and the horizon. */
+  lag: number;
+  failure: { position: number; message: string; at: Date } | null;
+};
+
+type Checkpoint = { position: string; horizon: string };
+type Progress = { position: number; horizon: number };
+
+/**
+ * Advances one projection. Its checkpoint row is the lease: whoever holds the row's lock works, on any
+ * instance, and a crashed worker's lock is gone with its connection.
+ */
+export class ProjectionRunner {
+  /** The checkpoint as this process last saw it. */
+  private position = 0;
+  private flight: Promise<Progress> | undefined;
+  private failing = false;
+  private pageLimit = PAGE;
+
+  constructor(
+    readonly projection: Projection,
+    private readonly source: DataSource,
+    private readonly store: EventStore,
+    private readonly onFailure: (projection: Projection, position: number, error: unknown) => void,
+    private readonly onRecovery: (projection: Projection) => void,
+  ) {}
+
+  /** Creates the tables and the checkpoint of this version, once among all instances. */
+  async prepare(): Promise<void> {
+    const schema = schemaOf(this.projection);
+    await exclusively(this.source, () =>
+      this.source.transaction(async (transaction) => {
+        const created = (await transaction.query(
+          `INSERT INTO checkpoints (projection, version) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING 1`,
+          [this.projection.name, this.projection.version],
+        )) as unknown[];
+        if (created.length === 0) return;
+        await transaction.query(`CREATE SCHEMA ${schema}`);
+        await transaction.query(`SELECT set_config('search_path', $1, true)`, [`${schema}, public`]);
+        await transaction.query(this.projection.tables);
+      }),
+    );
+  }
+
+  /**
+   * Read your writes: resolves when the projection holds everything up to `position`, whoever did it; at
+   * once while the projection fails, because commands do not wait for a broken read model.
+   */
+  async catchUp(position: number): Promise<void> {
+    while (this.position < position && !this.failing) {
+      const before = this.position;
+      const { position: reached, horizon } = await this.advance();
+      if (reached === before && horizon < position) await sleep(HORIZON_PAUSE_MS);
+    }
+  }
+
+  /** Works until the horizon is reached; for the background and the start. Errors are kept in the status. */
+  async catchUpToHorizon(): Promise<void> {
+    for (;;) {
+      const { position, horizon } = await this.advance();
+      if (position >= horizon || this.failing) return;
+    }
+  }
+
+  /** What the last look at the checkpoint found, kept so that a request need not look again. */
+  observe(position: number): void {
+    this.position = Math.max(this.position, position);
+  }
+
+  /** One flight at a time in this process; everybody who asks meanwhile shares it. */
+  private advance(): Promise<Progress> {
+    this.flight ??= this.advanceOnePage().finally(() => (this.flight = undefined));
+    return this.flight;
+  }
+
+  private async advanceOnePage(): Promise<Progress> {
+    const { name, version, handles } = this.projection;
+    let page: RecordedEvent[] = [];
+    try {
+      const progress = await this.source.transaction(async (transaction) => {
+        // The horizon may be computed before the row's lock is granted; it is then older, which is safe.
+        const [checkpoint] = (await transaction.query(
+          `SELECT position, event_horizon() AS horizon,
+                  set_config('idle_in_transaction_session_timeout', $3, true),
+                  set_config('search_path', $4, true)
+           FROM checkpoints WHERE projection = $1 AND version = $2 FOR UPDATE`,
+          [name, version, String(HUNG_AFTER_MS), `${schemaOf(this.projection)}, public`],
+        )) as Checkpoint[];
+        const position = Number(checkpoint!.position);
+        const horizon = Number(checkpoint!.horizon);
+        if (position >= horizon) return { position, horizon };
+
+        const limit = this.pageLimit;
+        page = await this.store.readAll(position, horizon, limit, handles, transaction);
+        if (page.length > 0) await this.projection.apply(page, transaction);
+        const reached = page.length < limit ? horizon : page.at(-1)!.position;
+        await transaction.query(
+          `UPDATE checkpoints SET position = $3, failed_position = NULL, failure = NULL, failed_at = NULL
+           WHERE projection = $1 AND version = $2`,
+          [name, version, reached],
+        );
+        return { position: reached, horizon };
+      });
+      this.position = Math.max(this.position, progress.position);
+      this.pageLimit = Math.min(PAGE, this.pageLimit * 2);
+      if (this.failing) {
+        this.failing = false;
+        this.onRecovery(this.projection);
+      }
+      return progress;
+    } catch (error) {
+      if (page.length === 0 || isUnavailable(error)) throw error;
+      return this.narrowDown(page, error);
+    }
+  }
+
+  /** Halves the page until the one event that fails is found, so that all before it are applied. */
+  private async narrowDown(page: RecordedEvent[], error: unknown): Promise<Progress> {
+    if (page.length > 1) {
+      this.pageLimit = Math.ceil(page.length / 2);
+      return { position: this.position, horizon: page.at(-1)!.position };
+    }
+    const { position } = page[0]!;
+    await this.source.query(
+      `UPDATE checkpoints SET failed_position = $3, failure = $4, failed_at = clock_timestamp()
+       WHERE projection = $1 AND version = $2`,
+      [this.projection.name, this.projection.version, position, describeError(error)],
+    );
+    if (!this.failing) {
+      this.failing = true;
+      this.onFailure(this.projection, position, error);
+    }
+    return { position: this.position, horizon: position };
+  }
+}

@@ -1,0 +1,24 @@
+import { type Sql } from '#libs/database';
+import { type DomainEvent, type RecordedEvent } from '#libs/event-store';
+
+/** A read model: tables that follow from the log alone and can be thrown away and built again. */
+export type Projection<Event extends DomainEvent = DomainEvent> = {
+  /** Kebab-case, unique in the product. */
+  readonly name: string;
+  /** To be raised whenever the tables or what events do to them change: the new ones are built beside. */
+  readonly version: number;
+  /** Statements that create the tables; unqualified names, they land in the projection's own schema. */
+  readonly tables: string;
+  /** The event types that `apply` wants to see. */
+  readonly handles: readonly Event['type'][];
+  /**
+   * Applies one page of events, in order, in the transaction that also moves the checkpoint. Set-based:
+   * a few statements for a page of thousands. Table names unqualified.
+   */
+  apply(events: readonly RecordedEvent<Event>[], transaction: Sql): Promise<void>;
+};
+
+/** The PostgreSQL schema that holds a projection's tables: `contacts_v1`. */
+export function schemaOf(projection: Pick<Projection, 'name' | 'version'>): string {
+  return `${projection.name.replaceAll('-', '_')}_v${projection.version}`;
+}

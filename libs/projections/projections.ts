@@ -1,0 +1,136 @@
+import { type LoggerService } from '@nestjs/common';
+import { type DataSource } from 'typeorm';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describeError } from '#libs/database';
+import { type EventStore } from '#libs/event-store';
+import { ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
+import { type Projection } from './projection.js';
+
+/**
+ * How often each instance looks for events that no command of its own brought: of instances that crashed
+ * between an append and the projection, and for projections that failed.
+ */
+const POLL_MS = 500;
+
+type Logger = Pick<LoggerService, 'log' | 'warn' | 'error'>;
+
+/** All read models of the product, kept up with the log by every instance together. */
+export class Projections {
+  private readonly runners: ProjectionRunner[];
+  private readonly stopping = new AbortController();
+  private polling: Promise<void> | undefined;
+
+  constructor(
+    private readonly source: DataSource,
+    private readonly store: EventStore,
+    projections: readonly Projection[],
+    private readonly logger: Logger,
+  ) {
+    this.runners = projections.map(
+      (projection) =>
+        new ProjectionRunner(
+          projection,
+          source,
+          store,
+          ({ name, version }, position, error) =>
+            this.logger.error({
+              message: 'projection failed: it stops here, the rest goes on',
+              projection: name,
+              version,
+              position,
+              reason: describeError(error),
+            }),
+          ({ name }) => this.logger.log({ message: 'projection recovered', projection: name }),
+        ),
+    );
+  }
+
+  /** Creates what is missing and catches up, so that an instance that serves never serves the past. */
+  async start(): Promise<void> {
+    for (const runner of this.runners) await runner.prepare();
+    await Promise.all(this.runners.map((runner) => runner.catchUpToHorizon()));
+  }
+
+  /** Starts the background catch-up. */
+  poll(): void {
+    this.polling = this.pollUntilStopped();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.polling;
+  }
+
+  /**
+   * Resolves when every projection (that handles one of these event types) holds all up to `position`. Never
+   * rejects: the events are stored, and a read model that fails is the log's and the health report's matter.
+   */
+  async catchUp(position: number, eventTypes?: readonly string[]): Promise<void> {
+    await Promise.all(
+      this.runners
+        .filter(({ projection }) => !eventTypes || projection.handles.some((type) => eventTypes.includes(type)))
+        .map((runner) =>
+          runner.catchUp(position).catch((error: unknown) =>
+            this.logger.error({
+              message: 'projection not caught up: the answer may come before the read model',
+              projection: runner.projection.name,
+              position,
+              reason: describeError(error),
+            }),
+          ),
+        ),
+    );
+  }
+
+  /** How far every projection of this program is, as the database says. */
+  async status(): Promise<ProjectionStatus[]> {
+    const rows = (await this.source.query(
+      `SELECT projection, version, position, failed_position, failure, failed_at, event_horizon() AS horizon
+       FROM checkpoints`,
+    )) as {
+      projection: string;
+      version: number;
+      position: string;
+      failed_position: string | null;
+      failure: string | null;
+      failed_at: Date | null;
+      horizon: string;
+    }[];
+    return this.runners.map(({ projection: { name, version } }) => {
+      const row = rows.find((candidate) => candidate.projection === name && candidate.version === version);
+      if (!row) return { name, version, position: 0, lag: 0, failure: null };
+      const { failed_position, failure, failed_at } = row;
+      return {
+        name,
+        version,
+        position: Number(row.position),
+        lag: Math.max(0, Number(row.horizon) - Number(row.position)),
+        failure: failed_at && { position: Number(failed_position), message: failure ?? '', at: failed_at },
+      };
+    });
+  }
+
+  private async pollUntilStopped(): Promise<void> {
+    const { signal } = this.stopping;
+    let reachable = true;
+    while (!signal.aborted) {
+      try {
+        const statuses = await this.status();
+        await Promise.all(
+          statuses.map(({ position, lag }, index) => {
+            const runner = this.runners[index]!;
+            runner.observe(position);
+            return lag > 0 ? runner.catchUpToHorizon() : undefined;
+          }),
+        );
+        reachable = true;
+      } catch (error) {
+        // Said once, not twice a second for as long as the database is away.
+        const reason = describeError(error);
+        if (reachable) this.logger.warn({ message: 'projections cannot be polled', reason });
+        reachable = false;
+      }
+      await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+}

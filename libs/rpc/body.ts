@@ -1,0 +1,75 @@
+import express, { type Request, type Response } from 'express';
+import { isUtf8 } from 'node:buffer';
+import { RpcError } from './errors.js';
+
+/** 1 MiB. */
+const LARGEST_BODY = 1024 * 1024;
+
+const JSON_TYPE = /^\s*application\/json\s*(;|$)/i;
+const NOT_UTF8 = 'body.not-utf8';
+
+const parse = express.json({
+  limit: LARGEST_BODY,
+  type: () => true,
+  verify: (_request, _response, bytes) => {
+    // The decoder would put U+FFFD in place of broken bytes and store what nobody sent.
+    if (!isUtf8(bytes)) throw Object.assign(new Error('not UTF-8'), { type: NOT_UTF8 });
+  },
+});
+
+/**
+ * The JSON body of a request, read only now: unauthenticated and limited requests are answered before
+ * their bodies cost anything.
+ *
+ * @throws RpcError UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE or BAD_REQUEST.
+ */
+export async function readJsonBody(request: Request, response: Response): Promise<unknown> {
+  if (!hasBody(request)) {
+    throw new RpcError('BAD_REQUEST', 'The request has no body: send a JSON object.', {
+      issues: [{ path: '', message: 'is missing: send a JSON object' }],
+    });
+  }
+  if (!JSON_TYPE.test(request.headers['content-type'] ?? '')) {
+    throw new RpcError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as JSON, with Content-Type: application/json.');
+  }
+  await new Promise<void>((resolve, reject) => {
+    parse(request, response, (error?: unknown) => (error ? reject(bodyError(error)) : resolve()));
+  });
+  return request.body;
+}
+
+/** @throws RpcError BAD_REQUEST when a request that must not carry a body does. */
+export function refuseBody(request: Request): void {
+  if (hasBody(request)) {
+    throw new RpcError('BAD_REQUEST', 'A GET request carries no body: put the input into the query.', {
+      issues: [{ path: '', message: 'must not have a body' }],
+    });
+  }
+}
+
+function hasBody({ headers }: Request): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+function bodyError(error: unknown): RpcError {
+  const { status, type } = error as { status?: number; type?: string };
+  if (status === 413) {
+    return new RpcError('PAYLOAD_TOO_LARGE', 'The request body is larger than 1 MiB: send less at once.', {
+      // What is left of the body is not read: the connection cannot be used again.
+      headers: { Connection: 'close' },
+    });
+  }
+  if (status === 415) {
+    return new RpcError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      'Send the body in UTF-8 and uncompressed or compressed with gzip, deflate or br.',
+    );
+  }
+  const message =
+    type === NOT_UTF8
+      ? 'The request body is not valid UTF-8.'
+      : type === 'request.aborted' || type === 'request.size.invalid'
+        ? 'The request body ended before its announced length.'
+        : 'The request body is not valid JSON: it must be one JSON object.';
+  return new RpcError('BAD_REQUEST', message, { issues: [{ path: '', message: 'must be a JSON object' }] });
+}

@@ -1,0 +1,139 @@
+import { Controller, Delete, Get, HttpCode, type ModuleMetadata, Post, Req, Res, type Type } from '@nestjs/common';
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
+import { ApiBearerAuth, ApiBody, ApiOperation, ApiQuery, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { type Request, type Response } from 'express';
+import { readJsonBody, refuseBody } from './body.js';
+import { type RequestContext } from './context.js';
+import { answerSchema, errorSchema, inputSchema } from './documentation.js';
+import { RpcError } from './errors.js';
+import { fieldsOf } from './fields.js';
+import { type Input, type InputClass, invalid, parseInput } from './input.js';
+import { Operation, type OperationDefinition, operationOf, operationsAmong } from './operation.js';
+import { type Page } from './paging.js';
+
+/** Metadata keys of @CommandHandler and @QueryHandler (@nestjs/cqrs does not export its constants). */
+const HANDLERS = ['__commandHandler__', '__queryHandler__'];
+
+const ROUTES = { GET: Get, POST: Post, DELETE: Delete };
+export const VERSION = 'v1';
+
+/** 1–255 visible ASCII characters. */
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
+
+/** The path of an operation: `/v1/contact.create-contact`. */
+export function pathOf({ name }: OperationDefinition): string {
+  return `/${VERSION}/${name}`;
+}
+
+/**
+ * A Nest controller with one route per operation among a module's exports. Written once here, because
+ * every operation is served alike: read the input, run it on its bus, put the answer into the envelope.
+ */
+export function controllerOf(exports: object): Type {
+  @Controller()
+  @ApiBearerAuth()
+  class OperationsController {
+    constructor(
+      readonly commands: CommandBus,
+      readonly queries: QueryBus,
+    ) {}
+  }
+  Reflect.defineMetadata('design:paramtypes', [CommandBus, QueryBus], OperationsController);
+
+  for (const input of operationsAmong(exports)) addRoute(OperationsController, input);
+  return OperationsController;
+}
+
+/** What a module of operations consists of: the exports of its `operations.ts` alone. */
+export function operationsModule(exports: object): ModuleMetadata {
+  const handlers = (Object.values(exports) as unknown[]).filter(
+    (value): value is Type =>
+      typeof value === 'function' && HANDLERS.some((metadata) => Reflect.hasMetadata(metadata, value)),
+  );
+  return { controllers: [controllerOf(exports)], providers: handlers };
+}
+
+type Buses = { commands: CommandBus; queries: QueryBus };
+
+function addRoute(controller: Type, input: InputClass): void {
+  const definition = operationOf(input)!;
+  const { method, name, summary, description, object, list } = definition;
+
+  async function serve(this: Buses, request: Request, response: Response): Promise<object> {
+    const command = await readInput(input, definition, request, response);
+    const result: unknown =
+      method === 'GET' ? await this.queries.execute(command) : await this.commands.execute(command);
+    if (!list) return { data: result, object };
+    const { records, pagination } = result as Page<unknown>;
+    return { data: records, object, pagination };
+  }
+
+  const [service] = name.split('.') as [string];
+  const target = controller.prototype as object;
+  Object.defineProperty(target, name, { value: serve, configurable: true, writable: true });
+  // Guards find the operation by its handler.
+  Operation(definition)(serve as unknown as InputClass);
+  Req()(target, name, 0);
+  Res({ passthrough: true })(target, name, 1);
+  const descriptor = Object.getOwnPropertyDescriptor(target, name)!;
+  const decorators: MethodDecorator[] = [
+    ROUTES[method](pathOf(definition)),
+    HttpCode(200),
+    ApiTags(service),
+    ApiOperation({ operationId: name, summary, ...(description === undefined ? {} : { description }) }),
+    ...inputDocumentation(input, method),
+    ApiResponse({ status: 200, schema: answerSchema(definition) }),
+    ApiResponse({ status: 'default', description: 'Any error', schema: errorSchema }),
+  ];
+  for (const decorate of decorators) decorate(target, name, descriptor);
+}
+
+async function readInput(
+  type: InputClass,
+  { method }: OperationDefinition,
+  request: Request,
+  response: Response,
+): Promise<Input> {
+  const caller = request.caller!;
+  if (method === 'GET') refuseBody(request);
+  const raw: unknown = method === 'GET' ? request.query : await readJsonBody(request, response);
+  const input = parseInput(type, raw, method === 'GET' ? 'query' : 'body');
+
+  input.organizationId ??= caller.organizationId;
+  if (input.organizationId !== caller.organizationId) {
+    throw new RpcError(
+      'FORBIDDEN',
+      'This API key belongs to another organization than the one in organizationId.',
+    );
+  }
+  const idempotencyKey = method === 'GET' ? undefined : idempotencyKeyOf(request);
+  input.context = {
+    organizationId: caller.organizationId,
+    actor: caller.actor,
+    requestId: request.requestId!,
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  } satisfies RequestContext;
+  return input;
+}
+
+function idempotencyKeyOf(request: Request): string | undefined {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return undefined;
+  if (typeof key !== 'string' || !IDEMPOTENCY_KEY.test(key)) {
+    throw invalid([{ path: 'Idempotency-Key', message: 'must have 1 to 255 visible ASCII characters' }]);
+  }
+  return key;
+}
+
+function inputDocumentation(input: InputClass, method: string): MethodDecorator[] {
+  if (method !== 'GET') return [ApiBody({ schema: inputSchema(input), required: true })];
+  return [...fieldsOf(input)].map(([name, { required, schema }]) => {
+    const { description, ...rest } = schema;
+    return ApiQuery({
+      name,
+      required,
+      schema: rest as object,
+      ...(description === undefined ? {} : { description }),
+    });
+  });
+}

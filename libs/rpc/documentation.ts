@@ -1,0 +1,51 @@
+import { ERROR_STATUS } from './errors.js';
+import { type FieldSchema, fieldsOf } from './fields.js';
+import { type InputClass } from './input.js';
+import { type OperationDefinition } from './operation.js';
+
+/** A record's schema: every field is always there, unset ones as null. */
+export function recordSchema(fields: Record<string, FieldSchema>): FieldSchema {
+  return { type: 'object', properties: fields, required: Object.keys(fields) };
+}
+
+export function inputSchema(input: InputClass): object {
+  const fields = [...fieldsOf(input)];
+  return {
+    type: 'object',
+    additionalProperties: false,
+    properties: Object.fromEntries(fields.map(([name, { schema }]) => [name, schema])),
+    required: fields.filter(([, { required }]) => required).map(([name]) => name),
+  };
+}
+
+export function answerSchema({ answers, object, list }: OperationDefinition): object {
+  const envelope = {
+    data: list ? { type: 'array', items: answers } : answers,
+    object: { type: 'string', enum: [object] },
+    ...(list ? { pagination: paginationSchema } : {}),
+  };
+  return recordSchema(envelope);
+}
+
+const paginationSchema = recordSchema({
+  cursor: { type: ['string', 'null'], description: 'Give it as `cursor` for the next page.' },
+  hasMore: { type: 'boolean' },
+});
+
+export const errorSchema: object = recordSchema({
+  error: {
+    type: 'object',
+    required: ['code', 'message', 'docs', 'requestId'],
+    properties: {
+      code: { type: 'string', enum: Object.keys(ERROR_STATUS) },
+      message: { type: 'string' },
+      docs: { type: 'string', format: 'uri' },
+      requestId: { type: 'string' },
+      issues: {
+        type: 'array',
+        description: 'On BAD_REQUEST: what is wrong, field by field.',
+        items: recordSchema({ path: { type: 'string' }, message: { type: 'string' } }),
+      },
+    },
+  },
+});

@@ -1,0 +1,57 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
+import { type Request, type Response } from 'express';
+import { describeError, isUnavailable } from '#libs/database';
+import { type ErrorBody, type ErrorCode, ERROR_STATUS, RpcError } from './errors.js';
+import { identifyRequest } from './request.js';
+
+/** Turns everything that is thrown into the specification's error body; nothing of the inside leaves. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter {
+  private readonly logger = new Logger('Errors');
+
+  constructor(private readonly docsUrl: (code: ErrorCode, request: Request) => string) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<Request>();
+    const response = http.getResponse<Response>();
+    const requestId = identifyRequest(request, response);
+    const answer = toRpcError(error);
+    if (answer.status >= 500) {
+      const reason = describeError(error);
+      // The first line of a stack is the message again, which `reason` tells without personal data.
+      const stack = error instanceof Error ? error.stack?.split('\n').slice(-8).join('\n') : undefined;
+      this.logger.error({ message: 'request failed', code: answer.code, requestId, reason, stack });
+    }
+    if (response.headersSent) {
+      // Too late for an answer: a cut connection tells the client that this one is not whole.
+      response.destroy();
+      return;
+    }
+    response
+      .status(answer.status)
+      .set(answer.details.headers ?? {})
+      .json(errorBody(answer, requestId, this.docsUrl(answer.code, request)));
+  }
+}
+
+export function errorBody({ code, message, details }: RpcError, requestId: string, docs: string): ErrorBody {
+  const { issues } = details;
+  return { error: { code, message, docs, requestId, ...(issues ? { issues } : {}) } };
+}
+
+function toRpcError(error: unknown): RpcError {
+  if (error instanceof RpcError) return error;
+  if (error instanceof HttpException) return new RpcError(codeOf(error.getStatus()), error.message);
+  if (isUnavailable(error)) {
+    return new RpcError('SERVICE_UNAVAILABLE', 'The database cannot be reached. Try again in a moment.', {
+      headers: { 'Retry-After': '1' },
+    });
+  }
+  return new RpcError('INTERNAL_SERVER_ERROR', 'Something failed on our side. Name the requestId when you report it.');
+}
+
+function codeOf(status: number): ErrorCode {
+  const codes = Object.keys(ERROR_STATUS) as ErrorCode[];
+  return codes.find((code) => ERROR_STATUS[code] === status) ?? (status < 500 ? 'BAD_REQUEST' : 'INTERNAL_SERVER_ERROR');
+}

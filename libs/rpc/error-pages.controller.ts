@@ -1,0 +1,48 @@
+import { Controller, Get, Header, Param } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import { type ErrorCode, ERROR_STATUS, RpcError } from './errors.js';
+
+/** What each code means and what to do: the page behind `error.docs`. */
+const EXPLANATIONS: Record<ErrorCode, string> = {
+  BAD_REQUEST:
+    'The input is malformed or invalid. error.issues names each field and what is wrong with it. Correct them and send the request again.',
+  UNAUTHORIZED:
+    'The request carries no API key that is good now: the Authorization header is missing or malformed, or the key is unknown, revoked or expired. Send Authorization: Bearer <API_KEY> with a valid key.',
+  FORBIDDEN:
+    'The API key is valid, but organizationId names another organization. Leave organizationId out, or use a key of that organization.',
+  INSUFFICIENT_PERMISSIONS:
+    'The API key lacks the scope that this operation needs. Use a key that has it; error.message names it.',
+  NOT_FOUND:
+    'There is no such record in your organization, or no such operation or version. Check the id and the address.',
+  METHOD_NOT_ALLOWED: 'The operation exists, but takes another HTTP method: the Allow header names it.',
+  CONFLICT:
+    "The record's state, or another record, stands against the request. error.message says what, and what to do.",
+  PAYLOAD_TOO_LARGE: 'The request body is larger than 1 MiB. Send less at once.',
+  UNSUPPORTED_MEDIA_TYPE: 'Send the body as JSON in UTF-8, with Content-Type: application/json.',
+  IDEMPOTENCY_KEY_REUSED:
+    'The Idempotency-Key was used before, with another request. Send a new key for a new request, and the same key only to repeat one.',
+  RATE_LIMIT_EXCEEDED:
+    'More requests per second than the API key may send. Wait as many seconds as the Retry-After header says. RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset on every response tell how much is left.',
+  INTERNAL_SERVER_ERROR:
+    'Something failed on our side. Repeating the request is safe. Name error.requestId when you report it.',
+  SERVICE_UNAVAILABLE:
+    'The service cannot answer now: the database cannot be reached, or this instance is shutting down. Repeating the request in a moment is safe.',
+};
+
+@Controller('errors')
+@ApiExcludeController()
+export class ErrorPagesController {
+  @Get(':code')
+  @Header('Content-Type', 'text/html; charset=utf-8')
+  @Header('Content-Security-Policy', "default-src 'none'")
+  explain(@Param('code') code: string): string {
+    if (!Object.hasOwn(EXPLANATIONS, code)) {
+      throw new RpcError('NOT_FOUND', `There is no such error code. The codes are: ${CODES.join(', ')}.`);
+    }
+    const known = code as ErrorCode;
+    const text = EXPLANATIONS[known].replaceAll('<', '&lt;');
+    return `<!doctype html><html lang="en"><title>${known}</title><h1>${known}</h1><p>HTTP status ${ERROR_STATUS[known]}</p><p>${text}</p></html>\n`;
+  }
+}
+
+const CODES = Object.keys(ERROR_STATUS);

@@ -1,0 +1,210 @@
+import {
+  isEmail,
+  registerDecorator,
+  ValidateIf,
+  type ValidationArguments,
+} from 'class-validator';
+
+/**
+ * Decorators for the fields of an operation's input. One decorator carries the validation, the
+ * normalisation (trimming, defaults, text of a query string to its type) and the documentation.
+ */
+
+/** The part of an OpenAPI schema object that fields and records use. */
+export type FieldSchema = {
+  type?: string | string[];
+  format?: string;
+  description?: string;
+  enum?: readonly unknown[];
+  default?: unknown;
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  items?: FieldSchema;
+  minItems?: number;
+  maxItems?: number;
+  properties?: Record<string, FieldSchema>;
+  required?: string[];
+  additionalProperties?: boolean;
+  example?: unknown;
+};
+
+export type Field = {
+  required: boolean;
+  nullable: boolean;
+  default: unknown;
+  schema: FieldSchema;
+  /** Before validation: trims, turns '' to null where it may be, reads a query's text. */
+  normalize(value: unknown, source: Source): unknown;
+};
+
+/** Query parameters arrive as text, JSON bodies with types. */
+export type Source = 'query' | 'body';
+
+export type FieldOptions = {
+  description?: string;
+  optional?: boolean;
+  /** `null` is a value of its own: it clears the field. */
+  nullable?: boolean;
+  default?: unknown;
+  example?: unknown;
+};
+
+const FIELDS = Symbol('fields');
+
+/** All fields of an input class, its parents' first. */
+export function fieldsOf(input: object): ReadonlyMap<string, Field> {
+  const prototype = (typeof input === 'function' ? (input.prototype as object) : input) as {
+    [FIELDS]?: Map<string, Field>;
+  };
+  return prototype[FIELDS] ?? new Map<string, Field>();
+}
+
+function field(
+  options: FieldOptions,
+  schema: FieldSchema,
+  problem: (value: unknown) => string | undefined,
+  normalize: Field['normalize'] = (value) => value,
+): PropertyDecorator {
+  const optional = options.optional === true || options.default !== undefined;
+  return (target, property) => {
+    const name = String(property);
+    const own = target as { [FIELDS]?: Map<string, Field> };
+    if (!Object.hasOwn(own, FIELDS)) own[FIELDS] = new Map(own[FIELDS]);
+    own[FIELDS]!.set(name, {
+      required: !optional,
+      nullable: options.nullable === true,
+      default: options.default,
+      schema: documented(schema, options),
+      normalize,
+    });
+    ValidateIf((_, value) => !(optional && value === undefined) && !(options.nullable && value === null))(
+      target,
+      property,
+    );
+    registerDecorator({
+      name: 'field',
+      target: target.constructor,
+      propertyName: name,
+      validator: {
+        validate: (value: unknown) => missing(value) === undefined && problem(value) === undefined,
+        defaultMessage: (context?: ValidationArguments) =>
+          missing(context?.value) ?? problem(context?.value) ?? 'is invalid',
+      },
+    });
+  };
+}
+
+function missing(value: unknown): string | undefined {
+  return value === undefined ? 'is required' : undefined;
+}
+
+function documented(schema: FieldSchema, { description, nullable, default: preset, example }: FieldOptions) {
+  return {
+    ...schema,
+    ...(nullable && typeof schema.type === 'string' ? { type: [schema.type, 'null'] } : {}),
+    ...(description === undefined ? {} : { description }),
+    ...(preset === undefined ? {} : { default: preset }),
+    ...(example === undefined ? {} : { example }),
+  };
+}
+
+/** U+0000 and lone surrogates: PostgreSQL's text and jsonb cannot hold them. */
+const UNSTORABLE = /\0|\p{Surrogate}/u;
+
+/** What is wrong with a text, `undefined` if nothing is. `max` counts characters (code points). */
+function textProblem(value: unknown, max: number): string | undefined {
+  if (value === null) return 'must not be null';
+  if (typeof value !== 'string') return 'must be a string';
+  if (value === '') return 'must not be empty';
+  // UTF-16 units are never fewer than characters: most texts need no second count.
+  if (value.length > max && [...value].length > max) return `must have at most ${max} characters`;
+  if (UNSTORABLE.test(value)) return 'must not contain NUL characters or lone surrogates';
+  return undefined;
+}
+
+function trim(nullable: boolean) {
+  return (value: unknown) => {
+    if (typeof value !== 'string') return value;
+    const trimmed = value.trim();
+    return trimmed === '' && nullable ? null : trimmed;
+  };
+}
+
+/** A trimmed text of 1 to `max` characters; empty counts as null where that is allowed. */
+export function Text(options: FieldOptions & { max: number }): PropertyDecorator {
+  return field(
+    options,
+    { type: 'string', minLength: 1, maxLength: options.max },
+    (value) => textProblem(value, options.max),
+    trim(options.nullable === true),
+  );
+}
+
+/** An e-mail address (RFC 5321: at most 254 characters). */
+export function Email(options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    options,
+    { type: 'string', format: 'email', maxLength: 254 },
+    (value) =>
+      textProblem(value, 254) ??
+      (isEmail(value) ? undefined : 'must be an e-mail address, like ada@example.org'),
+    trim(options.nullable === true),
+  );
+}
+
+/** An identifier. Any text passes: what is no known identifier is "not found", never invalid. */
+export function Id(options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    options,
+    { type: 'string' },
+    (value) => (typeof value === 'string' ? textProblem(value, 10_000) : 'must be a string'),
+    trim(false),
+  );
+}
+
+/** true or false; in a query the words `true` and `false`. */
+export function Flag(options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    options,
+    { type: 'boolean' },
+    (value) => (typeof value === 'boolean' ? undefined : 'must be true or false'),
+    (value, source) => (source === 'query' && (value === 'true' || value === 'false') ? value === 'true' : value),
+  );
+}
+
+/** A whole number from `min` to `max`. */
+export function Integer(options: FieldOptions & { min: number; max: number }): PropertyDecorator {
+  const { min, max } = options;
+  return field(
+    options,
+    { type: 'integer', minimum: min, maximum: max },
+    (value) =>
+      Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max
+        ? undefined
+        : `must be a whole number from ${min} to ${max}`,
+    (value, source) =>
+      source === 'query' && typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value,
+  );
+}
+
+/** One of a few words. */
+export function OneOf(words: readonly string[], options: FieldOptions = {}): PropertyDecorator {
+  return field(options, { type: 'string', enum: words }, (value) =>
+    words.includes(value as string) ? undefined : `must be one of: ${words.join(', ')}`,
+  );
+}
+
+/** RFC 3339 (date, time and offset); years that PostgreSQL and JavaScript both hold. */
+const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i;
+
+/** A moment; arrives in the handler as the text it was, known to be a valid date. */
+export function Timestamp(options: FieldOptions = {}): PropertyDecorator {
+  return field(options, { type: 'string', format: 'date-time' }, (value) =>
+    typeof value === 'string' && TIMESTAMP.test(value) && !Number.isNaN(Date.parse(value))
+      ? undefined
+      : 'must be an RFC 3339 timestamp, like 2026-11-20T09:30:00.000Z',
+  );
+}
+

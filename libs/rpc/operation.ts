@@ -1,0 +1,46 @@
+import { type FieldSchema } from './fields.js';
+import { type Input, type InputClass } from './input.js';
+
+/** What the API's documentation and its routing say of an operation; set on its input class. */
+export type OperationDefinition = {
+  method: 'GET' | 'POST' | 'DELETE';
+  /** `<service>.<method>`, the last segment of the address: `contact.create-contact`. */
+  name: `${string}.${string}`;
+  /** The `object` of the answer. */
+  object: string;
+  summary: string;
+  description?: string;
+  /** Schema of `data`, or of its elements where `list` is set. */
+  answers: FieldSchema;
+  list?: boolean;
+};
+
+const OPERATION = Symbol('operation');
+let declared = 0;
+
+type Declared = OperationDefinition & { order: number };
+
+/** Makes an input class an operation of the API. Its handler runs on the CommandBus, for GET on the QueryBus. */
+export function Operation(definition: OperationDefinition) {
+  return (input: InputClass): void => {
+    const order = declared++;
+    Object.defineProperty(input, OPERATION, { value: { ...definition, order } satisfies Declared });
+  };
+}
+
+export function operationOf(target: object): OperationDefinition | undefined {
+  return Object.hasOwn(target, OPERATION) ? (target as { [OPERATION]: Declared })[OPERATION] : undefined;
+}
+
+/** The operations among a module's exports, in the order of their declaration. */
+export function operationsAmong(exports: object): InputClass<Input>[] {
+  const order = (input: object) => (operationOf(input) as Declared).order;
+  return (Object.values(exports) as unknown[])
+    .filter((value): value is InputClass => typeof value === 'function' && operationOf(value) !== undefined)
+    .sort((a, b) => order(a) - order(b));
+}
+
+/** The scope that an operation needs: `contact:read` to look, `contact:write` to change. */
+export function scopeOf({ name, method }: OperationDefinition): string {
+  return `${name.split('.')[0]}:${method === 'GET' ? 'read' : 'write'}`;
+}

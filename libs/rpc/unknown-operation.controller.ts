@@ -1,0 +1,24 @@
+import { All, Controller, Req } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { ApiExcludeController } from '@nestjs/swagger';
+import { type Request } from 'express';
+import { RpcError } from './errors.js';
+import { RpcExpressAdapter } from './http-adapter.js';
+
+/** Answers what no operation serves; a route like any other, so that it counts against the rate limit. */
+@Controller()
+@ApiExcludeController()
+export class UnknownOperationController {
+  constructor(private readonly host: HttpAdapterHost<RpcExpressAdapter>) {}
+
+  @All('{*path}')
+  answer(@Req() request: Request): never {
+    const allowed = this.host.httpAdapter.allowedMethods(request.path);
+    if (allowed.length > 0) {
+      throw new RpcError('METHOD_NOT_ALLOWED', `This operation takes ${allowed.join(', ')} only.`, {
+        headers: { Allow: allowed.join(', ') },
+      });
+    }
+    throw new RpcError('NOT_FOUND', 'There is no such operation. The documentation lists all: /docs');
+  }
+}

@@ -1,0 +1,60 @@
+import { Injectable } from '@nestjs/common';
+import { ApiKeysTable, type StoredKey } from './api-keys.projection.js';
+import { isSameHash, readKey } from './secret.js';
+
+/** A revoked key must be refused within a second on every instance: half of it for the rest of the way. */
+const CACHE_MS = 500;
+/** Then the oldest half is dropped: random keys must not fill the memory. */
+const LARGEST_CACHE = 20_000;
+
+export type Authentication = { key: StoredKey } | { refusal: string };
+
+const UNKNOWN = 'The API key is invalid or has been revoked.';
+
+/** Finds out whose key a request carries. */
+@Injectable()
+export class Authenticator {
+  private readonly cache = new Map<string, { at: number; keys: Promise<StoredKey[]> }>();
+
+  constructor(private readonly table: ApiKeysTable) {}
+
+  /** @param header the Authorization header. @throws when the database cannot be reached. */
+  async authenticate(header: string | undefined): Promise<Authentication> {
+    if (header === undefined) {
+      return { refusal: 'The Authorization header is missing. Send: Authorization: Bearer <API_KEY>' };
+    }
+    const [, token] = /^Bearer +(\S+) *$/i.exec(header) ?? [];
+    if (token === undefined) {
+      return { refusal: 'The Authorization header is malformed. Send: Authorization: Bearer <API_KEY>' };
+    }
+    const parts = readKey(token);
+    if (!parts) return { refusal: UNKNOWN };
+
+    const stored = await this.lookUp(parts.publicId);
+    const key = stored.find(({ secret_hash }) => isSameHash(secret_hash, parts.secretHash));
+    if (!key || key.revoked_at) return { refusal: UNKNOWN };
+    if (key.expires_at && key.expires_at.getTime() <= Date.now()) {
+      return { refusal: 'The API key has expired. Ask for a new one.' };
+    }
+    return { key };
+  }
+
+  private async lookUp(publicId: string): Promise<StoredKey[]> {
+    const now = performance.now();
+    const cached = this.cache.get(publicId);
+    if (cached && now - cached.at < CACHE_MS) return cached.keys;
+
+    if (this.cache.size >= LARGEST_CACHE) this.dropOldest();
+    const keys = this.table.findByPublicId(publicId);
+    this.cache.delete(publicId);
+    this.cache.set(publicId, { at: now, keys });
+    // An unknown key is asked for again: it may have been made a moment ago by another instance.
+    const forget = () => this.cache.delete(publicId);
+    keys.then((found) => found.length === 0 && forget(), forget);
+    return keys;
+  }
+
+  private dropOldest(): void {
+    for (const publicId of [...this.cache.keys()].slice(0, LARGEST_CACHE / 2)) this.cache.delete(publicId);
+  }
+}

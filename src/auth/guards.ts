@@ -1,0 +1,62 @@
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { type Request } from 'express';
+import { operationOf, RpcError, scopeOf, UnknownOperationController } from '#libs/rpc';
+import { Authenticator } from './authenticator.js';
+
+declare module 'node:http' {
+  interface IncomingMessage {
+    /** Why the request's key is not good; answered only after the rate limit has counted it. */
+    refusal?: string;
+  }
+}
+
+/** Finds out who asks. Refuses nobody: requests without a good key count against the rate limit too. */
+@Injectable()
+export class AuthenticationGuard implements CanActivate {
+  constructor(private readonly authenticator: Authenticator) {}
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const request = context.switchToHttp().getRequest<Request>();
+    if (!isApi(context)) {
+      request.rateLimit = { key: 'none', limit: 'unlimited' };
+      return true;
+    }
+    const authentication = await this.authenticator.authenticate(request.headers.authorization);
+    if ('refusal' in authentication) {
+      request.refusal = authentication.refusal;
+      return true;
+    }
+    const { id, organization_id, scopes, rate_limit } = authentication.key;
+    request.caller = { organizationId: organization_id, actor: { type: 'api-key', id }, scopes };
+    request.rateLimit = { key: `key:${id}`, limit: rate_limit ?? DEFAULT_RATE_LIMIT };
+    return true;
+  }
+}
+
+/** The specification's default, in requests per second. */
+export const DEFAULT_RATE_LIMIT = 10;
+
+/** Refuses who may not: runs after the rate limit. */
+@Injectable()
+export class AuthorizationGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const operation = operationOf(context.getHandler());
+    if (!operation) return true;
+    const { caller, refusal } = context.switchToHttp().getRequest<Request>();
+    if (!caller) {
+      throw new RpcError('UNAUTHORIZED', refusal ?? 'The API key is missing.', {
+        headers: { 'WWW-Authenticate': 'Bearer' },
+      });
+    }
+    const scope = scopeOf(operation);
+    if (!caller.scopes.includes('*') && !caller.scopes.includes(scope)) {
+      throw new RpcError('INSUFFICIENT_PERMISSIONS', `This API key lacks the scope ${scope}.`);
+    }
+    return true;
+  }
+}
+
+/** Health, documentation and the like are no API responses. */
+function isApi(context: ExecutionContext): boolean {
+  return operationOf(context.getHandler()) !== undefined || context.getClass() === UnknownOperationController;
+}

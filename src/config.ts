@@ -1,0 +1,100 @@
+import { existsSync } from 'node:fs';
+import { LOG_LEVELS, type LogLevel } from '#libs/operations';
+
+/** Everything that can be set from outside; `.env.example` explains each. */
+export type Config = {
+  host: string | undefined;
+  port: number;
+  publicUrl: string | undefined;
+  /** undefined: the embedded PostgreSQL under `dataDirectory`. */
+  databaseUrl: string | undefined;
+  databasePoolSize: number;
+  redisUrl: string | undefined;
+  dataDirectory: string;
+  /** 32 bytes; undefined: the embedded mode makes its own. */
+  encryptionKey: Buffer | undefined;
+  trustProxy: boolean | number | string;
+  logLevel: LogLevel;
+};
+
+/** One sentence per variable that is missing or wrong; none of them holds a value that could be a secret. */
+export class ConfigError extends Error {
+  constructor(readonly sentences: string[]) {
+    super(sentences.join('\n'));
+  }
+}
+
+type Environment = { [name: string]: string | undefined };
+
+/** Reads `.env` in the working directory; what the environment says already has precedence. */
+export function loadConfig(): Config {
+  if (existsSync('.env')) process.loadEnvFile('.env');
+  return readConfig(process.env);
+}
+
+/** @throws ConfigError */
+export function readConfig(environment: Environment): Config {
+  const wrong: string[] = [];
+  // A variable that is set to nothing counts as not set, as in `PORT= npm start`.
+  const get = (name: string) => environment[name]?.trim() || undefined;
+
+  const integer = (name: string, preset: number, min: number, max: number) => {
+    const text = get(name);
+    if (text === undefined) return preset;
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+    if (!(value >= min && value <= max)) wrong.push(`${name} must be a whole number from ${min} to ${max}.`);
+    return value;
+  };
+  const url = (name: string, ...protocols: string[]) => {
+    const text = get(name);
+    if (text !== undefined && !(URL.canParse(text) && protocols.includes(new URL(text).protocol))) {
+      wrong.push(`${name} must be a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}.`);
+    }
+    return text;
+  };
+
+  const databaseUrl = url('DATABASE_URL', 'postgres:', 'postgresql:');
+  const logLevel = get('LOG_LEVEL') ?? 'info';
+  if (!(LOG_LEVELS as readonly string[]).includes(logLevel)) {
+    wrong.push(`LOG_LEVEL must be one of: ${LOG_LEVELS.join(', ')}.`);
+  }
+  const config: Config = {
+    host: get('HOST'),
+    port: integer('PORT', 3000, 0, 65_535),
+    publicUrl: url('PUBLIC_URL', 'http:', 'https:')?.replace(/\/+$/, ''),
+    databaseUrl,
+    databasePoolSize: integer('DATABASE_POOL_SIZE', 10, 3, 1_000),
+    redisUrl: url('REDIS_URL', 'redis:', 'rediss:'),
+    dataDirectory: get('DATA_DIR') ?? './.data',
+    encryptionKey: encryptionKey(get('ENCRYPTION_KEY'), databaseUrl !== undefined, wrong),
+    trustProxy: trustProxy(get('TRUST_PROXY')),
+    logLevel: logLevel as LogLevel,
+  };
+  if (wrong.length > 0) throw new ConfigError(wrong);
+  return config;
+}
+
+const HOW_TO_MAKE_A_KEY = 'Make one with: openssl rand -base64 32';
+
+function encryptionKey(text: string | undefined, required: boolean, wrong: string[]): Buffer | undefined {
+  if (text === undefined) {
+    if (required) {
+      wrong.push(
+        `ENCRYPTION_KEY is missing: with DATABASE_URL it must be given, as 32 bytes in base64. ${HOW_TO_MAKE_A_KEY}`,
+      );
+    }
+    return undefined;
+  }
+  const key = Buffer.from(text, 'base64');
+  if (key.length !== 32 || key.toString('base64').replace(/=+$/, '') !== text.replace(/=+$/, '')) {
+    wrong.push(`ENCRYPTION_KEY must be 32 bytes in base64 (44 characters). ${HOW_TO_MAKE_A_KEY}`);
+  }
+  return key;
+}
+
+/** As Express reads it: true, false, a number of hops, or addresses and names of networks. */
+function trustProxy(text: string | undefined): boolean | number | string {
+  if (text === undefined || text === 'false') return false;
+  if (text === 'true') return true;
+  return /^\d+$/.test(text) ? Number(text) : text;
+}

@@ -1,0 +1,37 @@
+import { Email, Flag, Input, Text } from '#libs/rpc';
+
+/** The fields that describe a contact, all optional: what create-contact and update-contact have in common. */
+export abstract class ContactFields extends Input {
+  @Email({ optional: true, example: 'ada@example.org' })
+  email?: string;
+
+  @Flag({ optional: true, description: 'Whether the person wants to hear from the organization.' })
+  subscribed?: boolean;
+
+  @Text({ max: 200, optional: true, nullable: true, example: 'Ada' })
+  firstName?: string | null;
+
+  @Text({ max: 200, optional: true, nullable: true, example: 'Lovelace' })
+  lastName?: string | null;
+
+  @Text({ max: 10_000, optional: true, nullable: true })
+  bio?: string | null;
+
+  @Text({ max: 500, optional: true, nullable: true })
+  phone?: string | null;
+
+  @Text({ max: 500, optional: true, nullable: true })
+  mobile?: string | null;
+
+  @Text({ max: 500, optional: true, nullable: true })
+  address?: string | null;
+
+  @Text({ max: 500, optional: true, nullable: true })
+  zip?: string | null;
+
+  @Text({ max: 500, optional: true, nullable: true })
+  city?: string | null;
+
+  @Text({ max: 500, optional: true, nullable: true })
+  country?: string | null;
+}

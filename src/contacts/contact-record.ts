@@ -1,0 +1,52 @@
+import { type Folded } from '#libs/event-store';
+import { type FieldSchema, recordSchema } from '#libs/rpc';
+import { type Contact, type ContactDetails, standing } from './contact.js';
+
+/** A contact as the API answers it. */
+export type ContactRecord = {
+  id: string;
+  createdAt: Date;
+  updatedAt: Date;
+  organizationId: string;
+  subscribed: boolean;
+} & ContactDetails;
+
+const time: FieldSchema = { type: 'string', format: 'date-time' };
+const detail: FieldSchema = { type: ['string', 'null'] };
+
+export const contactSchema = recordSchema({
+  id: { type: 'string' },
+  createdAt: time,
+  updatedAt: time,
+  email: { type: 'string', format: 'email' },
+  firstName: detail,
+  lastName: detail,
+  bio: detail,
+  phone: detail,
+  mobile: detail,
+  address: detail,
+  zip: detail,
+  city: detail,
+  country: detail,
+  organizationId: { type: 'string' },
+  subscribed: { type: 'boolean' },
+});
+
+export const contactIdSchema = recordSchema({ contactId: { type: 'string' } });
+
+/** The record from its history. @throws RpcError NOT_FOUND unless the contact stood there. */
+export function recordFromHistory(
+  organizationId: string,
+  contactId: string,
+  { state, createdAt, updatedAt }: Folded<Contact>,
+): ContactRecord {
+  const { details, subscribed } = standing(state);
+  return {
+    id: contactId,
+    createdAt: createdAt!,
+    updatedAt: updatedAt!,
+    ...details,
+    organizationId,
+    subscribed,
+  };
+}

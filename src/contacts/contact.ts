@@ -1,0 +1,107 @@
+import { type Decider } from '#libs/event-store';
+import { RpcError } from '#libs/rpc';
+
+/** Everything that tells who the person is: erased with the contact. */
+export const CONTACT_DETAILS = [
+  'email',
+  'firstName',
+  'lastName',
+  'bio',
+  'phone',
+  'mobile',
+  'address',
+  'zip',
+  'city',
+  'country',
+] as const;
+
+export type ContactDetails = { [detail in (typeof CONTACT_DETAILS)[number]]: string | null };
+export type ContactChanges = Partial<ContactDetails> & { subscribed?: boolean };
+
+export type ContactEvent =
+  | {
+      type: 'ContactCreated';
+      data: { subscribed: boolean };
+      personal: Partial<ContactDetails> | null;
+    }
+  | { type: 'ContactUpdated'; data: Record<string, never>; personal: Partial<ContactDetails> | null }
+  | { type: 'ContactSubscribed'; data: Record<string, never> }
+  | { type: 'ContactUnsubscribed'; data: Record<string, never> }
+  | { type: 'ContactErased'; data: Record<string, never> };
+
+export type StandingContact = { status: 'standing'; subscribed: boolean; details: ContactDetails };
+export type Contact = { status: 'unknown' } | StandingContact | { status: 'erased' };
+
+export const NO_DETAILS = Object.fromEntries(
+  CONTACT_DETAILS.map((detail) => [detail, null]),
+) as ContactDetails;
+
+export const contact: Decider<Contact, ContactEvent> = {
+  streamType: 'contact',
+  initial: { status: 'unknown' },
+  evolve(state, event) {
+    if (event.type === 'ContactCreated') {
+      const details = { ...NO_DETAILS, ...event.personal };
+      return { status: 'standing', subscribed: event.data.subscribed, details };
+    }
+    if (state.status !== 'standing') return state;
+    switch (event.type) {
+      case 'ContactUpdated':
+        return { ...state, details: { ...state.details, ...event.personal } };
+      case 'ContactSubscribed':
+        return { ...state, subscribed: true };
+      case 'ContactUnsubscribed':
+        return { ...state, subscribed: false };
+      case 'ContactErased':
+        return { status: 'erased' };
+    }
+  },
+};
+
+export function createContact({ subscribed = true, ...details }: ContactChanges): ContactEvent[] {
+  const given = Object.entries(details).filter(([, value]) => value !== null && value !== undefined);
+  return [{ type: 'ContactCreated', data: { subscribed }, personal: Object.fromEntries(given) }];
+}
+
+/** Only what really changes is an event; an undefined field is not touched, null clears it. */
+export function updateContact(state: StandingContact, changes: ContactChanges): ContactEvent[] {
+  const events: ContactEvent[] = [];
+  const changed = CONTACT_DETAILS.filter(
+    (detail) => changes[detail] !== undefined && changes[detail] !== state.details[detail],
+  );
+  if (changed.length > 0) {
+    const personal = Object.fromEntries(changed.map((detail) => [detail, changes[detail]!]));
+    events.push({ type: 'ContactUpdated', data: {}, personal });
+  }
+  if (changes.subscribed !== undefined && changes.subscribed !== state.subscribed) {
+    events.push({ type: changes.subscribed ? 'ContactSubscribed' : 'ContactUnsubscribed', data: {} });
+  }
+  return events;
+}
+
+/** Erasing the erased changes nothing. */
+export function eraseContact(state: Contact): ContactEvent[] {
+  switch (state.status) {
+    case 'unknown':
+      throw noSuchContact();
+    case 'standing':
+      return [{ type: 'ContactErased', data: {} }];
+    case 'erased':
+      return [];
+  }
+}
+
+/** @throws RpcError NOT_FOUND unless the contact stands. */
+export function standing(state: Contact): StandingContact {
+  if (state.status !== 'standing') throw noSuchContact();
+  return state;
+}
+
+export function noSuchContact(): RpcError {
+  return new RpcError('NOT_FOUND', 'There is no contact with this contactId in your organization.');
+}
+
+/** The form in which addresses are compared: one person writes their address in many ways. */
+export function comparableEmail(email: string): string {
+  return email.normalize('NFC').toLowerCase();
+}

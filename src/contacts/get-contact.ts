@@ -1,0 +1,43 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { Commands } from '#libs/commands';
+import { Id, Input, Operation, Timestamp } from '#libs/rpc';
+import { type ContactRecord, contactSchema, recordFromHistory } from './contact-record.js';
+import { contact, noSuchContact } from './contact.js';
+import { ContactsTable } from './contacts.projection.js';
+
+@Operation({
+  method: 'GET',
+  name: 'contact.get-contact',
+  object: 'contact',
+  summary: 'Retrieve a contact',
+  answers: contactSchema,
+})
+export class GetContact extends Input {
+  @Id()
+  contactId!: string;
+
+  @Id({ description: "Your key's organization." })
+  override organizationId!: string;
+
+  @Timestamp({ optional: true, description: 'The contact as it was at this moment.' })
+  asOf?: string;
+}
+
+@QueryHandler(GetContact)
+export class GetContactHandler implements IQueryHandler<GetContact> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly contacts: ContactsTable,
+  ) {}
+
+  async execute({ organizationId, contactId, asOf }: GetContact): Promise<ContactRecord> {
+    if (asOf !== undefined) {
+      const moment = new Date(asOf);
+      const past = await this.commands.load(contact, organizationId, contactId, { moment });
+      return recordFromHistory(organizationId, contactId, past);
+    }
+    const record = await this.contacts.find(organizationId, contactId);
+    if (!record) throw noSuchContact();
+    return record;
+  }
+}

@@ -1,0 +1,2 @@
+export { ContactsModule } from './contacts.module.js';
+export { contactsProjection } from './contacts.projection.js';

@@ -1,0 +1,6 @@
+/** The operations of the service `contact`, in the order of its documentation. */
+export * from './create-contact.js';
+export * from './get-contact.js';
+export * from './list-contacts.js';
+export * from './update-contact.js';
+export * from './delete-contact.js';

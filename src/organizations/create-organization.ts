@@ -1,0 +1,33 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { newApiKey } from '../auth/index.js';
+import { Commands } from '#libs/commands';
+import { Input } from '#libs/rpc';
+import { createOrganization, organization } from './organization.js';
+
+/** An organization with its first key, which may do everything. `organizationId` is the new one's. */
+export class CreateOrganization extends Input {
+  name!: string;
+}
+
+@CommandHandler(CreateOrganization)
+export class CreateOrganizationHandler implements ICommandHandler<CreateOrganization> {
+  constructor(private readonly commands: Commands) {}
+
+  async execute(command: CreateOrganization): Promise<{ organizationId: string; apiKey: string }> {
+    const { organizationId, name } = command;
+    const first = newApiKey({ name: 'First key', scopes: ['*'], rateLimit: null, expiresAt: null });
+    await this.commands.run(command, () => ({
+      recordId: organizationId,
+      writes: [
+        {
+          streamType: organization.streamType,
+          streamId: organizationId,
+          expectedVersion: 0,
+          events: createOrganization(name),
+        },
+        first.write,
+      ],
+    }));
+    return { organizationId, apiKey: first.key };
+  }
+}
