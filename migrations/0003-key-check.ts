@@ -5,8 +5,8 @@ export class KeyCheck1764000000003 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(/* sql */ `
       CREATE TABLE key_check (
-        only  boolean PRIMARY KEY DEFAULT true CHECK (only),
-        check_value bytea NOT NULL
+        single      boolean PRIMARY KEY DEFAULT true CHECK (single),
+        check_value bytea   NOT NULL
       );
     `);
   }

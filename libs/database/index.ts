@@ -1,1 +1,10 @@
-export { describeError, exclusively, isUnavailable, migrate, openDatabase, type DatabaseOptions, type Sql } from './database.js';
+export {
+  describeError,
+  exclusively,
+  isUnavailable,
+  migrate,
+  openDatabase,
+  type DatabaseOptions,
+  type Sql,
+} from './database.js';
+export { startEmbeddedPostgres } from './embedded-postgres.js';

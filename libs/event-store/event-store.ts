@@ -185,7 +185,7 @@ export class EventStore {
   async isKeyringOfDatabase(): Promise<boolean> {
     const own = this.keyring.hash('key check');
     await this.source.query(
-      'INSERT INTO key_check (check_value) VALUES ($1) ON CONFLICT (only) DO NOTHING',
+      'INSERT INTO key_check (check_value) VALUES ($1) ON CONFLICT (single) DO NOTHING',
       [own],
     );
     const [row] = (await this.source.query('SELECT check_value FROM key_check')) as { check_value: Buffer }[];

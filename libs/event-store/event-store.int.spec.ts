@@ -1,0 +1,264 @@
+import { v7 as uuidv7 } from 'uuid';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { eventDigest } from './digest.js';
+import { type AppendCommand, type DomainEvent, type EventStore, type StreamWrite } from './index.js';
+import { READ_ALL } from './event-store.js';
+
+let database: TestDatabase;
+let store: EventStore;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  store = database.store;
+});
+afterAll(() => database.drop());
+
+const organizationId = uuidv7();
+const metadata = { actor: { type: 'system', id: null }, requestId: 'test' } as const;
+const happened: DomainEvent = { type: 'Happened', data: { n: 1 } };
+
+function write(streamId: string, expectedVersion: number, ...events: DomainEvent[]): StreamWrite {
+  return { streamType: 'thing', streamId, expectedVersion, events: events.length > 0 ? events : [happened] };
+}
+function command(writes: StreamWrite[], rest: Partial<AppendCommand> = {}): AppendCommand {
+  return { organizationId, metadata, writes, ...rest };
+}
+const key = (text: string) => store.keyring.hash(text);
+async function streamOf(streamId: string) {
+  return store.readStream(organizationId, streamId);
+}
+
+describe('append', () => {
+  it('stores the events of several streams in order', async () => {
+    const [a, b] = [uuidv7(), uuidv7()];
+    const result = await store.append(
+      command([write(a, 0, happened, { type: 'Again', data: {} }), write(b, 0)]),
+    );
+    const [first, second] = await streamOf(a);
+    const [third] = await streamOf(b);
+    expect(result).toEqual({ status: 'appended', position: third!.position });
+    expect([first!.type, second!.type, third!.type]).toEqual(['Happened', 'Again', 'Happened']);
+    expect([first!.version, second!.version, third!.version]).toEqual([1, 2, 1]);
+    expect(first!.position).toBeLessThan(second!.position);
+    expect(second!.position).toBeLessThan(third!.position);
+  });
+
+  it('refuses a wrong expected version and stores nothing of the command', async () => {
+    const [a, b] = [uuidv7(), uuidv7()];
+    await store.append(command([write(a, 0)]));
+    expect(await store.append(command([write(b, 0), write(a, 0)]))).toEqual({ status: 'version' });
+    expect(await store.append(command([write(b, 0), write(a, 2)]))).toEqual({ status: 'version' });
+    expect(await streamOf(b)).toEqual([]);
+    expect(await streamOf(a)).toHaveLength(1);
+  });
+
+  it('lets one of many concurrent writers of a version through, on two instances', async () => {
+    const other = await database.another();
+    const a = uuidv7();
+    const results = await Promise.all(
+      Array.from({ length: 60 }, (_, i) => (i % 2 ? store : other.store).append(command([write(a, 0)]))),
+    );
+    expect(results.filter(({ status }) => status === 'appended')).toHaveLength(1);
+    const next = await Promise.all(
+      Array.from({ length: 60 }, (_, i) => (i % 2 ? store : other.store).append(command([write(a, 1)]))),
+    );
+    expect(next.filter(({ status }) => status === 'appended')).toHaveLength(1);
+    expect(next.filter(({ status }) => status === 'version')).toHaveLength(59);
+    expect((await streamOf(a)).map(({ version }) => version)).toEqual([1, 2]);
+  });
+
+  it('gives a unique key to one stream, also among twins in one call and on two instances', async () => {
+    const other = await database.another();
+    const email = key('ada@example.org');
+    const results = await Promise.all(
+      Array.from({ length: 60 }, (_, i) => {
+        const streamId = uuidv7();
+        const claims = [{ key: email, streamId }];
+        return (i % 2 ? store : other.store).append(command([write(streamId, 0)], { claims }));
+      }),
+    );
+    const won = results.filter(({ status }) => status === 'appended');
+    const lost = results.filter((result) => result.status === 'taken');
+    expect([won.length, lost.length]).toEqual([1, 59]);
+    expect(new Set(lost.flatMap(({ keys }) => keys.map(({ owner }) => owner))).size).toBe(1);
+  });
+
+  it('lets another stream take a key that was released, or whose record ended', async () => {
+    const [a, b, c] = [uuidv7(), uuidv7(), uuidv7()];
+    const claim = (streamId: string) => ({ claims: [{ key: key('moving'), streamId }] });
+    await store.append(command([write(a, 0)], claim(a)));
+    expect((await store.append(command([write(b, 0)], claim(b)))).status).toBe('taken');
+    await store.append(command([write(a, 1)], { releases: [key('moving')] }));
+    expect((await store.append(command([write(b, 0)], claim(b)))).status).toBe('appended');
+    await store.append(command([write(b, 1)], { ends: [b] }));
+    expect((await store.append(command([write(c, 0)], claim(c)))).status).toBe('appended');
+  });
+
+  it('reserves nothing for a command that fails', async () => {
+    const [a, b, c] = [uuidv7(), uuidv7(), uuidv7()];
+    await store.append(command([write(a, 0)], { claims: [{ key: key('taken'), streamId: a }] }));
+    const claims = [
+      { key: key('free'), streamId: b },
+      { key: key('taken'), streamId: b },
+    ];
+    const idempotency = { key: key('request 1'), fingerprint: key('body'), result: {} };
+    // In one call with a command that wants what the failing one would only have reserved.
+    const [failed, neighbour] = await Promise.all([
+      store.append(command([write(b, 0)], { claims, idempotency })),
+      store.append(command([write(c, 0)], { claims: [{ key: key('free'), streamId: c }] })),
+    ]);
+    expect(failed).toMatchObject({ status: 'taken', keys: [{ owner: a }] });
+    expect(neighbour.status).toBe('appended');
+    expect(await store.findIdempotent(organizationId, key('request 1'))).toBeUndefined();
+    expect(await streamOf(b)).toEqual([]);
+  });
+
+  it('answers a used idempotency key with the first result, among concurrent twins too', async () => {
+    const other = await database.another();
+    const idempotency = (n: number) => ({
+      idempotency: { key: key('request 2'), fingerprint: key('body 2'), result: { n } },
+    });
+    const results = await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        (n % 2 ? store : other.store).append(command([write(uuidv7(), 0)], idempotency(n))),
+      ),
+    );
+    const replayed = results.filter((result) => result.status === 'replayed');
+    expect(results.filter(({ status }) => status === 'appended')).toHaveLength(1);
+    expect(replayed).toHaveLength(49);
+    expect(new Set(replayed.map(({ result }) => JSON.stringify(result))).size).toBe(1);
+    expect(replayed[0]!.fingerprint.equals(key('body 2'))).toBe(true);
+  });
+
+  it('prefers the replay to a version conflict', async () => {
+    const a = uuidv7();
+    await store.append(command([write(a, 0)]));
+    const idempotency = { key: key('request 3'), fingerprint: key('body'), result: {} };
+    expect((await store.append(command([write(a, 1)], { idempotency }))).status).toBe('appended');
+    expect((await store.append(command([write(a, 1)], { idempotency }))).status).toBe('replayed');
+  });
+
+  it('lets a command that PostgreSQL refuses not hurt its neighbours', async () => {
+    const streams = Array.from({ length: 20 }, () => uuidv7());
+    const results = await Promise.allSettled(
+      streams.map((streamId, i) =>
+        store.append(command([write(streamId, 0, { type: 'Odd', data: { text: i === 7 ? 'a\0b' : 'ab' } })])),
+      ),
+    );
+    expect(results.filter(({ status }) => status === 'rejected')).toHaveLength(1);
+    expect(results[7]!.status).toBe('rejected');
+    expect(await streamOf(streams[7]!)).toEqual([]);
+    expect(await streamOf(streams[8]!)).toHaveLength(1);
+  });
+});
+
+describe('personal data', () => {
+  const personal = { email: 'grace@example.org', firstName: 'Grace' };
+
+  it('is encrypted at rest and readable while its subject stands', async () => {
+    const a = uuidv7();
+    await store.append(
+      command([{ ...write(a, 0, { type: 'Created', data: {}, personal }), subjectId: a }]),
+    );
+    await store.append(
+      command([{ ...write(a, 1, { type: 'Changed', data: {}, personal: { firstName: 'G.' } }), subjectId: a }]),
+    );
+    const [created, changed] = await streamOf(a);
+    expect(created!.personal).toEqual(personal);
+    expect(changed!.personal).toEqual({ firstName: 'G.' });
+    const rows = await database.source.query('SELECT * FROM events WHERE stream_id = $1', [a]);
+    expect(JSON.stringify(rows) + rows.map((row: any) => row.personal.toString('latin1')).join()).not.toMatch(
+      /grace/i,
+    );
+  });
+
+  it('is null once its subject ended, and the events stay as they were stored', async () => {
+    const a = uuidv7();
+    await store.append(
+      command([{ ...write(a, 0, { type: 'Created', data: {}, personal }), subjectId: a }]),
+    );
+    const [before] = await streamOf(a);
+    await store.append(command([write(a, 1)], { ends: [a] }));
+    const [after] = await streamOf(a);
+    expect(after!.personal).toBeNull();
+    expect(after!.digest).toEqual(before!.digest);
+    expect(await database.source.query('SELECT 1 FROM subject_keys WHERE subject_id = $1', [a])).toEqual([]);
+  });
+
+  it('of an ended subject is not stored any more: the command is told to decide again', async () => {
+    const [a, b] = [uuidv7(), uuidv7()];
+    await store.append(
+      command([{ ...write(a, 0, { type: 'Created', data: {}, personal }), subjectId: a }]),
+    );
+    await store.append(command([write(a, 1)], { ends: [a] }));
+    const about = { ...write(b, 0, { type: 'Noted', data: {}, personal }), subjectId: a };
+    expect(await store.append(command([about]))).toEqual({ status: 'version' });
+    expect(await streamOf(b)).toEqual([]);
+  });
+});
+
+describe('digest', () => {
+  it('can be recomputed from the stored row', async () => {
+    const a = uuidv7();
+    const data = { 'ü': [1, 2.5, -0, 1e21, null, true, { b: 'x', a: '\u2028"' }], z: 'é', A: {} };
+    await store.append(
+      command([{ ...write(a, 0, { type: 'Odd', data, personal: { name: 'Ada' } }), subjectId: a }]),
+    );
+    const [row] = await database.source.query('SELECT * FROM events WHERE stream_id = $1', [a]);
+    const recomputed = eventDigest(
+      {
+        organizationId: row.organization_id,
+        streamType: row.stream_type,
+        streamId: row.stream_id,
+        version: row.version,
+        eventId: row.event_id,
+        type: row.type,
+        schema: row.schema,
+        data: row.data,
+        personal: row.personal,
+        subjectId: row.subject_id,
+        metadata: row.metadata,
+      },
+      row.recorded_at,
+    );
+    expect(recomputed.equals(row.digest)).toBe(true);
+  });
+});
+
+describe('append-only', () => {
+  it.each([
+    'UPDATE events SET type = type',
+    'DELETE FROM events',
+    'TRUNCATE events',
+    'UPDATE events SET type = type WHERE false',
+  ])('refuses %s', async (statement) => {
+    await expect(database.source.query(statement)).rejects.toMatchObject({
+      driverError: { code: '42501' },
+    });
+  });
+
+  it('gives the application no right to change events, besides the trigger', async () => {
+    const [rights] = await database.source.query(
+      `SELECT has_table_privilege(current_user, 'events', 'UPDATE') AS update,
+              has_table_privilege(current_user, 'events', 'DELETE') AS delete,
+              has_table_privilege(current_user, 'events', 'TRUNCATE') AS truncate,
+              (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS super`,
+    );
+    // A superuser passes every check of rights; then the trigger alone refuses, as tested above.
+    expect(rights).toEqual(
+      rights.super
+        ? { update: true, delete: true, truncate: true, super: true }
+        : { update: false, delete: false, truncate: false, super: false },
+    );
+  });
+});
+
+describe('plans', () => {
+  it('the polling query uses the primary key', async () => {
+    await database.source.query('ANALYZE events');
+    const plan = await database.source.transaction(async (transaction) => {
+      await transaction.query('SET LOCAL enable_seqscan = off');
+      return transaction.query(`EXPLAIN ${READ_ALL}`, [0, 1_000, 100, null]);
+    });
+    expect(JSON.stringify(plan)).toMatch(/Index Scan using events_pkey/);
+  });
+});

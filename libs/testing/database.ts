@@ -1,0 +1,58 @@
+import { randomBytes } from 'node:crypto';
+import { Client } from 'pg';
+import { type DataSource } from 'typeorm';
+import { migrate, openDatabase } from '#libs/database';
+import { EventStore, Keyring } from '#libs/event-store';
+import { migrations } from '#migrations';
+
+export type TestDatabase = {
+  url: string;
+  source: DataSource;
+  store: EventStore;
+  /** Another instance on the same database: its own pool, its own event store. */
+  another(): Promise<{ source: DataSource; store: EventStore }>;
+  drop(): Promise<void>;
+};
+
+/** The PostgreSQL server that `npm test` started or was given. */
+export function testServerUrl(): string {
+  const url = process.env.TEST_DATABASE_URL;
+  if (!url) throw new Error('TEST_DATABASE_URL is missing: run the tests with `npm test -- <file>`.');
+  return url;
+}
+
+/** A migrated database of its own, for tests that count positions or break things. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  await asAdministrator((client) => client.query(`CREATE DATABASE ${name}`));
+  const url = new URL(testServerUrl());
+  url.pathname = `/${name}`;
+  const master = randomBytes(32);
+  const sources: DataSource[] = [];
+  const another = async () => {
+    const source = await openDatabase({ url: url.href, poolSize: 10, migrations });
+    sources.push(source);
+    return { source, store: new EventStore(source, new Keyring(master)) };
+  };
+  const first = await another();
+  await migrate(first.source);
+  return {
+    url: url.href,
+    ...first,
+    another,
+    async drop() {
+      await Promise.all(sources.map((source) => source.destroy()));
+      await asAdministrator((client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
+    },
+  };
+}
+
+async function asAdministrator(work: (client: Client) => Promise<unknown>): Promise<void> {
+  const client = new Client({ connectionString: testServerUrl() });
+  await client.connect();
+  try {
+    await work(client);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,36 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { CqrsModule } from '@nestjs/cqrs';
+import { type DataSource } from 'typeorm';
+import { CommandsModule } from '#libs/commands';
+import { type EventStore } from '#libs/event-store';
+import { HealthController } from '#libs/operations';
+import { type Projection, type Projections } from '#libs/projections';
+import { RateLimitModule } from '#libs/rate-limit';
+import { ErrorPagesController, UnknownOperationController } from '#libs/rpc';
+import { apiKeysProjection, AuthModule } from './auth/index.js';
+import { contactsProjection, ContactsModule } from './contacts/index.js';
+import { OrganizationsModule } from './organizations/index.js';
+
+/** All read models of the product. */
+export const projections: readonly Projection[] = [apiKeysProjection, contactsProjection];
+
+@Module({
+  imports: [AuthModule, OrganizationsModule, ContactsModule],
+  // The last route: it takes every path that nobody else does.
+  controllers: [HealthController, ErrorPagesController, UnknownOperationController],
+})
+export class AppModule {
+  static of(
+    { source, store, projections }: { source: DataSource; store: EventStore; projections: Projections },
+    redisUrl?: string,
+  ): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        CqrsModule.forRoot(),
+        CommandsModule.of(source, store, projections),
+        RateLimitModule.forRoot(redisUrl === undefined ? {} : { redisUrl }),
+      ],
+    };
+  }
+}

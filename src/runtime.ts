@@ -1,0 +1,106 @@
+import { type LoggerService } from '@nestjs/common';
+import { constants } from 'node:fs';
+import { access, chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type DataSource } from 'typeorm';
+import { describeError, isUnavailable, migrate, openDatabase, startEmbeddedPostgres } from '#libs/database';
+import { EventStore, Keyring } from '#libs/event-store';
+import { Projections } from '#libs/projections';
+import { migrations } from '#migrations';
+import { projections } from './app.module.js';
+import { type Config, ConfigError } from './config.js';
+
+/** The database and what stands on it: the same for the server and for the command line. */
+export type Runtime = {
+  source: DataSource;
+  store: EventStore;
+  projections: Projections;
+  embedded: boolean;
+  close(): Promise<void>;
+};
+
+/** A database that is being started together with us (a container, say) gets this long. */
+const DATABASE_WAIT_MS = 30_000;
+
+/** Connects (to the embedded PostgreSQL if no other is configured), migrates, and brings read models up to date. */
+export async function openRuntime(config: Config, logger: LoggerService): Promise<Runtime> {
+  const { dataDirectory } = config;
+  const embedded = config.databaseUrl
+    ? undefined
+    : await startEmbeddedPostgres({
+        directory: dataDirectory,
+        log: (message: string) => logger.log({ message }),
+      });
+  try {
+    const master = config.encryptionKey ?? (await embeddedKey(dataDirectory));
+    const source = await connect(config.databaseUrl ?? embedded!.url, config, logger);
+    const close = async () => {
+      await source.destroy();
+      await embedded?.stop();
+    };
+    try {
+      const ran = await migrate(source);
+      if (ran.length > 0) logger.log({ message: 'database migrated', migrations: ran });
+      const store = new EventStore(source, new Keyring(master));
+      if (!(await store.isKeyringOfDatabase())) {
+        throw new ConfigError([
+          'ENCRYPTION_KEY is not the key that this database was first used with: personal data could not be read.',
+        ]);
+      }
+      const readModels = new Projections(source, store, projections, logger);
+      await readModels.start();
+      return { source, store, projections: readModels, embedded: embedded !== undefined, close };
+    } catch (error) {
+      await source.destroy();
+      throw error;
+    }
+  } catch (error) {
+    await embedded?.stop();
+    throw error;
+  }
+}
+
+async function connect(url: string, config: Config, logger: LoggerService): Promise<DataSource> {
+  const deadline = Date.now() + DATABASE_WAIT_MS;
+  for (;;) {
+    try {
+      return await openDatabase({
+        url,
+        poolSize: config.databasePoolSize,
+        migrations,
+        onConnectionError: (error) =>
+          logger.warn({ message: 'database connection lost', reason: describeError(error) }),
+      });
+    } catch (error) {
+      if (!isUnavailable(error) || Date.now() > deadline) throw error;
+      logger.warn({ message: 'database not reachable yet', reason: describeError(error) });
+      await sleep(1_000);
+    }
+  }
+}
+
+/** The embedded mode's own master key: made once, also when several processes start at the same time. */
+async function embeddedKey(directory: string): Promise<Buffer> {
+  const file = join(directory, 'encryption-key');
+  await mkdir(directory, { recursive: true });
+  if (!(await exists(file))) {
+    // Linked into place whole: a crash in the middle of the write leaves no half key behind.
+    const draft = `${file}.${process.pid}`;
+    await writeFile(draft, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flush: true });
+    await link(draft, file).catch(async (error: unknown) => {
+      if (!(await exists(file))) throw error;
+    });
+    await rm(draft);
+  }
+  await chmod(file, 0o600);
+  return Buffer.from((await readFile(file, 'utf8')).trim(), 'base64');
+}
+
+async function exists(file: string): Promise<boolean> {
+  return access(file, constants.F_OK).then(
+    () => true,
+    () => false,
+  );
+}
