@@ -1,0 +1,135 @@
+import { Client } from 'pg';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { v7 as uuidv7 } from 'uuid';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { appendBatch } from './append.js';
+
+/** Writers at once, each on a connection of its own, and what they append in all. */
+const WRITERS = 16;
+const COMMANDS = 2_400;
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+const organizationId = uuidv7();
+const metadata = { actor: { type: 'system', id: null }, requestId: 'stress' } as const;
+
+/**
+ * Appends in transactions that pause before they end, and rolls every seventh back: positions become
+ * visible late, out of order, and some never.
+ */
+async function writeSlowly(writer: number, committed: string[]): Promise<void> {
+  const client = new Client({ connectionString: database.url });
+  await client.connect();
+  const sql = { query: async (text: string, values?: unknown[]) => (await client.query(text, values)).rows };
+  for (let n = 0; n < COMMANDS / WRITERS; n += 1) {
+    const streamId = uuidv7();
+    await client.query('BEGIN');
+    await appendBatch(sql as never, database.store.keyring, [
+      {
+        organizationId,
+        metadata,
+        writes: [
+          {
+            streamType: 'thing',
+            streamId,
+            expectedVersion: 0,
+            events: [
+              { type: 'First', data: { writer, n } },
+              { type: 'Second', data: { writer, n } },
+            ],
+          },
+        ],
+      },
+    ]);
+    if ((writer + n) % 3 === 0) await sleep(Math.random() * 12);
+    if ((writer + n) % 7 === 0) {
+      await client.query('ROLLBACK');
+    } else {
+      await client.query('COMMIT');
+      committed.push(streamId);
+    }
+  }
+  await client.end();
+}
+
+type Seen = { position: number; streamId: string; version: number };
+
+/** Follows the log until the writers are done and nothing is left; `upTo` says how far it trusts. */
+async function tail(
+  done: () => boolean,
+  upTo: () => Promise<number>,
+): Promise<Seen[]> {
+  const seen: Seen[] = [];
+  let cursor = 0;
+  for (;;) {
+    const last = done();
+    const limit = await upTo();
+    const page = await database.store.readAll(cursor, limit, 10_000);
+    seen.push(...page);
+    cursor = page.at(-1)?.position ?? cursor;
+    if (last && page.length === 0) return seen;
+    await sleep(1);
+  }
+}
+
+it('a tailing reader sees every committed event exactly once and in order; a naive one does not', async () => {
+  // A stranger's open transaction, with a write and a snapshot of its own: it must stall nobody.
+  const stranger = new Client({ connectionString: database.url });
+  await stranger.connect();
+  await stranger.query('CREATE TABLE unrelated (n int)');
+  await stranger.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+  await stranger.query('INSERT INTO unrelated VALUES (1)');
+
+  const committed: string[] = [];
+  let writing = true;
+  const writers = Promise.all(
+    Array.from({ length: WRITERS }, (_, writer) => writeSlowly(writer, committed)),
+  ).then(() => (writing = false));
+  const [seen, seenNaively] = await Promise.all([
+    tail(() => !writing, () => database.store.horizon()),
+    // Whatever is there: the position alone decides. This is what the horizon is for.
+    tail(() => !writing, () => Promise.resolve(Number.MAX_SAFE_INTEGER)),
+    writers,
+  ]);
+  await stranger.query('ROLLBACK');
+  await stranger.end();
+
+  const expected = committed.flatMap((streamId) => [`${streamId} 1`, `${streamId} 2`]).sort();
+  const names = (events: Seen[]) => events.map(({ streamId, version }) => `${streamId} ${version}`).sort();
+  expect(names(seen)).toEqual(expected);
+  expect(seen.map(({ position }) => position)).toEqual(
+    seen.map(({ position }) => position).sort((a, b) => a - b),
+  );
+  expect(seenNaively.length).toBeLessThan(expected.length);
+});
+
+it('an append under way holds the horizon back, and a rolled back one lets it go', async () => {
+  const client = new Client({ connectionString: database.url });
+  await client.connect();
+  const before = await database.store.horizon();
+  await client.query('BEGIN');
+  await client.query('SELECT pg_advisory_xact_lock_shared((17750::bigint << 48) | last_position())');
+  await client.query(`SELECT nextval('events_position')`);
+  expect(await database.store.horizon()).toBe(before);
+  await client.query('ROLLBACK');
+  expect(await database.store.horizon()).toBe(before + 1);
+  await client.end();
+});
+
+it('counts from zero: the first event of a new log is not missed while it is on its way', async () => {
+  const fresh = await createTestDatabase();
+  const client = new Client({ connectionString: fresh.url });
+  await client.connect();
+  await client.query('BEGIN');
+  await client.query('SELECT pg_advisory_xact_lock_shared((17750::bigint << 48) | last_position())');
+  await client.query(`SELECT nextval('events_position')`);
+  expect(await fresh.store.horizon()).toBe(0);
+  await client.query('COMMIT');
+  expect(await fresh.store.horizon()).toBe(1);
+  await client.end();
+  await fresh.drop();
+});
