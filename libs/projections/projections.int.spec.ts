@@ -1,0 +1,151 @@
+import { v7 as uuidv7 } from 'uuid';
+import { type Sql } from '#libs/database';
+import { type EventStore } from '#libs/event-store';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { type Projection, Projections } from './index.js';
+
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await createTestDatabase();
+});
+afterEach(() => database.drop());
+
+const organizationId = uuidv7();
+const silent = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };
+
+/** Keeps a row per event; `poison` is a number that it cannot stomach. */
+function counting(name: string, poison?: number): Projection {
+  return {
+    name,
+    version: 1,
+    handles: ['Counted'],
+    tables: 'CREATE TABLE counted (n bigint NOT NULL)',
+    async apply(events, transaction: Sql) {
+      if (events.some(({ data }) => data.n === poison)) throw new Error(`cannot digest ${poison}`);
+      const numbers = events.map(({ data }) => data.n);
+      await transaction.query('INSERT INTO counted SELECT unnest($1::bigint[])', [numbers]);
+    },
+  };
+}
+
+async function countOf(name: string): Promise<number> {
+  const [row] = await database.source.query(`SELECT count(*) FROM ${name}_v1.counted`);
+  return Number(row.count);
+}
+
+async function count(store: EventStore, n: number): Promise<number> {
+  const result = await store.append({
+    organizationId,
+    metadata: { actor: { type: 'system', id: null }, requestId: 'test' },
+    writes: [
+      {
+        streamType: 'thing',
+        streamId: uuidv7(),
+        expectedVersion: 0,
+        events: [
+          { type: 'Ignored', data: {} },
+          { type: 'Counted', data: { n } },
+        ],
+      },
+    ],
+  });
+  if (result.status !== 'appended') throw new Error(result.status);
+  return result.position!;
+}
+
+it('shows a write in every instance before catchUp resolves, and applies each event once', async () => {
+  const other = await database.another();
+  const here = new Projections(database.source, database.store, [counting('reads')], silent);
+  const there = new Projections(other.source, other.store, [counting('reads')], silent);
+  await Promise.all([here.start(), there.start()]);
+  await Promise.all(
+    Array.from({ length: 400 }, async (_, n) => {
+      const [projections, store] = n % 2 ? [here, database.store] : [there, other.store];
+      const position = await count(store, n);
+      await projections.catchUp(position, ['Counted']);
+      const elsewhere = n % 2 ? other.source : database.source;
+      expect(await elsewhere.query('SELECT n FROM reads_v1.counted WHERE n = $1', [n])).toHaveLength(1);
+    }),
+  );
+  expect(await countOf('reads')).toBe(400);
+});
+
+it('lets commands and other projections go on when one fails, says where, and recovers by itself', async () => {
+  const poisoned = counting('sick', 3);
+  const projections = new Projections(
+    database.source,
+    database.store,
+    [poisoned, counting('well')],
+    silent,
+  );
+  await projections.start();
+  const positions: number[] = [];
+  for (let n = 0; n < 6; n += 1) positions.push(await count(database.store, n));
+  await projections.catchUp(positions.at(-1)!, ['Counted']);
+
+  expect(await countOf('well')).toBe(6);
+  expect(await countOf('sick')).toBe(3);
+  const [sick, well] = await projections.status();
+  expect(sick).toMatchObject({ name: 'sick', failure: { position: positions[3], message: 'cannot digest 3' } });
+  expect(well).toMatchObject({ name: 'well', lag: 0, failure: null });
+  expect(silent.error).toHaveBeenCalledWith(
+    expect.objectContaining({ projection: 'sick', position: positions[3] }),
+  );
+  // A command that comes while it fails does not wait for it.
+  await projections.catchUp(await count(database.store, 7), ['Counted']);
+
+  const mended = new Projections(database.source, database.store, [counting('sick')], silent);
+  await mended.start();
+  expect(await countOf('sick')).toBe(7);
+  // The instance that saw the failure notices by its own background look.
+  projections.poll();
+  for (let tries = 0; tries < 100 && (await projections.status())[0]!.failure; tries += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  await projections.stop();
+  expect((await projections.status())[0]).toMatchObject({ lag: 0, failure: null });
+});
+
+it('survives a worker whose connection dies in the middle of a page', async () => {
+  let killed = false;
+  const fragile: Projection = {
+    ...counting('fragile'),
+    async apply(events, transaction) {
+      await transaction.query('INSERT INTO counted SELECT unnest($1::bigint[])', [
+        events.map(({ data }) => data.n),
+      ]);
+      if (killed) return;
+      killed = true;
+      const [{ pid }] = (await transaction.query('SELECT pg_backend_pid() AS pid')) as [{ pid: number }];
+      await database.source.query('SELECT pg_terminate_backend($1)', [pid]);
+    },
+  };
+  const projections = new Projections(database.source, database.store, [fragile], silent);
+  await projections.start();
+  const position = await count(database.store, 1);
+  // The command succeeds whatever happens to the projection; the next one brings both.
+  await projections.catchUp(position, ['Counted']);
+  await projections.catchUp(await count(database.store, 2), ['Counted']);
+  expect(killed).toBe(true);
+  expect(await countOf('fragile')).toBe(2);
+});
+
+it('catches up in the background with what a crashed instance left behind', async () => {
+  const projections = new Projections(database.source, database.store, [counting('late')], silent);
+  await projections.start();
+  projections.poll();
+  await count(database.store, 1);
+  for (let tries = 0; tries < 100 && (await countOf('late')) === 0; tries += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  await projections.stop();
+  expect(await countOf('late')).toBe(1);
+});
+
+it('prepares its tables once when many instances start together', async () => {
+  const others = await Promise.all(Array.from({ length: 4 }, () => database.another()));
+  await Promise.all(
+    others.map(({ source, store }) => new Projections(source, store, [counting('once')], silent).start()),
+  );
+  expect(await countOf('once')).toBe(0);
+});
