@@ -6,7 +6,7 @@ import { type EventStore } from '#libs/event-store';
 import { HealthController } from '#libs/operations';
 import { type Projection, type Projections } from '#libs/projections';
 import { RateLimitModule } from '#libs/rate-limit';
-import { ErrorPagesController, UnknownOperationController } from '#libs/rpc';
+import { RpcModule } from '#libs/rpc';
 import { apiKeysProjection, AuthModule } from './auth/index.js';
 import { contactsProjection, ContactsModule } from './contacts/index.js';
 import { OrganizationsModule } from './organizations/index.js';
@@ -14,11 +14,7 @@ import { OrganizationsModule } from './organizations/index.js';
 /** All read models of the product. */
 export const projections: readonly Projection[] = [apiKeysProjection, contactsProjection];
 
-@Module({
-  imports: [AuthModule, OrganizationsModule, ContactsModule],
-  // The last route: it takes every path that nobody else does.
-  controllers: [HealthController, ErrorPagesController, UnknownOperationController],
-})
+@Module({ controllers: [HealthController] })
 export class AppModule {
   static of(
     { source, store, projections }: { source: DataSource; store: EventStore; projections: Projections },
@@ -30,6 +26,10 @@ export class AppModule {
         CqrsModule.forRoot(),
         CommandsModule.of(source, store, projections),
         RateLimitModule.forRoot(redisUrl === undefined ? {} : { redisUrl }),
+        AuthModule,
+        OrganizationsModule,
+        ContactsModule,
+        RpcModule,
       ],
     };
   }

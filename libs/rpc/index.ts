@@ -1,7 +1,6 @@
 export { type RequestContext } from './context.js';
 export { operationsModule, pathOf, VERSION } from './controller.js';
 export { recordSchema } from './documentation.js';
-export { ErrorPagesController } from './error-pages.controller.js';
 export { ErrorFilter, errorBody } from './error-filter.js';
 export { ERROR_STATUS, RpcError, type ErrorBody, type ErrorCode, type Issue } from './errors.js';
 export { Email, type FieldSchema, Flag, Id, Integer, OneOf, Text, Timestamp } from './fields.js';
@@ -10,3 +9,6 @@ export { Operation, operationOf, operationsAmong, scopeOf, type OperationDefinit
 export { compare, findPage, isId, PageInput, search, type Page } from './paging.js';
 export { identifyRequest, type Caller } from './request.js';
 export { UnknownOperationController } from './unknown-operation.controller.js';
+export { RpcExpressAdapter } from './http-adapter.js';
+export { allowLongBody, ServerLife } from './http-server.js';
+export { RpcModule } from './rpc.module.js';

@@ -1,1 +1,3 @@
 export { createTestDatabase, testServerUrl, type TestDatabase } from './database.js';
+export { given } from './given.js';
+export { startRedis, type RedisServer } from './redis-server.js';

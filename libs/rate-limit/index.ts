@@ -1,0 +1,5 @@
+export { MemoryStorage } from './memory-storage.js';
+export { DEFAULT_LIMIT, RateLimitGuard, type RateLimitSubject, WINDOW } from './rate-limit.guard.js';
+export { RateLimitModule, RateLimitStatus } from './rate-limit.module.js';
+export { connectRedis, RedisStorage } from './redis-storage.js';
+export { ResilientStorage } from './resilient-storage.js';

@@ -1,0 +1,33 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MemoryStorage } from './memory-storage.js';
+import { itIsASlidingWindow } from './storage.contract.js';
+
+describe('MemoryStorage', () => {
+  itIsASlidingWindow(() => new MemoryStorage());
+
+  it('forgets callers whose window has passed', async () => {
+    const storage = new MemoryStorage();
+    for (let n = 0; n < 1_000; n++) await storage.increment(`caller-${n}`, 20, 10);
+    await sleep(25);
+    await storage.increment('one', 20, 10);
+    await sleep(25);
+    await storage.increment('two', 20, 10);
+    expect(storage.size).toBe(2);
+  });
+
+  it('remembers a caller as long as the longest window, whoever else comes', async () => {
+    const storage = new MemoryStorage();
+    await storage.increment('slow', 60_000, 1);
+    for (let n = 0; n < 3; n++) {
+      await storage.increment('quick', 5, 1);
+      await sleep(10);
+    }
+    expect(await storage.increment('slow', 60_000, 1)).toMatchObject({ isBlocked: true });
+  });
+
+  it('holds no more callers than allowed in a flood of addresses', async () => {
+    const storage = new MemoryStorage(1_000);
+    for (let n = 0; n < 10_000; n++) await storage.increment(`caller-${n}`, 3_600_000, 10);
+    expect(storage.size).toBeLessThanOrEqual(2_000);
+  });
+});

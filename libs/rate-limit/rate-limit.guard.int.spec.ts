@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type ArgumentsHost,
+  type CanActivate,
+  Catch,
+  Controller,
+  type ExceptionFilter,
+  type ExecutionContext,
+  Get,
+  type INestApplication,
+} from '@nestjs/common';
+import { APP_FILTER, APP_GUARD } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
+import { SkipThrottle } from '@nestjs/throttler';
+import { type Request, type Response } from 'express';
+import { RpcError } from '#libs/rpc';
+import { type RedisServer, startRedis } from '#libs/testing';
+import { RateLimitGuard } from './rate-limit.guard.js';
+import { RateLimitModule, RateLimitStatus } from './rate-limit.module.js';
+
+@Controller()
+class Routes {
+  @Get('one')
+  one() {
+    return {};
+  }
+
+  @Get('two')
+  two() {
+    return {};
+  }
+
+  @SkipThrottle()
+  @Get('health')
+  health() {
+    return {};
+  }
+}
+
+/** Stands for the authentication: believes what the headers say. */
+class Identify implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const request = context.switchToHttp().getRequest<Request>();
+    const { key, limit } = request.headers as Record<string, string | undefined>;
+    if (key) request.rateLimit = { key, limit: limit === 'unlimited' ? limit : Number(limit) };
+    return true;
+  }
+}
+
+@Catch(RpcError)
+class Answer implements ExceptionFilter<RpcError> {
+  catch({ status, code, message }: RpcError, host: ArgumentsHost): void {
+    host.switchToHttp().getResponse<Response>().status(status).json({ code, message });
+  }
+}
+
+async function start(redisUrl?: string): Promise<{ app: INestApplication; url: string }> {
+  const module = await Test.createTestingModule({
+    imports: [RateLimitModule.forRoot({ redisUrl })],
+    controllers: [Routes],
+    providers: [
+      { provide: APP_GUARD, useClass: Identify },
+      { provide: APP_GUARD, useClass: RateLimitGuard },
+      { provide: APP_FILTER, useClass: Answer },
+    ],
+  }).compile();
+  const app = module.createNestApplication();
+  await app.listen(0, '127.0.0.1');
+  return { app, url: await app.getUrl() };
+}
+
+const limitHeaders = (response: globalThis.Response) =>
+  Object.fromEntries([...response.headers].filter(([name]) => /limit|retry/.test(name)));
+
+describe('RateLimitGuard', () => {
+  let app: INestApplication;
+  let url: string;
+
+  beforeEach(async () => {
+    ({ app, url } = await start());
+  });
+  afterEach(() => app.close());
+
+  it('tells every response what is left, in these headers alone', async () => {
+    const headers = { key: randomUUID(), limit: '25' };
+    for (const left of ['24', '23']) {
+      expect(limitHeaders(await fetch(`${url}/one`, { headers }))).toEqual({
+        'ratelimit-limit': '25',
+        'ratelimit-remaining': left,
+        'ratelimit-reset': '1',
+      });
+    }
+  });
+
+  it('answers 429 with the limit and the time to wait', async () => {
+    const headers = { key: randomUUID(), limit: '1' };
+    const responses = await Promise.all(Array.from({ length: 20 }, () => fetch(`${url}/one`, { headers })));
+    const refused = responses.find(({ status }) => status === 429);
+    expect(limitHeaders(refused!)).toEqual({
+      'ratelimit-limit': '1',
+      'ratelimit-remaining': '0',
+      'ratelimit-reset': '1',
+      'retry-after': '1',
+    });
+    expect(await refused!.json()).toEqual({
+      code: 'RATE_LIMIT_EXCEEDED',
+      message: 'The limit is 1 request per second. Try again in 1 second.',
+    });
+  });
+
+  it('counts a caller over all routes', async () => {
+    const headers = { key: randomUUID(), limit: '100' };
+    await fetch(`${url}/one`, { headers });
+    const second = await fetch(`${url}/two`, { headers });
+    expect(second.headers.get('ratelimit-remaining')).toBe('98');
+  });
+
+  it('counts an unknown caller by address, ten a second', async () => {
+    expect(limitHeaders(await fetch(`${url}/one`))).toMatchObject({
+      'ratelimit-limit': '10',
+      'ratelimit-remaining': '9',
+    });
+  });
+
+  it.each([
+    ['an unlimited caller', '/one', { key: randomUUID(), limit: 'unlimited' }],
+    ['a route that skips it', '/health', { key: randomUUID(), limit: '1' }],
+  ])('leaves %s alone', async (_, path, headers) => {
+    for (let n = 0; n < 5; n++) {
+      const response = await fetch(url + path, { headers });
+      expect(response.status).toBe(200);
+      expect(limitHeaders(response)).toEqual({});
+    }
+  });
+});
+
+describe('RateLimitModule', () => {
+  let server: RedisServer;
+
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(() => server.stop());
+
+  it('counts in memory without a Redis', async () => {
+    const { app } = await start();
+    expect(app.get(RateLimitStatus).describe()).toBe('memory');
+    await app.close();
+  });
+
+  it('counts in Redis, tells when it cannot, and closes its connection with the application', async () => {
+    const { app, url } = await start(server.url);
+    const headers = { key: randomUUID(), limit: '100' };
+    expect((await fetch(`${url}/one`, { headers })).headers.get('ratelimit-remaining')).toBe('99');
+    expect(app.get(RateLimitStatus).describe()).toBe('shared');
+
+    await server.stop();
+    expect((await fetch(`${url}/one`, { headers })).headers.get('ratelimit-remaining')).toBe('99');
+    expect(app.get(RateLimitStatus).describe()).toBe('local');
+    server = await startRedis(server.port);
+    await app.close();
+  });
+});

@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type RedisServer, startRedis } from '#libs/testing';
+import { connectRedis } from './redis-storage.js';
+import { ResilientStorage } from './resilient-storage.js';
+import { acceptedOf, hit } from './storage.contract.js';
+
+const HOUR = 3_600_000;
+
+describe('ResilientStorage', () => {
+  let server: RedisServer;
+  let storage: ResilientStorage;
+  let logged: string[];
+
+  const open = async (url: string): Promise<ResilientStorage> => {
+    logged = [];
+    return new ResilientStorage(await connectRedis(url), {
+      warn: (message: string) => logged.push(`warn: ${message}`),
+      log: (message: string) => logged.push(`log: ${message}`),
+    });
+  };
+  const until = async (status: string) => {
+    while (storage.status !== status) await sleep(10);
+  };
+
+  beforeEach(async () => {
+    server = await startRedis();
+    storage = await open(server.url);
+  });
+  afterEach(async () => {
+    storage.onApplicationShutdown();
+    await server.stop();
+  });
+
+  it('shares the budget while Redis answers, and logs nothing', async () => {
+    const other = await open(server.url);
+    const key = randomUUID();
+    let turn = 0;
+    expect(await acceptedOf(100, () => hit(turn++ % 2 ? storage : other, key, HOUR, 10))).toBe(10);
+    expect(storage.status).toBe('shared');
+    expect(logged).toEqual([]);
+    other.onApplicationShutdown();
+  });
+
+  it('goes on locally with the same limit when Redis dies, and returns by itself', async () => {
+    await server.stop();
+    expect(await acceptedOf(100, () => hit(storage, randomUUID(), HOUR, 1))).toBe(100);
+    const key = randomUUID();
+    expect(await acceptedOf(100, () => hit(storage, key, HOUR, 10))).toBe(10);
+    expect(storage.status).toBe('local');
+    expect(logged).toEqual([expect.stringMatching(/^warn: Redis is unreachable/)]);
+
+    server = await startRedis(server.port);
+    await until('shared');
+    expect(await acceptedOf(100, () => hit(storage, key, HOUR, 10))).toBe(10);
+    expect(logged).toEqual([
+      expect.anything(),
+      'log: Redis is back: all instances share one rate limit again',
+    ]);
+  });
+
+  it('loses no request that was under way when Redis dies', async () => {
+    const key = randomUUID();
+    const answers = Array.from({ length: 200 }, () => hit(storage, key, HOUR, 100));
+    await server.stop();
+    for (const { totalHits } of await Promise.all(answers)) expect(totalHits).toBeGreaterThan(0);
+  });
+
+  it('lets no request wait for a hung Redis but the first ones', async () => {
+    const key = randomUUID();
+    server.pause();
+    expect(await hit(storage, key, HOUR, 10)).toMatchObject({ isBlocked: false });
+    expect(storage.status).toBe('local');
+
+    // Answered before the event loop turns: nothing was waited for.
+    let turned = false;
+    setImmediate(() => (turned = true));
+    expect(await acceptedOf(1_000, () => hit(storage, key, HOUR, 10))).toBe(9);
+    expect(turned).toBe(false);
+    expect(logged).toEqual([expect.stringMatching(/^warn: .*no answer within 250 ms/)]);
+
+    // Long enough for several probes, each on a connection that hangs like the one before.
+    await sleep(3_500);
+    expect(storage.status).toBe('local');
+    server.resume();
+    await until('shared');
+    expect(logged).toHaveLength(2);
+  });
+
+  it('notices without traffic', async () => {
+    await server.stop();
+    await until('local');
+    server = await startRedis(server.port);
+    await until('shared');
+  });
+
+  it('treats a Redis that refuses writes as unreachable', async () => {
+    const operator = await connectRedis(server.url);
+    await operator.replicaof('127.0.0.1', server.port);
+    expect(await hit(storage, randomUUID(), HOUR, 10)).toMatchObject({ isBlocked: false });
+    // Long enough for a probe to be wrong.
+    await sleep(1_500);
+    expect(logged).toEqual([expect.stringMatching(/^warn: .*READONLY/)]);
+
+    await operator.replicaof('NO', 'ONE');
+    await until('shared');
+    operator.disconnect();
+  });
+
+  it('is not misled by a pause of its own process', async () => {
+    const answer = hit(storage, randomUUID(), HOUR, 10);
+    await sleep(0);
+    for (const end = Date.now() + 400; Date.now() < end;);
+    expect(await answer).toMatchObject({ isBlocked: false });
+    expect(storage.status).toBe('shared');
+  });
+
+  it('starts without Redis, never logs the password, and takes Redis when it comes', async () => {
+    const { port } = server;
+    storage.onApplicationShutdown();
+    await server.stop();
+    storage = await open(`redis://:secret@127.0.0.1:${port}`);
+    expect(await hit(storage, randomUUID(), HOUR, 10)).toMatchObject({ isBlocked: false });
+    expect(storage.status).toBe('local');
+    server = await startRedis(port);
+    const operator = await connectRedis(server.url);
+    await operator.config('SET', 'requirepass', 'secret');
+    operator.disconnect();
+    await until('shared');
+    expect(logged).toHaveLength(2);
+    expect(logged.join()).not.toContain('secret');
+  });
+});

@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ThrottlerStorage } from '@nestjs/throttler';
+
+const HOUR = 3_600_000;
+
+/** A storage as the guard calls it; the last two arguments mean nothing to a sliding window. */
+export function hit(storage: ThrottlerStorage, key: string, ttl: number, limit: number) {
+  return storage.increment(key, ttl, limit, ttl, 'default');
+}
+
+/** How many of `count` concurrent requests are accepted. */
+export async function acceptedOf(count: number, request: () => ReturnType<typeof hit>): Promise<number> {
+  const records = await Promise.all(Array.from({ length: count }, request));
+  return records.filter(({ isBlocked }) => !isBlocked).length;
+}
+
+/** What every storage of the rate limit promises. Each test has a key of its own. */
+export function itIsASlidingWindow(open: () => ThrottlerStorage): void {
+  let storage: ThrottlerStorage;
+  let key: string;
+
+  beforeAll(() => {
+    storage = open();
+  });
+  beforeEach(() => {
+    key = randomUUID();
+  });
+
+  it('accepts exactly the limit of many concurrent requests', async () => {
+    expect(await acceptedOf(500, () => hit(storage, key, HOUR, 100))).toBe(100);
+  });
+
+  it('holds a limit of 1,000', async () => {
+    expect(await acceptedOf(2_500, () => hit(storage, key, HOUR, 1_000))).toBe(1_000);
+  });
+
+  it('counts each key on its own', async () => {
+    await acceptedOf(3, () => hit(storage, key, HOUR, 3));
+    expect(await hit(storage, key, HOUR, 3)).toMatchObject({ isBlocked: true });
+    expect(await hit(storage, `${key}-other`, HOUR, 3)).toMatchObject({ isBlocked: false, totalHits: 1 });
+  });
+
+  it('reports the requests in the window, and times in whole seconds', async () => {
+    const first = { totalHits: 1, isBlocked: false, timeToExpire: 3_600, timeToBlockExpire: 0 };
+    expect(await hit(storage, key, HOUR, 2)).toEqual(first);
+    expect(await hit(storage, key, HOUR, 2)).toMatchObject({ totalHits: 2, isBlocked: false });
+    const refused = await hit(storage, key, HOUR, 2);
+    expect(refused).toMatchObject({ isBlocked: true, totalHits: 3, timeToExpire: refused.timeToBlockExpire });
+    expect(refused.timeToExpire).toBeGreaterThan(3_500);
+    expect(refused.timeToExpire).toBeLessThanOrEqual(3_600);
+    expect(Number.isInteger(refused.timeToExpire)).toBe(true);
+  });
+
+  it('rounds a part of a second up', async () => {
+    expect(await hit(storage, key, 900, 1)).toMatchObject({ timeToExpire: 1 });
+  });
+
+  it('does not count refused requests', async () => {
+    await acceptedOf(3, () => hit(storage, key, 200, 3));
+    // Were a refused request counted, hammering would keep the caller out for ever.
+    while ((await hit(storage, key, 200, 3)).isBlocked) await sleep(1);
+    expect((await hit(storage, key, HOUR, 3)).totalHits).toBeLessThanOrEqual(4);
+  });
+
+  it('obeys a limit that was lowered meanwhile', async () => {
+    await acceptedOf(10, () => hit(storage, key, HOUR, 10));
+    expect(await hit(storage, key, HOUR, 4)).toMatchObject({ isBlocked: true, totalHits: 11 });
+  });
+
+  it('accepts nothing with a limit of 0', async () => {
+    expect(await hit(storage, key, HOUR, 0)).toMatchObject({ isBlocked: true, timeToBlockExpire: 3_600 });
+  });
+
+  it('never accepts more than the limit in any window, across many borders', async () => {
+    const [ttl, limit] = [100, 5];
+    const sent: number[] = [];
+    const answered: number[] = [];
+    const request = async () => {
+      const start = performance.now();
+      const { isBlocked } = await hit(storage, key, ttl, limit);
+      if (isBlocked) return;
+      sent.push(start);
+      answered.push(performance.now());
+    };
+    const end = performance.now() + 20 * ttl;
+    while (performance.now() < end) {
+      await Promise.all(Array.from({ length: Math.ceil(Math.random() * 8) }, request));
+      await sleep(Math.random() * 30);
+    }
+
+    // The n-th was accepted no earlier than the n-th was sent and no later than the n-th was answered. A
+    // millisecond is left to two clocks that do not run alike.
+    sent.sort((a, b) => a - b);
+    answered.sort((a, b) => a - b);
+    const spans = answered.slice(limit).map((time, n) => time - (sent[n] ?? NaN));
+    expect(spans.length).toBeGreaterThan(limit);
+    expect(spans.filter((span) => !(span >= ttl - 1))).toEqual([]);
+  });
+}

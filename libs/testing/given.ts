@@ -1,0 +1,18 @@
+import { type Decider, type DomainEvent } from '#libs/event-store';
+
+/** `given(decider, events).when(decision).then(events)`: a decision tested in the domain's own words. */
+export function given<State, Event extends DomainEvent>(decider: Decider<State, Event>, events: Event[]) {
+  const state = events.reduce((folded, event) => decider.evolve(folded, event), decider.initial);
+  return {
+    when(decide: (state: State) => Event[]) {
+      return {
+        then(expected: Event[]) {
+          expect(decide(state)).toEqual(expected);
+        },
+        thenThrows(code: string) {
+          expect(() => decide(state)).toThrow(expect.objectContaining({ code }));
+        },
+      };
+    },
+  };
+}

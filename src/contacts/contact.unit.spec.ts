@@ -1,0 +1,92 @@
+import { given } from '#libs/testing';
+import {
+  comparableEmail,
+  contact,
+  type ContactEvent,
+  createContact,
+  eraseContact,
+  standing,
+  updateContact,
+} from './contact.js';
+
+const created: ContactEvent = {
+  type: 'ContactCreated',
+  data: { subscribed: true },
+  personal: { email: 'ada@example.org', firstName: 'Ada' },
+};
+const unsubscribed: ContactEvent = { type: 'ContactUnsubscribed', data: {} };
+const erased: ContactEvent = { type: 'ContactErased', data: {} };
+
+describe('createContact', () => {
+  it('keeps the details given and subscribes by default', () => {
+    expect(createContact({ email: 'ada@example.org', firstName: 'Ada', bio: null })).toEqual([created]);
+    expect(createContact({ email: 'a@b.org', subscribed: false })[0]!.data).toEqual({ subscribed: false });
+  });
+});
+
+describe('updateContact', () => {
+  const update = (changes: Parameters<typeof updateContact>[1]) => (state: typeof contact.initial) =>
+    updateContact(standing(state), changes);
+
+  it('records only what changes', () => {
+    given(contact, [created])
+      .when(update({ firstName: 'Ada', city: 'London', subscribed: true }))
+      .then([{ type: 'ContactUpdated', data: {}, personal: { city: 'London' } }]);
+  });
+
+  it('records nothing when nothing changes', () => {
+    given(contact, [created])
+      .when(update({ email: 'ada@example.org', city: null }))
+      .then([]);
+  });
+
+  it('clears with null', () => {
+    given(contact, [created])
+      .when(update({ firstName: null }))
+      .then([{ type: 'ContactUpdated', data: {}, personal: { firstName: null } }]);
+  });
+
+  it('tells consent given and withdrawn as events of their own', () => {
+    given(contact, [created])
+      .when(update({ subscribed: false }))
+      .then([unsubscribed]);
+    given(contact, [created, unsubscribed])
+      .when(update({ subscribed: true }))
+      .then([{ type: 'ContactSubscribed', data: {} }]);
+  });
+
+  it('refuses the erased and the unknown', () => {
+    given(contact, [created, erased])
+      .when(update({ city: 'London' }))
+      .thenThrows('NOT_FOUND');
+    given(contact, [])
+      .when(update({ city: 'London' }))
+      .thenThrows('NOT_FOUND');
+  });
+});
+
+describe('eraseContact', () => {
+  it('erases once', () => {
+    given(contact, [created]).when(eraseContact).then([erased]);
+    given(contact, [created, erased]).when(eraseContact).then([]);
+  });
+
+  it('refuses what never was', () => {
+    given(contact, []).when(eraseContact).thenThrows('NOT_FOUND');
+  });
+});
+
+it('replays a history whose personal data are gone', () => {
+  const state = [
+    { ...created, personal: null },
+    { type: 'ContactUpdated', data: {}, personal: null },
+  ] as ContactEvent[];
+  expect(standing(state.reduce((s, event) => contact.evolve(s, event), contact.initial)).details.email).toBe(
+    null,
+  );
+});
+
+it('compares e-mail addresses without regard to case and Unicode form', () => {
+  expect(comparableEmail('ADA@Example.ORG')).toBe(comparableEmail('ada@example.org'));
+  expect(comparableEmail('jose\u0301@example.org')).toBe(comparableEmail('JOSÉ@example.org'));
+});
