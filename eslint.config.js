@@ -14,11 +14,18 @@ export default tseslint.config(
       // Nest's modules are classes that hold nothing but a decorator.
       '@typescript-eslint/no-extraneous-class': 'off',
       '@typescript-eslint/consistent-type-definitions': 'off',
-      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_' }],
-      'no-restricted-properties': ['error', { object: 'process', property: 'env', message: 'Read src/config.ts.' }],
+      '@typescript-eslint/consistent-indexed-object-style': 'off',
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', ignoreRestSiblings: true }],
+      'no-restricted-properties': [
+        'error',
+        { object: 'process', property: 'env', message: 'Read src/config.ts.' },
+      ],
     },
   },
-  { files: ['src/config.ts', 'libs/testing/**', 'test/**', 'bench/**', '**/*.spec.ts'], rules: { 'no-restricted-properties': 'off' } },
+  {
+    files: ['src/config.ts', 'libs/testing/**', 'test/**', 'bench/**', '**/*.spec.ts'],
+    rules: { 'no-restricted-properties': 'off' },
+  },
   {
     // Rows and JSON bodies are untyped where tests look at them from outside.
     files: ['**/*.spec.ts', 'libs/testing/**', 'test/**', 'bench/**'],

@@ -16,9 +16,9 @@ import { openRuntime } from './runtime.js';
 class UsageError extends Error {}
 
 type Session = {
-  run<Result>(command: Input): Promise<Result>;
+  run: <Result>(command: Input) => Promise<Result>;
   /** @throws UsageError unless the organization exists. */
-  requireOrganization(organizationId: string): Promise<void>;
+  requireOrganization: (organizationId: string) => Promise<void>;
 };
 
 const program = new Command('npm run cli --')
@@ -55,12 +55,13 @@ apiKeys
   .option('--scopes <scopes>', `what it may do, separated by commas: ${SCOPES.join(', ')}`, scopes, ['*'])
   .option('--rate-limit <n>', 'requests per second, 1 to 1000, or "unlimited"; default 10', rateLimit)
   .addHelpText('after', '\nPrints { "apiKeyId", "key" }. The key is shown this once: keep it.')
-  .action((options: { organization: string; name: string; scopes: string[]; rateLimit?: number | 'unlimited' }) =>
-    withSession(async ({ run, requireOrganization }) => {
-      const { organization: organizationId, name, scopes, rateLimit = null } = options;
-      await requireOrganization(organizationId);
-      return run(input(CreateApiKey, organizationId, { name, scopes, rateLimit, expiresAt: null }));
-    }),
+  .action(
+    (options: { organization: string; name: string; scopes: string[]; rateLimit?: number | 'unlimited' }) =>
+      withSession(async ({ run, requireOrganization }) => {
+        const { organization: organizationId, name, scopes, rateLimit = null } = options;
+        await requireOrganization(organizationId);
+        return run(input(CreateApiKey, organizationId, { name, scopes, rateLimit, expiresAt: null }));
+      }),
   );
 apiKeys
   .command('revoke')

@@ -36,7 +36,10 @@ export function loadConfig(): Config {
 export function readConfig(environment: Environment): Config {
   const wrong: string[] = [];
   // A variable that is set to nothing counts as not set, as in `PORT= npm start`.
-  const get = (name: string) => environment[name]?.trim() || undefined;
+  const get = (name: string) => {
+    const text = environment[name]?.trim();
+    return text === '' ? undefined : text;
+  };
 
   const integer = (name: string, preset: number, min: number, max: number) => {
     const text = get(name);

@@ -12,7 +12,7 @@ export async function createDemo(
 ): Promise<{ organizationId: string; apiKey: string } | undefined> {
   // Under the lock: of two servers that start on one directory, one makes it.
   return exclusively(source, async () => {
-    const [log] = (await source.query('SELECT EXISTS (SELECT FROM events) AS used')) as { used: boolean }[];
+    const [log] = await source.query<{ used: boolean }[]>('SELECT EXISTS (SELECT FROM events) AS used');
     if (log!.used) return undefined;
     const organizationId = uuidv7();
     const command = Object.assign(new CreateOrganization(), {

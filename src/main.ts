@@ -15,7 +15,10 @@ const CLEANING_MS = 3_600_000;
 const config = readConfigOrExit();
 const logger = new JsonLogger(config.logLevel);
 process.on('uncaughtException', (error) => {
-  logger.fatal({ message: 'uncaught exception: the process ends', reason: describeError(error) }, error.stack);
+  logger.fatal(
+    { message: 'uncaught exception: the process ends', reason: describeError(error) },
+    error.stack,
+  );
   process.exit(1);
 });
 
@@ -54,7 +57,8 @@ async function serve(): Promise<void> {
     const origin = config.publicUrl ?? `http://localhost:${port}`;
     const demo = runtime.embedded ? await createDemo(app, runtime) : undefined;
     if (demo) process.stdout.write(welcome(origin, demo));
-    else if (runtime.embedded) process.stdout.write(`\n  Serving ${origin}, documentation at ${origin}/docs\n\n`);
+    else if (runtime.embedded)
+      process.stdout.write(`\n  Serving ${origin}, documentation at ${origin}/docs\n\n`);
 
     logger.log({ message: 'stopping', signal: await stop });
     clearInterval(cleaning);

@@ -31,7 +31,9 @@ export async function openRuntime(config: Config, logger: LoggerService): Promis
     ? undefined
     : await startEmbeddedPostgres({
         directory: dataDirectory,
-        log: (message: string) => logger.log({ message }),
+        log: (message) => {
+          logger.log({ message });
+        },
       });
   try {
     const master = config.encryptionKey ?? (await embeddedKey(dataDirectory));
@@ -70,8 +72,9 @@ async function connect(url: string, config: Config, logger: LoggerService): Prom
         url,
         poolSize: config.databasePoolSize,
         migrations,
-        onConnectionError: (error) =>
-          logger.warn({ message: 'database connection lost', reason: describeError(error) }),
+        onConnectionError: (error) => {
+          logger.warn({ message: 'database connection lost', reason: describeError(error) });
+        },
       });
     } catch (error) {
       if (!isUnavailable(error) || Date.now() > deadline) throw error;

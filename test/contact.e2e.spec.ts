@@ -150,10 +150,7 @@ describe('create-contact', () => {
     });
 
     it('200 and creates where nobody has the address', async () => {
-      const { status, body } = await client.post(
-        'contact.create-contact',
-        person({ onConflict: 'update' }),
-      );
+      const { status, body } = await client.post('contact.create-contact', person({ onConflict: 'update' }));
       expect(status).toBe(200);
       expect((await get(body.data.contactId)).body.data.subscribed).toBe(true);
     });
@@ -333,9 +330,7 @@ describe('update-contact', () => {
     const fields = ['firstName', 'lastName', 'phone', 'mobile', 'address', 'zip', 'city', 'country'];
     const answers = await Promise.all(
       fields.map((field, n) =>
-        client
-          .at(api.instances[n % 2]!.origin)
-          .post('contact.update-contact', { contactId, [field]: 'set' }),
+        client.at(api.instances[n % 2]!.origin).post('contact.update-contact', { contactId, [field]: 'set' }),
       ),
     );
     expect(answers.map(({ status }) => status)).toEqual(fields.map(() => 200));

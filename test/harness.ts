@@ -27,8 +27,17 @@ export class Client {
     return new Client(origin, this.organizationId, this.key);
   }
 
-  get(operation: string, query: Record<string, string> = {}, headers: Record<string, string> = {}): Promise<Answer> {
-    return this.request('GET', `/v1/${operation}?${new URLSearchParams(query)}`, undefined, headers);
+  get(
+    operation: string,
+    query: Record<string, string> = {},
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
+    return this.request(
+      'GET',
+      `/v1/${operation}?${new URLSearchParams(query).toString()}`,
+      undefined,
+      headers,
+    );
   }
 
   post(operation: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
@@ -69,7 +78,10 @@ export class Api {
     readonly instances: Instance[],
   ) {}
 
-  static async start({ instances = 1, redisUrl }: { instances?: number; redisUrl?: string } = {}): Promise<Api> {
+  static async start({
+    instances = 1,
+    redisUrl,
+  }: { instances?: number; redisUrl?: string } = {}): Promise<Api> {
     const database = await createTestDatabase();
     const api = new Api(database, []);
     for (let n = 0; n < instances; n += 1) await api.addInstance(redisUrl);

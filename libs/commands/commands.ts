@@ -96,7 +96,9 @@ export class Commands {
         fingerprint: this.store.keyring.hash('request', operation, body()),
       };
     }
-    return { natural: () => this.store.keyring.hash('request', operation, canonicalize(withoutNulls(fields))!) };
+    return {
+      natural: () => this.store.keyring.hash('request', operation, canonicalize(withoutNulls(fields))!),
+    };
   }
 
   private async attempt(
@@ -176,7 +178,10 @@ export class Commands {
     throw new Error('The store named a taken key that was not claimed.');
   }
 
-  private async findReplay({ organizationId }: RequestContext, request: Identity): Promise<Outcome | undefined> {
+  private async findReplay(
+    { organizationId }: RequestContext,
+    request: Identity,
+  ): Promise<Outcome | undefined> {
     const found = await this.store.findIdempotent(organizationId, request.key!);
     return found && this.replay(request, found.fingerprint, found.result);
   }

@@ -68,7 +68,9 @@ type Table = keyof typeof COLUMNS;
 
 const CALL = (() => {
   let parameter = 0;
-  const columns = Object.values(COLUMNS).flatMap((types) => types.map((type) => `$${++parameter}::${type}[]`));
+  const columns = Object.values(COLUMNS).flatMap((types) =>
+    types.map((type) => `$${++parameter}::${type}[]`),
+  );
   return `SELECT * FROM append_events(${columns.join(', ')}, $${++parameter}::int)`;
 })();
 
@@ -129,7 +131,7 @@ export async function appendBatch(
   const parameters = (Object.keys(COLUMNS) as Table[]).flatMap((table) =>
     COLUMNS[table].map((_, column) => rows[table].map((row) => row[column])),
   );
-  const answers = (await sql.query(CALL, [...parameters, commands.length])) as Row[];
+  const answers = await sql.query<Row[]>(CALL, [...parameters, commands.length]);
   return collect(answers, commands.length).map((result, index) =>
     gone[index] ? { status: 'version' } : result,
   );
@@ -193,12 +195,12 @@ async function existingSubjectKeys(
     }
   }
   if (subjects.length === 0) return new Map();
-  const rows = (await sql.query(
+  const rows = await sql.query<{ organization_id: string; subject_id: string; wrapped_key: Buffer }[]>(
     `SELECT k.organization_id, k.subject_id, k.wrapped_key FROM subject_keys k
      JOIN (SELECT DISTINCT * FROM unnest($1::uuid[], $2::uuid[]) AS s(organization, subject)) s
        ON k.organization_id = s.organization AND k.subject_id = s.subject`,
     [organizations, subjects],
-  )) as { organization_id: string; subject_id: string; wrapped_key: Buffer }[];
+  );
   return new Map(
     rows.map((row) => [
       `${row.organization_id} ${row.subject_id}`,

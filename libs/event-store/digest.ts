@@ -23,7 +23,7 @@ export type DigestedEvent = {
  */
 export function bodyDigest(event: DigestedEvent): Buffer {
   const { personal, ...body } = event;
-  const canonical = canonicalize({ ...body, personal: personal && personal.toString('base64') });
+  const canonical = canonicalize({ ...body, personal: personal?.toString('base64') ?? null });
   return createHash('sha256').update(canonical!, 'utf8').digest();
 }
 

@@ -156,11 +156,11 @@ describe('personal data', () => {
 
   it('is encrypted at rest and readable while its subject stands', async () => {
     const a = uuidv7();
+    await store.append(command([{ ...write(a, 0, { type: 'Created', data: {}, personal }), subjectId: a }]));
     await store.append(
-      command([{ ...write(a, 0, { type: 'Created', data: {}, personal }), subjectId: a }]),
-    );
-    await store.append(
-      command([{ ...write(a, 1, { type: 'Changed', data: {}, personal: { firstName: 'G.' } }), subjectId: a }]),
+      command([
+        { ...write(a, 1, { type: 'Changed', data: {}, personal: { firstName: 'G.' } }), subjectId: a },
+      ]),
     );
     const [created, changed] = await streamOf(a);
     expect(created!.personal).toEqual(personal);
@@ -173,9 +173,7 @@ describe('personal data', () => {
 
   it('is null once its subject ended, and the events stay as they were stored', async () => {
     const a = uuidv7();
-    await store.append(
-      command([{ ...write(a, 0, { type: 'Created', data: {}, personal }), subjectId: a }]),
-    );
+    await store.append(command([{ ...write(a, 0, { type: 'Created', data: {}, personal }), subjectId: a }]));
     const [before] = await streamOf(a);
     await store.append(command([write(a, 1)], { ends: [a] }));
     const [after] = await streamOf(a);
@@ -186,9 +184,7 @@ describe('personal data', () => {
 
   it('of an ended subject is not stored any more: the command is told to decide again', async () => {
     const [a, b] = [uuidv7(), uuidv7()];
-    await store.append(
-      command([{ ...write(a, 0, { type: 'Created', data: {}, personal }), subjectId: a }]),
-    );
+    await store.append(command([{ ...write(a, 0, { type: 'Created', data: {}, personal }), subjectId: a }]));
     await store.append(command([write(a, 1)], { ends: [a] }));
     const about = { ...write(b, 0, { type: 'Noted', data: {}, personal }), subjectId: a };
     expect(await store.append(command([about]))).toEqual({ status: 'version' });
@@ -199,7 +195,7 @@ describe('personal data', () => {
 describe('digest', () => {
   it('can be recomputed from the stored row', async () => {
     const a = uuidv7();
-    const data = { 'ü': [1, 2.5, -0, 1e21, null, true, { b: 'x', a: '\u2028"' }], z: 'é', A: {} };
+    const data = { ü: [1, 2.5, -0, 1e21, null, true, { b: 'x', a: '\u2028"' }], z: 'é', A: {} };
     await store.append(
       command([{ ...write(a, 0, { type: 'Odd', data, personal: { name: 'Ada' } }), subjectId: a }]),
     );

@@ -115,14 +115,14 @@ export class EventStore {
     streamId: string,
     until: { version?: number; moment?: Date } = {},
   ): Promise<RecordedEvent<Event>[]> {
-    const rows = (await this.source.query(
+    const rows = await this.source.query<EventRow[]>(
       `SELECT e.*, k.wrapped_key FROM events e
        LEFT JOIN subject_keys k ON k.organization_id = e.organization_id AND k.subject_id = e.subject_id
        WHERE e.organization_id = $1 AND e.stream_id = $2
          AND e.version <= coalesce($3, e.version) AND e.recorded_at <= coalesce($4, e.recorded_at)
        ORDER BY e.version`,
       [organizationId, streamId, until.version ?? null, until.moment ?? null],
-    )) as EventRow[];
+    );
     return this.decrypt<Event>(rows);
   }
 
@@ -131,13 +131,13 @@ export class EventStore {
    * there already. Read events in a *later* statement than this, or the promise does not hold.
    */
   async horizon(sql: Sql = this.source): Promise<number> {
-    const [row] = (await sql.query('SELECT event_horizon() AS horizon')) as { horizon: string }[];
+    const [row] = await sql.query<{ horizon: string }[]>('SELECT event_horizon() AS horizon');
     return Number(row!.horizon);
   }
 
   /** The highest position given out so far; events below it may still be on their way. */
   async lastPosition(): Promise<number> {
-    const [row] = (await this.source.query('SELECT last_position() AS position')) as { position: string }[];
+    const [row] = await this.source.query<{ position: string }[]>('SELECT last_position() AS position');
     return Number(row!.position);
   }
 
@@ -152,7 +152,7 @@ export class EventStore {
     types: readonly string[] | null = null,
     sql: Sql = this.source,
   ): Promise<RecordedEvent[]> {
-    const rows = (await sql.query(READ_ALL, [after, upTo, limit, types])) as EventRow[];
+    const rows = await sql.query<EventRow[]>(READ_ALL, [after, upTo, limit, types]);
     return this.decrypt(rows);
   }
 
@@ -161,19 +161,19 @@ export class EventStore {
     organizationId: string,
     key: Buffer,
   ): Promise<{ fingerprint: Buffer; result: JsonObject } | undefined> {
-    const [row] = (await this.source.query(
+    const [row] = await this.source.query<{ fingerprint: Buffer; result: JsonObject }[]>(
       'SELECT fingerprint, result FROM idempotency_keys WHERE organization_id = $1 AND key = $2',
       [organizationId, key],
-    )) as { fingerprint: Buffer; result: JsonObject }[];
+    );
     return row;
   }
 
   /** Drops idempotency keys older than this many hours. @returns how many. */
   async forgetIdempotencyKeys(olderThanHours: number): Promise<number> {
-    const [, count] = (await this.source.query(
+    const [, count] = await this.source.query<[unknown, number]>(
       `DELETE FROM idempotency_keys WHERE recorded_at < clock_timestamp() - make_interval(hours => $1)`,
       [olderThanHours],
-    )) as [unknown, number];
+    );
     return count;
   }
 
@@ -188,7 +188,7 @@ export class EventStore {
       'INSERT INTO key_check (check_value) VALUES ($1) ON CONFLICT (single) DO NOTHING',
       [own],
     );
-    const [row] = (await this.source.query('SELECT check_value FROM key_check')) as { check_value: Buffer }[];
+    const [row] = await this.source.query<{ check_value: Buffer }[]>('SELECT check_value FROM key_check');
     return own.equals(row!.check_value);
   }
 

@@ -59,10 +59,7 @@ async function writeSlowly(writer: number, committed: string[]): Promise<void> {
 type Seen = { position: number; streamId: string; version: number };
 
 /** Follows the log until the writers are done and nothing is left; `upTo` says how far it trusts. */
-async function tail(
-  done: () => boolean,
-  upTo: () => Promise<number>,
-): Promise<Seen[]> {
+async function tail(done: () => boolean, upTo: () => Promise<number>): Promise<Seen[]> {
   const seen: Seen[] = [];
   let cursor = 0;
   for (;;) {
@@ -90,9 +87,15 @@ it('a tailing reader sees every committed event exactly once and in order; a nai
     Array.from({ length: WRITERS }, (_, writer) => writeSlowly(writer, committed)),
   ).then(() => (writing = false));
   const [seen, seenNaively] = await Promise.all([
-    tail(() => !writing, () => database.store.horizon()),
+    tail(
+      () => !writing,
+      () => database.store.horizon(),
+    ),
     // Whatever is there: the position alone decides. This is what the horizon is for.
-    tail(() => !writing, () => Promise.resolve(Number.MAX_SAFE_INTEGER)),
+    tail(
+      () => !writing,
+      () => Promise.resolve(Number.MAX_SAFE_INTEGER),
+    ),
     writers,
   ]);
   await stranger.query('ROLLBACK');

@@ -30,7 +30,9 @@ export class JsonLogger implements LoggerService {
   }
 
   log(message: unknown, ...rest: unknown[]): void {
-    this.pino.info(fields(message, rest));
+    // Nest's own lines at every start, one per module and route, would bury ours.
+    const isNest = typeof message === 'string' && rest.length > 0;
+    this.pino[isNest ? 'debug' : 'info'](fields(message, rest));
   }
 
   warn(message: unknown, ...rest: unknown[]): void {

@@ -12,6 +12,8 @@ export function requestLog(logger: Pick<LoggerService, 'log'>) {
     const started = performance.now();
     response.once('close', () => {
       const { path } = request;
+      // Asked every few seconds by every load balancer: only worth a line when something is wrong.
+      if (path.startsWith('/health/') && response.statusCode === 200) return;
       logger.log({
         message: response.writableFinished ? 'request' : 'request aborted by the client',
         requestId,

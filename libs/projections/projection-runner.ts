@@ -38,8 +38,10 @@ export class ProjectionRunner {
     readonly projection: Projection,
     private readonly source: DataSource,
     private readonly store: EventStore,
-    private readonly onFailure: (projection: Projection, position: number, error: unknown) => void,
-    private readonly onRecovery: (projection: Projection) => void,
+    private readonly on: {
+      failed(this: void, projection: Projection, position: number, error: unknown): void;
+      recovered(this: void, projection: Projection): void;
+    },
   ) {}
 
   /** Creates the tables and the checkpoint of this version, once among all instances. */
@@ -47,10 +49,10 @@ export class ProjectionRunner {
     const schema = schemaOf(this.projection);
     await exclusively(this.source, () =>
       this.source.transaction(async (transaction) => {
-        const created = (await transaction.query(
+        const created = await transaction.query<unknown[]>(
           `INSERT INTO checkpoints (projection, version) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING 1`,
           [this.projection.name, this.projection.version],
-        )) as unknown[];
+        );
         if (created.length === 0) return;
         await transaction.query(`CREATE SCHEMA ${schema}`);
         await transaction.query(`SELECT set_config('search_path', $1, true)`, [`${schema}, public`]);
@@ -96,13 +98,13 @@ export class ProjectionRunner {
     try {
       const progress = await this.source.transaction(async (transaction) => {
         // The horizon may be computed before the row's lock is granted; it is then older, which is safe.
-        const [checkpoint] = (await transaction.query(
+        const [checkpoint] = await transaction.query<Checkpoint[]>(
           `SELECT position, event_horizon() AS horizon,
                   set_config('idle_in_transaction_session_timeout', $3, true),
                   set_config('search_path', $4, true)
            FROM checkpoints WHERE projection = $1 AND version = $2 FOR UPDATE`,
           [name, version, String(HUNG_AFTER_MS), `${schemaOf(this.projection)}, public`],
-        )) as Checkpoint[];
+        );
         const position = Number(checkpoint!.position);
         const horizon = Number(checkpoint!.horizon);
         if (position >= horizon) return { position, horizon };
@@ -122,7 +124,7 @@ export class ProjectionRunner {
       this.pageLimit = Math.min(PAGE, this.pageLimit * 2);
       if (this.failing) {
         this.failing = false;
-        this.onRecovery(this.projection);
+        this.on.recovered(this.projection);
       }
       return progress;
     } catch (error) {
@@ -145,7 +147,7 @@ export class ProjectionRunner {
     );
     if (!this.failing) {
       this.failing = true;
-      this.onFailure(this.projection, position, error);
+      this.on.failed(this.projection, position, error);
     }
     return { position: this.position, horizon: position };
   }

@@ -72,12 +72,7 @@ it('shows a write in every instance before catchUp resolves, and applies each ev
 
 it('lets commands and other projections go on when one fails, says where, and recovers by itself', async () => {
   const poisoned = counting('sick', 3);
-  const projections = new Projections(
-    database.source,
-    database.store,
-    [poisoned, counting('well')],
-    silent,
-  );
+  const projections = new Projections(database.source, database.store, [poisoned, counting('well')], silent);
   await projections.start();
   const positions: number[] = [];
   for (let n = 0; n < 6; n += 1) positions.push(await count(database.store, n));
@@ -86,7 +81,10 @@ it('lets commands and other projections go on when one fails, says where, and re
   expect(await countOf('well')).toBe(6);
   expect(await countOf('sick')).toBe(3);
   const [sick, well] = await projections.status();
-  expect(sick).toMatchObject({ name: 'sick', failure: { position: positions[3], message: 'cannot digest 3' } });
+  expect(sick).toMatchObject({
+    name: 'sick',
+    failure: { position: positions[3], message: 'cannot digest 3' },
+  });
   expect(well).toMatchObject({ name: 'well', lag: 0, failure: null });
   expect(silent.error).toHaveBeenCalledWith(
     expect.objectContaining({ projection: 'sick', position: positions[3] }),
@@ -116,7 +114,7 @@ it('survives a worker whose connection dies in the middle of a page', async () =
       ]);
       if (killed) return;
       killed = true;
-      const [{ pid }] = (await transaction.query('SELECT pg_backend_pid() AS pid')) as [{ pid: number }];
+      const [{ pid }] = await transaction.query<[{ pid: number }]>('SELECT pg_backend_pid() AS pid');
       await database.source.query('SELECT pg_terminate_backend($1)', [pid]);
     },
   };

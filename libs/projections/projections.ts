@@ -28,20 +28,20 @@ export class Projections {
   ) {
     this.runners = projections.map(
       (projection) =>
-        new ProjectionRunner(
-          projection,
-          source,
-          store,
-          ({ name, version }, position, error) =>
+        new ProjectionRunner(projection, source, store, {
+          failed: ({ name, version }, position, error) => {
             this.logger.error({
               message: 'projection failed: it stops here, the rest goes on',
               projection: name,
               version,
               position,
               reason: describeError(error),
-            }),
-          ({ name }) => this.logger.log({ message: 'projection recovered', projection: name }),
-        ),
+            });
+          },
+          recovered: ({ name }) => {
+            this.logger.log({ message: 'projection recovered', projection: name });
+          },
+        }),
     );
   }
 
@@ -66,36 +66,41 @@ export class Projections {
    * rejects: the events are stored, and a read model that fails is the log's and the health report's matter.
    */
   async catchUp(position: number, eventTypes?: readonly string[]): Promise<void> {
-    await Promise.all(
-      this.runners
-        .filter(({ projection }) => !eventTypes || projection.handles.some((type) => eventTypes.includes(type)))
-        .map((runner) =>
-          runner.catchUp(position).catch((error: unknown) =>
-            this.logger.error({
-              message: 'projection not caught up: the answer may come before the read model',
-              projection: runner.projection.name,
-              position,
-              reason: describeError(error),
-            }),
-          ),
-        ),
+    const concerned = this.runners.filter(
+      ({ projection }) => !eventTypes || projection.handles.some((type) => eventTypes.includes(type)),
     );
+    await Promise.all(concerned.map((runner) => this.catchUpOne(runner, position)));
+  }
+
+  private async catchUpOne(runner: ProjectionRunner, position: number): Promise<void> {
+    try {
+      await runner.catchUp(position);
+    } catch (error) {
+      this.logger.error({
+        message: 'projection not caught up: the answer may come before the read model',
+        projection: runner.projection.name,
+        position,
+        reason: describeError(error),
+      });
+    }
   }
 
   /** How far every projection of this program is, as the database says. */
   async status(): Promise<ProjectionStatus[]> {
-    const rows = (await this.source.query(
+    const rows = await this.source.query<
+      {
+        projection: string;
+        version: number;
+        position: string;
+        failed_position: string | null;
+        failure: string | null;
+        failed_at: Date | null;
+        horizon: string;
+      }[]
+    >(
       `SELECT projection, version, position, failed_position, failure, failed_at, event_horizon() AS horizon
        FROM checkpoints`,
-    )) as {
-      projection: string;
-      version: number;
-      position: string;
-      failed_position: string | null;
-      failure: string | null;
-      failed_at: Date | null;
-      horizon: string;
-    }[];
+    );
     return this.runners.map(({ projection: { name, version } }) => {
       const row = rows.find((candidate) => candidate.projection === name && candidate.version === version);
       if (!row) return { name, version, position: 0, lag: 0, failure: null };
@@ -117,10 +122,10 @@ export class Projections {
       try {
         const statuses = await this.status();
         await Promise.all(
-          statuses.map(({ position, lag }, index) => {
+          statuses.map(async ({ position, lag }, index) => {
             const runner = this.runners[index]!;
             runner.observe(position);
-            return lag > 0 ? runner.catchUpToHorizon() : undefined;
+            if (lag > 0) await runner.catchUpToHorizon();
           }),
         );
         reachable = true;

@@ -30,7 +30,10 @@ export async function readJsonBody(request: Request, response: Response): Promis
     });
   }
   if (!JSON_TYPE.test(request.headers['content-type'] ?? '')) {
-    throw new RpcError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as JSON, with Content-Type: application/json.');
+    throw new RpcError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      'Send the body as JSON, with Content-Type: application/json.',
+    );
   }
   await new Promise<void>((resolve, reject) => {
     parse(request, response, (error?: unknown) => (error ? reject(bodyError(error)) : resolve()));

@@ -1,4 +1,14 @@
-import { Controller, Delete, Get, HttpCode, type ModuleMetadata, Post, Req, Res, type Type } from '@nestjs/common';
+import {
+  Controller,
+  Delete,
+  Get,
+  HttpCode,
+  type ModuleMetadata,
+  Post,
+  Req,
+  Res,
+  type Type,
+} from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { ApiBearerAuth, ApiBody, ApiOperation, ApiQuery, ApiResponse, ApiTags } from '@nestjs/swagger';
 import { type Request, type Response } from 'express';

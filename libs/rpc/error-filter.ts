@@ -48,10 +48,16 @@ function toRpcError(error: unknown): RpcError {
       headers: { 'Retry-After': '1' },
     });
   }
-  return new RpcError('INTERNAL_SERVER_ERROR', 'Something failed on our side. Name the requestId when you report it.');
+  return new RpcError(
+    'INTERNAL_SERVER_ERROR',
+    'Something failed on our side. Name the requestId when you report it.',
+  );
 }
 
 function codeOf(status: number): ErrorCode {
   const codes = Object.keys(ERROR_STATUS) as ErrorCode[];
-  return codes.find((code) => ERROR_STATUS[code] === status) ?? (status < 500 ? 'BAD_REQUEST' : 'INTERNAL_SERVER_ERROR');
+  return (
+    codes.find((code) => ERROR_STATUS[code] === status) ??
+    (status < 500 ? 'BAD_REQUEST' : 'INTERNAL_SERVER_ERROR')
+  );
 }

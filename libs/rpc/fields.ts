@@ -1,9 +1,4 @@
-import {
-  isEmail,
-  registerDecorator,
-  ValidateIf,
-  type ValidationArguments,
-} from 'class-validator';
+import { isEmail, registerDecorator, ValidateIf, type ValidationArguments } from 'class-validator';
 
 /**
  * Decorators for the fields of an operation's input. One decorator carries the validation, the
@@ -170,7 +165,8 @@ export function Flag(options: FieldOptions = {}): PropertyDecorator {
     options,
     { type: 'boolean' },
     (value) => (typeof value === 'boolean' ? undefined : 'must be true or false'),
-    (value, source) => (source === 'query' && (value === 'true' || value === 'false') ? value === 'true' : value),
+    (value, source) =>
+      source === 'query' && (value === 'true' || value === 'false') ? value === 'true' : value,
   );
 }
 
@@ -207,4 +203,3 @@ export function Timestamp(options: FieldOptions = {}): PropertyDecorator {
       : 'must be an RFC 3339 timestamp, like 2026-11-20T09:30:00.000Z',
   );
 }
-

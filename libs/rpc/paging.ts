@@ -22,10 +22,10 @@ export function PageInput(...sortable: string[]) {
     @Text({ max: 2_000, optional: true, description: '`pagination.cursor` of the page before.' })
     cursor?: string;
 
-    @OneOf(
-      fields.flatMap((name) => [name, `-${name}`]),
-      { default: '-createdAt', description: 'A leading minus means descending.' },
-    )
+    @OneOf(fields.flatMap((name) => [name, `-${name}`]), {
+      default: '-createdAt',
+      description: 'A leading minus means descending.',
+    })
     sort!: string;
 
     @Timestamp({ optional: true })
@@ -48,7 +48,7 @@ export type Listing = InstanceType<ReturnType<typeof PageInput>>;
 /** A condition of a list: SQL with `?` in place of the value. */
 export type Condition = { sql: string; value: unknown };
 
-type Row = { id: string } & { [column: string]: unknown };
+type Row = { id: string; [column: string]: unknown };
 
 /**
  * A keyset page: each page starts behind the last row of the one before, by the sort column and the id, so
@@ -57,7 +57,7 @@ type Row = { id: string } & { [column: string]: unknown };
  * @param list the table (with `organization_id`, `id`, `created_at`, `updated_at`), and which of its
  *   columns each sort field means; every one of them needs an index on (organization_id, column, id).
  */
-export async function findPage(
+export async function findPage<Found extends Row>(
   sql: Sql,
   input: Listing,
   list: {
@@ -65,7 +65,7 @@ export async function findPage(
     sortColumns?: { [field: string]: { column: string; type: 'text' | 'timestamptz' } };
     conditions?: readonly (Condition | undefined)[];
   },
-): Promise<Page<Row>> {
+): Promise<Page<Found>> {
   const descending = input.sort.startsWith('-');
   const field = descending ? input.sort.slice(1) : input.sort;
   const { column, type } = { ...TIME_COLUMNS, ...list.sortColumns }[field]!;
@@ -86,15 +86,13 @@ export async function findPage(
   }
   if (input.cursor !== undefined) {
     const [value, id] = readCursor(input.cursor, input.sort);
-    where.push(
-      `(${column}, id) ${descending ? '<' : '>'} (${bind(value)}::${type}, ${bind(id)}::uuid)`,
-    );
+    where.push(`(${column}, id) ${descending ? '<' : '>'} (${bind(value)}::${type}, ${bind(id)}::uuid)`);
   }
-  const rows = (await sql.query(
+  const rows = await sql.query<Found[]>(
     `SELECT * FROM ${list.table} WHERE ${where.join(' AND ')}
      ORDER BY ${column} ${direction}, id ${direction} LIMIT ${bind(input.limit + 1)}`,
     values,
-  )) as Row[];
+  );
 
   const hasMore = rows.length > input.limit;
   const records = hasMore ? rows.slice(0, input.limit) : rows;
@@ -148,7 +146,9 @@ function readCursor(cursor: string, sort: string): [string, string] {
     const [sorted, value, id] = parts as unknown[];
     if (typeof sorted === 'string' && typeof value === 'string' && typeof id === 'string' && isId(id)) {
       if (sorted !== sort) {
-        throw invalid([{ path: 'cursor', message: `comes from a list sorted by ${sorted}: keep the same sort` }]);
+        throw invalid([
+          { path: 'cursor', message: `comes from a list sorted by ${sorted}: keep the same sort` },
+        ]);
       }
       const isTime = sort.endsWith('createdAt') || sort.endsWith('updatedAt');
       if (!value.includes('\0') && (!isTime || !Number.isNaN(Date.parse(value)))) return [value, id];

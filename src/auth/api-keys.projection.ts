@@ -76,10 +76,10 @@ export class ApiKeysTable {
 
   /** All keys with this public id: one, but for a chance of 1 in 10^14. */
   async findByPublicId(publicId: string): Promise<StoredKey[]> {
-    return (await this.source.query(
+    return await this.source.query<StoredKey[]>(
       `SELECT id, organization_id, secret_hash, scopes, rate_limit, expires_at, revoked_at
        FROM ${schemaOf(apiKeysProjection)}.api_keys WHERE public_id = $1`,
       [publicId],
-    )) as StoredKey[];
+    );
   }
 }

@@ -3,8 +3,18 @@ import { type StreamWrite } from '#libs/event-store';
 import { comparableEmail, contact, type ContactEvent } from './contact.js';
 
 /** Events for a contact's stream; the contact is the subject of its personal data. */
-export function contactWrite(contactId: string, expectedVersion: number, events: ContactEvent[]): StreamWrite {
-  return { streamType: contact.streamType, streamId: contactId, expectedVersion, events, subjectId: contactId };
+export function contactWrite(
+  contactId: string,
+  expectedVersion: number,
+  events: ContactEvent[],
+): StreamWrite {
+  return {
+    streamType: contact.streamType,
+    streamId: contactId,
+    expectedVersion,
+    events,
+    subjectId: contactId,
+  };
 }
 
 /** One live contact per organization and address. */

@@ -2,10 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { type RecordedEvent } from '#libs/event-store';
 import { type Projection, schemaOf } from '#libs/projections';
-import { compare, findPage, isId, type Page, search } from '#libs/rpc';
+import { isId } from '#libs/rpc';
 import { type ContactRecord } from './contact-record.js';
 import { CONTACT_DETAILS, comparableEmail, type ContactDetails, type ContactEvent } from './contact.js';
-import { type ListContacts } from './list-contacts.js';
 
 /** The columns of the details, named like the fields: "firstName" is first_name. */
 const COLUMNS = Object.fromEntries(
@@ -128,9 +127,9 @@ const UPDATE = `
   FROM ${CHANGES}
   WHERE contacts.organization_id = change.organization_id AND contacts.id = change.id`;
 
-const TABLE = `${schemaOf(contactsProjection)}.contacts`;
+export const CONTACTS_TABLE = `${schemaOf(contactsProjection)}.contacts`;
 
-type Row = {
+export type ContactRow = {
   id: string;
   organization_id: string;
   created_at: Date;
@@ -145,31 +144,15 @@ export class ContactsTable {
 
   async find(organizationId: string, contactId: string): Promise<ContactRecord | undefined> {
     if (!isId(contactId)) return undefined;
-    const [row] = (await this.source.query(`SELECT * FROM ${TABLE} WHERE organization_id = $1 AND id = $2`, [
-      organizationId,
-      contactId,
-    ])) as Row[];
+    const [row] = await this.source.query<ContactRow[]>(
+      `SELECT * FROM ${CONTACTS_TABLE} WHERE organization_id = $1 AND id = $2`,
+      [organizationId, contactId],
+    );
     return row && recordFromRow(row);
-  }
-
-  async list(query: ListContacts): Promise<Page<ContactRecord>> {
-    const { records, pagination } = await findPage(this.source, query, {
-      table: TABLE,
-      sortColumns: { email: { column: 'email_compared', type: 'text' } },
-      conditions: [
-        compare('email_compared = ?', query.email === undefined ? undefined : comparableEmail(query.email)),
-        compare('subscribed = ?', query.subscribed),
-        compare('country = ?', query.country),
-        compare('city = ?', query.city),
-        compare('zip = ?', query.zip),
-        search(['email', 'first_name', 'last_name', `first_name || ' ' || last_name`], query.q),
-      ],
-    });
-    return { records: records.map((row) => recordFromRow(row as Row)), pagination };
   }
 }
 
-function recordFromRow(row: Row): ContactRecord {
+export function recordFromRow(row: ContactRow): ContactRecord {
   const details = Object.fromEntries(
     CONTACT_DETAILS.map((detail) => [detail, row[COLUMNS[detail]]]),
   ) as ContactDetails;

@@ -41,7 +41,7 @@ export class CreateContactHandler implements ICommandHandler<CreateContact> {
   }
 
   private decide(command: CreateContact): Decision {
-    const { context: _, organizationId: __, onConflict, ...changes } = command;
+    const { context, organizationId, onConflict, ...changes } = command;
     const contactId = uuidv7();
     return {
       recordId: contactId,
@@ -63,7 +63,7 @@ export class CreateContactHandler implements ICommandHandler<CreateContact> {
     if (state.status !== 'standing') return this.decide(command);
     const given = Object.entries(changes).filter(([, value]) => value !== null);
     // The address is the same but perhaps for case, and stays as the person's record has it.
-    const { email: _, ...details } = Object.fromEntries(given) as ContactChanges;
+    const details = { ...(Object.fromEntries(given) as ContactChanges), email: undefined };
     return {
       recordId: contactId,
       writes: [contactWrite(contactId, version, updateContact(state, details))],

@@ -1,7 +1,9 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Email, Flag, Operation, type Page, PageInput, Text } from '#libs/rpc';
+import { DataSource } from 'typeorm';
+import { compare, Email, findPage, Flag, Operation, type Page, PageInput, search, Text } from '#libs/rpc';
 import { type ContactRecord, contactSchema } from './contact-record.js';
-import { ContactsTable } from './contacts.projection.js';
+import { comparableEmail } from './contact.js';
+import { CONTACTS_TABLE, type ContactRow, recordFromRow } from './contacts.projection.js';
 
 @Operation({
   method: 'GET',
@@ -33,9 +35,21 @@ export class ListContacts extends PageInput('email') {
 
 @QueryHandler(ListContacts)
 export class ListContactsHandler implements IQueryHandler<ListContacts> {
-  constructor(private readonly contacts: ContactsTable) {}
+  constructor(private readonly source: DataSource) {}
 
-  execute(query: ListContacts): Promise<Page<ContactRecord>> {
-    return this.contacts.list(query);
+  async execute(query: ListContacts): Promise<Page<ContactRecord>> {
+    const { records, pagination } = await findPage<ContactRow>(this.source, query, {
+      table: CONTACTS_TABLE,
+      sortColumns: { email: { column: 'email_compared', type: 'text' } },
+      conditions: [
+        compare('email_compared = ?', query.email === undefined ? undefined : comparableEmail(query.email)),
+        compare('subscribed = ?', query.subscribed),
+        compare('country = ?', query.country),
+        compare('city = ?', query.city),
+        compare('zip = ?', query.zip),
+        search(['email', 'first_name', 'last_name', `first_name || ' ' || last_name`], query.q),
+      ],
+    });
+    return { records: records.map(recordFromRow), pagination };
   }
 }

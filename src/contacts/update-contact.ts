@@ -25,7 +25,7 @@ export class UpdateContactHandler implements ICommandHandler<UpdateContact> {
   constructor(private readonly commands: Commands) {}
 
   async execute(command: UpdateContact): Promise<ContactRecord> {
-    const { context: _, organizationId, contactId, ...changes } = command;
+    const { context, organizationId, contactId, ...changes } = command;
     const { version } = await this.commands.run(command, async () => {
       const loaded = await this.commands.load(contact, organizationId, contactId);
       const state = standing(loaded.state);
