@@ -28,6 +28,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<DataSource
     poolSize: options.poolSize,
     poolErrorHandler: (error: Error) => options.onConnectionError?.(error),
     connectTimeoutMS: 5_000,
+    // A server that vanished without a word is noticed by TCP, not by the next request.
+    extra: { keepAlive: true, keepAliveInitialDelayMillis: 10_000 },
     installExtensions: false,
     logging: false,
   });
