@@ -5,7 +5,7 @@ import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swag
 import { type Request } from 'express';
 import { type IncomingMessage } from 'node:http';
 import { requestLog } from '#libs/operations';
-import { ErrorFilter, type ErrorCode, RpcExpressAdapter } from '#libs/rpc';
+import { ErrorFilter, type ErrorCode, replaceUndecodablePath, RpcExpressAdapter } from '#libs/rpc';
 import { AppModule } from './app.module.js';
 import { type Config } from './config.js';
 import { type Runtime } from './runtime.js';
@@ -23,7 +23,7 @@ export async function createApplication(
     { logger, bodyParser: false, abortOnError: false },
   );
   app.set('trust proxy', config.trustProxy);
-  app.use(requestLog(logger));
+  app.use(requestLog(logger), replaceUndecodablePath);
   app.useGlobalFilters(new ErrorFilter(docsUrl(config)));
   SwaggerModule.setup('docs', app, describeApi(app), { jsonDocumentUrl: '/openapi.json' });
   return app;
@@ -39,12 +39,14 @@ export function describeApi(app: NestExpressApplication): OpenAPIObject {
       .setTitle('Advocacy API')
       .setDescription(description)
       .setVersion('v1')
+      // The first that knows `type: [string, null]`.
+      .setOpenAPIVersion('3.1.0')
       .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API key: adv_…' })
       .build(),
   );
 }
 
-const HOST = /^[a-z0-9.-]+(:\d{1,5})?$|^\[[0-9a-f:.]+\](:\d{1,5})?$/i;
+const HOST = /^[a-z0-9._-]+(:\d{1,5})?$|^\[[0-9a-f:.]+\](:\d{1,5})?$/i;
 
 /** The address of a code's explanation on this server, as its client reaches it. */
 export function docsUrl({ publicUrl, port }: Config): (code: ErrorCode, request?: IncomingMessage) => string {
@@ -52,6 +54,7 @@ export function docsUrl({ publicUrl, port }: Config): (code: ErrorCode, request?
     if (publicUrl) return `${publicUrl}/errors/${code}`;
     const { host = '' } = request?.headers ?? {};
     const protocol = (request as Request | undefined)?.protocol ?? 'http';
-    return `${HOST.test(host) ? `${protocol}://${host}` : `http://localhost:${port}`}/errors/${code}`;
+    const local = `http://localhost:${request?.socket.localPort ?? port}`;
+    return `${HOST.test(host) ? `${protocol}://${host}` : local}/errors/${code}`;
   };
 }

@@ -1,15 +1,16 @@
 import { type NestExpressApplication } from '@nestjs/platform-express';
 import { CommandBus } from '@nestjs/cqrs';
-import { type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { v7 as uuidv7 } from 'uuid';
 import { JsonLogger } from '#libs/operations';
-import { type Input } from '#libs/rpc';
+import { type Input, ServerLife } from '#libs/rpc';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { CreateApiKey, RevokeApiKey } from '../src/auth/index.js';
 import { readConfig } from '../src/config.js';
 import { CreateOrganization } from '../src/organizations/index.js';
 import { openRuntime, type Runtime } from '../src/runtime.js';
-import { createApplication } from '../src/server.js';
+import { createApplication, docsUrl } from '../src/server.js';
 
 export type Answer = { status: number; body: any; headers: Headers };
 type Key = { id: string; key: string };
@@ -65,44 +66,131 @@ export class Client {
     });
     const text = await response.text();
     const isJson = response.headers.get('content-type')?.startsWith('application/json');
-    return { status: response.status, body: isJson ? JSON.parse(text) : text, headers: response.headers };
+    return {
+      status: response.status,
+      body: isJson && text ? JSON.parse(text) : text,
+      headers: response.headers,
+    };
   }
 }
 
-export type Instance = { origin: string; app: NestExpressApplication; runtime: Runtime };
+/** What a server sends back for these bytes, until it or the client has closed the connection. */
+export async function sendBytes(origin: string, bytes: string | Uint8Array): Promise<Answer> {
+  const { hostname, port } = new URL(origin);
+  const socket = connect(Number(port), hostname);
+  socket.write(bytes);
+  const chunks: Buffer[] = [];
+  for await (const chunk of socket) chunks.push(chunk as Buffer);
+  const [head = '', ...rest] = Buffer.concat(chunks).toString('utf8').split('\r\n\r\n');
+  const [line = '', ...fields] = head.split('\r\n');
+  const headers = new Headers(fields.map((field) => field.split(/: (.*)/s).slice(0, 2) as [string, string]));
+  const text = rest.join('\r\n\r\n');
+  return { status: Number(line.split(' ')[1]), body: text === '' ? '' : JSON.parse(text), headers };
+}
+
+/** Stands between an instance and its database: a proxy that can lose its server. */
+export class DatabaseGate {
+  private readonly sockets = new Set<Socket>();
+  private readonly server = createServer((socket) => this.pass(socket));
+  private state: 'open' | 'shut' | 'silent' = 'open';
+
+  private constructor(private readonly target: URL) {}
+
+  static async before(databaseUrl: string): Promise<DatabaseGate> {
+    const gate = new DatabaseGate(new URL(databaseUrl));
+    gate.server.listen(0, '127.0.0.1');
+    await once(gate.server, 'listening');
+    return gate;
+  }
+
+  get url(): string {
+    const { port } = this.server.address() as AddressInfo;
+    return Object.assign(new URL(this.target), { host: `127.0.0.1:${port}` }).href;
+  }
+
+  /** Ends all connections, and every new one at once. */
+  shut(): void {
+    this.state = 'shut';
+    for (const socket of this.sockets) socket.end();
+  }
+
+  /** Keeps connections and takes new ones, but nothing passes any more, like a network that loses its packets. */
+  silence(): void {
+    this.state = 'silent';
+  }
+
+  /** New connections pass again; the silenced ones are lost. */
+  open(): void {
+    this.state = 'open';
+  }
+
+  stop(): void {
+    this.server.close();
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  private pass(client: Socket): void {
+    const server = connect(Number(this.target.port || 5432), this.target.hostname);
+    this.join(client, server);
+    this.join(server, client);
+    if (this.state === 'shut') client.end();
+  }
+
+  private join(from: Socket, to: Socket): void {
+    this.sockets.add(from);
+    from.on('data', (bytes) => {
+      if (this.state === 'open') to.write(bytes);
+    });
+    from.on('error', () => undefined);
+    from.on('close', () => {
+      this.sockets.delete(from);
+      to.end();
+    });
+  }
+}
+
+export type Instance = { origin: string; app: NestExpressApplication; runtime: Runtime; life: ServerLife };
+
+/** Variables of `.env.example`, beside those that the harness sets itself. */
+type Environment = Record<string, string>;
 
 /** One or more instances of the product in this process, on a database of their own. */
 export class Api {
   private constructor(
     readonly database: TestDatabase,
+    private readonly environment: Environment,
     readonly instances: Instance[],
   ) {}
 
   static async start({
     instances = 1,
-    redisUrl,
-  }: { instances?: number; redisUrl?: string } = {}): Promise<Api> {
+    environment = {},
+  }: { instances?: number; environment?: Environment } = {}): Promise<Api> {
     const database = await createTestDatabase();
-    const api = new Api(database, []);
-    for (let n = 0; n < instances; n += 1) await api.addInstance(redisUrl);
+    const api = new Api(database, environment, []);
+    for (let n = 0; n < instances; n += 1) await api.addInstance();
     return api;
   }
 
-  async addInstance(redisUrl?: string): Promise<Instance> {
+  /** One more instance, like the others but for the given variables. */
+  async addInstance(environment: Environment = {}): Promise<Instance> {
     const config = readConfig({
       DATABASE_URL: this.database.url,
       ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
-      PORT: '0',
-      HOST: '127.0.0.1',
-      ...(redisUrl === undefined ? {} : { REDIS_URL: redisUrl }),
+      ...this.environment,
+      ...environment,
     });
     const logger = new JsonLogger('silent');
     const runtime = await openRuntime(config, logger);
     const app = await createApplication(config, runtime, logger);
+    const server = app.getHttpServer();
+    const port = () => (server.address() as AddressInfo).port;
+    const life = new ServerLife(server, (code, request) =>
+      docsUrl({ ...config, port: port() })(code, request),
+    );
     await app.listen(0, '127.0.0.1');
     runtime.projections.poll();
-    const { port } = app.getHttpServer().address() as AddressInfo;
-    const instance = { origin: `http://127.0.0.1:${port}`, app, runtime };
+    const instance = { origin: `http://127.0.0.1:${port()}`, app, runtime, life };
     this.instances.push(instance);
     return instance;
   }
@@ -142,7 +230,8 @@ export class Api {
   }
 
   async stop(): Promise<void> {
-    for (const { app, runtime } of this.instances) {
+    for (const { app, runtime, life } of this.instances) {
+      await life.drain();
       await app.close();
       await runtime.projections.stop();
       await runtime.close();

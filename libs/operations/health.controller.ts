@@ -1,6 +1,5 @@
 import { Controller, Get, HttpCode } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import { describeError } from '#libs/database';
 import { Projections } from '#libs/projections';
 import { RateLimitStatus } from '#libs/rate-limit';
 import { RpcError } from '#libs/rpc';
@@ -56,7 +55,7 @@ export class HealthController {
     try {
       return await Promise.race([this.projections.status(), late]);
     } catch (error) {
-      throw new RpcError('SERVICE_UNAVAILABLE', `The database does not answer: ${describeError(error)}.`);
+      throw new RpcError('SERVICE_UNAVAILABLE', 'The database does not answer.', {}, { cause: error });
     } finally {
       clearTimeout(timer);
     }

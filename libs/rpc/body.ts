@@ -6,6 +6,8 @@ import { RpcError } from './errors.js';
 const LARGEST_BODY = 1024 * 1024;
 
 const JSON_TYPE = /^\s*application\/json\s*(;|$)/i;
+/** RFC 8259, section 8.1: JSON between systems is UTF-8. The parser would take any `utf-…`. */
+const OTHER_CHARSET = /;\s*charset\s*=(?!\s*"?utf-8"?\s*(;|$))/i;
 const NOT_UTF8 = 'body.not-utf8';
 
 const parse = express.json({
@@ -29,10 +31,11 @@ export async function readJsonBody(request: Request, response: Response): Promis
       issues: [{ path: '', message: 'is missing: send a JSON object' }],
     });
   }
-  if (!JSON_TYPE.test(request.headers['content-type'] ?? '')) {
+  const type = request.headers['content-type'] ?? '';
+  if (!JSON_TYPE.test(type) || OTHER_CHARSET.test(type)) {
     throw new RpcError(
       'UNSUPPORTED_MEDIA_TYPE',
-      'Send the body as JSON, with Content-Type: application/json.',
+      'Send the body as JSON in UTF-8, with Content-Type: application/json.',
     );
   }
   await new Promise<void>((resolve, reject) => {

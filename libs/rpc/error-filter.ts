@@ -18,7 +18,7 @@ export class ErrorFilter implements ExceptionFilter {
     const requestId = identifyRequest(request, response);
     const answer = toRpcError(error);
     if (answer.status >= 500) {
-      const reason = describeError(error);
+      const reason = describeError(error instanceof RpcError ? (error.cause ?? error) : error);
       // The first line of a stack is the message again, which `reason` tells without personal data.
       const stack = error instanceof Error ? error.stack?.split('\n').slice(-8).join('\n') : undefined;
       this.logger.error({ message: 'request failed', code: answer.code, requestId, reason, stack });
@@ -31,6 +31,8 @@ export class ErrorFilter implements ExceptionFilter {
     response
       .status(answer.status)
       .set(answer.details.headers ?? {})
+      // Whatever the handler was about to answer.
+      .type('json')
       .json(errorBody(answer, requestId, this.docsUrl(answer.code, request)));
   }
 }

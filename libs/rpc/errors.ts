@@ -29,8 +29,10 @@ export class RpcError extends Error {
     readonly code: ErrorCode,
     message: string,
     readonly details: { issues?: Issue[]; headers?: Record<string, string> } = {},
+    /** What only the log is to know. */
+    options?: ErrorOptions,
   ) {
-    super(message);
+    super(message, options);
     this.name = 'RpcError';
   }
 

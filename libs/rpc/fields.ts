@@ -192,13 +192,22 @@ export function OneOf(words: readonly string[], options: FieldOptions = {}): Pro
   );
 }
 
-/** RFC 3339 (date, time and offset); years that PostgreSQL and JavaScript both hold. */
-const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i;
+/** RFC 3339 (date, time and offset), as far as PostgreSQL goes: no year 0, offsets below 16 hours. */
+const TIMESTAMP =
+  /^(?!0000)\d{4}-\d\d-(\d\d)T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-](0\d|1[0-5]):[0-5]\d)$/i;
+
+/** Whether PostgreSQL and JavaScript both read a text as the same moment. */
+export function isMoment(text: string): boolean {
+  const [, day] = TIMESTAMP.exec(text) ?? [];
+  // JavaScript takes 30 February for 2 March, PostgreSQL refuses it.
+  const date = new Date(`${text.slice(0, 10)}T00:00:00Z`);
+  return date.getUTCDate() === Number(day) && !Number.isNaN(Date.parse(text));
+}
 
 /** A moment; arrives in the handler as the text it was, known to be a valid date. */
 export function Timestamp(options: FieldOptions = {}): PropertyDecorator {
   return field(options, { type: 'string', format: 'date-time' }, (value) =>
-    typeof value === 'string' && TIMESTAMP.test(value) && !Number.isNaN(Date.parse(value))
+    typeof value === 'string' && isMoment(value)
       ? undefined
       : 'must be an RFC 3339 timestamp, like 2026-11-20T09:30:00.000Z',
   );

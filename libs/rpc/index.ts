@@ -7,6 +7,7 @@ export { Email, type FieldSchema, Flag, Id, Integer, OneOf, Text, Timestamp } fr
 export { Input, invalid, parseInput } from './input.js';
 export { Operation, operationOf, operationsAmong, scopeOf, type OperationDefinition } from './operation.js';
 export { compare, findPage, isId, PageInput, search, type Page } from './paging.js';
+export { replaceUndecodablePath } from './query.js';
 export { identifyRequest, type Caller } from './request.js';
 export { UnknownOperationController } from './unknown-operation.controller.js';
 export { RpcExpressAdapter } from './http-adapter.js';

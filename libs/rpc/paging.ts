@@ -1,5 +1,5 @@
 import { type Sql } from '#libs/database';
-import { Integer, OneOf, Text, Timestamp } from './fields.js';
+import { Integer, isMoment, OneOf, Text, Timestamp } from './fields.js';
 import { Input, invalid } from './input.js';
 
 /** One page of a list operation. */
@@ -151,7 +151,7 @@ function readCursor(cursor: string, sort: string): [string, string] {
         ]);
       }
       const isTime = sort.endsWith('createdAt') || sort.endsWith('updatedAt');
-      if (!value.includes('\0') && (!isTime || !Number.isNaN(Date.parse(value)))) return [value, id];
+      if (!value.includes('\0') && (!isTime || isMoment(value))) return [value, id];
     }
   }
   throw invalid([{ path: 'cursor', message: 'is malformed: give the cursor of the page before, unchanged' }]);

@@ -1,0 +1,478 @@
+import { gzipSync } from 'node:zlib';
+import { type Answer, Api, type Client, DatabaseGate, sendBytes } from './harness.js';
+
+const CREATE = '/v1/contact.create-contact';
+const GET = '/v1/contact.get-contact';
+const JSON_HEADERS = { 'Content-Type': 'application/json' };
+const MIB = 1024 * 1024;
+
+let api: Api;
+let client: Client;
+beforeAll(async () => {
+  api = await Api.start();
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  client = await api.organization();
+});
+
+/** Checks all that every error has in common. */
+async function expectError(answer: Answer, status: number, code: string): Promise<void> {
+  const { headers, body } = answer;
+  expect([answer.status, body.error?.code]).toEqual([status, code]);
+  expect(headers.get('content-type')).toMatch(/^application\/json(;|$)/);
+  expect(Object.keys(body)).toEqual(['error']);
+  const issues = status === 400 && 'issues' in body.error ? { issues: expect.any(Array) } : {};
+  expect(body.error).toEqual({
+    code,
+    message: expect.stringMatching(/^[^].*\.$|: \/docs$/),
+    docs: expect.stringMatching(/^http:/),
+    requestId: headers.get('x-request-id'),
+    ...issues,
+  });
+  expect(body.error.requestId).toMatch(/^[\x21-\x7e]{1,128}$/);
+  for (const issue of body.error.issues ?? []) {
+    expect(issue).toEqual({ path: expect.any(String), message: expect.any(String) });
+  }
+  const page = await fetch(body.error.docs);
+  expect(page.status).toBe(200);
+  expect(await page.text()).toContain(code);
+}
+
+function post(body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}): Promise<Answer> {
+  return client.request('POST', CREATE, body, headers);
+}
+
+/** A request written by hand, for what `fetch` would not send. */
+function send(
+  line: string,
+  headers: Record<string, string> = {},
+  body: string | Buffer = '',
+): Promise<Answer> {
+  const fields = { Host: new URL(api.origin).host, Authorization: `Bearer ${client.key}`, ...headers };
+  const head = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  const bytes = Buffer.from(`${line} HTTP/1.1\r\n${head.join('')}Connection: close\r\n\r\n`);
+  return sendBytes(api.origin, Buffer.concat([bytes, Buffer.from(body)]));
+}
+
+function person(): { organizationId: string; email: string } {
+  return { organizationId: client.organizationId, email: 'ada@example.org' };
+}
+
+describe('an address that is none', () => {
+  it.each([
+    '/',
+    '/v1',
+    '/v1/contact',
+    '/v1/contact.',
+    '/v1/contact.no-such-operation',
+    '/v1/nothing.create-contact',
+    '/v2/contact.create-contact',
+    `${CREATE}/`,
+    '/v1/contact.Create-Contact',
+    '/V1/contact.create-contact',
+    `/${CREATE}`,
+    `${CREATE}%00`,
+    '/v1/contact%2Ecreate-contact',
+    '/health',
+    '/health/ready/',
+    '/errors/NO_SUCH_CODE',
+    '/errors/constructor',
+    '/docs/no-such-page',
+    '/docs/%00',
+    '/docs/..%2f..%2fpackage.json',
+    '/openapi.json/',
+    '/__proto__',
+  ])('404 for %s', async (path) => {
+    await expectError(await client.request('GET', path), 404, 'NOT_FOUND');
+    await expectError(await client.request('POST', path, JSON.stringify(person())), 404, 'NOT_FOUND');
+  });
+
+  it.each(['/%zz', '/v1/%zz', '/v1/%ff', '/%', '/errors/%ff'])(
+    '404 for %s, which cannot be decoded',
+    async (path) => {
+      const answer = await client.request('GET', path);
+      await expectError(answer, 404, 'NOT_FOUND');
+    },
+  );
+});
+
+describe('a method that the operation does not take', () => {
+  it.each([
+    ['PUT', CREATE, 'POST'],
+    ['PATCH', CREATE, 'POST'],
+    ['GET', CREATE, 'POST'],
+    ['DELETE', CREATE, 'POST'],
+    ['OPTIONS', CREATE, 'POST'],
+    ['PROPFIND', CREATE, 'POST'],
+    ['POST', GET, 'GET, HEAD'],
+    ['DELETE', GET, 'GET, HEAD'],
+    ['OPTIONS', GET, 'GET, HEAD'],
+    ['POST', '/v1/contact.delete-contact', 'DELETE'],
+  ])('405 for %s %s', async (method, path, allow) => {
+    const answer = await client.request(method, path);
+    await expectError(answer, 405, 'METHOD_NOT_ALLOWED');
+    expect(answer.headers.get('allow')).toBe(allow);
+  });
+
+  it('405 without a body for HEAD of what GET does not read', async () => {
+    const { status, body, headers } = await client.request('HEAD', CREATE);
+    expect([status, body, headers.get('allow')]).toEqual([405, '', 'POST']);
+  });
+
+  it('HEAD answers like GET, without the body', async () => {
+    const { body } = await client.post('contact.create-contact', person());
+    const path = `${GET}?contactId=${body.data.contactId}&organizationId=${client.organizationId}`;
+    const [get, head] = [await client.request('GET', path), await client.request('HEAD', path)];
+    expect([head.status, head.body]).toEqual([200, '']);
+    expect(head.headers.get('content-length')).toBe(String(JSON.stringify(get.body).length));
+  });
+});
+
+describe('rubbish', () => {
+  // If one of these were taken for a request, its key would be remembered.
+  const key = { 'Idempotency-Key': 'rubbish' };
+  afterEach(async () => {
+    expect(await api.eventTypes(client.organizationId)).toEqual([
+      'OrganizationCreated',
+      'ApiKeyCreated',
+      'ApiKeyCreated',
+    ]);
+    for (const table of ['idempotency_keys', 'unique_keys', 'subject_keys', 'contacts_v1.contacts']) {
+      const rows = await api.database.source.query(`SELECT FROM ${table} WHERE organization_id = $1`, [
+        client.organizationId,
+      ]);
+      expect(rows).toEqual([]);
+    }
+    // And nothing is left in the process either.
+    const { status, body } = await client.post('contact.create-contact', person());
+    expect([status, Object.keys(body)]).toEqual([200, ['data', 'object']]);
+  });
+
+  const nested = (open: string, close: string) => open.repeat(100_000) + close.repeat(100_000);
+  it.each<[string, () => string | Uint8Array<ArrayBuffer>]>([
+    ['half an object', () => '{"email":'],
+    ['two objects', () => '{}{}'],
+    ['white space', () => ' \r\n'],
+    ['null', () => 'null'],
+    ['an array', () => '[]'],
+    ['a string', () => '"x"'],
+    ['a number', () => '1'],
+    ['a bare word', () => 'undefined'],
+    ['an object without fields', () => '{}'],
+    ['100,000 arrays in each other', () => nested('[', ']')],
+    ['100,000 objects in each other', () => nested('{"a":', '}').replace('}', '1}')],
+    ['a field of 100,000 arrays in each other', () => `{"firstName":${nested('[', ']')}}`],
+    [
+      'a field of 100,000 objects in each other',
+      () => `{"firstName":${nested('{"a":', '}').replace(':}', ':1}')}}`,
+    ],
+    ['a field name of 500,000 characters', () => JSON.stringify({ ...person(), ['x'.repeat(500_000)]: 1 })],
+    ['an empty field name', () => JSON.stringify({ ...person(), '': 1 })],
+    ['a field name with a lone surrogate', () => `{"\\ud800":1}`],
+    [
+      'bytes that are not UTF-8',
+      () => Uint8Array.of(...Buffer.from('{"email":"'), 0xff, 0xc3, 0x28, ...Buffer.from('"}')),
+    ],
+    ['a huge number', () => `{"email":${'9'.repeat(100_000)}}`],
+  ])('400 for a body of %s', async (_, body) => {
+    const answer = await post(body(), key);
+    await expectError(answer, 400, 'BAD_REQUEST');
+    expect(answer.body.error.issues.length).toBeGreaterThan(0);
+    expect(JSON.stringify(answer.body).length).toBeLessThan(2_000);
+  });
+
+  it('400 for no body, a body of no bytes and one of no chunks', async () => {
+    const chunked: Record<string, string> = { 'Transfer-Encoding': 'chunked' };
+    for (const headers of [{}, { 'Content-Length': '0' }, chunked]) {
+      const body = headers === chunked ? '0\r\n\r\n' : '';
+      for (const line of [`POST ${CREATE}`, 'DELETE /v1/contact.delete-contact']) {
+        const answer = await send(line, { ...JSON_HEADERS, ...key, ...headers }, body);
+        await expectError(answer, 400, 'BAD_REQUEST');
+        expect(answer.body.error.issues.length).toBeGreaterThan(0);
+      }
+    }
+  });
+
+  it('400 for __proto__ and constructor, which pollute nothing', async () => {
+    const { organizationId, email } = person();
+    const answer = await post(
+      `{"__proto__":{"polluted":1,"email":"${email}","organizationId":"${organizationId}"},
+        "constructor":{"prototype":{"polluted":1}},"toString":1,"context":{"organizationId":"x"}}`,
+      key,
+    );
+    await expectError(answer, 400, 'BAD_REQUEST');
+    expect(answer.body.error.issues.map(({ path }: { path: string }) => path)).toEqual([
+      '__proto__',
+      'constructor',
+      'toString',
+      'context',
+      'organizationId',
+      'email',
+    ]);
+    expect(({} as { polluted?: number }).polluted).toBeUndefined();
+  });
+
+  it('400 for 10,000 unknown fields, of which it names some', async () => {
+    const unknown = Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`field-${n}`, n]));
+    const answer = await post(JSON.stringify({ ...person(), ...unknown }), key);
+    await expectError(answer, 400, 'BAD_REQUEST');
+    expect(answer.body.error.issues[0].path).toBe('field-0');
+    expect(answer.body.error.issues.length).toBeLessThanOrEqual(50);
+  });
+
+  it('413 for more than 1 MiB: announced, in chunks, or only once unpacked', async () => {
+    const large = Buffer.from(JSON.stringify({ ...person(), bio: 'x'.repeat(2 * MIB) }));
+    await expectError(await post(new Uint8Array(large), key), 413, 'PAYLOAD_TOO_LARGE');
+
+    const half = large.subarray(0, MIB);
+    const chunk = Buffer.concat([Buffer.from(`${MIB.toString(16)}\r\n`), half, Buffer.from('\r\n')]);
+    const chunks = Buffer.concat([chunk, chunk, Buffer.from('0\r\n\r\n')]);
+    const headers = { ...JSON_HEADERS, ...key };
+    const chunked = await send(`POST ${CREATE}`, { ...headers, 'Transfer-Encoding': 'chunked' }, chunks);
+    await expectError(chunked, 413, 'PAYLOAD_TOO_LARGE');
+
+    const packed = new Uint8Array(gzipSync(large));
+    expect(packed.length).toBeLessThan(MIB / 100);
+    await expectError(await post(packed, { ...key, 'Content-Encoding': 'gzip' }), 413, 'PAYLOAD_TOO_LARGE');
+  });
+
+  it('takes 1 MiB to the byte, and one byte more is 413', async () => {
+    const body = JSON.stringify({ bio: '' });
+    const whole = JSON.stringify({ bio: 'x'.repeat(MIB - body.length) });
+    await expectError(await post(whole, key), 400, 'BAD_REQUEST');
+    await expectError(await post(`${whole} `, key), 413, 'PAYLOAD_TOO_LARGE');
+  });
+
+  it.each([
+    ['a form', { 'Content-Type': 'application/x-www-form-urlencoded' }],
+    ['plain text', { 'Content-Type': 'text/plain' }],
+    ['multipart', { 'Content-Type': 'multipart/form-data; boundary=x' }],
+    ['another kind of JSON', { 'Content-Type': 'application/json-patch+json' }],
+    ['a list of types', { 'Content-Type': 'text/plain, application/json' }],
+    ['Latin-1', { 'Content-Type': 'application/json; charset=latin1' }],
+    ['UTF-16', { 'Content-Type': 'application/json; charset="utf-16le"' }],
+    ['an unknown compression', { 'Content-Encoding': 'compress' }],
+    ['two compressions', { 'Content-Encoding': 'gzip, gzip' }],
+  ])('415 for %s', async (_, headers) => {
+    const answer = await post(JSON.stringify(person()), { ...key, ...headers });
+    await expectError(answer, 415, 'UNSUPPORTED_MEDIA_TYPE');
+  });
+
+  it('415 without a content type', async () => {
+    const body = JSON.stringify(person());
+    const answer = await send(`POST ${CREATE}`, { ...key, 'Content-Length': String(body.length) }, body);
+    await expectError(answer, 415, 'UNSUPPORTED_MEDIA_TYPE');
+  });
+
+  it('400 for what is not the compression it says', async () => {
+    const answer = await post(JSON.stringify(person()), { ...key, 'Content-Encoding': 'gzip' });
+    await expectError(answer, 400, 'BAD_REQUEST');
+  });
+
+  it.each([
+    ['contactId=1&contactId=2', ['contactId']],
+    ['contactId=1&contactId[]=2', ['contactId[]']],
+    ['contactId=1&__proto__=2&constructor=3', ['__proto__', 'constructor']],
+    ['contactId=%00', ['contactId']],
+    ['contactId=1&%00=2', ['\0']],
+    ['contactId=%zz', ['']],
+    ['contactId=%ff', ['']],
+    ['contactId=%', ['']],
+    ['contactId=%ed%a0%80', ['']],
+  ])('400 for the query %s', async (query, paths) => {
+    const answer = await client.request('GET', `${GET}?organizationId=${client.organizationId}&${query}`);
+    await expectError(answer, 400, 'BAD_REQUEST');
+    expect(answer.body.error.issues.map(({ path }: { path: string }) => path)).toEqual(paths);
+  });
+
+  it('400 for a query of 2,000 fields', async () => {
+    const query = Array.from({ length: 2_000 }, (_, n) => `a${n}=`).join('&');
+    await expectError(await client.request('GET', `${GET}?${query}`), 400, 'BAD_REQUEST');
+  });
+
+  it('400 for a GET with a body', async () => {
+    const path = `${GET}?organizationId=${client.organizationId}&contactId=1`;
+    const announced = await send(`GET ${path}`, { ...JSON_HEADERS, 'Content-Length': '2' }, '{}');
+    await expectError(announced, 400, 'BAD_REQUEST');
+    const chunked = await send(`GET ${path}`, { 'Transfer-Encoding': 'chunked' }, '2\r\n{}\r\n0\r\n\r\n');
+    await expectError(chunked, 400, 'BAD_REQUEST');
+  });
+
+  it('404 for an id of 10,000 characters, 400 for an address of 20,000', async () => {
+    const query = `organizationId=${client.organizationId}&contactId=`;
+    const long = await client.request('GET', `${GET}?${query}${'x'.repeat(10_000)}`);
+    await expectError(long, 404, 'NOT_FOUND');
+    await expectError(await send(`GET ${GET}?${query}${'x'.repeat(20_000)}`), 400, 'BAD_REQUEST');
+  });
+
+  it.each([
+    ['no HTTP at all', 'rubbish\r\n\r\n'],
+    ['a TLS handshake', Buffer.from('16030100c8010000c40303', 'hex')],
+    ['a wrong version', 'GET / HTTP/9.9\r\n\r\n'],
+    ['no Host', `GET ${GET} HTTP/1.1\r\nConnection: close\r\n\r\n`],
+    ['two lengths', `POST ${CREATE} HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}`],
+    [
+      'a length and chunks',
+      `POST ${CREATE} HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    ],
+    ['a header without a colon', `GET ${GET} HTTP/1.1\r\nHost: x\r\nnonsense\r\n\r\n`],
+    ['a space in the address', `GET /v1/contact get HTTP/1.1\r\nHost: x\r\n\r\n`],
+  ])('400 for %s', async (_, bytes) => {
+    await expectError(await sendBytes(api.origin, bytes), 400, 'BAD_REQUEST');
+  });
+
+  it('never takes a Host that could not be one into the docs address', async () => {
+    for (const host of ['<script>', 'a b', 'evil.example/x?', '"', 'a@b']) {
+      const answer = await send('GET /v1/nothing', { Host: host });
+      await expectError(answer, 404, 'NOT_FOUND');
+    }
+  });
+});
+
+describe('a moment that the calendar does not have', () => {
+  it.each([
+    '2026-02-30T00:00:00Z',
+    '2026-04-31T00:00:00.000Z',
+    '2025-02-29T12:00:00+01:00',
+    '0000-01-01T00:00:00Z',
+    '2026-01-01T00:00:00+23:59',
+    '2026-01-01T00:00:00+16:00',
+    '2026-01-01T25:00:00Z',
+    '2026-01-01T00:00:60Z',
+  ])('400 for %s', async (moment) => {
+    for (const [operation, field] of [
+      ['contact.list-contacts', 'createdAfter'],
+      ['contact.list-contacts', 'updatedBefore'],
+    ] as const) {
+      const answer = await client.get(operation, { [field]: moment });
+      await expectError(answer, 400, 'BAD_REQUEST');
+      expect(answer.body.error.issues[0].path).toBe(field);
+    }
+    const asOf = await client.get('contact.get-contact', {
+      contactId: 'x',
+      organizationId: client.organizationId,
+      asOf: moment,
+    });
+    await expectError(asOf, 400, 'BAD_REQUEST');
+  });
+
+  it.each([
+    '2024-02-29T00:00:00Z',
+    '0001-01-01T00:00:00Z',
+    '9999-12-31T23:59:59.999999999Z',
+    '2026-01-01T24:00:00Z',
+    '2026-01-01t00:00:00z',
+    '2026-01-01T00:00:00-15:59',
+    '2026-01-01T00:00:00+14:00',
+  ])('200 for %s', async (moment) => {
+    const { status } = await client.get('contact.list-contacts', { createdAfter: moment });
+    expect(status).toBe(200);
+  });
+
+  it.each(['2026-02-30T00:00:00.000Z', '-000001-01-01T00:00:00.000Z', 'Mar 3', '2026', '0'])(
+    '400 for a cursor that holds %s',
+    async (moment) => {
+      const id = '01990a6e-1111-7000-8000-000000000001';
+      const cursor = Buffer.from(JSON.stringify(['createdAt', moment, id])).toString('base64url');
+      const answer = await client.get('contact.list-contacts', { sort: 'createdAt', cursor });
+      await expectError(answer, 400, 'BAD_REQUEST');
+      expect(answer.body.error.issues[0].path).toBe('cursor');
+    },
+  );
+});
+
+describe('X-Request-Id', () => {
+  it('is made, another for every request', async () => {
+    const ids = await Promise.all(
+      ['/v1/nothing', '/health/live', '/docs'].map(async (path) =>
+        (await client.request('GET', path)).headers.get('x-request-id'),
+      ),
+    );
+    expect(new Set(ids).size).toBe(3);
+    expect(ids).not.toContain(null);
+  });
+
+  it('is taken from the caller, returned and stored with every event', async () => {
+    const given = '!order-4711~'.padEnd(128, 'x');
+    const headers = { 'X-Request-Id': given };
+    const created = await client.post('contact.create-contact', person(), headers);
+    expect(created.headers.get('x-request-id')).toBe(given);
+    const failed = await client.post('contact.create-contact', {}, headers);
+    await expectError(failed, 400, 'BAD_REQUEST');
+    expect(failed.body.error.requestId).toBe(given);
+    const events = await api.database.source.query(
+      `SELECT type FROM events WHERE organization_id = $1 AND metadata->>'requestId' = $2`,
+      [client.organizationId, given],
+    );
+    expect(events).toEqual([{ type: 'ContactCreated' }]);
+  });
+
+  it.each(['', 'x'.repeat(129), 'two words', 'käse', 'a\tb'])('is replaced where it is %j', async (given) => {
+    const { body, headers } = await client.request('GET', '/v1/nothing', undefined, {
+      'X-Request-Id': given,
+    });
+    expect(body.error.requestId).toMatch(/^[0-9a-f-]{36}$/);
+    expect(headers.get('x-request-id')).toBe(body.error.requestId);
+  });
+
+  it('is replaced where there are two', async () => {
+    const { body } = await send('GET /v1/nothing', { 'X-Request-Id': 'a', 'x-request-id': 'b' });
+    expect(body.error.requestId).toMatch(/^[0-9a-f-]{36}$/);
+  });
+});
+
+describe('failures of our own', () => {
+  it('500 without a word of the inside when a table is gone; the rest goes on', async () => {
+    const broken = await Api.start();
+    try {
+      const owner = await broken.organization();
+      await broken.database.source.query('DROP TABLE contacts_v1.contacts');
+      for (const operation of ['contact.list-contacts', 'contact.get-contact']) {
+        const ids = {
+          contactId: '01990a6e-1111-7000-8000-000000000001',
+          organizationId: owner.organizationId,
+        };
+        const answer = await owner.get(operation, operation.includes('list') ? {} : ids);
+        await expectError(answer, 500, 'INTERNAL_SERVER_ERROR');
+        expect(JSON.stringify(answer.body)).not.toMatch(
+          /contacts_v1|relation|select|sql|query|\.[jt]s|node/i,
+        );
+      }
+      const unknown = await owner.post('contact.update-contact', { contactId: 'x', city: 'Paris' });
+      await expectError(unknown, 404, 'NOT_FOUND');
+    } finally {
+      await broken.stop();
+    }
+  });
+
+  it('503 while the database is gone, and 200 again by itself', async () => {
+    const away = await Api.start({ instances: 0 });
+    const gate = await DatabaseGate.before(away.database.url);
+    try {
+      await away.addInstance({ DATABASE_URL: gate.url });
+      const owner = await away.organization();
+      const input = { organizationId: owner.organizationId, email: 'ada@example.org' };
+      const read = await owner.get('contact.list-contacts');
+      gate.shut();
+      // More than the pool has connections.
+      for (let n = 0; n < 12; n += 1) {
+        const answer =
+          n % 2 === 0
+            ? await owner.post('contact.create-contact', input)
+            : await owner.get('contact.list-contacts');
+        await expectError(answer, 503, 'SERVICE_UNAVAILABLE');
+        expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
+        expect(JSON.stringify(answer.body)).not.toMatch(/econn|terminated|127\.0\.0\.1:(?!\d+\/errors)/i);
+      }
+      gate.open();
+      expect((await owner.get('contact.list-contacts')).body).toEqual(read.body);
+      const created = await owner.post('contact.create-contact', input);
+      const list = await owner.get('contact.list-contacts');
+      expect(list.body.data.map(({ id }: { id: string }) => id)).toEqual([created.body.data.contactId]);
+    } finally {
+      await away.stop();
+      gate.stop();
+    }
+  });
+});
