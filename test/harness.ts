@@ -114,14 +114,15 @@ export class DatabaseGate {
     for (const socket of this.sockets) socket.end();
   }
 
-  /** Keeps connections and takes new ones, but nothing passes any more, like a network that loses its packets. */
+  /** Keeps connections and takes new ones, but nothing passes until {@link open}. */
   silence(): void {
     this.state = 'silent';
+    for (const socket of this.sockets) socket.pause();
   }
 
-  /** New connections pass again; the silenced ones are lost. */
   open(): void {
     this.state = 'open';
+    for (const socket of this.sockets) socket.resume();
   }
 
   stop(): void {
@@ -138,9 +139,8 @@ export class DatabaseGate {
 
   private join(from: Socket, to: Socket): void {
     this.sockets.add(from);
-    from.on('data', (bytes) => {
-      if (this.state === 'open') to.write(bytes);
-    });
+    from.on('data', (bytes) => to.write(bytes));
+    if (this.state === 'silent') from.pause();
     from.on('error', () => undefined);
     from.on('close', () => {
       this.sockets.delete(from);

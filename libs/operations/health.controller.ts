@@ -41,7 +41,11 @@ export class HealthController {
         redis: { memory: 'not configured', shared: 'ok', local: 'unreachable: limits count per instance' }[
           rateLimit
         ],
-        projections,
+        // The reason of a failure may name what is inside, and anybody may ask: the log has it.
+        projections: projections.map(({ failure, ...progress }) => ({
+          ...progress,
+          failure: failure && { position: failure.position, at: failure.at },
+        })),
       },
       object: 'health',
     };

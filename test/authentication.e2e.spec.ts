@@ -1,0 +1,226 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { v7 as uuidv7 } from 'uuid';
+import { type CreateApiKey } from '../src/auth/index.js';
+import { type Answer, Api, Client } from './harness.js';
+
+let api: Api;
+let owner: Client;
+beforeAll(async () => {
+  // Each refused client gets an address of its own: ten from one address use up its rate limit.
+  api = await Api.start({ instances: 2, environment: { TRUST_PROXY: 'true' } });
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  owner = await api.organization();
+});
+
+let addresses = 0;
+function list(client: Client, authorization?: string): Promise<Answer> {
+  addresses += 1;
+  return client.get(
+    'contact.list-contacts',
+    {},
+    {
+      'X-Forwarded-For': `10.1.${addresses >> 8}.${addresses & 255}`,
+      ...(authorization === undefined ? {} : { Authorization: authorization }),
+    },
+  );
+}
+
+async function clientWith(options: Partial<CreateApiKey>): Promise<Client & { keyId: string }> {
+  const { id, key } = await api.createKey(owner.organizationId, options);
+  return Object.assign(new Client(api.origin, owner.organizationId, key), { keyId: id });
+}
+
+function expectUnauthorized({ status, body, headers }: Answer, words: string): void {
+  expect([status, body.error.code]).toEqual([401, 'UNAUTHORIZED']);
+  expect(body.error.message).toContain(words);
+  expect(headers.get('www-authenticate')).toBe('Bearer');
+}
+
+describe('the Authorization header', () => {
+  it.each(['Bearer', 'bearer', 'BEARER'])('200 for %s and a key', async (scheme) => {
+    expect((await list(owner, `${scheme} ${owner.key}`)).status).toBe(200);
+  });
+
+  it('401 where it is missing, on every operation', async () => {
+    const stranger = new Client(api.origin, owner.organizationId, undefined);
+    expectUnauthorized(await list(stranger), 'missing');
+    const forwarded = { 'X-Forwarded-For': '10.2.0.1' };
+    expectUnauthorized(await stranger.post('contact.create-contact', {}, forwarded), 'missing');
+    expectUnauthorized(await stranger.delete('contact.delete-contact', {}, forwarded), 'missing');
+    const query = await stranger.get('contact.list-contacts', { key: owner.key! }, forwarded);
+    expectUnauthorized(query, 'missing');
+  });
+
+  it.each([
+    '',
+    'Bearer',
+    'Bearer ',
+    'Basic YTpi',
+    'Token KEY',
+    'KEY',
+    'Bearer: KEY',
+    'Bearer KEY KEY',
+    'BearerKEY',
+  ])('401 for %j', async (header) => {
+    const answer = await list(owner, header.replaceAll('KEY', owner.key!));
+    expectUnauthorized(answer, header === '' ? 'm' : 'malformed');
+  });
+
+  it('401 before the input is looked at', async () => {
+    const stranger = new Client(api.origin, owner.organizationId, 'adv_x');
+    const answer = await stranger.request('POST', '/v1/contact.create-contact', '{', {
+      'Content-Type': 'text/plain',
+      'X-Forwarded-For': '10.2.0.2',
+    });
+    expectUnauthorized(answer, 'invalid or has been revoked');
+  });
+});
+
+describe('a key that is not good', () => {
+  it('401 for one that is unknown, or right but for a part', async () => {
+    const other = await api.organization();
+    const [, publicId, secret] = owner.key!.split('_') as [string, string, string];
+    const [, otherId, otherSecret] = other.key!.split('_') as [string, string, string];
+    const swapped = secret.startsWith('a') ? `b${secret.slice(1)}` : `a${secret.slice(1)}`;
+    for (const key of [
+      'x',
+      `adv_${'a'.repeat(8)}_${'b'.repeat(40)}`,
+      `adv_${publicId}_${swapped}`,
+      `adv_${publicId}_${otherSecret}`,
+      `adv_${otherId}_${secret}`,
+      `adv_${publicId}_`,
+      `adv_${publicId}`,
+      owner.key!.slice(0, -1),
+      `${owner.key}a`,
+      owner.key!.toUpperCase(),
+      `ADV_${publicId}_${secret}`,
+      `adv_${publicId}_${'a'.repeat(10_000)}`,
+      `adv_${publicId}_' OR true --`.replaceAll(' ', ''),
+    ]) {
+      expectUnauthorized(await list(owner, `Bearer ${key}`), 'invalid or has been revoked');
+    }
+    expect((await list(owner)).status).toBe(200);
+  });
+
+  it('401 on every instance within a second of its revocation', async () => {
+    const client = await clientWith({});
+    const instances = api.instances.map(({ origin }) => client.at(origin));
+    // Both have just seen the key when it is revoked.
+    for (const instance of instances) expect((await list(instance)).status).toBe(200);
+    await api.revokeKey(owner.organizationId, client.keyId);
+    const second = sleep(1_000);
+    for (let n = 0; n < 10; n += 1) for (const instance of instances) await list(instance);
+    await second;
+    for (const instance of instances) {
+      expectUnauthorized(await list(instance), 'invalid or has been revoked');
+    }
+    expect((await list(owner)).status).toBe(200);
+  });
+
+  it('401 from the moment it expires, also where it has just been seen', async () => {
+    const past = await clientWith({ expiresAt: new Date(Date.now() - 1).toISOString() });
+    expectUnauthorized(await list(past), 'expired');
+
+    const expiry = Date.now() + 1_500;
+    const soon = await clientWith({ expiresAt: new Date(expiry).toISOString() });
+    expect((await list(soon)).status).toBe(200);
+    await sleep(expiry - 50 - Date.now());
+    await list(soon);
+    await sleep(expiry - Date.now() + 1);
+    expectUnauthorized(await list(soon), 'expired');
+  });
+
+  it('a new key is good at once on every instance, also where it was asked for before', async () => {
+    for (let n = 0; n < 10; n += 1) {
+      const { key } = await api.createKey(owner.organizationId);
+      for (const { origin } of api.instances) {
+        expect((await list(new Client(origin, owner.organizationId, key))).status).toBe(200);
+      }
+    }
+  });
+});
+
+describe('organizationId', () => {
+  it("403 for another organization's, whether it exists or not, and nothing happens there", async () => {
+    const other = await api.organization();
+    const before = await api.eventTypes(other.organizationId);
+    for (const organizationId of [other.organizationId, uuidv7(), 'x', owner.organizationId.toUpperCase()]) {
+      const answers = [
+        await owner.post('contact.create-contact', { organizationId, email: 'ada@example.org' }),
+        await owner.post('contact.update-contact', { organizationId, contactId: uuidv7() }),
+        await owner.delete('contact.delete-contact', { organizationId, contactId: uuidv7() }),
+        await owner.get('contact.get-contact', { organizationId, contactId: uuidv7() }),
+        await owner.get('contact.list-contacts', { organizationId }),
+      ];
+      for (const { status, body } of answers) expect([status, body.error.code]).toEqual([403, 'FORBIDDEN']);
+    }
+    expect(await api.eventTypes(other.organizationId)).toEqual(before);
+  });
+});
+
+describe('scopes', () => {
+  const operations = async (client: Client) => {
+    const { organizationId } = client;
+    const contactId = uuidv7();
+    const answers = {
+      list: await client.get('contact.list-contacts'),
+      get: await client.get('contact.get-contact', { organizationId, contactId }),
+      create: await client.post('contact.create-contact', { organizationId, email: 'ada@example.org' }),
+      update: await client.post('contact.update-contact', { contactId }),
+      delete: await client.delete('contact.delete-contact', { contactId }),
+    };
+    return Object.fromEntries(
+      Object.entries(answers).map(([name, { status, body }]) => [name, body.error?.code ?? status]),
+    );
+  };
+  const may = { list: 200, get: 'NOT_FOUND' };
+  const mayWrite = { create: 200, update: 'NOT_FOUND', delete: 'NOT_FOUND' };
+  const refused = 'INSUFFICIENT_PERMISSIONS';
+  const mayNot = { list: refused, get: refused };
+  const mayNotWrite = { create: refused, update: refused, delete: refused };
+
+  it.each([
+    [['*'], { ...may, ...mayWrite }],
+    [['contact:read'], { ...may, ...mayNotWrite }],
+    [['contact:write'], { ...mayNot, ...mayWrite }],
+    [['contact:read', 'contact:write'], { ...may, ...mayWrite }],
+    [['petition:read'], { ...mayNot, ...mayNotWrite }],
+    [['petition:read', 'list:write', 'event:read'], { ...mayNot, ...mayNotWrite }],
+    [[], { ...mayNot, ...mayNotWrite }],
+  ])('%j', async (scopes, expected) => {
+    expect(await operations(await clientWith({ scopes }))).toEqual(expected);
+  });
+
+  it('403 names the scope, before the input is looked at', async () => {
+    const client = await clientWith({ scopes: ['contact:read'] });
+    const { status, body } = await client.request('POST', '/v1/contact.create-contact', '{');
+    expect([status, body.error.code]).toEqual([403, refused]);
+    expect(body.error.message).toContain('contact:write');
+  });
+});
+
+it('keeps no secret of a key in any table', async () => {
+  await owner.post('contact.create-contact', {
+    organizationId: owner.organizationId,
+    email: 'ada@example.org',
+  });
+  const { id } = await api.createKey(owner.organizationId);
+  await api.revokeKey(owner.organizationId, id);
+  const { source } = api.database;
+  const tables: { name: string }[] = await source.query(
+    `SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
+     WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('pg_catalog', 'information_schema')`,
+  );
+  let dump = '';
+  for (const { name } of tables) {
+    const rows: { row: string }[] = await source.query(`SELECT t::text AS row FROM ${name} t`);
+    dump += rows.map(({ row }) => `${row}\n`).join('');
+  }
+  const [, publicId, secret] = owner.key!.split('_') as [string, string, string];
+  expect(dump).toContain(publicId);
+  for (const encoding of ['utf8', 'hex', 'base64', 'base64url'] as const) {
+    expect(dump).not.toContain(Buffer.from(secret).toString(encoding).replace(/=+$/, ''));
+  }
+});

@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Answer, Api, Client, DatabaseGate } from './harness.js';
+
+let api: Api;
+let gate: DatabaseGate;
+let origin: string;
+beforeEach(async () => {
+  api = await Api.start({ instances: 0 });
+  gate = await DatabaseGate.before(api.database.url);
+  ({ origin } = await api.addInstance({ DATABASE_URL: gate.url }));
+});
+afterEach(async () => {
+  gate.open();
+  await api.stop();
+  gate.stop();
+});
+
+function ask(question: 'live' | 'ready'): Promise<Answer> {
+  return new Client(origin, '', undefined).request('GET', `/health/${question}`);
+}
+
+async function until(good: (answer: Answer) => boolean): Promise<Answer> {
+  for (;;) {
+    const answer = await ask('ready');
+    if (good(answer)) return answer;
+    await sleep(50);
+  }
+}
+
+async function createContact(email: string): Promise<Answer> {
+  const client = await api.organization();
+  return client.post('contact.create-contact', { organizationId: client.organizationId, email });
+}
+
+describe('live', () => {
+  it('200 without a key, also while the database is away', async () => {
+    const expected = { data: { status: 'ok' }, object: 'health' };
+    const before = await ask('live');
+    expect([before.status, before.body]).toEqual([200, expected]);
+    gate.shut();
+    const after = await ask('live');
+    expect([after.status, after.body]).toEqual([200, expected]);
+  });
+});
+
+describe('ready', () => {
+  it('200 with the database, Redis and every read model', async () => {
+    await createContact('ada@example.org');
+    const { status, body } = await until(({ body }) =>
+      body.data.projections.every(({ lag }: { lag: number }) => lag === 0),
+    );
+    expect(status).toBe(200);
+    const { position } = body.data.projections[0];
+    expect(position).toBeGreaterThan(0);
+    const names = body.data.projections.map(({ name }: { name: string }) => name);
+    expect(names).toEqual(expect.arrayContaining(['api-keys', 'contacts']));
+    expect(body).toEqual({
+      data: {
+        status: 'ok',
+        database: 'ok',
+        redis: 'not configured',
+        projections: names.map((name: string) => ({
+          name,
+          version: expect.any(Number),
+          position,
+          lag: 0,
+          failure: null,
+        })),
+      },
+      object: 'health',
+    });
+  });
+
+  it('200 and degraded while a read model fails; commands go on, and it recovers by itself', async () => {
+    const { source } = api.database;
+    await createContact('ada@example.org');
+    await source.query('ALTER TABLE contacts_v1.contacts RENAME TO hidden');
+    const created = await createContact('grace@example.org');
+    expect(created.status).toBe(200);
+
+    const failing = await until(({ body }) => body.data.status === 'degraded');
+    expect(failing.status).toBe(200);
+    const contacts = failing.body.data.projections.find(({ name }: { name: string }) => name === 'contacts');
+    expect(contacts.lag).toBeGreaterThan(0);
+    expect(contacts.failure).toEqual({ position: contacts.position + contacts.lag, at: expect.any(String) });
+    // Everybody may ask: the log has the reason.
+    expect(JSON.stringify(failing.body)).not.toMatch(/relation|exist|hidden/);
+
+    await source.query('ALTER TABLE contacts_v1.hidden RENAME TO contacts');
+    const recovered = await until(({ body }) => body.data.status === 'ok');
+    for (const { lag, failure } of recovered.body.data.projections) {
+      expect([lag, failure]).toEqual([0, null]);
+    }
+  });
+
+  it('tells how far a read model is behind', async () => {
+    const { source } = api.database;
+    const created = await createContact('ada@example.org');
+    expect(created.status).toBe(200);
+    const before = (await ask('ready')).body.data.projections;
+    const holder = source.createQueryRunner();
+    await holder.startTransaction();
+    await holder.query(`SELECT FROM checkpoints WHERE projection = 'contacts' FOR UPDATE`);
+    const waiting = createContact('grace@example.org');
+    const behind = await until(({ body }) =>
+      body.data.projections.some(({ lag }: { lag: number }) => lag > 0),
+    );
+    const find = (projections: any[]) => projections.find(({ name }) => name === 'contacts');
+    expect(find(behind.body.data.projections).position).toBe(find(before).position);
+    await holder.rollbackTransaction();
+    await holder.release();
+    expect((await waiting).status).toBe(200);
+    const after = await until(({ body }) => find(body.data.projections).lag === 0);
+    expect(find(after.body.data.projections).position).toBeGreaterThan(find(before).position);
+  });
+
+  it.each<[string, () => void]>([
+    ['is gone', () => gate.shut()],
+    ['does not answer', () => gate.silence()],
+  ])('503 while the database %s, then 200 again by itself', async (_, fail) => {
+    expect((await ask('ready')).status).toBe(200);
+    fail();
+    const { status, body, headers } = await ask('ready');
+    expect([status, body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    expect(body.error).toEqual({
+      code: 'SERVICE_UNAVAILABLE',
+      message: 'The database does not answer.',
+      docs: `${origin}/errors/SERVICE_UNAVAILABLE`,
+      requestId: headers.get('x-request-id'),
+    });
+    gate.open();
+    await until(({ status, body }) => status === 200 && body.data.status === 'ok');
+  });
+});

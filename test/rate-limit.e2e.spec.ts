@@ -1,0 +1,293 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type RedisServer, startRedis } from '#libs/testing';
+import { type CreateApiKey } from '../src/auth/index.js';
+import { type Answer, Api, Client } from './harness.js';
+
+/** Names and values of the headers that speak of the limit. */
+function limitHeaders({ headers }: Answer): Record<string, string> {
+  return Object.fromEntries([...headers].filter(([name]) => /limit|retry/.test(name)));
+}
+
+function statuses(answers: Answer[]): Record<number, number> {
+  const counts: Record<number, number> = {};
+  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+/**
+ * Runs a round that has to lie within one second, because only there it knows how many requests pass; on a
+ * busy machine, again with another client.
+ */
+async function withinOneSecond<Result>(
+  round: () => Promise<() => Promise<Result>> | (() => Promise<Result>),
+): Promise<Result> {
+  for (let attempts = 0; attempts < 20; attempts += 1) {
+    const run = await round();
+    const start = performance.now();
+    const result = await run();
+    if (performance.now() - start < 950) return result;
+  }
+  throw new Error('This machine is too busy: no round took less than a second.');
+}
+
+let addresses = 0;
+function newAddress(): Record<string, string> {
+  addresses += 1;
+  return { 'X-Forwarded-For': `10.3.${addresses >> 8}.${addresses & 255}` };
+}
+
+function list(client: Client, headers: Record<string, string> = {}): Promise<Answer> {
+  return client.get('contact.list-contacts', {}, headers);
+}
+
+async function clientWith(api: Api, options: Partial<CreateApiKey> = {}): Promise<Client> {
+  const { organizationId } = await api.organization();
+  const { key } = await api.createKey(organizationId, { rateLimit: null, ...options });
+  return new Client(api.origin, organizationId, key);
+}
+
+describe('on one instance', () => {
+  let api: Api;
+  beforeAll(async () => {
+    api = await Api.start({ environment: { TRUST_PROXY: 'true' } });
+  });
+  afterAll(() => api.stop());
+
+  const first = { 'ratelimit-limit': '10', 'ratelimit-remaining': '9', 'ratelimit-reset': '1' };
+
+  it.each<[number, string, (client: Client) => Promise<Answer>]>([
+    [200, 'a success', (client) => list(client)],
+    [400, 'invalid input', (client) => client.post('contact.create-contact', {})],
+    [400, 'no JSON', (client) => client.request('POST', '/v1/contact.create-contact', '{')],
+    [403, 'another organization', (client) => client.get('contact.list-contacts', { organizationId: 'x' })],
+    [404, 'an unknown record', (client) => client.post('contact.update-contact', { contactId: 'x' })],
+    [404, 'an unknown operation', (client) => client.get('contact.no-such-operation')],
+    [404, 'an unknown path', (client) => client.request('POST', '/somewhere')],
+    [404, 'a path that cannot be decoded', (client) => client.request('GET', '/%zz')],
+    [405, 'another method', (client) => client.request('PUT', '/v1/contact.list-contacts')],
+    [
+      415,
+      'another type',
+      (client) => client.post('contact.create-contact', {}, { 'Content-Type': 'text/plain' }),
+    ],
+  ])('%s for %s counts, and says what is left', async (status, _, send) => {
+    const answer = await send(await clientWith(api));
+    expect(answer.status).toBe(status);
+    expect(limitHeaders(answer)).toEqual(first);
+  });
+
+  it('403 for a missing scope counts', async () => {
+    const answer = await list(await clientWith(api, { scopes: ['petition:read'] }));
+    expect([answer.status, limitHeaders(answer)]).toEqual([403, first]);
+  });
+
+  it('401 counts against the address', async () => {
+    const stranger = new Client(api.origin, '', undefined);
+    const answer = await list(stranger, newAddress());
+    expect([answer.status, limitHeaders(answer)]).toEqual([401, first]);
+  });
+
+  it('429 with Retry-After for the eleventh request in a second, whatever it asks; then 200 again', async () => {
+    const { client, answers } = await withinOneSecond(async () => {
+      const client = await clientWith(api);
+      return async () => {
+        const answers: Answer[] = [];
+        for (let n = 0; n < 5; n += 1) answers.push(await list(client), await client.get('contact.nothing'));
+        answers.push(await list(client), await client.post('contact.create-contact', {}));
+        return { client, answers };
+      };
+    });
+    expect(answers.slice(0, 10).map((answer) => limitHeaders(answer)['ratelimit-remaining'])).toEqual(
+      Array.from({ length: 10 }, (_, n) => String(9 - n)),
+    );
+    for (const refused of answers.slice(10)) {
+      expect([refused.status, refused.body.error.code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
+      expect(refused.body.error.message).toContain('10 requests per second');
+      expect(refused.body.error.requestId).toBe(refused.headers.get('x-request-id'));
+      expect(limitHeaders(refused)).toEqual({ ...first, 'ratelimit-remaining': '0', 'retry-after': '1' });
+    }
+    await sleep(1_000);
+    expect((await list(client)).status).toBe(200);
+  });
+
+  it('exactly as many as the key allows, of 40 at once', async () => {
+    for (const rateLimit of [1, 3, 25]) {
+      const answers = await withinOneSecond(async () => {
+        const client = await clientWith(api, { rateLimit });
+        return () => Promise.all(Array.from({ length: 40 }, () => list(client)));
+      });
+      expect(statuses(answers)).toEqual({ 200: rateLimit, 429: 40 - rateLimit });
+      expect(limitHeaders(answers[0]!)['ratelimit-limit']).toBe(String(rateLimit));
+    }
+  });
+
+  it('never limits an unlimited key', async () => {
+    const client = await clientWith(api, { rateLimit: 'unlimited' });
+    const answers = await Promise.all(Array.from({ length: 60 }, () => list(client)));
+    expect(statuses(answers)).toEqual({ 200: 60 });
+    expect(limitHeaders(answers[0]!)).toEqual({});
+  });
+
+  it('counts two keys of one organization apart', async () => {
+    const answers = await withinOneSecond(async () => {
+      const client = await clientWith(api);
+      const { key } = await api.createKey(client.organizationId, { rateLimit: null });
+      const twin = new Client(api.origin, client.organizationId, key);
+      return () => Promise.all(Array.from({ length: 20 }, (_, n) => list(n % 2 === 0 ? client : twin)));
+    });
+    expect(statuses(answers)).toEqual({ 200: 20 });
+  });
+
+  it('counts what has no good key against its address, never against a key', async () => {
+    const { strangers, answer } = await withinOneSecond(async () => {
+      const client = await clientWith(api);
+      const revoked = await api.createKey(client.organizationId);
+      await api.revokeKey(client.organizationId, revoked.id);
+      const address = newAddress();
+      const wrongSecret = client.key!.replace(/.{8}$/, 'xxxxxxxx');
+      const keys = [wrongSecret, revoked.key, undefined, 'adv_unknown'];
+      return async () => {
+        const strangers: Answer[] = [];
+        for (let n = 0; n < 12; n += 1) {
+          strangers.push(await list(new Client(api.origin, '', keys[n % keys.length]), address));
+        }
+        return { strangers, answer: await list(client, address) };
+      };
+    });
+    expect(statuses(strangers)).toEqual({ 401: 10, 429: 2 });
+    expect([answer.status, limitHeaders(answer)]).toEqual([200, first]);
+  });
+
+  it('believes X-Forwarded-For only with TRUST_PROXY', async () => {
+    const proud = await api.addInstance({ TRUST_PROXY: 'false' });
+    for (const [origin, expected] of [
+      [api.origin, { 401: 12 }],
+      [proud.origin, { 401: 10, 429: 2 }],
+    ] as const) {
+      const answers = await withinOneSecond(async () => {
+        // Nothing is left of the round before.
+        await sleep(1_000);
+        return () =>
+          Promise.all(
+            Array.from({ length: 12 }, () => list(new Client(origin, '', undefined), newAddress())),
+          );
+      });
+      expect(statuses(answers)).toEqual(expected);
+    }
+  });
+
+  it('takes all of a client’s IPv6 network for one address', async () => {
+    const stranger = new Client(api.origin, '', undefined);
+    const answers = await withinOneSecond(() => {
+      addresses += 1;
+      const from = (n: number) => ({ 'X-Forwarded-For': `2001:db8:0:${addresses}::${n + 1}` });
+      return () => Promise.all(Array.from({ length: 12 }, (_, n) => list(stranger, from(n))));
+    });
+    expect(statuses(answers)).toEqual({ 401: 10, 429: 2 });
+  });
+
+  it('leaves health and documentation alone', async () => {
+    const stranger = new Client(api.origin, '', undefined);
+    const address = newAddress();
+    for (const path of ['/health/live', '/health/ready', '/docs', '/openapi.json', '/errors/NOT_FOUND']) {
+      const answers = await Promise.all(
+        Array.from({ length: 12 }, () => stranger.request('GET', path, undefined, address)),
+      );
+      expect(statuses(answers)).toEqual({ 200: 12 });
+      expect(limitHeaders(answers[0]!)).toEqual({});
+    }
+  });
+});
+
+describe('on two instances with Redis', () => {
+  let redis: RedisServer;
+  let api: Api;
+  beforeAll(async () => {
+    redis = await startRedis();
+    api = await Api.start({ instances: 2, environment: { REDIS_URL: redis.url } });
+  });
+  afterAll(async () => {
+    redis.resume();
+    await api.stop();
+    await redis.stop();
+  });
+
+  async function redisHealth(): Promise<string[]> {
+    return Promise.all(
+      api.instances.map(async ({ origin }) => {
+        const { status, body } = await new Client(origin, '', undefined).request('GET', '/health/ready');
+        expect(status).toBe(200);
+        return `${body.data.status}, redis ${body.data.redis}`;
+      }),
+    );
+  }
+  const SHARED = 'ok, redis ok';
+  const LOCAL = 'degraded, redis unreachable: limits count per instance';
+
+  async function until(health: string): Promise<void> {
+    while ((await redisHealth()).some((found) => found !== health)) await sleep(50);
+  }
+
+  /** 40 at once with a key that has 10 per second, on both instances; `health` held all the while. */
+  async function burst(health: string): Promise<Answer[]> {
+    for (;;) {
+      await until(health);
+      const answers = await withinOneSecond(async () => {
+        const client = await clientWith(api);
+        return () =>
+          Promise.all(Array.from({ length: 40 }, (_, n) => list(client.at(api.instances[n % 2]!.origin))));
+      });
+      if ((await redisHealth()).every((found) => found === health)) return answers;
+    }
+  }
+
+  it('exactly 10 of 40 at once pass, whichever instance they ask', async () => {
+    expect(statuses(await burst(SHARED))).toEqual({ 200: 10, 429: 30 });
+  });
+
+  it('counts a client’s address for both instances together', async () => {
+    const answers = await withinOneSecond(async () => {
+      await until(SHARED);
+      await sleep(1_000);
+      return () =>
+        Promise.all(
+          Array.from({ length: 20 }, (_, n) => list(new Client(api.instances[n % 2]!.origin, '', undefined))),
+        );
+    });
+    expect(statuses(answers)).toEqual({ 401: 10, 429: 10 });
+  });
+
+  it.each<[string, () => Promise<void> | void, () => Promise<void> | void]>([
+    [
+      'has crashed',
+      () => redis.stop(),
+      async () => {
+        redis = await startRedis(redis.port);
+      },
+    ],
+    ['hangs', () => redis.pause(), () => redis.resume()],
+  ])(
+    'goes on while Redis %s, each instance on its own, and shares again by itself',
+    async (_, stop, start) => {
+      await until(SHARED);
+      const client = await clientWith(api, { rateLimit: 1_000 });
+      await stop();
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, n) => list(client.at(api.instances[n % 2]!.origin))),
+      );
+      expect(statuses(answers)).toEqual({ 200: 20 });
+
+      const alone = await burst(LOCAL);
+      expect(statuses(alone)).toEqual({ 200: 20, 429: 20 });
+      expect(limitHeaders(alone.find(({ status }) => status === 429)!)).toEqual({
+        'ratelimit-limit': '10',
+        'ratelimit-remaining': '0',
+        'ratelimit-reset': '1',
+        'retry-after': '1',
+      });
+
+      await start();
+      expect(statuses(await burst(SHARED))).toEqual({ 200: 10, 429: 30 });
+    },
+  );
+});
