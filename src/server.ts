@@ -25,7 +25,10 @@ export async function createApplication(
   app.set('trust proxy', config.trustProxy);
   app.use(requestLog(logger), replaceUndecodablePath);
   app.useGlobalFilters(new ErrorFilter(docsUrl(config)));
-  SwaggerModule.setup('docs', app, describeApi(app), { jsonDocumentUrl: '/openapi.json' });
+  SwaggerModule.setup('docs', app, describeApi(app), {
+    jsonDocumentUrl: '/openapi.json',
+    customSiteTitle: 'Advocacy API',
+  });
   return app;
 }
 
@@ -41,8 +44,9 @@ export function describeApi(app: NestExpressApplication): OpenAPIObject {
       .setVersion('v1')
       // The first that knows `type: [string, null]`.
       .setOpenAPIVersion('3.1.0')
-      .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API key: adv_…' })
+      .addBearerAuth({ type: 'http', scheme: 'bearer', bearerFormat: 'API key', description: 'adv_…' })
       .build(),
+    { autoTagControllers: false },
   );
 }
 

@@ -1,11 +1,39 @@
 import { Controller, Get, HttpCode } from '@nestjs/common';
-import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import { Projections } from '#libs/projections';
 import { RateLimitStatus } from '#libs/rate-limit';
-import { RpcError } from '#libs/rpc';
+import { type FieldSchema, recordSchema, RpcError } from '#libs/rpc';
 
 /** A database that takes longer than this to answer `SELECT 1` is as good as away. */
 const DATABASE_TIMEOUT_MS = 2_000;
+
+const integer: FieldSchema = { type: 'integer' };
+
+const readinessFields: Record<string, FieldSchema> = {
+  database: { type: 'string' },
+  redis: { type: 'string' },
+  projections: {
+    type: 'array',
+    items: recordSchema({
+      name: { type: 'string' },
+      version: integer,
+      position: integer,
+      lag: { ...integer, description: 'Events it has still to read.' },
+      failure: {
+        ...recordSchema({ position: integer, at: { type: 'string', format: 'date-time' } }),
+        type: ['object', 'null'],
+      },
+    }),
+  },
+};
+
+function answer(fields: Record<string, FieldSchema>): object {
+  const status: FieldSchema = { type: 'string', enum: ['ok', 'degraded'] };
+  return recordSchema({
+    data: recordSchema({ status, ...fields }),
+    object: { type: 'string', enum: ['health'] },
+  });
+}
 
 /** Two questions of a load balancer: is the process alive, and may it have traffic. */
 @Controller('health')
@@ -18,7 +46,8 @@ export class HealthController {
 
   @Get('live')
   @HttpCode(200)
-  @ApiOperation({ summary: 'The process answers' })
+  @ApiOperation({ operationId: 'health.live', summary: 'The process answers' })
+  @ApiResponse({ status: 200, description: 'It does', schema: answer({}) })
   live(): object {
     return { data: { status: 'ok' }, object: 'health' };
   }
@@ -29,7 +58,13 @@ export class HealthController {
    */
   @Get('ready')
   @HttpCode(200)
-  @ApiOperation({ summary: 'The instance can serve: database, Redis, read models' })
+  @ApiOperation({
+    operationId: 'health.ready',
+    summary: 'The instance can serve: database, Redis, read models',
+    description: 'Degraded, it can still serve: see `redis` and `projections`.',
+  })
+  @ApiResponse({ status: 200, description: 'It can', schema: answer(readinessFields) })
+  @ApiResponse({ status: 503, description: 'The database does not answer' })
   async ready(): Promise<object> {
     const projections = await this.readProjections();
     const rateLimit = this.rateLimit.describe();

@@ -10,11 +10,19 @@ import {
   type Type,
 } from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
-import { ApiBearerAuth, ApiBody, ApiOperation, ApiQuery, ApiResponse, ApiTags } from '@nestjs/swagger';
+import {
+  ApiBearerAuth,
+  ApiBody,
+  ApiHeader,
+  ApiOperation,
+  ApiQuery,
+  ApiResponse,
+  ApiTags,
+} from '@nestjs/swagger';
 import { type Request, type Response } from 'express';
 import { readJsonBody, refuseBody } from './body.js';
 import { type RequestContext } from './context.js';
-import { answerSchema, errorSchema, inputSchema } from './documentation.js';
+import { answerSchema, errorSchema, idempotencyKeyHeader, inputSchema } from './documentation.js';
 import { RpcError } from './errors.js';
 import { fieldsOf } from './fields.js';
 import { type Input, type InputClass, invalid, parseInput } from './input.js';
@@ -93,7 +101,7 @@ function addRoute(controller: Type, input: InputClass): void {
     ApiTags(service),
     ApiOperation({ operationId: name, summary, ...(description === undefined ? {} : { description }) }),
     ...inputDocumentation(input, method),
-    ApiResponse({ status: 200, schema: answerSchema(definition) }),
+    ApiResponse({ status: 200, description: 'Done', schema: answerSchema(definition) }),
     ApiResponse({ status: 'default', description: 'Any error', schema: errorSchema }),
   ];
   for (const decorate of decorators) decorate(target, name, descriptor);
@@ -137,7 +145,9 @@ function idempotencyKeyOf(request: Request): string | undefined {
 }
 
 function inputDocumentation(input: InputClass, method: string): MethodDecorator[] {
-  if (method !== 'GET') return [ApiBody({ schema: inputSchema(input), required: true })];
+  if (method !== 'GET') {
+    return [ApiBody({ schema: inputSchema(input), required: true }), ApiHeader(idempotencyKeyHeader)];
+  }
   return [...fieldsOf(input)].map(([name, { required, schema }]) => {
     const { description, ...rest } = schema;
     return ApiQuery({

@@ -32,6 +32,15 @@ const paginationSchema = recordSchema({
   hasMore: { type: 'boolean' },
 });
 
+export const idempotencyKeyHeader = {
+  name: 'Idempotency-Key',
+  required: false,
+  description:
+    'In place of the body, says which requests are the same one: with a key used before, the answer is the ' +
+    'one of that time, and nothing happens twice. Kept for at least 24 hours.',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+};
+
 export const errorSchema: object = recordSchema({
   error: {
     type: 'object',

@@ -131,7 +131,7 @@ function trim(nullable: boolean) {
 export function Text(options: FieldOptions & { max: number }): PropertyDecorator {
   return field(
     options,
-    { type: 'string', minLength: 1, maxLength: options.max },
+    { type: 'string', ...(options.nullable ? {} : { minLength: 1 }), maxLength: options.max },
     (value) => textProblem(value, options.max),
     trim(options.nullable === true),
   );

@@ -1,0 +1,297 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Api, Client } from './harness.js';
+
+/** What clients are generated from: it changes on purpose, together with the code. */
+const CHECKED_IN = join(__dirname, 'openapi.json');
+
+type Schema = any;
+type Operation = { method: string; path: string; definition: any };
+
+let api: Api;
+let client: Client;
+let document: any;
+beforeAll(async () => {
+  api = await Api.start({ environment: { TRUST_PROXY: 'true' } });
+  client = await api.organization();
+  document = (await client.request('GET', '/openapi.json')).body;
+});
+afterAll(() => api.stop());
+
+function operations(): Operation[] {
+  return Object.entries<any>(document.paths)
+    .flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, definition]) => ({
+        method: method.toUpperCase(),
+        path,
+        definition,
+      })),
+    )
+    .filter(({ path }) => path.startsWith('/v1/'));
+}
+
+function find(path: string): Operation {
+  return operations().find((operation) => operation.path === `/v1/${path}`)!;
+}
+
+/** Name, schema and mark of every input field, wherever the operation takes it from. */
+function fields({ definition }: Operation): Record<string, Schema> {
+  const body = definition.requestBody?.content['application/json'].schema;
+  const pairs = body
+    ? Object.entries<Schema>(body.properties).map(
+        ([name, schema]) => [name, { ...schema, required: body.required.includes(name) }] as const,
+      )
+    : definition.parameters.map(({ name, schema, required }: any) => [name, { ...schema, required }]);
+  return Object.fromEntries(pairs);
+}
+
+function answerSchema({ definition }: Operation): Schema {
+  return definition.responses['200'].content['application/json'].schema;
+}
+
+describe('the OpenAPI document', () => {
+  it('is the one checked in; UPDATE_OPENAPI=1 writes it anew', () => {
+    if (process.env.UPDATE_OPENAPI) writeFileSync(CHECKED_IN, `${JSON.stringify(document, null, 2)}\n`);
+    expect(existsSync(CHECKED_IN)).toBe(true);
+    expect(document).toEqual(JSON.parse(readFileSync(CHECKED_IN, 'utf8')));
+  });
+
+  it('is OpenAPI 3.1: every operation with an id, a tag, security, answers, and valid schemas', () => {
+    expect(document.openapi).toMatch(/^3\.1\./);
+    expect(document.info).toMatchObject({ title: expect.any(String), version: 'v1' });
+    const { securitySchemes } = document.components;
+    expect(securitySchemes.bearer).toMatchObject({ type: 'http', scheme: 'bearer' });
+    const ids = operations().map(({ definition }) => definition.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const operation of operations()) {
+      const { path, definition } = operation;
+      expect(path).toBe(`/v1/${definition.operationId}`);
+      expect(definition.tags).toEqual([definition.operationId.split('.')[0]]);
+      expect(definition.summary).not.toBe('');
+      expect(definition.security).toEqual([{ bearer: [] }]);
+      expect(Object.keys(definition.responses).sort()).toEqual(['200', 'default']);
+      for (const { description, content } of Object.values<any>(definition.responses)) {
+        expect(description).not.toBe('');
+        expectValid(content['application/json'].schema);
+      }
+      Object.values(fields(operation)).forEach(({ required, ...schema }) => expectValid(schema));
+    }
+  });
+
+  it('holds no name of a class, table or file', () => {
+    expect(JSON.stringify(document)).not.toMatch(/Controller|Handler|_v1\b|#\/|\.ts\b|[a-z]+_[a-z]+/);
+  });
+});
+
+const TYPES = ['string', 'integer', 'number', 'boolean', 'object', 'array', 'null'];
+
+function expectValid(schema: Schema): void {
+  for (const type of [schema.type ?? []].flat()) expect(TYPES).toContain(type);
+  for (const name of schema.required ?? []) expect(Object.keys(schema.properties)).toContain(name);
+  if ([schema.type].flat().includes('array')) expect(schema.items).toBeDefined();
+  Object.values(schema.properties ?? {}).forEach(expectValid);
+  if (schema.items) expectValid(schema.items);
+}
+
+describe('the contact operations', () => {
+  const text = { type: ['string', 'null'], required: false };
+  const details = {
+    firstName: text,
+    lastName: text,
+    bio: text,
+    phone: text,
+    mobile: text,
+    address: text,
+    zip: text,
+    city: text,
+    country: text,
+  };
+  const id = { type: 'string', required: true };
+  const ownOrganization = { type: 'string', required: false };
+  const moment = { type: 'string', format: 'date-time', required: false };
+  const filter = { type: 'string', required: false };
+
+  const inputs = {
+    'POST contact.create-contact': {
+      organizationId: id,
+      email: { type: 'string', format: 'email', required: true },
+      subscribed: { type: 'boolean', required: false },
+      onConflict: { type: 'string', enum: ['fail', 'update'], default: 'fail', required: false },
+      ...details,
+    },
+    'GET contact.get-contact': { contactId: id, organizationId: id, asOf: moment },
+    'GET contact.list-contacts': {
+      organizationId: ownOrganization,
+      email: { type: 'string', format: 'email', required: false },
+      subscribed: { type: 'boolean', required: false },
+      country: filter,
+      city: filter,
+      zip: filter,
+      q: filter,
+      limit: { type: 'integer', minimum: 1, maximum: 100, default: 25, required: false },
+      cursor: filter,
+      sort: {
+        type: 'string',
+        enum: ['createdAt', '-createdAt', 'updatedAt', '-updatedAt', 'email', '-email'],
+        default: '-createdAt',
+        required: false,
+      },
+      createdAfter: moment,
+      createdBefore: moment,
+      updatedAfter: moment,
+      updatedBefore: moment,
+    },
+    'POST contact.update-contact': {
+      organizationId: ownOrganization,
+      contactId: id,
+      email: { type: 'string', format: 'email', required: false },
+      subscribed: { type: 'boolean', required: false },
+      ...details,
+    },
+    'DELETE contact.delete-contact': { organizationId: ownOrganization, contactId: id },
+  };
+
+  it.each(Object.entries(inputs))('%s takes what the specification says', (name, expected) => {
+    const [method, path] = name.split(' ') as [string, string];
+    const operation = find(path);
+    expect(operation.method).toBe(method);
+    const found = fields(operation);
+    expect(found).toMatchObject(expected);
+    // Filters that belong to other services come with them.
+    const known = Object.keys(found).filter((field) => !['listId', 'petitionId'].includes(field));
+    expect(known.sort()).toEqual(Object.keys(expected).sort());
+  });
+
+  it('says of the optional details that they may be empty, which clears them', async () => {
+    const { organizationId } = client;
+    for (const name of Object.keys(details)) {
+      expect(Object.keys(fields(find('contact.create-contact'))[name])).not.toContain('minLength');
+    }
+    const empty = Object.fromEntries(Object.keys(details).map((name) => [name, '']));
+    const body = { organizationId, email: 'empty@example.org', ...empty };
+    expect((await client.post('contact.create-contact', body)).status).toBe(200);
+  });
+
+  it('answer exactly the keys and types that their schemas have', async () => {
+    const { organizationId } = client;
+    const created = await client.post('contact.create-contact', { organizationId, email: 'ada@example.org' });
+    const { contactId } = created.body.data;
+    const full = {
+      contactId,
+      subscribed: false,
+      ...Object.fromEntries(Object.keys(details).map((name) => [name, 'x'])),
+    };
+    const answers = {
+      'contact.create-contact': [created],
+      'contact.get-contact': [await client.get('contact.get-contact', { contactId, organizationId })],
+      'contact.list-contacts': [
+        await client.get('contact.list-contacts'),
+        await client.get('contact.list-contacts', { city: 'Nowhere' }),
+      ],
+      'contact.update-contact': [
+        await client.post('contact.update-contact', { contactId, city: null }),
+        await client.post('contact.update-contact', full),
+      ],
+      'contact.delete-contact': [await client.delete('contact.delete-contact', { contactId })],
+    };
+    for (const [path, given] of Object.entries(answers)) {
+      for (const { status, body } of given) {
+        expect(status).toBe(200);
+        expectToFit(body, answerSchema(find(path)), path);
+      }
+    }
+    const { definition } = find('contact.get-contact');
+    const failed = await client.get('contact.get-contact');
+    expectToFit(failed.body, definition.responses.default.content['application/json'].schema, 'error');
+  });
+
+  it('health answers what its schema says', async () => {
+    for (const path of ['/health/live', '/health/ready']) {
+      const { body } = await client.request('GET', path);
+      const { schema } = document.paths[path].get.responses['200'].content['application/json'];
+      expectToFit(body, schema, path);
+    }
+  });
+});
+
+/** Checks a value against a schema; properties that are not required may be missing, others may not be there. */
+function expectToFit(value: any, schema: Schema, where: string): void {
+  const type = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
+  const types = [schema.type].flat().map((name) => (name === 'integer' ? 'number' : name));
+  expect({ where, types }).toEqual({ where, types: expect.arrayContaining([type]) });
+  if (schema.enum) expect(schema.enum).toContain(value);
+  if (schema.format === 'date-time') expect(new Date(value).toISOString()).toBe(value);
+  if (type === 'array') value.forEach((element: any) => expectToFit(element, schema.items, `${where}[]`));
+  if (type !== 'object') return;
+  expect({ where, keys: Object.keys(schema.properties) }).toEqual({
+    where,
+    keys: expect.arrayContaining(Object.keys(value)),
+  });
+  expect({ where, keys: Object.keys(value) }).toEqual({
+    where,
+    keys: expect.arrayContaining(schema.required),
+  });
+  for (const [key, inner] of Object.entries(value)) {
+    expectToFit(inner, schema.properties[key], `${where}.${key}`);
+  }
+}
+
+describe('every operation of the document', () => {
+  const call = (
+    caller: Client,
+    { method, path }: Operation,
+    input: string,
+    headers?: Record<string, string>,
+  ) =>
+    method === 'GET'
+      ? caller.request(method, input === '{}' ? path : `${path}?unknown-field=1`, undefined, headers)
+      : caller.request(method, path, input, headers);
+
+  it('is served, and misses exactly the fields that are marked as required', async () => {
+    for (const operation of operations()) {
+      const { status, body } = await call(client, operation, '{}');
+      const required = Object.entries(fields(operation)).flatMap(([name, field]) =>
+        field.required ? name : [],
+      );
+      const missing = (body.error?.issues ?? []).filter(({ message }: any) => message === 'is required');
+      expect([operation.path, status, missing.map(({ path }: any) => path).sort()]).toEqual([
+        operation.path,
+        required.length > 0 ? 400 : expect.any(Number),
+        required.sort(),
+      ]);
+      expect([200, 400]).toContain(status);
+    }
+  });
+
+  it('refuses a field that is not in the document', async () => {
+    for (const operation of operations()) {
+      const { status, body } = await call(client, operation, '{"unknown-field":1}');
+      expect([operation.path, status]).toEqual([operation.path, 400]);
+      expect(body.error.issues[0].path).toBe('unknown-field');
+    }
+  });
+
+  it('refuses strangers', async () => {
+    const stranger = new Client(api.origin, '', undefined);
+    for (const [n, operation] of operations().entries()) {
+      const { status } = await call(stranger, operation, '{}', { 'X-Forwarded-For': `10.4.0.${n}` });
+      expect([operation.path, status]).toEqual([operation.path, 401]);
+    }
+  });
+});
+
+describe('/docs', () => {
+  it('serves the page, all that it loads, and the document in it', async () => {
+    const { status, body, headers } = await client.request('GET', '/docs');
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(body).toContain('<title>Advocacy API</title>');
+    const loaded = [...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]: string[]) => address!);
+    expect(loaded.length).toBeGreaterThan(3);
+    for (const address of loaded) {
+      const asset = await fetch(new URL(address, `${api.origin}/docs`));
+      expect([address, asset.status]).toEqual([address, 200]);
+      const text = await asset.text();
+      if (address.includes('init')) expect(text).toContain('/v1/contact.create-contact');
+    }
+  });
+});
