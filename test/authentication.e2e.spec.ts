@@ -123,7 +123,7 @@ describe('a key that is not good', () => {
     const past = await clientWith({ expiresAt: new Date(Date.now() - 1).toISOString() });
     expectUnauthorized(await list(past), 'expired');
 
-    const expiry = Date.now() + 1_500;
+    const expiry = Date.now() + 2_500;
     const soon = await clientWith({ expiresAt: new Date(expiry).toISOString() });
     expect((await list(soon)).status).toBe(200);
     await sleep(expiry - 50 - Date.now());

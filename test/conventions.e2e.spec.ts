@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { type Answer, Api, type Client, DatabaseGate, sendBytes } from './harness.js';
 
@@ -235,6 +237,19 @@ describe('rubbish', () => {
     const packed = new Uint8Array(gzipSync(large));
     expect(packed.length).toBeLessThan(MIB / 100);
     await expectError(await post(packed, { ...key, 'Content-Encoding': 'gzip' }), 413, 'PAYLOAD_TOO_LARGE');
+  });
+
+  it.each([
+    ['announces more', `Content-Length: ${3 * MIB}`, 'x'],
+    ['never ends', 'Transfer-Encoding: chunked', `200000\r\n${'x'.repeat(MIB + 1)}`],
+  ])('413 without waiting for the rest of a body that %s', async (_, header, start) => {
+    const { hostname, port } = new URL(api.origin);
+    const socket = connect(Number(port), hostname);
+    const head = [`POST ${CREATE} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${client.key}`];
+    socket.write([...head, 'Content-Type: application/json', header, '', start].join('\r\n'));
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 413 [^]*"PAYLOAD_TOO_LARGE"/);
+    socket.destroy();
   });
 
   it('takes 1 MiB to the byte, and one byte more is 413', async () => {

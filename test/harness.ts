@@ -184,13 +184,12 @@ export class Api {
     const runtime = await openRuntime(config, logger);
     const app = await createApplication(config, runtime, logger);
     const server = app.getHttpServer();
-    const port = () => (server.address() as AddressInfo).port;
-    const life = new ServerLife(server, (code, request) =>
-      docsUrl({ ...config, port: port() })(code, request),
-    );
+    let port = 0;
+    const life = new ServerLife(server, (code, request) => docsUrl({ ...config, port })(code, request));
     await app.listen(0, '127.0.0.1');
+    ({ port } = server.address() as AddressInfo);
     runtime.projections.poll();
-    const instance = { origin: `http://127.0.0.1:${port()}`, app, runtime, life };
+    const instance = { origin: `http://127.0.0.1:${port}`, app, runtime, life };
     this.instances.push(instance);
     return instance;
   }

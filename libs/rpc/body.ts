@@ -38,7 +38,14 @@ export async function readJsonBody(request: Request, response: Response): Promis
       'Send the body as JSON in UTF-8, with Content-Type: application/json.',
     );
   }
+  if (Number(request.headers['content-length'] ?? 0) > LARGEST_BODY) throw tooLarge();
   await new Promise<void>((resolve, reject) => {
+    // The parser says so only when the whole body has arrived, which may be never.
+    let size = 0;
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > LARGEST_BODY) reject(tooLarge());
+    });
     parse(request, response, (error?: unknown) => (error ? reject(bodyError(error)) : resolve()));
   });
   return request.body;
@@ -57,14 +64,14 @@ function hasBody({ headers }: Request): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
+/** Node reads and drops the rest of the body: closed before its end, the connection would be reset, the answer lost. */
+function tooLarge(): RpcError {
+  return new RpcError('PAYLOAD_TOO_LARGE', 'The request body is larger than 1 MiB: send less at once.');
+}
+
 function bodyError(error: unknown): RpcError {
   const { status, type } = error as { status?: number; type?: string };
-  if (status === 413) {
-    return new RpcError('PAYLOAD_TOO_LARGE', 'The request body is larger than 1 MiB: send less at once.', {
-      // What is left of the body is not read: the connection cannot be used again.
-      headers: { Connection: 'close' },
-    });
-  }
+  if (status === 413) return tooLarge();
   if (status === 415) {
     return new RpcError(
       'UNSUPPORTED_MEDIA_TYPE',
