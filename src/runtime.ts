@@ -1,4 +1,5 @@
 import { type LoggerService } from '@nestjs/common';
+import { type EventEmitter } from 'node:events';
 import { constants } from 'node:fs';
 import { access, chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
@@ -68,7 +69,7 @@ async function connect(url: string, config: Config, logger: LoggerService): Prom
   const deadline = Date.now() + DATABASE_WAIT_MS;
   for (;;) {
     try {
-      return await openDatabase({
+      const source = await openDatabase({
         url,
         poolSize: config.databasePoolSize,
         migrations,
@@ -76,12 +77,23 @@ async function connect(url: string, config: Config, logger: LoggerService): Prom
           logger.warn({ message: 'database connection lost', reason: describeError(error) });
         },
       });
+      surviveBrokenConnections(source);
+      return source;
     } catch (error) {
       if (!isUnavailable(error) || Date.now() > deadline) throw error;
       logger.warn({ message: 'database not reachable yet', reason: describeError(error) });
       await sleep(1_000);
     }
   }
+}
+
+/**
+ * The pool hands a new connection over without a listener for its errors, and TypeORM adds its own a moment
+ * later. A connection that PostgreSQL ends in that moment, as at every restart, would end this process.
+ */
+function surviveBrokenConnections(source: DataSource): void {
+  const { master } = source.driver as unknown as { master: EventEmitter };
+  master.on('connect', (connection: EventEmitter) => connection.on('error', () => undefined));
 }
 
 /** The embedded mode's own master key: made once, also when several processes start at the same time. */

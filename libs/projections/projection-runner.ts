@@ -1,4 +1,8 @@
-import { type DataSource } from 'typeorm';
+import {
+  type DataSource,
+  QueryRunnerAlreadyReleasedError,
+  QueryRunnerProviderAlreadyReleasedError,
+} from 'typeorm';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, exclusively, isUnavailable } from '#libs/database';
 import { type EventStore, type RecordedEvent } from '#libs/event-store';
@@ -128,7 +132,7 @@ export class ProjectionRunner {
       }
       return progress;
     } catch (error) {
-      if (page.length === 0 || isUnavailable(error)) throw error;
+      if (page.length === 0 || isConnectionLost(error)) throw error;
       return this.narrowDown(page, error);
     }
   }
@@ -151,4 +155,13 @@ export class ProjectionRunner {
     }
     return { position: this.position, horizon: position };
   }
+}
+
+/** Of a connection that breaks between two statements of a transaction TypeORM says only that it is gone. */
+export function isConnectionLost(error: unknown): boolean {
+  return (
+    isUnavailable(error) ||
+    error instanceof QueryRunnerAlreadyReleasedError ||
+    error instanceof QueryRunnerProviderAlreadyReleasedError
+  );
 }

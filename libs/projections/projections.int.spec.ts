@@ -70,6 +70,35 @@ it('shows a write in every instance before catchUp resolves, and applies each ev
   expect(await countOf('reads')).toBe(400);
 });
 
+it('takes a cut connection for no failure, and shows the write all the same', async () => {
+  const cut = counting('cut');
+  let cuts = 0;
+  const projections = new Projections(
+    database.source,
+    database.store,
+    [
+      {
+        ...cut,
+        async apply(events, transaction) {
+          await cut.apply(events, transaction);
+          if ((cuts += 1) > 2) return;
+          // Once while a statement runs, once between two statements.
+          const [{ pid }] = await transaction.query<{ pid: number }[]>('SELECT pg_backend_pid() AS pid');
+          await database.source.query('SELECT pg_terminate_backend($1)', [pid]);
+          if (cuts === 1) await transaction.query('SELECT 1');
+          else await new Promise((resolve) => setTimeout(resolve, 100));
+        },
+      },
+    ],
+    silent,
+  );
+  await projections.start();
+  await projections.catchUp(await count(database.store, 1), ['Counted']);
+  expect(cuts).toBe(3);
+  expect(await countOf('cut')).toBe(1);
+  expect((await projections.status())[0]!.failure).toBeNull();
+});
+
 it('lets commands and other projections go on when one fails, says where, and recovers by itself', async () => {
   const poisoned = counting('sick', 3);
   const projections = new Projections(database.source, database.store, [poisoned, counting('well')], silent);

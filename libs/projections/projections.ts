@@ -3,7 +3,7 @@ import { type DataSource } from 'typeorm';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
-import { ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
+import { isConnectionLost, ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
 import { type Projection } from './projection.js';
 
 /**
@@ -11,6 +11,10 @@ import { type Projection } from './projection.js';
  * between an append and the projection, and for projections that failed.
  */
 const POLL_MS = 500;
+
+/** How long a command tries new connections in place of a broken one before it answers all the same. */
+const RECONNECT_MS = 1_000;
+const RECONNECT_PAUSE_MS = 20;
 
 type Logger = Pick<LoggerService, 'log' | 'warn' | 'error'>;
 
@@ -73,15 +77,24 @@ export class Projections {
   }
 
   private async catchUpOne(runner: ProjectionRunner, position: number): Promise<void> {
-    try {
-      await runner.catchUp(position);
-    } catch (error) {
-      this.logger.error({
-        message: 'projection not caught up: the answer may come before the read model',
-        projection: runner.projection.name,
-        position,
-        reason: describeError(error),
-      });
+    let giveUpAt: number | undefined;
+    for (;;) {
+      try {
+        return await runner.catchUp(position);
+      } catch (error) {
+        giveUpAt ??= Date.now() + RECONNECT_MS;
+        if (isConnectionLost(error) && Date.now() < giveUpAt) {
+          await sleep(RECONNECT_PAUSE_MS);
+          continue;
+        }
+        this.logger.error({
+          message: 'projection not caught up: the answer may come before the read model',
+          projection: runner.projection.name,
+          position,
+          reason: describeError(error),
+        });
+        return;
+      }
     }
   }
 

@@ -1,0 +1,131 @@
+import { type Answer, type Client } from './harness.js';
+import { Deployment, eventually, inParallel, type ServerProcess } from './processes.js';
+
+let deployment: Deployment;
+let client: Client;
+beforeEach(async () => {
+  deployment = await Deployment.create();
+  client = await deployment.organization();
+});
+afterEach(() => deployment.stop());
+
+const AT_A_TIME = 64;
+
+/** Every second request has a key, so that both ways to know a repeated request are tried. */
+function create(server: ServerProcess, n: number): Promise<Answer> {
+  const body = { organizationId: client.organizationId, email: `person-${n}@example.org`, city: 'Lyon' };
+  const headers: Record<string, string> = n % 2 === 0 ? {} : { 'Idempotency-Key': `create-${n}` };
+  return client.at(server.origin).post('contact.create-contact', body, headers);
+}
+
+async function listIds(server: ServerProcess): Promise<string[]> {
+  const ids: string[] = [];
+  let cursor: string | null = null;
+  do {
+    const query: Record<string, string> = { limit: '100', ...(cursor === null ? {} : { cursor }) };
+    const { status, body } = await client.at(server.origin).get('contact.list-contacts', query);
+    expect(status).toBe(200);
+    ids.push(...body.data.map(({ id }: { id: string }) => id));
+    cursor = body.pagination.cursor;
+  } while (cursor !== null);
+  return ids;
+}
+
+/** Each of these contacts is there once: in the read model and in the log. */
+async function expectExactly(ids: readonly string[], server: ServerProcess): Promise<void> {
+  expect((await listIds(server)).sort()).toEqual([...ids].sort());
+  const events = await deployment.database.source.query(
+    `SELECT stream_id AS id FROM events WHERE type = 'ContactCreated' AND organization_id = $1`,
+    [client.organizationId],
+  );
+  expect(events.map(({ id }: { id: string }) => id).sort()).toEqual([...ids].sort());
+}
+
+describe('kill -9 in the middle of 1,000 creates', () => {
+  it('loses nothing that was acknowledged, and repeating all makes each contact exactly once', async () => {
+    const killed = await deployment.startServer();
+    const acknowledged = new Map<number, string>();
+    await inParallel(1_000, AT_A_TIME, async (n) => {
+      const answer = await create(killed, n).catch(() => undefined);
+      if (answer?.status === 200) acknowledged.set(n, answer.body.data.contactId);
+      if (acknowledged.size === 400) killed.send('SIGKILL');
+    });
+    expect((await killed.ended).signal).toBe('SIGKILL');
+    expect(acknowledged.size).toBeLessThan(1_000);
+
+    const server = await deployment.startServer();
+    const ids: string[] = [];
+    await inParallel(1_000, AT_A_TIME, async (n) => {
+      const { status, body } = await create(server, n);
+      expect(status).toBe(200);
+      ids[n] = body.data.contactId;
+    });
+    for (const [n, id] of acknowledged) expect(ids[n]).toBe(id);
+    await expectExactly(ids, server);
+  });
+
+  it('hurts nobody who goes on with the other instance', async () => {
+    const killed = await deployment.startServer();
+    const survivor = await deployment.startServer();
+    const ids: string[] = [];
+    let throughKilled = 0;
+    let lost = 0;
+    await inParallel(1_000, AT_A_TIME, async (n) => {
+      // As a load balancer does it: whom the dead instance does not answer, the other one does.
+      let answer = n % 4 < 2 ? await create(killed, n).catch(() => undefined) : await create(survivor, n);
+      if (!answer) {
+        lost += 1;
+        answer = await create(survivor, n);
+      } else if (n % 4 < 2 && ++throughKilled === 200) {
+        killed.send('SIGKILL');
+      }
+      expect(answer.status).toBe(200);
+      ids[n] = answer.body.data.contactId;
+      const query = { contactId: ids[n]!, organizationId: client.organizationId };
+      expect((await client.at(survivor.origin).get('contact.get-contact', query)).status).toBe(200);
+    });
+    expect(lost).toBeGreaterThan(0);
+    await expectExactly(ids, survivor);
+  });
+});
+
+describe('PostgreSQL connections cut in the middle of traffic', () => {
+  it('503 or 200, every 200 readable at once, one contact each after repeating, and healthy again', async () => {
+    const url = `${deployment.database.url}?application_name=server`;
+    const server = await deployment.startServer({ DATABASE_URL: url });
+    const ids: string[] = [];
+    const statuses = new Map<number, number>();
+    let acknowledged = 0;
+    const untilAvailable = async (request: () => Promise<Answer>): Promise<Answer> => {
+      for (;;) {
+        const answer = await request();
+        statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+        if (answer.status !== 503) return answer;
+        expect(answer.body.error.code).toBe('SERVICE_UNAVAILABLE');
+      }
+    };
+    await inParallel(600, AT_A_TIME, async (n) => {
+      const { body } = await untilAvailable(() => create(server, n));
+      ids[n] = body.data.contactId;
+      acknowledged += 1;
+      if (acknowledged % 50 === 0) await cutConnections();
+      const query = { contactId: ids[n]!, organizationId: client.organizationId };
+      await untilAvailable(() => client.at(server.origin).get('contact.get-contact', query));
+    });
+    expect([...statuses.keys()].sort()).toEqual([200, 503]);
+    await expectExactly(ids, server);
+
+    await eventually(async () => {
+      const { status, body } = await client.at(server.origin).request('GET', '/health/ready');
+      expect([status, body.data.status]).toEqual([200, 'ok']);
+    });
+    expect(server.log.filter(({ message }) => message.startsWith('projection failed'))).toEqual([]);
+  });
+
+  async function cutConnections(): Promise<void> {
+    await deployment.database.source.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'server'`,
+    );
+  }
+});

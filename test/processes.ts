@@ -1,0 +1,186 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { v7 as uuidv7 } from 'uuid';
+import { EventStore, Keyring } from '#libs/event-store';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { newApiKey } from '../src/auth/index.js';
+import { Client } from './harness.js';
+
+export type Environment = { [name: string]: string };
+export type Result = { status: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string };
+
+const root = resolve(__dirname, '..');
+const MAIN = join(root, 'dist/src/main.js');
+const CLI = join(root, 'dist/src/cli.js');
+const ENCRYPTION_KEY = Buffer.alloc(32, 7);
+/** Empty, so that a developer's own .env is not read. */
+const emptyDirectory = mkdtempSync(join(tmpdir(), 'no-env-'));
+
+/** Nothing of the tests' own environment but what programs need to run. */
+function environmentOf(environment: Environment): Environment {
+  const { PATH = '', HOME = '', TMPDIR } = process.env;
+  return { PATH, HOME, ...(TMPDIR === undefined ? {} : { TMPDIR }), ...environment };
+}
+
+/** A program and what it wrote. */
+export class Program {
+  stdout = '';
+  stderr = '';
+  readonly ended: Promise<Result>;
+  private readonly child: ChildProcess;
+
+  constructor(command: string, args: readonly string[], environment: Environment, cwd = emptyDirectory) {
+    this.child = spawn(command, args, {
+      cwd,
+      env: environmentOf(environment),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.child.stdout!.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
+    this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
+    const killWithParent = () => void this.child.kill('SIGKILL');
+    process.once('exit', killWithParent);
+    this.ended = new Promise((resolve, reject) => {
+      this.child.once('error', reject);
+      this.child.once('close', (status, signal) => {
+        process.off('exit', killWithParent);
+        resolve({ status, signal, stdout: this.stdout, stderr: this.stderr });
+      });
+    });
+  }
+
+  get pid(): number {
+    return this.child.pid!;
+  }
+
+  send(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
+  /** Sends the signal and waits for the end. */
+  end(signal: NodeJS.Signals): Promise<Result> {
+    this.send(signal);
+    return this.ended;
+  }
+}
+
+/** The server: `node dist/src/main.js`. */
+export class ServerProcess extends Program {
+  constructor(environment: Environment, cwd?: string) {
+    super(process.execPath, [MAIN], { HOST: '127.0.0.1', PORT: '0', ...environment }, cwd);
+  }
+
+  /** Starts a server and waits until it listens. */
+  static async start(environment: Environment): Promise<ServerProcess> {
+    return new ServerProcess(environment).listening();
+  }
+
+  async listening(): Promise<this> {
+    const end = this.ended.then(({ status, stdout, stderr }) => {
+      throw new Error(`The server ended with status ${status} before it listened:\n${stdout}${stderr}`);
+    });
+    await Promise.race([end, eventually(() => expect(this.origin).toBeDefined())]);
+    return this;
+  }
+
+  get origin(): string {
+    const port = this.log.find(({ message }) => message === 'listening')?.port;
+    expect(port).toBeDefined();
+    return `http://127.0.0.1:${port}`;
+  }
+
+  /** What it logged so far; the welcome of the embedded mode is no log. */
+  get log(): { message: string; [field: string]: any }[] {
+    const lines = this.stdout.split('\n').slice(0, -1);
+    return lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line));
+  }
+}
+
+/** The command line: `node dist/src/cli.js …`. */
+export function cli(args: readonly string[], environment: Environment): Promise<Result> {
+  return new Program(process.execPath, [CLI, ...args], environment).ended;
+}
+
+/** As somebody types it: `npm run --silent cli -- …`, in the checkout. */
+export function npmRunCli(args: readonly string[], environment: Environment): Promise<Result> {
+  return new Program('npm', ['run', '--silent', 'cli', '--', ...args], environment, root).ended;
+}
+
+/** A database of its own, and the server processes on it. */
+export class Deployment {
+  readonly servers: ServerProcess[] = [];
+  readonly store: EventStore;
+
+  private constructor(readonly database: TestDatabase) {
+    // The test database's own store has another key than the servers.
+    this.store = new EventStore(database.source, new Keyring(ENCRYPTION_KEY));
+  }
+
+  static async create(): Promise<Deployment> {
+    return new Deployment(await createTestDatabase());
+  }
+
+  get environment(): Environment {
+    return { DATABASE_URL: this.database.url, ENCRYPTION_KEY: ENCRYPTION_KEY.toString('base64') };
+  }
+
+  async startServer(environment: Environment = {}): Promise<ServerProcess> {
+    const server = new ServerProcess({ ...this.environment, ...environment });
+    this.servers.push(server);
+    return server.listening();
+  }
+
+  /**
+   * A new organization with a key that no rate limit slows down; servers know the key half a second later,
+   * or at once when they start later.
+   */
+  async organization(): Promise<Client> {
+    const organizationId = uuidv7();
+    const rateLimit = 'unlimited';
+    const { key, write } = newApiKey({ name: 'Test', scopes: ['*'], rateLimit, expiresAt: null });
+    const metadata = { actor: { type: 'system' as const, id: 'test' }, requestId: 'test' };
+    await this.store.append({ organizationId, metadata, writes: [write] });
+    return new Client('', organizationId, key);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.servers.map((server) => server.end('SIGKILL')));
+    await this.database.drop();
+  }
+}
+
+/** A temporary directory for the embedded PostgreSQL, which as root belongs to another user. */
+export async function createDirectory(): Promise<{ path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'embedded-'));
+  await chmod(path, 0o711);
+  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** Repeats a check until it holds; its own error when it does not within 30 s. */
+export async function eventually(check: () => unknown): Promise<void> {
+  for (let attempt = 0; attempt < 600; attempt += 1) {
+    try {
+      await check();
+      return;
+    } catch {
+      await sleep(50);
+    }
+  }
+  await check();
+}
+
+/** Does work number 0 … count - 1, so many at a time. */
+export async function inParallel(
+  count: number,
+  atATime: number,
+  work: (n: number) => Promise<void>,
+): Promise<void> {
+  let next = 0;
+  const worker = async () => {
+    while (next < count) await work(next++);
+  };
+  await Promise.all(Array.from({ length: atATime }, worker));
+}
