@@ -2,15 +2,17 @@ import { Command, InvalidArgumentError } from 'commander';
 import { NestFactory } from '@nestjs/core';
 import { CommandBus } from '@nestjs/cqrs';
 import { randomUUID } from 'node:crypto';
-import { v7 as uuidv7 } from 'uuid';
+import { NIL, v7 as uuidv7 } from 'uuid';
 import { Commands } from '#libs/commands';
+import { describeError } from '#libs/database';
 import { JsonLogger } from '#libs/operations';
-import { type Input, isId, RpcError } from '#libs/rpc';
+import { schemaOf } from '#libs/projections';
+import { type Input, isId } from '#libs/rpc';
 import { AppModule } from './app.module.js';
-import { CreateApiKey, RevokeApiKey, SCOPES } from './auth/index.js';
-import { ConfigError, loadConfig } from './config.js';
+import { apiKeysProjection, CreateApiKey, RevokeApiKey, SCOPES } from './auth/index.js';
+import { loadConfig } from './config.js';
 import { CreateOrganization, organization } from './organizations/index.js';
-import { openRuntime } from './runtime.js';
+import { openRuntime, type Runtime } from './runtime.js';
 
 /** A mistake of the person at the keyboard: one sentence, no stack. */
 class UsageError extends Error {}
@@ -19,6 +21,8 @@ type Session = {
   run: <Result>(command: Input) => Promise<Result>;
   /** @throws UsageError unless the organization exists. */
   requireOrganization: (organizationId: string) => Promise<void>;
+  /** @throws UsageError unless there is one such key. */
+  findApiKey: (key: string, organizationId?: string) => Promise<{ organizationId: string; apiKeyId: string }>;
 };
 
 const program = new Command('npm run cli --')
@@ -66,13 +70,14 @@ apiKeys
 apiKeys
   .command('revoke')
   .description('revoke an API key: every instance refuses it within a second')
-  .requiredOption('--organization <id>', 'the organization it belongs to')
-  .requiredOption('--api-key <id>', 'the apiKeyId that create printed')
+  .requiredOption('--api-key <key>', 'the apiKeyId that create printed, or the key up to its second "_"')
+  .option('--organization <id>', 'revoke it only if it belongs to this organization')
   .addHelpText('after', '\nPrints { "apiKeyId" }. Revoking a revoked key again changes nothing.')
-  .action((options: { organization: string; apiKey: string }) =>
-    withSession(async ({ run, requireOrganization }) => {
-      await requireOrganization(options.organization);
-      return run(input(RevokeApiKey, options.organization, { apiKeyId: options.apiKey }));
+  .action((options: { organization?: string; apiKey: string }) =>
+    withSession(async ({ run, findApiKey, requireOrganization }) => {
+      if (options.organization !== undefined) await requireOrganization(options.organization);
+      const { organizationId, apiKeyId } = await findApiKey(options.apiKey, options.organization);
+      return run(input(RevokeApiKey, organizationId, { apiKeyId }));
     }),
   );
 
@@ -102,6 +107,7 @@ async function withSession(work: (session: Session) => Promise<unknown>): Promis
             : { state: organization.initial };
           if (state.status === 'unknown') throw new UsageError('There is no organization with this id.');
         },
+        findApiKey: (key, organizationId) => findApiKey(runtime, key, organizationId),
       });
       process.stdout.write(`${JSON.stringify(answer, null, program.opts<{ json?: true }>().json ? 0 : 2)}\n`);
       await app.close();
@@ -109,13 +115,25 @@ async function withSession(work: (session: Session) => Promise<unknown>): Promis
       await runtime.close();
     }
   } catch (error) {
-    if (error instanceof ConfigError || error instanceof UsageError || error instanceof RpcError) {
-      process.stderr.write(`${error.message}\n`);
-    } else {
-      process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
-    }
+    process.stderr.write(`${describeError(error)}\n`);
     process.exitCode = 1;
   }
+}
+
+/** Finds a key by its id, or by its text: the public part is enough. */
+async function findApiKey({ source }: Runtime, key: string, organizationId?: string) {
+  const [, publicId] = /^adv_([A-Za-z0-9]{8})(_|$)/.exec(key) ?? [];
+  const found = await source.query<{ organizationId: string; apiKeyId: string }[]>(
+    `SELECT organization_id AS "organizationId", id AS "apiKeyId" FROM ${schemaOf(apiKeysProjection)}.api_keys
+     WHERE ${publicId === undefined ? 'id' : 'public_id'} = $1 AND organization_id = coalesce($2, organization_id)`,
+    [publicId ?? (isId(key) ? key : NIL), organizationId ?? null],
+  );
+  if (found.length === 0) {
+    const where = organizationId === undefined ? '' : ' in this organization';
+    throw new UsageError(`There is no such API key${where}.`);
+  }
+  if (found.length > 1) throw new UsageError('Several API keys begin like this: give the apiKeyId.');
+  return found[0]!;
 }
 
 /** A command of the operator: no API key stands behind it. */

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { LOG_LEVELS, type LogLevel } from '#libs/operations';
 
 /** Everything that can be set from outside; `.env.example` explains each. */
@@ -48,15 +49,18 @@ export function readConfig(environment: Environment): Config {
     if (!(value >= min && value <= max)) wrong.push(`${name} must be a whole number from ${min} to ${max}.`);
     return value;
   };
-  const url = (name: string, ...protocols: string[]) => {
+  const url = (name: string, ...starts: string[]) => {
     const text = get(name);
-    if (text !== undefined && !(URL.canParse(text) && protocols.includes(new URL(text).protocol))) {
-      wrong.push(`${name} must be a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}.`);
+    if (text !== undefined && !(starts.some((start) => text.startsWith(start)) && isUrl(text))) {
+      wrong.push(
+        `${name} must be a URL that starts with ${starts.join(' or ')}, ` +
+          'special characters in a password percent-encoded.',
+      );
     }
     return text;
   };
 
-  const databaseUrl = url('DATABASE_URL', 'postgres:', 'postgresql:');
+  const databaseUrl = url('DATABASE_URL', 'postgres://', 'postgresql://');
   const logLevel = get('LOG_LEVEL') ?? 'info';
   if (!(LOG_LEVELS as readonly string[]).includes(logLevel)) {
     wrong.push(`LOG_LEVEL must be one of: ${LOG_LEVELS.join(', ')}.`);
@@ -64,13 +68,13 @@ export function readConfig(environment: Environment): Config {
   const config: Config = {
     host: get('HOST'),
     port: integer('PORT', 3000, 0, 65_535),
-    publicUrl: url('PUBLIC_URL', 'http:', 'https:')?.replace(/\/+$/, ''),
+    publicUrl: url('PUBLIC_URL', 'http://', 'https://')?.replace(/\/+$/, ''),
     databaseUrl,
     databasePoolSize: integer('DATABASE_POOL_SIZE', 10, 3, 1_000),
-    redisUrl: url('REDIS_URL', 'redis:', 'rediss:'),
+    redisUrl: url('REDIS_URL', 'redis://', 'rediss://'),
     dataDirectory: get('DATA_DIR') ?? './.data',
     encryptionKey: encryptionKey(get('ENCRYPTION_KEY'), databaseUrl !== undefined, wrong),
-    trustProxy: trustProxy(get('TRUST_PROXY')),
+    trustProxy: trustProxy(get('TRUST_PROXY'), wrong),
     logLevel: logLevel as LogLevel,
   };
   if (wrong.length > 0) throw new ConfigError(wrong);
@@ -95,9 +99,34 @@ function encryptionKey(text: string | undefined, required: boolean, wrong: strin
   return key;
 }
 
-/** As Express reads it: true, false, a number of hops, or addresses and names of networks. */
-function trustProxy(text: string | undefined): boolean | number | string {
+/** Also that its parts can be decoded: a lone % in a password cannot. */
+function isUrl(text: string): boolean {
+  try {
+    const { username, password, pathname } = new URL(text);
+    decodeURIComponent(username + password + pathname);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const NETWORK_NAMES = ['loopback', 'linklocal', 'uniquelocal'];
+
+/** As Express reads it: true, false, a number of hops, or addresses, networks and names of networks. */
+function trustProxy(text: string | undefined, wrong: string[]): boolean | number | string {
   if (text === undefined || text === 'false') return false;
   if (text === 'true') return true;
-  return /^\d+$/.test(text) ? Number(text) : text;
+  if (/^\d{1,3}$/.test(text)) return Number(text);
+  const isNetwork = (part: string) => {
+    const [address = '', bits = '0'] = part.split('/');
+    const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)]!;
+    return NETWORK_NAMES.includes(part) || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
+  };
+  if (!text.split(',').every((part) => isNetwork(part.trim()))) {
+    wrong.push(
+      `TRUST_PROXY must be true, false, a number of hops, or addresses and networks separated by commas, ` +
+        `such as 10.0.0.0/8 or ${NETWORK_NAMES.join(', ')}.`,
+    );
+  }
+  return text;
 }

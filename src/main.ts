@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { type AddressInfo } from 'node:net';
+import { type AddressInfo, isIPv6 } from 'node:net';
 import { describeError } from '#libs/database';
 import { JsonLogger } from '#libs/operations';
 import { ServerLife } from '#libs/rpc';
@@ -12,6 +12,13 @@ import { createApplication, docsUrl } from './server.js';
 const IDEMPOTENCY_HOURS = 48;
 const CLEANING_MS = 3_600_000;
 
+/** A database that is being started together with us gets this long. */
+const DATABASE_WAIT_MS = 30_000;
+/** What runs when we are asked to stop may go on for so long; then it is cut off. */
+const GRACE_MS = 7_000;
+/** Orchestrators kill after ten seconds. Whatever hangs by then, on a lock in the database say, is left. */
+const LONGEST_STOP_MS = 9_500;
+
 const config = readConfigOrExit();
 const logger = new JsonLogger(config.logLevel);
 process.on('uncaughtException', (error) => {
@@ -22,28 +29,37 @@ process.on('uncaughtException', (error) => {
   process.exit(1);
 });
 
+const stopping = new AbortController();
+const stop = new Promise<NodeJS.Signals>((resolve) => {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    // Not once: of Ctrl-C the terminal tells us and npm, which passes it on, and a second one would kill us.
+    process.on(signal, () => {
+      stopping.abort();
+      resolve(signal);
+    });
+  }
+});
+
 try {
   await serve();
 } catch (error) {
-  if (error instanceof ConfigError) {
-    process.stderr.write(`${error.message}\n`);
-  } else {
-    const reason = isPortTaken(error)
-      ? `port ${config.port} is taken: set PORT to a free one, or stop what listens there`
-      : describeError(error);
-    logger.fatal({ message: 'the server could not start', reason });
-    process.stderr.write(`The server could not start: ${reason}\n`);
+  if (stopping.signal.aborted) {
+    logger.log({ message: 'stopped before it could start', reason: describeError(error) });
+    process.exit(0);
   }
+  const reason = isPortTaken(error)
+    ? `port ${config.port} is taken: set PORT to a free one, or stop what listens there`
+    : describeError(error);
+  logger.fatal({ message: 'the server could not start', reason });
+  process.stderr.write(`The server could not start: ${reason}\n`);
   process.exit(1);
 }
 
 async function serve(): Promise<void> {
-  // Asked to stop while starting: as soon as there is something to stop.
-  const stop = new Promise<NodeJS.Signals>((resolve) => {
-    process.once('SIGINT', resolve);
-    process.once('SIGTERM', resolve);
+  const runtime = await openRuntime(config, logger, {
+    databaseWaitMs: DATABASE_WAIT_MS,
+    signal: stopping.signal,
   });
-  const runtime = await openRuntime(config, logger);
   try {
     const app = await createApplication(config, runtime, logger);
     const server = app.getHttpServer();
@@ -54,15 +70,19 @@ async function serve(): Promise<void> {
 
     const { port } = server.address() as AddressInfo;
     logger.log({ message: 'listening', port, embedded: runtime.embedded });
-    const origin = config.publicUrl ?? `http://localhost:${port}`;
+    const origin = originOf(config, port);
     const demo = runtime.embedded ? await createDemo(app, runtime) : undefined;
     if (demo) process.stdout.write(welcome(origin, demo));
     else if (runtime.embedded)
       process.stdout.write(`\n  Serving ${origin}, documentation at ${origin}/docs\n\n`);
 
     logger.log({ message: 'stopping', signal: await stop });
+    setTimeout(() => {
+      logger.warn({ message: 'stopped without closing everything in time' });
+      process.exit(1);
+    }, LONGEST_STOP_MS);
     clearInterval(cleaning);
-    await life.drain();
+    await life.drain(GRACE_MS);
     await app.close();
   } finally {
     await runtime.projections.stop();
@@ -79,6 +99,13 @@ async function clean({ store }: Runtime): Promise<void> {
   } catch (error) {
     logger.warn({ message: 'idempotency keys not cleaned', reason: describeError(error) });
   }
+}
+
+/** The address for whoever sits at this machine. */
+function originOf({ publicUrl, host }: Config, port: number): string {
+  if (publicUrl !== undefined) return publicUrl;
+  const everywhere = host === undefined || host === '0.0.0.0' || host === '::';
+  return `http://${everywhere ? 'localhost' : isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
 function readConfigOrExit(): Config {

@@ -22,11 +22,23 @@ export type Runtime = {
   close(): Promise<void>;
 };
 
-/** A database that is being started together with us (a container, say) gets this long. */
-const DATABASE_WAIT_MS = 30_000;
+export type Patience = {
+  /** How long to wait for a database that is being started together with us (a container, say). */
+  databaseWaitMs: number;
+  /** Ends the waiting. */
+  signal?: AbortSignal;
+};
 
-/** Connects (to the embedded PostgreSQL if no other is configured), migrates, and brings read models up to date. */
-export async function openRuntime(config: Config, logger: LoggerService): Promise<Runtime> {
+/**
+ * Connects (to the embedded PostgreSQL if no other is configured), migrates, and brings read models up to date.
+ *
+ * @throws ConfigError when the database cannot be used as it is configured.
+ */
+export async function openRuntime(
+  config: Config,
+  logger: LoggerService,
+  patience: Patience = { databaseWaitMs: 0 },
+): Promise<Runtime> {
   const { dataDirectory } = config;
   const embedded = config.databaseUrl
     ? undefined
@@ -38,7 +50,7 @@ export async function openRuntime(config: Config, logger: LoggerService): Promis
       });
   try {
     const master = config.encryptionKey ?? (await embeddedKey(dataDirectory));
-    const source = await connect(config.databaseUrl ?? embedded!.url, config, logger);
+    const source = await connect(config.databaseUrl ?? embedded!.url, config, logger, patience);
     const close = async () => {
       await source.destroy();
       await embedded?.stop();
@@ -65,8 +77,14 @@ export async function openRuntime(config: Config, logger: LoggerService): Promis
   }
 }
 
-async function connect(url: string, config: Config, logger: LoggerService): Promise<DataSource> {
-  const deadline = Date.now() + DATABASE_WAIT_MS;
+async function connect(
+  url: string,
+  config: Config,
+  logger: LoggerService,
+  { databaseWaitMs, signal }: Patience,
+): Promise<DataSource> {
+  const deadline = Date.now() + databaseWaitMs;
+  let told = '';
   for (;;) {
     try {
       const source = await openDatabase({
@@ -80,9 +98,16 @@ async function connect(url: string, config: Config, logger: LoggerService): Prom
       surviveBrokenConnections(source);
       return source;
     } catch (error) {
-      if (!isUnavailable(error) || Date.now() > deadline) throw error;
-      logger.warn({ message: 'database not reachable yet', reason: describeError(error) });
-      await sleep(1_000);
+      // Node's error for a name with several addresses holds one error for each, and no message.
+      const reason = describeError(error instanceof AggregateError ? error.errors[0] : error);
+      if (!isUnavailable(error) || Date.now() >= deadline) {
+        const which = config.databaseUrl === undefined ? 'built-in PostgreSQL' : 'database in DATABASE_URL';
+        throw new ConfigError([`The ${which} cannot be used: ${reason}.`]);
+      }
+      // Said once, not every second.
+      if (reason !== told) logger.warn({ message: 'database not reachable yet', reason });
+      told = reason;
+      await sleep(1_000, undefined, { signal });
     }
   }
 }

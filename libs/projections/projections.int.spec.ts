@@ -83,8 +83,8 @@ it('takes a cut connection for no failure, and shows the write all the same', as
           await cut.apply(events, transaction);
           if ((cuts += 1) > 2) return;
           // Once while a statement runs, once between two statements.
-          const [{ pid }] = await transaction.query<{ pid: number }[]>('SELECT pg_backend_pid() AS pid');
-          await database.source.query('SELECT pg_terminate_backend($1)', [pid]);
+          const [own] = await transaction.query<{ pid: number }[]>('SELECT pg_backend_pid() AS pid');
+          await database.source.query('SELECT pg_terminate_backend($1)', [own!.pid]);
           if (cuts === 1) await transaction.query('SELECT 1');
           else await new Promise((resolve) => setTimeout(resolve, 100));
         },

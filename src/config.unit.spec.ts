@@ -1,0 +1,134 @@
+import { readFileSync } from 'node:fs';
+import { ConfigError, readConfig } from './config.js';
+
+const KEY = Buffer.alloc(32, 7);
+const ENCRYPTION_KEY = KEY.toString('base64');
+
+function sentences(environment: Record<string, string>): string[] {
+  try {
+    readConfig(environment);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.sentences;
+    throw error;
+  }
+  return [];
+}
+
+it('needs nothing: everything runs embedded', () => {
+  expect(readConfig({})).toEqual({
+    host: undefined,
+    port: 3000,
+    publicUrl: undefined,
+    databaseUrl: undefined,
+    databasePoolSize: 10,
+    redisUrl: undefined,
+    dataDirectory: './.data',
+    encryptionKey: undefined,
+    trustProxy: false,
+    logLevel: 'info',
+  });
+});
+
+it('reads every variable', () => {
+  expect(
+    readConfig({
+      HOST: '127.0.0.1',
+      PORT: '8080',
+      PUBLIC_URL: 'https://api.example.org/',
+      DATABASE_URL: 'postgresql://u:p%40ss@db.example.org:5433/advocacy?sslmode=require',
+      DATABASE_POOL_SIZE: '20',
+      REDIS_URL: 'rediss://:secret@cache.example.org:6380',
+      DATA_DIR: '/var/lib/advocacy',
+      ENCRYPTION_KEY,
+      TRUST_PROXY: '2',
+      LOG_LEVEL: 'debug',
+    }),
+  ).toEqual({
+    host: '127.0.0.1',
+    port: 8080,
+    publicUrl: 'https://api.example.org',
+    databaseUrl: 'postgresql://u:p%40ss@db.example.org:5433/advocacy?sslmode=require',
+    databasePoolSize: 20,
+    redisUrl: 'rediss://:secret@cache.example.org:6380',
+    dataDirectory: '/var/lib/advocacy',
+    encryptionKey: KEY,
+    trustProxy: 2,
+    logLevel: 'debug',
+  });
+});
+
+it('takes a variable that is set to nothing, or to blanks, for one that is not set', () => {
+  const empty = { PORT: '', DATABASE_URL: ' ', ENCRYPTION_KEY: '', LOG_LEVEL: '\t', TRUST_PROXY: '' };
+  expect(readConfig(empty)).toEqual(readConfig({}));
+});
+
+it.each([
+  ['true', true],
+  ['false', false],
+  ['0', 0],
+  ['10.0.0.0/8', '10.0.0.0/8'],
+  ['loopback, fd00::/8, 192.0.2.1', 'loopback, fd00::/8, 192.0.2.1'],
+])('TRUST_PROXY=%s', (text, expected) => {
+  expect(readConfig({ TRUST_PROXY: text }).trustProxy).toBe(expected);
+});
+
+it('takes a key with and without its padding', () => {
+  expect(readConfig({ ENCRYPTION_KEY: ENCRYPTION_KEY.replace('=', '') }).encryptionKey).toEqual(KEY);
+});
+
+it.each([
+  ['PORT', 'abc'],
+  ['PORT', '-1'],
+  ['PORT', '65536'],
+  ['PORT', '3e3'],
+  ['DATABASE_POOL_SIZE', '2'],
+  ['DATABASE_POOL_SIZE', '1.5'],
+  ['DATABASE_URL', 'rubbish hunter2'],
+  ['DATABASE_URL', 'mysql://u:hunter2@localhost/x'],
+  ['DATABASE_URL', 'postgres:u:hunter2'],
+  ['DATABASE_URL', 'postgres://u:hunter2%zz@localhost/x'],
+  ['DATABASE_URL', 'postgres://u:hunter2/@localhost/x'],
+  ['REDIS_URL', 'http://u:hunter2@localhost'],
+  ['REDIS_URL', 'localhost:6379'],
+  ['PUBLIC_URL', 'api.example.org'],
+  ['PUBLIC_URL', 'https:api.example.org'],
+  ['ENCRYPTION_KEY', Buffer.alloc(31, 7).toString('base64')],
+  ['ENCRYPTION_KEY', Buffer.alloc(33, 7).toString('base64')],
+  ['ENCRYPTION_KEY', KEY.toString('hex')],
+  ['ENCRYPTION_KEY', `!!!${ENCRYPTION_KEY}`],
+  ['LOG_LEVEL', 'loud'],
+  ['TRUST_PROXY', 'rubbish'],
+  ['TRUST_PROXY', '10.0.0.0/33'],
+  ['TRUST_PROXY', 'yes'],
+])('one sentence, without the value, for %s=%s', (name, value) => {
+  const found = sentences({ ENCRYPTION_KEY, [name]: value });
+  expect(found).toEqual([
+    expect.stringMatching(new RegExp(`^${name} must be .+\\.$|^${name} must be .+ 32$`)),
+  ]);
+  expect(found[0]).not.toContain(value);
+  expect(found[0]).not.toContain('hunter2');
+});
+
+it('one sentence for each variable that is wrong', () => {
+  const wrong = { DATABASE_URL: 'postgres://localhost/x', PORT: 'abc', REDIS_URL: 'x', LOG_LEVEL: 'loud' };
+  const names = sentences(wrong).map((sentence) => sentence.split(' ')[0]);
+  expect(names.sort()).toEqual(['ENCRYPTION_KEY', 'LOG_LEVEL', 'PORT', 'REDIS_URL']);
+  expect(() => readConfig(wrong)).toThrow('openssl rand -base64 32');
+});
+
+it('reads the variables that .env.example explains, and no others', () => {
+  const read = new Set<string>();
+  readConfig(
+    new Proxy(
+      {},
+      {
+        get(_, name) {
+          read.add(String(name));
+          return undefined;
+        },
+      },
+    ),
+  );
+  const explained = readFileSync('.env.example', 'utf8').matchAll(/^#?([A-Z_]+)=/gm);
+  expect([...read].sort()).toEqual([...explained].map(([, name]) => name).sort());
+});

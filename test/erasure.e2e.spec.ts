@@ -1,0 +1,157 @@
+import { Projections } from '#libs/projections';
+import { contactsProjection } from '../src/contacts/index.js';
+import { type Client } from './harness.js';
+import { Deployment, type ServerProcess } from './processes.js';
+
+let deployment: Deployment;
+let client: Client;
+let server: ServerProcess;
+beforeAll(async () => {
+  deployment = await Deployment.create();
+  client = await deployment.organization();
+  server = await deployment.startServer({ LOG_LEVEL: 'debug' });
+  client = client.at(server.origin);
+});
+afterAll(() => deployment.stop());
+
+const DETAILS = ['firstName', 'lastName', 'bio', 'phone', 'mobile', 'address', 'zip', 'city', 'country'];
+
+/** A person whose every detail is found nowhere else. */
+function person(name: string): Record<string, string> {
+  const details = DETAILS.map((detail) => [detail, `${name}-${detail.toLowerCase()}`]);
+  return { email: `${name}@erasure.example`, ...Object.fromEntries(details) };
+}
+
+type Places = { [place: string]: string };
+
+/** All that the database holds, table by table, as text; bytea is in it as hexadecimal digits. */
+async function dumpTables(): Promise<Places> {
+  const { source } = deployment.database;
+  const tables: { name: string }[] = await source.query(
+    `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
+     WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
+  );
+  const dump: Places = {};
+  for (const { name } of tables) {
+    const rows: { text: string }[] = await source.query(`SELECT t::text AS text FROM ${name} t`);
+    dump[name] = rows.map(({ text }) => text).join('\n');
+  }
+  return dump;
+}
+
+/** Every event as the product itself reads it, decrypted where the key still stands. */
+async function decryptedEvents(): Promise<string> {
+  const { store } = deployment;
+  return JSON.stringify(await store.readAll(0, await store.horizon(), 10_000));
+}
+
+function holds(text: string, marker: string): boolean {
+  return (
+    text.toLowerCase().includes(marker.toLowerCase()) ||
+    text.includes(Buffer.from(marker).toString('hex')) ||
+    text.includes(Buffer.from(marker).toString('base64').replace(/=+$/, ''))
+  );
+}
+
+/** The places that hold any of the details. */
+function placesOf(details: Record<string, string>, places: Places): string[] {
+  return Object.keys(places).filter((place) =>
+    Object.values(details).some((marker) => holds(places[place]!, marker)),
+  );
+}
+
+it('delete-contact: every detail is found nowhere any more; the history can still be read', async () => {
+  const { organizationId } = client;
+  const [first, last, other] = [person('qcreated'), person('qupdated'), person('qother')];
+  const everything = { ...prefixed('first', first), ...prefixed('last', last) };
+
+  const created = await client.post(
+    'contact.create-contact',
+    { organizationId, ...first },
+    { 'Idempotency-Key': `sign-up/${first.email}` },
+  );
+  expect(created.status).toBe(200);
+  const { contactId } = created.body.data;
+  const updated = await client.post(
+    'contact.update-contact',
+    { contactId, ...last },
+    { 'Idempotency-Key': `update/${last.email}` },
+  );
+  expect(updated.body.data).toMatchObject(last);
+  const kept = await client.post('contact.create-contact', { organizationId, ...other });
+  expect(kept.status).toBe(200);
+
+  const failures: [number, Promise<{ status: number }>][] = [
+    [409, client.post('contact.create-contact', { organizationId, ...first, email: last.email })],
+    [409, client.post('contact.update-contact', { contactId: kept.body.data.contactId, ...last })],
+    [404, client.post('contact.update-contact', { contactId: organizationId, ...first })],
+    [400, client.post('contact.create-contact', { organizationId, ...first, email: last.firstName })],
+    [400, client.post('contact.create-contact', { organizationId, ...last, [first.city!]: first.city })],
+    [400, client.request('POST', '/v1/contact.create-contact', `{"email":"${first.email}"`)],
+    [400, client.get('contact.list-contacts', { limit: last.phone! })],
+    [404, client.request('GET', `/v1/contact.get-${first.email}?email=${last.email}`)],
+    [404, client.request('GET', `/${first.email}`)],
+    [
+      422,
+      client.post('contact.update-contact', { contactId }, { 'Idempotency-Key': `update/${last.email}` }),
+    ],
+  ];
+  for (const [expected, request] of failures) expect((await request).status).toBe(expected);
+  const queries: Record<string, string>[] = [
+    { q: last.email! },
+    { q: last.lastName! },
+    { email: last.email! },
+    { country: last.country!, city: last.city!, zip: last.zip! },
+  ];
+  for (const query of queries) {
+    expect((await client.get('contact.list-contacts', query)).body.data).toHaveLength(1);
+  }
+
+  // Before: in the read model and in the decrypted history, and nowhere else, or the search proves nothing.
+  const before = await dumpTables();
+  expect(placesOf(everything, before)).toEqual(['contacts_v1.contacts']);
+  for (const marker of Object.values(last)) expect(holds(before['contacts_v1.contacts']!, marker)).toBe(true);
+  const historyBefore = await decryptedEvents();
+  for (const marker of Object.values(everything)) expect(holds(historyBefore, marker)).toBe(true);
+
+  const deleted = await client.delete(
+    'contact.delete-contact',
+    { contactId },
+    { 'Idempotency-Key': `erase/${last.email}` },
+  );
+  expect(deleted.status).toBe(200);
+
+  expect(placesOf(everything, await dumpTables())).toEqual([]);
+  expect(placesOf(everything, { events: await decryptedEvents() })).toEqual([]);
+  expect(placesOf({ ...everything, key: client.key! }, { log: server.stdout + server.stderr })).toEqual([]);
+  expect(server.log.filter(({ message }) => message === 'request').length).toBeGreaterThan(10);
+
+  // What repeats the requests from before finds nothing either.
+  const replayed = await client.post(
+    'contact.update-contact',
+    { contactId, ...last },
+    { 'Idempotency-Key': `update/${last.email}` },
+  );
+  expect(placesOf(everything, { answer: JSON.stringify(replayed.body) })).toEqual([]);
+  expect(placesOf(everything, await dumpTables())).toEqual([]);
+
+  // Nobody else was erased.
+  const query = { contactId: kept.body.data.contactId, organizationId };
+  expect((await client.get('contact.get-contact', query)).body.data).toMatchObject(other);
+});
+
+it('replay after an erasure: a read model built from scratch holds the others, and none of the erased', async () => {
+  const { source } = deployment.database;
+  const rebuilt = { ...contactsProjection, version: 999 };
+  const silent = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };
+  const projections = new Projections(source, deployment.store, [rebuilt], silent);
+  await projections.start();
+  expect(await projections.status()).toMatchObject([{ lag: 0, failure: null }]);
+  const rows = await source.query('SELECT * FROM contacts_v999.contacts ORDER BY id');
+  expect(rows).toEqual(await source.query('SELECT * FROM contacts_v1.contacts ORDER BY id'));
+  expect(rows).toHaveLength(1);
+});
+
+function prefixed(prefix: string, fields: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [`${prefix} ${name}`, value]));
+}

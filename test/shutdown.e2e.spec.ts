@@ -1,0 +1,155 @@
+import { connect, type Socket } from 'node:net';
+import { type QueryRunner } from 'typeorm';
+import { type Client } from './harness.js';
+import { Deployment, eventually, type Result, ServerProcess } from './processes.js';
+
+let deployment: Deployment;
+let client: Client;
+let server: ServerProcess;
+beforeAll(async () => {
+  deployment = await Deployment.create();
+  client = await deployment.organization();
+});
+afterAll(() => deployment.stop());
+beforeEach(async () => {
+  server = await deployment.startServer();
+});
+
+/** Orchestrators (Docker, Kubernetes with its preset) kill after this long. */
+const PROMISED_MS = 10_000;
+
+async function endInTime(program: ServerProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<Result> {
+  const asked = performance.now();
+  const result = await program.end(signal);
+  expect(performance.now() - asked).toBeLessThan(PROMISED_MS);
+  return result;
+}
+
+/** A connection that says what it is told, and keeps what it hears. */
+class Connection {
+  heard = '';
+  private constructor(private readonly socket: Socket) {
+    socket.setEncoding('utf8').on('data', (text: string) => (this.heard += text));
+    socket.on('error', () => undefined);
+  }
+
+  static open(): Connection {
+    return new Connection(connect(Number(new URL(server.origin).port), '127.0.0.1'));
+  }
+
+  say(...lines: string[]): void {
+    this.socket.write(lines.join('\r\n'));
+  }
+
+  async hears(text: string): Promise<void> {
+    await eventually(() => expect(this.heard).toContain(text));
+  }
+}
+
+/** Keeps everybody out of these tables until `release`. */
+async function lock(
+  tables = 'contacts_v1.contacts',
+): Promise<{ waiting(): Promise<void>; release(): Promise<void> }> {
+  const { source } = deployment.database;
+  const holder: QueryRunner = source.createQueryRunner();
+  await holder.startTransaction();
+  await holder.query(`LOCK TABLE ${tables} IN ACCESS EXCLUSIVE MODE`);
+  return {
+    waiting: () =>
+      eventually(async () => {
+        const rows = await source.query(
+          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        );
+        expect(rows).not.toEqual([]);
+      }),
+    async release() {
+      await holder.rollbackTransaction();
+      await holder.release();
+    },
+  };
+}
+
+const listContacts = () => client.at(server.origin).get('contact.list-contacts');
+const LIVE = ['GET /health/live HTTP/1.1', 'Host: localhost'];
+
+describe('SIGTERM', () => {
+  it('status 0 beside idle kept-alive connections', async () => {
+    const connections = Array.from({ length: 5 }, () => Connection.open());
+    for (const connection of connections) {
+      connection.say(...LIVE, '', '');
+      await connection.hears('"ok"');
+    }
+    expect((await endInTime(server)).status).toBe(0);
+  });
+
+  it('200 for the request in flight, 503 for what comes meanwhile, then status 0', async () => {
+    const kept = Connection.open();
+    kept.say(...LIVE, '', '');
+    await kept.hears('"ok"');
+    const locked = await lock();
+    const running = listContacts();
+    await locked.waiting();
+    // Begun before the signal: an idle connection would be closed by it.
+    kept.say(LIVE[0]!, '');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+
+    server.send('SIGTERM');
+    await eventually(() =>
+      expect(server.log.at(-1)).toMatchObject({ message: 'stopping', signal: 'SIGTERM' }),
+    );
+    kept.say(LIVE[1]!, '', '');
+    await kept.hears('503 Service Unavailable');
+    await kept.hears('"code":"SERVICE_UNAVAILABLE"');
+    const refused = await listContacts();
+    expect([refused.status, refused.body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    expect(refused.body.error.requestId).toBe(refused.headers.get('x-request-id'));
+
+    await locked.release();
+    expect((await running).status).toBe(200);
+    expect((await server.ended).status).toBe(0);
+    expect(server.log.at(-1)).toMatchObject({ message: 'stopped' });
+  });
+
+  it('status 0 although a client has stalled in the middle of its body', async () => {
+    const stalled = Connection.open();
+    const head = ['POST /v1/contact.create-contact HTTP/1.1', 'Host: localhost', 'Content-Length: 1000'];
+    const authorization = `Authorization: Bearer ${client.key}`;
+    stalled.say(...head, 'Content-Type: application/json', authorization, '', '{"email":');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect((await endInTime(server)).status).toBe(0);
+  });
+
+  it('ends in time although the database does not answer', async () => {
+    const locked = await lock('contacts_v1.contacts, checkpoints');
+    const running = listContacts().catch(() => undefined);
+    await locked.waiting();
+    const { status } = await endInTime(server);
+    await locked.release();
+    await running;
+    // Not everything could be closed.
+    expect(status).toBe(1);
+  });
+
+  it('status 0 at once while the server waits for its database', async () => {
+    const DATABASE_URL = 'postgres://nobody@127.0.0.1:1/nothing';
+    const waiting = new ServerProcess({ ...deployment.environment, DATABASE_URL });
+    await eventually(() => expect(waiting.log).toHaveLength(1));
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    // Said once, not at every attempt.
+    expect(waiting.log.map(({ message }) => message)).toEqual(['database not reachable yet']);
+    expect((await endInTime(waiting)).status).toBe(0);
+  });
+});
+
+it('SIGINT twice, as Ctrl-C in `npm start` sends it, cuts nothing off', async () => {
+  const locked = await lock();
+  const running = listContacts();
+  await locked.waiting();
+  server.send('SIGINT');
+  await eventually(() => expect(server.log.at(-1)).toMatchObject({ message: 'stopping', signal: 'SIGINT' }));
+  server.send('SIGINT');
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await locked.release();
+  expect((await running).status).toBe(200);
+  expect((await server.ended).status).toBe(0);
+});
