@@ -8,6 +8,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { EventStore, Keyring } from '#libs/event-store';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { newApiKey } from '../src/auth/index.js';
+import { organization } from '../src/organizations/index.js';
 import { Client } from './harness.js';
 
 export type Environment = { [name: string]: string };
@@ -142,7 +143,10 @@ export class Deployment {
     const rateLimit = 'unlimited';
     const { key, write } = newApiKey({ name: 'Test', scopes: ['*'], rateLimit, expiresAt: null });
     const metadata = { actor: { type: 'system' as const, id: 'test' }, requestId: 'test' };
-    await this.store.append({ organizationId, metadata, writes: [write] });
+    const events = [{ type: 'OrganizationCreated', data: { name: 'Test organization' } }];
+    const { streamType } = organization;
+    const created = { streamType, streamId: organizationId, expectedVersion: 0, events };
+    await this.store.append({ organizationId, metadata, writes: [created, write] });
     return new Client('', organizationId, key);
   }
 

@@ -1,0 +1,246 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Client } from './harness.js';
+import {
+  cli,
+  createDirectory,
+  Deployment,
+  eventually,
+  npmRunCli,
+  type Result,
+  ServerProcess,
+} from './processes.js';
+
+let deployment: Deployment;
+let client: Client;
+let server: ServerProcess;
+beforeAll(async () => {
+  deployment = await Deployment.create();
+  client = await deployment.organization();
+  server = await deployment.startServer();
+});
+afterAll(() => deployment.stop());
+
+const run = (...args: string[]) => cli(args, deployment.environment);
+const KEY = /^adv_[A-Za-z0-9]{8}_[A-Za-z0-9]{32,}$/;
+
+/** The one JSON object on stdout of a command that succeeded and said nothing else. */
+function answerOf({ status, stdout, stderr }: Result): any {
+  expect([status, stderr]).toEqual([0, '']);
+  return JSON.parse(stdout);
+}
+
+/** The sentence of a command that was refused. */
+function mistakeOf({ status, stdout, stderr }: Result): string {
+  expect([status, stdout]).toEqual([1, '']);
+  const [sentence, ...rest] = stderr.trimEnd().split('\n');
+  expect(rest.filter((line) => line !== '(--help shows how)')).toEqual([]);
+  return sentence!;
+}
+
+/** `mistakes`: what the sentence for these options, separated by `|`, must look like. */
+async function expectMistakes(command: string[], mistakes: { [options: string]: RegExp }): Promise<void> {
+  await Promise.all(
+    Object.entries(mistakes).map(async ([options, sentence]) => {
+      const args = options === '' ? [] : options.split('|');
+      expect(mistakeOf(await run(...command, ...args))).toMatch(sentence);
+    }),
+  );
+}
+
+async function statusWith(key: string, { origin } = server): Promise<number> {
+  const headers = { Authorization: `Bearer ${key}` };
+  return (await fetch(`${origin}/v1/contact.list-contacts`, { headers })).status;
+}
+
+describe('organization create', () => {
+  it('prints the organization and its first key, which works at once', async () => {
+    const { organizationId, apiKey, ...rest } = answerOf(
+      await run('organization', 'create', '--name', 'Rivers'),
+    );
+    expect(rest).toEqual({});
+    expect(apiKey).toMatch(KEY);
+    const created = await fetch(`${server.origin}/v1/contact.create-contact`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${apiKey}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ organizationId, email: 'ada@example.org' }),
+    });
+    expect(created.status).toBe(200);
+  });
+
+  it.each([
+    ['at the end', ['organization', 'create', '--name', 'Clean Rivers', '--json']],
+    ['in front', ['--json', 'organization', 'create', '--name', 'Clean Rivers']],
+  ])('prints one line with --json %s, also through npm', async (_, args) => {
+    const result = await npmRunCli(args, deployment.environment);
+    expect(answerOf(result)).toEqual({
+      organizationId: expect.any(String),
+      apiKey: expect.stringMatching(KEY),
+    });
+    expect(result.stdout).toMatch(/^\{[^\n]*\}\n$/);
+  });
+
+  it('status 1 and one sentence for each mistake', async () => {
+    await expectMistakes(['organization', 'create'], {
+      '': /^error: required option '--name <name>' not specified$/,
+      '--name= ': /Give 1 to 200 characters/,
+      [`--name=${'x'.repeat(201)}`]: /Give 1 to 200 characters/,
+      '--name=X|--bogus': /^error: unknown option '--bogus'$/,
+      '--name=X|extra': /too many arguments/,
+    });
+  });
+});
+
+describe('api-key create', () => {
+  const create = (...options: string[]) =>
+    run('api-key', 'create', '--organization', client.organizationId, ...options);
+
+  it('prints the key, which works at once', async () => {
+    const answer = answerOf(await create('--json'));
+    expect(answer).toEqual({ apiKeyId: expect.any(String), key: expect.stringMatching(KEY) });
+    expect(await statusWith(answer.key)).toBe(200);
+  });
+
+  it('takes name, scopes and rate limit', async () => {
+    const options = ['--name', 'Website', '--scopes', 'contact:read, list:read', '--rate-limit', '2'];
+    const { apiKeyId, key } = answerOf(await create(...options));
+    const { organizationId } = client;
+    const [event] = await deployment.store.readStream(organizationId, apiKeyId);
+    expect(event!.data).toMatchObject({
+      name: 'Website',
+      scopes: ['contact:read', 'list:read'],
+      rateLimit: 2,
+    });
+
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+    const request = {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ organizationId, email: 'a@example.org' }),
+    };
+    const refused = await fetch(`${server.origin}/v1/contact.create-contact`, request);
+    expect([refused.status, refused.headers.get('ratelimit-limit')]).toEqual([403, '2']);
+  });
+
+  it('status 1 and one sentence for each mistake', async () => {
+    await expectMistakes(['api-key', 'create'], {
+      '': /^error: required option '--organization <id>' not specified$/,
+      '--organization=x|--scopes=contact:read,contact:fly':
+        /Unknown: contact:fly\. There are: \*, contact:read, /,
+      '--organization=x|--scopes=': /Unknown/,
+      '--organization=x|--rate-limit=0': /Give 1 to 1000, or "unlimited"/,
+      '--organization=x|--rate-limit=1001': /Give 1 to 1000, or "unlimited"/,
+      '--organization=x': /^There is no organization with this id\.$/,
+      '--organization=0197a3c0-0000-7000-8000-000000000000': /^There is no organization with this id\.$/,
+    });
+  });
+});
+
+describe('api-key revoke', () => {
+  it('every server refuses a key within a second, named by its id or by the part that may be shown', async () => {
+    const { organizationId } = client;
+    const create = () => run('api-key', 'create', '--organization', organizationId);
+    const [one, two] = (await Promise.all([create(), create()])).map(answerOf);
+    const other = await deployment.startServer();
+    const servers = [server, other];
+    const ask = () =>
+      Promise.all(servers.flatMap((each) => [one, two].map(({ key }) => statusWith(key, each))));
+    expect(await ask()).toEqual([200, 200, 200, 200]);
+
+    // In constant use: the servers' caches hold them.
+    const use = setInterval(() => void ask(), 200);
+    const revoke = (name: string) => run('api-key', 'revoke', '--api-key', name);
+    const revoked = (await Promise.all([revoke(one.apiKeyId), revoke(two.key.slice(0, 12))])).map(answerOf);
+    await sleep(1_000);
+    clearInterval(use);
+    expect(await ask()).toEqual([401, 401, 401, 401]);
+    expect(revoked).toEqual([{ apiKeyId: one.apiKeyId }, { apiKeyId: two.apiKeyId }]);
+
+    const options = ['--organization', organizationId, '--api-key', one.apiKeyId];
+    expect(answerOf(await run('api-key', 'revoke', ...options))).toEqual({ apiKeyId: one.apiKeyId });
+  });
+
+  it('status 1 for a key that does not exist, here or in this organization', async () => {
+    const made = answerOf(await run('organization', 'create', '--name', 'Other'));
+    const revoke = (...args: string[]) => run('api-key', 'revoke', '--api-key', ...args);
+    const { organizationId } = client;
+    const answers = await Promise.all([
+      revoke('nonsense'),
+      revoke('adv_00000000'),
+      revoke(made.apiKey, '--organization', organizationId),
+      revoke(made.apiKey, '--organization', 'nonsense'),
+    ]);
+    expect(answers.map(mistakeOf)).toEqual([
+      'There is no such API key.',
+      'There is no such API key.',
+      'There is no such API key in this organization.',
+      'There is no organization with this id.',
+    ]);
+    expect(await statusWith(made.apiKey)).toBe(200);
+  });
+});
+
+describe('migrate', () => {
+  it('brings an empty database up to date, and does nothing the second time', async () => {
+    const empty = await Deployment.create();
+    await empty.database.source.query('DROP SCHEMA public CASCADE');
+    await empty.database.source.query('CREATE SCHEMA public');
+    for (let turn = 0; turn < 2; turn += 1) {
+      expect(answerOf(await cli(['migrate'], empty.environment))).toEqual({ migrated: true });
+    }
+    expect(await empty.database.source.query('SELECT FROM events')).toEqual([]);
+    await empty.stop();
+  });
+});
+
+it('--help tells of each command, without a database', async () => {
+  const words: [string[], string[]][] = [
+    [[], ['organization', 'api-key', 'migrate', '--json']],
+    [['organization', 'create'], ['--name']],
+    [
+      ['api-key', 'create'],
+      ['--organization', '--name', '--scopes', '--rate-limit', '"apiKeyId", "key"'],
+    ],
+    [
+      ['api-key', 'revoke'],
+      ['--api-key', '--organization'],
+    ],
+    [['migrate'], ['up to date']],
+  ];
+  await Promise.all(
+    words.map(async ([command, expected]) => {
+      const { status, stdout } = await cli([...command, '--help'], { DATABASE_URL: 'rubbish' });
+      expect(status).toBe(0);
+      for (const word of expected) expect(stdout).toContain(word);
+    }),
+  );
+});
+
+it('says in one sentence what is wrong with the configuration or the database, at once', async () => {
+  const { environment } = deployment;
+  const PORT = 'abc';
+  expect(mistakeOf(await cli(['migrate'], { ...environment, PORT }))).toMatch(/^PORT must be /);
+  const DATABASE_URL = 'postgres://nobody:hunter2@localhost:1/nothing';
+  expect(mistakeOf(await cli(['migrate'], { ...environment, DATABASE_URL }))).toMatch(
+    /^The database in DATABASE_URL cannot be used: connect ECONNREFUSED \S+\.$/,
+  );
+  const ENCRYPTION_KEY = Buffer.alloc(32, 8).toString('base64');
+  expect(mistakeOf(await cli(['migrate'], { ...environment, ENCRYPTION_KEY }))).toMatch(
+    /^ENCRYPTION_KEY is not /,
+  );
+});
+
+it('works embedded, with and without a running server', async () => {
+  const directory = await createDirectory();
+  const environment = { DATA_DIR: directory.path };
+  const before = answerOf(await cli(['organization', 'create', '--name', 'Before'], environment));
+
+  const embedded = await ServerProcess.start(environment);
+  await eventually(() => expect(embedded.stdout).toContain('Serving '));
+  expect(await statusWith(before.apiKey, embedded)).toBe(200);
+  const options = ['--organization', before.organizationId];
+  const meanwhile = answerOf(await cli(['api-key', 'create', ...options], environment));
+  expect(await statusWith(meanwhile.key, embedded)).toBe(200);
+
+  expect((await embedded.end('SIGTERM')).status).toBe(0);
+  await directory.remove();
+});

@@ -1,0 +1,204 @@
+import { access, readFile, writeFile } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { migrations } from '#migrations';
+import {
+  createDirectory,
+  Deployment,
+  type Environment,
+  eventually,
+  Program,
+  ServerProcess,
+} from './processes.js';
+
+const WELCOME = 'A demo organization was made.';
+
+async function ready({ origin }: ServerProcess): Promise<any> {
+  const response = await fetch(`${origin}/health/ready`);
+  return { status: response.status, ...((await response.json()) as { data: object }).data };
+}
+
+describe('with DATABASE_URL', () => {
+  let deployment: Deployment;
+  beforeEach(async () => {
+    deployment = await Deployment.create();
+  });
+  afterEach(() => deployment.stop());
+
+  /** A start that does not succeed: status 1, and what it says on stderr, line by line. */
+  async function refused(environment: Environment): Promise<string[]> {
+    const { status, stderr } = await new ServerProcess({ ...deployment.environment, ...environment }).ended;
+    expect(status).toBe(1);
+    return stderr.trimEnd().split('\n');
+  }
+
+  it('four at once on an empty database all become ready, and migrate it once', async () => {
+    const { source } = deployment.database;
+    await source.query('DROP SCHEMA public CASCADE');
+    await source.query('CREATE SCHEMA public');
+
+    const REDIS_URL = process.env.TEST_REDIS_URL!;
+    const servers = await Promise.all([1, 2, 3, 4].map(() => deployment.startServer({ REDIS_URL })));
+    for (const server of servers) {
+      expect(await ready(server)).toMatchObject({ database: 'ok', redis: 'ok' });
+      // Made for newcomers, in the embedded mode alone.
+      expect(server.stdout).not.toContain(WELCOME);
+    }
+    expect(await source.query('SELECT name FROM migrations ORDER BY id')).toHaveLength(migrations.length);
+    const migrated = servers.flatMap(({ log }) =>
+      log.filter(({ message }) => message === 'database migrated'),
+    );
+    expect(migrated).toHaveLength(1);
+    expect(await source.query('SELECT FROM events')).toEqual([]);
+  });
+
+  it('one sentence on stderr for each wrong variable, and no secret', async () => {
+    const secrets = {
+      DATABASE_URL: 'rubbish hunter2',
+      ENCRYPTION_KEY: 'hunter3',
+      REDIS_URL: 'http://:hunter4@x',
+    };
+    const lines = await refused({ ...secrets, PORT: 'abc' });
+    expect(lines.map((line) => line.split(' ')[0]).sort()).toEqual([
+      'DATABASE_URL',
+      'ENCRYPTION_KEY',
+      'PORT',
+      'REDIS_URL',
+    ]);
+    expect(lines.join()).not.toContain('hunter');
+  });
+
+  it('says that ENCRYPTION_KEY is missing, and how to make one', async () => {
+    expect(await refused({ ENCRYPTION_KEY: '' })).toEqual([
+      expect.stringMatching(/^ENCRYPTION_KEY is missing: .* openssl rand -base64 32$/),
+    ]);
+  });
+
+  it('reads .env in the working directory, after the environment', async () => {
+    const directory = await createDirectory();
+    await writeFile(join(directory.path, '.env'), 'PORT=abc\nLOG_LEVEL=loud\n');
+    const environment = { ...deployment.environment, PORT: '1' };
+    const { status, stderr } = await new ServerProcess(environment, directory.path).ended;
+    expect([status, stderr]).toEqual([1, 'LOG_LEVEL must be one of: debug, info, warn, error, silent.\n']);
+    await directory.remove();
+  });
+
+  it('refuses another ENCRYPTION_KEY than the database was first used with', async () => {
+    await deployment.startServer();
+    const ENCRYPTION_KEY = Buffer.alloc(32, 8).toString('base64');
+    expect(await refused({ ENCRYPTION_KEY })).toEqual([
+      expect.stringContaining('ENCRYPTION_KEY is not the key that this database was first used with'),
+    ]);
+  });
+
+  it('says that the port is taken, and what to do', async () => {
+    const squatter = createServer().listen(0, '127.0.0.1');
+    await once(squatter, 'listening');
+    const { port } = squatter.address() as AddressInfo;
+    expect(await refused({ PORT: String(port) })).toEqual([
+      `The server could not start: port ${port} is taken: set PORT to a free one, or stop what listens there`,
+    ]);
+    squatter.close();
+  });
+
+  it.each([
+    [
+      'the database does not exist',
+      (url: URL) => (url.pathname = '/nothing'),
+      'database "nothing" does not exist',
+    ],
+    ['the role does not exist', (url: URL) => (url.username = 'nobody'), '"nobody"'],
+  ])('says that %s, without the password', async (_, change, words) => {
+    const url = new URL(deployment.database.url);
+    url.password = 'hunter2';
+    change(url);
+    const lines = await refused({ DATABASE_URL: url.href });
+    expect(lines).toEqual([expect.stringContaining('The database in DATABASE_URL cannot be used: ')]);
+    expect(lines[0]).toContain(words);
+    expect(lines[0]).not.toContain('hunter2');
+  });
+});
+
+describe('embedded', () => {
+  let directory: Awaited<ReturnType<typeof createDirectory>>;
+  let DATA_DIR: string;
+  beforeAll(async () => {
+    directory = await createDirectory();
+    DATA_DIR = directory.path;
+  });
+  afterAll(() => directory.remove());
+
+  const list = async ({ origin }: ServerProcess, key: string) => {
+    const headers = { Authorization: `Bearer ${key}` };
+    const response = await fetch(`${origin}/v1/contact.list-contacts`, { headers });
+    const { data } = (await response.json()) as { data: { email: string }[] };
+    return data.map(({ email }) => email);
+  };
+  const postmasterFile = () => join(DATA_DIR, 'postgres/data/postmaster.pid');
+  const postmaster = async () => {
+    const [pid, , , port] = (await readFile(postmasterFile(), 'utf8')).split('\n');
+    return { pid: Number(pid), port: Number(port) };
+  };
+  /** Told by its port: as long as nobody has collected a dead process, its id answers. */
+  const isRunning = async (postgresPort: number) => {
+    const socket = connect(postgresPort, '127.0.0.1');
+    const connected = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    );
+    socket.destroy();
+    return connected;
+  };
+  const keyIn = (text: string) => /adv_[A-Za-z0-9]{8}_[A-Za-z0-9]{32,}/.exec(text)?.[0];
+  let key: string;
+
+  it('two at once on an empty directory: one shows the demo, whose line for the terminal works', async () => {
+    const servers = await Promise.all([ServerProcess.start({ DATA_DIR }), ServerProcess.start({ DATA_DIR })]);
+    const text = () => servers.map(({ stdout }) => stdout).join('');
+    await eventually(() => expect(text()).toMatch(/^curl /m));
+    await eventually(() => expect(text()).toMatch(/^ {2}Serving /m));
+    expect(text().split(WELCOME)).toHaveLength(2);
+    key = keyIn(text())!;
+
+    const [curl] = /^curl .*$/m.exec(text())!;
+    const pasted = await new Program('bash', ['-c', curl], {}).ended;
+    expect([pasted.status, JSON.parse(pasted.stdout)]).toEqual([
+      0,
+      { data: { contactId: expect.any(String) }, object: 'contact' },
+    ]);
+    for (const server of servers) expect(await list(server, key)).toEqual(['ada@example.org']);
+
+    // The first to leave leaves PostgreSQL to the other, the last stops it.
+    const { port } = await postmaster();
+    expect((await servers[0].end('SIGINT')).status).toBe(0);
+    expect(await list(servers[1], key)).toEqual(['ada@example.org']);
+    expect((await servers[1].end('SIGINT')).status).toBe(0);
+    expect(await isRunning(port)).toBe(false);
+    await expect(access(postmasterFile())).rejects.toThrow();
+  });
+
+  it('started again: the data are there, and no key is shown', async () => {
+    const server = await ServerProcess.start({ DATA_DIR });
+    await eventually(() => expect(server.stdout).toMatch(/^ {2}Serving http:\/\/127\.0\.0\.1:\d+, /m));
+    expect(await list(server, key)).toEqual(['ada@example.org']);
+    const { status, stdout, stderr } = await server.end('SIGINT');
+    expect([status, stderr, keyIn(stdout)]).toEqual([0, '', undefined]);
+  });
+
+  it.each(['the server alone', 'the server and PostgreSQL'])(
+    'started again after kill -9 of %s',
+    async (killed) => {
+      const victim = await ServerProcess.start({ DATA_DIR });
+      const { pid } = await postmaster();
+      await victim.end('SIGKILL');
+      if (killed !== 'the server alone') process.kill(pid, 'SIGKILL');
+      const server = await ServerProcess.start({ DATA_DIR });
+      expect(await list(server, key)).toEqual(['ada@example.org']);
+      const { port } = await postmaster();
+      expect(await isRunning(port)).toBe(true);
+      expect((await server.end('SIGTERM')).status).toBe(0);
+      expect(await isRunning(port)).toBe(false);
+    },
+  );
+});
