@@ -22,10 +22,9 @@ const LONGEST_STOP_MS = 9_500;
 const config = readConfigOrExit();
 const logger = new JsonLogger(config.logLevel);
 process.on('uncaughtException', (error) => {
-  logger.fatal(
-    { message: 'uncaught exception: the process ends', reason: describeError(error) },
-    error.stack,
-  );
+  // Without the stack's first lines: they are the message, of which describeError tells what may be told.
+  const stack = error.stack?.split('\n').filter((line) => /^ +at /.test(line));
+  logger.fatal({ message: 'uncaught exception: the process ends', reason: describeError(error), stack });
   process.exit(1);
 });
 
