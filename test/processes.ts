@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -18,8 +17,8 @@ const root = resolve(__dirname, '..');
 const MAIN = join(root, 'dist/src/main.js');
 const CLI = join(root, 'dist/src/cli.js');
 const ENCRYPTION_KEY = Buffer.alloc(32, 7);
-/** Empty, so that a developer's own .env is not read. */
-const emptyDirectory = mkdtempSync(join(tmpdir(), 'no-env-'));
+/** Where no .env lies: a developer's own is not read. */
+const NO_ENV = join(root, 'dist');
 
 /** Nothing of the tests' own environment but what programs need to run. */
 function environmentOf(environment: Environment): Environment {
@@ -34,7 +33,7 @@ export class Program {
   readonly ended: Promise<Result>;
   private readonly child: ChildProcess;
 
-  constructor(command: string, args: readonly string[], environment: Environment, cwd = emptyDirectory) {
+  constructor(command: string, args: readonly string[], environment: Environment, cwd = NO_ENV) {
     this.child = spawn(command, args, {
       cwd,
       env: environmentOf(environment),
