@@ -3,7 +3,7 @@ module.exports = {
   forbidden: [
     {
       name: 'through-the-door-only',
-      comment: "A module of src/ or libs/ is entered through its index.ts, never through its inner files.",
+      comment: 'A module of src/ or libs/ is entered through its index.ts, never through its inner files.',
       severity: 'error',
       from: { path: '^(src|libs|migrations|test|bench)/([^/]+)/?' },
       to: { path: '^(src|libs)/([^/]+)/', pathNot: ['/index\\.ts$', '^$1/$2/'] },

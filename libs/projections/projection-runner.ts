@@ -5,7 +5,7 @@ import {
 } from 'typeorm';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, exclusively, isUnavailable } from '#libs/database';
-import { type EventStore, type RecordedEvent } from '#libs/event-store';
+import { type EventRow, type EventStore, type RecordedEvent } from '#libs/event-store';
 import { type Projection, schemaOf } from './projection.js';
 
 /** Events of one transaction: large enough to be set-based, small enough that nobody waits long. */
@@ -24,7 +24,12 @@ export type ProjectionStatus = {
   failure: { position: number; message: string; at: Date } | null;
 };
 
-type Checkpoint = { position: string; horizon: string };
+type Advance = { reached: string; horizon: string };
+
+/** One row an event; a single one without an event where the page is empty. */
+const ADVANCE = `
+  SELECT a.reached, a.horizon, (a.event).*, a.wrapped_key
+  FROM advance_checkpoint($1, $2, $3, $4, $5, $6) a`;
 type Progress = { position: number; horizon: number };
 
 /**
@@ -101,28 +106,18 @@ export class ProjectionRunner {
     let page: RecordedEvent[] = [];
     try {
       const progress = await this.source.transaction(async (transaction) => {
-        // The horizon may be computed before the row's lock is granted; it is then older, which is safe.
-        const [checkpoint] = await transaction.query<Checkpoint[]>(
-          `SELECT position, event_horizon() AS horizon,
-                  set_config('idle_in_transaction_session_timeout', $3, true),
-                  set_config('search_path', $4, true)
-           FROM checkpoints WHERE projection = $1 AND version = $2 FOR UPDATE`,
-          [name, version, String(HUNG_AFTER_MS), `${schemaOf(this.projection)}, public`],
-        );
-        const position = Number(checkpoint!.position);
-        const horizon = Number(checkpoint!.horizon);
-        if (position >= horizon) return { position, horizon };
-
-        const limit = this.pageLimit;
-        page = await this.store.readAll(position, horizon, limit, handles, transaction);
+        const path = `${schemaOf(this.projection)}, public`;
+        const rows = await transaction.query<(Advance & EventRow)[]>(ADVANCE, [
+          name,
+          version,
+          handles,
+          this.pageLimit,
+          String(HUNG_AFTER_MS),
+          path,
+        ]);
+        page = this.store.decrypt(rows.filter(({ position }) => position !== null));
         if (page.length > 0) await this.projection.apply(page, transaction);
-        const reached = page.length < limit ? horizon : page.at(-1)!.position;
-        await transaction.query(
-          `UPDATE checkpoints SET position = $3, failed_position = NULL, failure = NULL, failed_at = NULL
-           WHERE projection = $1 AND version = $2`,
-          [name, version, reached],
-        );
-        return { position: reached, horizon };
+        return { position: Number(rows[0]!.reached), horizon: Number(rows[0]!.horizon) };
       });
       this.position = Math.max(this.position, progress.position);
       this.pageLimit = Math.min(PAGE, this.pageLimit * 2);

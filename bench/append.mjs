@@ -1,0 +1,209 @@
+/**
+ * How many commands a second get one event appended, durably: our event store, emmett-postgresql, and as the
+ * ceiling a single multi-row INSERT of as many rows. One process, one PostgreSQL, rounds in turn.
+ */
+import { STREAM_DOES_NOT_EXIST } from '@event-driven-io/emmett';
+import { getPostgreSQLEventStore } from '@event-driven-io/emmett-postgresql';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { migrate, openDatabase } from '../dist/libs/database/index.js';
+import { EventStore, Keyring } from '../dist/libs/event-store/index.js';
+import { Projections } from '../dist/libs/projections/index.js';
+import { migrations } from '../dist/migrations/index.js';
+import { withDatabase } from './database.mjs';
+import { compare } from './rounds.mjs';
+
+const HELP = `npm run bench -- append [options]
+
+  --callers 1,16,64,256  concurrent callers, each awaits its append before the next
+  --rounds 3             rounds of each contender
+  --seconds 3            of one round
+  --warm-up 0.5          seconds at the start of each round that do not count
+  --pool 10              connections of each contender`;
+
+const organizationId = randomUUID();
+const metadata = { actor: { type: 'api-key', id: randomUUID() }, requestId: randomUUID() };
+const data = {
+  petitionId: randomUUID(),
+  contactId: randomUUID(),
+  source: 'https://example.org/petitions/save-the-river',
+  comment: 'The river is where our children learned to swim.',
+  newsletter: true,
+};
+const personal = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Example', zip: '10115' };
+
+export async function run(args) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      callers: { type: 'string', default: '1,16,64,256' },
+      rounds: { type: 'string', default: '3' },
+      seconds: { type: 'string', default: '3' },
+      'warm-up': { type: 'string', default: '0.5' },
+      pool: { type: 'string', default: '10' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return console.log(HELP);
+  const settings = { seconds: Number(values.seconds), warmUpSeconds: Number(values['warm-up']) };
+  const poolSize = Number(values.pool);
+
+  await withDatabase(async (url) => {
+    let ours, emmett, insert;
+    try {
+      ours = await openOurs(url, poolSize);
+      emmett = await openEmmett(url, poolSize);
+      insert = await openInsert(url);
+      const versions = `PostgreSQL ${await insert.version()}, Node.js ${process.versions.node}`;
+      console.log(`${versions}, ${availableParallelism()} cores, ${poolSize} connections each, fsync on`);
+      console.log(`Medians of ${values.rounds} rounds of ${values.seconds} s; one event per append\n`);
+      print('callers', 'contender', 'appends/s', 'p50 ms', 'p99 ms', 'ours is');
+      for (const callers of values.callers.split(',').map(Number)) {
+        const contenders = [
+          { name: 'ours', operation: ours.append },
+          { name: 'ours, then read your writes', operation: ours.appendAndProject },
+          { name: 'ours, personal data encrypted', operation: ours.appendPersonal },
+          { name: 'emmett-postgresql', operation: emmett.append },
+          insertOf(callers),
+          insertOf(1000),
+        ];
+        const results = await compare(contenders, Number(values.rounds), { ...settings, callers });
+        results.forEach(({ rate, p50, p99, ratio }, index) =>
+          print(
+            index === 0 ? callers : '',
+            contenders[index].name,
+            Math.round(rate).toLocaleString('en'),
+            p50.toFixed(1),
+            p99.toFixed(1),
+            index === 0 ? '' : `× ${ratio.toFixed(2)}`,
+          ),
+        );
+      }
+    } finally {
+      await Promise.all([ours, emmett, insert].map((contender) => contender?.close()));
+    }
+
+    /** One caller, one statement at a time, however many rows it has. */
+    function insertOf(rows) {
+      return { name: `INSERT of ${rows} rows`, callers: 1, counts: rows, operation: () => insert.rows(rows) };
+    }
+  });
+}
+
+async function openOurs(url, poolSize) {
+  const source = await openDatabase({ url, poolSize, migrations });
+  await migrate(source);
+  const store = new EventStore(source, new Keyring(randomBytes(32)));
+  const silent = { log() {}, warn() {}, error: console.error };
+  const projections = new Projections(source, store, [signatures], silent);
+  await projections.start();
+
+  async function append(event, streamId = randomUUID(), subjectId = undefined) {
+    const write = { streamType: 'signature', streamId, expectedVersion: 0, events: [event], subjectId };
+    const result = await store.append({ organizationId, metadata, writes: [write] });
+    if (result.status !== 'appended') throw new Error(`The append ended as "${result.status}".`);
+    return result.position;
+  }
+  return {
+    append: () => append({ type: 'PetitionSigned', data }),
+    async appendAndProject() {
+      // As a command does; a type of its own, so that the projection handles no event of the other rounds.
+      await projections.catchUp(await append({ type: 'PetitionSignedAndShown', data }));
+    },
+    /** The first event of a subject: its key is made, wrapped and stored with it. */
+    async appendPersonal() {
+      const subjectId = randomUUID();
+      await append({ type: 'PetitionSigned', data, personal }, subjectId, subjectId);
+    },
+    close: () => source.destroy(),
+  };
+}
+
+/** A list of signatures and the petition's exact counter. */
+const signatures = {
+  name: 'signatures',
+  version: 1,
+  handles: ['PetitionSignedAndShown'],
+  tables: `
+    CREATE TABLE signatures (signature_id uuid PRIMARY KEY, petition_id uuid NOT NULL, signed_at timestamptz NOT NULL);
+    CREATE TABLE petitions (petition_id uuid PRIMARY KEY, signatures bigint NOT NULL)`,
+  async apply(events, transaction) {
+    await transaction.query(
+      `WITH signed AS (
+         INSERT INTO signatures SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) RETURNING petition_id
+       )
+       INSERT INTO petitions SELECT petition_id, count(*) FROM signed GROUP BY petition_id
+       ON CONFLICT (petition_id) DO UPDATE SET signatures = petitions.signatures + excluded.signatures`,
+      [
+        events.map(({ streamId }) => streamId),
+        events.map((event) => event.data.petitionId),
+        events.map(({ recordedAt }) => recordedAt),
+      ],
+    );
+  },
+};
+
+/** As its documentation sets it up: a pool, the schema migrated beforehand, a new stream expected as such. */
+async function openEmmett(connectionString, poolSize) {
+  const pool = new pg.Pool({ connectionString, max: poolSize });
+  const store = getPostgreSQLEventStore(connectionString, { connectionOptions: { pooled: true, pool } });
+  await store.schema.migrate();
+  return {
+    append: () =>
+      store.appendToStream(`signature-${randomUUID()}`, [{ type: 'PetitionSigned', data, metadata }], {
+        expectedStreamVersion: STREAM_DOES_NOT_EXIST,
+      }),
+    async close() {
+      await store.close();
+      await pool.end();
+    },
+  };
+}
+
+/**
+ * A plain table with the columns of ours: no index, no check, no order, nobody else's row to mind. The rows come
+ * as one array a column, because from 64 rows on that is a third faster than a VALUES list.
+ */
+async function openInsert(connectionString) {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  await client.query('CREATE TABLE plain (LIKE events)');
+  const { rows: types } = await client.query(
+    `SELECT format_type(atttypid, NULL) AS type FROM pg_attribute
+     WHERE attrelid = 'plain'::regclass AND attnum > 0 ORDER BY attnum`,
+  );
+  const arrays = types.map(({ type }, column) => `$${column + 1}::${type}[]`);
+  const statement = `INSERT INTO plain SELECT * FROM unnest(${arrays.join()})`;
+  let position = 0;
+  return {
+    async rows(count) {
+      const rows = Array.from({ length: count }, () => plainRow((position += 1)));
+      await client.query(
+        statement,
+        arrays.map((_, column) => rows.map((row) => row[column])),
+      );
+    },
+    async version() {
+      const { rows } = await client.query('SHOW server_version');
+      return rows[0].server_version;
+    },
+    close: () => client.end(),
+  };
+}
+
+const digest = randomBytes(32);
+
+/** In the order of the columns of `events`. */
+function plainRow(position) {
+  return [
+    ...[position, organizationId, 'signature', randomUUID(), 1, randomUUID(), 'PetitionSigned', 1],
+    ...[JSON.stringify(data), null, null, JSON.stringify(metadata), new Date(), digest],
+  ];
+}
+
+function print(...cells) {
+  const [callers, name, ...numbers] = cells.map(String);
+  console.log(callers.padStart(7), name.padEnd(30), ...numbers.map((number) => number.padStart(10)));
+}

@@ -1,0 +1,47 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { startEmbeddedPostgres } from '../dist/libs/database/index.js';
+
+/**
+ * Runs `work(url)` on an empty database, dropped afterwards: on the server of DATABASE_URL, or on one started
+ * in a temporary directory.
+ */
+export async function withDatabase(work) {
+  const { DATABASE_URL } = process.env;
+  if (DATABASE_URL) return withOwnDatabase(DATABASE_URL, work);
+  const directory = await mkdtemp(join(tmpdir(), 'advocacy-bench-'));
+  // As root, PostgreSQL runs as another user, who must be able to enter.
+  await chmod(directory, 0o711);
+  try {
+    const server = await startEmbeddedPostgres({ directory, log: () => {}, createDatabases: true });
+    try {
+      await withOwnDatabase(server.url, work);
+    } finally {
+      await server.stop();
+    }
+  } finally {
+    await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+async function withOwnDatabase(serverUrl, work) {
+  const name = `bench_${randomBytes(6).toString('hex')}`;
+  const administrator = new pg.Client({ connectionString: serverUrl });
+  await administrator.connect();
+  try {
+    const { rows } = await administrator.query('SHOW fsync');
+    if (rows[0].fsync !== 'on')
+      throw new Error('Figures count with fsync only: switch it on in this PostgreSQL.');
+    await administrator.query(`CREATE DATABASE ${name}`);
+    await administrator.query(`ALTER DATABASE ${name} SET synchronous_commit = on`);
+    const url = new URL(serverUrl);
+    url.pathname = `/${name}`;
+    await work(url.href);
+  } finally {
+    await administrator.query(`DROP DATABASE IF EXISTS ${name}`);
+    await administrator.end();
+  }
+}

@@ -1,0 +1,145 @@
+import { randomBytes } from 'node:crypto';
+import {
+  chmod,
+  chown,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import {
+  exists,
+  findSystemUser,
+  findWayToRun,
+  type Programs,
+  type Run,
+} from './embedded-postgres-programs.js';
+
+/** The role that owns the database, and the database: both have this name. */
+export const applicationRole = 'advocacy';
+
+/** The cluster's superuser and maintenance database, as initdb names them. */
+export const superuser = 'postgres';
+
+/** A PostgreSQL cluster on disk, running or not. */
+export interface Cluster {
+  /** PostgreSQL's data directory. */
+  data: string;
+  /** One random password for each of the two roles. */
+  passwords: { superuser: string; application: string };
+  programs: Programs;
+  /** Runs a program as the owner of the data. */
+  run: Run;
+}
+
+/** Opens the cluster in `home`, creating it first when there is none. */
+export async function openCluster(home: string, programs: Programs, log: (message: string) => void) {
+  await removeAbandonedDrafts(home);
+  if (!(await exists(home))) {
+    log('Creating the built-in PostgreSQL database');
+    await createCluster(home, programs);
+  }
+  const data = join(home, 'data');
+  const owner = await stat(data);
+  const isRoot = process.getuid?.() === 0;
+  const run = await findWayToRun(isRoot ? owner : undefined, programs, home);
+  const passwords = await readFile(passwordsFile(home), 'utf8').catch((cause: unknown) => {
+    throw new Error(
+      `The built-in PostgreSQL in ${home} cannot be opened: it belongs to another user of this machine. ` +
+        `Start as that user, use another directory, or set DATABASE_URL to a PostgreSQL server.`,
+      { cause },
+    );
+  });
+  return { data, passwords: JSON.parse(passwords) as Cluster['passwords'], programs, run } satisfies Cluster;
+}
+
+/**
+ * Makes the cluster under a name of its own and renames it when it is complete. So a creation killed half
+ * way leaves nothing that looks like a cluster, and of two at once the first to finish wins without a lock:
+ * rename(2) does not replace a directory that holds something.
+ */
+async function createCluster(home: string, programs: Programs): Promise<void> {
+  const account = process.getuid?.() === 0 ? await findSystemUser() : undefined;
+  const draft = await mkdtemp(`${home}.draft-${process.pid}-`);
+  try {
+    // Passable, not readable: as root, the cluster inside belongs to another user.
+    await chmod(draft, 0o711);
+    const data = join(draft, 'data');
+    await mkdir(data, { mode: 0o700 });
+    if (account) await chown(data, account.uid, account.gid);
+    const run = await findWayToRun(account, programs, draft);
+
+    const passwords = { superuser: randomPassword(), application: randomPassword() };
+    await writeFile(passwordsFile(draft), JSON.stringify(passwords), { mode: 0o600, flush: true });
+
+    await run(programs.initdb, [
+      ...['-D', data, '--username', superuser, '--auth', 'reject'],
+      // PostgreSQL's own C.UTF-8 sorts by code point, as fast and as stable across systems as plain C (an
+      // upgrade of the C library can never spoil an index), but knows upper and lower case beyond ASCII.
+      ...['--encoding', 'UTF8', '--locale', 'C', '--locale-provider', 'builtin'],
+      ...['--builtin-locale', 'C.UTF-8', '--data-checksums'],
+    ]);
+    await writeFile(join(data, 'pg_hba.conf'), 'host all all 127.0.0.1/32 scram-sha-256\n', { flush: true });
+
+    // Single-user mode needs no port and no password. It reads one statement a line.
+    const statements = [
+      `ALTER ROLE ${superuser} PASSWORD '${passwords.superuser}'`,
+      `CREATE ROLE ${applicationRole} LOGIN PASSWORD '${passwords.application}'`,
+      `CREATE DATABASE ${applicationRole} OWNER ${applicationRole}`,
+    ];
+    const singleUser = ['--single', '-c', 'exit_on_error=on', '-D', data, superuser];
+    await run(programs.postgres, singleUser, statements.map((statement) => `${statement}\n`).join(''));
+
+    await rename(draft, home).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+    });
+    await sync(dirname(home));
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+/** A draft's name holds the id of the process that makes it. */
+async function removeAbandonedDrafts(home: string): Promise<void> {
+  const prefix = `${basename(home)}.draft-`;
+  for (const name of await readdir(dirname(home))) {
+    if (!name.startsWith(prefix)) continue;
+    const maker = Number(name.slice(prefix.length).split('-')[0]);
+    if (isAlive(maker)) continue;
+    // The maker's initdb may outlive it by a moment and write on: what stays, the next start removes.
+    await rm(join(dirname(home), name), { recursive: true, force: true }).catch(() => undefined);
+  }
+}
+
+export function isAlive(processId: number): boolean {
+  try {
+    process.kill(processId, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** Makes a rename in this directory survive a power cut. */
+async function sync(directory: string): Promise<void> {
+  const handle = await open(directory);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function passwordsFile(home: string): string {
+  return join(home, 'passwords.json');
+}
+
+function randomPassword(): string {
+  return randomBytes(24).toString('base64url');
+}

@@ -1,0 +1,244 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmod,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  unlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { startEmbeddedPostgres, type EmbeddedPostgres } from './embedded-postgres.js';
+import { restoreLinks } from './embedded-postgres-programs.js';
+
+describe('embedded PostgreSQL', () => {
+  /** One cluster for all tests that do not need a new one: each leaves it stopped. */
+  let shared: string;
+  let directory: string;
+  let started: EmbeddedPostgres[];
+  let temporary: string[];
+
+  beforeAll(async () => {
+    temporary = [];
+    shared = await makeDirectory();
+  });
+
+  beforeEach(() => {
+    directory = shared;
+    started = [];
+  });
+
+  afterEach(async () => {
+    for (const postgres of started) await postgres.stop();
+  });
+
+  afterAll(async () => {
+    for (const path of temporary) await rm(path, { recursive: true, force: true });
+  });
+
+  it('starts, keeps what was written over a stop, and gives the role its database but no more', async () => {
+    const first = await start();
+    await query(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    await first.stop();
+    expect(await serverProcess()).toBeUndefined();
+
+    const second = await start();
+    expect(second.url).toBe(first.url);
+    expect(await query(second.url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
+    const [role] = await query(
+      second.url,
+      'SELECT rolsuper, rolcreaterole, rolcreatedb FROM pg_roles WHERE rolname = current_user',
+    );
+    expect(role).toEqual({ rolsuper: false, rolcreaterole: false, rolcreatedb: false });
+  });
+
+  it('lets the role create databases when asked', async () => {
+    directory = await makeDirectory();
+    const { url } = await start({ createDatabases: true });
+    await expect(query(url, 'CREATE DATABASE another')).resolves.toEqual([]);
+  });
+
+  it('is durable, checks its pages, and sorts by code point while knowing letters beyond ASCII', async () => {
+    const { url } = await start();
+    for (const setting of ['fsync', 'synchronous_commit', 'full_page_writes', 'data_checksums']) {
+      expect(await query(url, `SELECT current_setting('${setting}') AS value`)).toEqual([{ value: 'on' }]);
+    }
+    expect(await query(url, `SELECT lower('É') AS lower, 'Z' < 'a' AS "byCodePoint"`)).toEqual([
+      { lower: 'é', byCodePoint: true },
+    ]);
+  });
+
+  it('two at once create one cluster and start one server; it stops with the last', async () => {
+    directory = await makeDirectory();
+    const [one, two] = await Promise.all([start(), start()]);
+    expect(two.url).toBe(one.url);
+    await one.stop();
+    expect(await query(two.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await two.stop();
+    expect(await serverProcess()).toBeUndefined();
+    expect(await readdir(directory)).toEqual(['postgres']);
+  });
+
+  it('stops when the last two leave together, and survives starts and stops that cross', async () => {
+    const [one, two] = await Promise.all([start(), start()]);
+    await Promise.all([one.stop(), two.stop()]);
+    expect(await serverProcess()).toBeUndefined();
+
+    const usesAndLeaves = async (turn: number) => {
+      await sleep(turn * 37);
+      const postgres = await start();
+      await query(postgres.url, 'SELECT 1');
+      await postgres.stop();
+    };
+    await Promise.all(Array.from({ length: 20 }, (_, turn) => usesAndLeaves(turn)));
+    expect(await serverProcess()).toBeUndefined();
+  });
+
+  it('stays up for a client that only connects', async () => {
+    const postgres = await start();
+    const client = new Client(postgres.url);
+    await client.connect();
+    await postgres.stop();
+    await expect(client.query('SELECT 1')).resolves.toBeDefined();
+    await client.end();
+    // Attaches and stops, now that it is alone.
+    await (await start()).stop();
+    expect(await serverProcess()).toBeUndefined();
+  });
+
+  it('comes back at the same address, with every commit, after kill -9 while in use', async () => {
+    const { url } = await start();
+    await query(url, 'CREATE TABLE survivor AS SELECT 42 AS answer');
+    process.kill((await serverProcess())!, 'SIGKILL');
+    await expectEventually(async () => {
+      expect(await query(url, 'SELECT answer FROM survivor')).toEqual([{ answer: 42 }]);
+    });
+  });
+
+  it.each([
+    ['names a process of somebody else', `${process.pid}\n/elsewhere\n1\n1\n\n127.0.0.1\n`],
+    ['names no process any more', '4194303\n/elsewhere\n1\n1\n\n127.0.0.1\n'],
+    ['is empty, as after a power cut', ''],
+  ])('starts although postmaster.pid %s', async (_, content) => {
+    await (await start()).stop();
+    const file = join(directory, 'postgres/data/postmaster.pid');
+    await writeFile(file, content);
+    // An empty file counts as abandoned after some seconds only.
+    await utimes(file, new Date(0), new Date(0));
+    expect(await query((await start()).url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  it('takes another port when its own is taken', async () => {
+    const first = await start();
+    await first.stop();
+    const squatter = createServer().listen(Number(new URL(first.url).port), '127.0.0.1');
+    await once(squatter, 'listening');
+    const second = await start();
+    squatter.close();
+    expect(second.url).not.toBe(first.url);
+    expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  it('removes what a killed creation has left', async () => {
+    directory = await makeDirectory();
+    const child = spawn('true');
+    await once(child, 'exit');
+    await mkdir(join(directory, `postgres.draft-${child.pid}-abcdef/data/base`), { recursive: true });
+    await start();
+    expect(await readdir(directory)).toEqual(['postgres']);
+  });
+
+  it('restores missing links between libraries, several at once', async () => {
+    directory = await makeDirectory();
+    const installed = dirname(
+      dirname(
+        createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`),
+      ),
+    );
+    const copy = join(directory, 'package');
+    await mkdir(join(copy, 'native/lib'), { recursive: true });
+    await cp(join(installed, 'native/pg-symlinks.json'), join(copy, 'native/pg-symlinks.json'));
+    const text = await readFile(join(copy, 'native/pg-symlinks.json'), 'utf8');
+    const links = JSON.parse(text) as { source: string; target: string }[];
+    for (const { source } of links) await writeFile(join(copy, source), source);
+
+    await Promise.all([restoreLinks(copy), restoreLinks(copy), restoreLinks(copy)]);
+    await unlink(join(copy, links[0]!.target));
+    await restoreLinks(copy);
+
+    for (const { source, target } of links) {
+      expect(await readFile(join(copy, target), 'utf8')).toBe(source);
+    }
+  });
+
+  it('does not touch links that are there', async () => {
+    directory = await makeDirectory();
+    await mkdir(join(directory, 'native'));
+    await writeFile(
+      join(directory, 'native/pg-symlinks.json'),
+      JSON.stringify([{ source: 'native/a', target: 'native/b' }]),
+    );
+    await symlink('somewhere', join(directory, 'native/b'));
+    await chmod(join(directory, 'native'), 0o555);
+    await expect(restoreLinks(directory)).resolves.toBeUndefined();
+    await chmod(join(directory, 'native'), 0o755);
+  });
+
+  async function makeDirectory(): Promise<string> {
+    const path = await mkdtemp(join(tmpdir(), 'embedded-postgres-'));
+    temporary.push(path);
+    // As root, the cluster belongs to another user, who must be able to enter.
+    await chmod(path, 0o711);
+    return path;
+  }
+
+  async function start(options: { createDatabases?: boolean } = {}): Promise<EmbeddedPostgres> {
+    const postgres = await startEmbeddedPostgres({ directory, log: () => undefined, ...options });
+    started.push(postgres);
+    return postgres;
+  }
+
+  /** The process id of the running server. */
+  async function serverProcess(): Promise<number | undefined> {
+    const file = join(directory, 'postgres/data/postmaster.pid');
+    const text = await readFile(file, 'utf8').catch(() => undefined);
+    return text === undefined ? undefined : Number(text.split('\n')[0]);
+  }
+});
+
+async function query(url: string, statement: string): Promise<unknown[]> {
+  const client = new Client(url);
+  // A server that is killed breaks the connection as well as the query.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(statement)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+async function expectEventually(check: () => Promise<void>): Promise<void> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    if (
+      await check().then(
+        () => true,
+        () => false,
+      )
+    )
+      return;
+    await sleep(100);
+  }
+  await check();
+}

@@ -1,0 +1,305 @@
+import { execFile } from 'node:child_process';
+import { link, mkdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { Client } from 'pg';
+import {
+  applicationRole,
+  type Cluster,
+  isAlive,
+  openCluster,
+  superuser,
+} from './embedded-postgres-cluster.js';
+import { findPrograms } from './embedded-postgres-programs.js';
+
+export interface EmbeddedPostgres {
+  /** Of the application's role: owner of its database, and nothing more. */
+  url: string;
+  /** Ends the use of this PostgreSQL by this process; stops PostgreSQL when nobody else is connected. */
+  stop(): Promise<void>;
+}
+
+export interface EmbeddedPostgresOptions {
+  /** Where the database lives; created when missing. */
+  directory: string;
+  log: (message: string) => void;
+  /** Lets the application's role create databases: for tests. */
+  createDatabases?: boolean;
+}
+
+interface Lease {
+  client: Client;
+  port: number;
+}
+
+/** How long a start may take: recovery after a crash replays up to some gigabytes of log. */
+const startSeconds = 300;
+/** How long a start that fails is tried again: processes of a killed server may need a moment to end. */
+const retrySeconds = 10;
+/** How long a stop waits for connections that are just being closed. */
+const farewellSeconds = 2;
+
+/** Of the advisory lock that says "in use"; it lives in the maintenance database. */
+const leaseKey = 7_223_410_958;
+const leaseName = 'embedded-postgres lease';
+
+/**
+ * A real PostgreSQL without installing one: starts the one in `directory`, or attaches to it when it runs.
+ * It runs detached, survives this process, listens on 127.0.0.1 alone, and is as durable as any other. When it
+ * crashes while in use, it is brought back.
+ *
+ * Any number of processes may use one directory, and each may be killed at any moment. No lock file is
+ * involved that could outlive its owner:
+ * - Of two that create the cluster, the first rename wins (createCluster).
+ * - Of two that start PostgreSQL, its own postmaster.pid and shared memory let one through; the other finds a
+ *   running server and attaches.
+ * - Each user keeps a connection with a *shared* advisory lock: its lease. To stop the server one must get the
+ *   lock *exclusively*, and who finds it taken so while attaching waits for the end and starts anew. The
+ *   connection of a killed process, and its lock, are gone at once.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const { directory, log, createDatabases = false } = options;
+  await mkdir(directory, { recursive: true });
+  const home = join(await realpath(directory), 'postgres');
+  const cluster = await openCluster(home, await findPrograms(), log);
+
+  let stopping: Promise<void> | undefined;
+  let recovery: Promise<void> | undefined;
+  let lease = await bringUp(cluster, log);
+  const { port } = lease;
+
+  const watch = () => {
+    lease.client.once('end', () => {
+      if (!stopping) recovery = recover();
+    });
+  };
+  const recover = async () => {
+    log('The built-in PostgreSQL has gone away: bringing it back');
+    while (!stopping) {
+      try {
+        lease = await bringUp(cluster, log, port);
+        if (lease.port !== port) log('Its port has changed: start this process again');
+        return watch();
+      } catch (error) {
+        log(String(error));
+        await sleep(1000);
+      }
+    }
+  };
+  const stop = async () => {
+    await recovery;
+    try {
+      if (await isLastUser(lease.client)) {
+        await cluster.run(cluster.programs.pg_ctl, ['stop', '-D', cluster.data, '--mode=fast', '--silent']);
+        log('The built-in PostgreSQL has stopped');
+      }
+    } finally {
+      await lease.client.end().catch(() => undefined);
+    }
+  };
+
+  watch();
+  if (createDatabases) await lease.client.query(`ALTER ROLE ${applicationRole} CREATEDB`);
+  return {
+    url: `postgres://${applicationRole}:${cluster.passwords.application}@127.0.0.1:${port}/${applicationRole}`,
+    stop: () => (stopping ??= stop()),
+  };
+}
+
+/** Attaches to the cluster's server, starting it when it does not run. Waits for starts, stops and recovery. */
+async function bringUp(cluster: Cluster, log: (message: string) => void, port?: number): Promise<Lease> {
+  const begin = Date.now();
+  let firstFailure: number | undefined;
+  for (;;) {
+    const server = await findServer(cluster.data);
+    if (server?.port) {
+      const client = await attach(cluster, server.port);
+      if (client) return { client, port: server.port };
+    } else if (!server) {
+      try {
+        await startServer(cluster, port ?? (await lastPort(cluster)));
+        log('The built-in PostgreSQL has started');
+        continue;
+      } catch (error) {
+        firstFailure ??= Date.now();
+        if (Date.now() - firstFailure > retrySeconds * 1000) throw error;
+      }
+    }
+    if (Date.now() - begin > startSeconds * 1000) {
+      throw new Error(`PostgreSQL in ${cluster.data} runs, but has not let us in for ${startSeconds} s.`);
+    }
+    await sleep(100);
+  }
+}
+
+/** Leases the server on this port; undefined when it is not ready, about to stop, or not ours. */
+async function attach({ data, passwords }: Cluster, port: number): Promise<Client | undefined> {
+  const client = new Client({
+    host: '127.0.0.1',
+    port,
+    user: superuser,
+    password: passwords.superuser,
+    database: superuser,
+    ssl: false,
+    application_name: leaseName,
+    keepAlive: true,
+    connectionTimeoutMillis: 5000,
+  });
+  // What happens to the connection is told by its end.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ data: string; leased: boolean }>(
+      `SELECT current_setting('data_directory') AS data, pg_try_advisory_lock_shared($1) AS leased`,
+      [leaseKey],
+    );
+    // SCRAM has proved that the server knows our password; the directory tells a copy from the original.
+    if (rows[0]?.data === data && rows[0].leased) return client;
+  } catch {
+    // Not ready, or not ours: the caller looks again.
+  }
+  await client.end().catch(() => undefined);
+  return undefined;
+}
+
+async function isLastUser(client: Client): Promise<boolean> {
+  try {
+    // First released, then asked for: of two that leave at once, each would else wait for the other's.
+    await client.query('SELECT pg_advisory_unlock_shared($1)', [leaseKey]);
+    const { rows } = await client.query<{ alone: boolean }>('SELECT pg_try_advisory_lock($1) AS alone', [
+      leaseKey,
+    ]);
+    if (!rows[0]?.alone) return false;
+    const end = Date.now() + farewellSeconds * 1000;
+    while (await isUsed(client)) {
+      if (Date.now() > end) return false;
+      await sleep(50);
+    }
+    return true;
+  } catch {
+    // The connection has broken: there is no server, or somebody else is stopping it.
+    return false;
+  }
+}
+
+/** Whether anybody is connected but those who hold, want or give up a lease: for them the lock speaks. */
+async function isUsed(client: Client): Promise<boolean> {
+  const { rows } = await client.query<{ used: boolean }>(
+    `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'client backend'
+       AND pid <> pg_backend_pid() AND application_name <> $1) AS used`,
+    [leaseName],
+  );
+  return rows[0]?.used ?? false;
+}
+
+async function startServer({ data, programs, run }: Cluster, port: number | undefined): Promise<void> {
+  const log = join(data, 'server.log');
+  const settings = {
+    port: port && (await isFree(port)) ? port : await findFreePort(),
+    listen_addresses: '127.0.0.1',
+    // A socket in /tmp would be open to every user of the machine.
+    unix_socket_directories: '',
+    max_connections: 200,
+    timezone: 'UTC',
+    log_timezone: 'UTC',
+    // Of the server's life, not of its clients' errors: their details quote rows, and so personal data.
+    log_min_messages: 'log',
+    log_checkpoints: 'off',
+  };
+  const options = Object.entries(settings).map(([name, value]) => `-c ${name}='${value}'`);
+  const start = ['start', '-D', data, '--silent', '--wait', `--timeout=${startSeconds}`, '--log', log];
+  try {
+    await run(programs.pg_ctl, [...start, '--options', options.join(' ')]);
+  } catch (cause) {
+    const lastLines = await readFile(log, 'utf8').then(
+      (text) => text.trim().split('\n').slice(-8).join('\n'),
+      () => '',
+    );
+    throw new Error(`The built-in PostgreSQL in ${data} does not start.\n${lastLines}`, { cause });
+  }
+}
+
+/** PostgreSQL keeps the options of its last start in postmaster.opts. */
+async function lastPort({ data }: Cluster): Promise<number | undefined> {
+  const options = await readFile(join(data, 'postmaster.opts'), 'utf8').catch(() => '');
+  const port = /"port=(\d+)"/.exec(options)?.[1];
+  return port === undefined ? undefined : Number(port);
+}
+
+/**
+ * The running server as postmaster.pid describes it, without its port in the first moments.
+ * PostgreSQL itself copes with a file whose process is gone. It does not with a process id that now belongs
+ * to somebody else (usual in a restarted container) or an empty file (after a power cut): these we remove.
+ */
+async function findServer(data: string): Promise<{ port?: number } | undefined> {
+  const file = join(data, 'postmaster.pid');
+  const text = await readIfPresent(file);
+  if (text === undefined) return undefined;
+  const [processId, , , port] = text.split('\n');
+  if (!processId) {
+    const age = Date.now() - ((await stat(file).catch(() => undefined))?.mtimeMs ?? Date.now());
+    if (age < retrySeconds * 500) return {};
+    await removeStale(file, text);
+    return undefined;
+  }
+  if (!isAlive(Number(processId))) return undefined;
+  if (!(await isServerOf(Number(processId), data))) {
+    await removeStale(file, text);
+    return undefined;
+  }
+  return port ? { port: Number(port) } : {};
+}
+
+async function isServerOf(processId: number, data: string): Promise<boolean> {
+  if (process.platform === 'linux') {
+    const commandLine = await readFile(`/proc/${processId}/cmdline`, 'utf8').catch(() => '');
+    return commandLine.split('\0').includes(data);
+  }
+  const ps = promisify(execFile)('ps', ['-o', 'args=', '-p', String(processId)]);
+  return ps.then(
+    ({ stdout }) => stdout.includes(data),
+    () => false,
+  );
+}
+
+/**
+ * Takes the file away, and puts it back when another process has replaced it meanwhile. Should a server lose
+ * its file all the same, its shared memory still keeps a second one out of the data.
+ */
+async function removeStale(file: string, content: string): Promise<void> {
+  const aside = `${file}.stale-${process.pid}`;
+  await rename(file, aside).catch(() => undefined);
+  const taken = await readIfPresent(aside);
+  if (taken !== undefined && taken !== content) await link(aside, file).catch(() => undefined);
+  await rm(aside, { force: true });
+}
+
+async function readIfPresent(file: string): Promise<string | undefined> {
+  return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+}
+
+async function isFree(port: number): Promise<boolean> {
+  return listenBriefly(port).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function findFreePort(): Promise<number> {
+  return listenBriefly(0);
+}
+
+async function listenBriefly(port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(port, '127.0.0.1', () => {
+      const { port: given } = server.address() as AddressInfo;
+      server.close(() => resolve(given));
+    });
+  });
+}

@@ -1,0 +1,377 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { allowLongBody, type DocsUrl, ServerLife, timeouts } from './http-server.js';
+
+const docsUrl: DocsUrl = (code, request) => `http://${request?.headers.host ?? 'localhost'}/errors/${code}`;
+
+/** The bytes of one connection, as they come. */
+class Client {
+  received = '';
+  readonly closed: Promise<void>;
+
+  constructor(readonly socket: Socket) {
+    socket.setEncoding('utf8').on('data', (chunk: string) => (this.received += chunk));
+    this.closed = new Promise((resolve) => socket.once('close', () => resolve()));
+    socket.on('error', () => undefined);
+  }
+
+  send(text: string): this {
+    this.socket.write(text);
+    return this;
+  }
+
+  async receives(text: string): Promise<void> {
+    await until(
+      () => this.received.includes(text),
+      () => `${text} in: ${this.received}`,
+    );
+  }
+
+  async whole(): Promise<string> {
+    await this.closed;
+    return this.received;
+  }
+}
+
+async function until(isTrue: () => boolean, describe: () => string): Promise<void> {
+  for (const end = Date.now() + 5_000; !isTrue(); await sleep(5)) {
+    if (Date.now() > end) throw new Error(`waited in vain for ${describe()}`);
+  }
+}
+
+const request = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: api.example.org\r\n${more}\r\n`;
+
+function parse(answer: string) {
+  const [head = '', body = ''] = answer.split('\r\n\r\n');
+  const [status = '', ...lines] = head.split('\r\n');
+  const headers = Object.fromEntries(lines.map((line) => line.toLowerCase().split(': ')));
+  return { status: Number(status.split(' ')[1]), headers, body: body === '' ? undefined : JSON.parse(body) };
+}
+
+describe('ServerLife', () => {
+  let server: Server;
+  let life: ServerLife;
+  let clients: Client[];
+  let port: number;
+  /** Answers the requests to `/wait`. */
+  let release: () => void;
+  let started: string[];
+
+  const serve: RequestListener = (request, response) => {
+    started.push(request.url!);
+    if (request.url === '/wait') release = () => response.end('waited');
+    else if (request.url === '/begin') {
+      response.write('begun');
+      release = () => response.end(' ended');
+    } else if (request.url === '/endless') {
+      const chunk = Buffer.alloc(256 * 1024);
+      const write = () => response.destroyed || (response.write(chunk) ? setImmediate(write) : undefined);
+      response.on('drain', write);
+      write();
+    } else if (request.url === '/large') response.end(Buffer.alloc(32 * 1024 * 1024, 'x'));
+    else if (request.url === '/body' || request.url === '/long-body') {
+      if (request.url === '/long-body') allowLongBody(request, response);
+      request.resume().on('end', () => response.end('read'));
+    } else response.end('ok');
+  };
+
+  beforeEach(async () => {
+    clients = [];
+    started = [];
+    server = createServer({ requireHostHeader: false, connectionsCheckingInterval: 20 }, serve);
+    life = new ServerLife(server, docsUrl);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    ({ port } = server.address() as AddressInfo);
+  });
+  afterEach(async () => {
+    for (const { socket } of clients) socket.destroy();
+    await life.drain(0);
+  });
+
+  async function open(): Promise<Client> {
+    const connected = connect(port, '127.0.0.1');
+    const client = new Client(connected);
+    clients.push(client);
+    await new Promise((resolve, reject) => connected.once('connect', resolve).once('error', reject));
+    return client;
+  }
+  const begin = async (path: string) => {
+    const client = (await open()).send(request(path));
+    await until(
+      () => started.includes(path),
+      () => path,
+    );
+    return client;
+  };
+
+  it('keeps idle connections longer than load balancers do', () => {
+    expect(server.keepAliveTimeout).toBe(timeouts.keepAliveTimeout);
+    expect(timeouts.keepAliveTimeout).toBeGreaterThan(60_000);
+    expect(server).toMatchObject(timeouts);
+  });
+
+  describe('drain', () => {
+    it('ends at once when nothing runs, and closes idle connections', async () => {
+      const idle = (await open()).send(request('/'));
+      await idle.receives('ok');
+      const start = Date.now();
+      await life.drain();
+      await idle.closed;
+      expect(Date.now() - start).toBeLessThan(900);
+      await expect(open()).rejects.toThrow('ECONNREFUSED');
+    });
+
+    it('lets running requests finish and closes their connections, idle ones before', async () => {
+      const idle = (await open()).send(request('/'));
+      await idle.receives('ok');
+      const running = await begin('/wait');
+      const drained = life.drain();
+      await idle.closed;
+      release();
+      expect(await running.whole()).toMatch(/^HTTP\/1.1 200 OK\r\nConnection: close\r\n[^]*waited/);
+      await drained;
+    });
+
+    it('closes a connection whose answer had begun before, once the answer is out', async () => {
+      const running = await begin('/begin');
+      await running.receives('begun');
+      const drained = life.drain();
+      release();
+      await drained;
+      expect(await running.whole()).toMatch(/ ended\r\n0\r\n\r\n$/);
+    });
+
+    it('answers new requests 503, on new connections and behind a running one', async () => {
+      const early = await open();
+      const running = await begin('/begin');
+      const drained = life.drain();
+      running.send(request('/behind'));
+      early.send(request('/early', 'X-Request-Id: mine\r\n'));
+      const late = (await open()).send(request('/late'));
+      const { status, headers, body } = parse(await early.whole());
+      expect(status).toBe(503);
+      expect(headers).toMatchObject({ connection: 'close', 'retry-after': '1', 'x-request-id': 'mine' });
+      expect(body).toEqual({
+        error: {
+          code: 'SERVICE_UNAVAILABLE',
+          message: 'This instance is shutting down. Send the request again.',
+          docs: 'http://api.example.org/errors/SERVICE_UNAVAILABLE',
+          requestId: 'mine',
+        },
+      });
+      expect(parse(await late.whole()).status).toBe(503);
+      release();
+      expect(await running.whole()).toMatch(/ ended[^]*HTTP\/1.1 503/);
+      await drained;
+      expect(started).toEqual(['/begin']);
+    });
+
+    it('answers 503 to a request whose body is still being sent, to a client that reads late', async () => {
+      const running = await begin('/wait');
+      const drained = life.drain();
+      const upload = await open();
+      upload.socket.pause();
+      upload.send('POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n\r\n');
+      await sleep(50);
+      upload.send('x'.repeat(2_000_000));
+      await sleep(100);
+      upload.socket.resume();
+      expect(parse(await upload.whole()).status).toBe(503);
+      release();
+      await Promise.all([drained, running.closed]);
+    });
+
+    it('sends an answer in full to a client that reads slowly', async () => {
+      const slow = await begin('/large');
+      slow.socket.pause();
+      const idle = (await open()).send(request('/'));
+      await idle.receives('ok');
+      const drained = life.drain();
+      await sleep(100);
+      slow.socket.resume();
+      expect((await slow.whole()).length).toBeGreaterThan(32 * 1024 * 1024);
+      await drained;
+    });
+
+    it('cuts what is not done within the grace', async () => {
+      const waiting = await begin('/wait');
+      const unread = await begin('/endless');
+      unread.socket.pause();
+      const half = (await open()).send('GET / HTTP/1.1\r\nHost: a');
+      const halfBody = (await open()).send('POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx');
+      const silent = await open();
+      const pipelined = (await open()).send(request('/wait') + request('/wait'));
+      await until(
+        () => started.length === 5,
+        () => `five requests in ${started.join()}`,
+      );
+      const start = Date.now();
+      await life.drain(200);
+      expect(Date.now() - start).toBeLessThan(5_000);
+      unread.socket.resume();
+      await Promise.all([waiting, unread, half, halfBody, silent, pipelined].map(({ closed }) => closed));
+    });
+
+    it('is done within 10 s whatever clients do', async () => {
+      await begin('/wait');
+      (await begin('/endless')).socket.pause();
+      (await open()).send('GET / HTTP/1.1\r\nHost: a');
+      (await open()).send('CONNECT example.org:443 HTTP/1.1\r\nHost: a\r\n\r\n');
+      const start = Date.now();
+      await life.drain();
+      await new Promise<void>((resolve) =>
+        server.getConnections((_error, count) => resolve(expect(count).toBe(0))),
+      );
+      expect(Date.now() - start).toBeLessThan(10_000);
+    });
+
+    it('does not wait for requests whose client went away, also behind another on its connection', async () => {
+      const gone = (await open()).send(request('/wait') + request('/wait'));
+      await until(
+        () => started.length === 2,
+        () => 'two requests',
+      );
+      gone.socket.destroy();
+      await sleep(50);
+      const start = Date.now();
+      await life.drain();
+      expect(Date.now() - start).toBeLessThan(5_000);
+    });
+
+    it('ends once when asked twice', async () => {
+      const running = await begin('/wait');
+      const ends = [life.drain(), life.drain()];
+      release();
+      await Promise.all([...ends, running.closed]);
+    });
+  });
+
+  describe('requests that reach no application', () => {
+    const chunked = 'POST /body HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
+
+    it.each([
+      ['no HTTP', 'hello\r\n\r\n', 'This is not a valid HTTP request.'],
+      ['unknown method', 'FOO / HTTP/1.1\r\nHost: a\r\n\r\n', 'This is not a valid HTTP request.'],
+      ['large headers', request('/', `X: ${'x'.repeat(200_000)}\r\n`), 'larger than 16384 bytes'],
+      ['large path', request(`/${'x'.repeat(200_000)}`), 'larger than 16384 bytes'],
+      ['body not as announced', `${chunked}nonsense\r\n`, 'This is not a valid HTTP request.'],
+      ['no Host', 'GET / HTTP/1.1\r\n\r\n', 'The request has no Host header.'],
+      ['unknown Expect', request('/', 'Expect: miracles\r\n'), 'no other Expect header'],
+    ])('%s answers 400 in the envelope', async (_name, text, message) => {
+      const { status, headers, body } = parse(await (await open()).send(text).whole());
+      expect(status).toBe(400);
+      expect(headers).toMatchObject({
+        'content-type': 'application/json; charset=utf-8',
+        connection: 'close',
+      });
+      expect(body.error).toEqual({
+        code: 'BAD_REQUEST',
+        message: expect.stringContaining(message),
+        docs: expect.stringMatching(/^http:\/\/[^/]+\/errors\/BAD_REQUEST$/),
+        requestId: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/),
+      });
+      expect(headers['x-request-id']).toBe(body.error.requestId);
+    });
+
+    it('a client that sends on and reads late still gets its answer', async () => {
+      const client = await open();
+      client.socket.pause();
+      for (const piece of ['GET / HTTP/1.1\r\nX: ', 'x'.repeat(100_000), 'x'.repeat(1_000_000)]) {
+        client.send(piece);
+        await sleep(50);
+      }
+      client.socket.resume();
+      expect(parse(await client.whole()).status).toBe(400);
+    });
+
+    it('CONNECT answers 405 with Allow', async () => {
+      const client = (await open()).send('CONNECT example.org:443 HTTP/1.1\r\nHost: a\r\n\r\n');
+      const { status, headers, body } = parse(await client.whole());
+      expect([status, body.error.code]).toEqual([405, 'METHOD_NOT_ALLOWED']);
+      expect(headers.allow).toBe('get, post, delete');
+    });
+
+    it('an Upgrade is served as the request that it also is', async () => {
+      const upgrade = request('/', 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n');
+      await (await open()).send(upgrade).receives('ok');
+    });
+
+    it('answers HTTP/1.0 without Host', async () => {
+      expect(await (await open()).send('GET / HTTP/1.0\r\n\r\n').whole()).toMatch(/^HTTP\/1.1 200/);
+    });
+
+    it('answers Expect: 100-continue', async () => {
+      const head = 'POST /body HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n';
+      const client = (await open()).send(head);
+      await client.receives('100 Continue');
+      await client.send('x').receives('read');
+    });
+
+    it('nothing is written into a response that has begun', async () => {
+      const running = (await open()).send(chunked.replace('/body', '/begin'));
+      await running.receives('begun');
+      running.send('nonsense\r\n');
+      expect((await running.whole()).match(/HTTP\/1.1/g)).toHaveLength(1);
+    });
+
+    it('nothing is written before the responses to earlier requests', async () => {
+      const client = (await open()).send(`${request('/wait')}nonsense\r\n\r\n`);
+      await until(
+        () => started.length === 1,
+        () => 'the first request',
+      );
+      await sleep(50);
+      expect(client.received).toBe('');
+      release();
+      expect((await client.whole()).match(/HTTP\/1.1 \d+|waited/g)).toEqual([
+        'HTTP/1.1 200',
+        'waited',
+        'HTTP/1.1 400',
+      ]);
+    });
+
+    it('survives a client that resets its connection', async () => {
+      const client = await begin('/wait');
+      client.socket.resetAndDestroy();
+      await client.closed;
+      await (await open()).send(request('/')).receives('ok');
+    });
+  });
+
+  describe('timeouts', () => {
+    it('half a request answers 400', async () => {
+      server.headersTimeout = 100;
+      const { status, body } = parse(await (await open()).send('GET / HTTP/1.1\r\nHost: a').whole());
+      expect([status, body.error.message]).toEqual([400, 'The request did not arrive in time.']);
+    });
+
+    it('a connection on which nothing was asked is closed without a word', async () => {
+      server.headersTimeout = 100;
+      expect(await (await open()).whole()).toBe('');
+    });
+
+    it('a body that takes too long answers 400; one that may take long is read', async () => {
+      server.headersTimeout = server.requestTimeout = 100;
+      const post = (path: string) => `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx`;
+      const long = (await open()).send(post('/long-body'));
+      const { status } = parse(await (await open()).send(post('/body')).whole());
+      expect(status).toBe(400);
+      await sleep(200);
+      await long.send('x').receives('read');
+      // The next request of the connection has its limit again.
+      expect((await long.send(post('/body')).whole()).match(/HTTP\/1.1 \d+/g)).toEqual([
+        'HTTP/1.1 200',
+        'HTTP/1.1 400',
+      ]);
+    });
+
+    it('a long body ends when no byte comes any more', async () => {
+      server.timeout = 200;
+      const stalled = (await open()).send(
+        'POST /long-body HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx',
+      );
+      expect(await stalled.whole()).toBe('');
+    });
+  });
+});

@@ -1,0 +1,5 @@
+/** npm run cli: prepares the checkout, then is the command line. */
+import { prepare } from './prepare.mjs';
+
+await prepare();
+await import('../dist/src/cli.js');

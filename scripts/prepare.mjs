@@ -1,0 +1,187 @@
+/** Brings a checkout to the point where dist/ can run: packages installed, sources built. */
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+export const root = fileURLToPath(new URL('..', import.meta.url));
+
+const lock = join(root, 'dist', '.prepare-lock');
+const builtSources = join(root, 'dist', '.built-sources');
+
+/** Tells each step it really takes in one line on stderr: stdout belongs to what runs next. */
+export async function prepare() {
+  checkNode();
+  if (!isInstalled()) {
+    await holdingLock(async () => {
+      if (isInstalled()) return;
+      await npm('Installing packages (npm ci)', 'ci', '--include=dev');
+    });
+  }
+  if (!isBuilt()) {
+    await holdingLock(async () => {
+      const sources = hashSources();
+      if (isBuilt(sources)) return;
+      // Without its stamp dist/ is unknown: the compiler's memory of what it wrote may be wrong.
+      if (read(builtSources) === undefined) rmSync(join(root, 'dist', '.tsbuildinfo'), { force: true });
+      await npm('Building', 'run', 'build');
+      writeFileSync(builtSources, sources);
+    });
+  }
+}
+
+function checkNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major > 20 || (major === 20 && minor >= 19)) return;
+  fail(`Node.js 20.19 or newer is needed; this is ${process.versions.node}.`);
+}
+
+/**
+ * Compares package-lock.json with the list npm keeps of what it has really installed (it writes that last,
+ * so an interrupted installation has none). Packages of other platforms are missing rightly; those of
+ * another platform being there means that node_modules was copied from elsewhere.
+ */
+function isInstalled() {
+  const wanted = JSON.parse(read(join(root, 'package-lock.json'))).packages;
+  const list = read(join(root, 'node_modules', '.package-lock.json'));
+  if (list === undefined) return false;
+  const present = JSON.parse(list).packages;
+  const isHere = ([path, { version, integrity, optional, devOptional }]) => {
+    const found = present[path];
+    if (path === '') return true;
+    if (!found) return Boolean(optional || devOptional);
+    return found.version === version && found.integrity === integrity;
+  };
+  const runsHere = ({ os = [process.platform], cpu = [process.arch] }) =>
+    os.includes(process.platform) && cpu.includes(process.arch);
+  return Object.entries(wanted).every(isHere) && Object.values(present).every(runsHere);
+}
+
+function isBuilt(sources = hashSources()) {
+  return read(builtSources) === sources;
+}
+
+/** By content, not by time: a checkout, a copy and an image layer all set their own times. */
+function hashSources() {
+  const hash = createHash('sha256');
+  const files = [
+    'package.json',
+    'package-lock.json',
+    'nest-cli.json',
+    'tsconfig.json',
+    'tsconfig.build.json',
+  ];
+  for (const folder of ['src', 'libs', 'migrations']) {
+    for (const name of readdirSync(join(root, folder), { recursive: true }).sort()) {
+      if (name.endsWith('.ts') && !name.endsWith('.spec.ts')) files.push(join(folder, name));
+    }
+  }
+  for (const file of files)
+    hash
+      .update(file)
+      .update('\0')
+      .update(read(join(root, file)))
+      .update('\0');
+  return hash.digest('hex');
+}
+
+/**
+ * One preparation at a time. The lock is a symbolic link to the ids of the processes at work, because a link
+ * appears together with its content. npm's own process is among them: it works on when we are killed.
+ */
+async function holdingLock(work) {
+  mkdirSync(join(root, 'dist'), { recursive: true });
+  for (let attempt = 0; !takeLock(); attempt++) {
+    if (attempt === 10) console.error(`Waiting for another preparation (${lock}) to end`);
+    await sleep(200);
+  }
+  try {
+    await work();
+  } finally {
+    rmSync(lock, { force: true });
+  }
+}
+
+function takeLock() {
+  try {
+    symlinkSync(String(process.pid), lock);
+    return true;
+  } catch (error) {
+    if (error.code !== 'EEXIST') throw error;
+  }
+  try {
+    const owners = readlinkSync(lock);
+    // Ten minutes end the lock of a process id that now belongs to somebody else.
+    const isOld = Date.now() - lstatSync(lock).mtimeMs > 600_000;
+    if (owners.split(',').some(isAlive) && !isOld) return false;
+    const aside = `${lock}.${process.pid}`;
+    renameSync(lock, aside);
+    // Between the two calls somebody else may have replaced the abandoned lock by a new one.
+    if (readlinkSync(aside) === owners) rmSync(aside);
+    else renameSync(aside, lock);
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw error;
+  }
+  return false;
+}
+
+function isAlive(processId) {
+  try {
+    process.kill(Number(processId), 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+/** Runs npm quietly; shows what it said when it fails, and ends this process then. */
+async function npm(step, ...args) {
+  console.error(step);
+  // npm tells the scripts it runs where it is; otherwise it is on the path.
+  const cli = process.env.npm_execpath;
+  const command = cli ? [process.execPath, cli] : ['npm'];
+  const child = spawn(command[0], [...command.slice(1), ...args], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  symlinkSync(`${process.pid},${child.pid}`, `${lock}.new`);
+  renameSync(`${lock}.new`, lock);
+  let output = '';
+  child.stdout.on('data', (chunk) => (output += chunk));
+  child.stderr.on('data', (chunk) => (output += chunk));
+  const status = await new Promise((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('close', (code, signal) => resolve(code ?? signal));
+  });
+  if (status === 0) return;
+  rmSync(lock, { force: true });
+  // What went wrong stands first; npm's warnings and its usage text would bury it.
+  const lines = output.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('npm warn'));
+  fail(`${lines.slice(0, 40).join('\n')}\nnpm ${args.join(' ')} failed (${status}).`);
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}
+
+function read(file) {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * npm test: format, lint, types, module walls, then every test against a real PostgreSQL and a real Redis.
+ * With arguments it only runs Jest, with these arguments: npm test -- libs/rpc -t paging
+ *
+ * One run tells everything: a failed check does not keep the tests from running.
+ */
+import { spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { prepare, root } from './prepare.mjs';
+
+const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
+const jestArguments = process.argv.slice(2);
+const failures = [];
+let interruptedBy;
+let child;
+
+for (const signal of Object.keys(signalNumbers)) {
+  process.on(signal, () => {
+    interruptedBy ??= signal;
+    child?.kill(signal);
+  });
+}
+
+await prepare();
+if (jestArguments.length === 0) {
+  await step('Format', 'prettier', '--check', '--log-level', 'warn', '.');
+  await step('Lint', 'eslint', '.');
+  // A build information file of its own: the build's must not learn of files that were never written.
+  const info = ['--tsBuildInfoFile', 'dist/.tsbuildinfo-check'];
+  await step('Types', 'tsc', '--noEmit', '-p', 'tsconfig.json', ...info);
+  const folders = ['src', 'libs', 'migrations', 'test'];
+  await step('Module walls', 'depcruise', '--config', '.dependency-cruiser.cjs', ...folders);
+}
+const results = interruptedBy ? undefined : await runTests();
+
+if (failures.length > 0) console.log(`Failed: ${failures.map(({ name }) => name).join(', ')}`);
+console.log(summary(results));
+if (interruptedBy) process.exitCode = 128 + signalNumbers[interruptedBy];
+else process.exitCode = failures[0]?.status ?? 0;
+
+async function step(name, program, ...args) {
+  if (interruptedBy) return;
+  console.log(name);
+  const status = await run(join(root, 'node_modules', '.bin', program), args);
+  if (status !== 0) failures.push({ name, status });
+}
+
+/** Runs Jest between the start and the stop of the servers; answers Jest's own results. */
+async function runTests() {
+  const directory = mkdtempSync(join(tmpdir(), 'advocacy-test-'));
+  // As root, PostgreSQL runs as another user, who must be able to enter.
+  chmodSync(directory, 0o711);
+  const stops = [];
+  try {
+    const env = {
+      ...process.env,
+      // What a test interrupted by Ctrl-C could not remove goes with the directory.
+      TMPDIR: directory,
+      TEST_DATABASE_URL: process.env.DATABASE_URL ?? (await startPostgres(directory, stops)),
+      TEST_REDIS_URL: process.env.REDIS_URL ?? (await startRedis(directory, stops)),
+    };
+    if (interruptedBy) return undefined;
+    const resultsFile = join(directory, 'results.json');
+    const cache = '--cacheDirectory=node_modules/.cache/jest';
+    const args = ['--json', `--outputFile=${resultsFile}`, cache, ...jestArguments];
+    const status = await run(join(root, 'node_modules', '.bin', 'jest'), args, { env });
+    const results = existsSync(resultsFile) ? JSON.parse(readFileSync(resultsFile, 'utf8')) : undefined;
+    const ran = (results?.numPassedTests ?? 0) + (results?.numFailedTests ?? 0);
+    if (status !== 0 || ran === 0) failures.push({ name: 'Tests', status: status || 1 });
+    return results;
+  } catch (error) {
+    console.error(error.message);
+    failures.push({ name: 'Tests', status: 1 });
+    return undefined;
+  } finally {
+    for (const stop of stops) await stop().catch((error) => console.error(error.message));
+    rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** A file of tests that cannot even be loaded counts as one failed test. */
+function summary(results) {
+  const passed = results?.numPassedTests ?? 0;
+  const failed = (results?.numFailedTests ?? 0) + (results?.numRuntimeErrorTestSuites ?? 0);
+  const skipped = (results?.numPendingTests ?? 0) + (results?.numTodoTests ?? 0);
+  return `Tests: ${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
+}
+
+async function startPostgres(directory, stops) {
+  const { startEmbeddedPostgres } = await import('../dist/libs/database/embedded-postgres.js');
+  const postgres = await startEmbeddedPostgres({ directory, log: () => {}, createDatabases: true });
+  stops.push(postgres.stop);
+  return postgres.url;
+}
+
+async function startRedis(directory, stops) {
+  if (!(await isRedisInstalled())) await installRedis();
+  const port = await findFreePort();
+  const options = [
+    '--port',
+    port,
+    '--bind',
+    '127.0.0.1',
+    '--dir',
+    directory,
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+  ];
+  // In a process group of its own, so that Ctrl-C does not take it from the tests that are just ending.
+  const redis = spawn('redis-server', options.map(String), { detached: true, stdio: 'ignore' });
+  const ended = new Promise((resolve) => redis.once('exit', resolve));
+  stops.push(async () => {
+    redis.kill();
+    await ended;
+  });
+  for (let attempt = 0; attempt < 100; attempt++) {
+    if (await answers(port)) return `redis://127.0.0.1:${port}`;
+    await sleep(50);
+  }
+  throw new Error('redis-server has started but does not answer.');
+}
+
+async function isRedisInstalled() {
+  return (await run('redis-server', ['--version'], { stdio: 'ignore' })) === 0;
+}
+
+async function installRedis() {
+  const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
+  const aptGet = (...args) => {
+    const [program, ...rest] = [...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', ...args];
+    return run(program, rest, { stdio: ['ignore', 'ignore', 'inherit'] });
+  };
+  if ((await run('apt-get', ['--version'], { stdio: 'ignore' })) === 0) {
+    console.log('Installing redis-server (apt-get)');
+    for (let attempt = 0; attempt < 2 && !interruptedBy; attempt++) {
+      await aptGet('update', '-qq');
+      await aptGet('install', '-y', '-qq', 'redis-server');
+      if (await isRedisInstalled()) return;
+    }
+  }
+  throw new Error('The tests need Redis: install redis-server, or set REDIS_URL to a Redis server.');
+}
+
+function answers(port) {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write('PING\r\n'));
+    socket.once('data', (answer) => {
+      socket.destroy();
+      resolve(String(answer).startsWith('+PONG'));
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
+
+function findFreePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** Runs a program to its end; answers its exit status, 127 when there is no such program. */
+function run(program, args, options = {}) {
+  return new Promise((resolve) => {
+    child = spawn(program, args, { cwd: root, stdio: 'inherit', ...options });
+    child.once('error', () => resolve(127));
+    child.once('close', (status, signal) => resolve(status ?? 128 + (signalNumbers[signal] ?? 9)));
+  });
+}
