@@ -1,5 +1,4 @@
 import { type LoggerService } from '@nestjs/common';
-import { type EventEmitter } from 'node:events';
 import { constants } from 'node:fs';
 import { access, chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
@@ -87,7 +86,7 @@ async function connect(
   let told = '';
   for (;;) {
     try {
-      const source = await openDatabase({
+      return await openDatabase({
         url,
         poolSize: config.databasePoolSize,
         migrations,
@@ -95,11 +94,8 @@ async function connect(
           logger.warn({ message: 'database connection lost', reason: describeError(error) });
         },
       });
-      surviveBrokenConnections(source);
-      return source;
     } catch (error) {
-      // Node's error for a name with several addresses holds one error for each, and no message.
-      const reason = describeError(error instanceof AggregateError ? error.errors[0] : error);
+      const reason = describeError(error);
       if (!isUnavailable(error) || Date.now() >= deadline) {
         const which = config.databaseUrl === undefined ? 'built-in PostgreSQL' : 'database in DATABASE_URL';
         throw new ConfigError([`The ${which} cannot be used: ${reason}.`]);
@@ -110,15 +106,6 @@ async function connect(
       await sleep(1_000, undefined, { signal });
     }
   }
-}
-
-/**
- * The pool hands a new connection over without a listener for its errors, and TypeORM adds its own a moment
- * later. A connection that PostgreSQL ends in that moment, as at every restart, would end this process.
- */
-function surviveBrokenConnections(source: DataSource): void {
-  const { master } = source.driver as unknown as { master: EventEmitter };
-  master.on('connect', (connection: EventEmitter) => connection.on('error', () => undefined));
 }
 
 /** The embedded mode's own master key: made once, also when several processes start at the same time. */

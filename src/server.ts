@@ -16,14 +16,16 @@ export async function createApplication(
   runtime: Runtime,
   logger: LoggerService,
 ): Promise<NestExpressApplication> {
+  const adapter = new RpcExpressAdapter();
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.of(runtime, config.redisUrl),
-    new RpcExpressAdapter(),
+    adapter,
     // Operations read their bodies themselves, after the authentication and the rate limit.
     { logger, bodyParser: false, abortOnError: false },
   );
   app.set('trust proxy', config.trustProxy);
-  app.use(requestLog(logger), replaceUndecodablePath);
+  const isKnown = (path: string) => adapter.allowedMethods(path).length > 0;
+  app.use(requestLog(logger, isKnown), replaceUndecodablePath);
   app.useGlobalFilters(new ErrorFilter(docsUrl(config)));
   SwaggerModule.setup('docs', app, describeApi(app), {
     jsonDocumentUrl: '/openapi.json',

@@ -115,7 +115,7 @@ describe('the contact operations', () => {
     'POST contact.create-contact': {
       organizationId: id,
       email: { type: 'string', format: 'email', required: true },
-      subscribed: { type: 'boolean', required: false },
+      subscribed: { type: 'boolean', default: true, required: false },
       onConflict: { type: 'string', enum: ['fail', 'update'], default: 'fail', required: false },
       ...details,
     },

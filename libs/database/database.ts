@@ -1,3 +1,5 @@
+import { type EventEmitter } from 'node:events';
+import { types } from 'node:util';
 import { DataSource, type EntityManager, type MigrationInterface, QueryFailedError } from 'typeorm';
 
 /** Anything that runs SQL: the pool, or one transaction. */
@@ -29,7 +31,13 @@ export async function openDatabase(options: DatabaseOptions): Promise<DataSource
     poolErrorHandler: (error: Error) => options.onConnectionError?.(error),
     connectTimeoutMS: 5_000,
     // A server that vanished without a word is noticed by TCP, not by the next request.
-    extra: { keepAlive: true, keepAliveInitialDelayMillis: 10_000 },
+    extra: {
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 10_000,
+      // The pool hands a new connection over without a listener for its errors, and TypeORM adds its own a
+      // moment later: a connection that PostgreSQL ends in between, as at every restart, would end the process.
+      onConnect: (connection: EventEmitter) => connection.on('error', () => undefined),
+    },
     installExtensions: false,
     logging: false,
   });
@@ -61,7 +69,7 @@ export async function exclusively<T>(source: DataSource, work: () => Promise<T>)
 }
 
 /** Classes of SQLSTATE that speak of the connection or the server, not of the statement. */
-const UNAVAILABLE_STATES = /^(08|57P|53|25006)/;
+const UNAVAILABLE_STATES = /^(08|57P|53|25006|55000)/;
 const UNAVAILABLE_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -74,13 +82,13 @@ const UNAVAILABLE_CODES = new Set([
 ]);
 /** What pg and its pool say in words only. */
 const UNAVAILABLE_MESSAGES =
-  /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|not queryable|connection timeout/i;
+  /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|not queryable|connection timeout|already released/i;
 
 /** Whether an error means that the database cannot be reached now: the caller may try again later. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof QueryFailedError) return isUnavailable(error.driverError);
   if (error instanceof AggregateError) return error.errors.some(isUnavailable);
-  if (!(error instanceof Error)) return false;
+  if (!isError(error)) return false;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   return (
     UNAVAILABLE_STATES.test(code) || UNAVAILABLE_CODES.has(code) || UNAVAILABLE_MESSAGES.test(error.message)
@@ -92,10 +100,17 @@ export function isUnavailable(error: unknown): boolean {
  * may be personal: of those only the code is told.
  */
 export function describeError(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
+  // Node's error for a name with several addresses holds one error for each, and no message.
+  if (error instanceof AggregateError) return describeError(error.errors[0]);
+  if (!isError(error)) return String(error);
   if (error instanceof QueryFailedError) {
     const { code } = error.driverError as { code?: string };
     return code && /^2[23]/.test(code) ? `SQLSTATE ${code}` : error.message;
   }
   return error.message;
+}
+
+/** Errors that Node itself makes are of another realm's Error inside Jest. */
+function isError(value: unknown): value is Error {
+  return value instanceof Error || types.isNativeError(value);
 }

@@ -50,7 +50,9 @@ export class JsonLogger implements LoggerService {
 
 /** Nest passes the context, and for errors the stack, as strings behind the message. */
 function fields(message: unknown, rest: unknown[]): object {
-  const [context, stack] = rest.filter((part) => typeof part === 'string').reverse();
+  const texts = rest.filter((part) => typeof part === 'string');
+  const stack = texts.find((text) => /^ +at /m.test(text));
+  const context = texts.find((text) => text !== stack);
   return {
     ...(typeof message === 'object' && message !== null ? message : { message: String(message) }),
     ...(context === undefined ? {} : { context }),

@@ -2,11 +2,12 @@ import { type LoggerService } from '@nestjs/common';
 import { type NextFunction, type Request, type Response } from 'express';
 import { identifyRequest } from '#libs/rpc';
 
-/** An operation's path: the only kind that is logged, because any other could hold anything. */
-const OPERATION_PATH = /^\/v1\/[a-z-]+\.[a-z-]+$/;
-
-/** Middleware: gives every request its id, and one log line when it is over. */
-export function requestLog(logger: Pick<LoggerService, 'log'>) {
+/**
+ * Middleware: gives every request its id, and one log line when it is over.
+ *
+ * @param isKnown whether a path is one of ours: any other could hold anything, and is not logged.
+ */
+export function requestLog(logger: Pick<LoggerService, 'log'>, isKnown: (path: string) => boolean) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const requestId = identifyRequest(request, response);
     const started = performance.now();
@@ -18,7 +19,7 @@ export function requestLog(logger: Pick<LoggerService, 'log'>) {
         message: response.writableFinished ? 'request' : 'request aborted by the client',
         requestId,
         method: request.method,
-        path: OPERATION_PATH.test(path) ? path : undefined,
+        path: isKnown(path) ? path : undefined,
         status: response.statusCode,
         durationMs: Math.round((performance.now() - started) * 10) / 10,
         organizationId: request.caller?.organizationId,

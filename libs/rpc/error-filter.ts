@@ -19,8 +19,9 @@ export class ErrorFilter implements ExceptionFilter {
     const answer = toRpcError(error);
     if (answer.status >= 500) {
       const reason = describeError(error instanceof RpcError ? (error.cause ?? error) : error);
-      // The first line of a stack is the message again, which `reason` tells without personal data.
-      const stack = error instanceof Error ? error.stack?.split('\n').slice(-8).join('\n') : undefined;
+      // Without the message, which `reason` tells without personal data.
+      const frames = error instanceof Error ? error.stack?.match(/^ +at .*$/gm) : undefined;
+      const stack = frames?.slice(0, 8).join('\n');
       this.logger.error({ message: 'request failed', code: answer.code, requestId, reason, stack });
     }
     if (response.headersSent) {

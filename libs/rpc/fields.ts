@@ -43,6 +43,8 @@ export type FieldOptions = {
   /** `null` is a value of its own: it clears the field. */
   nullable?: boolean;
   default?: unknown;
+  /** A default that depends on more than the field: documented here, filled in by the handler. */
+  documentedDefault?: unknown;
   example?: unknown;
 };
 
@@ -95,7 +97,9 @@ function missing(value: unknown): string | undefined {
   return value === undefined ? 'is required' : undefined;
 }
 
-function documented(schema: FieldSchema, { description, nullable, default: preset, example }: FieldOptions) {
+function documented(schema: FieldSchema, options: FieldOptions): FieldSchema {
+  const { description, nullable, example } = options;
+  const preset = options.default ?? options.documentedDefault;
   return {
     ...schema,
     ...(nullable && typeof schema.type === 'string' ? { type: [schema.type, 'null'] } : {}),
@@ -193,8 +197,7 @@ export function OneOf(words: readonly string[], options: FieldOptions = {}): Pro
 }
 
 /** RFC 3339 (date, time and offset), as far as PostgreSQL goes: no year 0, offsets below 16 hours. */
-const TIMESTAMP =
-  /^(?!0000)\d{4}-\d\d-(\d\d)T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-](0\d|1[0-5]):[0-5]\d)$/i;
+const TIMESTAMP = /^(?!0000)\d{4}-\d\d-(\d\d)T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-](0\d|1[0-5]):[0-5]\d)$/i;
 
 /** Whether PostgreSQL and JavaScript both read a text as the same moment. */
 export function isMoment(text: string): boolean {

@@ -42,7 +42,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     another,
     async drop() {
       await Promise.all(sources.map((source) => source.destroy()));
-      await asAdministrator((client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
+      await asAdministrator((client) => client.query(`DROP DATABASE ${name}`));
     },
   };
 }

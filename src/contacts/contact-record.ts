@@ -18,7 +18,7 @@ export const contactSchema = recordSchema({
   id: { type: 'string' },
   createdAt: time,
   updatedAt: time,
-  email: { type: 'string', format: 'email' },
+  email: { type: ['string', 'null'], format: 'email', description: 'null once erased, with `asOf`.' },
   firstName: detail,
   lastName: detail,
   bio: detail,

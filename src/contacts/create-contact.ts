@@ -1,7 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { v7 as uuidv7 } from 'uuid';
 import { type Decision, Commands } from '#libs/commands';
-import { Email, Id, OneOf, Operation, RpcError } from '#libs/rpc';
+import { Email, Flag, Id, OneOf, Operation, RpcError } from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
 import { contactIdSchema } from './contact-record.js';
 import { contact, type ContactChanges, createContact, updateContact } from './contact.js';
@@ -24,6 +24,9 @@ export class CreateContact extends ContactFields {
 
   @Email({ example: 'ada@example.org' })
   override email!: string;
+
+  @Flag({ optional: true, documentedDefault: true })
+  override subscribed?: boolean;
 
   @OneOf(['fail', 'update'], { default: 'fail' })
   onConflict!: 'fail' | 'update';
