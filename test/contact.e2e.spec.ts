@@ -371,6 +371,21 @@ describe('delete-contact', () => {
   });
 });
 
+it("leaves no samples of personal data in PostgreSQL's statistics", async () => {
+  for (let n = 0; n < 5; n += 1) await create({ firstName: 'Sampled', city: 'Sampled' });
+  await api.database.source.query('ANALYZE contacts_v1.contacts');
+  const sampled = await api.database.source.query(
+    `SELECT attname FROM pg_stats WHERE schemaname = 'contacts_v1' AND tablename = 'contacts'`,
+  );
+  expect(sampled.map(({ attname }: { attname: string }) => attname).sort()).toEqual([
+    'created_at',
+    'id',
+    'organization_id',
+    'subscribed',
+    'updated_at',
+  ]);
+});
+
 describe('list-contacts', () => {
   it('200 and pages through all, each exactly once, while contacts are added', async () => {
     const ids: string[] = [];

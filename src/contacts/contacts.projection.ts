@@ -38,6 +38,10 @@ export const contactsProjection: Projection<ContactEvent> = {
       email_compared  text,
       PRIMARY KEY (organization_id, id)
     );
+    -- ANALYZE keeps samples of a column's values, and would keep them after their persons were erased.
+    ALTER TABLE contacts ${[...DETAIL_COLUMNS, 'email_compared']
+      .map((column) => `ALTER COLUMN ${column} SET STATISTICS 0`)
+      .join(', ')};
     CREATE INDEX contacts_by_creation ON contacts (organization_id, created_at, id);
     CREATE INDEX contacts_by_update ON contacts (organization_id, updated_at, id);
     CREATE INDEX contacts_by_email ON contacts (organization_id, email_compared, id);
