@@ -111,12 +111,13 @@ describe('with DATABASE_URL', () => {
     ['the role does not exist', (url: URL) => (url.username = 'nobody'), '"nobody"'],
   ])('says that %s, without the password', async (_, change, words) => {
     const url = new URL(deployment.database.url);
-    url.password = 'hunter2';
     change(url);
     const lines = await refused({ DATABASE_URL: url.href });
     expect(lines).toEqual([expect.stringContaining('The database in DATABASE_URL cannot be used: ')]);
     expect(lines[0]).toContain(words);
-    expect(lines[0]).not.toContain('hunter2');
+    expect(lines[0]).not.toContain(`:${url.password}@`);
+    // A password of a few letters may be part of any sentence.
+    if (url.password.length > 8) expect(lines[0]).not.toContain(url.password);
   });
 });
 
