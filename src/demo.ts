@@ -37,7 +37,7 @@ export function welcome(origin: string, demo: { organizationId: string; apiKey: 
     organization  ${demo.organizationId}
     API key       ${demo.apiKey}
 
-  Try it:
+  The documentation is at ${origin}/docs. Try it:
 
 curl -X POST ${origin}/v1/contact.create-contact -H 'Authorization: Bearer ${demo.apiKey}' -H 'Content-Type: application/json' -d '${body}'
 

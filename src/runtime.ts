@@ -60,7 +60,8 @@ export async function openRuntime(
       const store = new EventStore(source, new Keyring(master));
       if (!(await store.isKeyringOfDatabase())) {
         throw new ConfigError([
-          'ENCRYPTION_KEY is not the key that this database was first used with: personal data could not be read.',
+          'ENCRYPTION_KEY is not the key that this database was first used with: personal data could not be read. ' +
+            'Set it to that key; an embedded database has its own under DATA_DIR and needs none.',
         ]);
       }
       const readModels = new Projections(source, store, projections, logger);

@@ -9,7 +9,7 @@ const EXPLANATIONS: Record<ErrorCode, string> = {
   UNAUTHORIZED:
     'The request carries no API key that is good now: the Authorization header is missing or malformed, or the key is unknown, revoked or expired. Send Authorization: Bearer <API_KEY> with a valid key.',
   FORBIDDEN:
-    'The API key is valid, but organizationId names another organization. Leave organizationId out, or use a key of that organization.',
+    'The API key is valid, but organizationId names another organization. Name your key's own organization (most operations also let you leave it out), or use a key of the other one.',
   INSUFFICIENT_PERMISSIONS:
     'The API key lacks the scope that this operation needs. Use a key that has it; error.message names it.',
   NOT_FOUND:
@@ -22,7 +22,7 @@ const EXPLANATIONS: Record<ErrorCode, string> = {
   IDEMPOTENCY_KEY_REUSED:
     'The Idempotency-Key was used before, with another request. Send a new key for a new request, and the same key only to repeat one.',
   RATE_LIMIT_EXCEEDED:
-    'More requests per second than the API key may send. Wait as many seconds as the Retry-After header says. RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset on every response tell how much is left.',
+    'More requests per second than the API key may send. Wait as many seconds as the Retry-After header says. RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset tell how much is left.',
   INTERNAL_SERVER_ERROR:
     'Something failed on our side. Repeating the request is safe. Name error.requestId when you report it.',
   SERVICE_UNAVAILABLE:

@@ -1,11 +1,11 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { v7 as uuidv7 } from 'uuid';
 import { type Decision, Commands } from '#libs/commands';
-import { Email, Flag, Id, OneOf, Operation, RpcError } from '#libs/rpc';
+import { Email, Flag, Id, OneOf, Operation } from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
 import { contactIdSchema } from './contact-record.js';
 import { contact, type ContactChanges, createContact, updateContact } from './contact.js';
-import { contactWrite, emailClaim } from './contact-write.js';
+import { contactWrite, emailClaim, emailTaken } from './contact-write.js';
 
 @Operation({
   method: 'POST',
@@ -53,7 +53,8 @@ export class CreateContactHandler implements ICommandHandler<CreateContact> {
       creates: onConflict === 'fail',
       claims: [
         emailClaim(command.email, contactId, (owner) => {
-          if (onConflict === 'fail') throw emailTaken();
+          if (onConflict === 'fail')
+            throw emailTaken('Use update-contact, or create-contact with onConflict: update.');
           return this.merge(command, owner, changes);
         }),
       ],
@@ -72,12 +73,4 @@ export class CreateContactHandler implements ICommandHandler<CreateContact> {
       writes: [contactWrite(contactId, version, updateContact(state, details))],
     };
   }
-}
-
-export function emailTaken(): RpcError {
-  return new RpcError(
-    'CONFLICT',
-    'Another contact of your organization has this e-mail address. Use update-contact, or ' +
-      'create-contact with onConflict: update.',
-  );
 }

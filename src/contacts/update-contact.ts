@@ -4,8 +4,7 @@ import { Id, Operation } from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
 import { type ContactRecord, contactSchema, recordFromHistory } from './contact-record.js';
 import { comparableEmail, contact, standing, updateContact } from './contact.js';
-import { contactWrite, emailClaim, emailKey } from './contact-write.js';
-import { emailTaken } from './create-contact.js';
+import { contactWrite, emailClaim, emailKey, emailTaken } from './contact-write.js';
 
 @Operation({
   method: 'POST',
@@ -35,7 +34,13 @@ export class UpdateContactHandler implements ICommandHandler<UpdateContact> {
       return {
         recordId: contactId,
         writes: [contactWrite(contactId, loaded.version, updateContact(state, changes))],
-        claims: moves ? [emailClaim(after, contactId, () => Promise.reject(emailTaken()))] : [],
+        claims: moves
+          ? [
+              emailClaim(after, contactId, () =>
+                Promise.reject(emailTaken('Give another address, or delete one of the two contacts.')),
+              ),
+            ]
+          : [],
         releases: moves ? [emailKey(before)] : [],
       };
     });
