@@ -9,7 +9,7 @@ const EXPLANATIONS: Record<ErrorCode, string> = {
   UNAUTHORIZED:
     'The request carries no API key that is good now: the Authorization header is missing or malformed, or the key is unknown, revoked or expired. Send Authorization: Bearer <API_KEY> with a valid key.',
   FORBIDDEN:
-    'The API key is valid, but organizationId names another organization. Name your key's own organization (most operations also let you leave it out), or use a key of the other one.',
+    'The API key is valid, but organizationId names another organization. Name the organization of your key (most operations also let you leave it out), or use a key of the other one.',
   INSUFFICIENT_PERMISSIONS:
     'The API key lacks the scope that this operation needs. Use a key that has it; error.message names it.',
   NOT_FOUND:
