@@ -339,6 +339,20 @@ describe('update-contact', () => {
   });
 });
 
+it('200 for 60 different updates and upserts of one contact at once on two instances', async () => {
+  const { email } = person();
+  const contactId = await create({ email });
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, (_, n) => {
+      const at = client.at(api.instances[n % 2]!.origin);
+      return n % 3
+        ? at.post('contact.update-contact', { contactId, city: `City ${n}` })
+        : at.post('contact.create-contact', person({ email, city: `City ${n}`, onConflict: 'update' }));
+    }),
+  );
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+});
+
 describe('delete-contact', () => {
   it('200 with the id, again too; then 404 for get, and gone from the list', async () => {
     const contactId = await create();

@@ -1,4 +1,5 @@
 import canonicalize from 'canonicalize';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type AppendCommand,
   type AppendResult,
@@ -42,7 +43,10 @@ export type Claim = {
 export type Outcome = { recordId: string; version: number };
 
 /** Concurrent changes of one record that may get ahead of a command before it gives up. */
-const MOST_ATTEMPTS = 20;
+const MOST_ATTEMPTS = 200;
+/** After so many attempts a command waits up to so many milliseconds: others then stand in each other's way less. */
+const PATIENT_ATTEMPTS = 3;
+const LONGEST_PAUSE_MS = 40;
 
 /** Runs commands: idempotency, load–decide–append with optimistic concurrency, read-your-writes. */
 export class Commands {
@@ -133,11 +137,16 @@ export class Commands {
         }
         case 'version':
         case 'retry':
+          if (attempts >= PATIENT_ATTEMPTS) await sleep(Math.random() * LONGEST_PAUSE_MS);
           decision = await decide();
           break;
       }
     }
-    throw new RpcError('CONFLICT', 'This record is being changed by many requests at once. Try again.');
+    throw new RpcError(
+      'SERVICE_UNAVAILABLE',
+      'This record is being changed by too many requests at once. Try again in a moment.',
+      { headers: { 'Retry-After': '1' } },
+    );
   }
 
   private toAppend(

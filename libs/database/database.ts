@@ -16,6 +16,8 @@ export type DatabaseOptions = {
 
 /** Any constant serves, as long as every version of this program uses the same one. */
 const MIGRATION_LOCK = 7_021_947_360;
+/** A process that hangs while it holds the lock loses it then. */
+const LONGEST_MIGRATION_MS = 3_600_000;
 
 /**
  * Opens the pool. Nothing here outlives a transaction (no session settings, no named statements), so that
@@ -51,18 +53,29 @@ export async function openDatabase(options: DatabaseOptions): Promise<DataSource
  * @returns the names of the migrations that ran here, none if another process was first.
  */
 export async function migrate(source: DataSource): Promise<string[]> {
+  if (await isMigrated(source)) return [];
   return exclusively(source, async () => {
     const ran = await source.runMigrations({ transaction: 'each' });
     return ran.map((migration) => migration.name);
   });
 }
 
+/** Asked without the lock, so that a start with nothing to migrate waits for nobody. */
+async function isMigrated(source: DataSource): Promise<boolean> {
+  const [table] = await source.query<{ there: boolean }[]>(
+    `SELECT to_regclass('migrations') IS NOT NULL AS there`,
+  );
+  if (!table!.there) return false;
+  const ran = await source.query<{ name: string }[]>('SELECT name FROM migrations');
+  return source.migrations.every(({ constructor }) => ran.some(({ name }) => name === constructor.name));
+}
+
 /** Runs `work` while no other process does: the lock for everything that changes the schema. */
 export async function exclusively<T>(source: DataSource, work: () => Promise<T>): Promise<T> {
   return source.transaction(async (lock) => {
     await lock.query(
-      `SELECT set_config('idle_in_transaction_session_timeout', '0', true), pg_advisory_xact_lock($1)`,
-      [MIGRATION_LOCK],
+      `SELECT set_config('idle_in_transaction_session_timeout', $2, true), pg_advisory_xact_lock($1)`,
+      [MIGRATION_LOCK, String(LONGEST_MIGRATION_MS)],
     );
     return work();
   });

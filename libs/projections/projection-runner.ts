@@ -56,6 +56,11 @@ export class ProjectionRunner {
   /** Creates the tables and the checkpoint of this version, once among all instances. */
   async prepare(): Promise<void> {
     const schema = schemaOf(this.projection);
+    const prepared = await this.source.query<unknown[]>(
+      'SELECT 1 FROM checkpoints WHERE projection = $1 AND version = $2',
+      [this.projection.name, this.projection.version],
+    );
+    if (prepared.length > 0) return;
     await exclusively(this.source, () =>
       this.source.transaction(async (transaction) => {
         const created = await transaction.query<unknown[]>(
@@ -97,8 +102,32 @@ export class ProjectionRunner {
 
   /** One flight at a time in this process; everybody who asks meanwhile shares it. */
   private advance(): Promise<Progress> {
-    this.flight ??= this.advanceOnePage().finally(() => (this.flight = undefined));
+    this.flight ??= this.watched(this.advanceOnePage()).finally(() => (this.flight = undefined));
     return this.flight;
+  }
+
+  /** Whoever waits for the lease unusually long looks whether its holder hangs. */
+  private async watched(flight: Promise<Progress>): Promise<Progress> {
+    const watch = setInterval(() => void this.endHungWorkers().catch(() => undefined), HUNG_AFTER_MS);
+    try {
+      return await flight;
+    } finally {
+      clearInterval(watch);
+    }
+  }
+
+  /**
+   * A worker that is stopped while PostgreSQL sends it a page counts as active, so the timeout of idle
+   * transactions never ends it: its connections are ended from here. PostgreSQL lets a role do that to its own.
+   */
+  private async endHungWorkers(): Promise<void> {
+    await this.source.query(
+      `SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a
+       WHERE a.datname = current_database() AND a.wait_event = 'ClientWrite'
+         AND a.xact_start < clock_timestamp() - make_interval(secs => $1)
+         AND EXISTS (SELECT FROM pg_locks l WHERE l.pid = a.pid AND l.relation = 'checkpoints'::regclass)`,
+      [HUNG_AFTER_MS / 1_000],
+    );
   }
 
   private async advanceOnePage(): Promise<Progress> {

@@ -1,3 +1,5 @@
+import { type Socket } from 'node:net';
+import { Client } from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { type Sql } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
@@ -33,7 +35,7 @@ async function countOf(name: string): Promise<number> {
   return Number(row.count);
 }
 
-async function count(store: EventStore, n: number): Promise<number> {
+async function count(store: EventStore, n: number, padding = ''): Promise<number> {
   const result = await store.append({
     organizationId,
     metadata: { actor: { type: 'system', id: null }, requestId: 'test' },
@@ -44,7 +46,7 @@ async function count(store: EventStore, n: number): Promise<number> {
         expectedVersion: 0,
         events: [
           { type: 'Ignored', data: {} },
-          { type: 'Counted', data: { n } },
+          { type: 'Counted', data: { n, padding } },
         ],
       },
     ],
@@ -175,4 +177,26 @@ it('prepares its tables once when many instances start together', async () => {
     others.map(({ source, store }) => new Projections(source, store, [counting('once')], silent).start()),
   );
   expect(await countOf('once')).toBe(0);
+});
+
+it('ends a worker that holds the lease and reads no more', async () => {
+  const projections = new Projections(database.source, database.store, [counting('held')], silent);
+  await projections.start();
+  const padding = 'x'.repeat(200_000);
+  for (let n = 0; n < 120; n += 1) await count(database.store, n, padding);
+  // A stopped process: PostgreSQL fills the socket's buffers with the page and waits, its transaction active.
+  const stopped = new Client({ connectionString: database.url });
+  stopped.on('error', () => undefined);
+  await stopped.connect();
+  await stopped.query('BEGIN');
+  const { stream } = (stopped as unknown as { connection: { stream: Socket } }).connection;
+  stream.pause();
+  void stopped
+    .query(`SELECT * FROM advance_checkpoint('held', 1, '{Counted}', 5000, '10000', 'held_v1, public')`)
+    .catch(() => undefined);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+
+  await projections.catchUp(await count(database.store, 120), ['Counted']);
+  expect(await countOf('held')).toBe(121);
+  stream.destroy();
 });
