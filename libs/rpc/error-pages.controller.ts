@@ -26,7 +26,7 @@ const EXPLANATIONS: Record<ErrorCode, string> = {
   INTERNAL_SERVER_ERROR:
     'Something failed on our side. Repeating the request is safe. Name error.requestId when you report it.',
   SERVICE_UNAVAILABLE:
-    'The service cannot answer now: the database cannot be reached, or this instance is shutting down. Repeating the request in a moment is safe.',
+    'The service cannot answer now: the database cannot be reached, this instance is shutting down, or too many requests change one record at once. Repeating the request in a moment is safe.',
 };
 
 @Controller('errors')
