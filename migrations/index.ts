@@ -1,6 +1,12 @@
 import { EventStore1764000000001 } from './0001-event-store.js';
 import { Projections1764000000002 } from './0002-projections.js';
 import { KeyCheck1764000000003 } from './0003-key-check.js';
+import { Guards1764000000004 } from './0004-guards.js';
 
 /** Listed one by one: globs do not find ESM files. */
-export const migrations = [EventStore1764000000001, Projections1764000000002, KeyCheck1764000000003];
+export const migrations = [
+  EventStore1764000000001,
+  Projections1764000000002,
+  KeyCheck1764000000003,
+  Guards1764000000004,
+];

@@ -10,9 +10,10 @@ import { RpcModule } from '#libs/rpc';
 import { apiKeysProjection, AuthModule } from './auth/index.js';
 import { contactsProjection, ContactsModule } from './contacts/index.js';
 import { OrganizationsModule } from './organizations/index.js';
+import { PostsModule, postsProjection } from './posts/index.js';
 
 /** All read models of the product. */
-export const projections: readonly Projection[] = [apiKeysProjection, contactsProjection];
+export const projections: readonly Projection[] = [apiKeysProjection, contactsProjection, postsProjection];
 
 @Module({ controllers: [HealthController] })
 export class AppModule {
@@ -29,6 +30,7 @@ export class AppModule {
         AuthModule,
         OrganizationsModule,
         ContactsModule,
+        PostsModule,
         RpcModule,
       ],
     };

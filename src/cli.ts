@@ -1,13 +1,12 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { NestFactory } from '@nestjs/core';
 import { CommandBus } from '@nestjs/cqrs';
-import { randomUUID } from 'node:crypto';
 import { NIL, v7 as uuidv7 } from 'uuid';
 import { Commands } from '#libs/commands';
 import { describeError } from '#libs/database';
 import { JsonLogger } from '#libs/operations';
 import { schemaOf } from '#libs/projections';
-import { type Input, isId } from '#libs/rpc';
+import { type Input, type InputClass, isId, systemInput } from '#libs/rpc';
 import { AppModule } from './app.module.js';
 import { apiKeysProjection, CreateApiKey, RevokeApiKey, SCOPES } from './auth/index.js';
 import { loadConfig } from './config.js';
@@ -136,16 +135,8 @@ async function findApiKey({ source }: Runtime, key: string, organizationId?: str
   return found[0]!;
 }
 
-/** A command of the operator: no API key stands behind it. */
-function input<T extends Input>(type: new () => T, organizationId: string, fields: Partial<T>): T {
-  return Object.assign(new type(), fields, {
-    organizationId,
-    context: {
-      organizationId,
-      actor: { type: 'system', id: 'command-line' },
-      requestId: `cli-${randomUUID()}`,
-    },
-  });
+function input<T extends Input>(type: InputClass<T>, organizationId: string, fields: Partial<T>): T {
+  return systemInput(type, organizationId, fields, 'command-line');
 }
 
 function nonEmpty(text: string): string {

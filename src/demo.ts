@@ -2,6 +2,7 @@ import { type INestApplicationContext } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { v7 as uuidv7 } from 'uuid';
 import { exclusively } from '#libs/database';
+import { systemInput } from '#libs/rpc';
 import { CreateOrganization } from './organizations/index.js';
 import { type Runtime } from './runtime.js';
 
@@ -15,11 +16,8 @@ export async function createDemo(
     const [log] = await source.query<{ used: boolean }[]>('SELECT EXISTS (SELECT FROM events) AS used');
     if (log!.used) return undefined;
     const organizationId = uuidv7();
-    const command = Object.assign(new CreateOrganization(), {
-      organizationId,
-      name: 'Demo organization',
-      context: { organizationId, actor: { type: 'system', id: 'first-start' }, requestId: 'first-start' },
-    });
+    const fields = { name: 'Demo organization' };
+    const command = systemInput(CreateOrganization, organizationId, fields, 'first-start');
     return app.get(CommandBus).execute(command);
   });
 }

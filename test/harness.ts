@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { v7 as uuidv7 } from 'uuid';
 import { JsonLogger } from '#libs/operations';
-import { type Input, ServerLife } from '#libs/rpc';
+import { type InputClass, ServerLife, systemInput } from '#libs/rpc';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { CreateApiKey, RevokeApiKey } from '../src/auth/index.js';
 import { readConfig } from '../src/config.js';
@@ -238,9 +238,8 @@ export class Api {
     await this.database.drop();
   }
 
-  private run<Result>(type: new () => Input, organizationId: string, fields: object): Promise<Result> {
-    const context = { organizationId, actor: { type: 'system', id: 'test' }, requestId: 'test' };
-    const command = Object.assign(new type(), fields, { organizationId, context });
+  private run<Result>(type: InputClass, organizationId: string, fields: object): Promise<Result> {
+    const command = systemInput(type, organizationId, fields, 'test');
     return this.instances[0]!.app.get(CommandBus).execute(command);
   }
 }

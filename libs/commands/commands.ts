@@ -1,5 +1,7 @@
 import canonicalize from 'canonicalize';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { v7 as uuidv7 } from 'uuid';
 import {
   type AppendCommand,
   type AppendResult,
@@ -8,6 +10,7 @@ import {
   type EventStore,
   fold,
   type Folded,
+  type Guard,
   type JsonObject,
   type StreamWrite,
 } from '#libs/event-store';
@@ -19,6 +22,8 @@ export type Decision = {
   /** The record the answer is about. */
   recordId: string;
   writes: readonly StreamWrite[];
+  /** Records that the decision rests on without changing them: they stay as they were until it is stored. */
+  guards?: readonly Guard[];
   /**
    * True for creates: as long as the record exists, the same input again is the same request, and answers
    * this record instead of making another.
@@ -76,6 +81,33 @@ export class Commands {
       if (twin) return twin;
       throw error;
     }
+  }
+
+  /** Creates one record: the same input again answers this one, as long as it exists. */
+  create<State, Event extends DomainEvent>(
+    decider: Decider<State, Event>,
+    input: Input,
+    decide: () => Event[],
+  ): Promise<Outcome> {
+    return this.run(input, () => {
+      const recordId = uuidv7();
+      return { recordId, creates: true, writes: [writeTo(decider, recordId, 0, decide())] };
+    });
+  }
+
+  /** Changes one record: loads it, decides on its state. `ends`: see `Decision.ends`. */
+  change<State, Event extends DomainEvent>(
+    decider: Decider<State, Event>,
+    input: Input,
+    recordId: string,
+    decide: (state: State) => Event[],
+    { ends = false } = {},
+  ): Promise<Outcome> {
+    return this.run(input, async () => {
+      const { state, version } = await this.load(decider, input.organizationId, recordId);
+      const writes = [writeTo(decider, recordId, version, decide(state))];
+      return { recordId, writes, ends: ends ? [recordId] : [] };
+    });
   }
 
   /** A record folded from its stream: as it is, at a version, or as it was at a moment. */
@@ -166,6 +198,7 @@ export class Commands {
       organizationId,
       metadata: { actor, requestId },
       writes: decision.writes.filter(({ events }) => events.length > 0),
+      guards: decision.guards ?? [],
       claims,
       releases: (decision.releases ?? []).map((value) => keyring.hash(...value)),
       ends: decision.ends ?? [],
@@ -210,6 +243,27 @@ export class Commands {
   private async catchUp(): Promise<void> {
     await this.projections.catchUp(await this.store.lastPosition());
   }
+}
+
+/** Events without personal data for one stream. */
+export function writeTo<State, Event extends DomainEvent>(
+  { streamType }: Decider<State, Event>,
+  streamId: string,
+  expectedVersion: number,
+  events: readonly Event[],
+): StreamWrite {
+  return { streamType, streamId, expectedVersion, events };
+}
+
+/** Of the fields given, those that differ; undefined if none does. */
+export function changedFields<Fields extends object>(
+  before: Fields,
+  given: Partial<Fields>,
+): Partial<Fields> | undefined {
+  const changed = Object.entries(given).filter(
+    ([name, value]) => value !== undefined && !isDeepStrictEqual(value, before[name as keyof Fields]),
+  );
+  return changed.length > 0 ? (Object.fromEntries(changed) as Partial<Fields>) : undefined;
 }
 
 function eventTypes({ writes }: Decision): string[] {

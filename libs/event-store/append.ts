@@ -11,15 +11,23 @@ export type StreamWrite = {
   /** The version the decision was made on; 0 for a new stream. */
   expectedVersion: number;
   events: readonly DomainEvent[];
-  /** Whose personal data the events hold; a new stream about its own subject makes the subject's key. */
+  /**
+   * The person the events are about, whose key encrypts their personal data. A new stream that is its own
+   * subject makes the key; for any other the subject must stand, and stands until the events are stored.
+   */
   subjectId?: string;
 };
+
+/** A stream that a decision rests on without writing to it. */
+export type Guard = { streamId: string; version: number };
 
 /** Everything one command changes: it commits together or not at all. */
 export type AppendCommand = {
   organizationId: string;
   metadata: Metadata;
   writes: readonly StreamWrite[];
+  /** Streams that must be at these versions still, and stay so until the command is stored. */
+  guards?: readonly Guard[];
   /** Unique keys (keyed hashes) that the streams take: at most one stream holds a key. */
   claims?: readonly { key: Buffer; streamId: string }[];
   /** Unique keys given up by the streams written to. */
@@ -36,7 +44,7 @@ export type AppendResult =
   | { status: 'replayed'; fingerprint: Buffer; result: JsonObject }
   /** Unique keys that other streams hold. */
   | { status: 'taken'; keys: { key: Buffer; owner: string }[] }
-  /** A stream is not at its expected version: load, decide and append again. */
+  /** A stream is not at its expected version, or a subject does not stand: load, decide and append again. */
   | { status: 'version' }
   /** Lost only to a command that failed itself: append again. */
   | { status: 'retry' };
@@ -53,7 +61,8 @@ type Row = {
 
 /** One column of the call is one array of the function; their order is the function's. */
 const COLUMNS = {
-  streams: ['int', 'uuid', 'uuid', 'int'],
+  streams: ['int', 'uuid', 'uuid', 'int', 'boolean'],
+  subjects: ['int', 'uuid', 'uuid'],
   idempotency: ['int', 'uuid', 'bytea', 'bytea', 'jsonb'],
   claims: ['int', 'uuid', 'bytea', 'uuid'],
   releases: ['int', 'uuid', 'bytea'],
@@ -118,7 +127,11 @@ export async function appendBatch(
         bodyDigest(event),
       ]),
     );
-    for (const write of command.writes) rows.streams.push([...at, write.streamId, write.expectedVersion]);
+    for (const write of command.writes) {
+      rows.streams.push([...at, write.streamId, write.expectedVersion, false]);
+    }
+    for (const guard of command.guards ?? []) rows.streams.push([...at, guard.streamId, guard.version, true]);
+    for (const subjectId of otherSubjects(command)) rows.subjects.push([...at, subjectId]);
     for (const claim of command.claims ?? []) rows.claims.push([...at, claim.key, claim.streamId]);
     for (const key of command.releases ?? []) rows.releases.push([...at, key]);
     for (const streamId of command.ends ?? []) rows.ends.push([...at, streamId]);
@@ -139,7 +152,7 @@ export async function appendBatch(
 
 type PreparedEvent = Parameters<typeof bodyDigest>[0];
 
-/** The events as they will be stored; undefined if they hold personal data of a subject that was erased. */
+/** The events as they will be stored; undefined if they hold personal data of a subject that has no key. */
 function prepare(
   command: AppendCommand,
   keyring: Keyring,
@@ -147,13 +160,16 @@ function prepare(
 ): { events: PreparedEvent[]; subjectKeys: [string, Buffer][] } | undefined {
   const events: PreparedEvent[] = [];
   const subjectKeys: [string, Buffer][] = [];
+  const newKeys = new Map<string, Buffer>();
   for (const write of command.writes) {
-    let key = write.subjectId && keys.get(`${command.organizationId} ${write.subjectId}`);
-    if (write.subjectId && isNewSubject(write)) {
-      const created = keyring.newSubjectKey(write.subjectId);
-      subjectKeys.push([write.subjectId, created.wrapped]);
-      key = created.key;
-    }
+    if (!write.subjectId || !isNewSubject(write)) continue;
+    const { key, wrapped } = keyring.newSubjectKey(write.subjectId);
+    newKeys.set(write.subjectId, key);
+    subjectKeys.push([write.subjectId, wrapped]);
+  }
+  for (const write of command.writes) {
+    const { subjectId = null } = write;
+    const key = subjectId && (newKeys.get(subjectId) ?? keys.get(`${command.organizationId} ${subjectId}`));
     for (const [index, event] of write.events.entries()) {
       const eventId = uuidv7();
       if (event.personal && !key) return undefined;
@@ -167,7 +183,7 @@ function prepare(
         schema: FIRST_SCHEMA,
         data: event.data,
         personal: event.personal && key ? encryptPersonal(key, event.personal, eventId) : null,
-        subjectId: event.personal ? (write.subjectId ?? null) : null,
+        subjectId,
         metadata: command.metadata,
       });
     }
@@ -177,6 +193,16 @@ function prepare(
 
 function isNewSubject(write: StreamWrite): boolean {
   return write.subjectId === write.streamId && write.expectedVersion === 0;
+}
+
+/** Subjects that the command speaks of outside their own streams, and does not create itself. */
+export function otherSubjects({ writes }: AppendCommand): Set<string> {
+  const others = new Set<string>();
+  for (const { subjectId, streamId } of writes) {
+    if (subjectId !== undefined && subjectId !== streamId) others.add(subjectId);
+  }
+  if (others.size > 0) for (const { streamId } of writes.filter(isNewSubject)) others.delete(streamId);
+  return others;
 }
 
 /** The keys of subjects that stand already, by `organization subject`: one query for the whole batch. */
@@ -190,6 +216,7 @@ async function existingSubjectKeys(
   for (const { organizationId, writes } of commands) {
     for (const write of writes) {
       if (!write.subjectId || isNewSubject(write)) continue;
+      if (!write.events.some(({ personal }) => personal)) continue;
       organizations.push(organizationId);
       subjects.push(write.subjectId);
     }

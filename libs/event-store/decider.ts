@@ -4,7 +4,8 @@ import { type DomainEvent, type RecordedEvent } from './event.js';
 export type Decider<State, Event extends DomainEvent> = {
   readonly streamType: string;
   readonly initial: State;
-  evolve(state: State, event: Event): State;
+  /** @param at when the event was recorded. */
+  evolve(state: State, event: Event, at: Date): State;
 };
 
 /** A record folded from its stream. Version 0: there is no such stream. */
@@ -24,7 +25,7 @@ export function fold<State, Event extends DomainEvent>(
 ): Folded<State> {
   const last = events.at(-1);
   return {
-    state: events.reduce((state, event) => decider.evolve(state, event), decider.initial),
+    state: events.reduce((state, event) => decider.evolve(state, event, event.recordedAt), decider.initial),
     version: last?.version ?? 0,
     createdAt: events[0]?.recordedAt ?? null,
     updatedAt: last?.recordedAt ?? null,

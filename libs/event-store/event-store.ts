@@ -1,14 +1,10 @@
 import { type DataSource } from 'typeorm';
 import { isUnavailable, type Sql } from '#libs/database';
 import { appendBatch, type AppendCommand, type AppendResult } from './append.js';
+import { takeBatch } from './batch.js';
 import { type DomainEvent, type JsonObject, type Metadata, type RecordedEvent } from './event.js';
 import { decryptPersonal, type Keyring } from './personal-data.js';
 
-/**
- * Commands of one call. More gain nothing (13,000 appends/s are reached below), and a reader waits for the
- * whole call before it sees the first event.
- */
-const MOST_COMMANDS_A_CALL = 200;
 /** Calls under way at once: while one waits for the disk, the next is being planned. */
 const MOST_CALLS_IN_FLIGHT = 2;
 /** A command that lost only to commands which failed themselves wins within a few rounds. */
@@ -67,7 +63,7 @@ export class EventStore {
 
   private callNext(): void {
     while (this.calls < MOST_CALLS_IN_FLIGHT && this.queue.length > 0) {
-      const batch = this.queue.splice(0, MOST_COMMANDS_A_CALL);
+      const batch = takeBatch(this.queue);
       this.calls += 1;
       void this.call(batch).finally(() => {
         this.calls -= 1;
@@ -155,6 +151,29 @@ export class EventStore {
   ): Promise<RecordedEvent[]> {
     const rows = await sql.query<EventRow[]>(READ_ALL, [after, upTo, limit, types]);
     return this.decrypt(rows);
+  }
+
+  /** The streams that hold these unique keys, by the key in hexadecimal. */
+  async findOwners(organizationId: string, keys: readonly Buffer[]): Promise<Map<string, string>> {
+    const rows = await this.source.query<{ key: Buffer; stream_id: string }[]>(
+      'SELECT key, stream_id FROM unique_keys WHERE organization_id = $1 AND key = ANY ($2)',
+      [organizationId, keys],
+    );
+    return new Map(rows.map(({ key, stream_id }) => [key.toString('hex'), stream_id]));
+  }
+
+  /** Which of these are streams of this type, whatever became of their records. */
+  async findStreams(
+    organizationId: string,
+    streamType: string,
+    ids: readonly string[],
+  ): Promise<Set<string>> {
+    const rows = await this.source.query<{ stream_id: string }[]>(
+      `SELECT stream_id FROM events
+       WHERE organization_id = $1 AND stream_id = ANY ($2::uuid[]) AND version = 1 AND stream_type = $3`,
+      [organizationId, ids, streamType],
+    );
+    return new Set(rows.map(({ stream_id }) => stream_id));
   }
 
   /** What a request with this idempotency key answered, if there was one. */

@@ -1,3 +1,4 @@
 export { type ProjectionStatus } from './projection-runner.js';
 export { schemaOf, type Projection } from './projection.js';
+export { recordOfRow, type RecordRow, RecordTable } from './record-table.js';
 export { Projections } from './projections.js';

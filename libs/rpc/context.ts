@@ -4,8 +4,8 @@ import { type Actor } from '#libs/event-store';
 export type RequestContext = {
   organizationId: string;
   actor: Actor;
+  /** What the caller may do: scopes, or `*`. */
+  scopes: readonly string[];
   requestId: string;
   idempotencyKey?: string;
-  /** Ends when the client goes away: long answers stop with it. */
-  signal?: AbortSignal;
 };

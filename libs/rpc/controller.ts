@@ -129,6 +129,7 @@ async function readInput(
   input.context = {
     organizationId: caller.organizationId,
     actor: caller.actor,
+    scopes: caller.scopes,
     requestId: request.requestId!,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   } satisfies RequestContext;

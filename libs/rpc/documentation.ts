@@ -1,6 +1,5 @@
 import { ERROR_STATUS } from './errors.js';
 import { type FieldSchema, fieldsOf } from './fields.js';
-import { type InputClass } from './input.js';
 import { type OperationDefinition } from './operation.js';
 
 /** A record's schema: every field is always there, unset ones as null. */
@@ -8,12 +7,31 @@ export function recordSchema(fields: Record<string, FieldSchema>): FieldSchema {
   return { type: 'object', properties: fields, required: Object.keys(fields) };
 }
 
-export function inputSchema(input: InputClass): object {
+export const timestamp: FieldSchema = { type: 'string', format: 'date-time' };
+export const textOrNull: FieldSchema = { type: ['string', 'null'] };
+
+/** An attached image; null until images can be stored. */
+export const imageSchema: FieldSchema = {
+  type: ['object', 'null'],
+  properties: {
+    name: { type: 'string' },
+    url: { type: 'string' },
+    alt: { type: 'string' },
+    type: { type: 'string' },
+  },
+};
+
+export function inputSchema(input: new () => object): object {
   const fields = [...fieldsOf(input)];
   return {
     type: 'object',
     additionalProperties: false,
-    properties: Object.fromEntries(fields.map(([name, { schema }]) => [name, schema])),
+    properties: Object.fromEntries(
+      fields.map(([name, { schema, nested }]) => [
+        name,
+        nested ? { ...schema, ...inputSchema(nested()) } : schema,
+      ]),
+    ),
     required: fields.filter(([, { required }]) => required).map(([name]) => name),
   };
 }

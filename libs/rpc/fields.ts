@@ -32,6 +32,8 @@ export type Field = {
   schema: FieldSchema;
   /** Before validation: trims, turns '' to null where it may be, reads a query's text. */
   normalize(value: unknown, source: Source): unknown;
+  /** Of an object with fields of its own: their class. */
+  nested?: () => new () => object;
 };
 
 /** Query parameters arrive as text, JSON bodies with types. */
@@ -189,6 +191,67 @@ export function Integer(options: FieldOptions & { min: number; max: number }): P
   );
 }
 
+/** Levels of nesting that JSON may have: far beyond any page's content, far below any stack. */
+const DEEPEST_JSON = 64;
+
+/** Any JSON, at most `maxBytes` when written compactly in UTF-8; null counts as not set. */
+export function AnyJson(options: FieldOptions & { maxBytes: number }): PropertyDecorator {
+  return field({ nullable: true, ...options }, {}, (value) => {
+    if (isDeeperThan(value, DEEPEST_JSON)) return `must not be nested deeper than ${DEEPEST_JSON} levels`;
+    const text = JSON.stringify(value);
+    if (Buffer.byteLength(text) > options.maxBytes) {
+      return `must have at most ${options.maxBytes / 1024} KiB as JSON`;
+    }
+    // In JSON both are written as escapes, which a backslash of the text itself cannot imitate.
+    return /(?<!\\)(\\\\)*\\u(0000|d[89ab][0-9a-f]{2}|d[c-f][0-9a-f]{2})/.test(text)
+      ? 'must not contain NUL characters or lone surrogates'
+      : undefined;
+  });
+}
+
+function isDeeperThan(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeperThan(inner, levels - 1));
+}
+
+/** A list of 1 to `max` identifiers. */
+export function Ids(options: FieldOptions & { max: number }): PropertyDecorator {
+  const { max } = options;
+  return field(options, { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: max }, (value) => {
+    if (!Array.isArray(value) || value.length === 0 || value.length > max) {
+      return `must be a list of 1 to ${max} identifiers`;
+    }
+    return value.every((id) => typeof id === 'string' && textProblem(id, 10_000) === undefined)
+      ? undefined
+      : 'must hold identifiers only: texts that are not empty';
+  });
+}
+
+/** A list of different words out of a few. */
+export function WordsOf(words: readonly string[], options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    options,
+    { type: 'array', items: { type: 'string', enum: words }, minItems: 1 },
+    (value) =>
+      Array.isArray(value) && value.length > 0 && value.every((word) => words.includes(word as string))
+        ? undefined
+        : `must be a list of one or more of: ${words.join(', ')}`,
+    (value) => (Array.isArray(value) ? [...new Set<unknown>(value)] : value),
+  );
+}
+
+/** An object with fields of its own: those of a class that is no operation. */
+export function Nested(type: () => new () => object, options: FieldOptions = {}): PropertyDecorator {
+  const decorate = field(options, { type: 'object' }, (value) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value) ? undefined : 'must be an object',
+  );
+  return (target, property) => {
+    decorate(target, property);
+    const own = target as { [FIELDS]?: Map<string, Field> };
+    own[FIELDS]!.get(String(property))!.nested = type;
+  };
+}
+
 /** One of a few words. */
 export function OneOf(words: readonly string[], options: FieldOptions = {}): PropertyDecorator {
   return field(options, { type: 'string', enum: words }, (value) =>
@@ -205,6 +268,11 @@ export function isMoment(text: string): boolean {
   // JavaScript takes 30 February for 2 March, PostgreSQL refuses it.
   const date = new Date(`${text.slice(0, 10)}T00:00:00Z`);
   return date.getUTCDate() === Number(day) && !Number.isNaN(Date.parse(text));
+}
+
+/** The moment of an `asOf`, in the form in which a record's past is asked for. */
+export function momentOf(asOf: string | undefined): { moment?: Date } {
+  return asOf === undefined ? {} : { moment: new Date(asOf) };
 }
 
 /** A moment; arrives in the handler as the text it was, known to be a valid date. */

@@ -1,10 +1,24 @@
 export { type RequestContext } from './context.js';
 export { operationsModule, pathOf, VERSION } from './controller.js';
-export { recordSchema } from './documentation.js';
+export { imageSchema, recordSchema, textOrNull, timestamp } from './documentation.js';
 export { ErrorFilter, errorBody } from './error-filter.js';
 export { ERROR_STATUS, RpcError, type ErrorBody, type ErrorCode, type Issue } from './errors.js';
-export { Email, type FieldSchema, Flag, Id, Integer, OneOf, Text, Timestamp } from './fields.js';
-export { Input, invalid, parseInput } from './input.js';
+export {
+  AnyJson,
+  Email,
+  type FieldSchema,
+  Flag,
+  Id,
+  Ids,
+  Integer,
+  momentOf,
+  Nested,
+  OneOf,
+  Text,
+  Timestamp,
+  WordsOf,
+} from './fields.js';
+export { Input, type InputClass, invalid, parseInput, systemInput } from './input.js';
 export { Operation, operationOf, operationsAmong, scopeOf, type OperationDefinition } from './operation.js';
 export { compare, findPage, isId, PageInput, search, type Page } from './paging.js';
 export { replaceUndecodablePath } from './query.js';

@@ -1,4 +1,5 @@
 import { validateSync } from 'class-validator';
+import { randomUUID } from 'node:crypto';
 import { type RequestContext } from './context.js';
 import { type Issue, RpcError } from './errors.js';
 import { fieldsOf, Id, type Source } from './fields.js';
@@ -18,6 +19,22 @@ export abstract class Input {
 
 export type InputClass<T extends Input = Input> = new () => T;
 
+/**
+ * An input that no request brought: a command of the operator's, or of the program itself.
+ *
+ * @param actorId what stands behind it, such as `command-line`; the history names it.
+ */
+export function systemInput<T extends Input>(
+  type: InputClass<T>,
+  organizationId: string,
+  fields: Partial<T>,
+  actorId: string,
+): T {
+  const actor = { type: 'system', id: actorId } as const;
+  const context = { organizationId, actor, scopes: ['*'], requestId: `${actorId}-${randomUUID()}` };
+  return Object.assign(new type(), fields, { organizationId, context });
+}
+
 /** Unknown and invalid fields beyond this many are not listed: an answer must not grow with the rubbish. */
 const MOST_ISSUES = 50;
 const LONGEST_PATH = 100;
@@ -27,39 +44,55 @@ const LONGEST_PATH = 100;
  *
  * @throws RpcError BAD_REQUEST with one issue per wrong field.
  */
-export function parseInput<T extends Input>(type: InputClass<T>, raw: unknown, source: Source): T {
-  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
+export function parseInput<T extends object>(type: new () => T, raw: unknown, source: Source): T {
+  if (!isObject(raw)) {
     throw new RpcError('BAD_REQUEST', 'The request body must be a JSON object.', {
       issues: [{ path: '', message: 'must be a JSON object' }],
     });
   }
-  const fields = fieldsOf(type);
   const issues: Issue[] = [];
+  const input = readFields(type, raw, source, '', issues);
+  if (issues.length > 0) throw invalid(issues);
+  return input;
+}
+
+function readFields<T extends object>(
+  type: new () => T,
+  raw: object,
+  source: Source,
+  prefix: string,
+  issues: Issue[],
+): T {
+  const fields = fieldsOf(type);
   for (const name of Object.keys(raw)) {
-    if (!fields.has(name)) issues.push(unknownField(name));
     if (issues.length >= MOST_ISSUES) break;
+    if (!fields.has(name)) issues.push(unknownField(prefix, name));
   }
 
   const input = new type();
   for (const [name, field] of fields) {
     const given: unknown = Object.hasOwn(raw, name) ? (raw as Record<string, unknown>)[name] : undefined;
+    const path = prefix + name;
     if (source === 'query' && Array.isArray(given)) {
-      issues.push({ path: name, message: 'must be given only once' });
+      issues.push({ path, message: 'must be given only once' });
       continue;
     }
-    const value = given === undefined ? field.default : field.normalize(given, source);
-    if (value !== undefined) (input as unknown as Record<string, unknown>)[name] = value;
+    let value = given === undefined ? field.default : field.normalize(given, source);
+    if (field.nested && isObject(value))
+      value = readFields(field.nested(), value, source, `${path}.`, issues);
+    if (value !== undefined) (input as Record<string, unknown>)[name] = value;
   }
 
   for (const error of validateSync(input, { stopAtFirstError: true, validationError: { target: false } })) {
-    if (issues.some(({ path }) => path === error.property)) continue;
-    issues.push({
-      path: error.property,
-      message: Object.values(error.constraints ?? {})[0] ?? 'is invalid',
-    });
+    const path = prefix + error.property;
+    if (issues.some((issue) => issue.path === path)) continue;
+    issues.push({ path, message: Object.values(error.constraints ?? {})[0] ?? 'is invalid' });
   }
-  if (issues.length > 0) throw invalid(issues);
   return input;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** BAD_REQUEST whose message says all that the issues say. */
@@ -70,10 +103,9 @@ export function invalid(issues: Issue[]): RpcError {
   return new RpcError('BAD_REQUEST', `${sentences.join('; ')}${more}.`, { issues: listed });
 }
 
-function unknownField(name: string): Issue {
-  const path = name.length > LONGEST_PATH ? `${name.slice(0, LONGEST_PATH)}…` : name;
+function unknownField(prefix: string, name: string): Issue {
   return {
-    path,
+    path: prefix + (name.length > LONGEST_PATH ? `${name.slice(0, LONGEST_PATH)}…` : name),
     message: name === 'orgId' ? 'is not known: use organizationId' : 'is not a field of this operation',
   };
 }

@@ -1,0 +1,35 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Commands } from '#libs/commands';
+import { Operation, Text } from '#libs/rpc';
+import { PostFieldsInput } from './post-fields.js';
+import { postIdSchema } from './post-record.js';
+import { post, type PostEvent } from './post.js';
+
+@Operation({
+  method: 'POST',
+  name: 'post.create-post',
+  object: 'post',
+  summary: 'Create a post',
+  description: 'It starts as a draft.',
+  answers: postIdSchema,
+})
+export class CreatePost extends PostFieldsInput {
+  @Text({ max: 200, example: 'We did it' })
+  override name!: string;
+}
+
+@CommandHandler(CreatePost)
+export class CreatePostHandler implements ICommandHandler<CreatePost> {
+  constructor(private readonly commands: Commands) {}
+
+  async execute(command: CreatePost): Promise<{ postId: string }> {
+    const { name, description = null, imageId = null, content = null } = command;
+    // Filled in before the request is compared with others: with or without the default it is the same.
+    const title = (command.title ??= name);
+    const data = { name, title, description, imageId, content };
+    const { recordId } = await this.commands.create(post, command, (): PostEvent[] => [
+      { type: 'PostCreated', data },
+    ]);
+    return { postId: recordId };
+  }
+}

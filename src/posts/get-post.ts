@@ -1,0 +1,30 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { Commands } from '#libs/commands';
+import { Id, Input, momentOf, Operation, Timestamp } from '#libs/rpc';
+import { postRecord, type PostRecord, postSchema } from './post-record.js';
+import { post } from './post.js';
+
+@Operation({
+  method: 'GET',
+  name: 'post.get-post',
+  object: 'post',
+  summary: 'Retrieve a post',
+  answers: postSchema,
+})
+export class GetPost extends Input {
+  @Id()
+  postId!: string;
+
+  @Timestamp({ optional: true, description: 'The post as it was at this moment.' })
+  asOf?: string;
+}
+
+@QueryHandler(GetPost)
+export class GetPostHandler implements IQueryHandler<GetPost> {
+  constructor(private readonly commands: Commands) {}
+
+  async execute({ organizationId, postId, asOf }: GetPost): Promise<PostRecord> {
+    const folded = await this.commands.load(post, organizationId, postId, momentOf(asOf));
+    return postRecord(organizationId, postId, folded);
+  }
+}

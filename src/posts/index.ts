@@ -1,0 +1,2 @@
+export { PostsModule } from './posts.module.js';
+export { postsProjection } from './posts.projection.js';

@@ -1,0 +1,22 @@
+import { type Json } from '#libs/event-store';
+import { AnyJson, Input, Text } from '#libs/rpc';
+
+const LARGEST_CONTENT = 256 * 1024;
+
+/** The fields that create-post and update-post have in common, all optional. */
+export abstract class PostFieldsInput extends Input {
+  @Text({ max: 200, optional: true, example: 'We did it' })
+  name?: string;
+
+  @Text({ max: 200, optional: true, description: 'Default: the name.' })
+  title?: string;
+
+  @Text({ max: 10_000, optional: true, nullable: true })
+  description?: string | null;
+
+  @Text({ max: 500, optional: true, nullable: true })
+  imageId?: string | null;
+
+  @AnyJson({ optional: true, maxBytes: LARGEST_CONTENT, description: 'Any JSON.' })
+  content?: Json;
+}

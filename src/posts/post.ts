@@ -1,0 +1,80 @@
+import { type Decider, type Json } from '#libs/event-store';
+import { RpcError } from '#libs/rpc';
+
+export type PostFields = {
+  name: string;
+  title: string;
+  description: string | null;
+  imageId: string | null;
+  content: Json;
+};
+
+export type PostEvent =
+  | { type: 'PostCreated'; data: PostFields }
+  | { type: 'PostUpdated'; data: Partial<PostFields> }
+  | { type: 'PostPublished'; data: Record<string, never> }
+  | { type: 'PostArchived'; data: Record<string, never> }
+  | { type: 'PostDeleted'; data: Record<string, never> };
+
+export type PostStatus = 'DRAFT' | 'PUBLISHED' | 'ARCHIVED';
+export type StandingPost = PostFields & { status: PostStatus; publishedAt: string | null };
+export type Post = StandingPost | { status: 'UNKNOWN' } | { status: 'DELETED' };
+
+export const post: Decider<Post, PostEvent> = {
+  streamType: 'post',
+  initial: { status: 'UNKNOWN' },
+  evolve(state, event, at) {
+    if (event.type === 'PostCreated') return { ...event.data, status: 'DRAFT', publishedAt: null };
+    if (state.status === 'UNKNOWN' || state.status === 'DELETED') return state;
+    switch (event.type) {
+      case 'PostUpdated':
+        return { ...state, ...event.data };
+      case 'PostPublished':
+        return { ...state, status: 'PUBLISHED', publishedAt: at.toISOString() };
+      case 'PostArchived':
+        return { ...state, status: 'ARCHIVED' };
+      case 'PostDeleted':
+        return { status: 'DELETED' };
+    }
+  },
+};
+
+/** @throws RpcError NOT_FOUND unless the post stands. */
+export function standingPost(state: Post): StandingPost {
+  if (state.status === 'UNKNOWN' || state.status === 'DELETED') {
+    throw new RpcError('NOT_FOUND', 'There is no post with this postId in your organization.');
+  }
+  return state;
+}
+
+/** A draft is published; what was archived may be published again; the published stays so. */
+export function publishPost(state: Post): PostEvent[] {
+  switch (standingPost(state).status) {
+    case 'DRAFT':
+    case 'ARCHIVED':
+      return [{ type: 'PostPublished', data: {} }];
+    case 'PUBLISHED':
+      return [];
+  }
+}
+
+export function archivePost(state: Post): PostEvent[] {
+  switch (standingPost(state).status) {
+    case 'DRAFT':
+      throw new RpcError(
+        'CONFLICT',
+        'This post is a draft: it can be published or deleted. Only a published post can be archived.',
+      );
+    case 'PUBLISHED':
+      return [{ type: 'PostArchived', data: {} }];
+    case 'ARCHIVED':
+      return [];
+  }
+}
+
+/** Deleting the deleted changes nothing. */
+export function deletePost(state: Post): PostEvent[] {
+  if (state.status === 'DELETED') return [];
+  standingPost(state);
+  return [{ type: 'PostDeleted', data: {} }];
+}

@@ -1,0 +1,220 @@
+import { Api, type Client } from './harness.js';
+
+let api: Api;
+let client: Client;
+beforeAll(async () => {
+  api = await Api.start({ instances: 2 });
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  client = await api.organization();
+});
+
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const NOBODY = '01990a6e-1111-7000-8000-000000000001';
+
+async function create(fields: object = {}): Promise<string> {
+  const { status, body } = await client.post('post.create-post', { name: 'We did it', ...fields });
+  expect(status).toBe(200);
+  return body.data.postId;
+}
+const get = (postId: string, query: object = {}) => client.get('post.get-post', { postId, ...query });
+const move = (operation: string, postId: string) => client.post(`post.${operation}-post`, { postId });
+
+describe('create-post', () => {
+  it('200 with the id, and get-post answers every field', async () => {
+    const content = { blocks: [{ type: 'text', text: '€ 1' }, null, 1.5, true] };
+    const { status, body } = await client.post('post.create-post', { name: ' We did it ', content });
+    expect([status, body]).toEqual([200, { data: { postId: expect.any(String) }, object: 'post' }]);
+    const read = await get(body.data.postId);
+    expect(read.body).toEqual({
+      data: {
+        id: body.data.postId,
+        createdAt: expect.stringMatching(ISO),
+        updatedAt: expect.stringMatching(ISO),
+        name: 'We did it',
+        title: 'We did it',
+        description: null,
+        imageId: null,
+        organizationId: client.organizationId,
+        status: 'DRAFT',
+        publishedAt: null,
+        image: null,
+        content,
+      },
+      object: 'post',
+    });
+  });
+
+  it('200 with the first id for the same body, its default written out or not; another after its deletion', async () => {
+    const postId = await create();
+    expect(await create({ title: 'We did it', description: null })).toBe(postId);
+    await client.delete('post.delete-post', { postId });
+    expect(await create()).not.toBe(postId);
+  });
+
+  it('200 once for 20 identical requests at once on two instances', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        client.at(api.instances[n % 2]!.origin).post('post.create-post', { name: 'Twin' }),
+      ),
+    );
+    expect(new Set(answers.map(({ body }) => body.data.postId)).size).toBe(1);
+    const types = await api.eventTypes(client.organizationId);
+    expect(types.filter((type) => type === 'PostCreated')).toHaveLength(1);
+  });
+
+  it.each([
+    ['no name', {}, 'name'],
+    ['null for the name', { name: null }, 'name'],
+    ['a name of 201 characters', { name: 'x'.repeat(201) }, 'name'],
+    ['a description of 10,001 characters', { name: 'A', description: 'x'.repeat(10_001) }, 'description'],
+    ['content of more than 256 KiB', { name: 'A', content: 'x'.repeat(256 * 1024) }, 'content'],
+    ['NUL in content', { name: 'A', content: { text: ['a\0'] } }, 'content'],
+    ['NUL in a key of content', { name: 'A', content: { 'a\0': 1 } }, 'content'],
+    ['content nested without end', { name: 'A', content: nested(100) }, 'content'],
+    ['an unknown field', { name: 'A', status: 'PUBLISHED' }, 'status'],
+  ])('400 for %s', async (_, body, path) => {
+    const answer = await client.post('post.create-post', body);
+    expect([answer.status, answer.body.error.issues[0].path]).toEqual([400, path]);
+  });
+
+  it('takes text that only looks like an escape', async () => {
+    const content = { text: String.raw`C:\u0000 \\u0000`, '\\ud800': 1 };
+    const postId = await create({ content });
+    expect((await get(postId)).body.data.content).toEqual(content);
+  });
+});
+
+describe('update-post', () => {
+  it('200 with the whole post: what is given changes, null clears, the rest stays', async () => {
+    const postId = await create({ description: 'Long', content: [1], imageId: 'image-1' });
+    const { status, body } = await client.post('post.update-post', {
+      postId,
+      description: null,
+      content: { a: 1 },
+    });
+    expect([status, body.object]).toEqual([200, 'post']);
+    expect(body.data).toMatchObject({
+      name: 'We did it',
+      description: null,
+      content: { a: 1 },
+      imageId: 'image-1',
+    });
+    expect((await get(postId)).body).toEqual(body);
+  });
+
+  it('200 and no event where nothing changes', async () => {
+    const postId = await create({ content: { a: [1, { b: 2 }] } });
+    const before = await api.eventTypes(client.organizationId);
+    const { status } = await client.post('post.update-post', {
+      postId,
+      name: 'We did it',
+      content: { a: [1, { b: 2 }] },
+    });
+    expect(status).toBe(200);
+    expect(await api.eventTypes(client.organizationId)).toEqual(before);
+  });
+
+  it('answers with an Idempotency-Key what it answered the first time', async () => {
+    const postId = await create();
+    const headers = { 'Idempotency-Key': 'rename' };
+    const first = await client.post('post.update-post', { postId, name: 'First' }, headers);
+    await client.post('post.update-post', { postId, name: 'Second' });
+    const again = await client.post('post.update-post', { postId, name: 'First' }, headers);
+    expect(again.body).toEqual(first.body);
+    const other = await client.post('post.update-post', { postId, name: 'Third' }, headers);
+    expect(other.status).toBe(422);
+  });
+});
+
+describe('states', () => {
+  it('DRAFT → PUBLISHED → ARCHIVED → PUBLISHED, each repeat 200 without an event', async () => {
+    const postId = await create();
+    for (const [operation, status] of [
+      ['publish', 'PUBLISHED'],
+      ['publish', 'PUBLISHED'],
+      ['archive', 'ARCHIVED'],
+      ['archive', 'ARCHIVED'],
+      ['publish', 'PUBLISHED'],
+    ] as const) {
+      const answer = await move(operation, postId);
+      expect([answer.status, answer.body.data.status]).toEqual([200, status]);
+      expect(answer.body).toEqual((await get(postId)).body);
+    }
+    const types = await api.eventTypes(client.organizationId);
+    expect(types.slice(-4)).toEqual(['PostCreated', 'PostPublished', 'PostArchived', 'PostPublished']);
+    expect((await get(postId)).body.data.publishedAt).toMatch(ISO);
+  });
+
+  it('409 for archiving a draft, saying what is possible', async () => {
+    const { status, body } = await move('archive', await create());
+    expect([status, body.error.code]).toEqual([409, 'CONFLICT']);
+    expect(body.error.message).toMatch(/draft.*published/);
+  });
+
+  it('asOf answers the post as it was', async () => {
+    const postId = await create();
+    const before = (await get(postId)).body;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    await move('publish', postId);
+    expect((await get(postId, { asOf: before.data.createdAt })).body).toEqual(before);
+    expect((await get(postId, { asOf: '2001-01-01T00:00:00Z' })).status).toBe(404);
+  });
+});
+
+describe('delete-post', () => {
+  it('200 with the id, the same again later; the post is gone', async () => {
+    const postId = await create();
+    for (let n = 0; n < 2; n += 1) {
+      const { status, body } = await client.delete('post.delete-post', { postId });
+      expect([status, body]).toEqual([200, { data: { postId }, object: 'post' }]);
+    }
+    expect((await get(postId)).status).toBe(404);
+    expect((await move('publish', postId)).status).toBe(404);
+    expect((await client.get('post.list-posts')).body.data).toEqual([]);
+  });
+});
+
+describe('list-posts', () => {
+  it('filters by status and text, sorts by name, pages', async () => {
+    const published = await create({ name: 'Banana bread' });
+    await move('publish', published);
+    await create({ name: 'Apple pie', title: 'Nothing with bread' });
+    await create({ name: 'Cherry cake' });
+    const names = async (query: Record<string, string>) =>
+      (await client.get('post.list-posts', query)).body.data.map(({ name }: { name: string }) => name);
+    expect(await names({ status: 'PUBLISHED' })).toEqual(['Banana bread']);
+    expect(await names({ q: 'BREAD', sort: 'name' })).toEqual(['Apple pie', 'Banana bread']);
+    const first = await client.get('post.list-posts', { sort: '-name', limit: '2' });
+    expect(first.body).toMatchObject({ object: 'posts', pagination: { hasMore: true } });
+    expect(await names({ sort: '-name', limit: '2', cursor: first.body.pagination.cursor })).toEqual([
+      'Apple pie',
+    ]);
+    expect((await client.get('post.list-posts', { status: 'OPEN' })).status).toBe(400);
+  });
+});
+
+it('a post of another organization is not found, whatever is done to it', async () => {
+  const postId = await create();
+  const other = await api.organization();
+  for (const id of [postId, NOBODY, 'x']) {
+    const answers = await Promise.all([
+      other.get('post.get-post', { postId: id }),
+      other.post('post.update-post', { postId: id, name: 'Mine' }),
+      other.post('post.publish-post', { postId: id }),
+      other.post('post.archive-post', { postId: id }),
+      other.delete('post.delete-post', { postId: id }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404]);
+  }
+  expect((await other.get('post.list-posts')).body.data).toEqual([]);
+  const { organizationId } = client;
+  expect((await other.post('post.create-post', { name: 'A', organizationId })).body.error.code).toBe(
+    'FORBIDDEN',
+  );
+});
+
+function nested(levels: number): unknown {
+  return levels === 0 ? 1 : [nested(levels - 1)];
+}
