@@ -9,11 +9,19 @@ import { RateLimitModule } from '#libs/rate-limit';
 import { RpcModule } from '#libs/rpc';
 import { apiKeysProjection, AuthModule } from './auth/index.js';
 import { contactsProjection, ContactsModule } from './contacts/index.js';
+import { ListsModule, listsProjection } from './lists/index.js';
 import { OrganizationsModule } from './organizations/index.js';
+import { PetitionsModule, petitionsProjection } from './petitions/index.js';
 import { PostsModule, postsProjection } from './posts/index.js';
 
 /** All read models of the product. */
-export const projections: readonly Projection[] = [apiKeysProjection, contactsProjection, postsProjection];
+export const projections: readonly Projection[] = [
+  apiKeysProjection,
+  contactsProjection,
+  listsProjection,
+  petitionsProjection,
+  postsProjection,
+];
 
 @Module({ controllers: [HealthController] })
 export class AppModule {
@@ -30,6 +38,8 @@ export class AppModule {
         AuthModule,
         OrganizationsModule,
         ContactsModule,
+        ListsModule,
+        PetitionsModule,
         PostsModule,
         RpcModule,
       ],

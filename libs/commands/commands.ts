@@ -95,19 +95,51 @@ export class Commands {
     });
   }
 
-  /** Changes one record: loads it, decides on its state. `ends`: see `Decision.ends`. */
-  change<State, Event extends DomainEvent>(
+  /**
+   * Changes one record: loads it, decides on its state, answers it as the change left it. From the history, so
+   * that a repeated Idempotency-Key answers what the first request answered.
+   */
+  async change<State, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     input: Input,
     recordId: string,
     decide: (state: State) => Event[],
-    { ends = false } = {},
-  ): Promise<Outcome> {
-    return this.run(input, async () => {
-      const { state, version } = await this.load(decider, input.organizationId, recordId);
-      const writes = [writeTo(decider, recordId, version, decide(state))];
-      return { recordId, writes, ends: ends ? [recordId] : [] };
-    });
+  ): Promise<Folded<State>> {
+    const { version } = await this.run(input, () => this.decideOn(decider, input, recordId, decide));
+    return this.load(decider, input.organizationId, recordId, { version });
+  }
+
+  /** Ends one record: see `Decision.ends`. */
+  async end<State, Event extends DomainEvent>(
+    decider: Decider<State, Event>,
+    input: Input,
+    recordId: string,
+    decide: (state: State) => Event[],
+  ): Promise<void> {
+    await this.run(input, async () => ({
+      ...(await this.decideOn(decider, input, recordId, decide)),
+      ends: [recordId],
+    }));
+  }
+
+  private async decideOn<State, Event extends DomainEvent>(
+    decider: Decider<State, Event>,
+    { organizationId }: Input,
+    recordId: string,
+    decide: (state: State) => Event[],
+  ): Promise<Decision> {
+    const { state, version } = await this.load(decider, organizationId, recordId);
+    return { recordId, writes: [writeTo(decider, recordId, version, decide(state))] };
+  }
+
+  /** The records that have these values of which only one may have each; undefined where nobody does. */
+  async findOwners(
+    organizationId: string,
+    values: readonly (readonly string[])[],
+  ): Promise<(string | undefined)[]> {
+    const keys = values.map((value) => this.store.keyring.hash(...value));
+    const owners = await this.store.findOwners(organizationId, keys);
+    return keys.map((key) => owners.get(key.toString('hex')));
   }
 
   /** A record folded from its stream: as it is, at a version, or as it was at a moment. */

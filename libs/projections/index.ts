@@ -1,3 +1,4 @@
+export { countAt, type LinkChange, linkedTo, type LinkRow, LinkTable } from './link-table.js';
 export { type ProjectionStatus } from './projection-runner.js';
 export { schemaOf, type Projection } from './projection.js';
 export { recordOfRow, type RecordRow, RecordTable } from './record-table.js';

@@ -35,6 +35,8 @@ export class RecordTable<State, Event extends DomainEvent> {
     private readonly columns: Record<string, Column>,
     /** The columns' values; undefined when the record is no more. */
     private readonly valuesOf: (state: State) => Record<string, string | number | null> | undefined,
+    /** Columns that the projection keeps itself, as SQL; they need a default. */
+    private readonly ownColumns: readonly string[] = [],
   ) {}
 
   /** The statements that create the table and an index for every way to sort and filter. */
@@ -52,7 +54,9 @@ export class RecordTable<State, Event extends DomainEvent> {
         created_at      timestamptz(3) NOT NULL,
         updated_at      timestamptz(3) NOT NULL,
         state           jsonb          NOT NULL,
-        ${columns.map(([name, { type }]) => `${name} ${type},`).join('\n        ')}
+        ${[...columns.map(([name, { type }]) => `${name} ${type}`), ...this.ownColumns]
+          .map((column) => `${column},`)
+          .join('\n        ')}
         PRIMARY KEY (organization_id, id)
       );
       ${indexed
@@ -62,9 +66,11 @@ export class RecordTable<State, Event extends DomainEvent> {
         .join('\n      ')}`;
   }
 
-  /** Folds a page of events into the rows: one read, one write, one delete, however many events. */
-  async apply(events: readonly RecordedEvent<Event>[], transaction: Sql): Promise<void> {
-    const mine = events.filter(({ streamType }) => streamType === this.decider.streamType);
+  /** Folds the events of its own streams into the rows: one read, one write, one delete, however many. */
+  async apply(events: readonly RecordedEvent[], transaction: Sql): Promise<void> {
+    const mine = events.filter(
+      (event): event is RecordedEvent<Event> => event.streamType === this.decider.streamType,
+    );
     if (mine.length === 0) return;
     const keys = new Map(mine.map(({ organizationId, streamId }) => [streamId, organizationId]));
     const found = await transaction.query<RecordRow<State>[]>(

@@ -20,7 +20,16 @@ export {
 } from './fields.js';
 export { Input, type InputClass, invalid, parseInput, systemInput } from './input.js';
 export { Operation, operationOf, operationsAmong, scopeOf, type OperationDefinition } from './operation.js';
-export { compare, findPage, isId, PageInput, search, type Page } from './paging.js';
+export {
+  compare,
+  type Condition,
+  CreatedPageInput,
+  findPage,
+  isId,
+  PageInput,
+  search,
+  type Page,
+} from './paging.js';
 export { replaceUndecodablePath } from './query.js';
 export { identifyRequest, type Caller } from './request.js';
 export { UnknownOperationController } from './unknown-operation.controller.js';

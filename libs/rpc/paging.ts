@@ -11,44 +11,56 @@ export type Page<Record> = {
 const DEFAULT_LIMIT = 25;
 const LARGEST_LIMIT = 100;
 
-/** The input of every list operation; `PageInput('email')` may be sorted by e-mail too. */
-export function PageInput(...sortable: string[]) {
-  const fields = ['createdAt', 'updatedAt', ...sortable];
+/** What every list operation takes. */
+abstract class Listing extends Input {
+  @Integer({ min: 1, max: LARGEST_LIMIT, default: DEFAULT_LIMIT, description: 'Records a page.' })
+  limit!: number;
 
-  abstract class Listing extends Input {
-    @Integer({ min: 1, max: LARGEST_LIMIT, default: DEFAULT_LIMIT, description: 'Records a page.' })
-    limit!: number;
+  @Text({ max: 2_000, optional: true, description: '`pagination.cursor` of the page before.' })
+  cursor?: string;
 
-    @Text({ max: 2_000, optional: true, description: '`pagination.cursor` of the page before.' })
-    cursor?: string;
+  sort!: string;
 
-    @OneOf(fields.flatMap((name) => [name, `-${name}`]), {
-      default: '-createdAt',
-      description: 'A leading minus means descending.',
-    })
-    sort!: string;
+  @Timestamp({ optional: true })
+  createdAfter?: string;
 
-    @Timestamp({ optional: true })
-    createdAfter?: string;
+  @Timestamp({ optional: true })
+  createdBefore?: string;
 
-    @Timestamp({ optional: true })
-    createdBefore?: string;
-
-    @Timestamp({ optional: true })
-    updatedAfter?: string;
-
-    @Timestamp({ optional: true })
-    updatedBefore?: string;
-  }
-  return Listing;
+  updatedAfter?: string;
+  updatedBefore?: string;
 }
 
-export type Listing = InstanceType<ReturnType<typeof PageInput>>;
+/** The input of a list operation; `PageInput('email')` may be sorted by e-mail too. */
+export function PageInput(...sortable: string[]) {
+  abstract class UpdatedListing extends Listing {
+    @SortBy('createdAt', 'updatedAt', ...sortable)
+    override sort!: string;
+
+    @Timestamp({ optional: true })
+    override updatedAfter?: string;
+
+    @Timestamp({ optional: true })
+    override updatedBefore?: string;
+  }
+  return UpdatedListing;
+}
+
+/** The input of a list operation whose records never change. */
+export abstract class CreatedPageInput extends Listing {
+  @SortBy('createdAt')
+  override sort!: string;
+}
+
+function SortBy(...fields: string[]): PropertyDecorator {
+  return OneOf(
+    fields.flatMap((name) => [name, `-${name}`]),
+    { default: '-createdAt', description: 'A leading minus means descending.' },
+  );
+}
 
 /** A condition of a list: SQL with `?` in place of the value. */
 export type Condition = { sql: string; value: unknown };
-
-type Row = { id: string; [column: string]: unknown };
 
 /**
  * A keyset page: each page starts behind the last row of the one before, by the sort column and the id, so
@@ -57,7 +69,7 @@ type Row = { id: string; [column: string]: unknown };
  * @param list the table (with `organization_id`, `id`, `created_at`, `updated_at`), and which of its
  *   columns each sort field means; every one of them needs an index on (organization_id, column, id).
  */
-export async function findPage<Found extends Row>(
+export async function findPage<Found extends { id: string }>(
   sql: Sql,
   input: Listing,
   list: {
@@ -100,7 +112,7 @@ export async function findPage<Found extends Row>(
   return {
     records,
     pagination: {
-      cursor: hasMore && last ? writeCursor(input.sort, last[column], last.id) : null,
+      cursor: hasMore && last ? writeCursor(input.sort, last[column as keyof Found], last.id) : null,
       hasMore,
     },
   };

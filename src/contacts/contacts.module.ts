@@ -1,9 +1,11 @@
 import { Module } from '@nestjs/common';
 import { operationsModule } from '#libs/rpc';
+import { ContactGroups } from './contact-groups.js';
 import { ContactsTable } from './contacts.projection.js';
 import * as operations from './operations.js';
 
-const { controllers, providers = [] } = operationsModule(operations);
+const { controllers = [], providers = [] } = operationsModule(operations);
+const forOthers = [ContactGroups, ContactsTable];
 
-@Module({ controllers: controllers ?? [], providers: [...providers, ContactsTable] })
+@Module({ controllers, providers: [...providers, ...forOthers], exports: forOthers })
 export class ContactsModule {}

@@ -1,10 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { type RecordedEvent } from '#libs/event-store';
+import { EventStore, type RecordedEvent } from '#libs/event-store';
 import { type Projection, schemaOf } from '#libs/projections';
 import { isId } from '#libs/rpc';
 import { type ContactRecord } from './contact-record.js';
-import { CONTACT_DETAILS, comparableEmail, type ContactDetails, type ContactEvent } from './contact.js';
+import {
+  CONTACT_DETAILS,
+  comparableEmail,
+  contact,
+  type ContactDetails,
+  type ContactEvent,
+} from './contact.js';
 
 /** The columns of the details, named like the fields: "firstName" is first_name. */
 const COLUMNS = Object.fromEntries(
@@ -144,7 +150,10 @@ export type ContactRow = {
 /** Reads the read model. */
 @Injectable()
 export class ContactsTable {
-  constructor(private readonly source: DataSource) {}
+  constructor(
+    private readonly source: DataSource,
+    private readonly store: EventStore,
+  ) {}
 
   async find(organizationId: string, contactId: string): Promise<ContactRecord | undefined> {
     if (!isId(contactId)) return undefined;
@@ -153,6 +162,21 @@ export class ContactsTable {
       [organizationId, contactId],
     );
     return row && recordFromRow(row);
+  }
+
+  /** Which of these are no contacts of this organization. */
+  async findUnknown(organizationId: string, contactIds: readonly string[]): Promise<string[]> {
+    const rows = await this.source.query<{ id: string }[]>(
+      `SELECT id FROM ${CONTACTS_TABLE} WHERE organization_id = $1 AND id = ANY ($2::uuid[])`,
+      [organizationId, contactIds.filter(isId)],
+    );
+    const known = new Set(rows.map(({ id }) => id));
+    return contactIds.filter((id) => !known.has(id));
+  }
+
+  /** Which of these, that are no contacts, were. */
+  async findErased(organizationId: string, contactIds: readonly string[]): Promise<Set<string>> {
+    return this.store.findStreams(organizationId, contact.streamType, contactIds.filter(isId));
   }
 }
 

@@ -1,2 +1,6 @@
+export { type ContactGroup, ContactGroups } from './contact-groups.js';
+export { emailKey } from './contact-write.js';
+export { noSuchContact } from './contact.js';
+export { contactsProjection, ContactsTable } from './contacts.projection.js';
 export { ContactsModule } from './contacts.module.js';
-export { contactsProjection } from './contacts.projection.js';
+export { createInline, InlineContact } from './inline-contact.js';

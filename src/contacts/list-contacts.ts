@@ -1,6 +1,7 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
-import { compare, Email, findPage, Flag, Operation, type Page, PageInput, search, Text } from '#libs/rpc';
+import { compare, Email, findPage, Flag, Id, Operation, type Page, PageInput, search, Text } from '#libs/rpc';
+import { ContactGroups } from './contact-groups.js';
 import { type ContactRecord, contactSchema } from './contact-record.js';
 import { comparableEmail } from './contact.js';
 import { CONTACTS_TABLE, type ContactRow, recordFromRow } from './contacts.projection.js';
@@ -29,15 +30,31 @@ export class ListContacts extends PageInput('email') {
   @Text({ max: 500, optional: true })
   zip?: string;
 
+  @Id({ optional: true, description: 'Those on this list.' })
+  listId?: string;
+
+  @Id({ optional: true, description: 'Those who signed this petition.' })
+  petitionId?: string;
+
   @Text({ max: 200, optional: true, description: 'Part of a name or of an e-mail address.' })
   q?: string;
 }
 
 @QueryHandler(ListContacts)
 export class ListContactsHandler implements IQueryHandler<ListContacts> {
-  constructor(private readonly source: DataSource) {}
+  constructor(
+    private readonly source: DataSource,
+    private readonly groups: ContactGroups,
+  ) {}
 
   async execute(query: ListContacts): Promise<Page<ContactRecord>> {
+    const { organizationId, listId, petitionId } = query;
+    const groups = await Promise.all([
+      listId === undefined ? undefined : this.groups.find('listId').members(organizationId, listId),
+      petitionId === undefined
+        ? undefined
+        : this.groups.find('petitionId').members(organizationId, petitionId),
+    ]);
     const { records, pagination } = await findPage<ContactRow>(this.source, query, {
       table: CONTACTS_TABLE,
       sortColumns: { email: { column: 'email_compared', type: 'text' } },
@@ -47,6 +64,7 @@ export class ListContactsHandler implements IQueryHandler<ListContacts> {
         compare('country = ?', query.country),
         compare('city = ?', query.city),
         compare('zip = ?', query.zip),
+        ...groups,
         search(['email', 'first_name', 'last_name', `first_name || ' ' || last_name`], query.q),
       ],
     });

@@ -23,8 +23,7 @@ export class ArchivePostHandler implements ICommandHandler<ArchivePost> {
 
   async execute(command: ArchivePost): Promise<PostRecord> {
     const { organizationId, postId } = command;
-    const { version } = await this.commands.change(post, command, postId, archivePost);
-    const answered = await this.commands.load(post, organizationId, postId, { version });
-    return postRecord(organizationId, postId, answered);
+    const changed = await this.commands.change(post, command, postId, archivePost);
+    return postRecord(organizationId, postId, changed);
   }
 }

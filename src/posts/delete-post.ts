@@ -22,7 +22,7 @@ export class DeletePostHandler implements ICommandHandler<DeletePost> {
 
   async execute(command: DeletePost): Promise<{ postId: string }> {
     const { postId } = command;
-    await this.commands.change(post, command, postId, deletePost, { ends: true });
+    await this.commands.end(post, command, postId, deletePost);
     return { postId };
   }
 }

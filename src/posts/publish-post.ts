@@ -23,8 +23,7 @@ export class PublishPostHandler implements ICommandHandler<PublishPost> {
 
   async execute(command: PublishPost): Promise<PostRecord> {
     const { organizationId, postId } = command;
-    const { version } = await this.commands.change(post, command, postId, publishPost);
-    const answered = await this.commands.load(post, organizationId, postId, { version });
-    return postRecord(organizationId, postId, answered);
+    const changed = await this.commands.change(post, command, postId, publishPost);
+    return postRecord(organizationId, postId, changed);
   }
 }

@@ -24,11 +24,10 @@ export class UpdatePostHandler implements ICommandHandler<UpdatePost> {
 
   async execute(command: UpdatePost): Promise<PostRecord> {
     const { context, organizationId, postId, ...given } = command;
-    const { version } = await this.commands.change(post, command, postId, (state): PostEvent[] => {
+    const changed = await this.commands.change(post, command, postId, (state): PostEvent[] => {
       const data = changedFields<PostFields>(standingPost(state), given);
       return data ? [{ type: 'PostUpdated', data }] : [];
     });
-    const answered = await this.commands.load(post, organizationId, postId, { version });
-    return postRecord(organizationId, postId, answered);
+    return postRecord(organizationId, postId, changed);
   }
 }

@@ -1,0 +1,162 @@
+import { type Sql } from '#libs/database';
+import { type RecordedEvent } from '#libs/event-store';
+
+/** What an event does to links; `event` is the one that says so. */
+export type LinkChange =
+  | { kind: 'begins'; event: RecordedEvent; recordId: string; subjectId: string; detail?: string | null }
+  | { kind: 'ends'; event: RecordedEvent; recordId: string }
+  /** The subject, whose stream the event is of, was erased. */
+  | { kind: 'erased'; event: RecordedEvent };
+
+/** A row: `detail` is what the person said about it. */
+export type LinkRow = {
+  organization_id: string;
+  id: string;
+  record_id: string;
+  subject_id: string | null;
+  detail: string | null;
+  created_at: Date;
+  ended_at: Date | null;
+};
+
+/**
+ * A read model of links between records and persons (signatures, memberships), each of them a stream of its
+ * own, and of their exact number on each record. Links that ended stay, so that the number is known for every
+ * moment of the past. Four statements for a page of thousands.
+ */
+export class LinkTable {
+  /**
+   * @param table the links' table.
+   * @param counter where the standing links of a record are counted: table (with `organization_id`, `id`) and column.
+   * @param atErasure whether a link goes on without a name, or ends, when its person is erased.
+   */
+  constructor(
+    private readonly table: string,
+    private readonly counter: { table: string; column: string },
+    private readonly atErasure: 'loses its name' | 'ends',
+  ) {}
+
+  get definition(): string {
+    return `
+      CREATE TABLE ${this.table} (
+        organization_id uuid           NOT NULL,
+        id              uuid           NOT NULL,
+        record_id       uuid           NOT NULL,
+        subject_id      uuid,
+        detail          text,
+        created_at      timestamptz(3) NOT NULL,
+        ended_at        timestamptz(3),
+        PRIMARY KEY (organization_id, id)
+      );
+      -- ANALYZE keeps samples of a column's values, and would keep them after their persons were erased.
+      ALTER TABLE ${this.table} ALTER COLUMN detail SET STATISTICS 0;
+      CREATE INDEX ${this.table}_by_creation ON ${this.table} (organization_id, record_id, created_at, id);
+      CREATE INDEX ${this.table}_by_subject ON ${this.table} (organization_id, subject_id, record_id);`;
+  }
+
+  async apply(changes: readonly LinkChange[], transaction: Sql): Promise<void> {
+    const begun = new Map<string, LinkRow>();
+    const ended: { organization_id: string; id: string; ended_at: Date }[] = [];
+    const erased: { organization_id: string; subject_id: string; erased_at: Date }[] = [];
+    const counts = new Map<string, { organization_id: string; record_id: string; difference: number }>();
+    const count = (organization_id: string, record_id: string, difference: number) => {
+      const before = counts.get(record_id)?.difference ?? 0;
+      counts.set(record_id, { organization_id, record_id, difference: before + difference });
+    };
+
+    for (const change of changes) {
+      const { organizationId: organization_id, streamId: id, recordedAt } = change.event;
+      switch (change.kind) {
+        case 'begins': {
+          const { recordId: record_id, subjectId: subject_id, detail = null } = change;
+          const row = { organization_id, id, record_id, subject_id, detail };
+          begun.set(id, { ...row, created_at: recordedAt, ended_at: null });
+          count(organization_id, record_id, +1);
+          break;
+        }
+        case 'ends': {
+          const row = begun.get(id);
+          if (row) row.ended_at = recordedAt;
+          else ended.push({ organization_id, id, ended_at: recordedAt });
+          count(organization_id, change.recordId, -1);
+          break;
+        }
+        case 'erased':
+          erased.push({ organization_id, subject_id: id, erased_at: recordedAt });
+      }
+    }
+
+    if (begun.size > 0) {
+      await transaction.query(
+        `INSERT INTO ${this.table}
+           (organization_id, id, record_id, subject_id, detail, created_at, ended_at)
+         SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::timestamptz[],
+                              $7::timestamptz[])`,
+        columnsOf(begun.values()),
+      );
+    }
+    if (ended.length > 0) {
+      await transaction.query(
+        `UPDATE ${this.table} l SET ended_at = e.ended_at
+         FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) AS e(organization_id, id, ended_at)
+         WHERE l.organization_id = e.organization_id AND l.id = e.id`,
+        columnsOf(ended),
+      );
+    }
+    // Last of the links: the log says nothing of a person after their erasure.
+    if (erased.length > 0) {
+      for (const link of await this.erase(erased, transaction))
+        count(link.organization_id, link.record_id, -1);
+    }
+    if (counts.size > 0) {
+      const { table, column } = this.counter;
+      await transaction.query(
+        `UPDATE ${table} r SET ${column} = r.${column} + c.difference
+         FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS c(organization_id, record_id, difference)
+         WHERE r.organization_id = c.organization_id AND r.id = c.record_id`,
+        columnsOf(counts.values()),
+      );
+    }
+  }
+
+  /** @returns the links that ended by it. */
+  private async erase(
+    erased: readonly { organization_id: string; subject_id: string; erased_at: Date }[],
+    transaction: Sql,
+  ): Promise<Pick<LinkRow, 'organization_id' | 'record_id'>[]> {
+    const ends = this.atErasure === 'ends';
+    const links = await transaction.query<(LinkRow & { stood: boolean })[]>(
+      `WITH gone AS (
+         SELECT l.organization_id, l.id, l.record_id, l.ended_at IS NULL AS stood, e.erased_at
+         FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) AS e(organization_id, subject_id, erased_at)
+         JOIN ${this.table} l ON l.organization_id = e.organization_id AND l.subject_id = e.subject_id
+       ), nameless AS (
+         UPDATE ${this.table} l SET subject_id = NULL, detail = NULL
+           ${ends ? ', ended_at = coalesce(l.ended_at, gone.erased_at)' : ''}
+         FROM gone WHERE l.organization_id = gone.organization_id AND l.id = gone.id
+       )
+       SELECT organization_id, record_id, stood FROM gone`,
+      columnsOf(erased),
+    );
+    return links.filter(({ stood }) => ends && stood);
+  }
+}
+
+/** Rows as one array a column, the form in which PostgreSQL takes many rows at once. */
+function columnsOf<Row extends object>(rows: Iterable<Row>): unknown[][] {
+  const all = [...rows];
+  return (Object.keys(all[0]!) as (keyof Row)[]).map((name) => all.map((row) => row[name]));
+}
+
+/** SQL: how many links of a record stood at a moment. Parameters: organization, record, moment. */
+export function countAt(table: string): string {
+  return `SELECT count(*)::int AS count FROM ${table}
+          WHERE organization_id = $1 AND record_id = $2 AND created_at <= $3
+            AND (ended_at IS NULL OR ended_at > $3)`;
+}
+
+/** SQL: contacts (`organization_id`, `id`) that have a standing link to the record in place of `?`. */
+export function linkedTo(table: string): string {
+  return `(organization_id, id) IN (
+    SELECT l.organization_id, l.subject_id FROM ${table} l WHERE l.record_id = ? AND l.ended_at IS NULL)`;
+}

@@ -1,0 +1,35 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Id, Ids, Input, Operation } from '#libs/rpc';
+import { type ListRecord, listSchema } from './list-record.js';
+import { ListsTable } from './lists.projection.js';
+import { Members, MOST_MEMBERS } from './members.js';
+
+@Operation({
+  method: 'POST',
+  name: 'list.add-contacts',
+  object: 'list',
+  summary: 'Add contacts to a list',
+  description: 'All of them or none: an unknown one is 404 and named. Who is on the list already stays.',
+  answers: listSchema,
+})
+export class AddContacts extends Input {
+  @Id()
+  listId!: string;
+
+  @Ids({ max: MOST_MEMBERS })
+  contactIds!: string[];
+}
+
+@CommandHandler(AddContacts)
+export class AddContactsHandler implements ICommandHandler<AddContacts> {
+  constructor(
+    private readonly members: Members,
+    private readonly lists: ListsTable,
+  ) {}
+
+  async execute(command: AddContacts): Promise<ListRecord> {
+    const { organizationId, listId, contactIds } = command;
+    await this.members.add(command, listId, contactIds);
+    return this.lists.get(organizationId, listId);
+  }
+}

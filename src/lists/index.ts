@@ -1,0 +1,2 @@
+export { ListsModule } from './lists.module.js';
+export { listsProjection } from './lists.projection.js';

@@ -1,0 +1,32 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { DataSource } from 'typeorm';
+import { findPage, Operation, type Page, PageInput, search, Text } from '#libs/rpc';
+import { type ListRecord, listSchema } from './list-record.js';
+import { LISTS_TABLE, type ListRow, recordFromRow } from './lists.projection.js';
+
+@Operation({
+  method: 'GET',
+  name: 'list.list-lists',
+  object: 'lists',
+  summary: 'List the lists',
+  answers: listSchema,
+  list: true,
+})
+export class ListLists extends PageInput('name') {
+  @Text({ max: 200, optional: true, description: 'Part of the name.' })
+  q?: string;
+}
+
+@QueryHandler(ListLists)
+export class ListListsHandler implements IQueryHandler<ListLists> {
+  constructor(private readonly source: DataSource) {}
+
+  async execute(query: ListLists): Promise<Page<ListRecord>> {
+    const { records, pagination } = await findPage<ListRow>(this.source, query, {
+      table: LISTS_TABLE,
+      sortColumns: { name: { column: 'name', type: 'text' } },
+      conditions: [search(['name'], query.q)],
+    });
+    return { records: records.map(recordFromRow), pagination };
+  }
+}

@@ -1,0 +1,46 @@
+import { type Decider } from '#libs/event-store';
+import { RpcError } from '#libs/rpc';
+
+export type ListFields = { name: string; description: string | null };
+
+export type ListEvent =
+  | { type: 'ListCreated'; data: ListFields }
+  | { type: 'ListUpdated'; data: Partial<ListFields> }
+  | { type: 'ListDeleted'; data: Record<string, never> };
+
+export type List = { status: 'unknown' } | ({ status: 'standing' } & ListFields) | { status: 'deleted' };
+
+export const list: Decider<List, ListEvent> = {
+  streamType: 'list',
+  initial: { status: 'unknown' },
+  evolve(state, event) {
+    if (event.type === 'ListCreated') return { status: 'standing', ...event.data };
+    if (state.status !== 'standing') return state;
+    switch (event.type) {
+      case 'ListUpdated':
+        return { ...state, ...event.data };
+      case 'ListDeleted':
+        return { status: 'deleted' };
+    }
+  },
+};
+
+/** @throws RpcError NOT_FOUND unless the list stands. */
+export function standingList(state: List): ListFields {
+  if (state.status !== 'standing') {
+    throw noSuchList();
+  }
+  const { name, description } = state;
+  return { name, description };
+}
+
+export function noSuchList(): RpcError {
+  return new RpcError('NOT_FOUND', 'There is no list with this listId in your organization.');
+}
+
+/** Deleting the deleted changes nothing. */
+export function deleteList(state: List): ListEvent[] {
+  if (state.status === 'deleted') return [];
+  standingList(state);
+  return [{ type: 'ListDeleted', data: {} }];
+}

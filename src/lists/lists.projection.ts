@@ -1,0 +1,103 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { type RecordedEvent } from '#libs/event-store';
+import {
+  type LinkChange,
+  LinkTable,
+  type Projection,
+  recordOfRow,
+  type RecordRow,
+  RecordTable,
+  schemaOf,
+} from '#libs/projections';
+import { isId } from '#libs/rpc';
+import { listRecord, type ListRecord } from './list-record.js';
+import { list, type List, type ListEvent, noSuchList } from './list.js';
+import { type MembershipEvent } from './membership.js';
+
+/** The contacts module's event, as far as it matters here. */
+type ContactErased = { type: 'ContactErased'; data: Record<string, never> };
+type Event = ListEvent | MembershipEvent | ContactErased;
+
+const lists = new RecordTable(
+  list,
+  'lists',
+  { name: { type: 'text', index: true } },
+  (state) => (state.status === 'standing' ? { name: state.name } : undefined),
+  ['contacts integer NOT NULL DEFAULT 0'],
+);
+
+const members = new LinkTable('members', { table: 'lists', column: 'contacts' }, 'ends');
+
+export const listsProjection: Projection<Event> = {
+  name: 'lists',
+  version: 1,
+  handles: [
+    'ListCreated',
+    'ListUpdated',
+    'ListDeleted',
+    'ContactAddedToList',
+    'ContactRemovedFromList',
+    'ContactErased',
+  ],
+  tables: `
+    ${lists.definition}
+    ${members.definition}
+  `,
+  async apply(events, transaction) {
+    await lists.apply(events, transaction);
+    await members.apply(events.flatMap(membershipChange), transaction);
+  },
+};
+
+function membershipChange(event: RecordedEvent<Event>): LinkChange[] {
+  switch (event.type) {
+    case 'ContactAddedToList': {
+      const { listId: recordId, contactId: subjectId } = event.data;
+      return [{ kind: 'begins', event, recordId, subjectId }];
+    }
+    case 'ContactRemovedFromList':
+      return [{ kind: 'ends', event, recordId: event.data.listId }];
+    case 'ContactErased':
+      return [{ kind: 'erased', event }];
+    case 'ListCreated':
+    case 'ListUpdated':
+    case 'ListDeleted':
+      return [];
+  }
+}
+
+export const LISTS_TABLE = `${schemaOf(listsProjection)}.lists`;
+export const MEMBERS_TABLE = `${schemaOf(listsProjection)}.members`;
+
+export type ListRow = RecordRow<List> & { contacts: number };
+
+export function recordFromRow(row: ListRow): ListRecord {
+  return listRecord(row.organization_id, row.id, recordOfRow(row), row.contacts);
+}
+
+/** Reads the read model. */
+@Injectable()
+export class ListsTable {
+  constructor(private readonly source: DataSource) {}
+
+  /** @throws RpcError NOT_FOUND unless the list stands. */
+  async get(organizationId: string, listId: string): Promise<ListRecord> {
+    if (!isId(listId)) throw noSuchList();
+    const [row] = await this.source.query<ListRow[]>(
+      `SELECT * FROM ${LISTS_TABLE} WHERE organization_id = $1 AND id = $2`,
+      [organizationId, listId],
+    );
+    if (!row) throw noSuchList();
+    return recordFromRow(row);
+  }
+
+  /** The contacts on the list; 0 where there is no such list. */
+  async count(organizationId: string, listId: string): Promise<number> {
+    const [row] = await this.source.query<{ contacts: number }[]>(
+      `SELECT contacts FROM ${LISTS_TABLE} WHERE organization_id = $1 AND id = $2`,
+      [organizationId, listId],
+    );
+    return row?.contacts ?? 0;
+  }
+}

@@ -1,0 +1,35 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Id, Ids, Input, Operation } from '#libs/rpc';
+import { type ListRecord, listSchema } from './list-record.js';
+import { ListsTable } from './lists.projection.js';
+import { Members, MOST_MEMBERS } from './members.js';
+
+@Operation({
+  method: 'DELETE',
+  name: 'list.remove-contacts',
+  object: 'list',
+  summary: 'Remove contacts from a list',
+  description: 'Who is not on the list is left alone. The contacts themselves remain.',
+  answers: listSchema,
+})
+export class RemoveContacts extends Input {
+  @Id()
+  listId!: string;
+
+  @Ids({ max: MOST_MEMBERS })
+  contactIds!: string[];
+}
+
+@CommandHandler(RemoveContacts)
+export class RemoveContactsHandler implements ICommandHandler<RemoveContacts> {
+  constructor(
+    private readonly members: Members,
+    private readonly lists: ListsTable,
+  ) {}
+
+  async execute(command: RemoveContacts): Promise<ListRecord> {
+    const { organizationId, listId, contactIds } = command;
+    await this.members.remove(command, listId, contactIds);
+    return this.lists.get(organizationId, listId);
+  }
+}

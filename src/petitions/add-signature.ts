@@ -1,0 +1,136 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { v7 as uuidv7 } from 'uuid';
+import { Commands, type Decision, writeTo } from '#libs/commands';
+import { type Guard } from '#libs/event-store';
+import { Id, Input, invalid, isId, Nested, Operation, RpcError, Text } from '#libs/rpc';
+import { ContactsTable, createInline, emailKey, InlineContact, noSuchContact } from '../contacts/index.js';
+import { OpenPetitions } from './open-petitions.js';
+import { PetitionsTable } from './petitions.projection.js';
+import { type SignatureAnswer, signatureAnswerSchema } from './signature-record.js';
+import { signature, signatureKey, signPetition } from './signature.js';
+
+@Operation({
+  method: 'POST',
+  name: 'petition.add-signature',
+  object: 'signature',
+  summary: 'Sign a petition',
+  description:
+    'Only while the petition is published. The signer is a contact (`contactId`), or a person (`contact`) who is ' +
+    'found by e-mail address or created in the same step; what is known of a contact is not changed. One ' +
+    'standing signature per contact: signing again answers the first one.',
+  answers: signatureAnswerSchema,
+})
+export class AddSignature extends Input {
+  @Id()
+  petitionId!: string;
+
+  @Id({ optional: true, description: 'Either this or `contact`.' })
+  contactId?: string;
+
+  @Nested(() => InlineContact, { optional: true, description: 'Either this or `contactId`.' })
+  contact?: InlineContact;
+
+  @Text({ max: 10_000, optional: true, nullable: true })
+  comment?: string | null;
+}
+
+@CommandHandler(AddSignature)
+export class AddSignatureHandler implements ICommandHandler<AddSignature> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly contacts: ContactsTable,
+    private readonly petitions: PetitionsTable,
+    private readonly open: OpenPetitions,
+  ) {}
+
+  async execute(command: AddSignature): Promise<SignatureAnswer> {
+    const { organizationId, petitionId, contactId, contact } = command;
+    if ((contactId === undefined) === (contact === undefined)) {
+      throw invalid([{ path: 'contactId', message: 'or contact must be given, and not both' }]);
+    }
+    if (contact?.organizationId !== undefined && contact.organizationId !== organizationId) {
+      throw new RpcError('FORBIDDEN', 'contact.organizationId is another organization than the key’s.');
+    }
+
+    const signers = new Map<string, string>();
+    let attempts = 0;
+    const { recordId: signatureId } = await this.commands.run(command, () =>
+      this.decide(command, attempts++ > 0, signers),
+    );
+    return {
+      signatureId,
+      petitionId,
+      contactId: contactId ?? signers.get(signatureId) ?? (await this.signerOf(organizationId, signatureId)),
+      signatures: await this.petitions.countSignatures(organizationId, petitionId),
+    };
+  }
+
+  /**
+   * @param afresh false at the first attempt, which believes what it was told and what is remembered: the
+   *   append refuses if that is wrong, and the next attempt looks.
+   * @param signers gets the contact of the signature decided on.
+   */
+  private async decide(
+    command: AddSignature,
+    afresh: boolean,
+    signers: Map<string, string>,
+  ): Promise<Decision> {
+    const { organizationId, petitionId, contactId, contact, comment = null } = command;
+    const sign = (signer: string, guard: Guard, created?: ReturnType<typeof createInline>): Decision => {
+      const signatureId = uuidv7();
+      signers.set(signatureId, signer);
+      const write = writeTo(signature, signatureId, 0, signPetition(petitionId, signer, comment));
+      return {
+        recordId: signatureId,
+        guards: [guard],
+        writes: [...(created ? [created.write] : []), { ...write, subjectId: signer }],
+        claims: [
+          ...(created ? [created.claim] : []),
+          {
+            value: signatureKey(petitionId, signer),
+            streamId: signatureId,
+            taken: (standing) => ({ recordId: standing, writes: [] }),
+          },
+        ],
+      };
+    };
+
+    let guard: Guard;
+    try {
+      guard = await this.open.guard(organizationId, petitionId, afresh);
+    } catch (error) {
+      // Who signed while it was open is answered as then: the request may be a repeat.
+      const standing = isConflict(error) ? await this.findStanding(command) : undefined;
+      if (standing === undefined) throw error;
+      return { recordId: standing, writes: [] };
+    }
+    if (contact) {
+      const created = createInline(contact, (owner) => sign(owner, guard));
+      return sign(created.contactId, guard, created);
+    }
+    if (afresh || !isId(contactId!)) {
+      const [unknown] = await this.contacts.findUnknown(organizationId, [contactId!]);
+      if (unknown !== undefined) throw noSuchContact();
+    }
+    return sign(contactId!, guard);
+  }
+
+  private async findStanding(command: AddSignature): Promise<string | undefined> {
+    const { organizationId, petitionId, contactId, contact } = command;
+    const [signer] = contact
+      ? await this.commands.findOwners(organizationId, [emailKey(contact.email)])
+      : [contactId];
+    if (signer === undefined) return undefined;
+    const [standing] = await this.commands.findOwners(organizationId, [signatureKey(petitionId, signer)]);
+    return standing;
+  }
+
+  private async signerOf(organizationId: string, signatureId: string): Promise<string> {
+    const { state } = await this.commands.load(signature, organizationId, signatureId);
+    return state.status === 'unknown' ? '' : state.contactId;
+  }
+}
+
+function isConflict(error: unknown): boolean {
+  return error instanceof RpcError && error.code === 'CONFLICT';
+}

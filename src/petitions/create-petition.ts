@@ -1,0 +1,36 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Commands } from '#libs/commands';
+import { Operation, Text } from '#libs/rpc';
+import { DEFAULT_GOAL, PetitionFieldsInput } from './petition-fields.js';
+import { petitionIdSchema } from './petition-record.js';
+import { petition, type PetitionEvent } from './petition.js';
+
+@Operation({
+  method: 'POST',
+  name: 'petition.create-petition',
+  object: 'petition',
+  summary: 'Create a petition',
+  description: 'It starts as a draft, with no signatures.',
+  answers: petitionIdSchema,
+})
+export class CreatePetition extends PetitionFieldsInput {
+  @Text({ max: 200, example: 'Save the river' })
+  override name!: string;
+}
+
+@CommandHandler(CreatePetition)
+export class CreatePetitionHandler implements ICommandHandler<CreatePetition> {
+  constructor(private readonly commands: Commands) {}
+
+  async execute(command: CreatePetition): Promise<{ petitionId: string }> {
+    const { name, target = null, description = null, ask = null, imageId = null, content = null } = command;
+    // Filled in before the request is compared with others: with or without the defaults it is the same.
+    const title = (command.title ??= name);
+    const goal = (command.goal ??= DEFAULT_GOAL);
+    const data = { name, title, goal, target, description, ask, imageId, content };
+    const { recordId } = await this.commands.create(petition, command, (): PetitionEvent[] => [
+      { type: 'PetitionCreated', data },
+    ]);
+    return { petitionId: recordId };
+  }
+}

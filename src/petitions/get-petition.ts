@@ -1,0 +1,38 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { Commands } from '#libs/commands';
+import { Id, Input, Operation, Timestamp } from '#libs/rpc';
+import { petitionRecord, type PetitionRecord, petitionSchema } from './petition-record.js';
+import { petition, standingPetition } from './petition.js';
+import { PetitionsTable } from './petitions.projection.js';
+
+@Operation({
+  method: 'GET',
+  name: 'petition.get-petition',
+  object: 'petition',
+  summary: 'Retrieve a petition',
+  answers: petitionSchema,
+})
+export class GetPetition extends Input {
+  @Id()
+  petitionId!: string;
+
+  @Timestamp({ optional: true, description: 'The petition as it was at this moment.' })
+  asOf?: string;
+}
+
+@QueryHandler(GetPetition)
+export class GetPetitionHandler implements IQueryHandler<GetPetition> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly petitions: PetitionsTable,
+  ) {}
+
+  async execute({ organizationId, petitionId, asOf }: GetPetition): Promise<PetitionRecord> {
+    if (asOf === undefined) return this.petitions.get(organizationId, petitionId);
+    const moment = new Date(asOf);
+    const past = await this.commands.load(petition, organizationId, petitionId, { moment });
+    standingPetition(past.state);
+    const signatures = await this.petitions.countSignaturesAt(organizationId, petitionId, moment);
+    return petitionRecord(organizationId, petitionId, past, signatures);
+  }
+}

@@ -1,0 +1,2 @@
+export { PetitionsModule } from './petitions.module.js';
+export { petitionsProjection } from './petitions.projection.js';

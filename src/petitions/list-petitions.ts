@@ -1,0 +1,35 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { DataSource } from 'typeorm';
+import { compare, findPage, OneOf, Operation, type Page, PageInput, search, Text } from '#libs/rpc';
+import { type PetitionRecord, petitionSchema } from './petition-record.js';
+import { PETITIONS_TABLE, recordFromRow, type PetitionRow } from './petitions.projection.js';
+
+@Operation({
+  method: 'GET',
+  name: 'petition.list-petitions',
+  object: 'petitions',
+  summary: 'List petitions',
+  answers: petitionSchema,
+  list: true,
+})
+export class ListPetitions extends PageInput('name') {
+  @OneOf(['DRAFT', 'PUBLISHED', 'CLOSED'], { optional: true })
+  status?: string;
+
+  @Text({ max: 200, optional: true, description: 'Part of the name or the title.' })
+  q?: string;
+}
+
+@QueryHandler(ListPetitions)
+export class ListPetitionsHandler implements IQueryHandler<ListPetitions> {
+  constructor(private readonly source: DataSource) {}
+
+  async execute(query: ListPetitions): Promise<Page<PetitionRecord>> {
+    const { records, pagination } = await findPage<PetitionRow>(this.source, query, {
+      table: PETITIONS_TABLE,
+      sortColumns: { name: { column: 'name', type: 'text' } },
+      conditions: [compare('status = ?', query.status), search(['name', 'title'], query.q)],
+    });
+    return { records: records.map(recordFromRow), pagination };
+  }
+}

@@ -1,0 +1,46 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { DataSource } from 'typeorm';
+import { type LinkRow } from '#libs/projections';
+import { CreatedPageInput, findPage, Id, Operation, type Page } from '#libs/rpc';
+import { PetitionsTable, SIGNATURES_TABLE } from './petitions.projection.js';
+import { type SignatureRecord, signatureSchema } from './signature-record.js';
+
+@Operation({
+  method: 'GET',
+  name: 'petition.list-signatures',
+  object: 'signatures',
+  summary: 'List the standing signatures of a petition',
+  answers: signatureSchema,
+  list: true,
+})
+export class ListSignatures extends CreatedPageInput {
+  @Id()
+  petitionId!: string;
+}
+
+@QueryHandler(ListSignatures)
+export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
+  constructor(
+    private readonly source: DataSource,
+    private readonly petitions: PetitionsTable,
+  ) {}
+
+  async execute(query: ListSignatures): Promise<Page<SignatureRecord>> {
+    const { organizationId, petitionId } = query;
+    await this.petitions.get(organizationId, petitionId);
+    const { records, pagination } = await findPage<LinkRow>(this.source, query, {
+      table: SIGNATURES_TABLE,
+      conditions: [{ sql: 'record_id = ? AND ended_at IS NULL', value: petitionId }],
+    });
+    return {
+      records: records.map(({ id, created_at, subject_id, detail }) => ({
+        id,
+        createdAt: created_at,
+        petitionId,
+        contactId: subject_id,
+        comment: detail,
+      })),
+      pagination,
+    };
+  }
+}

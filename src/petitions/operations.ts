@@ -1,0 +1,11 @@
+/** The operations of the service `petition`, in the order of its documentation. */
+export * from './create-petition.js';
+export * from './list-petitions.js';
+export * from './get-petition.js';
+export * from './update-petition.js';
+export * from './publish-petition.js';
+export * from './close-petition.js';
+export * from './delete-petition.js';
+export * from './add-signature.js';
+export * from './remove-signature.js';
+export * from './list-signatures.js';

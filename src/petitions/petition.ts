@@ -1,0 +1,104 @@
+import { type Decider, type Json } from '#libs/event-store';
+import { RpcError } from '#libs/rpc';
+
+export type PetitionFields = {
+  name: string;
+  title: string;
+  goal: number;
+  target: string | null;
+  description: string | null;
+  ask: string | null;
+  imageId: string | null;
+  content: Json;
+};
+
+export type PetitionEvent =
+  | { type: 'PetitionCreated'; data: PetitionFields }
+  | { type: 'PetitionUpdated'; data: Partial<PetitionFields> }
+  | { type: 'PetitionPublished'; data: Record<string, never> }
+  | { type: 'PetitionClosed'; data: Record<string, never> }
+  | { type: 'PetitionDeleted'; data: Record<string, never> };
+
+export type PetitionStatus = 'DRAFT' | 'PUBLISHED' | 'CLOSED';
+export type StandingPetition = PetitionFields & { status: PetitionStatus };
+export type Petition = StandingPetition | { status: 'UNKNOWN' } | { status: 'DELETED' };
+
+export const petition: Decider<Petition, PetitionEvent> = {
+  streamType: 'petition',
+  initial: { status: 'UNKNOWN' },
+  evolve(state, event) {
+    if (event.type === 'PetitionCreated') return { ...event.data, status: 'DRAFT' };
+    if (state.status === 'UNKNOWN' || state.status === 'DELETED') return state;
+    switch (event.type) {
+      case 'PetitionUpdated':
+        return { ...state, ...event.data };
+      case 'PetitionPublished':
+        return { ...state, status: 'PUBLISHED' };
+      case 'PetitionClosed':
+        return { ...state, status: 'CLOSED' };
+      case 'PetitionDeleted':
+        return { status: 'DELETED' };
+    }
+  },
+};
+
+/** @throws RpcError NOT_FOUND unless the petition stands. */
+export function standingPetition(state: Petition): StandingPetition {
+  if (state.status === 'UNKNOWN' || state.status === 'DELETED') {
+    throw noSuchPetition();
+  }
+  return state;
+}
+
+export function noSuchPetition(): RpcError {
+  return new RpcError('NOT_FOUND', 'There is no petition with this petitionId in your organization.');
+}
+
+/** A draft is published; a closed petition may be opened again; the published stays so. */
+export function publishPetition(state: Petition): PetitionEvent[] {
+  switch (standingPetition(state).status) {
+    case 'DRAFT':
+    case 'CLOSED':
+      return [{ type: 'PetitionPublished', data: {} }];
+    case 'PUBLISHED':
+      return [];
+  }
+}
+
+export function closePetition(state: Petition): PetitionEvent[] {
+  switch (standingPetition(state).status) {
+    case 'DRAFT':
+      throw new RpcError(
+        'CONFLICT',
+        'This petition is a draft: it can be published or deleted. Only a published petition can be closed.',
+      );
+    case 'PUBLISHED':
+      return [{ type: 'PetitionClosed', data: {} }];
+    case 'CLOSED':
+      return [];
+  }
+}
+
+/** Not while people can sign; deleting the deleted changes nothing. */
+export function deletePetition(state: Petition): PetitionEvent[] {
+  if (state.status === 'DELETED') return [];
+  if (standingPetition(state).status === 'PUBLISHED') {
+    throw new RpcError('CONFLICT', 'This petition is published: close it before you delete it.');
+  }
+  return [{ type: 'PetitionDeleted', data: {} }];
+}
+
+/** @throws RpcError CONFLICT unless the petition takes signatures. */
+export function requireOpen(state: Petition): void {
+  switch (standingPetition(state).status) {
+    case 'PUBLISHED':
+      return;
+    case 'DRAFT':
+      throw new RpcError('CONFLICT', 'This petition is a draft: publish it before it takes signatures.');
+    case 'CLOSED':
+      throw new RpcError(
+        'CONFLICT',
+        'This petition is closed: it no longer takes signatures. Publish it again to open it.',
+      );
+  }
+}

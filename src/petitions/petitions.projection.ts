@@ -1,0 +1,140 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { type RecordedEvent } from '#libs/event-store';
+import {
+  countAt,
+  type LinkChange,
+  LinkTable,
+  type Projection,
+  recordOfRow,
+  type RecordRow,
+  RecordTable,
+  schemaOf,
+} from '#libs/projections';
+import { isId } from '#libs/rpc';
+import { petitionRecord, type PetitionRecord } from './petition-record.js';
+import { noSuchPetition, petition, type Petition, type PetitionEvent } from './petition.js';
+import { type SignatureEvent } from './signature.js';
+
+/** The contacts module's event, as far as it matters here. */
+type ContactErased = { type: 'ContactErased'; data: Record<string, never> };
+type Event = PetitionEvent | SignatureEvent | ContactErased;
+
+const petitions = new RecordTable(
+  petition,
+  'petitions',
+  { name: { type: 'text', index: true }, title: { type: 'text' }, status: { type: 'text' } },
+  (state) =>
+    state.status === 'UNKNOWN' || state.status === 'DELETED'
+      ? undefined
+      : { name: state.name, title: state.title, status: state.status },
+  ['signatures integer NOT NULL DEFAULT 0'],
+);
+
+const signatures = new LinkTable(
+  'signatures',
+  { table: 'petitions', column: 'signatures' },
+  'loses its name',
+);
+
+export const petitionsProjection: Projection<Event> = {
+  name: 'petitions',
+  version: 1,
+  handles: [
+    'PetitionCreated',
+    'PetitionUpdated',
+    'PetitionPublished',
+    'PetitionClosed',
+    'PetitionDeleted',
+    'PetitionSigned',
+    'SignatureWithdrawn',
+    'ContactErased',
+  ],
+  tables: `
+    ${petitions.definition}
+    ${signatures.definition}
+  `,
+  async apply(events, transaction) {
+    await petitions.apply(events, transaction);
+    await signatures.apply(events.flatMap(signatureChange), transaction);
+  },
+};
+
+function signatureChange(event: RecordedEvent<Event>): LinkChange[] {
+  switch (event.type) {
+    case 'PetitionSigned': {
+      const { petitionId: recordId, contactId: subjectId } = event.data;
+      return [{ kind: 'begins', event, recordId, subjectId, detail: event.personal?.comment ?? null }];
+    }
+    case 'SignatureWithdrawn':
+      return [{ kind: 'ends', event, recordId: event.data.petitionId }];
+    case 'ContactErased':
+      return [{ kind: 'erased', event }];
+    case 'PetitionCreated':
+    case 'PetitionUpdated':
+    case 'PetitionPublished':
+    case 'PetitionClosed':
+    case 'PetitionDeleted':
+      return [];
+  }
+}
+
+export const PETITIONS_TABLE = `${schemaOf(petitionsProjection)}.petitions`;
+export const SIGNATURES_TABLE = `${schemaOf(petitionsProjection)}.signatures`;
+
+export type PetitionRow = RecordRow<Petition> & { signatures: number };
+
+export function recordFromRow(row: PetitionRow): PetitionRecord {
+  return petitionRecord(row.organization_id, row.id, recordOfRow(row), row.signatures);
+}
+
+/** Reads the read model. */
+@Injectable()
+export class PetitionsTable {
+  constructor(private readonly source: DataSource) {}
+
+  /** @throws RpcError NOT_FOUND unless the petition stands. */
+  async get(organizationId: string, petitionId: string): Promise<PetitionRecord> {
+    if (!isId(petitionId)) throw noSuchPetition();
+    const [row] = await this.source.query<PetitionRow[]>(
+      `SELECT * FROM ${PETITIONS_TABLE} WHERE organization_id = $1 AND id = $2`,
+      [organizationId, petitionId],
+    );
+    if (!row) throw noSuchPetition();
+    return recordFromRow(row);
+  }
+
+  /** The number of standing signatures; 0 where there is no such petition. */
+  async countSignatures(organizationId: string, petitionId: string): Promise<number> {
+    const [row] = await this.source.query<{ signatures: number }[]>(
+      `SELECT signatures FROM ${PETITIONS_TABLE} WHERE organization_id = $1 AND id = $2`,
+      [organizationId, petitionId],
+    );
+    return row?.signatures ?? 0;
+  }
+
+  /** How many stood at a moment. */
+  async countSignaturesAt(organizationId: string, petitionId: string, moment: Date): Promise<number> {
+    const [row] = await this.source.query<{ count: number }[]>(countAt(SIGNATURES_TABLE), [
+      organizationId,
+      petitionId,
+      moment,
+    ]);
+    return row!.count;
+  }
+
+  /** The last signature of a contact that was withdrawn, if there was one. */
+  async findWithdrawn(
+    organizationId: string,
+    petitionId: string,
+    contactId: string,
+  ): Promise<string | undefined> {
+    const [row] = await this.source.query<{ id: string }[]>(
+      `SELECT id FROM ${SIGNATURES_TABLE}
+       WHERE organization_id = $1 AND subject_id = $3 AND record_id = $2 AND ended_at IS NOT NULL
+       ORDER BY ended_at DESC LIMIT 1`,
+      [organizationId, petitionId, contactId],
+    );
+    return row?.id;
+  }
+}

@@ -1,0 +1,40 @@
+import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
+
+/** What add-signature and remove-signature answer. */
+export type SignatureAnswer = {
+  /** null where remove-signature found none. */
+  signatureId: string | null;
+  petitionId: string;
+  contactId: string;
+  signatures: number;
+};
+
+const answer = {
+  signatureId: { type: 'string' },
+  petitionId: { type: 'string' },
+  contactId: { type: 'string' },
+  signatures: { type: 'integer', description: 'The standing signatures of the petition.' },
+};
+
+export const signatureAnswerSchema = recordSchema(answer);
+export const withdrawnAnswerSchema = recordSchema({
+  ...answer,
+  signatureId: { ...textOrNull, description: 'null where the contact has never signed.' },
+});
+
+/** A standing signature as the API answers it. */
+export type SignatureRecord = {
+  id: string;
+  createdAt: Date;
+  petitionId: string;
+  contactId: string | null;
+  comment: string | null;
+};
+
+export const signatureSchema = recordSchema({
+  id: { type: 'string' },
+  createdAt: timestamp,
+  petitionId: { type: 'string' },
+  contactId: { ...textOrNull, description: 'null once the signer was erased.' },
+  comment: textOrNull,
+});

@@ -1,0 +1,320 @@
+import { Api, type Client } from './harness.js';
+
+let api: Api;
+let client: Client;
+beforeAll(async () => {
+  api = await Api.start({ instances: 2 });
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  client = await api.organization();
+});
+
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const NOBODY = '01990a6e-1111-7000-8000-000000000001';
+
+async function create(fields: object = {}): Promise<string> {
+  const { status, body } = await client.post('list.create-list', { name: 'Volunteers', ...fields });
+  expect(status).toBe(200);
+  return body.data.listId;
+}
+let people = 0;
+async function person(): Promise<string> {
+  const { organizationId } = client;
+  const email = `member-${(people += 1)}@example.org`;
+  return (await client.post('contact.create-contact', { organizationId, email })).body.data.contactId;
+}
+const persons = (number: number) => Promise.all(Array.from({ length: number }, person));
+const get = (listId: string) => client.get('list.get-list', { listId });
+const add = (listId: string, contactIds: unknown, headers = {}) =>
+  client.post('list.add-contacts', { listId, contactIds }, headers);
+const remove = (listId: string, contactIds: unknown) =>
+  client.delete('list.remove-contacts', { listId, contactIds });
+async function members(listId: string): Promise<string[]> {
+  const { body } = await client.get('contact.list-contacts', { listId, limit: '100' });
+  return body.data.map(({ id }: { id: string }) => id).sort();
+}
+async function events(type: string): Promise<number> {
+  return (await api.eventTypes(client.organizationId)).filter((found) => found === type).length;
+}
+
+describe('create-list', () => {
+  it('200 with the id, and get-list answers every field', async () => {
+    const { status, body } = await client.post('list.create-list', { name: ' Volunteers ' });
+    expect([status, body]).toEqual([200, { data: { listId: expect.any(String) }, object: 'list' }]);
+    expect((await get(body.data.listId)).body).toEqual({
+      data: {
+        id: body.data.listId,
+        createdAt: expect.stringMatching(ISO),
+        updatedAt: expect.stringMatching(ISO),
+        name: 'Volunteers',
+        description: null,
+        organizationId: client.organizationId,
+        contacts: 0,
+      },
+      object: 'list',
+    });
+  });
+
+  it('200 with the first id for the same body; another after its deletion', async () => {
+    const listId = await create();
+    expect(await create({ description: null })).toBe(listId);
+    await client.delete('list.delete-list', { listId });
+    expect(await create()).not.toBe(listId);
+  });
+
+  it.each([
+    ['no name', { name: undefined }, 'name'],
+    ['a name of 201 characters', { name: 'x'.repeat(201) }, 'name'],
+    ['a description of 10,001 characters', { description: 'x'.repeat(10_001) }, 'description'],
+    ['an unknown field', { contacts: 5 }, 'contacts'],
+  ])('400 for %s', async (_, fields, path) => {
+    const { status, body } = await client.post('list.create-list', { name: 'A', ...fields });
+    expect([status, body.error.issues[0].path]).toEqual([400, path]);
+  });
+});
+
+describe('update-list', () => {
+  it('200 with the whole list; nothing recorded where nothing changes', async () => {
+    const listId = await create({ description: 'Who helps' });
+    await add(listId, await persons(2));
+    const { status, body } = await client.post('list.update-list', {
+      listId,
+      name: 'Helpers',
+      description: null,
+    });
+    expect(status).toBe(200);
+    expect(body.data).toMatchObject({ name: 'Helpers', description: null, contacts: 2 });
+    expect((await get(listId)).body).toEqual(body);
+    await client.post('list.update-list', { listId, name: 'Helpers' });
+    expect(await events('ListUpdated')).toBe(1);
+    expect((await client.post('list.update-list', { listId, name: null })).status).toBe(400);
+  });
+});
+
+describe('add-contacts', () => {
+  it('200 with the list, counted at once on every instance; who is on it already stays', async () => {
+    const listId = await create();
+    const [one, two, three] = (await persons(3)) as [string, string, string];
+    const { status, body } = await add(listId, [one, two, one]);
+    expect([status, body.object, body.data.contacts]).toEqual([200, 'list', 2]);
+    expect((await add(listId, [one, two])).body).toEqual(body);
+    expect((await add(listId, [two, three])).body.data.contacts).toBe(3);
+    const other = client.at(api.instances[1]!.origin);
+    expect((await other.get('list.get-list', { listId })).body.data.contacts).toBe(3);
+    expect(await members(listId)).toEqual([one, two, three].sort());
+    expect(await events('ContactAddedToList')).toBe(3);
+  });
+
+  it('404 for 1,000 contacts of which one is foreign: it is named, and nobody was added', async () => {
+    const mine = client;
+    client = await api.organization();
+    const foreign = await person();
+    client = mine;
+    const listId = await create();
+    const ids = await persons(999);
+    ids.splice(500, 0, foreign);
+    const { status, body } = await add(listId, ids);
+    expect([status, body.error.code]).toEqual([404, 'NOT_FOUND']);
+    expect(body.error.message).toContain(foreign);
+    expect((await get(listId)).body.data.contacts).toBe(0);
+    expect(await events('ContactAddedToList')).toBe(0);
+    ids.splice(500, 1);
+    expect((await add(listId, ids)).body.data.contacts).toBe(999);
+  });
+
+  it('404 for a contact that was erased, one that never was, and what is no id', async () => {
+    const listId = await create();
+    const [erased, stays] = (await persons(2)) as [string, string];
+    await client.delete('contact.delete-contact', { contactId: erased });
+    for (const id of [erased, NOBODY, 'x', listId]) {
+      const { status, body } = await add(listId, [stays, id]);
+      expect([status, body.error.message.includes(id)]).toEqual([404, true]);
+    }
+    expect((await get(listId)).body.data.contacts).toBe(0);
+  });
+
+  it('200 for overlapping additions at once on two instances: everybody once', async () => {
+    const listId = await create();
+    const ids = await persons(40);
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        client
+          .at(api.instances[n % 2]!.origin)
+          .post('list.add-contacts', { listId, contactIds: ids.slice(n, n + 21).reverse() }),
+      ),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect((await get(listId)).body.data.contacts).toBe(40);
+    expect(await members(listId)).toEqual([...ids].sort());
+    expect(await events('ContactAddedToList')).toBe(40);
+  });
+
+  it.each([
+    ['no contactIds', undefined],
+    ['none', []],
+    ['1,001', Array.from({ length: 1_001 }, () => NOBODY)],
+    ['a text', NOBODY],
+    ['a number among them', [NOBODY, 1]],
+    ['null among them', [null]],
+    ['an empty id', ['']],
+  ])('400 for %s', async (_, contactIds) => {
+    const { status, body } = await add(await create(), contactIds);
+    expect([status, body.error.issues[0].path]).toEqual([400, 'contactIds']);
+  });
+
+  it('with an Idempotency-Key: a repeat adds nobody, another body is 422', async () => {
+    const listId = await create();
+    const [one, two] = (await persons(2)) as [string, string];
+    const key = { 'Idempotency-Key': 'add' };
+    const first = await add(listId, [one], key);
+    await remove(listId, [one]);
+    expect((await add(listId, [one], key)).status).toBe(first.status);
+    expect((await get(listId)).body.data.contacts).toBe(0);
+    expect((await add(listId, [two], key)).status).toBe(422);
+  });
+});
+
+describe('remove-contacts', () => {
+  it('200 with the list; a repeat and who is not on it record nothing; adding again is possible', async () => {
+    const listId = await create();
+    const [one, two, three] = (await persons(3)) as [string, string, string];
+    await add(listId, [one, two]);
+    const { status, body } = await remove(listId, [one, three]);
+    expect([status, body.object, body.data.contacts]).toEqual([200, 'list', 1]);
+    expect((await remove(listId, [one, three])).body).toEqual(body);
+    expect(await events('ContactRemovedFromList')).toBe(1);
+    expect(await members(listId)).toEqual([two]);
+    expect((await add(listId, [one])).body.data.contacts).toBe(2);
+  });
+
+  it('200 for 20 at once on two instances: removed once', async () => {
+    const listId = await create();
+    const ids = await persons(10);
+    await add(listId, ids);
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        client
+          .at(api.instances[n % 2]!.origin)
+          .delete('list.remove-contacts', { listId, contactIds: n % 3 ? ids : [...ids].reverse() }),
+      ),
+    );
+    expect(new Set(answers.map(({ status, body }) => `${status} ${body.data?.contacts}`))).toEqual(
+      new Set(['200 0']),
+    );
+    expect(await events('ContactRemovedFromList')).toBe(10);
+  });
+
+  it('404 for who never was a contact, 200 for who was erased', async () => {
+    const listId = await create();
+    const [erased, stays] = (await persons(2)) as [string, string];
+    await add(listId, [erased, stays]);
+    await client.delete('contact.delete-contact', { contactId: erased });
+    expect((await get(listId)).body.data.contacts).toBe(1);
+    expect((await remove(listId, [erased])).body.data.contacts).toBe(1);
+    const { status, body } = await remove(listId, [stays, NOBODY]);
+    expect([status, body.error.message.includes(NOBODY)]).toEqual([404, true]);
+    expect((await get(listId)).body.data.contacts).toBe(1);
+  });
+});
+
+it('a contact that is erased leaves all lists, once, also while it is being added and removed', async () => {
+  const listId = await create();
+  const ids = await persons(20);
+  await add(listId, ids.slice(0, 10));
+  await Promise.all(
+    ids.map((contactId, n) => {
+      const there = client.at(api.instances[n % 2]!.origin);
+      return Promise.all([
+        there.delete('list.remove-contacts', { listId, contactIds: [contactId] }),
+        client.delete('contact.delete-contact', { contactId }),
+        there.post('list.add-contacts', { listId, contactIds: [contactId] }),
+      ]);
+    }),
+  );
+  expect((await get(listId)).body.data.contacts).toBe(0);
+  expect(await members(listId)).toEqual([]);
+});
+
+describe('delete-list', () => {
+  it('200 with the id, the same again later; the contacts remain', async () => {
+    const listId = await create();
+    const [contactId] = (await persons(1)) as [string];
+    await add(listId, [contactId]);
+    for (let n = 0; n < 2; n += 1) {
+      const { status, body } = await client.delete('list.delete-list', { listId });
+      expect([status, body]).toEqual([200, { data: { listId }, object: 'list' }]);
+    }
+    const answers = await Promise.all([
+      get(listId),
+      add(listId, [contactId]),
+      remove(listId, [contactId]),
+      client.post('list.update-list', { listId, name: 'B' }),
+      client.get('contact.list-contacts', { listId }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404]);
+    const { organizationId } = client;
+    expect((await client.get('contact.get-contact', { contactId, organizationId })).status).toBe(200);
+  });
+});
+
+describe('list-lists', () => {
+  it('searches, sorts by name, pages', async () => {
+    for (const name of ['Cooks', 'Artists', 'Bakers of bread']) await create({ name });
+    const page = async (query: Record<string, string>) => (await client.get('list.list-lists', query)).body;
+    const names = ({ data }: { data: { name: string }[] }) => data.map(({ name }) => name);
+    const first = await page({ sort: 'name', limit: '2' });
+    expect([first.object, names(first)]).toEqual(['lists', ['Artists', 'Bakers of bread']]);
+    expect(names(await page({ sort: 'name', limit: '2', cursor: first.pagination.cursor }))).toEqual([
+      'Cooks',
+    ]);
+    expect(names(await page({ q: 'BREAD' }))).toEqual(['Bakers of bread']);
+  });
+});
+
+describe('list-contacts by listId', () => {
+  it('pages through exactly the members, with other filters', async () => {
+    const listId = await create();
+    const ids = await persons(7);
+    await persons(3);
+    await add(listId, ids);
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const { body } = await client.get('contact.list-contacts', {
+        listId,
+        limit: '3',
+        ...(cursor ? { cursor } : {}),
+      });
+      seen.push(...body.data.map(({ id }: { id: string }) => id));
+      cursor = body.pagination.cursor ?? undefined;
+    } while (cursor);
+    expect(seen).toEqual([...ids].sort().reverse());
+    const none = await client.get('contact.list-contacts', { listId, subscribed: 'false' });
+    expect(none.body.data).toEqual([]);
+  });
+});
+
+it('a list of another organization is not found, whatever is done to it', async () => {
+  const listId = await create();
+  const [member] = (await persons(1)) as [string];
+  await add(listId, [member]);
+  const mine = client;
+  const other = await api.organization();
+  client = other;
+  const own = await create();
+  const ownContact = await person();
+  const answers = await Promise.all([
+    get(listId),
+    client.post('list.update-list', { listId, name: 'Mine' }),
+    client.delete('list.delete-list', { listId }),
+    add(listId, [ownContact]),
+    remove(listId, [ownContact]),
+    add(own, [member]),
+    remove(own, [member]),
+    client.get('contact.list-contacts', { listId }),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 404));
+  client = mine;
+  expect((await get(listId)).body.data.contacts).toBe(1);
+});

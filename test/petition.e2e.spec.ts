@@ -1,0 +1,488 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Api, type Client } from './harness.js';
+
+let api: Api;
+let client: Client;
+beforeAll(async () => {
+  api = await Api.start({ instances: 2 });
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  client = await api.organization();
+});
+
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const NOBODY = '01990a6e-1111-7000-8000-000000000001';
+
+async function create(fields: object = {}): Promise<string> {
+  const { status, body } = await client.post('petition.create-petition', {
+    name: 'Save the river',
+    ...fields,
+  });
+  expect(status).toBe(200);
+  return body.data.petitionId;
+}
+async function open(fields: object = {}): Promise<string> {
+  const petitionId = await create(fields);
+  expect((await move('publish', petitionId)).status).toBe(200);
+  return petitionId;
+}
+let people = 0;
+async function person(): Promise<string> {
+  const { organizationId } = client;
+  const email = `signer-${(people += 1)}@example.org`;
+  return (await client.post('contact.create-contact', { organizationId, email })).body.data.contactId;
+}
+const get = async (petitionId: string, query: object = {}) =>
+  client.get('petition.get-petition', { petitionId, ...query });
+const move = (operation: string, petitionId: string) =>
+  client.post(`petition.${operation}-petition`, { petitionId });
+const sign = (petitionId: string, fields: object, headers = {}) =>
+  client.post('petition.add-signature', { petitionId, ...fields }, headers);
+const withdraw = (petitionId: string, contactId: string) =>
+  client.delete('petition.remove-signature', { petitionId, contactId });
+const count = async (petitionId: string) => (await get(petitionId)).body.data.signatures;
+const signed = async () =>
+  (await api.eventTypes(client.organizationId)).filter((type) => type === 'PetitionSigned').length;
+const listed = async (petitionId: string) =>
+  (await client.get('petition.list-signatures', { petitionId })).body.data;
+
+describe('create-petition', () => {
+  it('200 with the id, and get-petition answers every field', async () => {
+    const { status, body } = await client.post('petition.create-petition', { name: 'Save the river' });
+    expect([status, body]).toEqual([200, { data: { petitionId: expect.any(String) }, object: 'petition' }]);
+    expect((await get(body.data.petitionId)).body).toEqual({
+      data: {
+        id: body.data.petitionId,
+        createdAt: expect.stringMatching(ISO),
+        updatedAt: expect.stringMatching(ISO),
+        name: 'Save the river',
+        title: 'Save the river',
+        goal: 100,
+        target: null,
+        description: null,
+        ask: null,
+        imageId: null,
+        signatures: 0,
+        organizationId: client.organizationId,
+        status: 'DRAFT',
+        image: null,
+        content: null,
+      },
+      object: 'petition',
+    });
+  });
+
+  it('200 with the first id for the same body, defaults written out or not', async () => {
+    const petitionId = await create();
+    expect(await create({ title: 'Save the river', goal: 100, ask: null })).toBe(petitionId);
+    expect(await create({ goal: 101 })).not.toBe(petitionId);
+  });
+
+  it.each([
+    ['no name', { name: undefined }, 'name'],
+    ['a goal of 0', { goal: 0 }, 'goal'],
+    ['a goal of 1.5', { goal: 1.5 }, 'goal'],
+    ['a goal as text', { goal: '100' }, 'goal'],
+    ['null for the goal', { goal: null }, 'goal'],
+    ['a target of 501 characters', { target: 'x'.repeat(501) }, 'target'],
+    ['an unknown field', { signatures: 5 }, 'signatures'],
+  ])('400 for %s', async (_, fields, path) => {
+    const { status, body } = await client.post('petition.create-petition', { name: 'A', ...fields });
+    expect([status, body.error.issues[0].path]).toEqual([400, path]);
+  });
+});
+
+describe('update-petition', () => {
+  it('200 with the whole petition and its signatures, in every state', async () => {
+    const petitionId = await open();
+    await sign(petitionId, { contactId: await person() });
+    const { status, body } = await client.post('petition.update-petition', {
+      petitionId,
+      goal: 5,
+      ask: 'Act',
+    });
+    expect(status).toBe(200);
+    expect(body.data).toMatchObject({ goal: 5, ask: 'Act', signatures: 1, status: 'PUBLISHED' });
+    expect((await get(petitionId)).body).toEqual(body);
+    // Signing goes on although the petition is another version now.
+    expect((await sign(petitionId, { contactId: await person() })).body.data.signatures).toBe(2);
+  });
+
+  it('200 and no event where nothing changes', async () => {
+    const petitionId = await create({ content: [1] });
+    await client.post('petition.update-petition', { petitionId, goal: 100, content: [1] });
+    expect(await api.eventTypes(client.organizationId)).not.toContain('PetitionUpdated');
+  });
+});
+
+describe('states', () => {
+  it('DRAFT → PUBLISHED → CLOSED → PUBLISHED, each repeat 200 without an event', async () => {
+    const petitionId = await create();
+    for (const [operation, status] of [
+      ['publish', 'PUBLISHED'],
+      ['publish', 'PUBLISHED'],
+      ['close', 'CLOSED'],
+      ['close', 'CLOSED'],
+      ['publish', 'PUBLISHED'],
+    ] as const) {
+      const answer = await move(operation, petitionId);
+      expect([answer.status, answer.body.data.status]).toEqual([200, status]);
+    }
+    const types = await api.eventTypes(client.organizationId);
+    expect(types.slice(-4)).toEqual([
+      'PetitionCreated',
+      'PetitionPublished',
+      'PetitionClosed',
+      'PetitionPublished',
+    ]);
+  });
+
+  it('409 for closing a draft and for deleting the published, saying what is possible', async () => {
+    const petitionId = await create();
+    const closed = await move('close', petitionId);
+    expect([closed.status, closed.body.error.code]).toEqual([409, 'CONFLICT']);
+    expect(closed.body.error.message).toMatch(/can be published or deleted/);
+    await move('publish', petitionId);
+    const deleted = await client.delete('petition.delete-petition', { petitionId });
+    expect([deleted.status, deleted.body.error.code]).toEqual([409, 'CONFLICT']);
+    expect(deleted.body.error.message).toMatch(/close it/);
+  });
+
+  it('deleted: gone, and deleting it again answers the same', async () => {
+    const petitionId = await open();
+    const contactId = await person();
+    await sign(petitionId, { contactId });
+    await move('close', petitionId);
+    for (let n = 0; n < 2; n += 1) {
+      const { status, body } = await client.delete('petition.delete-petition', { petitionId });
+      expect([status, body]).toEqual([200, { data: { petitionId }, object: 'petition' }]);
+    }
+    expect((await get(petitionId)).status).toBe(404);
+    expect((await client.get('petition.list-signatures', { petitionId })).status).toBe(404);
+    expect((await sign(petitionId, { contactId })).status).toBe(404);
+    expect((await withdraw(petitionId, contactId)).status).toBe(404);
+    expect(await create()).not.toBe(petitionId);
+  });
+});
+
+describe('add-signature', () => {
+  it('200 by a contact: counted at once on every instance, and listed', async () => {
+    const petitionId = await open();
+    const contactId = await person();
+    const { status, body } = await sign(petitionId, { contactId, comment: ' I swim there ' });
+    expect([status, body]).toEqual([
+      200,
+      {
+        data: { signatureId: expect.any(String), petitionId, contactId, signatures: 1 },
+        object: 'signature',
+      },
+    ]);
+    const other = client.at(api.instances[1]!.origin);
+    expect((await other.get('petition.get-petition', { petitionId })).body.data.signatures).toBe(1);
+    expect(await listed(petitionId)).toEqual([
+      {
+        id: body.data.signatureId,
+        createdAt: expect.stringMatching(ISO),
+        petitionId,
+        contactId,
+        comment: 'I swim there',
+      },
+    ]);
+  });
+
+  it('200 by a new person: the contact is created in the same step', async () => {
+    const petitionId = await open();
+    const contact = { email: 'new@example.org', firstName: 'Ada' };
+    const { body } = await sign(petitionId, { contact, comment: 'Clean it' });
+    const { contactId } = body.data;
+    const { organizationId } = client;
+    const read = await client.get('contact.get-contact', { contactId, organizationId });
+    expect(read.body.data).toMatchObject({ ...contact, subscribed: true });
+    const types = await api.eventTypes(organizationId);
+    expect(types.slice(-2)).toEqual(['ContactCreated', 'PetitionSigned']);
+  });
+
+  it('200 by a person who is known: found by the address, and left as they are', async () => {
+    const petitionId = await open();
+    const { organizationId } = client;
+    const known = { organizationId, email: 'known@example.org', firstName: 'Ada', subscribed: false };
+    const { contactId } = (await client.post('contact.create-contact', known)).body.data;
+    const contact = { email: 'Known@Example.org', firstName: 'Eve', subscribed: true };
+    const { status, body } = await sign(petitionId, { contact });
+    expect([status, body.data.contactId]).toEqual([200, contactId]);
+    const read = await client.get('contact.get-contact', { contactId, organizationId });
+    expect(read.body.data).toMatchObject({ firstName: 'Ada', subscribed: false });
+  });
+
+  it('200 with the first signature when signed again, by id or by address, with or without key, later too', async () => {
+    const petitionId = await open();
+    const contact = { email: 'again@example.org' };
+    const first = await sign(petitionId, { contact }, { 'Idempotency-Key': 'sign' });
+    const { contactId } = first.body.data;
+    expect((await sign(petitionId, { contact }, { 'Idempotency-Key': 'sign' })).body).toEqual(first.body);
+    expect((await sign(petitionId, { contact })).body).toEqual(first.body);
+    expect((await sign(petitionId, { contactId, comment: 'More' })).body).toEqual(first.body);
+    await move('close', petitionId);
+    expect((await sign(petitionId, { contact })).body).toEqual(first.body);
+    expect((await sign(petitionId, { contactId })).body).toEqual(first.body);
+    expect(await signed()).toBe(1);
+  });
+
+  it('200 once for 50 twins at once on two instances, by a new person', async () => {
+    const petitionId = await open();
+    const body = { petitionId, contact: { email: 'twin@example.org', city: 'Paris' }, comment: 'Twin' };
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        client.at(api.instances[n % 2]!.origin).post('petition.add-signature', body),
+      ),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+    expect(answers[0]!.body.data.signatures).toBe(1);
+    const types = await api.eventTypes(client.organizationId);
+    expect(types.filter((type) => type === 'PetitionSigned' || type === 'ContactCreated')).toHaveLength(2);
+  });
+
+  it('409 for a draft and for a closed petition, saying what to do', async () => {
+    const petitionId = await create();
+    const contactId = await person();
+    const draft = await sign(petitionId, { contactId });
+    expect([draft.status, draft.body.error.code]).toEqual([409, 'CONFLICT']);
+    expect(draft.body.error.message).toMatch(/publish it/);
+    await move('publish', petitionId);
+    await move('close', petitionId);
+    const closed = await sign(petitionId, { contactId });
+    expect([closed.status, closed.body.error.code]).toEqual([409, 'CONFLICT']);
+    expect(closed.body.error.message).toMatch(/closed/);
+    const inline = await sign(petitionId, { contact: { email: 'late@example.org' } });
+    expect(inline.status).toBe(409);
+    expect((await client.get('contact.list-contacts', { email: 'late@example.org' })).body.data).toEqual([]);
+  });
+
+  it('409 on the instance that did not close it', async () => {
+    const petitionId = await open();
+    const other = client.at(api.instances[1]!.origin);
+    expect(
+      (await other.post('petition.add-signature', { petitionId, contactId: await person() })).status,
+    ).toBe(200);
+    await move('close', petitionId);
+    const late = await other.post('petition.add-signature', { petitionId, contactId: await person() });
+    expect(late.status).toBe(409);
+    expect(await signed()).toBe(1);
+  });
+
+  it.each([
+    ['neither contact nor contactId', {}, 'contactId'],
+    ['both', { contactId: NOBODY, contact: { email: 'a@example.org' } }, 'contactId'],
+    ['a contact without an address', { contact: { firstName: 'Ada' } }, 'contact.email'],
+    ['a contact with a bad address', { contact: { email: 'ada' } }, 'contact.email'],
+    ['a contact with an unknown field', { contact: { email: 'a@example.org', age: 5 } }, 'contact.age'],
+    ['a contact that is a text', { contact: 'ada@example.org' }, 'contact'],
+    ['a contact that is null', { contact: null }, 'contact'],
+    ['a contact that is a list', { contact: [] }, 'contact'],
+    ['a comment of 10,001 characters', { contactId: NOBODY, comment: 'x'.repeat(10_001) }, 'comment'],
+  ])('400 for %s', async (_, fields, path) => {
+    const { status, body } = await sign(await open(), fields);
+    expect([status, body.error.issues?.[0].path]).toEqual([400, path]);
+  });
+
+  it('404 for an unknown petition or contact, and for an erased contact', async () => {
+    const petitionId = await open();
+    const contactId = await person();
+    expect((await sign(NOBODY, { contactId })).status).toBe(404);
+    expect((await sign('x', { contactId })).status).toBe(404);
+    expect((await sign(petitionId, { contactId: NOBODY })).status).toBe(404);
+    expect((await sign(petitionId, { contactId: 'x', comment: 'Hi' })).status).toBe(404);
+    expect((await sign(petitionId, { contactId: petitionId })).status).toBe(404);
+    await client.delete('contact.delete-contact', { contactId });
+    expect((await sign(petitionId, { contactId })).status).toBe(404);
+    expect((await sign(petitionId, { contactId, comment: 'Hi' })).status).toBe(404);
+    expect(await count(petitionId)).toBe(0);
+  });
+
+  it('422 for another request under the same key, nothing reserved by a refused one', async () => {
+    const petitionId = await create();
+    const [one, two] = [await person(), await person()];
+    const key = { 'Idempotency-Key': 'once' };
+    expect((await sign(petitionId, { contactId: one }, key)).status).toBe(409);
+    await move('publish', petitionId);
+    expect((await sign(petitionId, { contactId: one }, key)).status).toBe(200);
+    expect((await sign(petitionId, { contactId: two }, key)).status).toBe(422);
+  });
+});
+
+describe('remove-signature', () => {
+  it('200, the count goes down, a repeat answers the same, and signing again is possible', async () => {
+    const petitionId = await open();
+    const contactId = await person();
+    const first = (await sign(petitionId, { contactId })).body.data;
+    for (let n = 0; n < 2; n += 1) {
+      const { status, body } = await withdraw(petitionId, contactId);
+      expect([status, body]).toEqual([
+        200,
+        {
+          data: { signatureId: first.signatureId, petitionId, contactId, signatures: 0 },
+          object: 'signature',
+        },
+      ]);
+    }
+    expect(await listed(petitionId)).toEqual([]);
+    const second = (await sign(petitionId, { contactId })).body.data;
+    expect(second).toEqual({ ...first, signatureId: expect.any(String) });
+    expect(second.signatureId).not.toBe(first.signatureId);
+    expect(await listed(petitionId)).toHaveLength(1);
+  });
+
+  it('200 and nothing recorded where the contact has not signed; after the close too', async () => {
+    const petitionId = await open();
+    const [signer, other] = [await person(), await person()];
+    await sign(petitionId, { contactId: signer });
+    await move('close', petitionId);
+    const before = await api.eventTypes(client.organizationId);
+    const none = await withdraw(petitionId, other);
+    expect([none.status, none.body.data]).toEqual([
+      200,
+      { signatureId: null, petitionId, contactId: other, signatures: 1 },
+    ]);
+    expect(await api.eventTypes(client.organizationId)).toEqual(before);
+    expect((await withdraw(petitionId, signer)).body.data.signatures).toBe(0);
+  });
+
+  it('200 for 30 at once on two instances: withdrawn once', async () => {
+    const petitionId = await open();
+    const contactId = await person();
+    await sign(petitionId, { contactId });
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, n) =>
+        client
+          .at(api.instances[n % 2]!.origin)
+          .delete('petition.remove-signature', { petitionId, contactId }),
+      ),
+    );
+    expect(new Set(answers.map(({ status, body }) => [status, body.data?.signatures].join()))).toEqual(
+      new Set(['200,0']),
+    );
+    const types = await api.eventTypes(client.organizationId);
+    expect(types.filter((type) => type === 'SignatureWithdrawn')).toHaveLength(1);
+  });
+
+  it('404 for an unknown petition or contact', async () => {
+    const petitionId = await open();
+    expect((await withdraw(NOBODY, await person())).status).toBe(404);
+    expect((await withdraw(petitionId, NOBODY)).status).toBe(404);
+    expect((await withdraw(petitionId, 'x')).status).toBe(404);
+  });
+});
+
+describe('an erased signer', () => {
+  it('stays counted, without name and comment; the signature can no more be withdrawn', async () => {
+    const petitionId = await open();
+    const contactId = await person();
+    const { signatureId } = (await sign(petitionId, { contactId, comment: 'Secret' })).body.data;
+    await sign(petitionId, { contactId: await person(), comment: 'Stays' });
+    await client.delete('contact.delete-contact', { contactId });
+    expect(await count(petitionId)).toBe(2);
+    const erased = (await listed(petitionId)).find(({ id }: { id: string }) => id === signatureId);
+    expect(erased).toMatchObject({ contactId: null, comment: null });
+    expect((await withdraw(petitionId, contactId)).status).toBe(404);
+    expect(await count(petitionId)).toBe(2);
+  });
+});
+
+describe('list-contacts by petitionId', () => {
+  it('lists exactly the standing signers; 404 for a petition of nobody', async () => {
+    const petitionId = await open();
+    const [one, two, three] = [await person(), await person(), await person()];
+    for (const contactId of [one, two]) await sign(petitionId, { contactId });
+    await sign(await open({ name: 'Another' }), { contactId: three });
+    await withdraw(petitionId, two);
+    const { body } = await client.get('contact.list-contacts', { petitionId });
+    expect(body.data.map(({ id }: { id: string }) => id)).toEqual([one]);
+    expect((await client.get('contact.list-contacts', { petitionId: NOBODY })).status).toBe(404);
+    expect((await client.get('contact.list-contacts', { petitionId: 'x' })).status).toBe(404);
+  });
+});
+
+describe('asOf', () => {
+  it('answers the petition and its signatures as they were', async () => {
+    const petitionId = await open();
+    const contactId = await person();
+    const moments: { at: string; answer: unknown }[] = [];
+    const note = async () => {
+      const answer = (await get(petitionId)).body;
+      await sleep(5);
+      moments.push({ at: new Date().toISOString(), answer });
+      await sleep(5);
+    };
+    await note();
+    await sign(petitionId, { contactId });
+    await note();
+    await withdraw(petitionId, contactId);
+    await client.post('petition.update-petition', { petitionId, goal: 7 });
+    await note();
+    await sign(petitionId, { contactId });
+    await move('close', petitionId);
+    await note();
+    for (const { at, answer } of moments) expect((await get(petitionId, { asOf: at })).body).toEqual(answer);
+    expect(moments.map(({ answer }: any) => answer.data.signatures)).toEqual([0, 1, 0, 1]);
+    expect((await get(petitionId, { asOf: 'yesterday' })).status).toBe(400);
+  });
+});
+
+describe('list-petitions', () => {
+  it('filters by status and text, sorts by name, pages; with exact counters', async () => {
+    const petitionId = await open();
+    await sign(petitionId, { contactId: await person() });
+    await create({ name: 'Apple trees' });
+    await create({ name: 'Bike lanes', title: 'For the river' });
+    const page = async (query: Record<string, string>) =>
+      (await client.get('petition.list-petitions', query)).body;
+    const published = await page({ status: 'PUBLISHED' });
+    expect(published.object).toBe('petitions');
+    expect(published.data).toEqual([(await get(petitionId)).body.data]);
+    const names = ({ data }: { data: { name: string }[] }) => data.map(({ name }) => name);
+    expect(names(await page({ q: 'RIVER', sort: 'name' }))).toEqual(['Bike lanes', 'Save the river']);
+    const first = await page({ sort: 'name', limit: '2' });
+    expect([names(first), first.pagination.hasMore]).toEqual([['Apple trees', 'Bike lanes'], true]);
+    const second = await page({ sort: 'name', limit: '2', cursor: first.pagination.cursor });
+    expect([names(second), second.pagination]).toEqual([
+      ['Save the river'],
+      { cursor: null, hasMore: false },
+    ]);
+  });
+});
+
+it('a petition of another organization is not found, whatever is done to it', async () => {
+  const petitionId = await open();
+  const contactId = await person();
+  await sign(petitionId, { contactId });
+  const mine = client;
+  const other = await api.organization();
+  client = other;
+  const ownPetition = await open();
+  const ownContact = await person();
+  const answers = await Promise.all([
+    other.get('petition.get-petition', { petitionId }),
+    other.get('petition.get-petition', { petitionId, asOf: new Date().toISOString() }),
+    other.post('petition.update-petition', { petitionId, name: 'Mine' }),
+    other.post('petition.publish-petition', { petitionId }),
+    other.post('petition.close-petition', { petitionId }),
+    other.delete('petition.delete-petition', { petitionId }),
+    other.get('petition.list-signatures', { petitionId }),
+    other.get('contact.list-contacts', { petitionId }),
+    sign(petitionId, { contactId: ownContact }),
+    sign(petitionId, { contact: { email: 'spy@example.org' } }),
+    sign(ownPetition, { contactId }),
+    sign(ownPetition, { contactId, comment: 'Hi' }),
+    withdraw(petitionId, ownContact),
+    withdraw(ownPetition, contactId),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 404));
+  const { organizationId } = mine;
+  const foreign = await sign(ownPetition, { contact: { email: 'a@example.org', organizationId } });
+  expect([foreign.status, foreign.body.error.code]).toEqual([403, 'FORBIDDEN']);
+  expect((await other.get('contact.list-contacts', { email: 'spy@example.org' })).body.data).toEqual([]);
+  client = mine;
+  expect(await count(petitionId)).toBe(1);
+});
