@@ -16,7 +16,7 @@ it.each([
     'is made without',
     [],
     () => signPetition('petition', 'contact', null),
-    [{ ...signed, personal: null } as SignatureEvent],
+    [{ ...signed, personal: null }],
   ],
   ['is withdrawn', [signed], withdrawSignature, [withdrawn]],
   ['is withdrawn once', [signed, withdrawn], withdrawSignature, []],

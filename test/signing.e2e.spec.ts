@@ -1,0 +1,144 @@
+import { type Client } from './harness.js';
+import { Deployment } from './processes.js';
+
+let deployment: Deployment;
+let client: Client;
+let instances: Client[];
+beforeAll(async () => {
+  deployment = await Deployment.create();
+  client = await deployment.organization();
+  const servers = [await deployment.startServer(), await deployment.startServer()];
+  instances = servers.map(({ origin }) => client.at(origin));
+  client = instances[0]!;
+});
+afterAll(() => deployment.stop());
+
+async function openPetition(name: string): Promise<string> {
+  const { petitionId } = (await client.post('petition.create-petition', { name })).body.data;
+  expect((await client.post('petition.publish-petition', { petitionId })).status).toBe(200);
+  return petitionId;
+}
+
+/** Runs the work for every item, so many at a time, one after another on each instance. */
+async function each<Item>(
+  items: readonly Item[],
+  atOnce: number,
+  work: (item: Item, instance: Client, index: number) => Promise<void>,
+): Promise<void> {
+  let next = 0;
+  const lane = async () => {
+    while (next < items.length) {
+      const index = next++;
+      await work(items[index]!, instances[index % 2]!, index);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, lane));
+}
+
+type Recorded = { type: string; position: string; contact: string };
+async function recorded(petitionId: string): Promise<Recorded[]> {
+  return deployment.database.source.query(
+    `SELECT type, position, data->>'contactId' AS contact FROM events
+     WHERE organization_id = $1 AND (data->>'petitionId' = $2 OR stream_id::text = $2) ORDER BY position`,
+    [client.organizationId, petitionId],
+  );
+}
+
+async function listSignatures(petitionId: string, instance: Client): Promise<{ contactId: string }[]> {
+  const all: { contactId: string }[] = [];
+  let cursor: string | undefined;
+  do {
+    const query = { petitionId, limit: '100', ...(cursor ? { cursor } : {}) };
+    const { body } = await instance.get('petition.list-signatures', query);
+    all.push(...body.data);
+    cursor = body.pagination.cursor ?? undefined;
+  } while (cursor);
+  return all;
+}
+
+it('5,000 signers, 64 at a time, through two instances: the count is exact on both after the last answer', async () => {
+  const petitionId = await openPetition('Save the river');
+  const signers = new Set<string>();
+  const standing = new Set<string>();
+  const statuses = new Set<number>();
+
+  await each(
+    Array.from({ length: 5_000 }, (_, n) => n),
+    64,
+    async (n, instance) => {
+      const body = { petitionId, contact: { email: `signer-${n}@example.org` }, comment: `Comment ${n}` };
+      const twice = n % 10 === 0;
+      const other = instances.find((one) => one !== instance)!;
+      const answers = await Promise.all([
+        instance.post('petition.add-signature', body),
+        ...(twice ? [other.post('petition.add-signature', body)] : []),
+      ]);
+      for (const { status } of answers) statuses.add(status);
+      expect(new Set(answers.map(({ body }) => body.data.signatureId)).size).toBe(1);
+      const { contactId } = answers[0]!.body.data;
+      signers.add(contactId);
+      if (n % 20 === 7) {
+        statuses.add((await other.delete('petition.remove-signature', { petitionId, contactId })).status);
+      } else standing.add(contactId);
+    },
+  );
+
+  expect(statuses).toEqual(new Set([200]));
+  expect([signers.size, standing.size]).toEqual([5_000, 4_750]);
+  const counts = await Promise.all(
+    instances.map((instance) => instance.get('petition.get-petition', { petitionId })),
+  );
+  expect(counts.map(({ body }) => body.data.signatures)).toEqual([4_750, 4_750]);
+  const listed = await listSignatures(petitionId, instances[1]!);
+  expect(listed).toHaveLength(4_750);
+  expect(new Set(listed.map(({ contactId }) => contactId))).toEqual(standing);
+  const events = await recorded(petitionId);
+  const signed = events.filter(({ type }) => type === 'PetitionSigned');
+  expect([signed.length, new Set(signed.map(({ contact }) => contact)).size]).toEqual([5_000, 5_000]);
+  expect(events.filter(({ type }) => type === 'SignatureWithdrawn')).toHaveLength(250);
+});
+
+it('closed while signing goes on: nothing is signed after the close, and each refused signer got a 409', async () => {
+  const petitionId = await openPetition('Plant trees');
+  const answers: { status: number; contact: string | undefined }[] = [];
+  let closed: Promise<unknown> | undefined;
+
+  await each(
+    Array.from({ length: 1_200 }, (_, n) => n),
+    64,
+    async (n, instance) => {
+      if (n === 500) closed = instances[0]!.post('petition.close-petition', { petitionId });
+      const contact = { email: `late-${n}@example.org` };
+      const { status, body } = await instance.post('petition.add-signature', { petitionId, contact });
+      answers.push({ status, contact: body.data?.contactId });
+    },
+  );
+  expect(await closed).toMatchObject({ status: 200 });
+
+  const accepted = answers.filter(({ status }) => status === 200);
+  const refused = answers.filter(({ status }) => status === 409);
+  expect(accepted.length + refused.length).toBe(1_200);
+  expect(accepted.length).toBeGreaterThanOrEqual(400);
+  expect(refused.length).toBeGreaterThanOrEqual(400);
+  const events = await recorded(petitionId);
+  expect(events.at(-1)!.type).toBe('PetitionClosed');
+  const signers = events.flatMap(({ type, contact }) => (type === 'PetitionSigned' ? [contact] : []));
+  expect(signers.sort()).toEqual(accepted.map(({ contact }) => contact).sort());
+  const { body } = await instances[1]!.get('petition.get-petition', { petitionId });
+  expect(body.data).toMatchObject({ status: 'CLOSED', signatures: accepted.length });
+  // The refused left no contact behind.
+  const { rows } = await countContacts('late-');
+  expect(rows).toBe(accepted.length);
+});
+
+async function countContacts(q: string): Promise<{ rows: number }> {
+  let rows = 0;
+  let cursor: string | undefined;
+  do {
+    const query = { q, limit: '100', ...(cursor ? { cursor } : {}) };
+    const { body } = await client.get('contact.list-contacts', query);
+    rows += body.data.length;
+    cursor = body.pagination.cursor ?? undefined;
+  } while (cursor);
+  return { rows };
+}
