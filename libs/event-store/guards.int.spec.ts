@@ -1,0 +1,124 @@
+import { v7 as uuidv7 } from 'uuid';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { type AppendCommand, type EventStore, type StreamWrite } from './index.js';
+
+let database: TestDatabase;
+let stores: EventStore[];
+beforeAll(async () => {
+  database = await createTestDatabase();
+  stores = [database.store, (await database.another()).store];
+});
+afterAll(() => database.drop());
+
+const organizationId = uuidv7();
+const metadata = { actor: { type: 'system', id: null }, requestId: 'test' } as const;
+const happened = { type: 'Happened', data: {} };
+
+function write(streamId: string, expectedVersion: number, subjectId?: string): StreamWrite {
+  const subject = subjectId === undefined ? {} : { subjectId };
+  return { streamType: 'thing', streamId, expectedVersion, events: [happened], ...subject };
+}
+function append(
+  writes: StreamWrite[],
+  rest: Partial<AppendCommand> = {},
+  store: EventStore = stores[0]!,
+): Promise<string> {
+  return store.append({ organizationId, metadata, writes, ...rest }).then(({ status }) => status);
+}
+async function begin(subject = false): Promise<string> {
+  const id = uuidv7();
+  expect(await append([write(id, 0, subject ? id : undefined)])).toBe('appended');
+  return id;
+}
+async function positions(streamId: string): Promise<number[]> {
+  const events = await stores[0]!.readStream(organizationId, streamId);
+  return events.map(({ position }) => position);
+}
+
+describe('a guard', () => {
+  it('lets commands through while its stream stands at the version, and no longer', async () => {
+    const guarded = await begin();
+    const guards = [{ streamId: guarded, version: 1 }];
+    expect(await append([write(uuidv7(), 0)], { guards })).toBe('appended');
+    await append([write(guarded, 1)]);
+    const late = uuidv7();
+    expect(await append([write(late, 0)], { guards })).toBe('version');
+    expect(await positions(late)).toEqual([]);
+    expect(await append([write(uuidv7(), 0)], { guards: [{ streamId: guarded, version: 2 }] })).toBe(
+      'appended',
+    );
+  });
+
+  it('of a stream that never was, or is another organization’s, refuses', async () => {
+    const guarded = await begin();
+    const other = { organizationId: uuidv7(), guards: [{ streamId: guarded, version: 1 }] };
+    expect(await append([write(uuidv7(), 0)], other)).toBe('version');
+    expect(await append([write(uuidv7(), 0)], { guards: [{ streamId: uuidv7(), version: 1 }] })).toBe(
+      'version',
+    );
+  });
+
+  it('holds against a writer at the same moment: nothing that rests on it comes after the write', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const guarded = await begin();
+      const guards = [{ streamId: guarded, version: 1 }];
+      const resting = Array.from({ length: 60 }, () => uuidv7());
+      const results = await Promise.all(
+        resting.map(async (id, n) => {
+          const store = stores[n % 2]!;
+          if (n === 30) await append([write(guarded, 1)], {}, stores[round % 2]);
+          return append([write(id, 0)], { guards }, store);
+        }),
+      );
+      const [, closed] = (await positions(guarded)) as [number, number];
+      for (const [n, id] of resting.entries()) {
+        const [position] = await positions(id);
+        expect(results[n]).toBe(position === undefined ? 'version' : 'appended');
+        if (position !== undefined) expect(position).toBeLessThan(closed);
+      }
+    }
+  });
+
+  it('and a write of its stream in one command go together', async () => {
+    const guarded = await begin();
+    const guards = [{ streamId: guarded, version: 1 }];
+    expect(await append([write(guarded, 1)], { guards })).toBe('appended');
+  });
+});
+
+describe('a subject', () => {
+  const erase = (id: string, store: EventStore) => append([write(id, 1)], { ends: [id] }, store);
+
+  it('must stand in the organization for others to speak of', async () => {
+    const subject = await begin(true);
+    expect(await append([write(uuidv7(), 0, subject)])).toBe('appended');
+    expect(await append([write(uuidv7(), 0, subject)], { organizationId: uuidv7() })).toBe('version');
+    expect(await append([write(uuidv7(), 0, uuidv7())])).toBe('version');
+    await erase(subject, stores[0]!);
+    expect(await append([write(uuidv7(), 0, subject)])).toBe('version');
+  });
+
+  it('may begin in the very command that speaks of it, personal data included', async () => {
+    const [subject, link] = [uuidv7(), uuidv7()];
+    const said = { ...write(link, 0, subject), events: [{ ...happened, personal: { comment: 'Hello' } }] };
+    expect(await append([said, write(subject, 0, subject)])).toBe('appended');
+    const [event] = await stores[1]!.readStream(organizationId, link);
+    expect(event!.personal).toEqual({ comment: 'Hello' });
+  });
+
+  it('is spoken of no more after its end, whoever is first', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const subject = await begin(true);
+      const links = Array.from({ length: 40 }, () => uuidv7());
+      await Promise.all(
+        links.map(async (id, n) => {
+          if (n === 20) await erase(subject, stores[round % 2]!);
+          await append([write(id, 0, subject)], {}, stores[n % 2]);
+        }),
+      );
+      const [, end] = (await positions(subject)) as [number, number];
+      const spoken = (await Promise.all(links.map(positions))).flat();
+      for (const position of spoken) expect(position).toBeLessThan(end);
+    }
+  });
+});
