@@ -2,42 +2,89 @@ import { type INestApplicationContext } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { v7 as uuidv7 } from 'uuid';
 import { exclusively } from '#libs/database';
-import { systemInput } from '#libs/rpc';
+import { type Input, type InputClass, systemInput } from '#libs/rpc';
+import { CreateContact } from './contacts/index.js';
+import { AddContacts, CreateList } from './lists/index.js';
 import { CreateOrganization } from './organizations/index.js';
+import { AddSignature, CreatePetition, PublishPetition } from './petitions/index.js';
+import { CreatePost, PublishPost } from './posts/index.js';
 import { type Runtime } from './runtime.js';
 
-/** Makes the first organization of an empty embedded database, so that a newcomer has a key to try. */
+const SIGNERS = [
+  { firstName: 'Ada', lastName: 'Lovelace', city: 'London' },
+  { firstName: 'Chico', lastName: 'Mendes', city: 'Xapuri' },
+  { firstName: 'Rachel', lastName: 'Carson', city: 'Springdale' },
+  { firstName: 'Wangari', lastName: 'Maathai', city: 'Nairobi' },
+];
+
+/** What the first start made. */
+type Demo = { organizationId: string; apiKey: string; petitionId: string };
+
+/**
+ * Makes the first organization of an empty embedded database, with something to look at and a key to try,
+ * through the commands that everybody uses.
+ */
 export async function createDemo(
   app: INestApplicationContext,
   { source }: Runtime,
-): Promise<{ organizationId: string; apiKey: string } | undefined> {
-  // Under the lock: of two servers that start on one directory, one makes it.
-  return exclusively(source, async () => {
+): Promise<Demo | undefined> {
+  const isUsed = async () => {
     const [log] = await source.query<{ used: boolean }[]>('SELECT EXISTS (SELECT FROM events) AS used');
-    if (log!.used) return undefined;
-    const organizationId = uuidv7();
-    const fields = { name: 'Demo organization' };
-    const command = systemInput(CreateOrganization, organizationId, fields, 'first-start');
-    return app.get(CommandBus).execute(command);
+    return log!.used;
+  };
+  if (await isUsed()) return undefined;
+  // Under the lock: of two servers that start on one directory, one makes it.
+  return exclusively(source, async () => ((await isUsed()) ? undefined : fillDemo(app.get(CommandBus))));
+}
+
+async function fillDemo(bus: CommandBus): Promise<Demo> {
+  const organizationId = uuidv7();
+  const run = <T extends Input, Answer>(type: InputClass<T>, fields: Partial<T>): Promise<Answer> =>
+    bus.execute(systemInput(type, organizationId, fields, 'first-start'));
+
+  const { apiKey } = await run<CreateOrganization, { apiKey: string }>(CreateOrganization, {
+    name: 'Demo organization',
   });
+  const contactIds: string[] = [];
+  for (const person of SIGNERS) {
+    const email = `${person.firstName.toLowerCase()}@example.org`;
+    const fields = { ...person, email, onConflict: 'fail' as const };
+    const { contactId } = await run<CreateContact, { contactId: string }>(CreateContact, fields);
+    contactIds.push(contactId);
+  }
+  const { listId } = await run<CreateList, { listId: string }>(CreateList, { name: 'River friends' });
+  await run(AddContacts, { listId, contactIds: contactIds.slice(0, 2) });
+
+  const { petitionId } = await run<CreatePetition, { petitionId: string }>(CreatePetition, {
+    name: 'Save the river',
+    target: 'The city council',
+    ask: 'Stop the discharge of untreated water.',
+  });
+  await run(PublishPetition, { petitionId });
+  for (const contactId of contactIds) await run(AddSignature, { petitionId, contactId });
+
+  const { postId } = await run<CreatePost, { postId: string }>(CreatePost, {
+    name: 'First signatures',
+    description: 'Four people have signed. Ask four more.',
+  });
+  await run(PublishPost, { postId });
+  return { organizationId, apiKey, petitionId };
 }
 
 /** What the terminal shows once. The key appears here and nowhere else. */
-export function welcome(origin: string, demo: { organizationId: string; apiKey: string }): string {
-  const body = JSON.stringify({
-    organizationId: demo.organizationId,
-    email: 'ada@example.org',
-    firstName: 'Ada',
-  });
+export function welcome(origin: string, { organizationId, apiKey, petitionId }: Demo): string {
+  const body = JSON.stringify({ petitionId, contact: { email: 'you@example.org', firstName: 'You' } });
   return `
-  A demo organization was made. Its key is shown this once:
+  A demo organization was made, with contacts, a list, a post and a petition that people signed.
+  Its key is shown this once:
 
-    organization  ${demo.organizationId}
-    API key       ${demo.apiKey}
+    organization  ${organizationId}
+    API key       ${apiKey}
+    petition      ${petitionId}
 
-  The documentation is at ${origin}/docs. Try it:
+  The documentation is at ${origin}/docs. Sign the petition:
 
-curl -X POST ${origin}/v1/contact.create-contact -H 'Authorization: Bearer ${demo.apiKey}' -H 'Content-Type: application/json' -d '${body}'
+curl -X POST ${origin}/v1/petition.add-signature -H 'Authorization: Bearer ${apiKey}' -H 'Content-Type: application/json' -d '${body}'
 
 `;
 }

@@ -11,8 +11,11 @@ import {
   Program,
   ServerProcess,
 } from './processes.js';
+import { Client } from './harness.js';
 
-const WELCOME = 'A demo organization was made.';
+const WELCOME = 'A demo organization was made';
+/** The demo's contacts, and who signed with the line for the terminal; the newest first. */
+const DEMO = ['you', 'wangari', 'rachel', 'chico', 'ada'].map((name) => `${name}@example.org`);
 
 async function ready({ origin }: ServerProcess): Promise<any> {
   const response = await fetch(`${origin}/health/ready`);
@@ -166,14 +169,22 @@ describe('embedded', () => {
     const pasted = await new Program('bash', ['-c', curl], {}).ended;
     expect([pasted.status, JSON.parse(pasted.stdout)]).toEqual([
       0,
-      { data: { contactId: expect.any(String) }, object: 'contact' },
+      { data: expect.objectContaining({ signatures: 5 }), object: 'signature' },
     ]);
-    for (const server of servers) expect(await list(server, key)).toEqual(['ada@example.org']);
+    for (const server of servers) expect(await list(server, key)).toEqual(DEMO);
+    const demo = new Client(servers[0].origin, '', key);
+    for (const [operation, found] of [
+      ['petition.list-petitions', { name: 'Save the river', status: 'PUBLISHED', signatures: 5 }],
+      ['post.list-posts', { name: 'First signatures', status: 'PUBLISHED' }],
+      ['list.list-lists', { name: 'River friends', contacts: 2 }],
+    ] as const) {
+      expect((await demo.get(operation)).body.data).toEqual([expect.objectContaining(found)]);
+    }
 
     // The first to leave leaves PostgreSQL to the other, the last stops it.
     const { port } = await postmaster();
     expect((await servers[0].end('SIGINT')).status).toBe(0);
-    expect(await list(servers[1], key)).toEqual(['ada@example.org']);
+    expect(await list(servers[1], key)).toEqual(DEMO);
     expect((await servers[1].end('SIGINT')).status).toBe(0);
     expect(await isRunning(port)).toBe(false);
     await expect(access(postmasterFile())).rejects.toThrow();
@@ -182,7 +193,7 @@ describe('embedded', () => {
   it('started again: the data are there, and no key is shown', async () => {
     const server = await ServerProcess.start({ DATA_DIR });
     await eventually(() => expect(server.stdout).toMatch(/^ {2}Serving http:\/\/127\.0\.0\.1:\d+, /m));
-    expect(await list(server, key)).toEqual(['ada@example.org']);
+    expect(await list(server, key)).toEqual(DEMO);
     const { status, stdout, stderr } = await server.end('SIGINT');
     expect([status, stderr, keyIn(stdout)]).toEqual([0, '', undefined]);
   });
@@ -195,7 +206,7 @@ describe('embedded', () => {
       await victim.end('SIGKILL');
       if (killed !== 'the server alone') process.kill(pid, 'SIGKILL');
       const server = await ServerProcess.start({ DATA_DIR });
-      expect(await list(server, key)).toEqual(['ada@example.org']);
+      expect(await list(server, key)).toEqual(DEMO);
       const { port } = await postmaster();
       expect(await isRunning(port)).toBe(true);
       expect((await server.end('SIGTERM')).status).toBe(0);

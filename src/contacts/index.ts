@@ -4,3 +4,4 @@ export { noSuchContact } from './contact.js';
 export { contactsProjection, ContactsTable } from './contacts.projection.js';
 export { ContactsModule } from './contacts.module.js';
 export { createInline, InlineContact } from './inline-contact.js';
+export { CreateContact } from './create-contact.js';

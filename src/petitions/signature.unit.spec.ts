@@ -12,12 +12,7 @@ it.each([
     () => signPetition('petition', 'contact', 'Why'),
     [signed],
   ],
-  [
-    'is made without',
-    [],
-    () => signPetition('petition', 'contact', null),
-    [{ ...signed, personal: null }],
-  ],
+  ['is made without', [], () => signPetition('petition', 'contact', null), [{ ...signed, personal: null }]],
   ['is withdrawn', [signed], withdrawSignature, [withdrawn]],
   ['is withdrawn once', [signed, withdrawn], withdrawSignature, []],
   ['is not withdrawn where there is none', [], withdrawSignature, []],

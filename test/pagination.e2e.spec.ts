@@ -1,0 +1,84 @@
+import { v7 as uuidv7 } from 'uuid';
+import { type Sql } from '#libs/database';
+import { findPage } from '#libs/rpc';
+import { contactsProjection } from '../src/contacts/index.js';
+import { Api, type Client } from './harness.js';
+
+const CONTACTS = 100_000;
+/** Contacts of one append. */
+const CHUNK = 1_000;
+
+let api: Api;
+let client: Client;
+const original = new Set<string>();
+beforeAll(async () => {
+  api = await Api.start();
+  client = await api.organization();
+  const { store, projections } = api.instances[0]!.runtime;
+  const metadata = { actor: { type: 'system', id: 'test' }, requestId: 'test' } as const;
+  for (let chunk = 0; chunk < CONTACTS / CHUNK; chunk += 1) {
+    const writes = Array.from({ length: CHUNK }, (_, n) => {
+      const streamId = uuidv7();
+      original.add(streamId);
+      // Many share a moment, so that pages begin and end among equals.
+      const personal = { email: `contact-${(n * 7_919) % CHUNK}-${chunk}@example.org` };
+      const events = [{ type: 'ContactCreated', data: { subscribed: true }, personal }];
+      return { streamType: 'contact', streamId, expectedVersion: 0, events, subjectId: streamId };
+    });
+    await store.append({ organizationId: client.organizationId, metadata, writes });
+  }
+  await projections.catchUp(await store.lastPosition());
+}, 180_000);
+afterAll(() => api.stop());
+
+let added = 0;
+async function add(): Promise<void> {
+  const { organizationId } = client;
+  const email = `contact-500-added-${(added += 1)}@example.org`;
+  expect((await client.post('contact.create-contact', { organizationId, email })).status).toBe(200);
+}
+
+it.each(['-createdAt', 'email'])(
+  'by %s: each of 100,000 contacts is seen exactly once while others are added',
+  async (sort) => {
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const query = { sort, limit: '100', ...(cursor ? { cursor } : {}) };
+      const [{ body }] = await Promise.all([client.get('contact.list-contacts', query), add()]);
+      seen.push(...body.data.map(({ id }: { id: string }) => id));
+      cursor = body.pagination.cursor ?? undefined;
+    } while (cursor);
+    expect(new Set(seen).size).toBe(seen.length);
+    expect(seen.filter((id) => original.has(id))).toHaveLength(CONTACTS);
+  },
+  180_000,
+);
+
+it('the last page reads no more of the database than the first', async () => {
+  const { source } = api.instances[0]!.runtime;
+  let read = 0;
+  const counting: Sql = {
+    async query(text: string, values: unknown[]) {
+      const [row] = await source.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, values);
+      const plan = row['QUERY PLAN'][0].Plan;
+      read = plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+      return source.query(text, values);
+    },
+  };
+  const table = `contacts_v${contactsProjection.version}.contacts`;
+  const sortColumns = { email: { column: 'email_compared', type: 'text' as const } };
+  for (const sort of ['-createdAt', 'email']) {
+    const blocks: number[] = [];
+    let cursor: string | undefined;
+    for (const limit of [100, CONTACTS - 300, 100]) {
+      const listing = { organizationId: client.organizationId, limit, sort, ...(cursor ? { cursor } : {}) };
+      const page = await findPage<{ id: string }>(counting, listing as never, { table, sortColumns });
+      blocks.push(read);
+      cursor = page.pagination.cursor ?? undefined;
+    }
+    const [first, , last] = blocks as [number, number, number];
+    expect(first).toBeGreaterThan(0);
+    expect(last).toBeLessThanOrEqual(2 * first);
+  }
+});
