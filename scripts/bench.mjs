@@ -6,6 +6,7 @@ import { prepare, root } from './prepare.mjs';
 
 const benchmarks = {
   append: 'appends of one event: the event store, emmett-postgresql, one multi-row INSERT',
+  signing: 'signatures over HTTP through two instances, beside other requests',
 };
 
 const [name = '--help', ...options] = process.argv.slice(2);

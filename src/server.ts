@@ -36,7 +36,7 @@ export async function createApplication(
 
 export function describeApi(app: NestExpressApplication): OpenAPIObject {
   const description =
-    'Contacts of organizations, as an event-sourced RPC API. POST creates or updates, GET reads, DELETE ' +
+    'Contacts, petitions, posts and lists of organizations, as an event-sourced RPC API. POST creates or updates, GET reads, DELETE ' +
     'removes; every operation is idempotent. Errors are explained at the address in `error.docs`.';
   return SwaggerModule.createDocument(
     app,
