@@ -2,6 +2,7 @@ import { EventStore1764000000001 } from './0001-event-store.js';
 import { Projections1764000000002 } from './0002-projections.js';
 import { KeyCheck1764000000003 } from './0003-key-check.js';
 import { Guards1764000000004 } from './0004-guards.js';
+import { ApiKeyUse1764000000005 } from './0005-api-key-use.js';
 
 /** Listed one by one: globs do not find ESM files. */
 export const migrations = [
@@ -9,4 +10,5 @@ export const migrations = [
   Projections1764000000002,
   KeyCheck1764000000003,
   Guards1764000000004,
+  ApiKeyUse1764000000005,
 ];

@@ -5,10 +5,16 @@ import { NIL, v7 as uuidv7 } from 'uuid';
 import { Commands } from '#libs/commands';
 import { describeError } from '#libs/database';
 import { JsonLogger } from '#libs/operations';
-import { schemaOf } from '#libs/projections';
 import { type Input, type InputClass, isId, systemInput } from '#libs/rpc';
 import { AppModule } from './app.module.js';
-import { apiKeysProjection, CreateApiKey, RevokeApiKey, SCOPES } from './auth/index.js';
+import {
+  API_KEYS_TABLE,
+  CreateApiKey,
+  LONGEST_OVERLAP_SECONDS,
+  RevokeApiKey,
+  RotateApiKey,
+  SCOPES,
+} from './auth/index.js';
 import { loadConfig } from './config.js';
 import { CreateOrganization, organization } from './organizations/index.js';
 import { openRuntime, type Runtime } from './runtime.js';
@@ -49,7 +55,7 @@ organizations
     withSession(({ run }) => run(input(CreateOrganization, uuidv7(), { name }))),
   );
 
-const apiKeys = program.command('api-key').description('create and revoke API keys');
+const apiKeys = program.command('api-key').description('create, rotate and revoke API keys');
 apiKeys
   .command('create')
   .description('create an API key for an organization')
@@ -65,6 +71,21 @@ apiKeys
         await requireOrganization(organizationId);
         return run(input(CreateApiKey, organizationId, { name, scopes, rateLimit, expiresAt: null }));
       }),
+  );
+apiKeys
+  .command('rotate')
+  .description('replace an API key by a new one with the same name, scopes, rate limit and expiry')
+  .requiredOption('--api-key <key>', 'the apiKeyId that create printed, or the key up to its second "_"')
+  .option('--organization <id>', 'rotate it only if it belongs to this organization')
+  .option('--overlap-seconds <n>', 'how long the old key works beside the new one, 0 to 86400', overlap, 0)
+  .addHelpText('after', '\nPrints the new { "apiKeyId", "key" }. The key is shown this once: keep it.')
+  .action((options: { organization?: string; apiKey: string; overlapSeconds: number }) =>
+    withSession(async ({ run, findApiKey, requireOrganization }) => {
+      if (options.organization !== undefined) await requireOrganization(options.organization);
+      const { organizationId, apiKeyId } = await findApiKey(options.apiKey, options.organization);
+      const { overlapSeconds } = options;
+      return run(input(RotateApiKey, organizationId, { apiKeyId, overlapSeconds }));
+    }),
   );
 apiKeys
   .command('revoke')
@@ -123,7 +144,7 @@ async function withSession(work: (session: Session) => Promise<unknown>): Promis
 async function findApiKey({ source }: Runtime, key: string, organizationId?: string) {
   const [, publicId] = /^adv_([A-Za-z0-9]{8})(_|$)/.exec(key) ?? [];
   const found = await source.query<{ organizationId: string; apiKeyId: string }[]>(
-    `SELECT organization_id AS "organizationId", id AS "apiKeyId" FROM ${schemaOf(apiKeysProjection)}.api_keys
+    `SELECT organization_id AS "organizationId", id AS "apiKeyId" FROM ${API_KEYS_TABLE}
      WHERE ${publicId === undefined ? 'id' : 'public_id'} = $1 AND organization_id = coalesce($2, organization_id)`,
     [publicId ?? (isId(key) ? key : NIL), organizationId ?? null],
   );
@@ -161,4 +182,12 @@ function rateLimit(text: string): number | 'unlimited' {
   const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
   if (limit < 1 || limit > 1_000) throw new InvalidArgumentError('Give 1 to 1000, or "unlimited".');
   return limit;
+}
+
+function overlap(text: string): number {
+  const seconds = /^\d{1,5}$/.test(text) ? Number(text) : NaN;
+  if (!(seconds <= LONGEST_OVERLAP_SECONDS)) {
+    throw new InvalidArgumentError(`Give 0 to ${LONGEST_OVERLAP_SECONDS} seconds.`);
+  }
+  return seconds;
 }

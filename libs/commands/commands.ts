@@ -154,6 +154,17 @@ export class Commands {
     return fold(decider, events[0]?.streamType === decider.streamType ? events : []);
   }
 
+  /**
+   * The record that the same create made before, as long as it exists: for what is valid no more by the time
+   * it is repeated. With an Idempotency-Key `run` has found it already.
+   */
+  async findTwin(input: Input): Promise<string | undefined> {
+    const key = this.identify(input).natural?.();
+    if (!key) return undefined;
+    const owners = await this.store.findOwners(input.organizationId, [key]);
+    return owners.get(key.toString('hex'));
+  }
+
   private identify(input: Input): Identity {
     const { context, ...fields } = input;
     const operation = operationOf(input.constructor)?.name ?? input.constructor.name;

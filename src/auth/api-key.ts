@@ -1,8 +1,11 @@
 import { type Decider } from '#libs/event-store';
 import { RpcError } from '#libs/rpc';
 
-/** Requests per second; null is the default of 10. */
+/** Requests per second; null is the default. Unlimited keys are made on the command line alone. */
 export type RateLimit = number | 'unlimited' | null;
+
+/** The specification's default, in requests per second. */
+export const DEFAULT_RATE_LIMIT = 10;
 
 export type ApiKeyDetails = {
   name: string;
@@ -17,34 +20,84 @@ export type ApiKeyDetails = {
 };
 
 export type ApiKeyEvent =
-  { type: 'ApiKeyCreated'; data: ApiKeyDetails } | { type: 'ApiKeyRevoked'; data: Record<string, never> };
+  | { type: 'ApiKeyCreated'; data: ApiKeyDetails }
+  /** The key goes on working for `overlapSeconds` after this was recorded, beside its successor. */
+  | { type: 'ApiKeyRotated'; data: { successorId: string; overlapSeconds: number } }
+  | { type: 'ApiKeyRevoked'; data: Record<string, never> };
 
-export type ApiKey = { status: 'unknown' } | ({ status: 'active' | 'revoked' } & ApiKeyDetails);
+/** `revokedAt` (RFC 3339) lies in the future while a rotated key still works beside its successor. */
+export type KnownApiKey = ApiKeyDetails &
+  (
+    | { status: 'active'; revokedAt: null }
+    | { status: 'rotated'; revokedAt: string; successorId: string; overlapSeconds: number }
+    | { status: 'revoked'; revokedAt: string }
+  );
+export type ApiKey = { status: 'unknown' } | KnownApiKey;
 
 export const apiKey: Decider<ApiKey, ApiKeyEvent> = {
   streamType: 'api-key',
   initial: { status: 'unknown' },
-  evolve(state, event) {
+  evolve(state, event, at) {
+    if (event.type === 'ApiKeyCreated') return { ...event.data, status: 'active', revokedAt: null };
+    if (state.status === 'unknown') return state;
     switch (event.type) {
-      case 'ApiKeyCreated':
-        return { status: 'active', ...event.data };
+      case 'ApiKeyRotated': {
+        // From the log's own clock, which is also the one that refuses the key.
+        const end = at.getTime() + event.data.overlapSeconds * 1_000;
+        return { ...state, ...event.data, status: 'rotated', revokedAt: new Date(end).toISOString() };
+      }
       case 'ApiKeyRevoked':
-        return state.status === 'unknown' ? state : { ...state, status: 'revoked' };
+        return { ...state, status: 'revoked', revokedAt: at.toISOString() };
     }
   },
 };
+
+/** @throws RpcError NOT_FOUND where there never was such a key. */
+export function knownApiKey(state: ApiKey): KnownApiKey {
+  if (state.status === 'unknown') {
+    throw new RpcError('NOT_FOUND', 'There is no API key with this apiKeyId in your organization.');
+  }
+  return state;
+}
 
 export function createApiKey(details: ApiKeyDetails): ApiKeyEvent[] {
   return [{ type: 'ApiKeyCreated', data: details }];
 }
 
-/** Revoking the revoked changes nothing. */
-export function revokeApiKey(state: ApiKey): ApiKeyEvent[] {
-  switch (state.status) {
-    case 'unknown':
-      throw new RpcError('NOT_FOUND', 'There is no API key with this apiKeyId in this organization.');
+/** Rotating the rotated in the same way changes nothing: it has its successor. */
+export function rotateApiKey(
+  state: ApiKey,
+  { successorId, overlapSeconds, now }: { successorId: string; overlapSeconds: number; now: Date },
+): ApiKeyEvent[] {
+  const key = knownApiKey(state);
+  switch (key.status) {
+    case 'active':
+      if (key.expiresAt !== null && new Date(key.expiresAt) <= now) throw cannotRotate('has expired');
+      return [{ type: 'ApiKeyRotated', data: { successorId, overlapSeconds } }];
+    case 'rotated':
+      if (key.overlapSeconds === overlapSeconds) return [];
+      throw new RpcError(
+        'CONFLICT',
+        `This API key was rotated with overlapSeconds ${key.overlapSeconds}, and ${key.successorId} follows it. ` +
+          'Rotate that one, or revoke this one to end it at once.',
+      );
+    case 'revoked':
+      throw cannotRotate('was revoked');
+  }
+}
+
+function cannotRotate(reason: string): RpcError {
+  return new RpcError('CONFLICT', `This API key ${reason} and cannot be rotated. Create a new one.`);
+}
+
+/** Revoking what has ended changes nothing; a rotated key that still works ends at once. */
+export function revokeApiKey(state: ApiKey, now: Date): ApiKeyEvent[] {
+  const key = knownApiKey(state);
+  switch (key.status) {
     case 'active':
       return [{ type: 'ApiKeyRevoked', data: {} }];
+    case 'rotated':
+      return new Date(key.revokedAt) <= now ? [] : [{ type: 'ApiKeyRevoked', data: {} }];
     case 'revoked':
       return [];
   }

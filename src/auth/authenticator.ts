@@ -31,9 +31,9 @@ export class Authenticator {
     if (!parts) return { refusal: UNKNOWN };
 
     const stored = await this.lookUp(parts.publicId);
-    const key = stored.find(({ secret_hash }) => isSameHash(secret_hash, parts.secretHash));
-    if (!key || key.revoked_at) return { refusal: UNKNOWN };
-    if (key.expires_at && key.expires_at.getTime() <= Date.now()) {
+    const key = stored.find(({ secretHash }) => isSameHash(secretHash, parts.secretHash));
+    if (!key || key.ended) return { refusal: UNKNOWN };
+    if (key.expiresAt && key.expiresAt.getTime() <= Date.now()) {
       return { refusal: 'The API key has expired. Ask for a new one.' };
     }
     return { key };

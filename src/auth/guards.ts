@@ -1,6 +1,8 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { type Request } from 'express';
 import { operationOf, RpcError, scopeOf, UnknownOperationController } from '#libs/rpc';
+import { ApiKeyUse } from './api-key-use.js';
+import { DEFAULT_RATE_LIMIT } from './api-key.js';
 import { Authenticator } from './authenticator.js';
 
 declare module 'node:http' {
@@ -13,7 +15,10 @@ declare module 'node:http' {
 /** Finds out who asks. Refuses nobody: requests without a good key count against the rate limit too. */
 @Injectable()
 export class AuthenticationGuard implements CanActivate {
-  constructor(private readonly authenticator: Authenticator) {}
+  constructor(
+    private readonly authenticator: Authenticator,
+    private readonly use: ApiKeyUse,
+  ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = context.switchToHttp().getRequest<Request>();
@@ -26,15 +31,13 @@ export class AuthenticationGuard implements CanActivate {
       request.refusal = authentication.refusal;
       return true;
     }
-    const { id, organization_id, scopes, rate_limit } = authentication.key;
-    request.caller = { organizationId: organization_id, actor: { type: 'api-key', id }, scopes };
-    request.rateLimit = { key: `key:${id}`, limit: rate_limit ?? DEFAULT_RATE_LIMIT };
+    const { id, organizationId, scopes, rateLimit } = authentication.key;
+    this.use.note(organizationId, id);
+    request.caller = { organizationId, actor: { type: 'api-key', id }, scopes };
+    request.rateLimit = { key: `key:${id}`, limit: rateLimit ?? DEFAULT_RATE_LIMIT };
     return true;
   }
 }
-
-/** The specification's default, in requests per second. */
-export const DEFAULT_RATE_LIMIT = 10;
 
 /** Refuses who may not: runs after the rate limit. */
 @Injectable()

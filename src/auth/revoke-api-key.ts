@@ -1,9 +1,19 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands } from '#libs/commands';
-import { Input } from '#libs/rpc';
-import { apiKey, revokeApiKey } from './api-key.js';
+import { Id, Input, Operation } from '#libs/rpc';
+import { apiKeyIdSchema } from './api-key-record.js';
+import { type ApiKey, apiKey, revokeApiKey } from './api-key.js';
 
+@Operation({
+  method: 'DELETE',
+  name: 'api-key.revoke-api-key',
+  object: 'api-key',
+  summary: 'Revoke an API key',
+  description: 'Every instance refuses it within a second. It stays in the list.',
+  answers: apiKeyIdSchema,
+})
 export class RevokeApiKey extends Input {
+  @Id()
   apiKeyId!: string;
 }
 
@@ -12,15 +22,9 @@ export class RevokeApiKeyHandler implements ICommandHandler<RevokeApiKey> {
   constructor(private readonly commands: Commands) {}
 
   async execute(command: RevokeApiKey): Promise<{ apiKeyId: string }> {
-    const { organizationId, apiKeyId } = command;
-    await this.commands.run(command, async () => {
-      const { state, version } = await this.commands.load(apiKey, organizationId, apiKeyId);
-      const events = revokeApiKey(state);
-      return {
-        recordId: apiKeyId,
-        writes: [{ streamType: apiKey.streamType, streamId: apiKeyId, expectedVersion: version, events }],
-      };
-    });
+    const { apiKeyId } = command;
+    const decide = (state: ApiKey) => revokeApiKey(state, new Date());
+    await this.commands.change(apiKey, command, apiKeyId, decide, { ends: true });
     return { apiKeyId };
   }
 }

@@ -1,3 +1,5 @@
+import { RpcError } from '#libs/rpc';
+
 /** `*`, or `<service>:read` / `<service>:write`. */
 export const SCOPES = [
   '*',
@@ -7,3 +9,14 @@ export const SCOPES = [
   ]),
   'event:read',
 ];
+
+/** Otherwise whoever has a key that may little could make one that may everything. */
+export function requireScopes(own: readonly string[], granted: readonly string[], advice: string): void {
+  if (own.includes('*')) return;
+  const lacking = granted.filter((scope) => !own.includes(scope));
+  if (lacking.length === 0) return;
+  throw new RpcError(
+    'INSUFFICIENT_PERMISSIONS',
+    `A key can only grant scopes that it has itself, and this one lacks ${lacking.join(', ')}. ${advice}`,
+  );
+}

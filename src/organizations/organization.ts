@@ -1,20 +1,41 @@
 import { type Decider } from '#libs/event-store';
+import { RpcError } from '#libs/rpc';
 
-export type OrganizationEvent = { type: 'OrganizationCreated'; data: { name: string } };
+export type OrganizationFields = {
+  name: string;
+  website: string | null;
+  email: string | null;
+  country: string | null;
+};
 
-export type Organization = { status: 'unknown' } | { status: 'standing'; name: string };
+export type OrganizationEvent =
+  | { type: 'OrganizationCreated'; data: { name: string } }
+  | { type: 'OrganizationUpdated'; data: Partial<OrganizationFields> };
+
+export type StandingOrganization = OrganizationFields & { status: 'standing' };
+export type Organization = { status: 'unknown' } | StandingOrganization;
 
 export const organization: Decider<Organization, OrganizationEvent> = {
   streamType: 'organization',
   initial: { status: 'unknown' },
-  evolve(_state, event) {
+  evolve(state, event) {
     switch (event.type) {
       case 'OrganizationCreated':
-        return { status: 'standing', name: event.data.name };
+        return { status: 'standing', name: event.data.name, website: null, email: null, country: null };
+      case 'OrganizationUpdated':
+        return state.status === 'unknown' ? state : { ...state, ...event.data };
     }
   },
 };
 
 export function createOrganization(name: string): OrganizationEvent[] {
   return [{ type: 'OrganizationCreated', data: { name } }];
+}
+
+/** @throws RpcError NOT_FOUND before the organization was created: a key's organization exists today. */
+export function standingOrganization(state: Organization): StandingOrganization {
+  if (state.status === 'unknown') {
+    throw new RpcError('NOT_FOUND', 'Your organization did not exist at this moment. Give a later asOf.');
+  }
+  return state;
 }

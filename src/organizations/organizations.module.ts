@@ -1,5 +1,10 @@
 import { Module } from '@nestjs/common';
+import { operationsModule } from '#libs/rpc';
 import { CreateOrganizationHandler } from './create-organization.js';
+import * as operations from './operations.js';
 
-@Module({ providers: [CreateOrganizationHandler] })
+const { controllers = [], providers = [] } = operationsModule(operations);
+
+// Organizations are made on the command line: that handler has no route.
+@Module({ controllers, providers: [...providers, CreateOrganizationHandler] })
 export class OrganizationsModule {}

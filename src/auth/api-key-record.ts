@@ -1,0 +1,66 @@
+import { recordSchema, timestamp } from '#libs/rpc';
+import { type RecordRow } from '#libs/projections';
+import { type ApiKey, DEFAULT_RATE_LIMIT, knownApiKey } from './api-key.js';
+import { SCOPES } from './scopes.js';
+
+const timestampOrNull = { type: ['string', 'null'], format: 'date-time' };
+
+export const apiKeySchema = recordSchema({
+  id: { type: 'string' },
+  createdAt: timestamp,
+  name: { type: 'string' },
+  prefix: { type: 'string', description: 'How the key begins; the rest of it is a secret.' },
+  scopes: { type: 'array', items: { type: 'string', enum: SCOPES } },
+  rateLimit: {
+    type: ['integer', 'null'],
+    description: 'Requests per second; `null` is no limit, which only the operator can give.',
+  },
+  expiresAt: timestampOrNull,
+  lastUsedAt: { ...timestampOrNull, description: 'Exact to a few seconds.' },
+  revokedAt: {
+    ...timestampOrNull,
+    description: 'When it ended, revoked or rotated; in the future while it works beside its successor.',
+  },
+  organizationId: { type: 'string' },
+});
+
+export const apiKeyIdSchema = recordSchema({ apiKeyId: { type: 'string' } });
+
+export const newApiKeySchema = recordSchema({
+  apiKeyId: { type: 'string' },
+  key: {
+    type: ['string', 'null'],
+    description:
+      'What to send as `Authorization: Bearer`. Shown this once: a repeat of the request answers `null`.',
+  },
+});
+
+export type ApiKeyRecord = {
+  id: string;
+  createdAt: Date;
+  name: string;
+  prefix: string;
+  scopes: string[];
+  rateLimit: number | null;
+  expiresAt: string | null;
+  lastUsedAt: Date | null;
+  revokedAt: string | null;
+  organizationId: string;
+};
+
+/** The key as the API answers it: field by field, because the state holds the hash of its secret too. */
+export function apiKeyRecord(row: RecordRow<ApiKey>, lastUsedAt: Date | null): ApiKeyRecord {
+  const { name, publicId, scopes, rateLimit, expiresAt, revokedAt } = knownApiKey(row.state);
+  return {
+    id: row.id,
+    createdAt: row.created_at,
+    name,
+    prefix: `adv_${publicId}`,
+    scopes,
+    rateLimit: rateLimit === 'unlimited' ? null : (rateLimit ?? DEFAULT_RATE_LIMIT),
+    expiresAt,
+    lastUsedAt,
+    revokedAt,
+    organizationId: row.organization_id,
+  };
+}

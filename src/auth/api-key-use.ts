@@ -1,0 +1,84 @@
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { describeError } from '#libs/database';
+
+/** Each key costs an instance one row in so many milliseconds, however many requests it sends. */
+const WRITE_INTERVAL_MS = 5_000;
+
+type Use = { organization_id: string; api_key_id: string; last_used_at: Date };
+
+/**
+ * When keys were last used. Not history: an event for every request would bury the events that matter. Each
+ * instance collects in memory and writes now and then; what a crash loses is told by the next use.
+ */
+@Injectable()
+export class ApiKeyUse implements OnApplicationShutdown {
+  private readonly logger = new Logger('ApiKeyUse');
+  /** Not written yet, by key. */
+  private uses = new Map<string, Use>();
+  private timer?: NodeJS.Timeout | undefined;
+  private writing: Promise<void> = Promise.resolve();
+  private isFailing = false;
+
+  constructor(private readonly source: DataSource) {}
+
+  /** The key was used now. Never waits, never fails. */
+  note(organizationId: string, apiKeyId: string): void {
+    const use = { organization_id: organizationId, api_key_id: apiKeyId, last_used_at: new Date() };
+    this.uses.set(apiKeyId, use);
+    this.schedule();
+  }
+
+  /** Writes what was noted, after what is being written. Never rejects. */
+  write(): Promise<void> {
+    clearTimeout(this.timer);
+    this.writing = this.writing.then(() => this.writeNoted());
+    return this.writing;
+  }
+
+  /** Of these keys of one organization, those that were ever used. */
+  async find(organizationId: string, apiKeyIds: readonly string[]): Promise<Map<string, Date>> {
+    const rows = await this.source.query<Use[]>(
+      `SELECT api_key_id, last_used_at FROM api_key_use
+       WHERE organization_id = $1 AND api_key_id = ANY ($2::uuid[])`,
+      [organizationId, apiKeyIds],
+    );
+    return new Map(rows.map(({ api_key_id, last_used_at }) => [api_key_id, last_used_at]));
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.write();
+  }
+
+  private async writeNoted(): Promise<void> {
+    const uses = this.uses;
+    this.uses = new Map();
+    try {
+      if (uses.size > 0) await this.source.query(WRITE, [JSON.stringify([...uses.values()])]);
+      this.isFailing = false;
+    } catch (error) {
+      this.uses = new Map([...uses, ...this.uses]);
+      if (!this.isFailing) {
+        this.logger.warn({ message: 'last use of API keys not written', reason: describeError(error) });
+      }
+      this.isFailing = true;
+    }
+    // Only now: a write that hangs is not followed by the next one, which would take another connection.
+    this.timer = undefined;
+    if (this.uses.size > 0) this.schedule();
+  }
+
+  private schedule(): void {
+    // An idle instance writes nothing, and no process stays up for this.
+    this.timer ??= setTimeout(() => void this.write(), WRITE_INTERVAL_MS).unref();
+  }
+}
+
+// Other instances tell of the same keys: the latest use stays, and rows are locked in one order.
+const WRITE = `
+  INSERT INTO api_key_use AS stored (organization_id, api_key_id, last_used_at)
+  SELECT organization_id, api_key_id, last_used_at
+  FROM jsonb_to_recordset($1::jsonb) AS use(organization_id uuid, api_key_id uuid, last_used_at timestamptz)
+  ORDER BY organization_id, api_key_id
+  ON CONFLICT (organization_id, api_key_id) DO UPDATE SET last_used_at = excluded.last_used_at
+  WHERE stored.last_used_at < excluded.last_used_at`;

@@ -1,0 +1,22 @@
+import { JsonLogger } from '#libs/operations';
+import { Projections } from '#libs/projections';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { apiKeysProjection, FIND_BY_PUBLIC_ID } from './api-keys.projection.js';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+it('finds a key by its index, whatever the organization', async () => {
+  const { source, store } = database;
+  const silent = new JsonLogger('silent');
+  await new Projections(source, store, [apiKeysProjection], silent).start();
+  const plan = await source.transaction(async (transaction) => {
+    // On an empty table only a missing index is a reason to scan it then.
+    await transaction.query('SET LOCAL enable_seqscan = off');
+    return transaction.query(`EXPLAIN ${FIND_BY_PUBLIC_ID}`, ['abcdefgh']);
+  });
+  expect(JSON.stringify(plan)).toMatch(/Scan (using|on) api_keys_by_public_id/);
+});

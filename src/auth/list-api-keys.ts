@@ -1,0 +1,43 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { DataSource } from 'typeorm';
+import { type RecordRow } from '#libs/projections';
+import { findPage, Operation, type Page, PageInput, search, Text } from '#libs/rpc';
+import { apiKeyRecord, type ApiKeyRecord, apiKeySchema } from './api-key-record.js';
+import { ApiKeyUse } from './api-key-use.js';
+import { type ApiKey } from './api-key.js';
+import { API_KEYS_TABLE } from './api-keys.projection.js';
+
+@Operation({
+  method: 'GET',
+  name: 'api-key.list-api-keys',
+  object: 'api-keys',
+  summary: 'List API keys',
+  description: 'Also those that have ended.',
+  answers: apiKeySchema,
+  list: true,
+})
+export class ListApiKeys extends PageInput('name') {
+  @Text({ max: 200, optional: true, description: 'Part of the name.' })
+  q?: string;
+}
+
+@QueryHandler(ListApiKeys)
+export class ListApiKeysHandler implements IQueryHandler<ListApiKeys> {
+  constructor(
+    private readonly source: DataSource,
+    private readonly use: ApiKeyUse,
+  ) {}
+
+  async execute(query: ListApiKeys): Promise<Page<ApiKeyRecord>> {
+    const { records, pagination } = await findPage<RecordRow<ApiKey>>(this.source, query, {
+      table: API_KEYS_TABLE,
+      sortColumns: { name: { column: 'name', type: 'text' } },
+      conditions: [search(['name'], query.q)],
+    });
+    const lastUses = await this.use.find(
+      query.organizationId,
+      records.map(({ id }) => id),
+    );
+    return { records: records.map((row) => apiKeyRecord(row, lastUses.get(row.id) ?? null)), pagination };
+  }
+}

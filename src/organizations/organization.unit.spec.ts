@@ -1,0 +1,50 @@
+import { changedFields } from '#libs/commands';
+import { given } from '#libs/testing';
+import {
+  createOrganization,
+  organization,
+  type OrganizationEvent,
+  type OrganizationFields,
+  standingOrganization,
+} from './organization.js';
+
+const created: OrganizationEvent = { type: 'OrganizationCreated', data: { name: 'Rivers' } };
+const updated = (data: Partial<OrganizationFields>): OrganizationEvent => ({
+  type: 'OrganizationUpdated',
+  data,
+});
+
+it('is created with a name alone', () => {
+  given(organization, [])
+    .when(() => createOrganization('Rivers'))
+    .then([created]);
+  expect(organization.evolve(organization.initial, created, new Date(0))).toEqual({
+    status: 'standing',
+    name: 'Rivers',
+    website: null,
+    email: null,
+    country: null,
+  });
+});
+
+it('keeps what an update does not name, and records only what differs', () => {
+  given(organization, [created, updated({ website: 'w', country: 'c' }), updated({ website: null })])
+    .when((state) => {
+      const data = changedFields<OrganizationFields>(standingOrganization(state), {
+        name: 'Rivers',
+        website: null,
+        country: 'd',
+      });
+      return data ? [updated(data)] : [];
+    })
+    .then([updated({ country: 'd' })]);
+});
+
+it('refuses to be read before it was created', () => {
+  given(organization, [])
+    .when((state) => {
+      standingOrganization(state);
+      return [];
+    })
+    .thenThrows('NOT_FOUND');
+});

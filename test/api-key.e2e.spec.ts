@@ -1,0 +1,518 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type CreateApiKey, SCOPES } from '../src/auth/index.js';
+import { type Answer, Api, Client } from './harness.js';
+import { eventually } from './processes.js';
+
+let api: Api;
+let owner: Client;
+beforeAll(async () => {
+  // Refused keys count against the address, and there are many: each request has one of its own.
+  api = await Api.start({ instances: 2, environment: { TRUST_PROXY: 'true' } });
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  owner = await api.organization();
+});
+
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const KEY = /^adv_[A-Za-z0-9]{8}_[A-Za-z0-9]{32,}$/;
+const NOBODY = '01990a6e-1111-7000-8000-000000000001';
+const YEAR_MS = 31_536_000_000;
+
+type NewKey = { apiKeyId: string; key: string };
+type Headers = Record<string, string>;
+
+const post = (operation: string, fields: object, client = owner, headers: Headers = {}) =>
+  client.post(`api-key.${operation}-api-key`, fields, headers);
+const revoke = (apiKeyId: string, client = owner, headers: Headers = {}) =>
+  client.delete('api-key.revoke-api-key', { apiKeyId }, headers);
+
+async function dataOf(answer: Promise<Answer>): Promise<any> {
+  const { status, body } = await answer;
+  expect([status, body]).toEqual([200, expect.objectContaining({ data: expect.anything() })]);
+  return body.data;
+}
+const create = (fields: object = {}): Promise<NewKey> =>
+  dataOf(post('create', { name: 'Website', ...fields }));
+const rotate = (apiKeyId: string, overlapSeconds = 0): Promise<NewKey> =>
+  dataOf(post('rotate', { apiKeyId, overlapSeconds }));
+
+/** A client with an unlimited key that may do so much. */
+async function clientWith(options: Partial<CreateApiKey>): Promise<Client & { keyId: string }> {
+  const { id, key } = await api.createKey(owner.organizationId, options);
+  return Object.assign(new Client(api.origin, owner.organizationId, key), { keyId: id });
+}
+
+let addresses = 0;
+/** Whether keys are good on every instance: 200 or 401. */
+function statusesOf(...keys: string[]): Promise<number[]> {
+  return Promise.all(
+    keys.flatMap((key) =>
+      api.instances.map(async ({ origin }) => {
+        addresses += 1;
+        const headers = { 'X-Forwarded-For': `10.3.${addresses >> 8}.${addresses & 255}` };
+        return (await new Client(origin, owner.organizationId, key).get('post.list-posts', {}, headers))
+          .status;
+      }),
+    ),
+  );
+}
+
+async function list(query: Headers = {}, client = owner): Promise<any[]> {
+  return dataOf(client.get('api-key.list-api-keys', query));
+}
+async function record(apiKeyId: string): Promise<any> {
+  return (await list({ limit: '100' })).find(({ id }) => id === apiKeyId);
+}
+
+async function countOf(type: string): Promise<number> {
+  return (await api.eventTypes(owner.organizationId)).filter((each) => each === type).length;
+}
+
+function expectError({ status, body }: Answer, expected: number, code: string, words = ''): void {
+  expect([status, body.error?.code]).toEqual([expected, code]);
+  expect(body.error.message).toContain(words);
+}
+
+describe('create-api-key', () => {
+  it('200 with a key that works at once on every instance, and may do what it was made for', async () => {
+    const { status, body } = await post('create', { name: 'Website', scopes: ['post:read'] });
+    expect([status, body]).toEqual([
+      200,
+      { data: { apiKeyId: expect.any(String), key: expect.stringMatching(KEY) }, object: 'api-key' },
+    ]);
+    const { key } = body.data;
+    expect(await statusesOf(key)).toEqual([200, 200]);
+    const reader = new Client(api.origin, owner.organizationId, key);
+    expectError(await reader.post('post.create-post', { name: 'A' }), 403, 'INSUFFICIENT_PERMISSIONS');
+  });
+
+  it('makes a key with its own rate limit', async () => {
+    const { key } = await create({ rateLimit: 3 });
+    const limited = new Client(api.origin, owner.organizationId, key);
+    expect((await limited.get('post.list-posts')).headers.get('ratelimit-limit')).toBe('3');
+    const { key: usual } = await create();
+    const answer = await new Client(api.origin, owner.organizationId, usual).get('post.list-posts');
+    expect(answer.headers.get('ratelimit-limit')).toBe('10');
+  });
+
+  it('200 with the same id and no key for a repeat, its defaults written out or not', async () => {
+    const { apiKeyId } = await create();
+    const repeats = [
+      {},
+      { scopes: ['*'] },
+      { scopes: ['*', '*'], rateLimit: 10 },
+      { organizationId: owner.organizationId },
+    ];
+    for (const fields of repeats) expect(await create(fields)).toEqual({ apiKeyId, key: null });
+    expect((await create({ rateLimit: 11 })).apiKeyId).not.toBe(apiKeyId);
+
+    const expiresAt = new Date(Date.now() + YEAR_MS);
+    const scopes = ['post:read', 'contact:read'];
+    const expiring = await create({ scopes, expiresAt: expiresAt.toISOString() });
+    const sameMoment = expiresAt.toISOString().replace('Z', '+00:00');
+    const repeat = await create({ scopes: scopes.toReversed(), expiresAt: sameMoment });
+    expect(repeat).toEqual({ apiKeyId: expiring.apiKeyId, key: null });
+  });
+
+  it.each([
+    ['without an Idempotency-Key', {}],
+    ['with one', { 'Idempotency-Key': 'twin' }],
+  ])('makes one key of 20 identical requests at once on two instances, %s', async (_, headers) => {
+    const before = await countOf('ApiKeyCreated');
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        dataOf(post('create', { name: 'Twin' }, owner.at(api.instances[n % 2]!.origin), headers)),
+      ),
+    );
+    expect(new Set(answers.map(({ apiKeyId }) => apiKeyId)).size).toBe(1);
+    const keys = answers.flatMap(({ key }) => key ?? []);
+    expect(keys).toHaveLength(1);
+    expect(await statusesOf(keys[0])).toEqual([200, 200]);
+    expect(await countOf('ApiKeyCreated')).toBe(before + 1);
+  });
+
+  it('makes a twin on purpose with another Idempotency-Key; 422 for the same with another body', async () => {
+    const name = 'Website';
+    const first = await dataOf(post('create', { name }, owner, { 'Idempotency-Key': 'one' }));
+    const again = await dataOf(post('create', { name }, owner, { 'Idempotency-Key': 'one' }));
+    const second = await dataOf(post('create', { name }, owner, { 'Idempotency-Key': 'two' }));
+    expect(again).toEqual({ apiKeyId: first.apiKeyId, key: null });
+    expect([second.apiKeyId === first.apiKeyId, second.key === first.key]).toEqual([false, false]);
+    expect(await statusesOf(first.key, second.key)).toEqual([200, 200, 200, 200]);
+    const other = await post('create', { name: 'Other' }, owner, { 'Idempotency-Key': 'one' });
+    expectError(other, 422, 'IDEMPOTENCY_KEY_REUSED');
+  });
+
+  it('makes another key after the first was revoked or rotated', async () => {
+    const first = await create();
+    await revoke(first.apiKeyId);
+    const second = await create();
+    expect(second).toEqual({ apiKeyId: expect.not.stringMatching(first.apiKeyId), key: expect.any(String) });
+    const successor = await rotate(second.apiKeyId);
+    const third = await create();
+    expect(third.key).toMatch(KEY);
+    expect(new Set([first, second, successor, third].map(({ apiKeyId }) => apiKeyId)).size).toBe(4);
+  });
+
+  it('answers a repeat also after the key has expired, with and without an Idempotency-Key', async () => {
+    const expiresAt = new Date(Date.now() + 1_000).toISOString();
+    const headers = { 'Idempotency-Key': 'short' };
+    const withHeader = await dataOf(post('create', { name: 'A', expiresAt }, owner, headers));
+    const without = await create({ expiresAt });
+    await sleep(Date.parse(expiresAt) + 1 - Date.now());
+    const again = await dataOf(post('create', { name: 'A', expiresAt }, owner, headers));
+    expect(again).toEqual({ apiKeyId: withHeader.apiKeyId, key: null });
+    expect(await create({ expiresAt })).toEqual({ apiKeyId: without.apiKeyId, key: null });
+    expectError(await post('create', { name: 'Another', expiresAt }), 400, 'BAD_REQUEST');
+  });
+
+  it.each([
+    ['no name', {}, 'name'],
+    ['a name of 201 characters', { name: 'x'.repeat(201) }, 'name'],
+    ['no scopes at all', { name: 'A', scopes: [] }, 'scopes'],
+    ['an unknown scope', { name: 'A', scopes: ['contact:fly'] }, 'scopes'],
+    ['a scope that is no list', { name: 'A', scopes: '*' }, 'scopes'],
+    ['no requests at all', { name: 'A', rateLimit: 0 }, 'rateLimit'],
+    ['1,001 requests', { name: 'A', rateLimit: 1_001 }, 'rateLimit'],
+    ['no limit', { name: 'A', rateLimit: 'unlimited' }, 'rateLimit'],
+    ['null for the limit', { name: 'A', rateLimit: null }, 'rateLimit'],
+    ['an expiry in the past', { name: 'A', expiresAt: '2001-01-01T00:00:00Z' }, 'expiresAt'],
+    ['an expiry beyond the calendar', { name: 'A', expiresAt: '9999-12-31T23:59:59-12:00' }, 'expiresAt'],
+    ['an expiry that is no moment', { name: 'A', expiresAt: 'soon' }, 'expiresAt'],
+    ['a secret of its own', { name: 'A', key: 'adv_x' }, 'key'],
+  ])('400 for %s, and no key', async (_, fields, path) => {
+    const { status, body } = await post('create', fields);
+    expect([status, body.error.issues[0].path]).toEqual([400, path]);
+    expect(await countOf('ApiKeyCreated')).toBe(2);
+  });
+});
+
+describe('a key can only grant scopes that it has itself', () => {
+  const may = ['api-key:write', 'contact:read'];
+
+  it('403 naming the scope, also for the default; nothing is made', async () => {
+    const lesser = await clientWith({ scopes: may });
+    const before = await countOf('ApiKeyCreated');
+    const attempts: [object, string][] = [
+      [{ scopes: ['contact:read', 'contact:write'] }, 'contact:write'],
+      [{ scopes: ['*'] }, '*'],
+      [{ scopes: SCOPES }, '*'],
+      [{}, '*'],
+    ];
+    for (const [fields, scope] of attempts) {
+      const answer = await post('create', { name: 'More', ...fields }, lesser);
+      expectError(answer, 403, 'INSUFFICIENT_PERMISSIONS', `lacks ${scope}`);
+      expect(answer.body.error.message).toContain('Give scopes among these: contact:read, api-key:write.');
+    }
+    expect(await countOf('ApiKeyCreated')).toBe(before);
+  });
+
+  it('403 for every scope but *, which is not all of them', async () => {
+    const lesser = await clientWith({ scopes: SCOPES.filter((scope) => scope !== '*') });
+    expectError(await post('create', { name: 'All' }, lesser), 403, 'INSUFFICIENT_PERMISSIONS', 'lacks *');
+  });
+
+  it('200 for its own scopes, of which the new key can grant no more', async () => {
+    const lesser = await clientWith({ scopes: may });
+    const { key } = await dataOf(post('create', { name: 'Same', scopes: may }, lesser));
+    const child = new Client(api.origin, owner.organizationId, key);
+    const less = await dataOf(post('create', { name: 'Less', scopes: ['contact:read'] }, child));
+    expect((await record(less.apiKeyId)).scopes).toEqual(['contact:read']);
+    const more = await post('create', { name: 'More', scopes: ['contact:write'] }, child);
+    expectError(more, 403, 'INSUFFICIENT_PERMISSIONS');
+  });
+
+  it('403 for rotating a key that may more, whose successor it would hold; the key goes on', async () => {
+    const lesser = await clientWith({ scopes: may });
+    const { apiKeyId, key } = await create({ scopes: ['contact:read', 'contact:write'] });
+    for (const overlapSeconds of [0, 60]) {
+      const answer = await post('rotate', { apiKeyId, overlapSeconds }, lesser);
+      expectError(answer, 403, 'INSUFFICIENT_PERMISSIONS', 'lacks contact:write');
+    }
+    expect([(await record(apiKeyId)).revokedAt, await countOf('ApiKeyRotated')]).toEqual([null, 0]);
+    const mine = await create({ scopes: ['contact:read'] });
+    expect((await post('rotate', { apiKeyId: mine.apiKeyId }, lesser)).status).toBe(200);
+    expect(key).toMatch(KEY);
+  });
+});
+
+describe('list-api-keys', () => {
+  it('200 with every field, and nowhere the secret or its hash', async () => {
+    const expiresAt = new Date(Date.now() + YEAR_MS).toISOString();
+    const scopes = ['contact:read', 'post:write'];
+    const { apiKeyId, key } = await create({ scopes, rateLimit: 500, expiresAt });
+    const { status, body } = await owner.get('api-key.list-api-keys');
+    expect([status, body.object, body.pagination]).toEqual([
+      200,
+      'api-keys',
+      { cursor: null, hasMore: false },
+    ]);
+    expect(body.data[0]).toEqual({
+      id: apiKeyId,
+      createdAt: expect.stringMatching(ISO),
+      name: 'Website',
+      prefix: key.slice(0, 12),
+      scopes,
+      rateLimit: 500,
+      expiresAt,
+      lastUsedAt: null,
+      revokedAt: null,
+      organizationId: owner.organizationId,
+    });
+    const secret = key.slice(13);
+    const text = JSON.stringify(body);
+    expect(text).not.toContain(secret);
+    for (const encoding of ['hex', 'base64', 'base64url'] as const) {
+      expect(text).not.toContain(createHash('sha256').update(secret).digest(encoding));
+    }
+  });
+
+  it('tells the limit that counts: 10 where a key has none of its own, null where there is none', async () => {
+    const limits = Object.fromEntries((await list()).map(({ name, rateLimit }) => [name, rateLimit]));
+    expect(limits).toEqual({ 'First key': 10, Test: null });
+  });
+
+  it('sorts, searches and pages', async () => {
+    for (const name of ['Banana', 'Apple', 'Cherry']) await create({ name });
+    const names = async (query: Headers) => (await list(query)).map(({ name }) => name);
+    expect(await names({ sort: 'name' })).toEqual(['Apple', 'Banana', 'Cherry', 'First key', 'Test']);
+    expect(await names({ q: 'an' })).toEqual(['Banana']);
+    const first = await owner.get('api-key.list-api-keys', { limit: '2' });
+    expect(first.body.data.map(({ name }: any) => name)).toEqual(['Cherry', 'Apple']);
+    const { cursor } = first.body.pagination;
+    expect(await names({ limit: '2', cursor })).toEqual(['Banana', 'Test']);
+    expectError(await owner.get('api-key.list-api-keys', { limit: '0' }), 400, 'BAD_REQUEST');
+  });
+
+  it('tells when a key was last used, on whichever instance', async () => {
+    const { apiKeyId, key } = await create();
+    const started = Date.now();
+    expect(await statusesOf(key)).toEqual([200, 200]);
+    await eventually(async () => {
+      const { lastUsedAt } = await record(apiKeyId);
+      expect(Date.parse(lastUsedAt)).toBeGreaterThanOrEqual(started);
+    });
+    expect(await api.eventTypes(owner.organizationId)).not.toContain('ApiKeyUsed');
+  });
+
+  it('has the last use of an instance that has stopped since', async () => {
+    const { apiKeyId, key } = await create();
+    const instance = await api.addInstance();
+    api.instances.pop();
+    const { status } = await new Client(instance.origin, '', key).get('post.list-posts');
+    expect(status).toBe(200);
+    await instance.life.drain();
+    await instance.app.close();
+    expect((await record(apiKeyId)).lastUsedAt).toMatch(ISO);
+    await instance.runtime.projections.stop();
+    await instance.runtime.close();
+  });
+});
+
+describe('rotate-api-key', () => {
+  it('200 with a new key like the old one, which is refused within a second', async () => {
+    const old = await create({ scopes: ['post:read'], rateLimit: 20 });
+    expect(await statusesOf(old.key)).toEqual([200, 200]);
+    const { status, body } = await post('rotate', { apiKeyId: old.apiKeyId });
+    expect([status, body]).toEqual([
+      200,
+      { data: { apiKeyId: expect.any(String), key: expect.stringMatching(KEY) }, object: 'api-key' },
+    ]);
+    const successor: NewKey = body.data;
+    expect(successor.apiKeyId).not.toBe(old.apiKeyId);
+    expect(await statusesOf(successor.key)).toEqual([200, 200]);
+    await sleep(1_000);
+    expect(await statusesOf(old.key, successor.key)).toEqual([401, 401, 200, 200]);
+
+    const [before, after] = [await record(old.apiKeyId), await record(successor.apiKeyId)];
+    expect(before.revokedAt).toMatch(ISO);
+    const { name, scopes, rateLimit, expiresAt } = before;
+    expect(after).toMatchObject({ name, scopes, rateLimit, expiresAt, revokedAt: null });
+    expect(after.prefix).toBe(successor.key.slice(0, 12));
+  });
+
+  it('lets the old key work until its overlap ends, on every instance', async () => {
+    const old = await create();
+    const successor = await rotate(old.apiKeyId, 3);
+    const { revokedAt } = await record(old.apiKeyId);
+    expect(Date.parse(revokedAt)).toBeGreaterThan(Date.now());
+    expect(await statusesOf(old.key, successor.key)).toEqual([200, 200, 200, 200]);
+    await sleep(Date.parse(revokedAt) - 700 - Date.now());
+    await statusesOf(old.key);
+    await sleep(Date.parse(revokedAt) + 1_000 - Date.now());
+    expect(await statusesOf(old.key, successor.key)).toEqual([401, 401, 200, 200]);
+  });
+
+  it('is one event on the old key, with its successor, and says no more', async () => {
+    const old = await create();
+    const successor = await rotate(old.apiKeyId, 60);
+    const events = await api.database.source.query(
+      'SELECT stream_id, type, data FROM events WHERE organization_id = $1 ORDER BY position OFFSET 4',
+      [owner.organizationId],
+    );
+    const data = { successorId: successor.apiKeyId, overlapSeconds: 60 };
+    expect(events).toEqual([
+      { stream_id: old.apiKeyId, type: 'ApiKeyRotated', data },
+      expect.objectContaining({ stream_id: successor.apiKeyId, type: 'ApiKeyCreated' }),
+    ]);
+  });
+
+  it.each([
+    ['without an Idempotency-Key', {}],
+    ['with one', { 'Idempotency-Key': 'rotate' }],
+  ])(
+    '200 with the same id and no key for a repeat, and one successor of 20 at once, %s',
+    async (_, headers) => {
+      const { apiKeyId } = await create();
+      const before = await countOf('ApiKeyCreated');
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, n) =>
+          dataOf(
+            post('rotate', { apiKeyId, overlapSeconds: 60 }, owner.at(api.instances[n % 2]!.origin), headers),
+          ),
+        ),
+      );
+      const successors = new Set(answers.map((answer) => answer.apiKeyId));
+      const keys = answers.flatMap(({ key }) => key ?? []);
+      expect([successors.size, keys.length]).toEqual([1, 1]);
+      expect(await statusesOf(keys[0])).toEqual([200, 200]);
+      const again = await dataOf(post('rotate', { apiKeyId, overlapSeconds: 60 }, owner, headers));
+      expect(again).toEqual({ apiKeyId: [...successors][0], key: null });
+      expect([await countOf('ApiKeyCreated'), await countOf('ApiKeyRotated')]).toEqual([before + 1, 1]);
+    },
+  );
+
+  it('lets a key replace itself, and its successor again', async () => {
+    const self = await clientWith({ scopes: ['api-key:write', 'post:read'] });
+    const second = await dataOf(post('rotate', { apiKeyId: self.keyId, overlapSeconds: 60 }, self));
+    const successor = new Client(api.origin, owner.organizationId, second.key);
+    const third = await dataOf(post('rotate', { apiKeyId: second.apiKeyId, overlapSeconds: 60 }, successor));
+    expect(await statusesOf(self.key!, second.key, third.key)).toEqual(Array(6).fill(200));
+  });
+
+  it('409 for another overlap, saying which key follows and what is possible', async () => {
+    const { apiKeyId } = await create();
+    const successor = await rotate(apiKeyId, 60);
+    const answer = await post('rotate', { apiKeyId });
+    expectError(answer, 409, 'CONFLICT', `overlapSeconds 60, and ${successor.apiKeyId} follows it`);
+    expect(answer.body.error.message).toContain('revoke');
+  });
+
+  it('409 for a revoked and for an expired key, saying to create a new one', async () => {
+    const revoked = await create();
+    await revoke(revoked.apiKeyId);
+    const expired = await clientWith({ expiresAt: new Date(Date.now() - 1).toISOString() });
+    for (const apiKeyId of [revoked.apiKeyId, expired.keyId]) {
+      expectError(await post('rotate', { apiKeyId }), 409, 'CONFLICT', 'Create a new one');
+    }
+    expect(await countOf('ApiKeyRotated')).toBe(0);
+  });
+
+  it.each([
+    ['no apiKeyId', {}, 'apiKeyId'],
+    ['an overlap below 0', { apiKeyId: NOBODY, overlapSeconds: -1 }, 'overlapSeconds'],
+    ['an overlap of more than a day', { apiKeyId: NOBODY, overlapSeconds: 86_401 }, 'overlapSeconds'],
+    ['half a second', { apiKeyId: NOBODY, overlapSeconds: 0.5 }, 'overlapSeconds'],
+    ['an unknown field', { apiKeyId: NOBODY, scopes: ['*'] }, 'scopes'],
+  ])('400 for %s', async (_, fields, path) => {
+    const { status, body } = await post('rotate', fields);
+    expect([status, body.error.issues[0].path]).toEqual([400, path]);
+  });
+});
+
+describe('revoke-api-key', () => {
+  it('200 with the id, the same again later, one event; refused within a second, and still in the list', async () => {
+    const { apiKeyId, key } = await create();
+    expect(await statusesOf(key)).toEqual([200, 200]);
+    for (const headers of [{}, {}, { 'Idempotency-Key': 'a' }, { 'Idempotency-Key': 'a' }]) {
+      const { status, body } = await revoke(apiKeyId, owner, headers as Headers);
+      expect([status, body]).toEqual([200, { data: { apiKeyId }, object: 'api-key' }]);
+    }
+    const { revokedAt } = await record(apiKeyId);
+    expect(revokedAt).toMatch(ISO);
+    expect(await countOf('ApiKeyRevoked')).toBe(1);
+    await sleep(1_000);
+    expect(await statusesOf(key)).toEqual([401, 401]);
+  });
+
+  it('ends a rotated key at once during its overlap, and not its successor', async () => {
+    const old = await create();
+    const successor = await rotate(old.apiKeyId, 3_600);
+    const { revokedAt } = await record(old.apiKeyId);
+    await revoke(old.apiKeyId);
+    expect(Date.parse((await record(old.apiKeyId)).revokedAt)).toBeLessThan(Date.parse(revokedAt));
+    await sleep(1_000);
+    expect(await statusesOf(old.key, successor.key)).toEqual([401, 401, 200, 200]);
+  });
+
+  it('200 and no event for a key whose overlap is over', async () => {
+    const { apiKeyId } = await create();
+    await rotate(apiKeyId);
+    await sleep(5);
+    const before = await record(apiKeyId);
+    expect((await revoke(apiKeyId)).status).toBe(200);
+    expect([await record(apiKeyId), await countOf('ApiKeyRevoked')]).toEqual([before, 0]);
+  });
+
+  it('400 without an apiKeyId', async () => {
+    const { status, body } = await owner.delete('api-key.revoke-api-key', {});
+    expect([status, body.error.issues[0].path]).toEqual([400, 'apiKeyId']);
+  });
+});
+
+it('a key of another organization is not found, whatever is done to it, and goes on', async () => {
+  const { apiKeyId, key } = await create();
+  const other = await api.organization();
+  const { organizationId } = owner;
+  for (const id of [apiKeyId, NOBODY, 'x', organizationId]) {
+    expectError(await post('rotate', { apiKeyId: id }, other), 404, 'NOT_FOUND');
+    expectError(await revoke(id, other), 404, 'NOT_FOUND');
+  }
+  expect((await list({}, other)).map(({ name }) => name)).toEqual(['Test', 'First key']);
+  const answers = [
+    await post('create', { name: 'Mine', organizationId }, other),
+    await post('rotate', { apiKeyId, organizationId }, other),
+    await other.delete('api-key.revoke-api-key', { apiKeyId, organizationId }),
+    await other.get('api-key.list-api-keys', { organizationId }),
+  ];
+  for (const answer of answers) expectError(answer, 403, 'FORBIDDEN');
+  expect(await statusesOf(key)).toEqual([200, 200]);
+  expect(await countOf('ApiKeyCreated')).toBe(3);
+});
+
+describe('scopes', () => {
+  const operations = async () => {
+    const { paths } = (await owner.request('GET', '/openapi.json')).body;
+    return Object.entries<object>(paths)
+      .filter(([path]) => path.startsWith('/v1/'))
+      .map(([path, methods]) => {
+        const method = Object.keys(methods)[0]!.toUpperCase();
+        const service = path.slice('/v1/'.length).split('.')[0]!;
+        return { path, method, scope: `${service}:${method === 'GET' ? 'read' : 'write'}` };
+      });
+  };
+
+  it('there is one for every operation', async () => {
+    const needed = (await operations()).map(({ scope }) => scope);
+    expect(needed.length).toBeGreaterThan(10);
+    expect(SCOPES).toEqual(expect.arrayContaining(needed));
+  });
+
+  it.each(SCOPES)('a key with %s may call exactly the operations of its service and kind', async (scope) => {
+    const client = await clientWith({ scopes: [scope] });
+    for (const operation of await operations()) {
+      const body = operation.method === 'GET' ? undefined : '{}';
+      const answer = await client.request(operation.method, operation.path, body);
+      const mayNot = answer.body.error?.code === 'INSUFFICIENT_PERMISSIONS';
+      // Without its fields no operation does anything: 200 or 400. create-api-key has a refusal of its own.
+      expect([operation.path, mayNot]).toEqual([operation.path, scope !== '*' && scope !== operation.scope]);
+      if (!mayNot)
+        expect([operation.path, [200, 400]]).toEqual([
+          operation.path,
+          expect.arrayContaining([answer.status]),
+        ]);
+    }
+  });
+});

@@ -1,0 +1,136 @@
+import { Api, Client } from './harness.js';
+
+let api: Api;
+let client: Client;
+beforeAll(async () => {
+  api = await Api.start();
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  client = await api.organization();
+});
+
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const get = (query: Record<string, string> = {}) => client.get('organization.get-organization', query);
+const update = (fields: object, headers: Record<string, string> = {}) =>
+  client.post('organization.update-organization', fields, headers);
+
+describe('get-organization', () => {
+  it('200 with every field, also with its own organizationId', async () => {
+    const { organizationId } = client;
+    const { status, body } = await get();
+    expect([status, body]).toEqual([
+      200,
+      {
+        data: {
+          id: organizationId,
+          createdAt: expect.stringMatching(ISO),
+          updatedAt: expect.stringMatching(ISO),
+          name: 'Test organization',
+          website: null,
+          email: null,
+          country: null,
+        },
+        object: 'organization',
+      },
+    ]);
+    expect((await get({ organizationId })).body).toEqual(body);
+  });
+
+  it('asOf answers the organization as it was; 404 before there was one', async () => {
+    const before = (await get()).body;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    await update({ name: 'Clean Rivers' });
+    expect((await get({ asOf: before.data.updatedAt })).body).toEqual(before);
+    const earlier = await get({ asOf: '2001-01-01T00:00:00Z' });
+    expect([earlier.status, earlier.body.error.code]).toEqual([404, 'NOT_FOUND']);
+    expect(earlier.body.error.message).toContain('later asOf');
+  });
+
+  it('400 for an asOf that is no moment', async () => {
+    const { status, body } = await get({ asOf: 'yesterday' });
+    expect([status, body.error.issues[0].path]).toEqual([400, 'asOf']);
+  });
+});
+
+describe('update-organization', () => {
+  const full = {
+    name: 'Clean Rivers',
+    website: 'https://rivers.example.org',
+    email: 'office@rivers.example.org',
+    country: 'Norway',
+  };
+
+  it('200 with the whole organization: what is given changes, null or nothing clears, the rest stays', async () => {
+    const first = await update(full);
+    expect([first.status, first.body.object]).toEqual([200, 'organization']);
+    expect(first.body.data).toMatchObject(full);
+    const { body } = await update({ website: null, country: ' ', name: ' Rivers ' });
+    expect(body.data).toMatchObject({ ...full, name: 'Rivers', website: null, country: null });
+    expect((await get()).body).toEqual(body);
+    const events = await api.database.source.query(
+      `SELECT data FROM events WHERE organization_id = $1 AND type = 'OrganizationUpdated' ORDER BY version`,
+      [client.organizationId],
+    );
+    expect(events).toEqual([{ data: full }, { data: { name: 'Rivers', website: null, country: null } }]);
+  });
+
+  it('200 and no event where nothing changes', async () => {
+    const first = await update(full);
+    const before = await api.eventTypes(client.organizationId);
+    for (const fields of [full, { name: full.name }, {}]) {
+      expect((await update(fields)).body).toEqual(first.body);
+    }
+    expect(await api.eventTypes(client.organizationId)).toEqual(before);
+  });
+
+  it('200 once for 20 identical requests at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => update(full)));
+    expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+    const types = await api.eventTypes(client.organizationId);
+    expect(types.filter((type) => type === 'OrganizationUpdated')).toHaveLength(1);
+  });
+
+  it('answers with an Idempotency-Key what it answered the first time', async () => {
+    const headers = { 'Idempotency-Key': 'rename' };
+    const first = await update({ name: 'First' }, headers);
+    await update({ name: 'Second' });
+    expect((await update({ name: 'First' }, headers)).body).toEqual(first.body);
+    const other = await update({ name: 'Third' }, headers);
+    expect([other.status, other.body.error.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
+    expect((await get()).body.data.name).toBe('Second');
+  });
+
+  it.each([
+    ['null for the name', { name: null }, 'name'],
+    ['an empty name', { name: ' ' }, 'name'],
+    ['a name of 201 characters', { name: 'x'.repeat(201) }, 'name'],
+    ['a website of 501 characters', { website: 'x'.repeat(501) }, 'website'],
+    ['an e-mail that is none', { email: 'rivers' }, 'email'],
+    ['a country that is no text', { country: 47 }, 'country'],
+    ['an unknown field', { id: 'x' }, 'id'],
+  ])('400 for %s', async (_, fields, path) => {
+    const { status, body } = await update(fields);
+    expect([status, body.error.issues[0].path]).toEqual([400, path]);
+  });
+});
+
+it('another organization is 403, and stays as it is', async () => {
+  const other = await api.organization();
+  const { organizationId } = other;
+  const before = await other.get('organization.get-organization');
+  for (const answer of [await get({ organizationId }), await update({ organizationId, name: 'Mine' })]) {
+    expect([answer.status, answer.body.error.code]).toEqual([403, 'FORBIDDEN']);
+  }
+  expect((await other.get('organization.get-organization')).body).toEqual(before.body);
+});
+
+it('401 for strangers, 403 for a key without the scope', async () => {
+  const { key } = await api.createKey(client.organizationId, { scopes: ['organization:read'] });
+  const reader = new Client(api.origin, client.organizationId, key);
+  expect((await reader.get('organization.get-organization')).status).toBe(200);
+  const refused = await reader.post('organization.update-organization', { name: 'Mine' });
+  expect([refused.status, refused.body.error.code]).toEqual([403, 'INSUFFICIENT_PERMISSIONS']);
+  const stranger = new Client(api.origin, client.organizationId, undefined);
+  expect((await stranger.get('organization.get-organization')).status).toBe(401);
+});
