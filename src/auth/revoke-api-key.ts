@@ -24,7 +24,7 @@ export class RevokeApiKeyHandler implements ICommandHandler<RevokeApiKey> {
   async execute(command: RevokeApiKey): Promise<{ apiKeyId: string }> {
     const { apiKeyId } = command;
     const decide = (state: ApiKey) => revokeApiKey(state, new Date());
-    await this.commands.change(apiKey, command, apiKeyId, decide, { ends: true });
+    await this.commands.end(apiKey, command, apiKeyId, decide);
     return { apiKeyId };
   }
 }

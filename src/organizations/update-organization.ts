@@ -37,7 +37,7 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
 
   async execute(command: UpdateOrganization): Promise<OrganizationRecord> {
     const { context, organizationId, ...given } = command;
-    const { version } = await this.commands.change(
+    const changed = await this.commands.change(
       organization,
       command,
       organizationId,
@@ -46,7 +46,6 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
         return data ? [{ type: 'OrganizationUpdated', data }] : [];
       },
     );
-    const answered = await this.commands.load(organization, organizationId, organizationId, { version });
-    return organizationRecord(organizationId, answered);
+    return organizationRecord(organizationId, changed);
   }
 }
