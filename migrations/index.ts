@@ -3,6 +3,7 @@ import { Projections1764000000002 } from './0002-projections.js';
 import { KeyCheck1764000000003 } from './0003-key-check.js';
 import { Guards1764000000004 } from './0004-guards.js';
 import { ApiKeyUse1764000000005 } from './0005-api-key-use.js';
+import { Seals1764000000006 } from './0006-seals.js';
 
 /** Listed one by one: globs do not find ESM files. */
 export const migrations = [
@@ -11,4 +12,5 @@ export const migrations = [
   KeyCheck1764000000003,
   Guards1764000000004,
   ApiKeyUse1764000000005,
+  Seals1764000000006,
 ];

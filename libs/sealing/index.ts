@@ -1,0 +1,2 @@
+export { type SealedTree, Signer } from './note.js';
+export { Sealer } from './sealer.js';

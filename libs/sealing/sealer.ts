@@ -1,0 +1,227 @@
+import { type LoggerService } from '@nestjs/common';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type DataSource } from 'typeorm';
+import { describeError, type Sql } from '#libs/database';
+import { consistencyPath, inclusionPath, leafHash, type ReadSubtree, rootOf } from './merkle.js';
+import { type SealedTree } from './note.js';
+import { edgeOf, GrowingTree, readFromTiles, type Tile } from './tiles.js';
+
+/** A block ends after so long, or after so many events. */
+const SEAL_EVERY_MS = 3_000;
+const LARGEST_BLOCK = 10_000;
+/** A process that hangs inside its transaction loses its connection, and with it the lease. */
+const HUNG_AFTER_MS = 10_000;
+const HASH = 32;
+
+type TileRow = { organization_id: string; level: number; index: string; hashes: Buffer; positions: string[] };
+type SealRow = { organization_id: string; size: string; position: string; root: Buffer; sealed_at: Date };
+
+/**
+ * Closes blocks over the log: the events of each organization become leaves of its Merkle tree, and the
+ * tree's root is kept. The row of `sealing` is the lease: whoever holds its lock seals, on any instance.
+ */
+export class Sealer {
+  private readonly stopping = new AbortController();
+  private running: Promise<void> | undefined;
+
+  constructor(
+    private readonly source: DataSource,
+    private readonly logger: Pick<LoggerService, 'warn'>,
+  ) {}
+
+  /** Starts to seal in the background. */
+  start(): void {
+    this.running = this.sealUntilStopped();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+  }
+
+  /**
+   * Seals everything up to the horizon of now.
+   *
+   * @param ifFree leave it to whoever seals at this moment, instead of waiting for them.
+   */
+  async seal({ ifFree = false } = {}): Promise<void> {
+    while ((await this.sealBlock(ifFree)) === LARGEST_BLOCK);
+  }
+
+  /** The last seal of an organization; undefined before its first. */
+  async last(organizationId: string): Promise<SealedTree | undefined> {
+    const [row] = await this.source.query<SealRow[]>(
+      'SELECT * FROM seals WHERE organization_id = $1 ORDER BY size DESC LIMIT 1',
+      [organizationId],
+    );
+    return row && sealOf(row);
+  }
+
+  /** The position of the last event sealed, and its number in the tree; for whoever asks about one event. */
+  async indexOf(organizationId: string, position: number): Promise<number | undefined> {
+    const [row] = await this.source.query<{ index: string; place: number }[]>(
+      `SELECT index, array_position(positions, $2::bigint) AS place FROM seal_tiles
+       WHERE organization_id = $1 AND level = 0 AND index = (
+         SELECT t.index FROM seal_tiles t
+         WHERE t.organization_id = $1 AND t.level = 0 AND t.positions[1] <= $2 ORDER BY t.index DESC LIMIT 1)`,
+      [organizationId, position],
+    );
+    return row?.place ? Number(row.index) * 256 + row.place - 1 : undefined;
+  }
+
+  inclusion(organizationId: string, index: number, size: number): Promise<Buffer[]> {
+    return inclusionPath(index, size, this.readerOf(organizationId));
+  }
+
+  consistency(organizationId: string, oldSize: number, size: number): Promise<Buffer[]> {
+    return consistencyPath(oldSize, size, this.readerOf(organizationId));
+  }
+
+  private readerOf(organizationId: string): ReadSubtree {
+    const tiles = new Map<string, Promise<Tile | undefined>>();
+    return readFromTiles((level, index) => {
+      const key = `${level}/${index}`;
+      let tile = tiles.get(key);
+      if (!tile) tiles.set(key, (tile = this.findTile(organizationId, level, index)));
+      return tile;
+    });
+  }
+
+  private async findTile(organizationId: string, level: number, index: number): Promise<Tile | undefined> {
+    const [row] = await this.source.query<TileRow[]>(
+      'SELECT * FROM seal_tiles WHERE organization_id = $1 AND level = $2 AND index = $3',
+      [organizationId, level, index],
+    );
+    return row && tileOf(row);
+  }
+
+  /** @returns how many events the block has; undefined where another instance is at it. */
+  private sealBlock(ifFree: boolean): Promise<number | undefined> {
+    return this.source.transaction(async (transaction) => {
+      await transaction.query(`SELECT set_config('idle_in_transaction_session_timeout', $1, true)`, [
+        String(HUNG_AFTER_MS),
+      ]);
+      const [lease] = await transaction.query<{ position: string }[]>(
+        `SELECT position FROM sealing FOR UPDATE ${ifFree ? 'SKIP LOCKED' : ''}`,
+      );
+      if (!lease) return undefined;
+      // A statement of its own, before the events are read: see event_horizon().
+      const [{ horizon } = { horizon: '0' }] = await transaction.query<{ horizon: string }[]>(
+        'SELECT event_horizon() AS horizon',
+      );
+      const events = await transaction.query<{ position: string; organization_id: string; digest: Buffer }[]>(
+        `SELECT position, organization_id, digest FROM events
+         WHERE position > $1 AND position <= $2 ORDER BY position LIMIT $3`,
+        [lease.position, horizon, LARGEST_BLOCK],
+      );
+      if (events.length === 0) return 0;
+      const upTo = events.length < LARGEST_BLOCK ? horizon : events.at(-1)!.position;
+      const leaves = new Map<string, { position: number; digest: Buffer }[]>();
+      for (const { organization_id, position, digest } of events) {
+        const own = leaves.get(organization_id) ?? [];
+        own.push({ position: Number(position), digest });
+        leaves.set(organization_id, own);
+      }
+      await growTrees(transaction, leaves, upTo);
+      await transaction.query('UPDATE sealing SET position = $1', [upTo]);
+      return events.length;
+    });
+  }
+
+  private async sealUntilStopped(): Promise<void> {
+    const { signal } = this.stopping;
+    let failing = false;
+    while (!signal.aborted) {
+      try {
+        await this.seal({ ifFree: true });
+        failing = false;
+      } catch (error) {
+        // Said once, not every few seconds for as long as the database is away.
+        if (!failing) this.logger.warn({ message: 'history not sealed', reason: describeError(error) });
+        failing = true;
+      }
+      await sleep(SEAL_EVERY_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+}
+
+/** The leaf of an event: its position (8 bytes, big-endian) and its digest. */
+export function leafOf(position: number, digest: Buffer): Buffer {
+  const leaf = Buffer.alloc(8 + HASH);
+  leaf.writeBigInt64BE(BigInt(position));
+  digest.copy(leaf, 8);
+  return leaf;
+}
+
+async function growTrees(
+  transaction: Sql,
+  leaves: ReadonlyMap<string, { position: number; digest: Buffer }[]>,
+  upTo: string,
+): Promise<void> {
+  const organizations = [...leaves.keys()];
+  const heads = await transaction.query<{ organization_id: string; size: string }[]>(
+    `SELECT organization_id, max(size) AS size FROM seals WHERE organization_id = ANY ($1::uuid[]) GROUP BY 1`,
+    [organizations],
+  );
+  const sizes = new Map(heads.map(({ organization_id, size }) => [organization_id, Number(size)]));
+  const edges = organizations.flatMap((id) => edgeOf(sizes.get(id) ?? 0).map((tile) => ({ id, ...tile })));
+  const stored = await transaction.query<TileRow[]>(
+    `SELECT t.* FROM unnest($1::uuid[], $2::int[], $3::bigint[]) AS e(organization_id, level, index)
+     JOIN seal_tiles t USING (organization_id, level, index)`,
+    [edges.map(({ id }) => id), edges.map(({ level }) => level), edges.map(({ index }) => index)],
+  );
+  const edgeTiles = new Map<string, Tile[]>();
+  for (const row of stored) {
+    edgeTiles.set(row.organization_id, [...(edgeTiles.get(row.organization_id) ?? []), tileOf(row)]);
+  }
+
+  const tiles: [organizationId: string, tile: Tile][] = [];
+  const seals: [organizationId: string, size: number, root: Buffer][] = [];
+  for (const [id, own] of leaves) {
+    const tree = new GrowingTree(sizes.get(id) ?? 0, edgeTiles.get(id) ?? []);
+    for (const { position, digest } of own) tree.append(leafHash(leafOf(position, digest)), position);
+    tiles.push(...[...tree.changed.values()].map((tile): [string, Tile] => [id, tile]));
+    seals.push([id, tree.size, await rootOf(tree.size, tree.read)]);
+  }
+  // Positions as text: PostgreSQL has no arrays of arrays of different lengths.
+  await transaction.query(
+    `INSERT INTO seal_tiles (organization_id, level, index, hashes, positions)
+     SELECT organization_id, level, index, hashes, positions::bigint[]
+     FROM unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::bytea[], $5::text[])
+       AS tile(organization_id, level, index, hashes, positions)
+     ON CONFLICT (organization_id, level, index) DO UPDATE
+     SET hashes = excluded.hashes, positions = excluded.positions`,
+    [
+      tiles.map(([id]) => id),
+      tiles.map(([, { level }]) => level),
+      tiles.map(([, { index }]) => index),
+      tiles.map(([, { hashes }]) => Buffer.concat(hashes)),
+      tiles.map(([, { positions }]) => `{${positions.join(',')}}`),
+    ],
+  );
+  await transaction.query(
+    `INSERT INTO seals (organization_id, size, root, position, sealed_at)
+     SELECT organization_id, size, root, $4, clock_timestamp()
+     FROM unnest($1::uuid[], $2::bigint[], $3::bytea[]) AS seal(organization_id, size, root)`,
+    [seals.map(([id]) => id), seals.map(([, size]) => size), seals.map(([, , root]) => root), upTo],
+  );
+}
+
+function tileOf({ level, index, hashes, positions }: TileRow): Tile {
+  return {
+    level,
+    index: Number(index),
+    hashes: Array.from({ length: hashes.length / HASH }, (_, n) => hashes.subarray(n * HASH, (n + 1) * HASH)),
+    positions: positions.map(Number),
+  };
+}
+
+function sealOf({ organization_id, size, position, root, sealed_at }: SealRow): SealedTree {
+  return {
+    organizationId: organization_id,
+    size: Number(size),
+    root,
+    position: Number(position),
+    sealedAt: sealed_at,
+  };
+}

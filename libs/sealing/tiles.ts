@@ -1,0 +1,90 @@
+import { nodeHash, type ReadSubtree } from './merkle.js';
+
+/** Hashes of one tile; a tile of level L holds the roots of subtrees of 256^L leaves. */
+export const TILE_WIDTH = 256;
+const LEVELS_A_TILE = 8;
+
+/** A row of tiles: for level 0 also the positions of the events that the leaves stand for. */
+export type Tile = { level: number; index: number; hashes: Buffer[]; positions: number[] };
+
+export function tileKey(level: number, index: number): string {
+  return `${level}/${index}`;
+}
+
+/** The tiles at the right edge of a tree: those that the next leaf changes, from level 0 upwards. */
+export function edgeOf(size: number): { level: number; index: number }[] {
+  const edge: { level: number; index: number }[] = [];
+  for (
+    let level = 0, count = size;
+    level === 0 || count > 0;
+    level += 1, count = Math.floor(count / TILE_WIDTH)
+  ) {
+    edge.push({ level, index: Math.floor(count / TILE_WIDTH) });
+  }
+  return edge;
+}
+
+/** A tree that grows: knows its right edge, and remembers which tiles changed. */
+export class GrowingTree {
+  readonly changed = new Map<string, Tile>();
+  private readonly edge: Tile[] = [];
+
+  /** @param edge the stored tiles of {@link edgeOf}; those that hold nothing yet may be missing. */
+  constructor(
+    public size: number,
+    edge: readonly Tile[],
+  ) {
+    for (const { level, index } of edgeOf(size)) {
+      const stored = edge.find((tile) => tile.level === level && tile.index === index);
+      this.edge[level] = stored ?? { level, index, hashes: [], positions: [] };
+    }
+  }
+
+  append(leaf: Buffer, position: number): void {
+    this.size += 1;
+    this.edge[0]!.positions.push(position);
+    this.push(0, leaf);
+  }
+
+  private push(level: number, hash: Buffer): void {
+    const tile = (this.edge[level] ??= { level, index: 0, hashes: [], positions: [] });
+    tile.hashes.push(hash);
+    this.changed.set(tileKey(level, tile.index), tile);
+    if (tile.hashes.length < TILE_WIDTH) return;
+    this.edge[level] = { level, index: tile.index + 1, hashes: [], positions: [] };
+    this.push(level + 1, combine(tile.hashes));
+  }
+
+  /** Serves the subtrees that the root of this very size is made of: they all lie at the edge. */
+  readonly read: ReadSubtree = readFromTiles((level, index) => {
+    const edge = this.edge[level];
+    return Promise.resolve(edge?.index === index ? edge : this.changed.get(tileKey(level, index)));
+  });
+}
+
+/** Reads subtrees out of tiles. @throws when a tile is missing or too short. */
+export function readFromTiles(
+  find: (level: number, index: number) => Promise<Tile | undefined>,
+): ReadSubtree {
+  return async (level, index) => {
+    const tileLevel = Math.floor(level / LEVELS_A_TILE);
+    const width = 2 ** (level % LEVELS_A_TILE);
+    const first = index * width;
+    const tile = await find(tileLevel, Math.floor(first / TILE_WIDTH));
+    const start = first % TILE_WIDTH;
+    const hashes = tile?.hashes.slice(start, start + width) ?? [];
+    if (hashes.length < width) throw new Error(`The tree lacks subtree ${index} of level ${level}.`);
+    return combine(hashes);
+  };
+}
+
+/** The root over 2^n hashes. */
+function combine(hashes: readonly Buffer[]): Buffer {
+  let row = hashes;
+  while (row.length > 1) {
+    const above: Buffer[] = [];
+    for (let n = 0; n < row.length; n += 2) above.push(nodeHash(row[n]!, row[n + 1]!));
+    row = above;
+  }
+  return row[0]!;
+}
