@@ -18,7 +18,11 @@ export type SealedTree = {
   /** No event of the organization at or below it is missing from the tree. */
   position: number;
   sealedAt: Date;
+  /** Complete subtrees, from the left: they tell which part of a rewritten history differs. */
+  parts: readonly Part[];
 };
+
+export type Part = { firstPosition: number; lastPosition: number; leaves: number; hash: Buffer };
 
 /** Signs checkpoints. The key is Ed25519; what verifies them is `verifierKey`. */
 export class Signer {
@@ -47,14 +51,18 @@ export class Signer {
     return `${KEY_NAME}+${this.keyId.toString('hex')}+${key}`;
   }
 
-  /** The checkpoint as a signed note (C2SP tlog-checkpoint), with two extension lines of ours. */
-  signCheckpoint({ organizationId, size, root, position, sealedAt }: SealedTree): string {
+  /** The checkpoint as a signed note (C2SP tlog-checkpoint), with extension lines: ARCHITECTURE.md, "Checkpoint". */
+  signCheckpoint({ organizationId, size, root, position, sealedAt, parts }: SealedTree): string {
     const text = [
       `advocacy-api/${organizationId}`,
       String(size),
       root.toString('base64'),
       `position ${position}`,
       `sealed ${sealedAt.toISOString()}`,
+      ...parts.map(
+        ({ firstPosition, lastPosition, leaves, hash }) =>
+          `part ${firstPosition} ${lastPosition} ${leaves} ${hash.toString('base64')}`,
+      ),
       '',
     ].join('\n');
     const signature = sign(null, Buffer.from(text), this.privateKey);

@@ -74,6 +74,20 @@ it('finds an event in the tree by its position', async () => {
   expect(await sealer.indexOf(uuidv7(), 1)).toBeUndefined();
 });
 
+it('tells the complete parts of a tree, so that a difference can be placed', async () => {
+  const organizationId = uuidv7();
+  for (const events of [70, 500, 30]) await append(organizationId, events);
+  await sealer.seal();
+  const leaves = await leavesOf(organizationId);
+  const { parts } = (await sealer.last(organizationId))!;
+  expect(parts.map(({ leaves }) => leaves)).toEqual([256, 256]);
+  for (const [n, part] of parts.entries()) {
+    expect(part.hash.equals(rootOfHashes(leaves.slice(n * 256, n * 256 + 256)))).toBe(true);
+    expect(await sealer.indexOf(organizationId, part.firstPosition)).toBe(n * 256);
+    expect(await sealer.indexOf(organizationId, part.lastPosition)).toBe(n * 256 + 255);
+  }
+});
+
 it('misses nothing and doubles nothing while writers go on, sealed by two at once', async () => {
   const organizationIds = Array.from({ length: 5 }, () => uuidv7());
   let writing = true;
@@ -106,6 +120,7 @@ it('signs checkpoints that the verifier key verifies, and nothing else', () => {
     root: Buffer.alloc(32, 9),
     position: 7,
     sealedAt,
+    parts: [],
   });
   const [text, signatures] = note.split('\n\n') as [string, string];
   expect(text.split('\n')).toEqual([

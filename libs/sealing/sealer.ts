@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
 import { describeError, type Sql } from '#libs/database';
 import { consistencyPath, inclusionPath, leafHash, type ReadSubtree, rootOf } from './merkle.js';
-import { type SealedTree } from './note.js';
-import { edgeOf, GrowingTree, readFromTiles, type Tile } from './tiles.js';
+import { type Part, type SealedTree } from './note.js';
+import { edgeOf, GrowingTree, readFromTiles, type Tile, TILE_WIDTH } from './tiles.js';
 
 /** A block ends after so long, or after so many events. */
 const SEAL_EVERY_MS = 3_000;
@@ -54,7 +54,31 @@ export class Sealer {
       'SELECT * FROM seals WHERE organization_id = $1 ORDER BY size DESC LIMIT 1',
       [organizationId],
     );
-    return row && sealOf(row);
+    if (!row) return undefined;
+    const size = Number(row.size);
+    return {
+      organizationId,
+      size,
+      root: row.root,
+      position: Number(row.position),
+      sealedAt: row.sealed_at,
+      parts: await this.partsOf(organizationId, size),
+    };
+  }
+
+  /** Subtrees of 65,536 leaves, then of 256: a hundred lines for a million events. */
+  private async partsOf(organizationId: string, size: number): Promise<Part[]> {
+    const large = Math.floor(size / TILE_WIDTH ** 2);
+    const small = Math.floor(size / TILE_WIDTH);
+    const rows = await this.source.query<
+      { first_position: string; last_position: string; leaves: number; hash: Buffer }[]
+    >(PARTS, [organizationId, large, small]);
+    return rows.map(({ first_position, last_position, leaves, hash }) => ({
+      firstPosition: Number(first_position),
+      lastPosition: Number(last_position),
+      leaves,
+      hash,
+    }));
   }
 
   /** The position of the last event sealed, and its number in the tree; for whoever asks about one event. */
@@ -66,7 +90,7 @@ export class Sealer {
          WHERE t.organization_id = $1 AND t.level = 0 AND t.positions[1] <= $2 ORDER BY t.index DESC LIMIT 1)`,
       [organizationId, position],
     );
-    return row?.place ? Number(row.index) * 256 + row.place - 1 : undefined;
+    return row?.place ? Number(row.index) * TILE_WIDTH + row.place - 1 : undefined;
   }
 
   inclusion(organizationId: string, index: number, size: number): Promise<Buffer[]> {
@@ -145,6 +169,23 @@ export class Sealer {
   }
 }
 
+// Tile 0 of level 2 holds the roots of 65,536 leaves each, those of level 1 of 256 each; level 0 the positions.
+const PARTS = `
+  SELECT first.positions[1] AS first_position, last.positions[256] AS last_position, part.leaves, part.hash
+  FROM (
+    SELECT n * 256 AS first_tile, n * 256 + 255 AS last_tile, 65536 AS leaves,
+           substring(t.hashes FROM (n % 256)::int * 32 + 1 FOR 32) AS hash
+    FROM generate_series(0, $2::bigint - 1) AS n
+    JOIN seal_tiles t ON t.organization_id = $1 AND t.level = 2 AND t.index = n / 256
+    UNION ALL
+    SELECT n, n, 256, substring(t.hashes FROM (n % 256)::int * 32 + 1 FOR 32)
+    FROM generate_series($2::bigint * 256, $3::bigint - 1) AS n
+    JOIN seal_tiles t ON t.organization_id = $1 AND t.level = 1 AND t.index = n / 256
+  ) part
+  JOIN seal_tiles first ON first.organization_id = $1 AND first.level = 0 AND first.index = part.first_tile
+  JOIN seal_tiles last ON last.organization_id = $1 AND last.level = 0 AND last.index = part.last_tile
+  ORDER BY part.first_tile`;
+
 /** The leaf of an event: its position (8 bytes, big-endian) and its digest. */
 export function leafOf(position: number, digest: Buffer): Buffer {
   const leaf = Buffer.alloc(8 + HASH);
@@ -213,15 +254,5 @@ function tileOf({ level, index, hashes, positions }: TileRow): Tile {
     index: Number(index),
     hashes: Array.from({ length: hashes.length / HASH }, (_, n) => hashes.subarray(n * HASH, (n + 1) * HASH)),
     positions: positions.map(Number),
-  };
-}
-
-function sealOf({ organization_id, size, position, root, sealed_at }: SealRow): SealedTree {
-  return {
-    organizationId: organization_id,
-    size: Number(size),
-    root,
-    position: Number(position),
-    sealedAt: sealed_at,
   };
 }
