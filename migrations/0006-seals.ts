@@ -30,12 +30,15 @@ export class Seals1764000000006 implements MigrationInterface {
       -- Hashes do not compress.
       ALTER TABLE seal_tiles ALTER COLUMN hashes SET STORAGE EXTERNAL;
     `);
-    // Writers wait while it is built, some two seconds for a million events. Building it beside them
+    // Writers wait while they are built, some seconds for a million events. Building them beside writers
     // (CONCURRENTLY) would wait for the instances that wait for this migration.
     await runner.query('CREATE INDEX events_of_organization ON events (organization_id, position)');
+    await runner.query('CREATE INDEX events_by_id ON events (organization_id, event_id)');
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query('DROP TABLE sealing, seals, seal_tiles; DROP INDEX events_of_organization');
+    await runner.query(
+      'DROP TABLE sealing, seals, seal_tiles; DROP INDEX events_of_organization, events_by_id',
+    );
   }
 }

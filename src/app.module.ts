@@ -7,8 +7,10 @@ import { HealthController } from '#libs/operations';
 import { type Projection, type Projections } from '#libs/projections';
 import { RateLimitModule } from '#libs/rate-limit';
 import { RpcModule } from '#libs/rpc';
+import { type Sealer, type Signer } from '#libs/sealing';
 import { apiKeysProjection, AuthModule } from './auth/index.js';
 import { contactsProjection, ContactsModule } from './contacts/index.js';
+import { HistoryModule } from './history/index.js';
 import { ListsModule, listsProjection } from './lists/index.js';
 import { OrganizationsModule } from './organizations/index.js';
 import { PetitionsModule, petitionsProjection } from './petitions/index.js';
@@ -23,12 +25,18 @@ export const projections: readonly Projection[] = [
   postsProjection,
 ];
 
+/** What every module of the product stands on. */
+type Foundation = {
+  source: DataSource;
+  store: EventStore;
+  projections: Projections;
+  sealer: Sealer;
+  signer: Signer;
+};
+
 @Module({ controllers: [HealthController] })
 export class AppModule {
-  static of(
-    { source, store, projections }: { source: DataSource; store: EventStore; projections: Projections },
-    redisUrl?: string,
-  ): DynamicModule {
+  static of({ source, store, projections, sealer, signer }: Foundation, redisUrl?: string): DynamicModule {
     return {
       module: AppModule,
       imports: [
@@ -41,6 +49,7 @@ export class AppModule {
         ListsModule,
         PetitionsModule,
         PostsModule,
+        HistoryModule.of(sealer, signer),
         RpcModule,
       ],
     };

@@ -14,6 +14,8 @@ export type Config = {
   dataDirectory: string;
   /** 32 bytes; undefined: the embedded mode makes its own. */
   encryptionKey: Buffer | undefined;
+  /** 32 bytes that checkpoints are signed with; undefined: they follow from the encryption key. */
+  signingKey: Buffer | undefined;
   trustProxy: boolean | number | string;
   logLevel: LogLevel;
 };
@@ -74,6 +76,7 @@ export function readConfig(environment: Environment): Config {
     redisUrl: url('REDIS_URL', 'redis://', 'rediss://'),
     dataDirectory: get('DATA_DIR') ?? './.data',
     encryptionKey: encryptionKey(get('ENCRYPTION_KEY'), databaseUrl !== undefined, wrong),
+    signingKey: keyOf('SIGNING_KEY', get('SIGNING_KEY'), wrong),
     trustProxy: trustProxy(get('TRUST_PROXY'), wrong),
     logLevel: logLevel as LogLevel,
   };
@@ -92,9 +95,14 @@ function encryptionKey(text: string | undefined, required: boolean, wrong: strin
     }
     return undefined;
   }
+  return keyOf('ENCRYPTION_KEY', text, wrong);
+}
+
+function keyOf(name: string, text: string | undefined, wrong: string[]): Buffer | undefined {
+  if (text === undefined) return undefined;
   const key = Buffer.from(text, 'base64');
   if (key.length !== 32 || key.toString('base64').replace(/=+$/, '') !== text.replace(/=+$/, '')) {
-    wrong.push(`ENCRYPTION_KEY must be 32 bytes in base64 (44 characters). ${HOW_TO_MAKE_A_KEY}`);
+    wrong.push(`${name} must be 32 bytes in base64 (44 characters). ${HOW_TO_MAKE_A_KEY}`);
   }
   return key;
 }

@@ -65,6 +65,7 @@ async function serve(): Promise<void> {
     const life = new ServerLife(server, docsUrl(config));
     await (config.host === undefined ? app.listen(config.port) : app.listen(config.port, config.host));
     runtime.projections.poll();
+    runtime.sealer.start();
     const cleaning = setInterval(() => void clean(runtime), CLEANING_MS);
 
     const { port } = server.address() as AddressInfo;
@@ -84,6 +85,7 @@ async function serve(): Promise<void> {
     await life.drain(GRACE_MS);
     await app.close();
   } finally {
+    await runtime.sealer.stop();
     await runtime.projections.stop();
     await runtime.close();
   }

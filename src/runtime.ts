@@ -8,6 +8,7 @@ import { type DataSource } from 'typeorm';
 import { describeError, isUnavailable, migrate, openDatabase, startEmbeddedPostgres } from '#libs/database';
 import { EventStore, Keyring } from '#libs/event-store';
 import { Projections } from '#libs/projections';
+import { Sealer, Signer } from '#libs/sealing';
 import { migrations } from '#migrations';
 import { projections } from './app.module.js';
 import { type Config, ConfigError } from './config.js';
@@ -17,6 +18,8 @@ export type Runtime = {
   source: DataSource;
   store: EventStore;
   projections: Projections;
+  sealer: Sealer;
+  signer: Signer;
   embedded: boolean;
   close(): Promise<void>;
 };
@@ -66,7 +69,10 @@ export async function openRuntime(
       }
       const readModels = new Projections(source, store, projections, logger);
       await readModels.start();
-      return { source, store, projections: readModels, embedded: embedded !== undefined, close };
+      const signer = config.signingKey ? new Signer(config.signingKey) : Signer.derivedFrom(master);
+      const sealer = new Sealer(source, logger);
+      const isEmbedded = embedded !== undefined;
+      return { source, store, projections: readModels, sealer, signer, embedded: isEmbedded, close };
     } catch (error) {
       await source.destroy();
       throw error;

@@ -153,6 +153,52 @@ export class EventStore {
     return this.decrypt(rows);
   }
 
+  /**
+   * The history of an organization, oldest first, personal data decrypted where its subject stands.
+   *
+   * @param range positions above `after`, up to `upTo` (which must not lie beyond a horizon read before).
+   */
+  async readHistory(
+    organizationId: string,
+    range: { after: number; upTo: number },
+    limit: number,
+    filter: EventFilter = {},
+  ): Promise<RecordedEvent[]> {
+    const rows = await this.source.query<EventRow[]>(READ_HISTORY, [
+      organizationId,
+      range.after,
+      range.upTo,
+      limit,
+      filter.recordType ?? null,
+      filter.recordId ?? null,
+      filter.type ?? null,
+      filter.actorId ?? null,
+      filter.requestId ?? null,
+      filter.occurredAfter ?? null,
+      filter.occurredBefore ?? null,
+    ]);
+    return this.decrypt(rows);
+  }
+
+  async findEvent(organizationId: string, eventId: string): Promise<RecordedEvent | undefined> {
+    const rows = await this.source.query<EventRow[]>(
+      `SELECT e.*, k.wrapped_key FROM events e
+       LEFT JOIN subject_keys k ON k.organization_id = e.organization_id AND k.subject_id = e.subject_id
+       WHERE e.organization_id = $1 AND e.event_id = $2`,
+      [organizationId, eventId],
+    );
+    return this.decrypt(rows)[0];
+  }
+
+  /** The position of the organization's event before this one; 0 for its first. */
+  async previousPosition(organizationId: string, position: number): Promise<number> {
+    const [row] = await this.source.query<{ position: string }[]>(
+      'SELECT position FROM events WHERE organization_id = $1 AND position < $2 ORDER BY position DESC LIMIT 1',
+      [organizationId, position],
+    );
+    return Number(row?.position ?? 0);
+  }
+
   /** The streams that hold these unique keys, by the key in hexadecimal. */
   async findOwners(organizationId: string, keys: readonly Buffer[]): Promise<Map<string, string>> {
     const rows = await this.source.query<{ key: Buffer; stream_id: string }[]>(
@@ -234,6 +280,7 @@ export class EventStore {
         data: row.data,
         personal,
         subjectId: row.subject_id,
+        encryptedPersonal: row.personal,
         metadata: row.metadata,
         recordedAt: row.recorded_at,
         digest: row.digest,
@@ -243,6 +290,30 @@ export class EventStore {
     });
   }
 }
+
+/** What events are asked for; the moments as text that PostgreSQL reads. */
+export type EventFilter = {
+  recordType?: string | undefined;
+  recordId?: string | undefined;
+  type?: string | undefined;
+  actorId?: string | undefined;
+  requestId?: string | undefined;
+  occurredAfter?: string | undefined;
+  occurredBefore?: string | undefined;
+};
+
+const READ_HISTORY = `
+  SELECT e.*, k.wrapped_key FROM events e
+  LEFT JOIN subject_keys k ON k.organization_id = e.organization_id AND k.subject_id = e.subject_id
+  WHERE e.organization_id = $1 AND e.position > $2 AND e.position <= $3
+    AND ($5::text IS NULL OR e.stream_type = $5)
+    AND ($6::uuid IS NULL OR e.stream_id = $6)
+    AND ($7::text IS NULL OR e.type = $7)
+    AND ($8::text IS NULL OR e.metadata->'actor'->>'id' = $8)
+    AND ($9::text IS NULL OR e.metadata->>'requestId' = $9)
+    AND ($10::timestamptz IS NULL OR e.recorded_at > $10)
+    AND ($11::timestamptz IS NULL OR e.recorded_at < $11)
+  ORDER BY e.position LIMIT $4`;
 
 /** The polling query: exported so that a test can EXPLAIN exactly what runs. */
 export const READ_ALL = `

@@ -23,6 +23,8 @@ export type RecordedEvent<Event extends DomainEvent = DomainEvent> = Event & {
   readonly eventId: string;
   readonly schema: number;
   readonly subjectId: string | null;
+  /** The stored form of `personal`, which stays after an erasure. */
+  readonly encryptedPersonal: Buffer | null;
   readonly metadata: Metadata;
   readonly recordedAt: Date;
   /** SHA-256 over the stored event: `digest.ts`. */

@@ -1,0 +1,51 @@
+import { type Actor, type JsonObject, type RecordedEvent } from '#libs/event-store';
+import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
+
+/** An event as the API answers it. */
+export type EventRecord = {
+  id: string;
+  position: number;
+  type: string;
+  recordType: string;
+  recordId: string;
+  version: number;
+  occurredAt: Date;
+  requestId: string;
+  actor: Actor;
+  data: JsonObject;
+};
+
+export const eventSchema = recordSchema({
+  id: { type: 'string' },
+  position: { type: 'integer', description: 'Its place in the one order of all events.' },
+  type: { type: 'string', example: 'PetitionSigned' },
+  recordType: { type: 'string', example: 'signature' },
+  recordId: { type: 'string' },
+  version: { type: 'integer', description: 'Its place in the history of its record: 1, 2, …' },
+  occurredAt: timestamp,
+  requestId: { type: 'string', description: 'The request that caused it.' },
+  actor: recordSchema({
+    type: { type: 'string', enum: ['api-key', 'user', 'system'] },
+    id: textOrNull,
+  }),
+  data: {
+    type: 'object',
+    description: '`personal` in it holds the data of a person; null once the person was erased.',
+  },
+});
+
+export function eventRecord(event: RecordedEvent): EventRecord {
+  const { eventId, streamType, streamId, metadata } = event;
+  return {
+    id: eventId,
+    position: event.position,
+    type: event.type,
+    recordType: streamType,
+    recordId: streamId,
+    version: event.version,
+    occurredAt: event.recordedAt,
+    requestId: metadata.requestId,
+    actor: metadata.actor,
+    data: event.encryptedPersonal ? { ...event.data, personal: event.personal ?? null } : event.data,
+  };
+}

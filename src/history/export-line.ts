@@ -1,0 +1,43 @@
+import { type RecordedEvent } from '#libs/event-store';
+import { type FieldSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
+
+/** An event in the form that can be verified: ARCHITECTURE.md, "The history, for auditors". */
+export function exportedEvent(event: RecordedEvent, previousPosition: number): object {
+  return {
+    position: event.position,
+    previousPosition,
+    organizationId: event.organizationId,
+    streamType: event.streamType,
+    streamId: event.streamId,
+    version: event.version,
+    eventId: event.eventId,
+    type: event.type,
+    schema: event.schema,
+    data: event.data,
+    personal: event.personal ?? null,
+    encryptedPersonal: event.encryptedPersonal?.toString('base64') ?? null,
+    subjectId: event.subjectId,
+    metadata: event.metadata,
+    recordedAt: event.recordedAt.toISOString(),
+    digest: event.digest.toString('hex'),
+  };
+}
+
+export const exportedEventSchema: FieldSchema = recordSchema({
+  position: { type: 'integer' },
+  previousPosition: { type: 'integer' },
+  organizationId: { type: 'string' },
+  streamType: { type: 'string' },
+  streamId: { type: 'string' },
+  version: { type: 'integer' },
+  eventId: { type: 'string' },
+  type: { type: 'string' },
+  schema: { type: 'integer' },
+  data: { type: 'object' },
+  personal: { type: ['object', 'null'], description: 'Readable until the person is erased.' },
+  encryptedPersonal: textOrNull,
+  subjectId: textOrNull,
+  metadata: { type: 'object' },
+  recordedAt: timestamp,
+  digest: { type: 'string' },
+});

@@ -1,0 +1,42 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { Commands } from '#libs/commands';
+import { EventStore, type RecordedEvent } from '#libs/event-store';
+import { Id, Input, isId, Operation, RpcError } from '#libs/rpc';
+import { recordAccess } from './access.js';
+import { eventRecord, type EventRecord, eventSchema } from './event-record.js';
+
+@Operation({
+  method: 'GET',
+  name: 'event.get-event',
+  object: 'event',
+  summary: 'Retrieve an event',
+  answers: eventSchema,
+})
+export class GetEvent extends Input {
+  @Id()
+  eventId!: string;
+}
+
+@QueryHandler(GetEvent)
+export class GetEventHandler implements IQueryHandler<GetEvent> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly store: EventStore,
+  ) {}
+
+  async execute(query: GetEvent): Promise<EventRecord> {
+    const event = await findEvent(this.store, query);
+    await recordAccess(this.commands, query);
+    return eventRecord(event);
+  }
+}
+
+/** @throws RpcError NOT_FOUND */
+export async function findEvent(
+  store: EventStore,
+  { organizationId, eventId }: { organizationId: string; eventId: string },
+): Promise<RecordedEvent> {
+  const event = isId(eventId) ? await store.findEvent(organizationId, eventId) : undefined;
+  if (!event) throw new RpcError('NOT_FOUND', 'There is no event with this eventId in your organization.');
+  return event;
+}

@@ -1,0 +1,62 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { Commands } from '#libs/commands';
+import { EventStore } from '#libs/event-store';
+import { Id, Input, Operation, recordSchema } from '#libs/rpc';
+import { Sealer, Signer } from '#libs/sealing';
+import { recordAccess } from './access.js';
+import { exportedEvent, exportedEventSchema } from './export-line.js';
+import { findEvent } from './get-event.js';
+
+type Proof = { event: object; index: number; path: string[]; checkpoint: string };
+
+@Operation({
+  method: 'GET',
+  name: 'event.get-proof',
+  object: 'proof',
+  summary: 'Prove that an event is in the history',
+  description:
+    'The event as it is stored, its number among the leaves of the organization’s tree, the path from its leaf ' +
+    'to the root (RFC 6962), and the signed checkpoint that has the root. What has not been sealed yet is ' +
+    'sealed first.',
+  answers: recordSchema({
+    event: exportedEventSchema,
+    index: { type: 'integer' },
+    path: { type: 'array', items: { type: 'string', description: 'base64' } },
+    checkpoint: { type: 'string', description: 'A signed note (C2SP tlog-checkpoint).' },
+  }),
+})
+export class GetProof extends Input {
+  @Id()
+  eventId!: string;
+}
+
+@QueryHandler(GetProof)
+export class GetProofHandler implements IQueryHandler<GetProof> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly store: EventStore,
+    private readonly sealer: Sealer,
+    private readonly signer: Signer,
+  ) {}
+
+  async execute(query: GetProof): Promise<Proof> {
+    const { organizationId } = query;
+    const event = await findEvent(this.store, query);
+    await recordAccess(this.commands, query);
+    let index = await this.sealer.indexOf(organizationId, event.position);
+    if (index === undefined) {
+      await this.sealer.seal();
+      index = await this.sealer.indexOf(organizationId, event.position);
+    }
+    const tree = await this.sealer.last(organizationId);
+    if (index === undefined || !tree) throw new Error(`Event ${event.position} was not sealed.`);
+    const path = await this.sealer.inclusion(organizationId, index, tree.size);
+    const previous = await this.store.previousPosition(organizationId, event.position);
+    return {
+      event: exportedEvent(event, previous),
+      index,
+      path: path.map((hash) => hash.toString('base64')),
+      checkpoint: this.signer.signCheckpoint(tree),
+    };
+  }
+}

@@ -1,0 +1,74 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { Commands } from '#libs/commands';
+import { EventStore } from '#libs/event-store';
+import { Id, Input, Integer, isId, Operation, type Page, Text, Timestamp } from '#libs/rpc';
+import { recordAccess } from './access.js';
+import { eventRecord, type EventRecord, eventSchema } from './event-record.js';
+
+@Operation({
+  method: 'GET',
+  name: 'event.list-events',
+  object: 'events',
+  summary: 'List the events of the history',
+  description:
+    'Oldest first, in one fixed order: no event ever appears before a position that was handed out. Reading ' +
+    'is itself recorded as an event, once a request.',
+  answers: eventSchema,
+  list: true,
+})
+export class ListEvents extends Input {
+  @Integer({ min: 1, max: 1_000, default: 25, description: 'Events a page.' })
+  limit!: number;
+
+  @Integer({
+    min: 0,
+    max: Number.MAX_SAFE_INTEGER,
+    default: 0,
+    description: 'Only events after this position. `pagination.cursor` of the page before may be given here.',
+  })
+  after!: number;
+
+  @Text({ max: 200, optional: true, description: 'contact, petition, signature, …' })
+  recordType?: string;
+
+  @Id({ optional: true })
+  recordId?: string;
+
+  @Text({ max: 200, optional: true, example: 'PetitionSigned' })
+  type?: string;
+
+  @Id({ optional: true, description: 'Who caused it: an API key, say.' })
+  actorId?: string;
+
+  @Text({ max: 200, optional: true })
+  requestId?: string;
+
+  @Timestamp({ optional: true })
+  occurredAfter?: string;
+
+  @Timestamp({ optional: true })
+  occurredBefore?: string;
+}
+
+@QueryHandler(ListEvents)
+export class ListEventsHandler implements IQueryHandler<ListEvents> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly store: EventStore,
+  ) {}
+
+  async execute(query: ListEvents): Promise<Page<EventRecord>> {
+    const { organizationId, after, limit, recordId } = query;
+    // Read before the access is recorded: a reader who asks until there is no more comes to an end.
+    const upTo = await this.store.horizon();
+    await recordAccess(this.commands, query);
+    if (recordId !== undefined && !isId(recordId)) return page([], limit);
+    return page(await this.store.readHistory(organizationId, { after, upTo }, limit + 1, query), limit);
+  }
+}
+
+function page(events: Parameters<typeof eventRecord>[0][], limit: number): Page<EventRecord> {
+  const records = events.slice(0, limit).map(eventRecord);
+  const hasMore = events.length > limit;
+  return { records, pagination: { cursor: hasMore ? String(records.at(-1)!.position) : null, hasMore } };
+}

@@ -1,0 +1,189 @@
+import { createHash } from 'node:crypto';
+import { Api, type Client } from './harness.js';
+
+let api: Api;
+let client: Client;
+beforeAll(async () => {
+  api = await Api.start({ instances: 2 });
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  client = await api.organization();
+});
+
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const NOBODY = '01990a6e-1111-7000-8000-000000000001';
+
+async function person(name: string): Promise<string> {
+  const { organizationId } = client;
+  const body = { organizationId, email: `${name}@example.org`, firstName: name };
+  return (await client.post('contact.create-contact', body, { 'X-Request-Id': `create-${name}` })).body.data
+    .contactId;
+}
+type Found = { position: number; type: string; data: any; [field: string]: any };
+async function events(query: Record<string, string> = {}): Promise<Found[]> {
+  const { status, body } = await client.get('event.list-events', { limit: '1000', ...query });
+  expect([status, body.object]).toEqual([200, 'events']);
+  return body.data;
+}
+const types = (found: Found[]) => found.map(({ type }) => type);
+
+describe('list-events', () => {
+  it('200 with every field, oldest first', async () => {
+    const contactId = await person('Ada');
+    const all = await events();
+    expect(types(all).slice(0, 4)).toEqual([
+      'OrganizationCreated',
+      'ApiKeyCreated',
+      'ApiKeyCreated',
+      'ContactCreated',
+    ]);
+    const positions = all.map(({ position }) => position);
+    expect(positions).toEqual([...positions].sort((a, b) => a - b));
+    expect(all[3]).toEqual({
+      id: expect.any(String),
+      position: expect.any(Number),
+      type: 'ContactCreated',
+      recordType: 'contact',
+      recordId: contactId,
+      version: 1,
+      occurredAt: expect.stringMatching(ISO),
+      requestId: 'create-Ada',
+      actor: { type: 'api-key', id: expect.any(String) },
+      data: { subscribed: true, personal: { email: 'Ada@example.org', firstName: 'Ada' } },
+    });
+  });
+
+  it('filters by each field', async () => {
+    const contactId = await person('Ada');
+    await person('Eve');
+    const [ada] = await events({ requestId: 'create-Ada' });
+    expect(types(await events({ recordId: contactId }))).toEqual(['ContactCreated']);
+    expect(types(await events({ recordType: 'contact' }))).toEqual(['ContactCreated', 'ContactCreated']);
+    expect(types(await events({ type: 'OrganizationCreated' }))).toEqual(['OrganizationCreated']);
+    expect(types(await events({ actorId: ada!.actor.id, recordType: 'contact' }))).toHaveLength(2);
+    expect(await events({ actorId: 'nobody' })).toEqual([]);
+    expect(await events({ recordId: 'no id' })).toEqual([]);
+    expect(types(await events({ after: String(ada!.position), recordType: 'contact' }))).toHaveLength(1);
+    expect(await events({ occurredAfter: '2100-01-01T00:00:00Z' })).toEqual([]);
+    expect(await events({ occurredBefore: '2000-01-01T00:00:00Z' })).toEqual([]);
+  });
+
+  it('pages by position to an end, although reading is recorded', async () => {
+    for (const name of ['a', 'b', 'c', 'd']) await person(name);
+    const seen: Found[] = [];
+    let after = '0';
+    for (let pages = 0; pages < 50; pages += 1) {
+      const { body } = await client.get('event.list-events', { limit: '2', after });
+      seen.push(...body.data);
+      expect(body.pagination.hasMore).toBe(body.pagination.cursor !== null);
+      if (!body.pagination.hasMore) break;
+      after = body.pagination.cursor;
+    }
+    expect(new Set(seen.map(({ position }) => position)).size).toBe(seen.length);
+    expect(types(seen).filter((type) => type === 'ContactCreated')).toHaveLength(4);
+    expect(types(seen)).toContain('HistoryRead');
+  });
+
+  it('records each reading once, with what was asked for and by whom', async () => {
+    await events({ type: 'ContactErased' });
+    const read = await events({ type: 'HistoryRead' });
+    expect(read).toHaveLength(1);
+    expect(read[0]!.data).toEqual({
+      operation: 'event.list-events',
+      asked: { limit: 1000, after: 0, type: 'ContactErased' },
+    });
+  });
+
+  it('shows null in place of the personal data of who was erased; the events stay', async () => {
+    const contactId = await person('Ada');
+    await client.delete('contact.delete-contact', { contactId });
+    const found = await events({ recordId: contactId });
+    expect(types(found)).toEqual(['ContactCreated', 'ContactErased']);
+    expect(found[0]!.data).toEqual({ subscribed: true, personal: null });
+  });
+
+  it.each([
+    ['limit', '0'],
+    ['limit', '1001'],
+    ['after', '-1'],
+    ['after', 'x'],
+    ['occurredAfter', 'yesterday'],
+    ['sort', 'createdAt'],
+  ])('400 for %s=%s', async (field, value) => {
+    const { status, body } = await client.get('event.list-events', { [field]: value });
+    expect([status, body.error.issues[0].path]).toEqual([400, field]);
+  });
+
+  it('403 without the scope event:read', async () => {
+    const { key } = await api.createKey(client.organizationId, { scopes: ['contact:read'] });
+    const { Client: Other } = await import('./harness.js');
+    const lesser = new Other(client.origin, client.organizationId, key);
+    const { status, body } = await lesser.get('event.list-events');
+    expect([status, body.error.code]).toEqual([403, 'INSUFFICIENT_PERMISSIONS']);
+  });
+});
+
+describe('get-event', () => {
+  it('200 as list-events has it; 404 for an unknown one and another organization’s', async () => {
+    await person('Ada');
+    const [event] = await events({ type: 'ContactCreated' });
+    const { status, body } = await client.get('event.get-event', { eventId: event!.id });
+    expect([status, body]).toEqual([200, { data: event, object: 'event' }]);
+    const other = await api.organization();
+    for (const eventId of [event!.id, NOBODY, 'x']) {
+      expect((await other.get('event.get-event', { eventId })).status).toBe(404);
+      expect((await other.get('event.get-proof', { eventId })).status).toBe(404);
+    }
+  });
+});
+
+const sha256 = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
+
+/** RFC 9162, section 2.1.3.2. */
+function rootFrom(leaf: Buffer, index: number, size: number, path: Buffer[]): Buffer {
+  let [fn, sn, hash] = [index, size - 1, leaf];
+  for (const step of path) {
+    if (fn % 2 === 1 || fn === sn) {
+      hash = sha256(Buffer.of(1), step, hash);
+      while (fn % 2 === 0 && fn > 0) [fn, sn] = [fn >> 1, sn >> 1];
+    } else hash = sha256(Buffer.of(1), hash, step);
+    [fn, sn] = [fn >> 1, sn >> 1];
+  }
+  return hash;
+}
+
+describe('get-proof', () => {
+  it('200 with a path from the event to the root of the signed checkpoint, from the other instance too', async () => {
+    for (const name of ['a', 'b', 'c']) await person(name);
+    for (const [n, { id, position }] of (await events({ type: 'ContactCreated' })).entries()) {
+      const { status, body } = await client
+        .at(api.instances[n % 2]!.origin)
+        .get('event.get-proof', { eventId: id });
+      expect([status, body.object, body.data.event.position]).toEqual([200, 'proof', position]);
+      const { event, index, path, checkpoint } = body.data;
+      const [origin, size, root] = checkpoint.split('\n');
+      expect(origin).toBe(`advocacy-api/${client.organizationId}`);
+      const at = Buffer.alloc(8);
+      at.writeBigInt64BE(BigInt(event.position));
+      const leaf = sha256(Buffer.of(0), at, Buffer.from(event.digest, 'hex'));
+      const hashes = path.map((hash: string) => Buffer.from(hash, 'base64'));
+      expect(rootFrom(leaf, index, Number(size), hashes).toString('base64')).toBe(root);
+    }
+  });
+});
+
+describe('get-checkpoint', () => {
+  it('200 with the path from an older one; 400 for a size that is not there yet', async () => {
+    const older = await client.get('event.get-checkpoint');
+    expect([older.status, older.body.object]).toEqual([200, 'checkpoint']);
+    await person('Ada');
+    const [event] = await events({ type: 'ContactCreated' });
+    await client.get('event.get-proof', { eventId: event!.id });
+    const newer = await client.get('event.get-checkpoint', { size: String(older.body.data.size) });
+    expect(newer.body.data.size).toBeGreaterThan(older.body.data.size);
+    expect(newer.body.data.consistency.length).toBeGreaterThan(0);
+    const beyond = await client.get('event.get-checkpoint', { size: '1000' });
+    expect([beyond.status, beyond.body.error.issues[0].path]).toEqual([400, 'size']);
+  });
+});
