@@ -268,8 +268,8 @@ describe('get-contact', () => {
     await client.post('contact.update-contact', { contactId, city: 'Paris' });
     const paris = (await get(contactId)).body;
 
-    expect((await get(contactId, { asOf: london.data.updatedAt })).body).toEqual(london);
-    expect((await get(contactId, { asOf: paris.data.updatedAt })).body).toEqual(paris);
+    expect((await get(contactId, { asOf: london.data.updatedAt })).body.data).toEqual(london.data);
+    expect((await get(contactId, { asOf: paris.data.updatedAt })).body.data).toEqual(paris.data);
     expect((await get(contactId, { asOf: '2020-01-01T00:00:00Z' })).status).toBe(404);
   });
 });

@@ -41,7 +41,7 @@ describe('get-organization', () => {
     const before = (await get()).body;
     await new Promise((resolve) => setTimeout(resolve, 5));
     await update({ name: 'Clean Rivers' });
-    expect((await get({ asOf: before.data.updatedAt })).body).toEqual(before);
+    expect((await get({ asOf: before.data.updatedAt })).body.data).toEqual(before.data);
     const earlier = await get({ asOf: '2001-01-01T00:00:00Z' });
     expect([earlier.status, earlier.body.error.code]).toEqual([404, 'NOT_FOUND']);
     expect(earlier.body.error.message).toContain('later asOf');

@@ -408,7 +408,7 @@ describe('asOf', () => {
   it('answers the petition and its signatures as they were', async () => {
     const petitionId = await open();
     const contactId = await person();
-    const moments: { at: string; answer: unknown }[] = [];
+    const moments: { at: string; answer: any }[] = [];
     const note = async () => {
       const answer = (await get(petitionId)).body;
       await sleep(5);
@@ -424,7 +424,11 @@ describe('asOf', () => {
     await sign(petitionId, { contactId });
     await move('close', petitionId);
     await note();
-    for (const { at, answer } of moments) expect((await get(petitionId, { asOf: at })).body).toEqual(answer);
+    for (const { at, answer } of moments)
+      expect((await get(petitionId, { asOf: at })).body).toEqual({
+        ...answer,
+        asOf: { moment: at, position: expect.any(Number) },
+      });
     expect(moments.map(({ answer }: any) => answer.data.signatures)).toEqual([0, 1, 0, 1]);
     expect((await get(petitionId, { asOf: 'yesterday' })).status).toBe(400);
   });

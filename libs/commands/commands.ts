@@ -13,9 +13,10 @@ import {
   type Guard,
   type JsonObject,
   type StreamWrite,
+  type Until,
 } from '#libs/event-store';
 import { type Projections } from '#libs/projections';
-import { type Input, isId, operationOf, type RequestContext, RpcError } from '#libs/rpc';
+import { type Input, isId, operationOf, type Past, type RequestContext, RpcError } from '#libs/rpc';
 
 /** What a command decided to do. */
 export type Decision = {
@@ -142,12 +143,22 @@ export class Commands {
     return keys.map((key) => owners.get(key.toString('hex')));
   }
 
+  /**
+   * The past of `asOf`, settled: moment and position together say for ever which events belong to it, also
+   * those that were on their way when it was asked for. Every read model has it.
+   */
+  async past(asOf: string): Promise<Past> {
+    const position = await this.store.horizon();
+    await this.projections.catchUp(position);
+    return { moment: new Date(asOf), position };
+  }
+
   /** A record folded from its stream: as it is, at a version, or as it was at a moment. */
   async load<State, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     organizationId: string,
     recordId: string,
-    until: { version?: number; moment?: Date } = {},
+    until: Until = {},
   ): Promise<Folded<State>> {
     if (!isId(recordId)) return fold<State, Event>(decider, []);
     const events = await this.store.readStream<Event>(organizationId, recordId, until);

@@ -105,20 +105,21 @@ export class EventStore {
   /**
    * One stream's events, oldest first, personal data decrypted where its subject stands.
    *
-   * @param until only events up to this version, or recorded up to this moment (both inclusive).
+   * @param until only events up to this version, recorded up to this moment, up to this position (inclusive).
    */
   async readStream<Event extends DomainEvent>(
     organizationId: string,
     streamId: string,
-    until: { version?: number; moment?: Date } = {},
+    until: Until = {},
   ): Promise<RecordedEvent<Event>[]> {
     const rows = await this.source.query<EventRow[]>(
       `SELECT e.*, k.wrapped_key FROM events e
        LEFT JOIN subject_keys k ON k.organization_id = e.organization_id AND k.subject_id = e.subject_id
        WHERE e.organization_id = $1 AND e.stream_id = $2
          AND e.version <= coalesce($3, e.version) AND e.recorded_at <= coalesce($4, e.recorded_at)
+         AND e.position <= coalesce($5, e.position)
        ORDER BY e.version`,
-      [organizationId, streamId, until.version ?? null, until.moment ?? null],
+      [organizationId, streamId, until.version ?? null, until.moment ?? null, until.position ?? null],
     );
     return this.decrypt<Event>(rows);
   }
@@ -290,6 +291,9 @@ export class EventStore {
     });
   }
 }
+
+/** How far a stream is read. */
+export type Until = { version?: number; moment?: Date; position?: number };
 
 /** What events are asked for; the moments as text that PostgreSQL reads. */
 export type EventFilter = {

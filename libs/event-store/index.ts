@@ -9,5 +9,5 @@ export {
   type Metadata,
   type RecordedEvent,
 } from './event.js';
-export { type EventFilter, type EventRow, EventStore } from './event-store.js';
+export { type EventFilter, type EventRow, EventStore, type Until } from './event-store.js';
 export { Keyring } from './personal-data.js';

@@ -16,7 +16,9 @@ export type LinkRow = {
   subject_id: string | null;
   detail: string | null;
   created_at: Date;
+  created_position: number;
   ended_at: Date | null;
+  ended_position: number | null;
 };
 
 /**
@@ -44,8 +46,10 @@ export class LinkTable {
         record_id       uuid           NOT NULL,
         subject_id      uuid,
         detail          text,
-        created_at      timestamptz(3) NOT NULL,
-        ended_at        timestamptz(3),
+        created_at       timestamptz(3) NOT NULL,
+        created_position bigint         NOT NULL,
+        ended_at         timestamptz(3),
+        ended_position   bigint,
         PRIMARY KEY (organization_id, id)
       );
       -- ANALYZE keeps samples of a column's values, and would keep them after their persons were erased.
@@ -56,8 +60,8 @@ export class LinkTable {
 
   async apply(changes: readonly LinkChange[], transaction: Sql): Promise<void> {
     const begun = new Map<string, LinkRow>();
-    const ended: { organization_id: string; id: string; ended_at: Date }[] = [];
-    const erased: { organization_id: string; subject_id: string; erased_at: Date }[] = [];
+    const ended: { organization_id: string; id: string; ended_at: Date; position: number }[] = [];
+    const erased: { organization_id: string; subject_id: string; erased_at: Date; position: number }[] = [];
     const counts = new Map<string, { organization_id: string; record_id: string; difference: number }>();
     const count = (organization_id: string, record_id: string, difference: number) => {
       const before = counts.get(record_id)?.difference ?? 0;
@@ -65,40 +69,42 @@ export class LinkTable {
     };
 
     for (const change of changes) {
-      const { organizationId: organization_id, streamId: id, recordedAt } = change.event;
+      const { organizationId: organization_id, streamId: id, recordedAt, position } = change.event;
       switch (change.kind) {
         case 'begins': {
           const { recordId: record_id, subjectId: subject_id, detail = null } = change;
           const row = { organization_id, id, record_id, subject_id, detail };
-          begun.set(id, { ...row, created_at: recordedAt, ended_at: null });
+          const begin = { created_at: recordedAt, created_position: position };
+          begun.set(id, { ...row, ...begin, ended_at: null, ended_position: null });
           count(organization_id, record_id, +1);
           break;
         }
         case 'ends': {
           const row = begun.get(id);
-          if (row) row.ended_at = recordedAt;
-          else ended.push({ organization_id, id, ended_at: recordedAt });
+          if (row) Object.assign(row, { ended_at: recordedAt, ended_position: position });
+          else ended.push({ organization_id, id, ended_at: recordedAt, position });
           count(organization_id, change.recordId, -1);
           break;
         }
         case 'erased':
-          erased.push({ organization_id, subject_id: id, erased_at: recordedAt });
+          erased.push({ organization_id, subject_id: id, erased_at: recordedAt, position });
       }
     }
 
     if (begun.size > 0) {
       await transaction.query(
         `INSERT INTO ${this.table}
-           (organization_id, id, record_id, subject_id, detail, created_at, ended_at)
+           (organization_id, id, record_id, subject_id, detail, created_at, created_position, ended_at, ended_position)
          SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::timestamptz[],
-                              $7::timestamptz[])`,
+                              $7::bigint[], $8::timestamptz[], $9::bigint[])`,
         columnsOf(begun.values()),
       );
     }
     if (ended.length > 0) {
       await transaction.query(
-        `UPDATE ${this.table} l SET ended_at = e.ended_at
-         FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) AS e(organization_id, id, ended_at)
+        `UPDATE ${this.table} l SET ended_at = e.ended_at, ended_position = e.position
+         FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::bigint[])
+           AS e(organization_id, id, ended_at, position)
          WHERE l.organization_id = e.organization_id AND l.id = e.id`,
         columnsOf(ended),
       );
@@ -121,18 +127,24 @@ export class LinkTable {
 
   /** @returns the links that ended by it. */
   private async erase(
-    erased: readonly { organization_id: string; subject_id: string; erased_at: Date }[],
+    erased: readonly { organization_id: string; subject_id: string; erased_at: Date; position: number }[],
     transaction: Sql,
   ): Promise<Pick<LinkRow, 'organization_id' | 'record_id'>[]> {
     const ends = this.atErasure === 'ends';
     const links = await transaction.query<(LinkRow & { stood: boolean })[]>(
       `WITH gone AS (
-         SELECT l.organization_id, l.id, l.record_id, l.ended_at IS NULL AS stood, e.erased_at
-         FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) AS e(organization_id, subject_id, erased_at)
+         SELECT l.organization_id, l.id, l.record_id, l.ended_at IS NULL AS stood, e.erased_at, e.position
+         FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::bigint[])
+           AS e(organization_id, subject_id, erased_at, position)
          JOIN ${this.table} l ON l.organization_id = e.organization_id AND l.subject_id = e.subject_id
        ), nameless AS (
          UPDATE ${this.table} l SET subject_id = NULL, detail = NULL
-           ${ends ? ', ended_at = coalesce(l.ended_at, gone.erased_at)' : ''}
+           ${
+             ends
+               ? `, ended_at = coalesce(l.ended_at, gone.erased_at),
+               ended_position = coalesce(l.ended_position, gone.position)`
+               : ''
+           }
          FROM gone WHERE l.organization_id = gone.organization_id AND l.id = gone.id
        )
        SELECT organization_id, record_id, stood FROM gone`,
@@ -148,11 +160,11 @@ function columnsOf<Row extends object>(rows: Iterable<Row>): unknown[][] {
   return (Object.keys(all[0]!) as (keyof Row)[]).map((name) => all.map((row) => row[name]));
 }
 
-/** SQL: how many links of a record stood at a moment. Parameters: organization, record, moment. */
+/** SQL: how many links of a record stood in a past. Parameters: organization, record, moment, position. */
 export function countAt(table: string): string {
   return `SELECT count(*)::int AS count FROM ${table}
-          WHERE organization_id = $1 AND record_id = $2 AND created_at <= $3
-            AND (ended_at IS NULL OR ended_at > $3)`;
+          WHERE organization_id = $1 AND record_id = $2 AND created_at <= $3 AND created_position <= $4
+            AND (ended_at IS NULL OR ended_at > $3 OR ended_position > $4)`;
 }
 
 /** SQL: contacts (`organization_id`, `id`) that have a standing link to the record in place of `?`. */

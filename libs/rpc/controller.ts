@@ -28,6 +28,7 @@ import { fieldsOf } from './fields.js';
 import { type Input, type InputClass, invalid, parseInput } from './input.js';
 import { Operation, type OperationDefinition, operationOf, operationsAmong } from './operation.js';
 import { type Page } from './paging.js';
+import { PastRecord } from './past.js';
 import { readQuery } from './query.js';
 
 /** Metadata keys of @CommandHandler and @QueryHandler (@nestjs/cqrs does not export its constants). */
@@ -82,6 +83,7 @@ function addRoute(controller: Type, input: InputClass): void {
     const command = await readInput(input, definition, request, response);
     const result: unknown =
       method === 'GET' ? await this.queries.execute(command) : await this.commands.execute(command);
+    if (result instanceof PastRecord) return { data: result.record as object, object, asOf: result.asOf };
     if (!list) return { data: result, object };
     const { records, pagination } = result as Page<unknown>;
     return { data: records, object, pagination };
@@ -101,7 +103,11 @@ function addRoute(controller: Type, input: InputClass): void {
     ApiTags(service),
     ApiOperation({ operationId: name, summary, ...(description === undefined ? {} : { description }) }),
     ...inputDocumentation(input, method),
-    ApiResponse({ status: 200, description: 'Done', schema: answerSchema(definition) }),
+    ApiResponse({
+      status: 200,
+      description: 'Done',
+      schema: answerSchema(definition, fieldsOf(input).has('asOf')),
+    }),
     ApiResponse({ status: 'default', description: 'Any error', schema: errorSchema }),
   ];
   for (const decorate of decorators) decorate(target, name, descriptor);

@@ -36,14 +36,21 @@ export function inputSchema(input: new () => object): object {
   };
 }
 
-export function answerSchema({ answers, object, list }: OperationDefinition): object {
+export function answerSchema({ answers, object, list }: OperationDefinition, hasPast: boolean): object {
   const envelope = {
     data: list ? { type: 'array', items: answers } : answers,
     object: { type: 'string', enum: [object] },
     ...(list ? { pagination: paginationSchema } : {}),
   };
-  return recordSchema(envelope);
+  const schema = recordSchema(envelope);
+  return hasPast ? { ...schema, properties: { ...schema.properties, asOf: pastSchema } } : schema;
 }
+
+const pastSchema = {
+  ...recordSchema({ moment: { type: 'string', format: 'date-time' }, position: { type: 'integer' } }),
+  description:
+    'With `asOf`: the record follows from the events recorded up to the moment and stored up to the position.',
+};
 
 const paginationSchema = recordSchema({
   cursor: { type: ['string', 'null'], description: 'Give it as `cursor` for the next page.' },

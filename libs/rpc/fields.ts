@@ -270,11 +270,6 @@ export function isMoment(text: string): boolean {
   return date.getUTCDate() === Number(day) && !Number.isNaN(Date.parse(text));
 }
 
-/** The moment of an `asOf`, in the form in which a record's past is asked for. */
-export function momentOf(asOf: string | undefined): { moment?: Date } {
-  return asOf === undefined ? {} : { moment: new Date(asOf) };
-}
-
 /** A moment; arrives in the handler as the text it was, known to be a valid date. */
 export function Timestamp(options: FieldOptions = {}): PropertyDecorator {
   return field(options, { type: 'string', format: 'date-time' }, (value) =>

@@ -11,7 +11,6 @@ export {
   Id,
   Ids,
   Integer,
-  momentOf,
   Nested,
   OneOf,
   Text,
@@ -36,3 +35,4 @@ export { UnknownOperationController } from './unknown-operation.controller.js';
 export { RpcExpressAdapter } from './http-adapter.js';
 export { allowLongBody, ServerLife } from './http-server.js';
 export { RpcModule } from './rpc.module.js';
+export { type Past, PastRecord } from './past.js';

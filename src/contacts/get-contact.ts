@@ -1,6 +1,6 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { Commands } from '#libs/commands';
-import { Id, Input, Operation, Timestamp } from '#libs/rpc';
+import { Id, Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
 import { type ContactRecord, contactSchema, recordFromHistory } from './contact-record.js';
 import { contact, noSuchContact } from './contact.js';
 import { ContactsTable } from './contacts.projection.js';
@@ -30,11 +30,15 @@ export class GetContactHandler implements IQueryHandler<GetContact> {
     private readonly contacts: ContactsTable,
   ) {}
 
-  async execute({ organizationId, contactId, asOf }: GetContact): Promise<ContactRecord> {
+  async execute({
+    organizationId,
+    contactId,
+    asOf,
+  }: GetContact): Promise<ContactRecord | PastRecord<ContactRecord>> {
     if (asOf !== undefined) {
-      const moment = new Date(asOf);
-      const past = await this.commands.load(contact, organizationId, contactId, { moment });
-      return recordFromHistory(organizationId, contactId, past);
+      const past = await this.commands.past(asOf);
+      const folded = await this.commands.load(contact, organizationId, contactId, past);
+      return new PastRecord(recordFromHistory(organizationId, contactId, folded), past);
     }
     const record = await this.contacts.find(organizationId, contactId);
     if (!record) throw noSuchContact();

@@ -1,6 +1,8 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Id, Input, Operation } from '#libs/rpc';
-import { type ListRecord, listSchema } from './list-record.js';
+import { Commands } from '#libs/commands';
+import { Id, Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
+import { type ListRecord, listRecord, listSchema } from './list-record.js';
+import { list, standingList } from './list.js';
 import { ListsTable } from './lists.projection.js';
 
 @Operation({
@@ -14,13 +16,24 @@ import { ListsTable } from './lists.projection.js';
 export class GetList extends Input {
   @Id()
   listId!: string;
+
+  @Timestamp({ optional: true, description: 'The list as it was at this moment.' })
+  asOf?: string;
 }
 
 @QueryHandler(GetList)
 export class GetListHandler implements IQueryHandler<GetList> {
-  constructor(private readonly lists: ListsTable) {}
+  constructor(
+    private readonly commands: Commands,
+    private readonly lists: ListsTable,
+  ) {}
 
-  execute({ organizationId, listId }: GetList): Promise<ListRecord> {
-    return this.lists.get(organizationId, listId);
+  async execute({ organizationId, listId, asOf }: GetList): Promise<ListRecord | PastRecord<ListRecord>> {
+    if (asOf === undefined) return this.lists.get(organizationId, listId);
+    const past = await this.commands.past(asOf);
+    const folded = await this.commands.load(list, organizationId, listId, past);
+    standingList(folded.state);
+    const contacts = await this.lists.countAt(organizationId, listId, past);
+    return new PastRecord(listRecord(organizationId, listId, folded, contacts), past);
   }
 }

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { type RecordedEvent } from '#libs/event-store';
 import {
+  countAt,
   type LinkChange,
   LinkTable,
   type Projection,
@@ -10,7 +11,7 @@ import {
   RecordTable,
   schemaOf,
 } from '#libs/projections';
-import { isId } from '#libs/rpc';
+import { isId, type Past } from '#libs/rpc';
 import { listRecord, type ListRecord } from './list-record.js';
 import { list, type List, type ListEvent, noSuchList } from './list.js';
 import { type MembershipEvent } from './membership.js';
@@ -99,5 +100,15 @@ export class ListsTable {
       [organizationId, listId],
     );
     return row?.contacts ?? 0;
+  }
+
+  async countAt(organizationId: string, listId: string, { moment, position }: Past): Promise<number> {
+    const [row] = await this.source.query<{ count: number }[]>(countAt(MEMBERS_TABLE), [
+      organizationId,
+      listId,
+      moment,
+      position,
+    ]);
+    return row!.count;
   }
 }

@@ -1,6 +1,6 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { Commands } from '#libs/commands';
-import { Input, momentOf, Operation, Timestamp } from '#libs/rpc';
+import { Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
 import { organizationRecord, type OrganizationRecord, organizationSchema } from './organization-record.js';
 import { organization } from './organization.js';
 
@@ -20,8 +20,13 @@ export class GetOrganization extends Input {
 export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
   constructor(private readonly commands: Commands) {}
 
-  async execute({ organizationId, asOf }: GetOrganization): Promise<OrganizationRecord> {
-    const folded = await this.commands.load(organization, organizationId, organizationId, momentOf(asOf));
-    return organizationRecord(organizationId, folded);
+  async execute({
+    organizationId,
+    asOf,
+  }: GetOrganization): Promise<OrganizationRecord | PastRecord<OrganizationRecord>> {
+    const past = asOf === undefined ? undefined : await this.commands.past(asOf);
+    const folded = await this.commands.load(organization, organizationId, organizationId, past);
+    const record = organizationRecord(organizationId, folded);
+    return past ? new PastRecord(record, past) : record;
   }
 }

@@ -1,6 +1,6 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { Commands } from '#libs/commands';
-import { Id, Input, Operation, Timestamp } from '#libs/rpc';
+import { Id, Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
 import { petitionRecord, type PetitionRecord, petitionSchema } from './petition-record.js';
 import { petition, standingPetition } from './petition.js';
 import { PetitionsTable } from './petitions.projection.js';
@@ -27,12 +27,16 @@ export class GetPetitionHandler implements IQueryHandler<GetPetition> {
     private readonly petitions: PetitionsTable,
   ) {}
 
-  async execute({ organizationId, petitionId, asOf }: GetPetition): Promise<PetitionRecord> {
+  async execute({
+    organizationId,
+    petitionId,
+    asOf,
+  }: GetPetition): Promise<PetitionRecord | PastRecord<PetitionRecord>> {
     if (asOf === undefined) return this.petitions.get(organizationId, petitionId);
-    const moment = new Date(asOf);
-    const past = await this.commands.load(petition, organizationId, petitionId, { moment });
-    standingPetition(past.state);
-    const signatures = await this.petitions.countSignaturesAt(organizationId, petitionId, moment);
-    return petitionRecord(organizationId, petitionId, past, signatures);
+    const past = await this.commands.past(asOf);
+    const folded = await this.commands.load(petition, organizationId, petitionId, past);
+    standingPetition(folded.state);
+    const signatures = await this.petitions.countSignaturesAt(organizationId, petitionId, past);
+    return new PastRecord(petitionRecord(organizationId, petitionId, folded, signatures), past);
   }
 }

@@ -11,7 +11,7 @@ import {
   RecordTable,
   schemaOf,
 } from '#libs/projections';
-import { isId } from '#libs/rpc';
+import { isId, type Past } from '#libs/rpc';
 import { petitionRecord, type PetitionRecord } from './petition-record.js';
 import { noSuchPetition, petition, type Petition, type PetitionEvent } from './petition.js';
 import { type SignatureEvent } from './signature.js';
@@ -113,12 +113,16 @@ export class PetitionsTable {
     return row?.signatures ?? 0;
   }
 
-  /** How many stood at a moment. */
-  async countSignaturesAt(organizationId: string, petitionId: string, moment: Date): Promise<number> {
+  async countSignaturesAt(
+    organizationId: string,
+    petitionId: string,
+    { moment, position }: Past,
+  ): Promise<number> {
     const [row] = await this.source.query<{ count: number }[]>(countAt(SIGNATURES_TABLE), [
       organizationId,
       petitionId,
       moment,
+      position,
     ]);
     return row!.count;
   }

@@ -1,6 +1,6 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { Commands } from '#libs/commands';
-import { Id, Input, momentOf, Operation, Timestamp } from '#libs/rpc';
+import { Id, Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
 import { postRecord, type PostRecord, postSchema } from './post-record.js';
 import { post } from './post.js';
 
@@ -23,8 +23,10 @@ export class GetPost extends Input {
 export class GetPostHandler implements IQueryHandler<GetPost> {
   constructor(private readonly commands: Commands) {}
 
-  async execute({ organizationId, postId, asOf }: GetPost): Promise<PostRecord> {
-    const folded = await this.commands.load(post, organizationId, postId, momentOf(asOf));
-    return postRecord(organizationId, postId, folded);
+  async execute({ organizationId, postId, asOf }: GetPost): Promise<PostRecord | PastRecord<PostRecord>> {
+    const past = asOf === undefined ? undefined : await this.commands.past(asOf);
+    const folded = await this.commands.load(post, organizationId, postId, past);
+    const record = postRecord(organizationId, postId, folded);
+    return past ? new PastRecord(record, past) : record;
   }
 }
