@@ -3,3 +3,4 @@ export { type ProjectionStatus } from './projection-runner.js';
 export { schemaOf, type Projection } from './projection.js';
 export { recordOfRow, type RecordRow, RecordTable } from './record-table.js';
 export { Projections } from './projections.js';
+export { type BuildOptions, type RowDifference } from './rebuild.js';

@@ -96,8 +96,15 @@ export class ProjectionRunner {
   }
 
   /** What the last look at the checkpoint found, kept so that a request need not look again. */
-  observe(position: number): void {
+  observe({ position, failure }: Pick<ProjectionStatus, 'position' | 'failure'>): void {
     this.position = Math.max(this.position, position);
+    // Mended by another process, a rebuild say.
+    if (this.failing && !failure) this.recover();
+  }
+
+  private recover(): void {
+    this.failing = false;
+    this.on.recovered(this.projection);
   }
 
   /** One flight at a time in this process; everybody who asks meanwhile shares it. */
@@ -150,10 +157,7 @@ export class ProjectionRunner {
       });
       this.position = Math.max(this.position, progress.position);
       this.pageLimit = Math.min(PAGE, this.pageLimit * 2);
-      if (this.failing) {
-        this.failing = false;
-        this.on.recovered(this.projection);
-      }
+      if (this.failing) this.recover();
       return progress;
     } catch (error) {
       if (page.length === 0 || isConnectionLost(error)) throw error;

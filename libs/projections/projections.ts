@@ -5,6 +5,7 @@ import { describeError } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { isConnectionLost, ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
 import { type Projection } from './projection.js';
+import { type BuildOptions, Rebuild, type RowDifference } from './rebuild.js';
 
 /**
  * How often each instance looks for events that no command of its own brought: of instances that crashed
@@ -98,6 +99,27 @@ export class Projections {
     }
   }
 
+  /**
+   * Builds a projection anew from the log and puts it in place of the live one, while everybody goes on.
+   *
+   * @throws when there is no such projection, or another process is at it.
+   */
+  async rebuild(name: string, options: BuildOptions = {}): Promise<void> {
+    await new Rebuild(this.find(name), this.source, this.store, options).swap();
+  }
+
+  /** Builds a projection anew beside the live one. @returns the rows that differ, 100 at most. */
+  async verify(name: string, options: BuildOptions = {}): Promise<RowDifference[]> {
+    return new Rebuild(this.find(name), this.source, this.store, options).compare();
+  }
+
+  private find(name: string): Projection {
+    const found = this.runners.find(({ projection }) => projection.name === name);
+    if (found) return found.projection;
+    const names = this.runners.map(({ projection }) => projection.name);
+    throw new Error(`There is no projection ${name}. There are: ${names.join(', ')}.`);
+  }
+
   /** How far every projection of this program is, as the database says. */
   async status(): Promise<ProjectionStatus[]> {
     const rows = await this.source.query<
@@ -135,10 +157,10 @@ export class Projections {
       try {
         const statuses = await this.status();
         await Promise.all(
-          statuses.map(async ({ position, lag }, index) => {
+          statuses.map(async (status, index) => {
             const runner = this.runners[index]!;
-            runner.observe(position);
-            if (lag > 0) await runner.catchUpToHorizon();
+            runner.observe(status);
+            if (status.lag > 0) await runner.catchUpToHorizon();
           }),
         );
         reachable = true;

@@ -1,0 +1,144 @@
+import { v7 as uuidv7 } from 'uuid';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { type Projection, Projections } from './index.js';
+
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await createTestDatabase();
+});
+afterEach(() => database.drop());
+
+const organizationId = uuidv7();
+const silent = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };
+const metadata = { actor: { type: 'system', id: null }, requestId: 'test' } as const;
+
+/** A row per thing, with how often it was counted. */
+function counting(poison?: number): Projection {
+  return {
+    name: 'things',
+    version: 1,
+    handles: ['Counted'],
+    tables: 'CREATE TABLE things (id uuid PRIMARY KEY, times int NOT NULL, last int NOT NULL)',
+    async apply(events, transaction) {
+      if (events.some(({ data }) => data.n === poison)) throw new Error(`cannot digest ${poison}`);
+      await transaction.query(
+        `INSERT INTO things AS t
+         SELECT id, count(*), max(n) FROM unnest($1::uuid[], $2::int[]) AS e(id, n) GROUP BY id
+         ON CONFLICT (id) DO UPDATE SET times = t.times + excluded.times, last = excluded.last`,
+        [events.map(({ streamId }) => streamId), events.map(({ data }) => data.n)],
+      );
+    },
+  };
+}
+
+const open = async (projection = counting()) => {
+  const { source, store } = await database.another();
+  const projections = new Projections(source, store, [projection], silent);
+  await projections.start();
+  return { source, store, projections };
+};
+type Instance = Awaited<ReturnType<typeof open>>;
+
+async function count({ store, projections }: Instance, streamId: string, version: number): Promise<void> {
+  const events = [{ type: 'Counted', data: { n: version + 1 } }];
+  const writes = [{ streamType: 'thing', streamId, expectedVersion: version, events }];
+  const result = await store.append({ organizationId, metadata, writes });
+  if (result.status !== 'appended') throw new Error(result.status);
+  await projections.catchUp(result.position!, ['Counted']);
+}
+async function times({ source }: Instance, id: string): Promise<number> {
+  const [row] = await source.query('SELECT times FROM things_v1.things WHERE id = $1', [id]);
+  return row?.times;
+}
+
+it('swaps while commands and readers go on: each write is there at once, before, at and after the swap', async () => {
+  const instances = await Promise.all([open(), open()]);
+  let rebuilding = true;
+  const lanes = Array.from({ length: 8 }, async (_, lane) => {
+    let written = 0;
+    const ids = Array.from({ length: 5 }, () => uuidv7());
+    for (let round = 0; rebuilding || round < 5; round += 1) {
+      for (const id of ids) {
+        await count(instances[lane % 2]!, id, round);
+        expect(await times(instances[(lane + 1) % 2]!, id)).toBe(round + 1);
+        written += 1;
+      }
+    }
+    return written;
+  });
+  for (let n = 0; n < 6; n += 1) await instances[n % 2]!.projections.rebuild('things');
+  rebuilding = false;
+  const written = (await Promise.all(lanes)).reduce((sum, own) => sum + own, 0);
+
+  const [row] = await database.source.query('SELECT sum(times)::int AS times FROM things_v1.things');
+  expect(row.times).toBe(written);
+  expect(await instances[0]!.projections.verify('things')).toEqual([]);
+  const left = await database.source.query(
+    "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'things%' ORDER BY 1",
+  );
+  expect(left).toEqual([{ nspname: 'things_v1' }]);
+}, 120_000);
+
+it('verify names the rows that are not as the log says, without their values', async () => {
+  const instance = await open();
+  const [changed, lost, kept, invented] = [uuidv7(), uuidv7(), uuidv7(), uuidv7()];
+  for (const id of [changed, lost, kept]) await count(instance, id, 0);
+  await database.source.query('UPDATE things_v1.things SET times = 9 WHERE id = $1', [changed]);
+  await database.source.query('DELETE FROM things_v1.things WHERE id = $1', [lost]);
+  await database.source.query('INSERT INTO things_v1.things VALUES ($1, 1, 1)', [invented]);
+  const differences = await instance.projections.verify('things');
+  expect(differences).toHaveLength(3);
+  expect(differences).toEqual(
+    expect.arrayContaining([
+      { table: 'things', key: { id: changed }, problem: 'different', columns: ['times'] },
+      { table: 'things', key: { id: lost }, problem: 'missing', columns: [] },
+      { table: 'things', key: { id: invented }, problem: 'surplus', columns: [] },
+    ]),
+  );
+  await instance.projections.rebuild('things');
+  expect(await instance.projections.verify('things')).toEqual([]);
+});
+
+it('a rebuild with the mended code brings a failing projection back', async () => {
+  const broken = await open(counting(2));
+  const id = uuidv7();
+  await count(broken, id, 0);
+  await count(broken, id, 1);
+  await count(broken, id, 2);
+  expect((await broken.projections.status())[0]!.failure).not.toBeNull();
+  const mended = await open();
+  await mended.projections.rebuild('things');
+  expect(await times(mended, id)).toBe(3);
+  expect((await mended.projections.status())[0]).toMatchObject({ lag: 0, failure: null });
+});
+
+it('is one at a time; what was interrupted leaves nothing behind', async () => {
+  const [one, two] = [await open(), await open()];
+  const id = uuidv7();
+  await count(one, id, 0);
+  const results = await Promise.allSettled([
+    one.projections.rebuild('things'),
+    two.projections.rebuild('things'),
+    two.projections.verify('things'),
+  ]);
+  const refused = results.filter((result) => result.status === 'rejected');
+  expect(refused.length).toBeGreaterThanOrEqual(1);
+  for (const { reason } of refused) expect(String(reason)).toMatch(/already/);
+
+  const stop = new AbortController();
+  const onProgress = () => stop.abort();
+  await expect(one.projections.rebuild('things', { signal: stop.signal, onProgress })).rejects.toThrow(
+    /abort/i,
+  );
+  expect(await times(two, id)).toBe(1);
+  await two.projections.rebuild('things');
+  const left = await database.source.query("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'things%'");
+  expect(left).toHaveLength(1);
+});
+
+it('says which projections there are', async () => {
+  const { projections } = await open();
+  await expect(projections.rebuild('nothing')).rejects.toThrow(
+    'There is no projection nothing. There are: things.',
+  );
+});

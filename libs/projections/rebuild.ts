@@ -1,0 +1,197 @@
+import { type DataSource } from 'typeorm';
+import { type Sql } from '#libs/database';
+import { type EventStore } from '#libs/event-store';
+import { type Projection, schemaOf } from './projection.js';
+
+/** Events of one transaction while building. */
+const PAGE = 5_000;
+/** So many events may be left for the transaction that everybody waits for. */
+const LAST_PAGE = 500;
+/** Differences that are told; more would be a broken read model, which a few show as well. */
+const MOST_DIFFERENCES = 100;
+/** Beside PostgreSQL's own hash of the name: advisory locks of rebuilds. */
+const REBUILD_LOCK = 17_751;
+
+export type BuildOptions = {
+  /** Told after each page: how far the new tables are, and how far the log was then. */
+  onProgress?: (position: number, horizon: number) => void;
+  /** Ends the work; what was built is dropped. */
+  signal?: AbortSignal;
+};
+
+/** A row that is not in the read model as the log says. Without its values: they may be personal. */
+export type RowDifference = {
+  table: string;
+  key: { [column: string]: unknown };
+  problem: 'missing' | 'surplus' | 'different';
+  /** The columns that differ. */
+  columns: string[];
+};
+
+/** Builds a projection's tables anew from the log, in a schema beside the live one. */
+export class Rebuild {
+  private readonly live: string;
+  private readonly beside: string;
+  /** Everything up to here is in the new tables. */
+  private position = 0;
+
+  constructor(
+    private readonly projection: Projection,
+    private readonly source: DataSource,
+    private readonly store: EventStore,
+    private readonly options: BuildOptions,
+  ) {
+    this.live = schemaOf(projection);
+    this.beside = `${this.live}_beside`;
+  }
+
+  /**
+   * Builds, catches up, and swaps in one short transaction; readers and writers go on all the while.
+   *
+   * @throws when another process is at it.
+   */
+  async swap(): Promise<void> {
+    await this.alone(async () => {
+      await this.build();
+      const old = `${this.live}_old`;
+      await this.source.query(`DROP SCHEMA IF EXISTS ${old} CASCADE`);
+      while (!(await this.trySwap(old))) await this.advance();
+      // Not in the swap's transaction: it waits for readers of the old tables, and nobody may wait for that.
+      await this.source.query(`DROP SCHEMA ${old} CASCADE`);
+    });
+  }
+
+  /** Builds, compares row by row with the live tables at one position, and drops what was built. */
+  async compare(): Promise<RowDifference[]> {
+    return this.alone(async () => {
+      await this.build();
+      return this.source.transaction('REPEATABLE READ', async (transaction) => {
+        // The snapshot of this statement is the one position at which both are compared.
+        const live = await this.livePosition(transaction);
+        await this.apply(transaction, live);
+        return this.findDifferences(transaction);
+      });
+    });
+  }
+
+  private async alone<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.source.transaction(async (lock) => {
+      const [row] = await lock.query<{ free: boolean }[]>(
+        'SELECT pg_try_advisory_xact_lock($1, hashtext($2)) AS free',
+        [REBUILD_LOCK, this.live],
+      );
+      if (!row!.free) throw new Error(`${this.projection.name} is being rebuilt or verified already.`);
+      try {
+        return await work();
+      } finally {
+        await this.source.query(`DROP SCHEMA IF EXISTS ${this.beside} CASCADE`);
+      }
+    });
+  }
+
+  private async build(): Promise<void> {
+    await this.source.transaction(async (transaction) => {
+      await transaction.query(`DROP SCHEMA IF EXISTS ${this.beside} CASCADE`);
+      await transaction.query(`CREATE SCHEMA ${this.beside}`);
+      await this.useBeside(transaction);
+      await transaction.query(this.projection.tables);
+    });
+    while ((await this.advance()) > LAST_PAGE);
+    // Statistics for the comparison and for the first readers.
+    for (const table of await this.tables()) await this.source.query(`ANALYZE ${this.beside}.${table}`);
+    await this.advance();
+  }
+
+  /** Applies one page. @returns how many positions lie between the new tables and the live ones now. */
+  private async advance(): Promise<number> {
+    this.options.signal?.throwIfAborted();
+    const live = await this.livePosition(this.source);
+    await this.source.transaction((transaction) => this.apply(transaction, live, PAGE));
+    this.options.onProgress?.(this.position, live);
+    return live - this.position;
+  }
+
+  private async apply(transaction: Sql, upTo: number, limit = Number.MAX_SAFE_INTEGER): Promise<void> {
+    const { handles } = this.projection;
+    const most = Math.min(limit, 2 ** 31 - 1);
+    const page = await this.store.readAll(this.position, upTo, most, handles, transaction);
+    await this.useBeside(transaction);
+    if (page.length > 0) await this.projection.apply(page, transaction);
+    this.position = page.length < most ? Math.max(this.position, upTo) : page.at(-1)!.position;
+  }
+
+  /** The lease is held meanwhile: nothing is applied to the live tables, and writers wait for the swap. */
+  private trySwap(old: string): Promise<boolean> {
+    return this.source.transaction(async (transaction) => {
+      const live = await this.livePosition(transaction, 'FOR UPDATE');
+      if (live - this.position > LAST_PAGE) return false;
+      await this.apply(transaction, live);
+      await transaction.query(`ALTER SCHEMA ${this.live} RENAME TO ${old}`);
+      await transaction.query(`ALTER SCHEMA ${this.beside} RENAME TO ${this.live}`);
+      await transaction.query(
+        `UPDATE checkpoints SET position = $3, failed_position = NULL, failure = NULL, failed_at = NULL
+         WHERE projection = $1 AND version = $2`,
+        [this.projection.name, this.projection.version, this.position],
+      );
+      return true;
+    });
+  }
+
+  /** How far the live tables are; a failing projection stands still, and is then overtaken. */
+  private async livePosition(sql: Sql, lock = ''): Promise<number> {
+    const [row] = await sql.query<{ position: string; failing: boolean }[]>(
+      `SELECT position, failed_at IS NOT NULL AS failing FROM checkpoints
+       WHERE projection = $1 AND version = $2 ${lock}`,
+      [this.projection.name, this.projection.version],
+    );
+    if (!row) throw new Error(`${this.projection.name} has no tables yet: start a server first.`);
+    return Math.max(Number(row.position), row.failing ? await this.store.horizon() : 0);
+  }
+
+  private async useBeside(transaction: Sql): Promise<void> {
+    await transaction.query(`SELECT set_config('search_path', $1, true)`, [`${this.beside}, public`]);
+  }
+
+  private async tables(): Promise<string[]> {
+    const rows = await this.source.query<{ tablename: string }[]>(
+      'SELECT tablename FROM pg_tables WHERE schemaname = $1 ORDER BY 1',
+      [this.beside],
+    );
+    return rows.map(({ tablename }) => tablename);
+  }
+
+  private async findDifferences(transaction: Sql): Promise<RowDifference[]> {
+    const differences: RowDifference[] = [];
+    for (const table of await this.tables()) {
+      const keys = await transaction.query<{ name: string }[]>(
+        `SELECT a.attname AS name FROM pg_index i
+         JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+         WHERE i.indrelid = $1::regclass AND i.indisprimary`,
+        [`${this.beside}.${table}`],
+      );
+      const sameKey = keys.map(({ name }) => `l.${name} = b.${name}`).join(' AND ');
+      type Row = { [column: string]: unknown } | null;
+      const rows = await transaction.query<{ live: Row; built: Row }[]>(
+        `SELECT to_jsonb(l) AS live, to_jsonb(b) AS built
+         FROM ${this.live}.${table} l FULL JOIN ${this.beside}.${table} b ON ${sameKey}
+         WHERE l IS DISTINCT FROM b LIMIT $1`,
+        [MOST_DIFFERENCES - differences.length],
+      );
+      for (const { live, built } of rows) {
+        const some = (live ?? built)!;
+        differences.push({
+          table,
+          key: Object.fromEntries(keys.map(({ name }) => [name, some[name]])),
+          problem: live === null ? 'missing' : built === null ? 'surplus' : 'different',
+          columns:
+            live && built
+              ? Object.keys(some).filter(
+                  (column) => JSON.stringify(live[column]) !== JSON.stringify(built[column]),
+                )
+              : [],
+        });
+      }
+    }
+    return differences;
+  }
+}
