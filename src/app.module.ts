@@ -4,17 +4,17 @@ import { type DataSource } from 'typeorm';
 import { CommandsModule } from '#libs/commands';
 import { type EventStore } from '#libs/event-store';
 import { HealthController } from '#libs/operations';
-import { type Projection, type Projections } from '#libs/projections';
+import { type Projection, type Projections, type Replayable } from '#libs/projections';
 import { RateLimitModule } from '#libs/rate-limit';
 import { RpcModule } from '#libs/rpc';
 import { type Sealer, type Signer } from '#libs/sealing';
-import { apiKeysProjection, AuthModule } from './auth/index.js';
-import { contactsProjection, ContactsModule } from './contacts/index.js';
+import { apiKeysProjection, AuthModule, replayableApiKeys } from './auth/index.js';
+import { contactsProjection, ContactsModule, replayableContacts } from './contacts/index.js';
 import { HistoryModule } from './history/index.js';
-import { ListsModule, listsProjection } from './lists/index.js';
-import { OrganizationsModule } from './organizations/index.js';
-import { PetitionsModule, petitionsProjection } from './petitions/index.js';
-import { PostsModule, postsProjection } from './posts/index.js';
+import { ListsModule, listsProjection, replayableLists } from './lists/index.js';
+import { OrganizationsModule, replayableOrganization } from './organizations/index.js';
+import { PetitionsModule, petitionsProjection, replayablePetitions } from './petitions/index.js';
+import { PostsModule, postsProjection, replayablePosts } from './posts/index.js';
 
 /** All read models of the product. */
 export const projections: readonly Projection[] = [
@@ -23,6 +23,16 @@ export const projections: readonly Projection[] = [
   listsProjection,
   petitionsProjection,
   postsProjection,
+];
+
+/** All records that can be rebuilt from an exported history. */
+export const replayables: readonly Replayable[] = [
+  replayableOrganization,
+  replayableApiKeys,
+  replayableContacts,
+  replayableLists,
+  replayablePetitions,
+  replayablePosts,
 ];
 
 /** What every module of the product stands on. */

@@ -4,3 +4,4 @@ export { schemaOf, type Projection } from './projection.js';
 export { recordOfRow, type RecordRow, RecordTable } from './record-table.js';
 export { Projections } from './projections.js';
 export { type BuildOptions, type RowDifference } from './rebuild.js';
+export { type CountedLinks, replay, type Replayable, replayable } from './replay.js';

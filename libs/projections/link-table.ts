@@ -4,9 +4,12 @@ import { type RecordedEvent } from '#libs/event-store';
 /** What an event does to links; `event` is the one that says so. */
 export type LinkChange =
   | { kind: 'begins'; event: RecordedEvent; recordId: string; subjectId: string; detail?: string | null }
-  | { kind: 'ends'; event: RecordedEvent; recordId: string }
+  | { kind: 'ends'; event: RecordedEvent; recordId: string; subjectId: string }
   /** The subject, whose stream the event is of, was erased. */
   | { kind: 'erased'; event: RecordedEvent };
+
+/** What becomes of a link when its person is erased. */
+export type AtErasure = 'loses its name' | 'ends';
 
 /** A row: `detail` is what the person said about it. */
 export type LinkRow = {
@@ -30,12 +33,11 @@ export class LinkTable {
   /**
    * @param table the links' table.
    * @param counter where the standing links of a record are counted: table (with `organization_id`, `id`) and column.
-   * @param atErasure whether a link goes on without a name, or ends, when its person is erased.
    */
   constructor(
     private readonly table: string,
     private readonly counter: { table: string; column: string },
-    private readonly atErasure: 'loses its name' | 'ends',
+    private readonly atErasure: AtErasure,
   ) {}
 
   get definition(): string {

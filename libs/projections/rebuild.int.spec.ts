@@ -72,7 +72,7 @@ it('swaps while commands and readers go on: each write is there at once, before,
 
   const [row] = await database.source.query('SELECT sum(times)::int AS times FROM things_v1.things');
   expect(row.times).toBe(written);
-  expect(await instances[0]!.projections.verify('things')).toEqual([]);
+  expect(await instances[0].projections.verify('things')).toEqual([]);
   const left = await database.source.query(
     "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'things%' ORDER BY 1",
   );

@@ -1,6 +1,6 @@
 import { recordSchema, timestamp } from '#libs/rpc';
-import { type RecordRow } from '#libs/projections';
-import { type ApiKey, DEFAULT_RATE_LIMIT, knownApiKey } from './api-key.js';
+import { type RecordRow, replayable } from '#libs/projections';
+import { apiKey, type ApiKey, DEFAULT_RATE_LIMIT, knownApiKey } from './api-key.js';
 import { SCOPES } from './scopes.js';
 
 const timestampOrNull = { type: ['string', 'null'], format: 'date-time' };
@@ -48,8 +48,16 @@ export type ApiKeyRecord = {
   organizationId: string;
 };
 
+/** Keys out of an exported history, which does not hold when they were used. */
+export const replayableApiKeys = replayable('api-key', apiKey, (organization_id, id, { state, createdAt }) =>
+  apiKeyRecord({ organization_id, id, created_at: createdAt!, state }, null),
+);
+
 /** The key as the API answers it: field by field, because the state holds the hash of its secret too. */
-export function apiKeyRecord(row: RecordRow<ApiKey>, lastUsedAt: Date | null): ApiKeyRecord {
+export function apiKeyRecord(
+  row: Pick<RecordRow<ApiKey>, 'organization_id' | 'id' | 'created_at' | 'state'>,
+  lastUsedAt: Date | null,
+): ApiKeyRecord {
   const { name, publicId, scopes, rateLimit, expiresAt, revokedAt } = knownApiKey(row.state);
   return {
     id: row.id,

@@ -1,6 +1,7 @@
 import { type Folded } from '#libs/event-store';
+import { replayable } from '#libs/projections';
 import { type FieldSchema, recordSchema } from '#libs/rpc';
-import { type Contact, type ContactDetails, standing } from './contact.js';
+import { contact, type Contact, type ContactDetails, standing } from './contact.js';
 
 /** A contact as the API answers it. */
 export type ContactRecord = {
@@ -33,6 +34,11 @@ export const contactSchema = recordSchema({
 });
 
 export const contactIdSchema = recordSchema({ contactId: { type: 'string' } });
+
+/** Contacts out of an exported history. */
+export const replayableContacts = replayable('contact', contact, (organizationId, id, folded) =>
+  folded.state.status === 'standing' ? recordFromHistory(organizationId, id, folded) : undefined,
+);
 
 /** The record from its history. @throws RpcError NOT_FOUND unless the contact stood there. */
 export function recordFromHistory(

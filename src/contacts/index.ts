@@ -5,3 +5,4 @@ export { contactsProjection, ContactsTable } from './contacts.projection.js';
 export { ContactsModule } from './contacts.module.js';
 export { createInline, InlineContact } from './inline-contact.js';
 export { CreateContact } from './create-contact.js';
+export { replayableContacts } from './contact-record.js';

@@ -1,4 +1,4 @@
 export { ListsModule } from './lists.module.js';
-export { listsProjection } from './lists.projection.js';
+export { listsProjection, replayableLists } from './lists.projection.js';
 export { AddContacts } from './add-contacts.js';
 export { CreateList } from './create-list.js';

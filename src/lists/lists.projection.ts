@@ -9,6 +9,7 @@ import {
   recordOfRow,
   type RecordRow,
   RecordTable,
+  replayable,
   schemaOf,
 } from '#libs/projections';
 import { isId, type Past } from '#libs/rpc';
@@ -28,7 +29,8 @@ const lists = new RecordTable(
   ['contacts integer NOT NULL DEFAULT 0'],
 );
 
-const members = new LinkTable('members', { table: 'lists', column: 'contacts' }, 'ends');
+const AT_ERASURE = 'ends';
+const members = new LinkTable('members', { table: 'lists', column: 'contacts' }, AT_ERASURE);
 
 export const listsProjection: Projection<Event> = {
   name: 'lists',
@@ -57,8 +59,10 @@ function membershipChange(event: RecordedEvent<Event>): LinkChange[] {
       const { listId: recordId, contactId: subjectId } = event.data;
       return [{ kind: 'begins', event, recordId, subjectId }];
     }
-    case 'ContactRemovedFromList':
-      return [{ kind: 'ends', event, recordId: event.data.listId }];
+    case 'ContactRemovedFromList': {
+      const { listId: recordId, contactId: subjectId } = event.data;
+      return [{ kind: 'ends', event, recordId, subjectId }];
+    }
     case 'ContactErased':
       return [{ kind: 'erased', event }];
     case 'ListCreated':
@@ -66,6 +70,19 @@ function membershipChange(event: RecordedEvent<Event>): LinkChange[] {
     case 'ListDeleted':
       return [];
   }
+}
+
+/** Lists out of an exported history. */
+export const replayableLists = replayable(
+  'list',
+  list,
+  (organizationId, id, folded, count) =>
+    folded.state.status === 'standing' ? listRecord(organizationId, id, folded, count) : undefined,
+  { changes: (event) => (isMine(event) ? membershipChange(event) : []), atErasure: AT_ERASURE },
+);
+
+function isMine(event: RecordedEvent): event is RecordedEvent<Event> {
+  return (listsProjection.handles as readonly string[]).includes(event.type);
 }
 
 export const LISTS_TABLE = `${schemaOf(listsProjection)}.lists`;

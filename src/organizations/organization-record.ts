@@ -1,5 +1,6 @@
+import { replayable } from '#libs/projections';
 import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
-import { type Organization, standingOrganization } from './organization.js';
+import { organization, type Organization, standingOrganization } from './organization.js';
 
 export const organizationSchema = recordSchema({
   id: { type: 'string' },
@@ -20,6 +21,11 @@ export type OrganizationRecord = {
   email: string | null;
   country: string | null;
 };
+
+/** The organization out of its exported history. */
+export const replayableOrganization = replayable('organization', organization, (id, _, folded) =>
+  organizationRecord(id, folded),
+);
 
 /** The organization as the API answers it. @throws RpcError NOT_FOUND before it was created. */
 export function organizationRecord(

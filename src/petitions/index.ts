@@ -1,5 +1,5 @@
 export { PetitionsModule } from './petitions.module.js';
-export { petitionsProjection } from './petitions.projection.js';
+export { petitionsProjection, replayablePetitions } from './petitions.projection.js';
 export { AddSignature } from './add-signature.js';
 export { CreatePetition } from './create-petition.js';
 export { PublishPetition } from './publish-petition.js';

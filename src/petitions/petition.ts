@@ -42,11 +42,13 @@ export const petition: Decider<Petition, PetitionEvent> = {
   },
 };
 
+export function isStanding(state: Petition): state is StandingPetition {
+  return state.status !== 'UNKNOWN' && state.status !== 'DELETED';
+}
+
 /** @throws RpcError NOT_FOUND unless the petition stands. */
 export function standingPetition(state: Petition): StandingPetition {
-  if (state.status === 'UNKNOWN' || state.status === 'DELETED') {
-    throw noSuchPetition();
-  }
+  if (!isStanding(state)) throw noSuchPetition();
   return state;
 }
 

@@ -9,11 +9,12 @@ import {
   recordOfRow,
   type RecordRow,
   RecordTable,
+  replayable,
   schemaOf,
 } from '#libs/projections';
 import { isId, type Past } from '#libs/rpc';
 import { petitionRecord, type PetitionRecord } from './petition-record.js';
-import { noSuchPetition, petition, type Petition, type PetitionEvent } from './petition.js';
+import { noSuchPetition, isStanding, petition, type Petition, type PetitionEvent } from './petition.js';
 import { type SignatureEvent } from './signature.js';
 
 /** The contacts module's event, as far as it matters here. */
@@ -24,18 +25,14 @@ const petitions = new RecordTable(
   petition,
   'petitions',
   { name: { type: 'text', index: true }, title: { type: 'text' }, status: { type: 'text' } },
-  (state) =>
-    state.status === 'UNKNOWN' || state.status === 'DELETED'
-      ? undefined
-      : { name: state.name, title: state.title, status: state.status },
+  (state) => (isStanding(state) ? { name: state.name, title: state.title, status: state.status } : undefined),
   ['signatures integer NOT NULL DEFAULT 0'],
 );
 
-const signatures = new LinkTable(
-  'signatures',
-  { table: 'petitions', column: 'signatures' },
-  'loses its name',
-);
+/** The signatures of the erased stay counted, without a name. */
+const AT_ERASURE = 'loses its name';
+
+const signatures = new LinkTable('signatures', { table: 'petitions', column: 'signatures' }, AT_ERASURE);
 
 export const petitionsProjection: Projection<Event> = {
   name: 'petitions',
@@ -66,8 +63,10 @@ function signatureChange(event: RecordedEvent<Event>): LinkChange[] {
       const { petitionId: recordId, contactId: subjectId } = event.data;
       return [{ kind: 'begins', event, recordId, subjectId, detail: event.personal?.comment ?? null }];
     }
-    case 'SignatureWithdrawn':
-      return [{ kind: 'ends', event, recordId: event.data.petitionId }];
+    case 'SignatureWithdrawn': {
+      const { petitionId: recordId, contactId: subjectId } = event.data;
+      return [{ kind: 'ends', event, recordId, subjectId }];
+    }
     case 'ContactErased':
       return [{ kind: 'erased', event }];
     case 'PetitionCreated':
@@ -77,6 +76,19 @@ function signatureChange(event: RecordedEvent<Event>): LinkChange[] {
     case 'PetitionDeleted':
       return [];
   }
+}
+
+/** Petitions out of an exported history. */
+export const replayablePetitions = replayable(
+  'petition',
+  petition,
+  (organizationId, id, folded, count) =>
+    isStanding(folded.state) ? petitionRecord(organizationId, id, folded, count) : undefined,
+  { changes: (event) => (isMine(event) ? signatureChange(event) : []), atErasure: AT_ERASURE },
+);
+
+function isMine(event: RecordedEvent): event is RecordedEvent<Event> {
+  return (petitionsProjection.handles as readonly string[]).includes(event.type);
 }
 
 export const PETITIONS_TABLE = `${schemaOf(petitionsProjection)}.petitions`;

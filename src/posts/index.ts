@@ -1,4 +1,4 @@
 export { PostsModule } from './posts.module.js';
-export { postsProjection } from './posts.projection.js';
+export { postsProjection, replayablePosts } from './posts.projection.js';
 export { CreatePost } from './create-post.js';
 export { PublishPost } from './publish-post.js';

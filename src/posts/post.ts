@@ -39,9 +39,13 @@ export const post: Decider<Post, PostEvent> = {
   },
 };
 
+export function isStanding(state: Post): state is StandingPost {
+  return state.status !== 'UNKNOWN' && state.status !== 'DELETED';
+}
+
 /** @throws RpcError NOT_FOUND unless the post stands. */
 export function standingPost(state: Post): StandingPost {
-  if (state.status === 'UNKNOWN' || state.status === 'DELETED') {
+  if (!isStanding(state)) {
     throw new RpcError('NOT_FOUND', 'There is no post with this postId in your organization.');
   }
   return state;

@@ -1,0 +1,112 @@
+import { type Decider, type DomainEvent, type Folded, type RecordedEvent } from '#libs/event-store';
+import { type AtErasure, type LinkChange } from './link-table.js';
+
+/** What is counted on records, event by event: see `LinkTable`. */
+export type CountedLinks = { changes: (event: RecordedEvent) => LinkChange[]; atErasure: AtErasure };
+
+/** A kind of records that can be rebuilt from the history alone, in memory. */
+export type Replayable = {
+  /** The API's name of it: `petition`. */
+  readonly object: string;
+  readonly streamType: string;
+  readonly links?: CountedLinks;
+  start(): {
+    apply: (event: RecordedEvent) => void;
+    /** The records that stand, in the order of their first events, as the API answers them. */
+    records: (links: ReadonlyMap<string, number>) => Iterable<object>;
+  };
+};
+
+/** @param record the record as the API answers it; undefined when it is no more. */
+export function replayable<State, Event extends DomainEvent>(
+  object: string,
+  decider: Decider<State, Event>,
+  record: (organizationId: string, id: string, folded: Folded<State>, links: number) => object | undefined,
+  links?: CountedLinks,
+): Replayable {
+  return {
+    object,
+    streamType: decider.streamType,
+    ...(links ? { links } : {}),
+    start() {
+      const all = new Map<string, Folded<State> & { organizationId: string }>();
+      return {
+        apply(event) {
+          const before = all.get(event.streamId);
+          const state = decider.evolve(
+            before?.state ?? decider.initial,
+            // What was appended to a decider's streams are its events.
+            event as RecordedEvent<Event>,
+            event.recordedAt,
+          );
+          all.set(event.streamId, {
+            organizationId: event.organizationId,
+            state,
+            version: event.version,
+            createdAt: before?.createdAt ?? event.recordedAt,
+            updatedAt: event.recordedAt,
+            position: event.position,
+          });
+        },
+        *records(numbers) {
+          for (const [id, folded] of all) {
+            const found = record(folded.organizationId, id, folded, numbers.get(id) ?? 0);
+            if (found) yield found;
+          }
+        },
+      };
+    },
+  };
+}
+
+/** Rebuilds records from events in their order. @returns the kinds' records, kind by kind. */
+export async function replay(
+  kinds: readonly Replayable[],
+  events: AsyncIterable<RecordedEvent>,
+): Promise<{ object: string; records: Iterable<object> }[]> {
+  const running = kinds.map((kind) => ({ kind, ...kind.start(), counter: new LinkCounter(kind.links) }));
+  const byStream = new Map(running.map((one) => [one.kind.streamType, one]));
+  for await (const event of events) {
+    byStream.get(event.streamType)?.apply(event);
+    for (const { counter } of running) counter.apply(event);
+  }
+  return running.map(({ kind, records, counter }) => ({
+    object: kind.object,
+    records: records(counter.numbers),
+  }));
+}
+
+/** The numbers of standing links, in memory. */
+class LinkCounter {
+  readonly numbers = new Map<string, number>();
+  /** Standing links by their subject: link to record. */
+  private readonly bySubject = new Map<string, Map<string, string>>();
+
+  constructor(private readonly links?: CountedLinks) {}
+
+  apply(event: RecordedEvent): void {
+    for (const change of this.links?.changes(event) ?? []) {
+      const { streamId } = change.event;
+      switch (change.kind) {
+        case 'begins':
+          this.count(change.recordId, +1);
+          if (!this.bySubject.has(change.subjectId)) this.bySubject.set(change.subjectId, new Map());
+          this.bySubject.get(change.subjectId)!.set(streamId, change.recordId);
+          break;
+        case 'ends':
+          this.count(change.recordId, -1);
+          this.bySubject.get(change.subjectId)?.delete(streamId);
+          break;
+        case 'erased':
+          if (this.links?.atErasure === 'ends') {
+            for (const recordId of this.bySubject.get(streamId)?.values() ?? []) this.count(recordId, -1);
+          }
+          this.bySubject.delete(streamId);
+      }
+    }
+  }
+
+  private count(recordId: string, difference: number): void {
+    this.numbers.set(recordId, (this.numbers.get(recordId) ?? 0) + difference);
+  }
+}
