@@ -1,6 +1,5 @@
 import canonicalize from 'canonicalize';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isDeepStrictEqual } from 'node:util';
 import { v7 as uuidv7 } from 'uuid';
 import {
   type AppendCommand,
@@ -31,8 +30,8 @@ export type Decision = {
   creates?: boolean;
   /** Values only one record of the organization may have, such as `['contact.email', address]`. */
   claims?: readonly Claim[];
-  /** Values no longer taken. */
-  releases?: readonly string[][];
+  /** Values that these records no longer take. */
+  releases?: readonly Pick<Claim, 'value' | 'streamId'>[];
   /** Records that end here: see `AppendCommand.ends`. */
   ends?: readonly string[];
 };
@@ -132,6 +131,16 @@ export class Commands {
     return { recordId, writes: [writeTo(decider, recordId, version, decide(state))] };
   }
 
+  /**
+   * A figure in an answer that others' requests move on, such as a counter. Under an Idempotency-Key it is
+   * the one that was answered first; otherwise the one of now.
+   */
+  async figure(input: Input, read: () => Promise<number>): Promise<number> {
+    const { key } = this.identify(input);
+    const now = await read();
+    return key ? this.store.settleFigure(input.organizationId, key, now) : now;
+  }
+
   /** The records that have these values of which only one may have each; undefined where nobody does. */
   async findOwners(
     organizationId: string,
@@ -171,7 +180,7 @@ export class Commands {
     const body = () => canonicalize(fields)!;
     if (context.idempotencyKey !== undefined) {
       return {
-        key: this.store.keyring.hash('idempotency', operation, context.idempotencyKey),
+        key: this.store.keyring.hash('idempotency', context.idempotencyKey),
         fingerprint: this.store.keyring.hash('request', operation, body()),
       };
     }
@@ -241,9 +250,13 @@ export class Commands {
       organizationId,
       metadata: { actor, requestId },
       writes: decision.writes.filter(({ events }) => events.length > 0),
-      guards: decision.guards ?? [],
+      // That there is nothing to do was decided on a version too.
+      guards: [...(decision.guards ?? []), ...unchanged(decision.writes)],
       claims,
-      releases: (decision.releases ?? []).map((value) => keyring.hash(...value)),
+      releases: (decision.releases ?? []).map(({ value, streamId }) => ({
+        key: keyring.hash(...value),
+        streamId,
+      })),
       ends: decision.ends ?? [],
       ...(request.key
         ? { idempotency: { key: request.key, fingerprint: request.fingerprint!, result: outcome } }
@@ -288,6 +301,11 @@ export class Commands {
   }
 }
 
+/** As it is stored: -0 is 0, and the order of keys says nothing. */
+function isSameJson(one: unknown, other: unknown): boolean {
+  return canonicalize(one) === canonicalize(other);
+}
+
 /** Events without personal data for one stream. */
 export function writeTo<State, Event extends DomainEvent>(
   { streamType }: Decider<State, Event>,
@@ -304,9 +322,15 @@ export function changedFields<Fields extends object>(
   given: Partial<Fields>,
 ): Partial<Fields> | undefined {
   const changed = Object.entries(given).filter(
-    ([name, value]) => value !== undefined && !isDeepStrictEqual(value, before[name as keyof Fields]),
+    ([name, value]) => value !== undefined && !isSameJson(value, before[name as keyof Fields]),
   );
   return changed.length > 0 ? (Object.fromEntries(changed) as Partial<Fields>) : undefined;
+}
+
+function unchanged(writes: readonly StreamWrite[]): Guard[] {
+  return writes.flatMap(({ events, streamId, expectedVersion }) =>
+    events.length === 0 && expectedVersion > 0 ? [{ streamId, version: expectedVersion }] : [],
+  );
 }
 
 function eventTypes({ writes }: Decision): string[] {
@@ -316,9 +340,10 @@ function eventTypes({ writes }: Decision): string[] {
 /** What makes a request the same as another: its key, or (of creates) its input. */
 type Identity = { key?: Buffer; fingerprint?: Buffer; natural?: () => Buffer };
 
-function versionAfter({ recordId, writes }: Decision): number {
+function versionAfter({ recordId, writes, guards = [] }: Decision): number {
   const write = writes.find(({ streamId }) => streamId === recordId);
-  return write ? write.expectedVersion + write.events.length : 0;
+  if (write) return write.expectedVersion + write.events.length;
+  return guards.find(({ streamId }) => streamId === recordId)?.version ?? 0;
 }
 
 /** A create treats a field that is null like one that is not there. */

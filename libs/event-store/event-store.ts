@@ -188,6 +188,16 @@ export class EventStore {
     return row;
   }
 
+  /** Keeps a figure with a used idempotency key, unless there is one. @returns the one that is kept. */
+  async settleFigure(organizationId: string, key: Buffer, figure: number): Promise<number> {
+    const [[row]] = await this.source.query<[{ figure: number }[], number]>(
+      `UPDATE idempotency_keys SET result = jsonb_build_object('figure', $3::bigint) || result
+       WHERE organization_id = $1 AND key = $2 RETURNING result->'figure' AS figure`,
+      [organizationId, key, figure],
+    );
+    return row?.figure ?? figure;
+  }
+
   /** Drops idempotency keys older than this many hours. @returns how many. */
   async forgetIdempotencyKeys(olderThanHours: number): Promise<number> {
     const [, count] = await this.source.query<[unknown, number]>(

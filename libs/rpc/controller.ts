@@ -28,7 +28,7 @@ import { fieldsOf } from './fields.js';
 import { type Input, type InputClass, invalid, parseInput } from './input.js';
 import { Operation, type OperationDefinition, operationOf, operationsAmong } from './operation.js';
 import { type Page } from './paging.js';
-import { readQuery } from './query.js';
+import { readQuery, refuseQuery } from './query.js';
 
 /** Metadata keys of @CommandHandler and @QueryHandler (@nestjs/cqrs does not export its constants). */
 const HANDLERS = ['__commandHandler__', '__queryHandler__'];
@@ -115,6 +115,7 @@ async function readInput(
 ): Promise<Input> {
   const caller = request.caller!;
   if (method === 'GET') refuseBody(request);
+  else refuseQuery(request);
   const raw = method === 'GET' ? readQuery(request) : await readJsonBody(request, response);
   const input = parseInput(type, raw, method === 'GET' ? 'query' : 'body');
 

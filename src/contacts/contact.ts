@@ -101,6 +101,11 @@ export function noSuchContact(): RpcError {
   return new RpcError('NOT_FOUND', 'There is no contact with this contactId in your organization.');
 }
 
+export function hasEmail(state: Contact, email: string): boolean {
+  const own = state.status === 'standing' ? state.details.email : null;
+  return own !== null && comparableEmail(own) === comparableEmail(email);
+}
+
 /** The form in which addresses are compared: one person writes their address in many ways. */
 export function comparableEmail(email: string): string {
   return email.normalize('NFC').toLowerCase();

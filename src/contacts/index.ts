@@ -3,5 +3,5 @@ export { emailKey } from './contact-write.js';
 export { noSuchContact } from './contact.js';
 export { contactsProjection, ContactsTable } from './contacts.projection.js';
 export { ContactsModule } from './contacts.module.js';
-export { createInline, InlineContact } from './inline-contact.js';
+export { createInline, holdContact, InlineContact } from './inline-contact.js';
 export { CreateContact } from './create-contact.js';

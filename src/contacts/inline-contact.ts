@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
-import { type Claim } from '#libs/commands';
-import { type StreamWrite } from '#libs/event-store';
+import { type Claim, type Commands } from '#libs/commands';
+import { type Guard, type StreamWrite } from '#libs/event-store';
 import { Email, Flag } from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
 import { contactWrite, emailClaim } from './contact-write.js';
-import { createContact } from './contact.js';
+import { contact, createContact, hasEmail } from './contact.js';
 
 /** A person given along with another record: found by the address, or created in the same command. */
 export class InlineContact extends ContactFields {
@@ -26,4 +26,18 @@ export function createInline(
     write: contactWrite(contactId, 0, createContact(fields)),
     claim: emailClaim(fields.email, contactId, taken),
   };
+}
+
+/**
+ * What must stay as it is for somebody to be found by this address; undefined if the contact has another one
+ * by now, or is no more.
+ */
+export async function holdContact(
+  commands: Commands,
+  organizationId: string,
+  contactId: string,
+  email: string,
+): Promise<Guard | undefined> {
+  const { state, version } = await commands.load(contact, organizationId, contactId);
+  return hasEmail(state, email) ? { streamId: contactId, version } : undefined;
 }
