@@ -11,11 +11,34 @@ export type Page<Record> = {
 const DEFAULT_LIMIT = 25;
 const LARGEST_LIMIT = 100;
 
+/** The filters that every list of records has. */
+export abstract class TimeFilters extends Input {
+  @Timestamp({ optional: true })
+  createdAfter?: string;
+
+  @Timestamp({ optional: true })
+  createdBefore?: string;
+
+  @Timestamp({ optional: true })
+  updatedAfter?: string;
+
+  @Timestamp({ optional: true })
+  updatedBefore?: string;
+}
+
 /** The input of every list operation; `PageInput('email')` may be sorted by e-mail too. */
 export function PageInput(...sortable: string[]) {
+  return Paged(TimeFilters, ...sortable);
+}
+
+/** The input of a list operation whose filters another operation has too. */
+export function Paged<Filters extends TimeFilters>(
+  filters: abstract new () => Filters,
+  ...sortable: string[]
+) {
   const fields = ['createdAt', 'updatedAt', ...sortable];
 
-  abstract class Listing extends Input {
+  abstract class Listing extends (filters as abstract new () => TimeFilters) {
     @Integer({ min: 1, max: LARGEST_LIMIT, default: DEFAULT_LIMIT, description: 'Records a page.' })
     limit!: number;
 
@@ -27,20 +50,8 @@ export function PageInput(...sortable: string[]) {
       description: 'A leading minus means descending.',
     })
     sort!: string;
-
-    @Timestamp({ optional: true })
-    createdAfter?: string;
-
-    @Timestamp({ optional: true })
-    createdBefore?: string;
-
-    @Timestamp({ optional: true })
-    updatedAfter?: string;
-
-    @Timestamp({ optional: true })
-    updatedBefore?: string;
   }
-  return Listing;
+  return Listing as abstract new () => Listing & Filters;
 }
 
 export type Listing = InstanceType<ReturnType<typeof PageInput>>;
