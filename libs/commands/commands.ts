@@ -336,8 +336,8 @@ function eventTypes({ writes }: Decision): string[] {
   return writes.flatMap(({ events }) => events.map(({ type }) => type));
 }
 
-async function readToEnd(bytes: AsyncIterable<unknown>): Promise<undefined> {
-  for await (const _ of bytes);
+async function readToEnd(bytes: AsyncGenerator): Promise<undefined> {
+  while (!(await bytes.next()).done);
 }
 
 /** What makes a request the same as another: its key, or (of creates) its input. */

@@ -23,20 +23,26 @@ export async function sendStream(
 ): Promise<void> {
   const iterator = chunks[Symbol.asyncIterator]();
   let failed = false;
-  async function* from(first: IteratorResult<string | Uint8Array>) {
+  const nextChunk = async () => {
     try {
-      for (let next = first; !next.done; next = await iterator.next()) yield next.value;
+      return await iterator.next();
     } catch (error) {
       failed = true;
       throw error;
     }
+  };
+  async function* from(first: IteratorResult<string | Uint8Array>) {
+    for (let next = first; !next.done; next = await nextChunk()) yield next.value;
   }
   try {
-    const first = await iterator.next();
+    const first = await nextChunk();
     // Not response.type(), which would choose the charset.
     response.setHeader('Content-Type', contentType);
     if (first.done || request.method === 'HEAD') response.end();
-    else await pipeline(from(first), response).catch((error: unknown) => failed && Promise.reject(error));
+    else await pipeline(from(first), response);
+  } catch (error) {
+    // Else it is the client who went away.
+    if (failed) throw error;
   } finally {
     await iterator.return?.();
   }
