@@ -94,8 +94,8 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   private async importPage(command: ImportContacts, page: readonly ImportedLine[]): Promise<Done[]> {
     const known = await this.findKnown(command.organizationId, page);
     const lastOf = new Map<string, Promise<Done>>();
-    const importLine = (line: ImportedLine): Promise<Done> | Done => {
-      if ('problem' in line) return line;
+    const importLine = (line: ImportedLine): Promise<Done> => {
+      if ('problem' in line) return Promise.resolve(line);
       const address = comparableEmail(line.contact.email);
       const before = lastOf.get(address);
       const done = before
