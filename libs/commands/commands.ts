@@ -1,4 +1,5 @@
 import canonicalize from 'canonicalize';
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import {
@@ -14,7 +15,7 @@ import {
   type StreamWrite,
 } from '#libs/event-store';
 import { type Projections } from '#libs/projections';
-import { type Input, isId, operationOf, type RequestContext, RpcError } from '#libs/rpc';
+import { type Input, isId, operationOf, type RequestContext, RpcError, type StreamedInput } from '#libs/rpc';
 
 /** What a command decided to do. */
 export type Decision = {
@@ -64,16 +65,21 @@ export class Commands {
    *
    * @param input the command; its fields are the request's identity, its context says who asks.
    * @param decide loads what it needs and decides; run again when another command got ahead.
+   * @param visible false for one of many commands, after which the caller calls `catchUp` once.
    * @throws RpcError IDEMPOTENCY_KEY_REUSED, CONFLICT, and whatever `decide` throws.
    */
-  async run(input: Input, decide: () => Promise<Decision> | Decision): Promise<Outcome> {
+  async run(
+    input: Input,
+    decide: () => Promise<Decision> | Decision,
+    { visible = true } = {},
+  ): Promise<Outcome> {
     const request = this.identify(input);
-    if (!request.key) return this.attempt(input.context, request, decide);
+    if (!request.key) return this.attempt(input.context, request, decide, visible);
 
     const before = await this.findReplay(input.context, request);
     if (before) return before;
     try {
-      return await this.attempt(input.context, request, decide);
+      return await this.attempt(input.context, request, decide, visible);
     } catch (error) {
       // A twin may have won meanwhile and changed what this one decided on: then its answer is ours.
       const twin = await this.findReplay(input.context, request);
@@ -174,6 +180,66 @@ export class Commands {
     return owners.get(key.toString('hex'));
   }
 
+  /** The same of many records at once, each as it is now. */
+  async loadMany<State, Event extends DomainEvent>(
+    decider: Decider<State, Event>,
+    organizationId: string,
+    recordIds: readonly string[],
+  ): Promise<Map<string, Folded<State>>> {
+    const streams = await this.store.readStreams<Event>(organizationId, recordIds);
+    return new Map(
+      [...streams].map(([id, events]) => [
+        id,
+        fold(decider, events[0]?.streamType === decider.streamType ? events : []),
+      ]),
+    );
+  }
+
+  /**
+   * Runs a request whose body is streamed. With an Idempotency-Key its answer is kept, and the same fields and
+   * bytes again are read without being worked on; without one, the work must be idempotent by its effect.
+   *
+   * @param work reads all bytes; its answer must hold no personal data, which no erasure would find there.
+   * @throws RpcError IDEMPOTENCY_KEY_REUSED, and whatever `work` throws: then nothing is kept.
+   */
+  async runStreamed<Answer extends JsonObject>(
+    input: StreamedInput,
+    work: (bytes: AsyncIterable<Uint8Array>) => Promise<Answer>,
+  ): Promise<Answer> {
+    const { context, bytes, ...fields } = input;
+    const { organizationId, actor, requestId, idempotencyKey } = context;
+    if (idempotencyKey === undefined) return work(bytes);
+
+    const { keyring } = this.store;
+    const operation = operationOf(input.constructor)!.name;
+    const key = keyring.hash('idempotency', idempotencyKey);
+    const body = createHash('sha256');
+    const hashed = (async function* () {
+      for await (const chunk of bytes) {
+        body.update(chunk);
+        yield chunk;
+      }
+    })();
+
+    const before = await this.store.findIdempotent(organizationId, key);
+    const answer = before ? await readToEnd(hashed) : await work(hashed);
+    const fingerprint = keyring.hash('request', operation, canonicalize(fields)!, body.digest('hex'));
+    if (before) return this.keptAnswer<Answer>(fingerprint, before);
+
+    const idempotency = { key, fingerprint, result: answer! };
+    const metadata = { actor, requestId };
+    const kept = await this.store.append({ organizationId, metadata, writes: [], idempotency });
+    if (kept.status === 'appended') return answer!;
+    if (kept.status !== 'replayed') throw new Error(`The answer could not be kept: ${kept.status}.`);
+    // A twin was faster.
+    return this.keptAnswer<Answer>(fingerprint, kept);
+  }
+
+  /** Resolves when every read model shows all that was stored before this call. */
+  async catchUp(): Promise<void> {
+    await this.projections.catchUp(await this.store.lastPosition());
+  }
+
   private identify(input: Input): Identity {
     const { context, ...fields } = input;
     const operation = operationOf(input.constructor)?.name ?? input.constructor.name;
@@ -193,12 +259,13 @@ export class Commands {
     context: RequestContext,
     request: Identity,
     decide: () => Promise<Decision> | Decision,
+    visible: boolean,
   ): Promise<Outcome> {
     let decision = await decide();
     for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts += 1) {
       const outcome = { recordId: decision.recordId, version: versionAfter(decision) };
       if (decision.writes.every(({ events }) => events.length === 0) && !request.key) {
-        await this.catchUp();
+        if (visible) await this.catchUp();
         return outcome;
       }
 
@@ -206,10 +273,10 @@ export class Commands {
       const result = await this.store.append(this.toAppend(context, request, decision, outcome, natural));
       switch (result.status) {
         case 'appended':
-          await this.projections.catchUp(result.position ?? 0, eventTypes(decision));
+          if (visible) await this.projections.catchUp(result.position ?? 0, eventTypes(decision));
           return outcome;
         case 'replayed':
-          return this.replay(request, result.fingerprint, result.result);
+          return this.keptAnswer<Outcome>(request.fingerprint!, result);
         case 'taken': {
           const twin = result.keys.find(({ key }) => natural?.equals(key));
           if (twin) {
@@ -281,23 +348,22 @@ export class Commands {
     request: Identity,
   ): Promise<Outcome | undefined> {
     const found = await this.store.findIdempotent(organizationId, request.key!);
-    return found && this.replay(request, found.fingerprint, found.result);
+    return found && this.keptAnswer<Outcome>(request.fingerprint!, found);
   }
 
-  private async replay(request: Identity, fingerprint: Buffer, result: JsonObject): Promise<Outcome> {
-    if (!request.fingerprint?.equals(fingerprint)) {
+  private async keptAnswer<Answer extends JsonObject>(
+    fingerprint: Buffer,
+    kept: { fingerprint: Buffer; result: JsonObject },
+  ): Promise<Answer> {
+    if (!fingerprint.equals(kept.fingerprint)) {
       throw new RpcError(
         'IDEMPOTENCY_KEY_REUSED',
         'This Idempotency-Key was used before with another request. Send another key for another request.',
       );
     }
+    // What it rests on was stored by another command, whose own catch-up may still be under way.
     await this.catchUp();
-    return result as Outcome;
-  }
-
-  /** What this answer rests on was stored by another command, whose own catch-up may still be under way. */
-  private async catchUp(): Promise<void> {
-    await this.projections.catchUp(await this.store.lastPosition());
+    return kept.result as Answer;
   }
 }
 
@@ -335,6 +401,10 @@ function unchanged(writes: readonly StreamWrite[]): Guard[] {
 
 function eventTypes({ writes }: Decision): string[] {
   return writes.flatMap(({ events }) => events.map(({ type }) => type));
+}
+
+async function readToEnd(bytes: AsyncGenerator): Promise<undefined> {
+  while (!(await bytes.next()).done);
 }
 
 /** What makes a request the same as another: its key, or (of creates) its input. */

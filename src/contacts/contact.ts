@@ -101,9 +101,10 @@ export function noSuchContact(): RpcError {
   return new RpcError('NOT_FOUND', 'There is no contact with this contactId in your organization.');
 }
 
-export function hasEmail(state: Contact, email: string): boolean {
-  const own = state.status === 'standing' ? state.details.email : null;
-  return own !== null && comparableEmail(own) === comparableEmail(email);
+/** False also once the contact has another address, or is no more. */
+export function hasEmail(state: Contact, email: string): state is StandingContact {
+  if (state.status !== 'standing' || state.details.email === null) return false;
+  return comparableEmail(state.details.email) === comparableEmail(email);
 }
 
 /** The form in which addresses are compared: one person writes their address in many ways. */

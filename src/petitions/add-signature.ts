@@ -85,16 +85,16 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
     signers: Map<string, string>,
   ): Promise<Decision> {
     const { organizationId, petitionId, contactId, contact, comment = null } = command;
-    const sign = (signer: string, guards: Guard[], created?: ReturnType<typeof createInline>): Decision => {
+    const sign = (signer: string, guards: Guard[], created?: Decision): Decision => {
       const signatureId = uuidv7();
       signers.set(signatureId, signer);
       const write = writeTo(signature, signatureId, 0, signPetition(petitionId, signer, comment));
       return {
         recordId: signatureId,
         guards,
-        writes: [...(created ? [created.write] : []), { ...write, subjectId: signer }],
+        writes: [...(created?.writes ?? []), { ...write, subjectId: signer }],
         claims: [
-          ...(created ? [created.claim] : []),
+          ...(created?.claims ?? []),
           {
             value: signatureKey(petitionId, signer),
             streamId: signatureId,
@@ -118,7 +118,7 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
         const known = await holdContact(this.commands, organizationId, owner, contact.email);
         return known ? sign(owner, [guard, known]) : this.decide(command, true, signers);
       });
-      return sign(created.contactId, [guard], created);
+      return sign(created.recordId, [guard], created);
     }
     if (afresh || !isId(contactId!)) {
       const [unknown] = await this.contacts.findUnknown(organizationId, [contactId!]);
