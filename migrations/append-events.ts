@@ -17,7 +17,7 @@ export const APPEND = /* sql */ `
     h_command int[], h_organization uuid[], h_subject uuid[],
     i_command int[], i_organization uuid[], i_key bytea[], i_fingerprint bytea[], i_result jsonb[],
     u_command int[], u_organization uuid[], u_key bytea[], u_stream uuid[],
-    r_command int[], r_organization uuid[], r_key bytea[],
+    r_command int[], r_organization uuid[], r_key bytea[], r_stream uuid[],
     k_command int[], k_organization uuid[], k_subject uuid[], k_wrapped bytea[],
     x_command int[], x_organization uuid[], x_subject uuid[],
     e_command int[], e_organization uuid[], e_stream_type text[], e_stream uuid[], e_version int[],
@@ -198,8 +198,10 @@ export const APPEND = /* sql */ `
     END IF;
 
     IF cardinality(r_key) > 0 THEN
-      DELETE FROM unique_keys k USING unnest(r_command, r_organization, r_key) AS r(command, organization, key)
-      WHERE r.command <> ALL (failed) AND k.organization_id = r.organization AND k.key = r.key;
+      DELETE FROM unique_keys k
+      USING unnest(r_command, r_organization, r_key, r_stream) AS r(command, organization, key, stream)
+      WHERE r.command <> ALL (failed)
+        AND k.organization_id = r.organization AND k.key = r.key AND k.stream_id = r.stream;
     END IF;
     IF cardinality(x_subject) > 0 THEN
       DELETE FROM subject_keys k USING unnest(x_command, x_organization, x_subject) AS x(command, organization, subject)

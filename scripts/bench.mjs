@@ -7,6 +7,7 @@ import { prepare, root } from './prepare.mjs';
 const benchmarks = {
   append: 'appends of one event: the event store, emmett-postgresql, one multi-row INSERT',
   signing: 'signatures over HTTP through two instances, beside other requests',
+  import: 'lines of an import over HTTP, and the memory that the server needs for it',
 };
 
 const [name = '--help', ...options] = process.argv.slice(2);

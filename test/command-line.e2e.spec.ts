@@ -236,7 +236,7 @@ describe('migrate', () => {
 
 it('--help tells of each command, without a database', async () => {
   const words: [string[], string[]][] = [
-    [[], ['organization', 'api-key', 'migrate', '--json']],
+    [[], ['organization', 'api-key', 'contacts', 'migrate', '--json']],
     [['organization', 'create'], ['--name']],
     [
       ['api-key', 'create'],
@@ -249,6 +249,14 @@ it('--help tells of each command, without a database', async () => {
     [
       ['api-key', 'revoke'],
       ['--api-key', '--organization'],
+    ],
+    [
+      ['contacts', 'import'],
+      ['<file>', '--organization', '--list', '--on-conflict', '--format', '"failedCount"', 'Ctrl-C'],
+    ],
+    [
+      ['contacts', 'export'],
+      ['--organization', '--out', '--format', '"contacts"'],
     ],
     [['migrate'], ['up to date']],
   ];

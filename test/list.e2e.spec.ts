@@ -169,10 +169,24 @@ describe('add-contacts', () => {
     const key = { 'Idempotency-Key': 'add' };
     const first = await add(listId, [one], key);
     await remove(listId, [one]);
-    expect((await add(listId, [one], key)).status).toBe(first.status);
+    expect((await add(listId, [one], key)).body).toEqual(first.body);
     expect((await get(listId)).body.data.contacts).toBe(0);
     expect((await add(listId, [two], key)).status).toBe(422);
   });
+});
+
+it('a keyed addition and removal answer the same after the list was renamed and deleted', async () => {
+  const listId = await create();
+  const [one, two] = (await persons(2)) as [string, string];
+  const key = (name: string) => ({ 'Idempotency-Key': name });
+  const removeOne = () => client.delete('list.remove-contacts', { listId, contactIds: [one] }, key('remove'));
+  const added = await add(listId, [one, two], key('add'));
+  const removed = await removeOne();
+  expect([added.body.data.contacts, removed.body.data.contacts]).toEqual([2, 1]);
+  await client.post('list.update-list', { listId, name: 'Helpers' });
+  await client.delete('list.delete-list', { listId });
+  expect((await add(listId, [one, two], key('add'))).body).toEqual(added.body);
+  expect((await removeOne()).body).toEqual(removed.body);
 });
 
 describe('remove-contacts', () => {

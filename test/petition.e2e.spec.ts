@@ -312,6 +312,73 @@ describe('add-signature', () => {
   });
 });
 
+it('one standing signature per contact, however it is signed and withdrawn at once, with keys and without', async () => {
+  const petitionId = await open();
+  const contactId = await person();
+  const until = Date.now() + 4_000;
+  let key = 0;
+  await Promise.all(
+    Array.from({ length: 10 }, async (_, lane) => {
+      for (let n = 0; Date.now() < until; n += 1) {
+        const there = client.at(api.instances[(lane + n) % 2]!.origin);
+        const headers: Record<string, string> = n % 3 ? { 'Idempotency-Key': `k${(key += 1)}` } : {};
+        const body = { petitionId, contactId };
+        const { status } = await ((lane + n) % 5 < 3
+          ? there.post('petition.add-signature', body, headers)
+          : there.delete('petition.remove-signature', body, headers));
+        expect(status).toBe(200);
+      }
+    }),
+  );
+  expect((await listed(petitionId)).length).toBeLessThanOrEqual(1);
+  await withdraw(petitionId, contactId);
+  expect([await count(petitionId), await listed(petitionId)]).toEqual([0, []]);
+});
+
+it('with an Idempotency-Key the counter that was answered first is answered again', async () => {
+  const petitionId = await open();
+  const contactId = await person();
+  const headers = (key: string) => ({ 'Idempotency-Key': key });
+  const requests = [
+    () => sign(petitionId, { contactId }, headers('sign')),
+    () => client.delete('petition.remove-signature', { petitionId, contactId }, headers('remove')),
+    () => client.post('petition.update-petition', { petitionId, goal: 7 }, headers('update')),
+    () => client.post('petition.close-petition', { petitionId }, headers('close')),
+  ];
+  const answers: unknown[] = [];
+  for (const request of requests) {
+    answers.push((await request()).body);
+    await move('publish', petitionId);
+    await sign(petitionId, { contactId: await person() });
+  }
+  for (const [n, request] of requests.entries()) expect((await request()).body).toEqual(answers[n]);
+});
+
+it('a person whose address moved away is not found by it any more', async () => {
+  const petitionId = await open();
+  const { organizationId } = client;
+  for (let round = 0; round < 15; round += 1) {
+    const email = `moving-${round}@example.org`;
+    const { body } = await client.post('contact.create-contact', { organizationId, email });
+    const { contactId } = body.data;
+    const there = client.at(api.instances[1]!.origin);
+    const [, ...signatures] = await Promise.all([
+      client.post('contact.update-contact', { contactId, email: `moved-${round}@example.org` }),
+      ...Array.from({ length: 6 }, () =>
+        there.post('petition.add-signature', { petitionId, contact: { email } }),
+      ),
+    ]);
+    for (const { status } of signatures) expect(status).toBe(200);
+  }
+  const rows = await api.database.source.query(
+    `SELECT s.position FROM events s JOIN events u
+       ON u.stream_id = (s.data->>'contactId')::uuid AND u.type = 'ContactUpdated' AND u.position < s.position
+     WHERE s.organization_id = $1 AND s.type = 'PetitionSigned'`,
+    [organizationId],
+  );
+  expect(rows).toEqual([]);
+});
+
 describe('remove-signature', () => {
   it('200, the count goes down, a repeat answers the same, and signing again is possible', async () => {
     const petitionId = await open();
@@ -385,7 +452,8 @@ describe('an erased signer', () => {
     expect(await count(petitionId)).toBe(2);
     const erased = (await listed(petitionId)).find(({ id }: { id: string }) => id === signatureId);
     expect(erased).toMatchObject({ contactId: null, comment: null });
-    expect((await withdraw(petitionId, contactId)).status).toBe(404);
+    const nothing = { signatureId: null, petitionId, contactId, signatures: 2 };
+    expect((await withdraw(petitionId, contactId)).body.data).toEqual(nothing);
     expect(await count(petitionId)).toBe(2);
   });
 });

@@ -79,6 +79,17 @@ describe('create-post', () => {
     expect([answer.status, answer.body.error.issues[0].path]).toEqual([400, path]);
   });
 
+  it('400 for a number beyond what a double can hold', async () => {
+    const body = '{"name": "A", "content": [{"n": 1e400}]}';
+    const answer = await client.request('POST', '/v1/post.create-post', body);
+    expect([answer.status, answer.body.error.issues[0].path]).toEqual([400, 'content']);
+  });
+
+  it('400 for input in the query, which would be ignored', async () => {
+    const answer = await client.request('POST', '/v1/post.create-post?title=B', '{"name": "A"}');
+    expect([answer.status, answer.body.error.issues[0].path]).toEqual([400, 'title']);
+  });
+
   it('takes text that only looks like an escape', async () => {
     const content = { text: String.raw`C:\u0000 \\u0000`, '\\ud800': 1 };
     const postId = await create({ content });
@@ -114,6 +125,11 @@ describe('update-post', () => {
     });
     expect(status).toBe(200);
     expect(await api.eventTypes(client.organizationId)).toEqual(before);
+    const zero = '{"name": "Zero", "content": {"n": -0}}';
+    const { data } = (await client.request('POST', '/v1/post.create-post', zero)).body;
+    const update = `{"postId": "${data.postId}", "content": {"n": -0}}`;
+    await client.request('POST', '/v1/post.update-post', update);
+    expect(await api.eventTypes(client.organizationId)).not.toContain('PostUpdated');
   });
 
   it('answers with an Idempotency-Key what it answered the first time', async () => {

@@ -1,6 +1,6 @@
 import canonicalize from 'canonicalize';
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isDeepStrictEqual } from 'node:util';
 import { v7 as uuidv7 } from 'uuid';
 import {
   type AppendCommand,
@@ -16,7 +16,15 @@ import {
   type Until,
 } from '#libs/event-store';
 import { type Projections } from '#libs/projections';
-import { type Input, isId, operationOf, type Past, type RequestContext, RpcError } from '#libs/rpc';
+import {
+  type Input,
+  isId,
+  operationOf,
+  type Past,
+  type RequestContext,
+  RpcError,
+  type StreamedInput,
+} from '#libs/rpc';
 
 /** What a command decided to do. */
 export type Decision = {
@@ -32,8 +40,8 @@ export type Decision = {
   creates?: boolean;
   /** Values only one record of the organization may have, such as `['contact.email', address]`. */
   claims?: readonly Claim[];
-  /** Values no longer taken. */
-  releases?: readonly string[][];
+  /** Values that these records no longer take. */
+  releases?: readonly Pick<Claim, 'value' | 'streamId'>[];
   /** Records that end here: see `AppendCommand.ends`. */
   ends?: readonly string[];
 };
@@ -66,16 +74,21 @@ export class Commands {
    *
    * @param input the command; its fields are the request's identity, its context says who asks.
    * @param decide loads what it needs and decides; run again when another command got ahead.
+   * @param visible false for one of many commands, after which the caller calls `catchUp` once.
    * @throws RpcError IDEMPOTENCY_KEY_REUSED, CONFLICT, and whatever `decide` throws.
    */
-  async run(input: Input, decide: () => Promise<Decision> | Decision): Promise<Outcome> {
+  async run(
+    input: Input,
+    decide: () => Promise<Decision> | Decision,
+    { visible = true } = {},
+  ): Promise<Outcome> {
     const request = this.identify(input);
-    if (!request.key) return this.attempt(input.context, request, decide);
+    if (!request.key) return this.attempt(input.context, request, decide, visible);
 
     const before = await this.findReplay(input.context, request);
     if (before) return before;
     try {
-      return await this.attempt(input.context, request, decide);
+      return await this.attempt(input.context, request, decide, visible);
     } catch (error) {
       // A twin may have won meanwhile and changed what this one decided on: then its answer is ours.
       const twin = await this.findReplay(input.context, request);
@@ -133,6 +146,16 @@ export class Commands {
     return { recordId, writes: [writeTo(decider, recordId, version, decide(state))] };
   }
 
+  /**
+   * A figure in an answer that others' requests move on, such as a counter. Under an Idempotency-Key it is
+   * the one that was answered first; otherwise the one of now.
+   */
+  async figure(input: Input, read: () => Promise<number>): Promise<number> {
+    const { key } = this.identify(input);
+    const now = await read();
+    return key ? this.store.settleFigure(input.organizationId, key, now) : now;
+  }
+
   /** The records that have these values of which only one may have each; undefined where nobody does. */
   async findOwners(
     organizationId: string,
@@ -176,13 +199,73 @@ export class Commands {
     return owners.get(key.toString('hex'));
   }
 
+  /** The same of many records at once, each as it is now. */
+  async loadMany<State, Event extends DomainEvent>(
+    decider: Decider<State, Event>,
+    organizationId: string,
+    recordIds: readonly string[],
+  ): Promise<Map<string, Folded<State>>> {
+    const streams = await this.store.readStreams<Event>(organizationId, recordIds);
+    return new Map(
+      [...streams].map(([id, events]) => [
+        id,
+        fold(decider, events[0]?.streamType === decider.streamType ? events : []),
+      ]),
+    );
+  }
+
+  /**
+   * Runs a request whose body is streamed. With an Idempotency-Key its answer is kept, and the same fields and
+   * bytes again are read without being worked on; without one, the work must be idempotent by its effect.
+   *
+   * @param work reads all bytes; its answer must hold no personal data, which no erasure would find there.
+   * @throws RpcError IDEMPOTENCY_KEY_REUSED, and whatever `work` throws: then nothing is kept.
+   */
+  async runStreamed<Answer extends JsonObject>(
+    input: StreamedInput,
+    work: (bytes: AsyncIterable<Uint8Array>) => Promise<Answer>,
+  ): Promise<Answer> {
+    const { context, bytes, ...fields } = input;
+    const { organizationId, actor, requestId, idempotencyKey } = context;
+    if (idempotencyKey === undefined) return work(bytes);
+
+    const { keyring } = this.store;
+    const operation = operationOf(input.constructor)!.name;
+    const key = keyring.hash('idempotency', idempotencyKey);
+    const body = createHash('sha256');
+    const hashed = (async function* () {
+      for await (const chunk of bytes) {
+        body.update(chunk);
+        yield chunk;
+      }
+    })();
+
+    const before = await this.store.findIdempotent(organizationId, key);
+    const answer = before ? await readToEnd(hashed) : await work(hashed);
+    const fingerprint = keyring.hash('request', operation, canonicalize(fields)!, body.digest('hex'));
+    if (before) return this.keptAnswer<Answer>(fingerprint, before);
+
+    const idempotency = { key, fingerprint, result: answer! };
+    const metadata = { actor, requestId };
+    const kept = await this.store.append({ organizationId, metadata, writes: [], idempotency });
+    if (kept.status === 'appended') return answer!;
+    if (kept.status !== 'replayed') throw new Error(`The answer could not be kept: ${kept.status}.`);
+    // A twin was faster.
+    return this.keptAnswer<Answer>(fingerprint, kept);
+  }
+
+  /** Resolves when every read model shows all that was stored before this call. */
+  async catchUp(): Promise<void> {
+    await this.projections.catchUp(await this.store.lastPosition());
+  }
+
   private identify(input: Input): Identity {
     const { context, ...fields } = input;
     const operation = operationOf(input.constructor)?.name ?? input.constructor.name;
     const body = () => canonicalize(fields)!;
     if (context.idempotencyKey !== undefined) {
       return {
-        key: this.store.keyring.hash('idempotency', operation, context.idempotencyKey),
+        key: this.store.keyring.hash('idempotency', context.idempotencyKey),
         fingerprint: this.store.keyring.hash('request', operation, body()),
       };
     }
@@ -195,12 +278,13 @@ export class Commands {
     context: RequestContext,
     request: Identity,
     decide: () => Promise<Decision> | Decision,
+    visible: boolean,
   ): Promise<Outcome> {
     let decision = await decide();
     for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts += 1) {
       const outcome = { recordId: decision.recordId, version: versionAfter(decision) };
       if (decision.writes.every(({ events }) => events.length === 0) && !request.key) {
-        await this.catchUp();
+        if (visible) await this.catchUp();
         return outcome;
       }
 
@@ -208,10 +292,10 @@ export class Commands {
       const result = await this.store.append(this.toAppend(context, request, decision, outcome, natural));
       switch (result.status) {
         case 'appended':
-          await this.projections.catchUp(result.position ?? 0, eventTypes(decision));
+          if (visible) await this.projections.catchUp(result.position ?? 0, eventTypes(decision));
           return outcome;
         case 'replayed':
-          return this.replay(request, result.fingerprint, result.result);
+          return this.keptAnswer<Outcome>(request.fingerprint!, result);
         case 'taken': {
           const twin = result.keys.find(({ key }) => natural?.equals(key));
           if (twin) {
@@ -252,9 +336,13 @@ export class Commands {
       organizationId,
       metadata: { actor, requestId },
       writes: decision.writes.filter(({ events }) => events.length > 0),
-      guards: decision.guards ?? [],
+      // That there is nothing to do was decided on a version too.
+      guards: [...(decision.guards ?? []), ...unchanged(decision.writes)],
       claims,
-      releases: (decision.releases ?? []).map((value) => keyring.hash(...value)),
+      releases: (decision.releases ?? []).map(({ value, streamId }) => ({
+        key: keyring.hash(...value),
+        streamId,
+      })),
       ends: decision.ends ?? [],
       ...(request.key
         ? { idempotency: { key: request.key, fingerprint: request.fingerprint!, result: outcome } }
@@ -279,24 +367,28 @@ export class Commands {
     request: Identity,
   ): Promise<Outcome | undefined> {
     const found = await this.store.findIdempotent(organizationId, request.key!);
-    return found && this.replay(request, found.fingerprint, found.result);
+    return found && this.keptAnswer<Outcome>(request.fingerprint!, found);
   }
 
-  private async replay(request: Identity, fingerprint: Buffer, result: JsonObject): Promise<Outcome> {
-    if (!request.fingerprint?.equals(fingerprint)) {
+  private async keptAnswer<Answer extends JsonObject>(
+    fingerprint: Buffer,
+    kept: { fingerprint: Buffer; result: JsonObject },
+  ): Promise<Answer> {
+    if (!fingerprint.equals(kept.fingerprint)) {
       throw new RpcError(
         'IDEMPOTENCY_KEY_REUSED',
         'This Idempotency-Key was used before with another request. Send another key for another request.',
       );
     }
+    // What it rests on was stored by another command, whose own catch-up may still be under way.
     await this.catchUp();
-    return result as Outcome;
+    return kept.result as Answer;
   }
+}
 
-  /** What this answer rests on was stored by another command, whose own catch-up may still be under way. */
-  private async catchUp(): Promise<void> {
-    await this.projections.catchUp(await this.store.lastPosition());
-  }
+/** As it is stored: -0 is 0, and the order of keys says nothing. */
+function isSameJson(one: unknown, other: unknown): boolean {
+  return canonicalize(one) === canonicalize(other);
 }
 
 /** Events without personal data for one stream. */
@@ -315,21 +407,32 @@ export function changedFields<Fields extends object>(
   given: Partial<Fields>,
 ): Partial<Fields> | undefined {
   const changed = Object.entries(given).filter(
-    ([name, value]) => value !== undefined && !isDeepStrictEqual(value, before[name as keyof Fields]),
+    ([name, value]) => value !== undefined && !isSameJson(value, before[name as keyof Fields]),
   );
   return changed.length > 0 ? (Object.fromEntries(changed) as Partial<Fields>) : undefined;
+}
+
+function unchanged(writes: readonly StreamWrite[]): Guard[] {
+  return writes.flatMap(({ events, streamId, expectedVersion }) =>
+    events.length === 0 && expectedVersion > 0 ? [{ streamId, version: expectedVersion }] : [],
+  );
 }
 
 function eventTypes({ writes }: Decision): string[] {
   return writes.flatMap(({ events }) => events.map(({ type }) => type));
 }
 
+async function readToEnd(bytes: AsyncGenerator): Promise<undefined> {
+  while (!(await bytes.next()).done);
+}
+
 /** What makes a request the same as another: its key, or (of creates) its input. */
 type Identity = { key?: Buffer; fingerprint?: Buffer; natural?: () => Buffer };
 
-function versionAfter({ recordId, writes }: Decision): number {
+function versionAfter({ recordId, writes, guards = [] }: Decision): number {
   const write = writes.find(({ streamId }) => streamId === recordId);
-  return write ? write.expectedVersion + write.events.length : 0;
+  if (write) return write.expectedVersion + write.events.length;
+  return guards.find(({ streamId }) => streamId === recordId)?.version ?? 0;
 }
 
 /** A create treats a field that is null like one that is not there. */

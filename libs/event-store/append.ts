@@ -30,8 +30,8 @@ export type AppendCommand = {
   guards?: readonly Guard[];
   /** Unique keys (keyed hashes) that the streams take: at most one stream holds a key. */
   claims?: readonly { key: Buffer; streamId: string }[];
-  /** Unique keys given up by the streams written to. */
-  releases?: readonly Buffer[];
+  /** Unique keys given up by streams written to; what another stream holds stays. */
+  releases?: readonly { key: Buffer; streamId: string }[];
   /** Records that end: their unique keys are released, and the keys to their personal data destroyed. */
   ends?: readonly string[];
   idempotency?: { key: Buffer; fingerprint: Buffer; result: JsonObject };
@@ -65,7 +65,7 @@ const COLUMNS = {
   subjects: ['int', 'uuid', 'uuid'],
   idempotency: ['int', 'uuid', 'bytea', 'bytea', 'jsonb'],
   claims: ['int', 'uuid', 'bytea', 'uuid'],
-  releases: ['int', 'uuid', 'bytea'],
+  releases: ['int', 'uuid', 'bytea', 'uuid'],
   subjectKeys: ['int', 'uuid', 'uuid', 'bytea'],
   ends: ['int', 'uuid', 'uuid'],
   events: [
@@ -133,7 +133,7 @@ export async function appendBatch(
     for (const guard of command.guards ?? []) rows.streams.push([...at, guard.streamId, guard.version, true]);
     for (const subjectId of otherSubjects(command)) rows.subjects.push([...at, subjectId]);
     for (const claim of command.claims ?? []) rows.claims.push([...at, claim.key, claim.streamId]);
-    for (const key of command.releases ?? []) rows.releases.push([...at, key]);
+    for (const release of command.releases ?? []) rows.releases.push([...at, release.key, release.streamId]);
     for (const streamId of command.ends ?? []) rows.ends.push([...at, streamId]);
     if (command.idempotency) {
       const { key, fingerprint, result } = command.idempotency;

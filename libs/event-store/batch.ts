@@ -5,8 +5,8 @@ import { type AppendCommand, otherSubjects } from './append.js';
  * whole call before it sees the first event.
  */
 const MOST_COMMANDS = 200;
-/** Events of one call: a command may bring a thousand, and two hundred of those would be one very long call. */
-const MOST_EVENTS = 2_000;
+/** Events and locks of one call: a command may bring thousands, and PostgreSQL's table of locks has an end. */
+const MOST_WEIGHT = 2_000;
 
 /**
  * Takes the commands of the next call off the queue, in order. One that rests on a stream that another of the
@@ -17,9 +17,9 @@ export function takeBatch<Waiting extends { command: AppendCommand }>(queue: Wai
   const later: Waiting[] = [];
   const written = new Set<string>();
   const held = new Set<string>();
-  let events = 0;
+  let weight = 0;
   let next = 0;
-  for (; next < queue.length && batch.length < MOST_COMMANDS && events < MOST_EVENTS; next += 1) {
+  for (; next < queue.length && batch.length < MOST_COMMANDS && weight < MOST_WEIGHT; next += 1) {
     const waiting = queue[next]!;
     const { command } = waiting;
     // A stream that begins here is known to nobody else.
@@ -31,7 +31,8 @@ export function takeBatch<Waiting extends { command: AppendCommand }>(queue: Wai
     }
     for (const id of writes) written.add(id);
     for (const id of holds) held.add(id);
-    for (const write of command.writes) events += write.events.length;
+    weight += writes.length + holds.length;
+    for (const write of command.writes) weight += write.events.length;
     batch.push(waiting);
   }
   queue.splice(0, next, ...later);

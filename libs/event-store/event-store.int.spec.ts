@@ -87,10 +87,19 @@ describe('append', () => {
     const claim = (streamId: string) => ({ claims: [{ key: key('moving'), streamId }] });
     await store.append(command([write(a, 0)], claim(a)));
     expect((await store.append(command([write(b, 0)], claim(b)))).status).toBe('taken');
-    await store.append(command([write(a, 1)], { releases: [key('moving')] }));
+    await store.append(command([write(a, 1)], { releases: [{ key: key('moving'), streamId: a }] }));
     expect((await store.append(command([write(b, 0)], claim(b)))).status).toBe('appended');
     await store.append(command([write(b, 1)], { ends: [b] }));
     expect((await store.append(command([write(c, 0)], claim(c)))).status).toBe('appended');
+  });
+
+  it('releases a key only for the stream that holds it', async () => {
+    const [a, b] = [uuidv7(), uuidv7()];
+    const claims = [{ key: key('held'), streamId: a }];
+    await store.append(command([write(a, 0)], { claims }));
+    await store.append(command([write(b, 0)], { releases: [{ key: key('held'), streamId: b }] }));
+    const again = [{ key: key('held'), streamId: b }];
+    expect((await store.append(command([write(b, 1)], { claims: again }))).status).toBe('taken');
   });
 
   it('reserves nothing for a command that fails', async () => {

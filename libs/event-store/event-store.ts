@@ -113,8 +113,7 @@ export class EventStore {
     until: Until = {},
   ): Promise<RecordedEvent<Event>[]> {
     const rows = await this.source.query<EventRow[]>(
-      `SELECT e.*, k.wrapped_key FROM events e
-       LEFT JOIN subject_keys k ON k.organization_id = e.organization_id AND k.subject_id = e.subject_id
+      `${EVENTS_WITH_KEYS}
        WHERE e.organization_id = $1 AND e.stream_id = $2
          AND e.version <= coalesce($3, e.version) AND e.recorded_at <= coalesce($4, e.recorded_at)
          AND e.position <= coalesce($5, e.position)
@@ -122,6 +121,22 @@ export class EventStore {
       [organizationId, streamId, until.version ?? null, until.moment ?? null, until.position ?? null],
     );
     return this.decrypt<Event>(rows);
+  }
+
+  /** The events of many streams at once, each stream's as `readStream` answers them; none for an unknown one. */
+  async readStreams<Event extends DomainEvent>(
+    organizationId: string,
+    streamIds: readonly string[],
+  ): Promise<Map<string, RecordedEvent<Event>[]>> {
+    const rows = await this.source.query<EventRow[]>(
+      `${EVENTS_WITH_KEYS}
+       WHERE e.organization_id = $1 AND e.stream_id = ANY ($2::uuid[])
+       ORDER BY e.stream_id, e.version`,
+      [organizationId, streamIds],
+    );
+    const streams = new Map<string, RecordedEvent<Event>[]>(streamIds.map((id) => [id, []]));
+    for (const event of this.decrypt<Event>(rows)) streams.get(event.streamId)!.push(event);
+    return streams;
   }
 
   /**
@@ -183,8 +198,7 @@ export class EventStore {
 
   async findEvent(organizationId: string, eventId: string): Promise<RecordedEvent | undefined> {
     const rows = await this.source.query<EventRow[]>(
-      `SELECT e.*, k.wrapped_key FROM events e
-       LEFT JOIN subject_keys k ON k.organization_id = e.organization_id AND k.subject_id = e.subject_id
+      `${EVENTS_WITH_KEYS}
        WHERE e.organization_id = $1 AND e.event_id = $2`,
       [organizationId, eventId],
     );
@@ -233,6 +247,16 @@ export class EventStore {
       [organizationId, key],
     );
     return row;
+  }
+
+  /** Keeps a figure with a used idempotency key, unless there is one. @returns the one that is kept. */
+  async settleFigure(organizationId: string, key: Buffer, figure: number): Promise<number> {
+    const [[row]] = await this.source.query<[{ figure: number }[], number]>(
+      `UPDATE idempotency_keys SET result = jsonb_build_object('figure', $3::bigint) || result
+       WHERE organization_id = $1 AND key = $2 RETURNING result->'figure' AS figure`,
+      [organizationId, key, figure],
+    );
+    return row?.figure ?? figure;
   }
 
   /** Drops idempotency keys older than this many hours. @returns how many. */
@@ -292,6 +316,17 @@ export class EventStore {
   }
 }
 
+/**
+ * No join: of an organization that PostgreSQL's statistics do not know yet it expects one key, and would read all
+ * keys of the organization again for each event.
+ */
+const EVENTS_WITH_KEYS = `
+  SELECT e.*, (
+    SELECT k.wrapped_key FROM subject_keys k
+    WHERE k.organization_id = e.organization_id AND k.subject_id = e.subject_id
+  ) AS wrapped_key
+  FROM events e`;
+
 /** How far a stream is read. */
 export type Until = { version?: number; moment?: Date; position?: number };
 
@@ -306,9 +341,7 @@ export type EventFilter = {
   occurredBefore?: string | undefined;
 };
 
-const READ_HISTORY = `
-  SELECT e.*, k.wrapped_key FROM events e
-  LEFT JOIN subject_keys k ON k.organization_id = e.organization_id AND k.subject_id = e.subject_id
+const READ_HISTORY = `${EVENTS_WITH_KEYS}
   WHERE e.organization_id = $1 AND e.position > $2 AND e.position <= $3
     AND ($5::text IS NULL OR e.stream_type = $5)
     AND ($6::uuid IS NULL OR e.stream_id = $6)
@@ -320,9 +353,7 @@ const READ_HISTORY = `
   ORDER BY e.position LIMIT $4`;
 
 /** The polling query: exported so that a test can EXPLAIN exactly what runs. */
-export const READ_ALL = `
-  SELECT e.*, k.wrapped_key FROM events e
-  LEFT JOIN subject_keys k ON k.organization_id = e.organization_id AND k.subject_id = e.subject_id
+export const READ_ALL = `${EVENTS_WITH_KEYS}
   WHERE e.position > $1 AND e.position <= $2 AND ($4::text[] IS NULL OR e.type = ANY ($4))
   ORDER BY e.position LIMIT $3`;
 

@@ -51,6 +51,44 @@ export async function readJsonBody(request: Request, response: Response): Promis
   return request.body;
 }
 
+/** The client went away before its body had ended: there is nobody to answer, and nothing for the error log. */
+export class ClientGone extends Error {}
+
+/**
+ * A body that is read as it comes, of any length; what is left of it unread does no harm to the answer.
+ *
+ * @throws RpcError BAD_REQUEST or UNSUPPORTED_MEDIA_TYPE; reading throws ClientGone.
+ */
+export function streamBody(
+  request: Request,
+  types: readonly string[],
+): { mediaType: string; bytes: AsyncIterable<Uint8Array> } {
+  const wanted = types.join(' or ');
+  if (!hasBody(request)) {
+    throw new RpcError('BAD_REQUEST', `The request has no body: send ${wanted}.`, {
+      issues: [{ path: '', message: `is missing: send ${wanted}` }],
+    });
+  }
+  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = request.headers;
+  const [mediaType] = type.trim().toLowerCase().split(/\s*;/, 1) as [string];
+  if (!types.includes(mediaType) || OTHER_CHARSET.test(type) || encoding.toLowerCase() !== 'identity') {
+    throw new RpcError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      `Send the body in UTF-8 and uncompressed, with Content-Type: ${wanted}.`,
+    );
+  }
+  return { mediaType, bytes: bytesOf(request) };
+}
+
+async function* bytesOf(request: Request): AsyncGenerator<Uint8Array> {
+  try {
+    // Whoever stops reading has an answer to give: destroying the request would take the connection with it.
+    yield* request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
+  } catch (error) {
+    throw new ClientGone('The client went away.', { cause: error });
+  }
+}
+
 /** @throws RpcError BAD_REQUEST when a request that must not carry a body does. */
 export function refuseBody(request: Request): void {
   if (hasBody(request)) {

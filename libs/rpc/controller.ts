@@ -13,6 +13,7 @@ import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import {
   ApiBearerAuth,
   ApiBody,
+  ApiConsumes,
   ApiHeader,
   ApiOperation,
   ApiQuery,
@@ -20,16 +21,18 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import { type Request, type Response } from 'express';
-import { readJsonBody, refuseBody } from './body.js';
+import { readJsonBody, refuseBody, streamBody } from './body.js';
 import { type RequestContext } from './context.js';
-import { answerSchema, errorSchema, idempotencyKeyHeader, inputSchema } from './documentation.js';
+import { answerContent, errorSchema, idempotencyKeyHeader, inputSchema } from './documentation.js';
 import { RpcError } from './errors.js';
 import { fieldsOf } from './fields.js';
-import { type Input, type InputClass, invalid, parseInput } from './input.js';
+import { type Input, type InputClass, invalid, parseInput, type StreamedInput } from './input.js';
 import { Operation, type OperationDefinition, operationOf, operationsAmong } from './operation.js';
 import { type Page } from './paging.js';
 import { PastRecord } from './past.js';
-import { readQuery } from './query.js';
+import { readQuery, refuseQuery } from './query.js';
+import { sendStream, type StreamedAnswer } from './streamed-answer.js';
+import { allowLongBody } from './http-server.js';
 
 /** Metadata keys of @CommandHandler and @QueryHandler (@nestjs/cqrs does not export its constants). */
 const HANDLERS = ['__commandHandler__', '__queryHandler__'];
@@ -77,16 +80,25 @@ type Buses = { commands: CommandBus; queries: QueryBus };
 
 function addRoute(controller: Type, input: InputClass): void {
   const definition = operationOf(input)!;
-  const { method, name, summary, description, object, list } = definition;
+  const { method, name, summary, description, object, list, bodyTypes, answerTypes } = definition;
 
-  async function serve(this: Buses, request: Request, response: Response): Promise<object> {
+  async function serve(this: Buses, request: Request, response: Response): Promise<object | undefined> {
     const command = await readInput(input, definition, request, response);
-    const result: unknown =
-      method === 'GET' ? await this.queries.execute(command) : await this.commands.execute(command);
-    if (result instanceof PastRecord) return { data: result.record as object, object, asOf: result.asOf };
-    if (!list) return { data: result, object };
-    const { records, pagination } = result as Page<unknown>;
-    return { data: records, object, pagination };
+    try {
+      const result: unknown =
+        method === 'GET' ? await this.queries.execute(command) : await this.commands.execute(command);
+      if (answerTypes) {
+        await sendStream(result as StreamedAnswer, request, response);
+        return undefined;
+      }
+      if (result instanceof PastRecord) return { data: result.record as object, object, asOf: result.asOf };
+      if (!list) return { data: result, object };
+      const { records, pagination } = result as Page<unknown>;
+      return { data: records, object, pagination };
+    } finally {
+      // A client that cannot get rid of the rest of its body would never come to read the answer.
+      if (bodyTypes) request.resume();
+    }
   }
 
   const [service] = name.split('.') as [string];
@@ -95,18 +107,19 @@ function addRoute(controller: Type, input: InputClass): void {
   // Guards find the operation by its handler.
   Operation(definition)(serve as unknown as InputClass);
   Req()(target, name, 0);
-  Res({ passthrough: true })(target, name, 1);
+  // Passed through, the answer is Nest's to send.
+  Res({ passthrough: !answerTypes })(target, name, 1);
   const descriptor = Object.getOwnPropertyDescriptor(target, name)!;
   const decorators: MethodDecorator[] = [
     ROUTES[method](pathOf(definition)),
     HttpCode(200),
     ApiTags(service),
     ApiOperation({ operationId: name, summary, ...(description === undefined ? {} : { description }) }),
-    ...inputDocumentation(input, method),
+    ...inputDocumentation(input, definition),
     ApiResponse({
       status: 200,
       description: 'Done',
-      schema: answerSchema(definition, fieldsOf(input).has('asOf')),
+      content: answerContent(definition, fieldsOf(input).has('asOf')),
     }),
     ApiResponse({ status: 'default', description: 'Any error', schema: errorSchema }),
   ];
@@ -115,14 +128,17 @@ function addRoute(controller: Type, input: InputClass): void {
 
 async function readInput(
   type: InputClass,
-  { method }: OperationDefinition,
+  { method, bodyTypes }: OperationDefinition,
   request: Request,
   response: Response,
 ): Promise<Input> {
   const caller = request.caller!;
   if (method === 'GET') refuseBody(request);
-  const raw = method === 'GET' ? readQuery(request) : await readJsonBody(request, response);
-  const input = parseInput(type, raw, method === 'GET' ? 'query' : 'body');
+  const body = bodyTypes && streamBody(request, bodyTypes);
+  const source = method === 'GET' || body ? 'query' : 'body';
+  if (source === 'body') refuseQuery(request);
+  const raw = source === 'query' ? readQuery(request) : await readJsonBody(request, response);
+  const input = parseInput(type, raw, source);
 
   input.organizationId ??= caller.organizationId;
   if (input.organizationId !== caller.organizationId) {
@@ -139,6 +155,10 @@ async function readInput(
     requestId: request.requestId!,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   } satisfies RequestContext;
+  if (body) {
+    allowLongBody(request, response);
+    Object.assign(input as StreamedInput, body);
+  }
   return input;
 }
 
@@ -151,11 +171,11 @@ function idempotencyKeyOf(request: Request): string | undefined {
   return key;
 }
 
-function inputDocumentation(input: InputClass, method: string): MethodDecorator[] {
-  if (method !== 'GET') {
-    return [ApiBody({ schema: inputSchema(input), required: true }), ApiHeader(idempotencyKeyHeader)];
-  }
-  return [...fieldsOf(input)].map(([name, { required, schema }]) => {
+function inputDocumentation(
+  input: InputClass,
+  { method, bodyTypes }: OperationDefinition,
+): MethodDecorator[] {
+  const query = [...fieldsOf(input)].map(([name, { required, schema }]) => {
     const { description, ...rest } = schema;
     return ApiQuery({
       name,
@@ -164,4 +184,10 @@ function inputDocumentation(input: InputClass, method: string): MethodDecorator[
       ...(description === undefined ? {} : { description }),
     });
   });
+  if (method === 'GET') return query;
+  if (!bodyTypes) {
+    return [ApiBody({ schema: inputSchema(input), required: true }), ApiHeader(idempotencyKeyHeader)];
+  }
+  const body = ApiBody({ schema: { type: 'string' }, required: true });
+  return [...query, ApiConsumes(...bodyTypes), body, ApiHeader(idempotencyKeyHeader)];
 }

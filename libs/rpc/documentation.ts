@@ -36,7 +36,19 @@ export function inputSchema(input: new () => object): object {
   };
 }
 
-export function answerSchema({ answers, object, list }: OperationDefinition, hasPast: boolean): object {
+/** The schema of a 200 by media type. */
+export function answerContent(
+  definition: OperationDefinition,
+  hasPast: boolean,
+): Record<string, { schema: object }> {
+  const { answers, answerTypes } = definition;
+  if (!answerTypes) return { 'application/json': { schema: answerSchema(definition, hasPast) } };
+  // NDJSON has no schema of its own: it is described by that of a line.
+  const schemaOf = (type: string) => (type.endsWith('json') ? answers : { type: 'string' });
+  return Object.fromEntries(answerTypes.map((type) => [type, { schema: schemaOf(type) }]));
+}
+
+function answerSchema({ answers, object, list }: OperationDefinition, hasPast: boolean): object {
   const envelope = {
     data: list ? { type: 'array', items: answers } : answers,
     object: { type: 'string', enum: [object] },

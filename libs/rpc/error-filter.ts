@@ -1,6 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
 import { type Request, type Response } from 'express';
 import { describeError, isUnavailable } from '#libs/database';
+import { ClientGone } from './body.js';
 import { type ErrorBody, type ErrorCode, ERROR_STATUS, RpcError } from './errors.js';
 import { identifyRequest } from './request.js';
 
@@ -15,6 +16,10 @@ export class ErrorFilter implements ExceptionFilter {
     const http = host.switchToHttp();
     const request = http.getRequest<Request>();
     const response = http.getResponse<Response>();
+    if (error instanceof ClientGone) {
+      response.destroy();
+      return;
+    }
     const requestId = identifyRequest(request, response);
     const answer = toRpcError(error);
     if (answer.status >= 500) {

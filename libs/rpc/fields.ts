@@ -197,6 +197,7 @@ const DEEPEST_JSON = 64;
 /** Any JSON, at most `maxBytes` when written compactly in UTF-8; null counts as not set. */
 export function AnyJson(options: FieldOptions & { maxBytes: number }): PropertyDecorator {
   return field({ nullable: true, ...options }, {}, (value) => {
+    if (hasInfinity(value)) return 'must not contain numbers beyond the range of a double (IEEE 754)';
     if (isDeeperThan(value, DEEPEST_JSON)) return `must not be nested deeper than ${DEEPEST_JSON} levels`;
     const text = JSON.stringify(value);
     if (Buffer.byteLength(text) > options.maxBytes) {
@@ -209,6 +210,13 @@ export function AnyJson(options: FieldOptions & { maxBytes: number }): PropertyD
   });
 }
 
+/** JSON.parse makes Infinity of 1e400, which JSON cannot write. */
+function hasInfinity(value: unknown, levels = DEEPEST_JSON): boolean {
+  if (typeof value === 'number') return !Number.isFinite(value);
+  if (typeof value !== 'object' || value === null || levels < 0) return false;
+  return Object.values(value).some((inner) => hasInfinity(inner, levels - 1));
+}
+
 function isDeeperThan(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return levels === 0 || Object.values(value).some((inner) => isDeeperThan(inner, levels - 1));
@@ -217,14 +225,19 @@ function isDeeperThan(value: unknown, levels: number): boolean {
 /** A list of 1 to `max` identifiers. */
 export function Ids(options: FieldOptions & { max: number }): PropertyDecorator {
   const { max } = options;
-  return field(options, { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: max }, (value) => {
-    if (!Array.isArray(value) || value.length === 0 || value.length > max) {
-      return `must be a list of 1 to ${max} identifiers`;
-    }
-    return value.every((id) => typeof id === 'string' && textProblem(id, 10_000) === undefined)
-      ? undefined
-      : 'must hold identifiers only: texts that are not empty';
-  });
+  return field(
+    options,
+    { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: max },
+    (value) => {
+      if (!Array.isArray(value) || value.length === 0 || value.length > max) {
+        return `must be a list of 1 to ${max} identifiers`;
+      }
+      return value.every((id) => typeof id === 'string' && textProblem(id, 10_000) === undefined)
+        ? undefined
+        : 'must hold identifiers only: texts that are not empty';
+    },
+    (value) => (Array.isArray(value) ? value.map(trim(false)) : value),
+  );
 }
 
 /** A list of different words out of a few. */

@@ -17,7 +17,7 @@ export {
   Timestamp,
   WordsOf,
 } from './fields.js';
-export { Input, type InputClass, invalid, parseInput, systemInput } from './input.js';
+export { Input, type InputClass, invalid, parseInput, StreamedInput, systemInput } from './input.js';
 export { Operation, operationOf, operationsAmong, scopeOf, type OperationDefinition } from './operation.js';
 export {
   compare,
@@ -25,12 +25,15 @@ export {
   CreatedPageInput,
   findPage,
   isId,
+  Paged,
   PageInput,
   search,
   type Page,
+  TimeFilters,
 } from './paging.js';
 export { replaceUndecodablePath } from './query.js';
 export { identifyRequest, type Caller } from './request.js';
+export { StreamedAnswer } from './streamed-answer.js';
 export { UnknownOperationController } from './unknown-operation.controller.js';
 export { RpcExpressAdapter } from './http-adapter.js';
 export { allowLongBody, ServerLife } from './http-server.js';

@@ -17,6 +17,15 @@ export abstract class Input {
   context!: RequestContext;
 }
 
+/** The input of an operation whose body is streamed: the fields come from the query. */
+export abstract class StreamedInput extends Input {
+  /** One of the operation's `bodyTypes`; set after validation, like `bytes`. Not a field. */
+  mediaType!: string;
+
+  /** The body, to be read once. */
+  bytes!: AsyncIterable<Uint8Array>;
+}
+
 export type InputClass<T extends Input = Input> = new () => T;
 
 /**

@@ -13,6 +13,10 @@ export type OperationDefinition = {
   /** Schema of `data`, or of its elements where `list` is set. */
   answers: FieldSchema;
   list?: boolean;
+  /** Of a POST whose body is streamed: the media types it may have. The fields come from the query then. */
+  bodyTypes?: readonly string[];
+  /** Of an answer that is streamed, without envelope: its media types. `answers` is the schema of a record. */
+  answerTypes?: readonly string[];
 };
 
 const OPERATION = Symbol('operation');

@@ -11,53 +11,63 @@ export type Page<Record> = {
 const DEFAULT_LIMIT = 25;
 const LARGEST_LIMIT = 100;
 
-/** What every list operation takes. */
-abstract class Listing extends Input {
-  @Integer({ min: 1, max: LARGEST_LIMIT, default: DEFAULT_LIMIT, description: 'Records a page.' })
-  limit!: number;
-
-  @Text({ max: 2_000, optional: true, description: '`pagination.cursor` of the page before.' })
-  cursor?: string;
-
-  sort!: string;
-
+/** The filters that every list of records has whose records never change. */
+abstract class CreationFilters extends Input {
   @Timestamp({ optional: true })
   createdAfter?: string;
 
   @Timestamp({ optional: true })
   createdBefore?: string;
+}
 
+/** The filters that every other list of records has. */
+export abstract class TimeFilters extends CreationFilters {
+  @Timestamp({ optional: true })
   updatedAfter?: string;
+
+  @Timestamp({ optional: true })
   updatedBefore?: string;
 }
 
 /** The input of a list operation; `PageInput('email')` may be sorted by e-mail too. */
 export function PageInput(...sortable: string[]) {
-  abstract class UpdatedListing extends Listing {
-    @SortBy('createdAt', 'updatedAt', ...sortable)
-    override sort!: string;
+  return Paged(TimeFilters, ...sortable);
+}
 
-    @Timestamp({ optional: true })
-    override updatedAfter?: string;
-
-    @Timestamp({ optional: true })
-    override updatedBefore?: string;
-  }
-  return UpdatedListing;
+/** The input of a list operation whose filters another operation has too. */
+export function Paged<Filters extends TimeFilters>(
+  filters: abstract new () => Filters,
+  ...sortable: string[]
+) {
+  return listingOf(filters, ['createdAt', 'updatedAt', ...sortable]);
 }
 
 /** The input of a list operation whose records never change. */
-export abstract class CreatedPageInput extends Listing {
-  @SortBy('createdAt')
-  override sort!: string;
+export function CreatedPageInput() {
+  return listingOf(CreationFilters, ['createdAt']);
 }
 
-function SortBy(...fields: string[]): PropertyDecorator {
-  return OneOf(
-    fields.flatMap((name) => [name, `-${name}`]),
-    { default: '-createdAt', description: 'A leading minus means descending.' },
-  );
+function listingOf<Filters extends CreationFilters>(
+  filters: abstract new () => Filters,
+  sortable: readonly string[],
+) {
+  abstract class Paging extends (filters as abstract new () => CreationFilters) {
+    @Integer({ min: 1, max: LARGEST_LIMIT, default: DEFAULT_LIMIT, description: 'Records a page.' })
+    limit!: number;
+
+    @Text({ max: 2_000, optional: true, description: '`pagination.cursor` of the page before.' })
+    cursor?: string;
+
+    @OneOf(sortable.flatMap((name) => [name, `-${name}`]), {
+      default: '-createdAt',
+      description: 'A leading minus means descending.',
+    })
+    sort!: string;
+  }
+  return Paging as abstract new () => Paging & Filters;
 }
+
+type Listing = InstanceType<ReturnType<typeof CreatedPageInput>> & Partial<TimeFilters>;
 
 /** A condition of a list: SQL with `?` in place of the value. */
 export type Condition = { sql: string; value: unknown };

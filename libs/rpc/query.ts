@@ -13,6 +13,14 @@ export function readQuery(request: Request): unknown {
   return request.query;
 }
 
+/** @throws RpcError BAD_REQUEST when a request whose input is its body has input in the query too. */
+export function refuseQuery(request: Request): void {
+  if (!request.url.includes('?')) return;
+  const [name] = Object.keys(request.query);
+  if (name === undefined) return;
+  throw invalid([{ path: name.slice(0, 100), message: 'must be in the body, not in the query' }]);
+}
+
 /**
  * Middleware: makes a path that cannot be decoded one that no route has. Express would refuse it before the
  * guards run, and such requests would count against no rate limit.

@@ -13,7 +13,7 @@ export type ContactGroup = {
    */
   members(organizationId: string, groupId: string): Promise<Condition>;
   /** Adds contacts; who is in it already stays. Only groups that contacts can be put into have it. */
-  add?(input: Input, groupId: string, contactIds: readonly string[]): Promise<void>;
+  add?(input: Input, groupId: string, contactIds: readonly string[]): Promise<unknown>;
 };
 
 /** Where other modules say which groups they keep, so that contacts can be listed by them. */

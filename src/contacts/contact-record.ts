@@ -15,7 +15,7 @@ export type ContactRecord = {
 const time: FieldSchema = { type: 'string', format: 'date-time' };
 const detail: FieldSchema = { type: ['string', 'null'] };
 
-export const contactSchema = recordSchema({
+const fields = {
   id: { type: 'string' },
   createdAt: time,
   updatedAt: time,
@@ -31,7 +31,12 @@ export const contactSchema = recordSchema({
   country: detail,
   organizationId: { type: 'string' },
   subscribed: { type: 'boolean' },
-});
+} satisfies { [field in keyof ContactRecord]: FieldSchema };
+
+export const contactSchema = recordSchema(fields);
+
+/** The fields of a record, in the order in which they are answered. */
+export const CONTACT_COLUMNS = Object.keys(fields) as (keyof ContactRecord)[];
 
 export const contactIdSchema = recordSchema({ contactId: { type: 'string' } });
 

@@ -1,7 +1,16 @@
-import { type Claim } from '#libs/commands';
+import { v7 as uuidv7 } from 'uuid';
+import { type Claim, type Decision } from '#libs/commands';
 import { type StreamWrite } from '#libs/event-store';
 import { RpcError } from '#libs/rpc';
-import { comparableEmail, contact, type ContactEvent } from './contact.js';
+import {
+  comparableEmail,
+  contact,
+  type ContactChanges,
+  type ContactEvent,
+  createContact,
+  type StandingContact,
+  updateContact,
+} from './contact.js';
 
 /** Events for a contact's stream; the contact is the subject of its personal data. */
 export function contactWrite(
@@ -15,6 +24,34 @@ export function contactWrite(
     expectedVersion,
     events,
     subjectId: contactId,
+  };
+}
+
+/** What describes a contact that may be new or may be there already. */
+export type GivenContact = ContactChanges & { email: string };
+
+/** A new contact, unless another has its address: then what `taken` decides of that one. */
+export function newContact(given: GivenContact, taken: Claim['taken']): Decision {
+  const contactId = uuidv7();
+  return {
+    recordId: contactId,
+    writes: [contactWrite(contactId, 0, createContact(given))],
+    claims: [emailClaim(given.email, contactId, taken)],
+  };
+}
+
+/** The details given, merged into the contact that has the address; what is null says nothing. */
+export function mergeContact(
+  contactId: string,
+  { state, version }: { state: StandingContact; version: number },
+  given: GivenContact,
+): Decision {
+  const details = Object.entries(given).filter(([, value]) => value !== null);
+  // The address is the same but perhaps for case, and stays as the person's record has it.
+  const changes = { ...(Object.fromEntries(details) as ContactChanges), email: undefined };
+  return {
+    recordId: contactId,
+    writes: [contactWrite(contactId, version, updateContact(state, changes))],
   };
 }
 

@@ -101,6 +101,12 @@ export function noSuchContact(): RpcError {
   return new RpcError('NOT_FOUND', 'There is no contact with this contactId in your organization.');
 }
 
+/** False also once the contact has another address, or is no more. */
+export function hasEmail(state: Contact, email: string): state is StandingContact {
+  if (state.status !== 'standing' || state.details.email === null) return false;
+  return comparableEmail(state.details.email) === comparableEmail(email);
+}
+
 /** The form in which addresses are compared: one person writes their address in many ways. */
 export function comparableEmail(email: string): string {
   return email.normalize('NFC').toLowerCase();

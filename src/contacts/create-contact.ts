@@ -1,11 +1,10 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { v7 as uuidv7 } from 'uuid';
 import { type Decision, Commands } from '#libs/commands';
 import { Email, Flag, Id, OneOf, Operation } from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
 import { contactIdSchema } from './contact-record.js';
-import { contact, type ContactChanges, createContact, updateContact } from './contact.js';
-import { contactWrite, emailClaim, emailTaken } from './contact-write.js';
+import { contact, hasEmail } from './contact.js';
+import { emailTaken, mergeContact, newContact } from './contact-write.js';
 
 @Operation({
   method: 'POST',
@@ -44,33 +43,17 @@ export class CreateContactHandler implements ICommandHandler<CreateContact> {
   }
 
   private decide(command: CreateContact): Decision {
-    const { context, organizationId, onConflict, ...changes } = command;
-    const contactId = uuidv7();
-    return {
-      recordId: contactId,
-      writes: [contactWrite(contactId, 0, createContact(changes))],
-      // An update may have to happen again after the record changed: only its effect is idempotent.
-      creates: onConflict === 'fail',
-      claims: [
-        emailClaim(command.email, contactId, (owner) => {
-          if (onConflict === 'fail')
-            throw emailTaken('Use update-contact, or create-contact with onConflict: update.');
-          return this.merge(command, owner, changes);
-        }),
-      ],
-    };
-  }
-
-  private async merge(command: CreateContact, contactId: string, changes: ContactChanges): Promise<Decision> {
-    const { state, version } = await this.commands.load(contact, command.organizationId, contactId);
-    // Erased since: its address is free again.
-    if (state.status !== 'standing') return this.decide(command);
-    const given = Object.entries(changes).filter(([, value]) => value !== null);
-    // The address is the same but perhaps for case, and stays as the person's record has it.
-    const details = { ...(Object.fromEntries(given) as ContactChanges), email: undefined };
-    return {
-      recordId: contactId,
-      writes: [contactWrite(contactId, version, updateContact(state, details))],
-    };
+    const { context, organizationId, onConflict, ...given } = command;
+    const created = newContact(given, async (contactId) => {
+      if (onConflict === 'fail') {
+        throw emailTaken('Use update-contact, or create-contact with onConflict: update.');
+      }
+      const { state, version } = await this.commands.load(contact, organizationId, contactId);
+      // The address is free again.
+      if (!hasEmail(state, command.email)) return this.decide(command);
+      return mergeContact(contactId, { state, version }, given);
+    });
+    // An update may have to happen again after the record changed: only its effect is idempotent.
+    return { ...created, creates: onConflict === 'fail' };
   }
 }

@@ -4,3 +4,5 @@ export * from './get-contact.js';
 export * from './list-contacts.js';
 export * from './update-contact.js';
 export * from './delete-contact.js';
+export * from './import-contacts.js';
+export * from './export-contacts.js';

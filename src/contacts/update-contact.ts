@@ -41,7 +41,7 @@ export class UpdateContactHandler implements ICommandHandler<UpdateContact> {
               ),
             ]
           : [],
-        releases: moves ? [emailKey(before)] : [],
+        releases: moves ? [{ value: emailKey(before), streamId: contactId }] : [],
       };
     });
     // From the history, so that a repeated Idempotency-Key answers what the first request answered.

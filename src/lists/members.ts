@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { v7 as uuidv7 } from 'uuid';
-import { Commands, type Decision, writeTo } from '#libs/commands';
+import { Commands, type Decision, type Outcome, writeTo } from '#libs/commands';
 import { linkedTo } from '#libs/projections';
 import { type Condition, type Input, RpcError } from '#libs/rpc';
 import { type ContactGroup, ContactGroups, ContactsTable } from '../contacts/index.js';
@@ -31,8 +31,8 @@ export class Members implements ContactGroup, OnModuleInit {
   }
 
   /** All of them or none. @throws RpcError NOT_FOUND, naming the contact that is none. */
-  async add(input: Input, listId: string, contactIds: readonly string[]): Promise<void> {
-    await this.commands.run(input, () => this.decideToAdd(input, listId, contactIds));
+  async add(input: Input, listId: string, contactIds: readonly string[]): Promise<Outcome> {
+    return this.commands.run(input, () => this.decideToAdd(input, listId, contactIds));
   }
 
   private async decideToAdd(input: Input, listId: string, contactIds: readonly string[]): Promise<Decision> {
@@ -65,8 +65,8 @@ export class Members implements ContactGroup, OnModuleInit {
   }
 
   /** Whoever is not on the list is left alone. @throws RpcError NOT_FOUND, naming who never was a contact. */
-  async remove(input: Input, listId: string, contactIds: readonly string[]): Promise<void> {
-    await this.commands.run(input, () => this.decideToRemove(input, listId, contactIds));
+  async remove(input: Input, listId: string, contactIds: readonly string[]): Promise<Outcome> {
+    return this.commands.run(input, () => this.decideToRemove(input, listId, contactIds));
   }
 
   private async decideToRemove(
@@ -96,7 +96,11 @@ export class Members implements ContactGroup, OnModuleInit {
         ...writeTo(membership, streamId, 1, removeFromList(listId, contactId)),
         subjectId: contactId,
       })),
-      releases: members.map(({ contactId }) => membershipKey(listId, contactId)),
+      guards: [{ streamId: listId, version: loaded.version }],
+      releases: members.map(({ contactId, streamId }) => ({
+        value: membershipKey(listId, contactId),
+        streamId,
+      })),
     };
   }
 }

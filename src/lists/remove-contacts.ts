@@ -1,6 +1,8 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Commands } from '#libs/commands';
 import { Id, Ids, Input, Operation } from '#libs/rpc';
-import { type ListRecord, listSchema } from './list-record.js';
+import { type ListRecord, listRecord, listSchema } from './list-record.js';
+import { list } from './list.js';
 import { ListsTable } from './lists.projection.js';
 import { Members, MOST_MEMBERS } from './members.js';
 
@@ -23,13 +25,16 @@ export class RemoveContacts extends Input {
 @CommandHandler(RemoveContacts)
 export class RemoveContactsHandler implements ICommandHandler<RemoveContacts> {
   constructor(
+    private readonly commands: Commands,
     private readonly members: Members,
     private readonly lists: ListsTable,
   ) {}
 
   async execute(command: RemoveContacts): Promise<ListRecord> {
     const { organizationId, listId, contactIds } = command;
-    await this.members.remove(command, listId, contactIds);
-    return this.lists.get(organizationId, listId);
+    const { version } = await this.members.remove(command, listId, contactIds);
+    const answered = await this.commands.load(list, organizationId, listId, { version });
+    const count = () => this.lists.count(organizationId, listId);
+    return listRecord(organizationId, listId, answered, await this.commands.figure(command, count));
   }
 }

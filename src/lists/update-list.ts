@@ -37,6 +37,7 @@ export class UpdateListHandler implements ICommandHandler<UpdateList> {
       const data = changedFields<ListFields>(standingList(state), given);
       return data ? [{ type: 'ListUpdated', data }] : [];
     });
-    return listRecord(organizationId, listId, changed, await this.lists.count(organizationId, listId));
+    const count = () => this.lists.count(organizationId, listId);
+    return listRecord(organizationId, listId, changed, await this.commands.figure(command, count));
   }
 }

@@ -3,7 +3,14 @@ import { v7 as uuidv7 } from 'uuid';
 import { Commands, type Decision, writeTo } from '#libs/commands';
 import { type Guard } from '#libs/event-store';
 import { Id, Input, invalid, isId, Nested, Operation, RpcError, Text } from '#libs/rpc';
-import { ContactsTable, createInline, emailKey, InlineContact, noSuchContact } from '../contacts/index.js';
+import {
+  ContactsTable,
+  createInline,
+  emailKey,
+  holdContact,
+  InlineContact,
+  noSuchContact,
+} from '../contacts/index.js';
 import { OpenPetitions } from './open-petitions.js';
 import { PetitionsTable } from './petitions.projection.js';
 import { type SignatureAnswer, signatureAnswerSchema } from './signature-record.js';
@@ -61,7 +68,9 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
       signatureId,
       petitionId,
       contactId: contactId ?? signers.get(signatureId) ?? (await this.signerOf(organizationId, signatureId)),
-      signatures: await this.petitions.countSignatures(organizationId, petitionId),
+      signatures: await this.commands.figure(command, () =>
+        this.petitions.countSignatures(organizationId, petitionId),
+      ),
     };
   }
 
@@ -76,16 +85,16 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
     signers: Map<string, string>,
   ): Promise<Decision> {
     const { organizationId, petitionId, contactId, contact, comment = null } = command;
-    const sign = (signer: string, guard: Guard, created?: ReturnType<typeof createInline>): Decision => {
+    const sign = (signer: string, guards: Guard[], created?: Decision): Decision => {
       const signatureId = uuidv7();
       signers.set(signatureId, signer);
       const write = writeTo(signature, signatureId, 0, signPetition(petitionId, signer, comment));
       return {
         recordId: signatureId,
-        guards: [guard],
-        writes: [...(created ? [created.write] : []), { ...write, subjectId: signer }],
+        guards,
+        writes: [...(created?.writes ?? []), { ...write, subjectId: signer }],
         claims: [
-          ...(created ? [created.claim] : []),
+          ...(created?.claims ?? []),
           {
             value: signatureKey(petitionId, signer),
             streamId: signatureId,
@@ -105,14 +114,17 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
       return { recordId: standing, writes: [] };
     }
     if (contact) {
-      const created = createInline(contact, (owner) => sign(owner, guard));
-      return sign(created.contactId, guard, created);
+      const created = createInline(contact, async (owner) => {
+        const known = await holdContact(this.commands, organizationId, owner, contact.email);
+        return known ? sign(owner, [guard, known]) : this.decide(command, true, signers);
+      });
+      return sign(created.recordId, [guard], created);
     }
     if (afresh || !isId(contactId!)) {
       const [unknown] = await this.contacts.findUnknown(organizationId, [contactId!]);
       if (unknown !== undefined) throw noSuchContact();
     }
-    return sign(contactId!, guard);
+    return sign(contactId!, [guard]);
   }
 
   private async findStanding(command: AddSignature): Promise<string | undefined> {

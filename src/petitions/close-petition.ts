@@ -28,7 +28,8 @@ export class ClosePetitionHandler implements ICommandHandler<ClosePetition> {
   async execute(command: ClosePetition): Promise<PetitionRecord> {
     const { organizationId, petitionId } = command;
     const changed = await this.commands.change(petition, command, petitionId, closePetition);
-    const signatures = await this.petitions.countSignatures(organizationId, petitionId);
+    const count = () => this.petitions.countSignatures(organizationId, petitionId);
+    const signatures = await this.commands.figure(command, count);
     return petitionRecord(organizationId, petitionId, changed, signatures);
   }
 }

@@ -13,7 +13,7 @@ import { type SignatureRecord, signatureSchema } from './signature-record.js';
   answers: signatureSchema,
   list: true,
 })
-export class ListSignatures extends CreatedPageInput {
+export class ListSignatures extends CreatedPageInput() {
   @Id()
   petitionId!: string;
 }

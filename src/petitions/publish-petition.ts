@@ -29,7 +29,8 @@ export class PublishPetitionHandler implements ICommandHandler<PublishPetition> 
   async execute(command: PublishPetition): Promise<PetitionRecord> {
     const { organizationId, petitionId } = command;
     const changed = await this.commands.change(petition, command, petitionId, publishPetition);
-    const signatures = await this.petitions.countSignatures(organizationId, petitionId);
+    const count = () => this.petitions.countSignatures(organizationId, petitionId);
+    const signatures = await this.commands.figure(command, count);
     return petitionRecord(organizationId, petitionId, changed, signatures);
   }
 }

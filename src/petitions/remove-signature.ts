@@ -39,14 +39,21 @@ export class RemoveSignatureHandler implements ICommandHandler<RemoveSignature> 
       signatureId: recordId === petitionId ? null : recordId,
       petitionId,
       contactId,
-      signatures: await this.petitions.countSignatures(organizationId, petitionId),
+      signatures: await this.commands.figure(command, () =>
+        this.petitions.countSignatures(organizationId, petitionId),
+      ),
     };
   }
 
   private async decide({ organizationId, petitionId, contactId }: RemoveSignature): Promise<Decision> {
     standingPetition((await this.commands.load(petition, organizationId, petitionId)).state);
     const [unknown] = await this.contacts.findUnknown(organizationId, [contactId]);
-    if (unknown !== undefined) throw noSuchContact();
+    if (unknown !== undefined) {
+      const erased = await this.contacts.findErased(organizationId, [contactId]);
+      if (!erased.has(contactId)) throw noSuchContact();
+      // Their signature stays counted, without a name: nobody can say which it is.
+      return { recordId: petitionId, writes: [] };
+    }
 
     const key = signatureKey(petitionId, contactId);
     const [standing] = await this.commands.findOwners(organizationId, [key]);
@@ -56,10 +63,12 @@ export class RemoveSignatureHandler implements ICommandHandler<RemoveSignature> 
       return { recordId: withdrawn ?? petitionId, writes: [] };
     }
     const { state, version } = await this.commands.load(signature, organizationId, standing);
+    const events = withdrawSignature(state);
     return {
       recordId: standing,
-      writes: [{ ...writeTo(signature, standing, version, withdrawSignature(state)), subjectId: contactId }],
-      releases: [key],
+      writes: [{ ...writeTo(signature, standing, version, events), subjectId: contactId }],
+      // Withdrawn by somebody else meanwhile, it has no key to give up: another signature may have it.
+      releases: events.length > 0 ? [{ value: key, streamId: standing }] : [],
     };
   }
 }

@@ -32,7 +32,8 @@ export class UpdatePetitionHandler implements ICommandHandler<UpdatePetition> {
       const data = changedFields<PetitionFields>(standingPetition(state), given);
       return data ? [{ type: 'PetitionUpdated', data }] : [];
     });
-    const signatures = await this.petitions.countSignatures(organizationId, petitionId);
+    const count = () => this.petitions.countSignatures(organizationId, petitionId);
+    const signatures = await this.commands.figure(command, count);
     return petitionRecord(organizationId, petitionId, changed, signatures);
   }
 }

@@ -1,0 +1,1 @@
+export { readCsv, readNdjson, type ReadRecord, writeCsv, writeNdjson } from './records.js';

@@ -1,0 +1,90 @@
+import { parse } from 'csv-parse/sync';
+import { stringify } from 'csv-stringify/sync';
+import { invalid } from '#libs/rpc';
+import { Lines, UNCLOSED } from './lines.js';
+
+/** A record as it was read: its fields, or what is wrong with it, in words that quote nothing of it. */
+export type ReadRecord = {
+  /** The number of its first line, from 1. */
+  line: number;
+  bytes: number;
+} & ({ fields: Record<string, unknown> } | { problem: string });
+
+/** Newline-delimited JSON: one object a line. */
+export async function* readNdjson(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ReadRecord> {
+  for await (const record of new Lines(false).of(chunks)) {
+    if ('problem' in record) yield record;
+    else {
+      const { line, bytes, text } = record;
+      const fields = parseObject(text);
+      yield fields ? { line, bytes, fields } : { line, bytes, problem: 'is not a JSON object' };
+    }
+  }
+}
+
+/**
+ * CSV (RFC 4180) in which line 1 names the columns. An empty cell is a field that is not given; all others are
+ * text.
+ *
+ * @param checkColumns throws when these columns cannot be taken.
+ * @throws RpcError BAD_REQUEST when there is no header, or none that can be read.
+ */
+export async function* readCsv(
+  chunks: AsyncIterable<Uint8Array>,
+  checkColumns: (columns: readonly string[]) => void,
+): AsyncGenerator<ReadRecord> {
+  const lines = new Lines(true);
+  let columns: string[] | undefined;
+  for await (const record of lines.of(chunks)) {
+    const { line, bytes } = record;
+    const cells = 'text' in record ? parseCells(record.text) : undefined;
+    if (!columns) {
+      if (!cells) throw invalidHeader('problem' in record ? record.problem : UNCLOSED);
+      columns = cells.map((name) => name.trim());
+      checkColumns(columns);
+    } else if ('problem' in record) {
+      yield record;
+    } else if (cells?.length !== columns.length) {
+      lines.rereadFromSecondLine();
+      const problem = cells ? `has ${cells.length} cells, where the header has ${columns.length}` : UNCLOSED;
+      yield { line, bytes, problem };
+    } else {
+      const given = columns.map((name, column) => [name, cells[column]!] as const);
+      yield { line, bytes, fields: Object.fromEntries(given.filter(([, cell]) => cell !== '')) };
+    }
+  }
+  if (!columns) throw invalidHeader('is missing');
+}
+
+/** Records as CSV lines, their cells in the order of the columns. */
+export function writeCsv(rows: readonly (readonly (string | null)[])[]): string {
+  // A line break in a cell need not be the one between records.
+  return stringify(rows as (string | null)[][], { record_delimiter: '\r\n', quoted_match: /[\r\n]/ });
+}
+
+export function writeNdjson(records: readonly object[]): string {
+  return records.map((record) => `${JSON.stringify(record)}\n`).join('');
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isObject ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The parser is asked for one record at a time (10 µs): it cannot go on behind a broken one, and `Lines` can. */
+function parseCells(text: string): string[] | undefined {
+  try {
+    return parse(text, { record_delimiter: '\n', relax_column_count: true })[0];
+  } catch {
+    return undefined;
+  }
+}
+
+function invalidHeader(problem: string) {
+  return invalid([{ path: 'The header', message: `${problem}: the first line must name the columns` }]);
+}

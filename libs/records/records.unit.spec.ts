@@ -1,0 +1,150 @@
+import { Readable } from 'node:stream';
+import { readCsv, readNdjson, type ReadRecord, writeCsv } from './index.js';
+
+const MIB = 1024 * 1024;
+
+/** However the bytes are cut, the records are the same. */
+async function readAll(
+  read: (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<ReadRecord>,
+  text: string | Buffer,
+  sizes = [1, 2, 3, 7, 64 * 1024, Infinity],
+): Promise<[number, unknown][]> {
+  const bytes = Buffer.from(text);
+  const results = await Promise.all(
+    sizes.map(async (size) => {
+      const chunks: Buffer[] = [];
+      for (let at = 0; at < bytes.length; at += size) chunks.push(bytes.subarray(at, at + size));
+      const records: [number, unknown][] = [];
+      for await (const record of read(Readable.from(chunks))) {
+        records.push([record.line, 'fields' in record ? record.fields : record.problem]);
+      }
+      return records;
+    }),
+  );
+  for (const result of results) expect(result).toEqual(results[0]);
+  return results[0]!;
+}
+
+const ndjson = (text: string | Buffer, sizes?: number[]) => readAll(readNdjson, text, sizes);
+const csv = (text: string | Buffer, sizes?: number[]) =>
+  readAll((chunks) => readCsv(chunks, () => undefined), text, sizes);
+
+describe('readNdjson', () => {
+  it('reads one object a line: with a byte order mark, CRLF, blank lines, and no newline at the end', async () => {
+    expect(await ndjson('\uFEFF{"a":1}\r\n\n  \n{"a":"\\n€"}\n{"a":null}')).toEqual([
+      [1, { a: 1 }],
+      [4, { a: '\n€' }],
+      [5, { a: null }],
+    ]);
+    expect(await ndjson('')).toEqual([]);
+  });
+
+  it('tells each line that is no object, and goes on behind it', async () => {
+    expect(await ndjson('{"a":1\n[1]\n"x"\nnull\n{"a":2}\n')).toEqual([
+      ...[1, 2, 3, 4].map((line) => [line, 'is not a JSON object']),
+      [5, { a: 2 }],
+    ]);
+  });
+
+  it('tells lines that are not UTF-8', async () => {
+    const text = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}\n{"a":1}')]);
+    expect(await ndjson(text)).toEqual([
+      [1, 'is not valid UTF-8'],
+      [2, { a: 1 }],
+    ]);
+  });
+
+  it('takes a line of 1 MiB and passes over longer ones', async () => {
+    const line = (length: number) => JSON.stringify({ a: 'x'.repeat(length - 8) });
+    const text = [line(MIB), line(MIB + 1), '{"a":1}', line(5 * MIB), '{"a":2}', line(2 * MIB)].join('\n');
+    expect(await ndjson(text, [64 * 1024, MIB - 1, MIB, MIB + 2, 3 * MIB, Infinity])).toEqual([
+      [1, { a: 'x'.repeat(MIB - 8) }],
+      [2, 'is longer than 1 MiB'],
+      [3, { a: 1 }],
+      [4, 'is longer than 1 MiB'],
+      [5, { a: 2 }],
+      [6, 'is longer than 1 MiB'],
+    ]);
+  });
+});
+
+describe('readCsv', () => {
+  it('reads quotes, line breaks inside them, CRLF, empty cells and blank lines', async () => {
+    const text = '\uFEFF"a",b\r\n1,"x, ""y""\r\nz"\r\n\r\n,2\r\n"",\n3,"\n"';
+    expect(await csv(text)).toEqual([
+      [2, { a: '1', b: 'x, "y"\r\nz' }],
+      [5, { b: '2' }],
+      [6, {}],
+      [7, { a: '3', b: '\n' }],
+    ]);
+  });
+
+  it('tells records with too few or too many cells', async () => {
+    expect(await csv('a,b\n1\n1,2,3\n1,2\n')).toEqual([
+      [2, 'has 1 cells, where the header has 2'],
+      [3, 'has 3 cells, where the header has 2'],
+      [4, { a: '1', b: '2' }],
+    ]);
+  });
+
+  it.each([
+    ['that is never closed', '"'],
+    ['in the middle of a cell', 'x"y'],
+    ['followed by text', '"x"y'],
+    ['followed by text, twice', '"x"y"'],
+  ])('loses no line but its own to a quote %s', async (_, cell) => {
+    expect(await csv(`a,b\n1,${cell}\n2,"x"\n3,"y\nz"\n4,x\n`)).toEqual([
+      [2, expect.stringContaining('has a quote that is not closed')],
+      [3, { a: '2', b: 'x' }],
+      [4, { a: '3', b: 'y\nz' }],
+      [6, { a: '4', b: 'x' }],
+    ]);
+  });
+
+  it('loses no line between two stray quotes', async () => {
+    expect(await csv('a,b\n1,"x\n2,x\n3,"y\n4,x\n')).toEqual([
+      [2, expect.stringContaining('has a quote')],
+      [3, { a: '2', b: 'x' }],
+      [4, expect.stringContaining('has a quote')],
+      [5, { a: '4', b: 'x' }],
+    ]);
+  });
+
+  it('holds no more than 1 MiB for a quote that is not closed', async () => {
+    const lines = Array.from({ length: 60_000 }, (_, n) => `${n},${'x'.repeat(20)}`);
+    const records = await csv(`a,b\n1,"\n${lines.join('\n')}\n`, [64 * 1024, Infinity]);
+    expect(records).toHaveLength(60_001);
+    expect(records[0]).toEqual([2, expect.stringContaining('has a quote')]);
+    expect(records.at(-1)).toEqual([60_002, { a: '59999', b: 'x'.repeat(20) }]);
+  });
+
+  it.each([
+    ['nothing', '', /header is missing/],
+    ['blank lines', '\n\n', /header is missing/],
+    ['a header with an open quote', '"a\n1,2', /header has a quote/],
+  ])('refuses %s', async (_, text, message) => {
+    await expect(csv(text)).rejects.toThrow(
+      expect.objectContaining({ code: 'BAD_REQUEST', message: expect.stringMatching(message) }),
+    );
+  });
+});
+
+it('writeCsv writes what readCsv reads', async () => {
+  const cells = [
+    'plain',
+    'a,b',
+    'say "x"',
+    'a\nb',
+    'a\rb',
+    'a\r\nb',
+    ' a',
+    'ä€😀',
+    "it's",
+    '=1+1',
+    '#',
+    null,
+  ];
+  const columns = cells.map((_, n) => `c${n}`);
+  const given = cells.flatMap((cell, n) => (cell === null ? [] : [[`c${n}`, cell] as const]));
+  expect(await csv(writeCsv([columns, cells]))).toEqual([[2, Object.fromEntries(given)]]);
+});

@@ -1,0 +1,274 @@
+import { type INestApplication, Module, type NestMiddleware, type MiddlewareConsumer } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { CommandHandler, CqrsModule, QueryHandler } from '@nestjs/cqrs';
+import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
+import { type Request, type Response } from 'express';
+import { once } from 'node:events';
+import { get, type IncomingMessage, request } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ErrorFilter, Input, Integer, OneOf, Operation, operationsModule, recordSchema } from './index.js';
+import { identifyRequest, RpcExpressAdapter, ServerLife, StreamedAnswer, StreamedInput } from './index.js';
+
+@Operation({
+  method: 'POST',
+  name: 'byte.count-bytes',
+  object: 'bytes',
+  summary: 'Count bytes',
+  answers: recordSchema({ bytes: { type: 'integer' } }),
+  bodyTypes: ['text/plain', 'text/csv'],
+})
+class CountBytes extends StreamedInput {
+  @Integer({ min: 0, max: 1e12, optional: true })
+  atMost?: number;
+}
+
+@CommandHandler(CountBytes)
+class CountBytesHandler {
+  async execute({ bytes, mediaType, atMost = Infinity }: CountBytes): Promise<object> {
+    let count = 0;
+    for await (const chunk of bytes) {
+      count += chunk.length;
+      if (count >= atMost) break;
+    }
+    return { bytes: count, mediaType };
+  }
+}
+
+let chunks = 0;
+let isEnded = false;
+
+@Operation({
+  method: 'GET',
+  name: 'byte.list-bytes',
+  object: 'bytes',
+  summary: 'Send bytes',
+  answers: recordSchema({ n: { type: 'integer' } }),
+  answerTypes: ['application/x-ndjson', 'text/csv'],
+})
+class SendBytes extends Input {
+  @Integer({ min: 0, max: 1e9, default: 3 })
+  count!: number;
+
+  @OneOf(['never', 'before', 'after'], { default: 'never' })
+  fails!: string;
+}
+
+@QueryHandler(SendBytes)
+class SendBytesHandler {
+  execute({ count, fails }: SendBytes): Promise<StreamedAnswer> {
+    chunks = 0;
+    isEnded = false;
+    async function* made() {
+      try {
+        if (fails === 'before') throw new Error('secret');
+        for (; chunks < count; chunks += 1) {
+          yield `{"n":${chunks}}${' '.repeat(10_000)}\n`;
+          await sleep(0);
+        }
+        if (fails === 'after') throw new Error('secret');
+      } finally {
+        isEnded = true;
+      }
+    }
+    return Promise.resolve(new StreamedAnswer('application/x-ndjson', made()));
+  }
+}
+
+const { controllers = [], providers = [] } = operationsModule({
+  CountBytes,
+  CountBytesHandler,
+  SendBytes,
+  SendBytesHandler,
+});
+
+@Module({ imports: [CqrsModule.forRoot()], controllers, providers })
+class BytesModule {
+  configure(consumer: MiddlewareConsumer): void {
+    consumer.apply(Known).forRoutes('{*path}');
+  }
+}
+
+/** In place of the request log and the authentication. */
+class Known implements NestMiddleware {
+  use(request: Request, response: Response, next: () => void): void {
+    identifyRequest(request, response);
+    request.caller = { organizationId: 'o', actor: { type: 'system', id: 'test' }, scopes: ['*'] };
+    next();
+  }
+}
+
+let app: INestApplication;
+let life: ServerLife;
+let origin: string;
+let errors: unknown[];
+beforeEach(async () => {
+  errors = [];
+  const ignore = () => undefined;
+  const logger = { log: ignore, warn: ignore, error: (message: unknown) => errors.push(message) };
+  app = await NestFactory.create(BytesModule, new RpcExpressAdapter(), { logger, bodyParser: false });
+  app.useGlobalFilters(new ErrorFilter((code) => code));
+  const server = app.getHttpServer();
+  life = new ServerLife(server, (code) => code);
+  await app.listen(0, '127.0.0.1');
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterEach(async () => {
+  await life.drain(0);
+  await app.close();
+});
+
+async function until(isTrue: () => boolean): Promise<void> {
+  for (const end = Date.now() + 5_000; !isTrue(); await sleep(5)) expect(Date.now()).toBeLessThan(end);
+}
+
+function post(path: string, headers: Record<string, string> = {}) {
+  const sent = request(`${origin}/v1/byte.count-bytes${path}`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'text/plain', ...headers },
+  });
+  sent.on('error', () => undefined);
+  return sent;
+}
+
+async function answerTo(sent: ReturnType<typeof request>): Promise<{ status?: number; body: any }> {
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  let text = '';
+  for await (const part of response.setEncoding('utf8')) text += part;
+  return { status: response.statusCode!, body: JSON.parse(text) };
+}
+
+describe('a streamed body', () => {
+  it('reaches the handler whole, larger than any JSON body, with its type', async () => {
+    const sent = post('', { 'Content-Type': ' Text/CSV ; charset="UTF-8"' });
+    for (let n = 0; n < 48; n += 1) if (!sent.write('x'.repeat(65_536))) await once(sent, 'drain');
+    sent.end();
+    expect(await answerTo(sent)).toEqual({
+      status: 200,
+      body: { data: { bytes: 3 * 1024 * 1024, mediaType: 'text/csv' }, object: 'bytes' },
+    });
+  });
+
+  it('is answered before its end when the handler has read enough, and the connection serves on', async () => {
+    const socket = connect(Number(new URL(origin).port), '127.0.0.1');
+    let received = '';
+    socket.setEncoding('utf8').on('data', (text: string) => (received += text));
+    const head = (query: string, length: number) =>
+      `POST /v1/byte.count-bytes${query} HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\n` +
+      `Content-Length: ${length}\r\n\r\n`;
+    socket.write(`${head('?atMost=1', 5_000_000)}x`);
+    await until(() => received.includes('"bytes":1,'));
+    socket.write('x'.repeat(4_999_999));
+    socket.write(`${head('', 2)}xx`);
+    await until(() => received.includes('"bytes":2,'));
+    socket.destroy();
+  });
+
+  it('that breaks off is no error of ours', async () => {
+    const sent = post('');
+    sent.write('x');
+    await sleep(50);
+    sent.destroy();
+    await sleep(100);
+    expect(errors).toEqual([]);
+  });
+
+  it.each([
+    [400, 'no body', '', { 'Content-Length': '0' }],
+    [400, 'an unknown parameter', '?bytes=1', {}],
+    [415, 'another type', '', { 'Content-Type': 'application/json' }],
+    [415, 'no type', '', { 'Content-Type': '' }],
+    [415, 'a type that only begins alike', '', { 'Content-Type': 'text/plainer' }],
+    [415, 'another charset', '', { 'Content-Type': 'text/plain; charset=utf-16' }],
+    [415, 'a compressed body', '', { 'Content-Encoding': 'br' }],
+  ])('%s for %s', async (status, _, path, headers) => {
+    const sent = post(path, headers);
+    sent.end(status === 400 && path === '' ? '' : 'x');
+    expect((await answerTo(sent)).status).toBe(status);
+  });
+});
+
+describe('a streamed answer', () => {
+  const open = async (query: string) => {
+    const [response] = (await once(get(`${origin}/v1/byte.list-bytes?${query}`), 'response')) as [
+      IncomingMessage,
+    ];
+    return response;
+  };
+
+  it('arrives whole, without an envelope, with its type', async () => {
+    const response = await fetch(`${origin}/v1/byte.list-bytes`);
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/x-ndjson']);
+    const lines = (await response.text()).trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line))).toEqual([{ n: 0 }, { n: 1 }, { n: 2 }]);
+  });
+
+  it('may be empty', async () => {
+    const response = await fetch(`${origin}/v1/byte.list-bytes?count=0`);
+    expect([response.status, await response.text()]).toEqual([200, '']);
+  });
+
+  it('is not made for HEAD', async () => {
+    const response = await fetch(`${origin}/v1/byte.list-bytes?count=1000000000`, { method: 'HEAD' });
+    expect([response.status, chunks, isEnded]).toEqual([200, 0, true]);
+  });
+
+  it('is made only as fast as it is read', async () => {
+    const response = await open('count=1000000000');
+    let before = -1;
+    while (chunks !== before) {
+      before = chunks;
+      await sleep(300);
+    }
+    response.destroy();
+  });
+
+  it('ends, and is no error, when the client goes away', async () => {
+    const response = await open('count=1000000000');
+    response.destroy();
+    await until(() => isEnded);
+    expect(errors).toEqual([]);
+  });
+
+  it('is an ordinary error when it fails before its first chunk', async () => {
+    const response = await fetch(`${origin}/v1/byte.list-bytes?fails=before`);
+    const body: any = await response.json();
+    expect([response.status, body.error.code]).toEqual([500, 'INTERNAL_SERVER_ERROR']);
+    expect(JSON.stringify(body)).not.toContain('secret');
+    expect(errors).toEqual([expect.objectContaining({ message: 'request failed', reason: 'secret' })]);
+  });
+
+  it('is cut off, and logged, when it fails later', async () => {
+    const response = await open('fails=after');
+    const read = async () => {
+      for await (const chunk of response) expect(chunk.length).toBeGreaterThan(0);
+    };
+    await expect(read()).rejects.toThrow('aborted');
+    expect(errors).toEqual([expect.objectContaining({ message: 'request failed', reason: 'secret' })]);
+  });
+
+  it('is cut off by a drain that does not wait', async () => {
+    const response = await open('count=1000000000');
+    response.on('error', () => undefined).resume();
+    const closed = new Promise((resolve) => response.once('close', resolve));
+    await life.drain(50);
+    await closed;
+    expect(response.complete).toBe(false);
+    await until(() => isEnded);
+    expect(errors).toEqual([]);
+  });
+});
+
+it('the documentation names the media types, and the fields as query parameters', () => {
+  const { paths } = SwaggerModule.createDocument(app, new DocumentBuilder().build());
+  const { post } = paths['/v1/byte.count-bytes'] as any;
+  expect(Object.keys(post.requestBody.content)).toEqual(['text/plain', 'text/csv']);
+  const parameters = post.parameters.map((parameter: any) => `${parameter.in} ${parameter.name}`).sort();
+  expect(parameters).toEqual(['header Idempotency-Key', 'query atMost', 'query organizationId']);
+  const { responses } = (paths['/v1/byte.list-bytes'] as any).get;
+  expect(responses['200'].content).toEqual({
+    'application/x-ndjson': { schema: recordSchema({ n: { type: 'integer' } }) },
+    'text/csv': { schema: { type: 'string' } },
+  });
+  expect(Object.keys(responses.default.content)).toEqual(['application/json']);
+});

@@ -1,0 +1,103 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { NIL } from 'uuid';
+import { isId } from '#libs/rpc';
+import {
+  API_KEYS_TABLE,
+  CreateApiKey,
+  LONGEST_OVERLAP_SECONDS,
+  RevokeApiKey,
+  RotateApiKey,
+  SCOPES,
+} from '../auth/index.js';
+import { name } from './name.js';
+import { input, type Session, UsageError, withSession } from './session.js';
+
+export function apiKeyCommands(program: Command): void {
+  const apiKeys = program.command('api-key').description('create, rotate and revoke API keys');
+  apiKeys
+    .command('create')
+    .description('create an API key for an organization')
+    .requiredOption('--organization <id>', 'the organization it belongs to')
+    .option('--name <name>', 'what it is for', name, 'Command line')
+    .option('--scopes <scopes>', `what it may do, separated by commas: ${SCOPES.join(', ')}`, scopes, ['*'])
+    .option('--rate-limit <n>', 'requests per second, 1 to 1000, or "unlimited"; default 10', rateLimit)
+    .addHelpText('after', '\nPrints { "apiKeyId", "key" }. The key is shown this once: keep it.')
+    .action(
+      (options: { organization: string; name: string; scopes: string[]; rateLimit?: number | 'unlimited' }) =>
+        withSession(program, async ({ run, requireOrganization }) => {
+          const { organization: organizationId, name, scopes, rateLimit = null } = options;
+          await requireOrganization(organizationId);
+          return run(input(CreateApiKey, organizationId, { name, scopes, rateLimit, expiresAt: null }));
+        }),
+    );
+  apiKeys
+    .command('rotate')
+    .description('replace an API key by a new one with the same name, scopes, rate limit and expiry')
+    .requiredOption('--api-key <key>', 'the apiKeyId that create printed, or the key up to its second "_"')
+    .option('--organization <id>', 'rotate it only if it belongs to this organization')
+    .option('--overlap-seconds <n>', 'how long the old key works beside the new one, 0 to 86400', overlap, 0)
+    .addHelpText('after', '\nPrints the new { "apiKeyId", "key" }. The key is shown this once: keep it.')
+    .action((options: { organization?: string; apiKey: string; overlapSeconds: number }) =>
+      withSession(program, async (session) => {
+        const { organizationId, apiKeyId } = await findApiKey(session, options);
+        const { overlapSeconds } = options;
+        return session.run(input(RotateApiKey, organizationId, { apiKeyId, overlapSeconds }));
+      }),
+    );
+  apiKeys
+    .command('revoke')
+    .description('revoke an API key: every instance refuses it within a second')
+    .requiredOption('--api-key <key>', 'the apiKeyId that create printed, or the key up to its second "_"')
+    .option('--organization <id>', 'revoke it only if it belongs to this organization')
+    .addHelpText('after', '\nPrints { "apiKeyId" }. Revoking a revoked key again changes nothing.')
+    .action((options: { organization?: string; apiKey: string }) =>
+      withSession(program, async (session) => {
+        const { organizationId, apiKeyId } = await findApiKey(session, options);
+        return session.run(input(RevokeApiKey, organizationId, { apiKeyId }));
+      }),
+    );
+}
+
+/** Finds a key by its id, or by its text: the public part is enough. */
+async function findApiKey(
+  { runtime: { source }, requireOrganization }: Session,
+  { apiKey: key, organization: organizationId }: { apiKey: string; organization?: string },
+) {
+  if (organizationId !== undefined) await requireOrganization(organizationId);
+  const [, publicId] = /^adv_([A-Za-z0-9]{8})(_|$)/.exec(key) ?? [];
+  const found = await source.query<{ organizationId: string; apiKeyId: string }[]>(
+    `SELECT organization_id AS "organizationId", id AS "apiKeyId" FROM ${API_KEYS_TABLE}
+     WHERE ${publicId === undefined ? 'id' : 'public_id'} = $1 AND organization_id = coalesce($2, organization_id)`,
+    [publicId ?? (isId(key) ? key : NIL), organizationId ?? null],
+  );
+  if (found.length === 0) {
+    const where = organizationId === undefined ? '' : ' in this organization';
+    throw new UsageError(`There is no such API key${where}.`);
+  }
+  if (found.length > 1) throw new UsageError('Several API keys begin like this: give the apiKeyId.');
+  return found[0]!;
+}
+
+function scopes(text: string): string[] {
+  const asked = text.split(',').map((scope) => scope.trim());
+  const unknown = asked.filter((scope) => !SCOPES.includes(scope));
+  if (unknown.length > 0) {
+    throw new InvalidArgumentError(`Unknown: ${unknown.join(', ')}. There are: ${SCOPES.join(', ')}.`);
+  }
+  return [...new Set(asked)];
+}
+
+function rateLimit(text: string): number | 'unlimited' {
+  if (text === 'unlimited') return text;
+  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (limit < 1 || limit > 1_000) throw new InvalidArgumentError('Give 1 to 1000, or "unlimited".');
+  return limit;
+}
+
+function overlap(text: string): number {
+  const seconds = /^\d{1,5}$/.test(text) ? Number(text) : NaN;
+  if (!(seconds <= LONGEST_OVERLAP_SECONDS)) {
+    throw new InvalidArgumentError(`Give 0 to ${LONGEST_OVERLAP_SECONDS} seconds.`);
+  }
+  return seconds;
+}

@@ -1,0 +1,10 @@
+import { InvalidArgumentError } from 'commander';
+
+/** An option that names a record. */
+export function name(text: string): string {
+  const trimmed = text.trim();
+  if (trimmed === '' || trimmed.length > 200 || /\0|\p{Surrogate}/u.test(trimmed)) {
+    throw new InvalidArgumentError('Give 1 to 200 characters.');
+  }
+  return trimmed;
+}

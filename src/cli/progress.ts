@@ -1,0 +1,51 @@
+import { SingleBar } from 'cli-progress';
+
+const REDRAW_MS = 200;
+/** Without a terminal: seldom enough for a log. */
+const TELL_MS = 5_000;
+
+/** How far the work is: of a total, in bytes say, or only as a count. */
+type State = { count: number; done?: number; total?: number };
+
+/** Shows on standard error how far a long work is, as a bar where it is a terminal. */
+export class Progress {
+  private readonly started = Date.now();
+  private readonly bar: SingleBar | undefined;
+  private readonly timer: NodeJS.Timeout;
+
+  /** @param things what is counted: `lines`. */
+  constructor(
+    private readonly things: string,
+    private readonly look: () => State,
+  ) {
+    if (process.stderr.isTTY) {
+      const counted = '{text} | {duration_formatted}';
+      const format =
+        look().total === undefined ? counted : `{bar} {percentage} % | ${counted}, {eta_formatted} to go`;
+      this.bar = new SingleBar({ format, stream: process.stderr, clearOnComplete: true, etaBuffer: 100 });
+      this.bar.start(look().total ?? 1, 0, { text: this.text() });
+    }
+    this.timer = setInterval(() => this.show(), this.bar ? REDRAW_MS : TELL_MS);
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+    if (this.bar) this.show();
+    this.bar?.stop();
+  }
+
+  private show(): void {
+    const { done = 0, total } = this.look();
+    if (this.bar) this.bar.update(done, { text: this.text() });
+    else {
+      const share = total === undefined ? '' : ` (${Math.floor((100 * done) / Math.max(total, 1))} %)`;
+      process.stderr.write(`${this.text()}${share}\n`);
+    }
+  }
+
+  private text(): string {
+    const { count } = this.look();
+    const rate = Math.round((1_000 * count) / Math.max(Date.now() - this.started, 1));
+    return `${count.toLocaleString('en')} ${this.things}, ${rate.toLocaleString('en')}/s`;
+  }
+}

@@ -1,0 +1,68 @@
+import { type Command } from 'commander';
+import { NestFactory } from '@nestjs/core';
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
+import { Commands } from '#libs/commands';
+import { describeError } from '#libs/database';
+import { JsonLogger } from '#libs/operations';
+import { type Input, type InputClass, isId, systemInput } from '#libs/rpc';
+import { AppModule } from '../app.module.js';
+import { loadConfig } from '../config.js';
+import { organization } from '../organizations/index.js';
+import { openRuntime, type Runtime } from '../runtime.js';
+
+/** A mistake of the person at the keyboard: one sentence, no stack. */
+export class UsageError extends Error {}
+
+/** What a shell takes for "ended by Ctrl-C". */
+export const INTERRUPTED = 130;
+
+export type Session = {
+  runtime: Runtime;
+  run: <Result>(command: Input) => Promise<Result>;
+  ask: <Result>(query: Input) => Promise<Result>;
+  /** @throws UsageError unless the organization exists. */
+  requireOrganization: (organizationId: string) => Promise<void>;
+};
+
+/** Opens the database, runs the work, prints what it answers, if anything. */
+export async function withSession(
+  program: Command,
+  work: (session: Session) => Promise<unknown>,
+): Promise<void> {
+  try {
+    const config = loadConfig();
+    const logger = new JsonLogger('silent');
+    const runtime = await openRuntime(config, logger);
+    try {
+      const app = await NestFactory.createApplicationContext(AppModule.of(runtime), { logger });
+      const bus = app.get(CommandBus);
+      const queries = app.get(QueryBus);
+      const commands = app.get(Commands);
+      const answer = await work({
+        runtime,
+        run: <Result>(command: Input) => bus.execute<Input, Result>(command),
+        ask: <Result>(query: Input) => queries.execute<Input, Result>(query),
+        async requireOrganization(organizationId) {
+          const { state } = isId(organizationId)
+            ? await commands.load(organization, organizationId, organizationId)
+            : { state: organization.initial };
+          if (state.status === 'unknown') throw new UsageError('There is no organization with this id.');
+        },
+      });
+      if (answer !== undefined) {
+        const indent = program.opts<{ json?: true }>().json ? 0 : 2;
+        process.stdout.write(`${JSON.stringify(answer, null, indent)}\n`);
+      }
+      await app.close();
+    } finally {
+      await runtime.close();
+    }
+  } catch (error) {
+    process.stderr.write(`${describeError(error)}\n`);
+    process.exitCode = 1;
+  }
+}
+
+export function input<T extends Input>(type: InputClass<T>, organizationId: string, fields: Partial<T>): T {
+  return systemInput(type, organizationId, fields, 'command-line');
+}

@@ -1,0 +1,52 @@
+import { compare, type Condition, Email, Flag, Id, search, Text, TimeFilters } from '#libs/rpc';
+import { comparableEmail } from './contact.js';
+import { type ContactGroups } from './contact-groups.js';
+
+/** What contacts are chosen by: in lists and in exports alike. */
+export abstract class ContactFilters extends TimeFilters {
+  @Email({ optional: true, description: 'Compared without regard to case.' })
+  email?: string;
+
+  @Flag({ optional: true })
+  subscribed?: boolean;
+
+  @Text({ max: 500, optional: true })
+  country?: string;
+
+  @Text({ max: 500, optional: true })
+  city?: string;
+
+  @Text({ max: 500, optional: true })
+  zip?: string;
+
+  @Id({ optional: true, description: 'Only the contacts on this list.' })
+  listId?: string;
+
+  @Id({ optional: true, description: 'Only the contacts who have signed this petition.' })
+  petitionId?: string;
+
+  @Text({ max: 200, optional: true, description: 'Part of a name or of an e-mail address.' })
+  q?: string;
+}
+
+/** The conditions for `findPage`. @throws RpcError NOT_FOUND when the list or petition does not stand. */
+export async function contactConditions(
+  filters: ContactFilters,
+  groups: ContactGroups,
+): Promise<(Condition | undefined)[]> {
+  const { email, organizationId } = filters;
+  const isMember = async (field: 'listId' | 'petitionId') => {
+    const groupId = filters[field];
+    return groupId === undefined ? undefined : groups.find(field).members(organizationId, groupId);
+  };
+  return [
+    compare('email_compared = ?', email === undefined ? undefined : comparableEmail(email)),
+    compare('subscribed = ?', filters.subscribed),
+    compare('country = ?', filters.country),
+    compare('city = ?', filters.city),
+    compare('zip = ?', filters.zip),
+    await isMember('listId'),
+    await isMember('petitionId'),
+    search(['email', 'first_name', 'last_name', `first_name || ' ' || last_name`], filters.q),
+  ];
+}

@@ -1,0 +1,83 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { DataSource } from 'typeorm';
+import { writeCsv, writeNdjson } from '#libs/records';
+import { type Condition, findPage, OneOf, Operation, StreamedAnswer } from '#libs/rpc';
+import { contactConditions, ContactFilters } from './contact-filters.js';
+import { ContactGroups } from './contact-groups.js';
+import { CONTACT_COLUMNS, type ContactRecord, contactSchema } from './contact-record.js';
+import { CONTACTS_TABLE, type ContactRow, recordFromRow } from './contacts.projection.js';
+
+/** Contacts of one query, and of one chunk of the answer. */
+const PAGE = 1_000;
+
+const FORMATS = {
+  ndjson: { type: 'application/x-ndjson', header: '', write: writeNdjson },
+  csv: {
+    type: 'text/csv; charset=utf-8',
+    header: writeCsv([CONTACT_COLUMNS]),
+    write: (records: readonly ContactRecord[]) => writeCsv(records.map(cellsOf)),
+  },
+};
+
+@Operation({
+  method: 'GET',
+  name: 'contact.export-contacts',
+  object: 'contacts',
+  summary: 'Export contacts',
+  description:
+    'All contacts that the filters choose, oldest first, as a stream: as NDJSON one record a line, as ' +
+    'get-contact answers it; as CSV the same fields as columns, named in the first line, unset ones empty. ' +
+    'import-contacts takes both as they are. An answer that ends without its last chunk (RFC 9112, section 8) ' +
+    'is not whole: ask again.',
+  answers: contactSchema,
+  answerTypes: ['application/x-ndjson', 'text/csv'],
+})
+export class ExportContacts extends ContactFilters {
+  @OneOf(Object.keys(FORMATS), { default: 'ndjson' })
+  format!: keyof typeof FORMATS;
+
+  /** Told after each page how many contacts there were so far. Not a field. */
+  onProgress?: (contacts: number) => void;
+}
+
+@QueryHandler(ExportContacts)
+export class ExportContactsHandler implements IQueryHandler<ExportContacts> {
+  constructor(
+    private readonly source: DataSource,
+    private readonly groups: ContactGroups,
+  ) {}
+
+  async execute(query: ExportContacts): Promise<StreamedAnswer> {
+    const conditions = await contactConditions(query, this.groups);
+    return new StreamedAnswer(FORMATS[query.format].type, this.write(query, conditions));
+  }
+
+  private async *write(
+    query: ExportContacts,
+    conditions: readonly (Condition | undefined)[],
+  ): AsyncGenerator<string> {
+    const { header, write } = FORMATS[query.format];
+    let contacts = 0;
+    let cursor: string | undefined;
+    do {
+      const page = { ...query, limit: PAGE, sort: 'createdAt', cursor };
+      const { records, pagination } = await findPage<ContactRow>(this.source, page, {
+        table: CONTACTS_TABLE,
+        conditions,
+      });
+      // With the first page, so that a database that cannot be reached is answered as such.
+      const text = (cursor === undefined ? header : '') + write(records.map(recordFromRow));
+      if (text !== '') yield text;
+      contacts += records.length;
+      query.onProgress?.(contacts);
+      cursor = pagination.cursor ?? undefined;
+    } while (cursor !== undefined);
+  }
+}
+
+function cellsOf(record: ContactRecord): (string | null)[] {
+  return CONTACT_COLUMNS.map((column) => {
+    const value = record[column];
+    return value instanceof Date ? value.toISOString() : typeof value === 'boolean' ? String(value) : value;
+  });
+}

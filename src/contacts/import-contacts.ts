@@ -1,0 +1,183 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Commands, type Decision } from '#libs/commands';
+import { EventStore } from '#libs/event-store';
+import { Id, OneOf, Operation, recordSchema, RpcError, StreamedInput } from '#libs/rpc';
+import { comparableEmail, contact, hasEmail, type StandingContact } from './contact.js';
+import { ContactGroups } from './contact-groups.js';
+import { emailKey, emailTaken, mergeContact, newContact } from './contact-write.js';
+import { type ImportedContact, type ImportedLine, readImport } from './imported-contacts.js';
+
+/** Failed lines that an answer names; the others it counts. */
+const MOST_FAILURES = 100;
+
+const count = { type: 'integer' };
+const failure = recordSchema({ line: count, message: { type: 'string' } });
+
+@Operation({
+  method: 'POST',
+  name: 'contact.import-contacts',
+  object: 'import',
+  summary: 'Import contacts',
+  description:
+    'A body of any length with one contact a line: NDJSON, or CSV whose first line names the columns. The fields ' +
+    'are those of create-contact; a missing, null or empty one says nothing. A contact that has the address and ' +
+    'all that the line says is `unchanged`; one that differs fails the line, or with `onConflict: update` takes ' +
+    'what the line says. A line that fails loses no other, and is named by its number in the file (at most ' +
+    `${MOST_FAILURES} of them). An import that ended early can be sent again as it is. Exports can be imported as ` +
+    'they are: `id`, `createdAt` and `updatedAt` are ignored.',
+  answers: recordSchema({
+    created: count,
+    updated: count,
+    unchanged: count,
+    failed: { type: 'array', items: failure, maxItems: MOST_FAILURES },
+    failedCount: count,
+  }),
+  bodyTypes: ['application/x-ndjson', 'text/csv'],
+})
+export class ImportContacts extends StreamedInput {
+  @Id({ optional: true, description: 'A list to which all contacts of the file are added.' })
+  listId?: string;
+
+  @OneOf(['fail', 'update'], { default: 'fail' })
+  onConflict!: 'fail' | 'update';
+
+  /** Told after each page what was done so far. Not a field. */
+  onProgress?: (done: ImportAnswer) => void;
+}
+
+export type ImportAnswer = {
+  created: number;
+  updated: number;
+  unchanged: number;
+  failed: { line: number; message: string }[];
+  failedCount: number;
+};
+
+/** What became of a line. */
+type Done = { did: 'created' | 'updated' | 'unchanged'; contactId: string } | { problem: string };
+
+type Known = { contactId: string; state: StandingContact; version: number };
+
+@CommandHandler(ImportContacts)
+export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly store: EventStore,
+    private readonly groups: ContactGroups,
+  ) {}
+
+  execute(command: ImportContacts): Promise<ImportAnswer> {
+    return this.commands.runStreamed(command, (bytes) => this.import(command, bytes));
+  }
+
+  private async import(command: ImportContacts, bytes: AsyncIterable<Uint8Array>): Promise<ImportAnswer> {
+    // The key belongs to the whole import; its parts are repeated by their effect.
+    const { idempotencyKey, ...context } = command.context;
+    const keyless = Object.assign(new ImportContacts(), command, { context });
+    const { organizationId, listId, mediaType, onProgress } = command;
+    const list = listId === undefined ? undefined : this.groups.find('listId');
+    await list?.members(organizationId, listId!);
+
+    const answer: ImportAnswer = { created: 0, updated: 0, unchanged: 0, failed: [], failedCount: 0 };
+    for await (const page of readImport(mediaType, bytes, context)) {
+      const results = await this.importPage(command, page);
+      const contactIds = results.flatMap((done) => ('contactId' in done ? done.contactId : []));
+      if (contactIds.length > 0) await list?.add?.(keyless, listId!, contactIds);
+      results.forEach((done, index) => add(answer, page[index]!.line, done));
+      onProgress?.(answer);
+    }
+    await this.commands.catchUp();
+    return answer;
+  }
+
+  /** Imports the lines of a page at once, those with one address in their order. */
+  private async importPage(command: ImportContacts, page: readonly ImportedLine[]): Promise<Done[]> {
+    const known = await this.findKnown(command.organizationId, page);
+    const lastOf = new Map<string, Promise<Done>>();
+    const importLine = (line: ImportedLine): Promise<Done> => {
+      if ('problem' in line) return Promise.resolve(line);
+      const address = comparableEmail(line.contact.email);
+      const before = lastOf.get(address);
+      const done = before
+        ? before.then(() => this.importOne(line.contact, command.onConflict))
+        : this.importOne(line.contact, command.onConflict, known.get(address));
+      lastOf.set(address, done);
+      return done;
+    };
+    // All are awaited also when one fails, so that nothing of a page happens after the answer.
+    const results = await Promise.allSettled(page.map(importLine));
+    await this.commands.catchUp();
+    return results.map((result) => {
+      if (result.status === 'rejected') throw result.reason;
+      return result.value;
+    });
+  }
+
+  /** The contacts that have these addresses, by their address: asked once for a page, not once a line. */
+  private async findKnown(
+    organizationId: string,
+    page: readonly ImportedLine[],
+  ): Promise<ReadonlyMap<string, Known>> {
+    const addresses = page.flatMap((line) => ('contact' in line ? comparableEmail(line.contact.email) : []));
+    const keys = addresses.map((address) => this.store.keyring.hash(...emailKey(address)));
+    const owners = await this.store.findOwners(organizationId, keys);
+    const contacts = await this.commands.loadMany(contact, organizationId, [...owners.values()]);
+    const known = new Map<string, Known>();
+    addresses.forEach((address, index) => {
+      const contactId = owners.get(keys[index]!.toString('hex'));
+      const found = contactId === undefined ? undefined : contacts.get(contactId);
+      if (contactId === undefined || found?.state.status !== 'standing') return;
+      known.set(address, { contactId, state: found.state, version: found.version });
+    });
+    return known;
+  }
+
+  private async importOne(
+    given: ImportedContact,
+    onConflict: 'fail' | 'update',
+    known?: Known,
+  ): Promise<Done> {
+    const { context, organizationId, ...details } = given;
+    let did: 'created' | 'updated' | 'unchanged' = 'created';
+
+    const meet = ({ contactId, ...found }: Known): Decision => {
+      const merged = mergeContact(contactId, found, details);
+      did = merged.writes.every(({ events }) => events.length === 0) ? 'unchanged' : 'updated';
+      if (did === 'updated' && onConflict === 'fail') {
+        throw emailTaken('Import the line with onConflict: update to give that contact what it says.');
+      }
+      return merged;
+    };
+    const decide = (): Decision => {
+      did = 'created';
+      if (known) {
+        // Only once: when it is asked again, the contact has changed meanwhile.
+        const found = known;
+        known = undefined;
+        return meet(found);
+      }
+      return newContact(details, async (contactId) => {
+        const { state, version } = await this.commands.load(contact, organizationId, contactId);
+        // Otherwise the address is free again.
+        return hasEmail(state, details.email) ? meet({ contactId, state, version }) : decide();
+      });
+    };
+
+    try {
+      const { recordId } = await this.commands.run(given, decide, { visible: false });
+      return { did, contactId: recordId };
+    } catch (error) {
+      if (error instanceof RpcError && error.status < 500) return { problem: error.message };
+      throw error;
+    }
+  }
+}
+
+function add(answer: ImportAnswer, line: number, done: Done): void {
+  if ('did' in done) {
+    answer[done.did] += 1;
+    return;
+  }
+  answer.failedCount += 1;
+  if (answer.failed.length < MOST_FAILURES) answer.failed.push({ line, message: done.problem });
+}

@@ -1,0 +1,86 @@
+import { readCsv, readNdjson, type ReadRecord } from '#libs/records';
+import { Email, invalid, parseInput, type RequestContext, RpcError } from '#libs/rpc';
+import { ContactFields } from './contact-fields.js';
+import { CONTACT_DETAILS } from './contact.js';
+
+/** A line of an import: a contact, or why it is none. */
+export type ImportedLine = { line: number } & ({ contact: ImportedContact } | { problem: string });
+
+export class ImportedContact extends ContactFields {
+  @Email()
+  override email!: string;
+}
+
+/** What an export says of a contact and an import cannot: so that an export can be imported as it is. */
+const IGNORED = ['id', 'createdAt', 'updatedAt'];
+const COLUMNS: readonly string[] = [...CONTACT_DETAILS, 'subscribed', 'organizationId', ...IGNORED];
+
+/** Measured: 200 lines a page import 15 % fewer a second, 1,000 no more. */
+const PAGE_LINES = 400;
+const PAGE_BYTES = 1024 * 1024;
+
+/**
+ * The lines of an import, in pages to be imported at once.
+ *
+ * @throws RpcError BAD_REQUEST when the columns of a CSV text cannot be taken.
+ */
+export async function* readImport(
+  mediaType: string,
+  bytes: AsyncIterable<Uint8Array>,
+  context: RequestContext,
+): AsyncGenerator<ImportedLine[]> {
+  const isCsv = mediaType === 'text/csv';
+  const records = isCsv ? readCsv(bytes, checkColumns) : readNdjson(bytes);
+  let page: ImportedLine[] = [];
+  let size = 0;
+  for await (const record of records) {
+    page.push(readLine(record, isCsv ? 'query' : 'body', context));
+    size += record.bytes;
+    if (page.length < PAGE_LINES && size < PAGE_BYTES) continue;
+    yield page;
+    page = [];
+    size = 0;
+  }
+  if (page.length > 0) yield page;
+}
+
+function readLine(record: ReadRecord, source: 'query' | 'body', context: RequestContext): ImportedLine {
+  if ('problem' in record) return record;
+  const { line, fields } = record;
+  for (const ignored of IGNORED) delete fields[ignored];
+  try {
+    const contact = parseInput(ImportedContact, fields, source);
+    contact.organizationId ??= context.organizationId;
+    contact.context = context;
+    if (contact.organizationId !== context.organizationId) {
+      return { line, problem: 'organizationId is another organization than the one imported into' };
+    }
+    return { line, contact };
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    const issues = error.details.issues ?? [];
+    return { line, problem: issues.map(describeIssue).slice(0, MOST_ISSUES).join('; ') };
+  }
+}
+
+const MOST_ISSUES = 5;
+
+/** A field's name that is no name at all may be somebody's data, in the wrong place. */
+function describeIssue({ path, message }: { path: string; message: string }): string {
+  return `${/^[A-Za-z]\w{0,50}$/.test(path) ? path : 'A field'} ${message}`;
+}
+
+function checkColumns(columns: readonly string[]): void {
+  const issues = columns.flatMap((column, at) => {
+    const path = column === '' ? `Column ${at + 1}` : column.slice(0, 100);
+    if (column === '') return [{ path, message: 'has no name: name it or take it away' }];
+    if (columns.indexOf(column) < at)
+      return [{ path, message: 'is the name of two columns: keep one of them' }];
+    if (!COLUMNS.includes(column))
+      return [{ path, message: `is not a column of an import: there are ${COLUMNS.join(', ')}` }];
+    return [];
+  });
+  if (!columns.includes('email'))
+    issues.push({ path: 'email', message: 'is a column that every import needs' });
+  if (issues.length > 0) throw invalid(issues);
+}

@@ -1,0 +1,177 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { type Client } from './harness.js';
+import { cli, Deployment, eventually, Program, type Result } from './processes.js';
+
+let deployment: Deployment;
+let client: Client;
+let directory: string;
+beforeAll(async () => {
+  deployment = await Deployment.create();
+  directory = await mkdtemp(join(tmpdir(), 'contacts-'));
+});
+afterAll(async () => {
+  await rm(directory, { recursive: true });
+  await deployment.stop();
+});
+beforeEach(async () => {
+  client = await deployment.organization();
+});
+
+const CLI = resolve(__dirname, '../dist/src/cli.js');
+
+const run = (...args: string[]) => cli(['contacts', ...args], deployment.environment);
+const importFile = (file: string, ...options: string[]) =>
+  run('import', file, '--organization', client.organizationId, ...options);
+const exportTo = (...options: string[]) => run('export', '--organization', client.organizationId, ...options);
+
+async function write(name: string, text: string): Promise<string> {
+  const file = join(directory, name);
+  await writeFile(file, text);
+  return file;
+}
+
+/** The one JSON object on stdout of a command that succeeded and said nothing else. */
+function answerOf({ status, stdout, stderr }: Result): any {
+  expect([status, stderr]).toEqual([0, '']);
+  return JSON.parse(stdout);
+}
+
+async function created(organizationId: string): Promise<number> {
+  const [row] = await deployment.database.source.query(
+    `SELECT count(*) FROM events WHERE organization_id = $1 AND type = 'ContactCreated'`,
+    [organizationId],
+  );
+  return Number(row.count);
+}
+
+describe('contacts import', () => {
+  it('prints what became of the lines, with status 0 also when some failed', async () => {
+    const file = await write('a.csv', 'email,firstName\nada@example.org,Ada\nrubbish,\n');
+    const answer = { created: 1, updated: 0, unchanged: 0, failedCount: 1 };
+    const failed = [{ line: 3, message: expect.stringContaining('email must be') }];
+    expect(answerOf(await importFile(file))).toEqual({ ...answer, failed });
+    expect(answerOf(await importFile(file, '--json'))).toEqual({
+      ...answer,
+      created: 0,
+      unchanged: 1,
+      failed,
+    });
+
+    const changed = await write('b.jsonl', '{"email":"ada@example.org","firstName":"Augusta"}');
+    expect(answerOf(await importFile(changed))).toMatchObject({ updated: 0, failedCount: 1 });
+    expect(answerOf(await importFile(changed, '--on-conflict', 'update'))).toMatchObject({ updated: 1 });
+  });
+
+  it('takes standard input, and the format by its option', async () => {
+    const args = [CLI, 'contacts', 'import', '-', '--format', 'csv', '--organization', client.organizationId];
+    const child = spawn(process.execPath, args, {
+      cwd: directory,
+      env: { PATH: process.env.PATH, ...deployment.environment },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    child.stdin.end('email\nada@example.org\n');
+    let stdout = '';
+    for await (const text of child.stdout.setEncoding('utf8')) stdout += text;
+    expect(JSON.parse(stdout)).toMatchObject({ created: 1, failedCount: 0 });
+  });
+
+  it('Ctrl-C stops after the lines under way, and the same command goes on', async () => {
+    const people = Array.from({ length: 10_000 }, (_, n) => `{"email":"person-${n}@example.org"}\n`);
+    const file = await write('large.ndjson', people.join(''));
+    const args = [CLI, '--json', 'contacts', 'import', file, '--organization', client.organizationId];
+    const program = new Program(process.execPath, args, deployment.environment);
+    await eventually(async () => expect(await created(client.organizationId)).toBeGreaterThan(0));
+    const { status, stdout, stderr } = await program.end('SIGINT');
+    const first = JSON.parse(stdout);
+    expect([status, stderr]).toEqual([
+      130,
+      expect.stringMatching(/^Stopped after [\d,]+ lines: the same command/),
+    ]);
+    expect(first.created).toBeLessThan(10_000);
+    expect(await created(client.organizationId)).toBe(first.created);
+
+    expect(answerOf(await importFile(file))).toEqual({
+      created: 10_000 - first.created,
+      updated: 0,
+      unchanged: first.created,
+      failed: [],
+      failedCount: 0,
+    });
+  });
+
+  it('status 1 and one sentence for each mistake', async () => {
+    const good = await write('good.csv', 'email\n');
+    const bad = await write('bad.csv', 'nickname\n');
+    const { organizationId } = client;
+    const mistakes: [string[], RegExp][] = [
+      [['import', '--organization', 'x'], /missing required argument 'file'/],
+      [['import', good], /required option '--organization <id>' not specified/],
+      [['import', good, '--organization', 'x'], /^There is no organization with this id\.$/m],
+      [
+        ['import', good, '--organization', organizationId, '--format', 'xml'],
+        /Allowed choices are ndjson, csv/,
+      ],
+      [
+        ['import', 'people.txt', '--organization', organizationId],
+        /^Say with --format whether it is ndjson or csv/,
+      ],
+      [['import', 'none.csv', '--organization', organizationId], /^The file cannot be read: ENOENT/],
+      [
+        ['import', directory, '--format', 'csv', '--organization', organizationId],
+        /^The file cannot be read: it is/,
+      ],
+      [['import', bad, '--organization', organizationId], /^nickname is not a column of an import/],
+    ];
+    const results = await Promise.all(mistakes.map(([args]) => run(...args)));
+    results.forEach(({ status, stdout, stderr }, n) => {
+      expect([status, stdout, stderr]).toEqual([1, '', expect.stringMatching(mistakes[n]![1])]);
+    });
+  });
+});
+
+describe('contacts export', () => {
+  beforeEach(async () => {
+    const people = Array.from(
+      { length: 1_500 },
+      (_, n) => `{"email":"person-${n}@example.org","city":"A\\nB"}`,
+    );
+    await importFile(await write('people.ndjson', people.join('\n')));
+  });
+
+  it('writes to standard output, and to a file that import takes', async () => {
+    const { status, stdout, stderr } = await exportTo();
+    expect([status, stderr]).toEqual([0, '']);
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines).toHaveLength(1_500);
+
+    const file = join(directory, 'out.csv');
+    expect(answerOf(await exportTo('--out', file))).toEqual({ contacts: 1_500 });
+    expect((await readFile(file, 'utf8')).split('\r\n')).toHaveLength(1_502);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(answerOf(await importFile(file))).toMatchObject({ created: 0, unchanged: 1_500, failedCount: 0 });
+    expect((await readdir(directory)).filter((name) => name.endsWith('.part'))).toEqual([]);
+  });
+
+  it('ends when nobody reads its output any more', async () => {
+    const args = [CLI, 'contacts', 'export', '--organization', client.organizationId];
+    const script = `"${process.execPath}" ${args.map((arg) => `"${arg}"`).join(' ')} | head -n 1`;
+    const { status, stdout, stderr } = await new Program('sh', ['-c', script], deployment.environment).ended;
+    expect([status, stdout.split('\n'), stderr]).toEqual([0, [expect.stringContaining('person-'), ''], '']);
+  });
+
+  it('status 1 and one sentence for each mistake', async () => {
+    const results = [
+      await exportTo('--out', join(directory, 'people.txt')),
+      await exportTo('--out', join(directory, 'none', 'people.csv')),
+      await run('export', '--organization', 'x'),
+    ];
+    expect(results.map(({ status, stderr }) => [status, stderr])).toEqual([
+      [1, expect.stringMatching(/^Say with --format/)],
+      [1, expect.stringMatching(/^The file cannot be written: ENOENT/)],
+      [1, 'There is no organization with this id.\n'],
+    ]);
+  });
+});

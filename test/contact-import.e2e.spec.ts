@@ -1,0 +1,481 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { Api, type Answer, Client, DatabaseGate } from './harness.js';
+import { Deployment, eventually } from './processes.js';
+
+let api: Api;
+let client: Client;
+beforeAll(async () => {
+  api = await Api.start({ instances: 2 });
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  client = await api.organization();
+});
+
+const NDJSON = 'application/x-ndjson';
+const CSV = 'text/csv';
+const NOBODY = '01990a6e-1111-7000-8000-000000000001';
+
+type Options = { type?: string; query?: Record<string, string>; headers?: Record<string, string> };
+
+function importInto(
+  caller: Client,
+  body: string | Uint8Array<ArrayBuffer>,
+  { type = NDJSON, query = {}, headers = {} }: Options = {},
+): Promise<Answer> {
+  const path = `/v1/contact.import-contacts?${new URLSearchParams(query).toString()}`;
+  return caller.request('POST', path, body, { 'Content-Type': type, ...headers });
+}
+const send = (body: string | Uint8Array<ArrayBuffer>, options?: Options) => importInto(client, body, options);
+const lines = (...contacts: object[]) => contacts.map((contact) => `${JSON.stringify(contact)}\n`).join('');
+
+/** The answer of an import of which nothing failed but what is named. */
+function done(counts: object, failed: [number, unknown][] = []) {
+  return {
+    data: {
+      created: 0,
+      updated: 0,
+      unchanged: 0,
+      ...counts,
+      failed: failed.map(([line, message]) => ({ line, message })),
+      failedCount: failed.length,
+    },
+    object: 'import',
+  };
+}
+
+async function contacts(caller = client): Promise<any[]> {
+  const { body } = await caller.get('contact.list-contacts', { limit: '100', sort: 'email' });
+  return body.data;
+}
+const emails = async () => (await contacts()).map(({ email }) => email);
+
+describe('import-contacts', () => {
+  it.each([
+    [
+      NDJSON,
+      lines(
+        { email: ' ada@example.org', firstName: 'Ada', bio: 'Line 1\nLine 2', subscribed: false, zip: null },
+        { email: 'grace@example.org', city: '' },
+      ),
+    ],
+    [
+      CSV,
+      'bio,email,subscribed,firstName\r\n"Line 1\nLine 2",ada@example.org,false,Ada\r\n,grace@example.org,,',
+    ],
+    [
+      `${CSV}; charset=UTF-8`,
+      '\uFEFF"email",firstName,bio,subscribed\n\nada@example.org,Ada,"Line 1\nLine 2",false\ngrace@example.org,,,',
+    ],
+  ])('200 for %s: every contact is there with what its line says', async (type, body) => {
+    const { status, body: answer } = await send(body, { type });
+    expect([status, answer]).toEqual([200, done({ created: 2 })]);
+    const [ada, grace] = await contacts();
+    expect(ada).toMatchObject({
+      email: 'ada@example.org',
+      firstName: 'Ada',
+      bio: 'Line 1\nLine 2',
+      subscribed: false,
+      zip: null,
+      organizationId: client.organizationId,
+    });
+    expect(grace).toMatchObject({ email: 'grace@example.org', subscribed: true, city: null });
+  });
+
+  it('200 with nothing for an empty NDJSON stream and for a CSV header alone', async () => {
+    expect((await send('\n')).body).toEqual(done({}));
+    expect((await send('email\n', { type: CSV })).body).toEqual(done({}));
+  });
+
+  it('200 unchanged for the same body again, in both modes, without an event', async () => {
+    const body = lines({ email: 'ada@example.org', firstName: 'Ada' }, { email: 'grace@example.org' });
+    await send(body);
+    const before = await api.eventTypes(client.organizationId);
+    for (const onConflict of ['fail', 'update']) {
+      expect((await send(body, { query: { onConflict } })).body).toEqual(done({ unchanged: 2 }));
+    }
+    const less = lines({ email: 'ADA@example.org', lastName: null, bio: '' });
+    expect((await send(less)).body).toEqual(done({ unchanged: 1 }));
+    expect(await api.eventTypes(client.organizationId)).toEqual(before);
+  });
+
+  it('names a line whose contact has other details, and imports the others', async () => {
+    await send(lines({ email: 'ada@example.org', firstName: 'Ada' }));
+    const { body } = await send(
+      lines({ email: 'ada@example.org', firstName: 'Augusta' }, { email: 'grace@example.org' }),
+    );
+    const conflict = expect.stringMatching(
+      /^Another contact of your organization has this e-mail address\. /,
+    );
+    expect(body).toEqual(done({ created: 1 }, [[1, conflict]]));
+    expect((await contacts())[0]).toMatchObject({ firstName: 'Ada' });
+  });
+
+  it('merges with onConflict=update: nothing is cleared, and nobody subscribed but by an explicit true', async () => {
+    await send(lines({ email: 'Ada@example.org', firstName: 'Ada', city: 'London', subscribed: false }));
+    const query = { onConflict: 'update' };
+    const merge = lines({ email: 'ada@example.org', firstName: 'Augusta', city: null, zip: '1' });
+    expect((await send(merge, { query })).body).toEqual(done({ updated: 1 }));
+    expect(await contacts()).toEqual([
+      expect.objectContaining({
+        email: 'Ada@example.org',
+        firstName: 'Augusta',
+        city: 'London',
+        zip: '1',
+        subscribed: false,
+      }),
+    ]);
+    await send(lines({ email: 'ada@example.org', subscribed: true }), { query });
+    expect((await contacts())[0].subscribed).toBe(true);
+  });
+
+  it('does what several lines say of one person in their order', async () => {
+    const steps = Array.from({ length: 30 }, (_, n) => ({
+      email: n % 2 ? 'ada@example.org' : 'ADA@example.org',
+      firstName: `Name ${n}`,
+    }));
+    const { body } = await send(lines(...steps), { query: { onConflict: 'update' } });
+    expect(body).toEqual(done({ created: 1, updated: 29 }));
+    expect(await contacts()).toEqual([expect.objectContaining({ firstName: 'Name 29' })]);
+
+    const twice = lines({ email: 'grace@example.org', city: 'A' }, { email: 'grace@example.org', city: 'B' });
+    expect((await send(twice)).body).toEqual(done({ created: 1 }, [[2, expect.stringMatching(/^Another/)]]));
+  });
+
+  it('tells each bad line without its data, and loses no other', async () => {
+    const good = (n: number) => JSON.stringify({ email: `good-${n}@example.org` });
+    const bad: [string | Buffer, RegExp][] = [
+      ['{"email":"secret@example.org"', /^is not a JSON object$/],
+      ['["secret@example.org"]', /^is not a JSON object$/],
+      ['{"email":"secret"}', /^email must be an e-mail address, like ada@example\.org$/],
+      ['{"firstName":"secret"}', /^email is required$/],
+      ['{"email":null}', /^email must not be null$/],
+      ['{"email":"secret@example.org","nickname":"secret"}', /^nickname is not a field of this operation$/],
+      ['{"email":"secret@example.org","secret@x":1}', /^A field is not a field of this operation$/],
+      ['{"email":"secret@example.org","subscribed":"secret"}', /^subscribed must be true or false$/],
+      [`{"email":"secret@example.org","city":"${'secret'.repeat(100)}"}`, /^city must have at most 500/],
+      ['{"email":"secret@example.org","city":"secret\\u0000"}', /^city must not contain NUL/],
+      [Buffer.from('{"email":"secret@example.org","city":"\xe9"}', 'latin1'), /^is not valid UTF-8$/],
+      [`{"email":"secret@example.org","bio":"${'secret'.repeat(200_000)}"}`, /^is longer than 1 MiB$/],
+      [
+        `{"email":"secret@example.org","organizationId":"${NOBODY}"}`,
+        /^organizationId is another organization/,
+      ],
+    ];
+    const parts = bad.flatMap(([line], n) => [
+      Buffer.from(good(n)),
+      Buffer.from('\n'),
+      Buffer.from(line),
+      Buffer.from('\n'),
+    ]);
+    const { status, body } = await send(new Uint8Array(Buffer.concat(parts)));
+    expect(status).toBe(200);
+    expect(body).toEqual(
+      done(
+        { created: bad.length },
+        bad.map(([, message], n) => [2 * n + 2, expect.stringMatching(message)]),
+      ),
+    );
+    expect(JSON.stringify(body)).not.toContain('secret');
+    expect(await emails()).toHaveLength(bad.length);
+  });
+
+  it('tells each bad CSV record by its first line', async () => {
+    const text = [
+      'email,firstName,subscribed',
+      'a@example.org,"two\nlines",true',
+      'secret@example.org,secret',
+      'secret@example.org,secret,maybe',
+      'b@example.org,"secret,true',
+      'c@example.org,,',
+      'd@example.org,"two\nlines",',
+    ].join('\n');
+    const { body } = await send(text, { type: CSV });
+    expect(body).toEqual(
+      done({ created: 3 }, [
+        [4, 'has 2 cells, where the header has 3'],
+        [5, 'subscribed must be true or false'],
+        [6, expect.stringMatching(/^has a quote that is not closed/)],
+      ]),
+    );
+    expect(await emails()).toEqual(['a@example.org', 'c@example.org', 'd@example.org']);
+  });
+
+  it('names the first 100 failed lines and counts all', async () => {
+    const { body } = await send('x\n'.repeat(250));
+    expect(body.data.failed).toHaveLength(100);
+    expect(body.data.failed[99].line).toBe(100);
+    expect(body.data.failedCount).toBe(250);
+  });
+
+  it('ignores what an export says and an import cannot', async () => {
+    const { organizationId } = client;
+    const row = { id: NOBODY, createdAt: 'x', updatedAt: null, email: 'ada@example.org', organizationId };
+    expect((await send(lines(row))).body).toEqual(done({ created: 1 }));
+    expect((await contacts())[0].id).not.toBe(NOBODY);
+  });
+
+  it('imports more than a page, of which every contact can be read at once on another instance', async () => {
+    const many = Array.from({ length: 1_234 }, (_, n) => ({ email: `person-${n}@example.org` }));
+    expect((await send(lines(...many))).body).toEqual(done({ created: 1_234 }));
+    const other = client.at(api.instances[1]!.origin);
+    const { status, body } = await other.get('contact.list-contacts', { email: 'person-1233@example.org' });
+    expect([status, body.data]).toEqual([200, [expect.objectContaining({ subscribed: true })]]);
+  });
+
+  it('two imports of the same people at once on two instances make each of them once', async () => {
+    const many = lines(...Array.from({ length: 900 }, (_, n) => ({ email: `person-${n}@example.org` })));
+    const answers = await Promise.all(api.instances.map(({ origin }) => importInto(client.at(origin), many)));
+    const counts = answers.map(({ body }) => body.data);
+    expect(counts[0].created + counts[1].created).toBe(900);
+    expect(counts[0].unchanged + counts[1].unchanged).toBe(900);
+    const types = await api.eventTypes(client.organizationId);
+    expect(types.filter((type) => type === 'ContactCreated')).toHaveLength(900);
+  });
+
+  it('400 for a CSV header that cannot be taken, which is named; nothing is imported', async () => {
+    const mistakes: [string, string][] = [
+      ['email,nickname', 'nickname'],
+      ['Email,firstName', 'Email'],
+      ['email,city,email', 'email'],
+      ['firstName,city', 'email'],
+      ['email,', 'Column 2'],
+      ['"email', 'The header'],
+    ];
+    for (const [header, path] of mistakes) {
+      const { status, body } = await send(`${header}\na@example.org,b,c\n`, { type: CSV });
+      expect([header, status, body.error?.issues[0].path]).toEqual([header, 400, path]);
+      expect(body.error.message).toContain(path);
+    }
+    expect(await emails()).toEqual([]);
+  });
+
+  it.each([
+    ['an unknown parameter', { lines: '3' }, 'lines'],
+    ['another onConflict', { onConflict: 'merge' }, 'onConflict'],
+  ])('400 for %s', async (_, query, path) => {
+    const { status, body } = await send(lines({ email: 'ada@example.org' }), { query: query });
+    expect([status, body.error.issues[0].path]).toEqual([400, path]);
+    expect(await emails()).toEqual([]);
+  });
+
+  it('400 without a body', async () => {
+    const { status, body } = await client.request('POST', '/v1/contact.import-contacts', '', {
+      'Content-Type': CSV,
+    });
+    expect([status, body.error.message]).toEqual([
+      400,
+      'The request has no body: send application/x-ndjson or text/csv.',
+    ]);
+  });
+
+  it.each([
+    ['JSON', { type: 'application/json' }],
+    ['another charset', { type: `${CSV}; charset=latin1` }],
+    ['a compressed body', { headers: { 'Content-Encoding': 'gzip' } }],
+  ])('415 for %s', async (_, options) => {
+    const { status, body } = await send(lines({ email: 'ada@example.org' }), options);
+    expect([status, body.error.code]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
+    expect(body.error.message).toContain('application/x-ndjson or text/csv');
+  });
+
+  it('401 without a key, 403 without the scope and for another organization, 404 for an unknown list', async () => {
+    const body = lines({ email: 'ada@example.org' });
+    const { organizationId } = client;
+    const { key } = await api.createKey(organizationId, { scopes: ['contact:read'] });
+    const answers = [
+      await importInto(new Client(api.origin, '', undefined), body),
+      await importInto(new Client(api.origin, organizationId, key), body),
+      await send(body, { query: { organizationId: NOBODY } }),
+    ];
+    expect(answers.map(({ status, body }) => [status, body.error.code])).toEqual([
+      [401, 'UNAUTHORIZED'],
+      [403, 'INSUFFICIENT_PERMISSIONS'],
+      [403, 'FORBIDDEN'],
+    ]);
+    const stranger = await api.organization();
+    expect((await importInto(stranger, body)).body).toEqual(done({ created: 1 }));
+    expect(await emails()).toEqual([]);
+  });
+
+  it('answers while the body is still being sent: 400 at the header of an endless one', async () => {
+    const endless = request(`${api.origin}/v1/contact.import-contacts`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${client.key}`, 'Content-Type': CSV },
+    });
+    endless.on('error', () => undefined);
+    endless.write('nickname\n');
+    const sending = setInterval(() => endless.write('x'.repeat(64 * 1024)), 5);
+    const [response] = await once(endless, 'response');
+    expect(response.statusCode).toBe(400);
+    clearInterval(sending);
+    endless.destroy();
+  });
+});
+
+describe('import-contacts with an Idempotency-Key', () => {
+  it('answers the same body with the first answer, also after the contacts have changed', async () => {
+    const headers = { 'Idempotency-Key': 'import-1' };
+    const body = `${lines({ email: 'ada@example.org' }, { email: 'grace@example.org' })}rubbish\n`;
+    const first = await send(body, { headers });
+    expect(first.body).toEqual(done({ created: 2 }, [[3, 'is not a JSON object']]));
+    const [ada] = await contacts();
+    await client.delete('contact.delete-contact', { contactId: ada.id });
+    const before = await api.eventTypes(client.organizationId);
+
+    const again = await importInto(client.at(api.instances[1]!.origin), body, { headers });
+    expect([again.status, again.body]).toEqual([200, first.body]);
+    expect(await api.eventTypes(client.organizationId)).toEqual(before);
+    expect((await send(body, { headers: { 'Idempotency-Key': 'import-2' } })).body.data.created).toBe(1);
+  });
+
+  it('422 for another body, another query or another type', async () => {
+    const headers = { 'Idempotency-Key': 'import' };
+    const body = lines({ email: 'ada@example.org' });
+    await send(body, { headers });
+    const others = [
+      await send(`${body}\n`, { headers }),
+      await send(body, { headers, query: { onConflict: 'update' } }),
+      await send(`email\n`, { headers, type: CSV }),
+    ];
+    expect(others.map(({ status, body }) => [status, body.error.code])).toEqual(
+      others.map(() => [422, 'IDEMPOTENCY_KEY_REUSED']),
+    );
+    expect((await send(body, { headers, query: { onConflict: 'fail' } })).body).toEqual(done({ created: 1 }));
+  });
+
+  it('two twins at once answer the same', async () => {
+    const headers = { 'Idempotency-Key': 'twins' };
+    const many = lines(...Array.from({ length: 500 }, (_, n) => ({ email: `person-${n}@example.org` })));
+    const [one, two] = await Promise.all(
+      api.instances.map(({ origin }) => importInto(client.at(origin), many, { headers })),
+    );
+    expect(two!.body).toEqual(one!.body);
+  });
+
+  it('reserves nothing when it fails', async () => {
+    const headers = { 'Idempotency-Key': 'failed' };
+    expect((await send('nickname\n', { type: CSV, headers })).status).toBe(400);
+    expect((await send('email\na@example.org\n', { type: CSV, headers })).body).toEqual(done({ created: 1 }));
+  });
+});
+
+describe('import-contacts into a list', () => {
+  it('adds every contact of the file, and asks for the list before it reads', async () => {
+    const { listId } = (await client.post('list.create-list', { name: 'A' })).body.data;
+    await send(lines({ email: 'old@example.org', city: 'A' }, { email: 'same@example.org' }));
+    const body = lines(
+      { email: 'new@example.org' },
+      { email: 'same@example.org' },
+      { email: 'old@example.org', city: 'B' },
+      { email: 'bad' },
+    );
+    const query = { listId, onConflict: 'update' };
+    expect((await send(body, { query })).body.data).toMatchObject({ created: 1, updated: 1, unchanged: 1 });
+    const members = (await client.get('contact.list-contacts', { listId })).body.data;
+    expect(members.map(({ id }: { id: string }) => id).sort()).toEqual(
+      (await contacts()).map(({ id }) => id).sort(),
+    );
+    expect((await client.get('list.get-list', { listId })).body.data.contacts).toBe(3);
+
+    const { status } = await send(lines({ email: 'late@example.org' }), { query: { listId: NOBODY } });
+    expect([status, await emails()]).toEqual([404, expect.not.arrayContaining(['late@example.org'])]);
+  });
+});
+
+describe('when something breaks in the middle', () => {
+  const MANY = 20_000;
+  const person = (n: number) => ({
+    email: `person-${n}@example.org`,
+    lastName: `Example ${n}`,
+    city: 'Lyon',
+  });
+
+  async function count(deployment: Deployment, organizationId: string): Promise<number> {
+    const [row] = await deployment.database.source.query(
+      `SELECT count(*) FROM events WHERE organization_id = $1 AND type = 'ContactCreated'`,
+      [organizationId],
+    );
+    return Number(row.count);
+  }
+
+  it('kill -9: the same import again makes what one clean run makes', async () => {
+    const deployment = await Deployment.create();
+    const [killed, clean] = [await deployment.organization(), await deployment.organization()];
+    const body = lines(...Array.from({ length: MANY }, (_, n) => person(n % 19_000)));
+    const first = await deployment.startServer();
+    const lost = importInto(killed.at(first.origin), body).catch(() => undefined);
+    await eventually(async () =>
+      expect(await count(deployment, killed.organizationId)).toBeGreaterThan(3_000),
+    );
+    await first.end('SIGKILL');
+    expect(await lost).toBeUndefined();
+    const before = await count(deployment, killed.organizationId);
+    expect(before).toBeLessThan(19_000);
+
+    const second = await deployment.startServer();
+    const again = await importInto(killed.at(second.origin), body);
+    expect(again.body).toEqual(done({ created: 19_000 - before, unchanged: MANY - 19_000 + before }));
+    const once = await importInto(clean.at(second.origin), body);
+    expect(once.body).toEqual(done({ created: 19_000, unchanged: 1_000 }));
+
+    const state = async (caller: Client) => {
+      const { body } = await caller.at(second.origin).get('contact.export-contacts');
+      const records = body
+        .trimEnd()
+        .split('\n')
+        .map((line: string) => JSON.parse(line));
+      return records
+        .map(({ id, createdAt, updatedAt, organizationId, ...rest }: any) => JSON.stringify(rest))
+        .sort();
+    };
+    expect(await state(killed)).toEqual(await state(clean));
+    await deployment.stop();
+  });
+
+  it('a client that goes away: the page under way is finished, and the log has one line of it', async () => {
+    const deployment = await Deployment.create();
+    const caller = await deployment.organization();
+    const server = await deployment.startServer();
+    const aborted = request(`${server.origin}/v1/contact.import-contacts`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${caller.key}`, 'Content-Type': NDJSON },
+    });
+    aborted.on('error', () => undefined);
+    aborted.write(lines(...Array.from({ length: 3_000 }, (_, n) => person(n))));
+    await eventually(async () => expect(await count(deployment, caller.organizationId)).toBeGreaterThan(400));
+    aborted.destroy();
+    await eventually(() =>
+      expect(server.log.filter(({ path }) => path === '/v1/contact.import-contacts')).toEqual([
+        expect.objectContaining({ message: 'request aborted by the client' }),
+      ]),
+    );
+    const again = await importInto(
+      caller.at(server.origin),
+      lines(...Array.from({ length: 3_000 }, (_, n) => person(n))),
+    );
+    expect(again.body.data).toMatchObject({ failedCount: 0, updated: 0 });
+    expect(await count(deployment, caller.organizationId)).toBe(3_000);
+    const serious = server.log.filter(({ level }) => level === 'error' || level === 'warn');
+    expect(serious).toEqual([]);
+    await deployment.stop();
+  });
+
+  it('503 when the database goes; what was imported stays, and the same file can be sent again', async () => {
+    const gate = await DatabaseGate.before(api.database.url);
+    const instance = await api.addInstance({ DATABASE_URL: gate.url });
+    const body = lines(...Array.from({ length: 8_000 }, (_, n) => person(n)));
+    const running = importInto(client.at(instance.origin), body);
+    await eventually(async () => expect((await contacts()).length).toBe(100));
+    gate.shut();
+    const { status, body: answer } = await running;
+    expect([status, answer.error?.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    gate.open();
+    const again = await importInto(client.at(api.origin), body);
+    expect(again.body.data.created).toBeLessThan(8_000);
+    expect(again.body.data.created + again.body.data.unchanged).toBe(8_000);
+    await instance.life.drain(0);
+    gate.stop();
+  });
+});
