@@ -1,5 +1,12 @@
 import { Command } from 'commander';
-import { apiKeyCommands, contactsCommands, organizationCommands, withSession } from './cli/index.js';
+import {
+  apiKeyCommands,
+  contactsCommands,
+  historyCommands,
+  organizationCommands,
+  projectionCommands,
+  withSession,
+} from './cli/index.js';
 
 const program = new Command('npm run cli --')
   .description('The operator’s command line. It works while servers run, on the same database as they.')
@@ -19,6 +26,8 @@ A first organization with its key, and a second key that may only read contacts:
 organizationCommands(program);
 apiKeyCommands(program);
 contactsCommands(program);
+historyCommands(program);
+projectionCommands(program);
 
 program
   .command('migrate')

@@ -124,6 +124,68 @@ describe('list-events', () => {
   });
 });
 
+describe('export-events', () => {
+  const lines = async (query: Record<string, string> = {}): Promise<any[]> => {
+    const { status, body, headers } = await client.get('event.export-events', query);
+    expect([status, headers.get('content-type')]).toEqual([200, 'application/x-ndjson']);
+    return body === ''
+      ? []
+      : body
+          .trimEnd()
+          .split('\n')
+          .map((line: string) => JSON.parse(line));
+  };
+
+  it('200 with every event in the form that can be verified, chained by positions, and is recorded', async () => {
+    const contactId = await person('Ada');
+    const all = await lines();
+    expect(all.map(({ type }) => type)).toEqual([
+      'OrganizationCreated',
+      'ApiKeyCreated',
+      'ApiKeyCreated',
+      'ContactCreated',
+    ]);
+    expect(all[0].previousPosition).toBe(0);
+    all.slice(1).forEach((line, n) => expect(line.previousPosition).toBe(all[n].position));
+    expect(all[3]).toEqual({
+      position: expect.any(Number),
+      previousPosition: all[2].position,
+      organizationId: client.organizationId,
+      streamType: 'contact',
+      streamId: contactId,
+      version: 1,
+      eventId: expect.any(String),
+      type: 'ContactCreated',
+      schema: 1,
+      data: { subscribed: true },
+      personal: { email: 'Ada@example.org', firstName: 'Ada' },
+      encryptedPersonal: expect.any(String),
+      subjectId: contactId,
+      metadata: { actor: { type: 'api-key', id: expect.any(String) }, requestId: 'create-Ada' },
+      recordedAt: expect.stringMatching(ISO),
+      digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+    });
+    expect(types(await events({ type: 'HistoryRead' }))).toHaveLength(1);
+  });
+
+  it('goes on after a position, and ends where the history did when it began', async () => {
+    for (let n = 0; n < 5; n += 1) await person(`p${n}`);
+    const all = await lines();
+    const rest = await lines({ after: String(all[2].position) });
+    expect(rest.slice(0, -1)).toEqual(all.slice(3));
+    expect(rest.at(-1).type).toBe('HistoryRead');
+    expect(await lines({ after: '999999999999999' })).toEqual([]);
+  });
+
+  it('has null for the person who was erased, and the same digest', async () => {
+    const contactId = await person('Ada');
+    const before = (await lines()).at(-1);
+    await client.delete('contact.delete-contact', { contactId });
+    const after = (await lines()).find(({ position }) => position === before.position);
+    expect(after).toEqual({ ...before, personal: null });
+  });
+});
+
 describe('get-event', () => {
   it('200 as list-events has it; 404 for an unknown one and another organization’s', async () => {
     await person('Ada');

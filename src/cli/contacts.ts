@@ -7,7 +7,7 @@ import { describeError } from '#libs/database';
 import { type StreamedAnswer } from '#libs/rpc';
 import { ExportContacts, type ImportAnswer, ImportContacts } from '../contacts/index.js';
 import { Progress } from './progress.js';
-import { input, INTERRUPTED, type Session, UsageError, withSession } from './session.js';
+import { input, INTERRUPTED, interruptible, type Session, UsageError, withSession } from './session.js';
 
 const MEDIA_TYPES = { ndjson: 'application/x-ndjson', csv: 'text/csv' };
 type Format = keyof typeof MEDIA_TYPES;
@@ -161,11 +161,4 @@ async function writeWhole(
     await rm(draft, { force: true });
     throw error;
   }
-}
-
-/** Aborted by Ctrl-C. Not once: of it the terminal tells us and npm, which passes it on. */
-function interruptible(): AbortSignal {
-  const controller = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => controller.abort());
-  return controller.signal;
 }

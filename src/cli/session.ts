@@ -66,3 +66,10 @@ export async function withSession(
 export function input<T extends Input>(type: InputClass<T>, organizationId: string, fields: Partial<T>): T {
   return systemInput(type, organizationId, fields, 'command-line');
 }
+
+/** Aborted by Ctrl-C. Not once: of it the terminal tells us and npm, which passes it on. */
+export function interruptible(): AbortSignal {
+  const controller = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => controller.abort());
+  return controller.signal;
+}

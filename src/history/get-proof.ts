@@ -4,7 +4,7 @@ import { EventStore } from '#libs/event-store';
 import { Id, Input, Operation, recordSchema } from '#libs/rpc';
 import { Sealer, Signer } from '#libs/sealing';
 import { recordAccess } from './access.js';
-import { exportedEvent, exportedEventSchema } from './export-line.js';
+import { exportedEvent, exportedEventSchema } from './exported-event.js';
 import { findEvent } from './get-event.js';
 
 type Proof = { event: object; index: number; path: string[]; checkpoint: string };

@@ -2,7 +2,7 @@ import { type RecordedEvent } from '#libs/event-store';
 import { type FieldSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
 
 /** An event in the form that can be verified: ARCHITECTURE.md, "The history, for auditors". */
-export function exportedEvent(event: RecordedEvent, previousPosition: number): object {
+export function exportedEvent(event: RecordedEvent, previousPosition: number) {
   return {
     position: event.position,
     previousPosition,
@@ -41,3 +41,20 @@ export const exportedEventSchema: FieldSchema = recordSchema({
   recordedAt: timestamp,
   digest: { type: 'string' },
 });
+
+/** The event that a line of an export tells; undefined if it tells none. */
+export function readExported(line: string): RecordedEvent | undefined {
+  try {
+    const parsed = JSON.parse(line) as ReturnType<typeof exportedEvent>;
+    const { previousPosition, encryptedPersonal, recordedAt, digest, ...event } = parsed;
+    if (typeof event.streamId !== 'string' || typeof event.type !== 'string') return undefined;
+    return {
+      ...event,
+      encryptedPersonal: encryptedPersonal === null ? null : Buffer.from(encryptedPersonal, 'base64'),
+      recordedAt: new Date(recordedAt),
+      digest: Buffer.from(digest, 'hex'),
+    };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,161 @@
+import { type Command } from 'commander';
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { open, writeFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { pipeline } from 'node:stream/promises';
+import { describeError } from '#libs/database';
+import { type RecordedEvent } from '#libs/event-store';
+import { replay } from '#libs/projections';
+import { type StreamedAnswer } from '#libs/rpc';
+import { replayables } from '../app.module.js';
+import { ExportEvents, readExported } from '../history/index.js';
+import { Progress } from './progress.js';
+import { input, INTERRUPTED, interruptible, type Session, UsageError, withSession } from './session.js';
+
+/** The last line of an export lies within so many bytes of its end: content is 256 KiB at most, encoded twice. */
+const LONGEST_LINE = 4 * 1024 * 1024;
+
+export function historyCommands(program: Command): void {
+  const history = program.command('history').description('export, seal, verify and replay the history');
+  history
+    .command('export')
+    .description('write the history of an organization to a file, one event a line')
+    .requiredOption('--organization <id>', 'the organization')
+    .requiredOption('--out <file>', 'where to; a file that is there already is continued')
+    .addHelpText(
+      'after',
+      '\nPrints { "events" }, how many were added. Ctrl-C stops it; the same command goes on where it stopped.',
+    )
+    .action((options: { organization: string; out: string }) =>
+      withSession(program, (session) => exportTo(session, options)),
+    );
+  history
+    .command('checkpoint')
+    .description('seal what is there, and write the signed checkpoint to a file; keep it elsewhere')
+    .requiredOption('--organization <id>', 'the organization')
+    .requiredOption('--out <file>', 'where to')
+    .addHelpText('after', '\nPrints { "size", "position" }: events sealed, and up to where.')
+    .action((options: { organization: string; out: string }) =>
+      withSession(program, async ({ runtime: { sealer, signer }, requireOrganization }) => {
+        await requireOrganization(options.organization);
+        await sealer.seal();
+        const tree = await sealer.last(options.organization);
+        if (!tree) throw new Error('The organization has no events.');
+        await write(options.out, signer.signCheckpoint(tree));
+        return { size: tree.size, position: tree.position };
+      }),
+    );
+  history
+    .command('key')
+    .description('write the public key that checkpoints are verified with to a file')
+    .requiredOption('--out <file>', 'where to')
+    .addHelpText('after', '\nPrints { "key" }.')
+    .action((options: { out: string }) =>
+      withSession(program, async ({ runtime: { signer } }) => {
+        await write(options.out, `${signer.verifierKey}\n`);
+        return { key: signer.verifierKey };
+      }),
+    );
+  history
+    .command('replay')
+    .description('rebuild the records from an exported history alone, and print them, one a line')
+    .argument('<file>', 'what history export wrote')
+    .option('--until <moment>', 'only events up to this position or RFC 3339 moment')
+    .option('--sha256', 'print the SHA-256 of the lines instead')
+    .action((file: string, options: { until?: string; sha256?: true }) => replayFile(file, options));
+}
+
+async function exportTo(
+  session: Session,
+  { organization, out }: { organization: string; out: string },
+): Promise<{ events: number }> {
+  await session.requireOrganization(organization);
+  const after = await continueAfter(out, organization);
+  const interruption = interruptible();
+  let state = { count: 0, done: 0, total: 1 };
+  const onProgress = (count: number, position: number, upTo: number) =>
+    (state = { count, done: position - after, total: Math.max(upTo - after, 1) });
+  const query = input(ExportEvents, organization, { after, onProgress });
+  const { chunks } = await session.ask<StreamedAnswer>(query);
+  const progress = new Progress('events', () => state);
+  try {
+    const file = await open(out, 'a', 0o600);
+    await pipeline(chunks, file.createWriteStream({ flush: true }), { signal: interruption });
+  } catch (error) {
+    if (!interruption.aborted) throw error;
+    process.exitCode = INTERRUPTED;
+    process.stderr.write('Stopped before the end: the same command goes on where it stopped.\n');
+  } finally {
+    progress.stop();
+  }
+  return { events: state.count };
+}
+
+/** The last position in a file that an export wrote, which may have been interrupted in the middle of a line. */
+async function continueAfter(file: string, organizationId: string): Promise<number> {
+  const handle = await open(file, 'r+').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw new UsageError(`The file cannot be written: ${describeError(error)}.`);
+  });
+  if (!handle) return 0;
+  try {
+    const { size } = await handle.stat();
+    const start = Math.max(0, size - LONGEST_LINE);
+    const { buffer } = await handle.read(Buffer.alloc(size - start), 0, size - start, start);
+    const end = buffer.lastIndexOf('\n') + 1;
+    await handle.truncate(start + end);
+    const last = buffer.subarray(0, end).toString('utf8').trimEnd().split('\n').at(-1)!;
+    if (last === '') return 0;
+    const event = readExported(last);
+    if (event?.organizationId !== organizationId) {
+      throw new UsageError(
+        'The file holds something else than the history of this organization: give another.',
+      );
+    }
+    return event.position;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function replayFile(file: string, { until, sha256 }: { until?: string; sha256?: true }): Promise<void> {
+  try {
+    const isBefore = limitOf(until);
+    async function* events(): AsyncGenerator<RecordedEvent> {
+      let number = 0;
+      for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
+        number += 1;
+        const event = readExported(line);
+        if (!event) throw new UsageError(`Line ${number} is no event of an exported history.`);
+        if (isBefore(event)) yield event;
+      }
+    }
+    const hash = createHash('sha256');
+    for (const { object, records } of await replay(replayables, events())) {
+      for (const record of records) {
+        const line = `${JSON.stringify({ object, data: record })}\n`;
+        if (sha256) hash.update(line);
+        else process.stdout.write(line);
+      }
+    }
+    if (sha256) process.stdout.write(`${hash.digest('hex')}\n`);
+  } catch (error) {
+    process.stderr.write(`${describeError(error)}\n`);
+    process.exitCode = 1;
+  }
+}
+
+function limitOf(until: string | undefined): (event: RecordedEvent) => boolean {
+  if (until === undefined) return () => true;
+  if (/^\d+$/.test(until)) return ({ position }) => position <= Number(until);
+  const moment = Date.parse(until);
+  if (Number.isNaN(moment)) throw new UsageError('--until takes a position or an RFC 3339 moment.');
+  return ({ recordedAt }) => recordedAt.getTime() <= moment;
+}
+
+async function write(file: string, text: string): Promise<void> {
+  await writeFile(file, text).catch((error: unknown) => {
+    throw new UsageError(`The file cannot be written: ${describeError(error)}.`);
+  });
+}
