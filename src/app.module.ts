@@ -2,7 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { type DataSource } from 'typeorm';
 import { CommandsModule } from '#libs/commands';
-import { type EventStore } from '#libs/event-store';
+import { type EventStore, type Upcasters } from '#libs/event-store';
 import { HealthController } from '#libs/operations';
 import { type Projection, type Projections, type Replayable } from '#libs/projections';
 import { RateLimitModule } from '#libs/rate-limit';
@@ -24,6 +24,9 @@ export const projections: readonly Projection[] = [
   petitionsProjection,
   postsProjection,
 ];
+
+/** How old shapes of events are read: none has a second one yet. */
+export const upcasters: Upcasters = {};
 
 /** All records that can be rebuilt from an exported history. */
 export const replayables: readonly Replayable[] = [

@@ -10,7 +10,7 @@ import { EventStore, Keyring } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { Sealer, Signer } from '#libs/sealing';
 import { migrations } from '#migrations';
-import { projections } from './app.module.js';
+import { projections, upcasters } from './app.module.js';
 import { type Config, ConfigError } from './config.js';
 
 /** The database and what stands on it: the same for the server and for the command line. */
@@ -60,7 +60,7 @@ export async function openRuntime(
     try {
       const ran = await migrate(source);
       if (ran.length > 0) logger.log({ message: 'database migrated', migrations: ran });
-      const store = new EventStore(source, new Keyring(master));
+      const store = new EventStore(source, new Keyring(master), upcasters);
       if (!(await store.isKeyringOfDatabase())) {
         throw new ConfigError([
           'ENCRYPTION_KEY is not the key that this database was first used with: personal data could not be read. ' +

@@ -3,6 +3,7 @@ import { type Sql } from '#libs/database';
 import { bodyDigest } from './digest.js';
 import { type DomainEvent, type JsonObject, type Metadata } from './event.js';
 import { encryptPersonal, type Keyring } from './personal-data.js';
+import { currentSchema, type Upcasters } from './upcasting.js';
 
 /** Events for one stream. */
 export type StreamWrite = {
@@ -83,14 +84,12 @@ const CALL = (() => {
   return `SELECT * FROM append_events(${columns.join(', ')}, $${++parameter}::int)`;
 })();
 
-/** Schema number of every event type until one needs a second shape. */
-const FIRST_SCHEMA = 1;
-
 /** Appends all commands in one call, one transaction; answers in their order. */
 export async function appendBatch(
   sql: Sql,
   keyring: Keyring,
   commands: readonly AppendCommand[],
+  upcasters: Upcasters,
 ): Promise<AppendResult[]> {
   const keys = await existingSubjectKeys(sql, keyring, commands);
   const rows = Object.fromEntries(Object.keys(COLUMNS).map((table) => [table, []])) as unknown as Record<
@@ -103,7 +102,7 @@ export async function appendBatch(
     const { organizationId, metadata } = command;
     const at = [index, organizationId];
     // Prepared first: a command whose subject is gone must leave no row behind.
-    const prepared = prepare(command, keyring, keys);
+    const prepared = prepare(command, keyring, keys, upcasters);
     if (!prepared) {
       gone[index] = true;
       return;
@@ -157,6 +156,7 @@ function prepare(
   command: AppendCommand,
   keyring: Keyring,
   keys: ReadonlyMap<string, Buffer>,
+  upcasters: Upcasters,
 ): { events: PreparedEvent[]; subjectKeys: [string, Buffer][] } | undefined {
   const events: PreparedEvent[] = [];
   const subjectKeys: [string, Buffer][] = [];
@@ -180,7 +180,7 @@ function prepare(
         version: write.expectedVersion + index + 1,
         eventId,
         type: event.type,
-        schema: FIRST_SCHEMA,
+        schema: currentSchema(upcasters, event.type),
         data: event.data,
         personal: event.personal && key ? encryptPersonal(key, event.personal, eventId) : null,
         subjectId,

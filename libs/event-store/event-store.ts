@@ -4,6 +4,7 @@ import { appendBatch, type AppendCommand, type AppendResult } from './append.js'
 import { takeBatch } from './batch.js';
 import { type DomainEvent, type JsonObject, type Metadata, type RecordedEvent } from './event.js';
 import { decryptPersonal, type Keyring } from './personal-data.js';
+import { upcast, type Upcasters } from './upcasting.js';
 
 /** Calls under way at once: while one waits for the disk, the next is being planned. */
 const MOST_CALLS_IN_FLIGHT = 2;
@@ -44,6 +45,7 @@ export class EventStore {
   constructor(
     private readonly source: DataSource,
     readonly keyring: Keyring,
+    private readonly upcasters: Upcasters = {},
   ) {}
 
   /**
@@ -78,6 +80,7 @@ export class EventStore {
         this.source,
         this.keyring,
         batch.map((waiting) => waiting.command),
+        this.upcasters,
       );
       results.forEach((result, index) => this.answer(batch[index]!, result));
     } catch (error) {
@@ -120,7 +123,7 @@ export class EventStore {
        ORDER BY e.version`,
       [organizationId, streamId, until.version ?? null, until.moment ?? null, until.position ?? null],
     );
-    return this.decrypt<Event>(rows);
+    return this.read<Event>(rows);
   }
 
   /** The events of many streams at once, each stream's as `readStream` answers them; none for an unknown one. */
@@ -135,7 +138,7 @@ export class EventStore {
       [organizationId, streamIds],
     );
     const streams = new Map<string, RecordedEvent<Event>[]>(streamIds.map((id) => [id, []]));
-    for (const event of this.decrypt<Event>(rows)) streams.get(event.streamId)!.push(event);
+    for (const event of this.read<Event>(rows)) streams.get(event.streamId)!.push(event);
     return streams;
   }
 
@@ -166,11 +169,12 @@ export class EventStore {
     sql: Sql = this.source,
   ): Promise<RecordedEvent[]> {
     const rows = await sql.query<EventRow[]>(READ_ALL, [after, upTo, limit, types]);
-    return this.decrypt(rows);
+    return this.read(rows);
   }
 
   /**
-   * The history of an organization, oldest first, personal data decrypted where its subject stands.
+   * The history of an organization as it is stored, oldest first, personal data decrypted where its subject
+   * stands.
    *
    * @param range positions above `after`, up to `upTo` (which must not lie beyond a horizon read before).
    */
@@ -283,8 +287,18 @@ export class EventStore {
     return own.equals(row!.check_value);
   }
 
-  /** Events as they were before they were stored, from rows that the caller has read. */
-  decrypt<Event extends DomainEvent>(rows: EventRow[]): RecordedEvent<Event>[] {
+  /** Events of rows that the caller has read, in the shape in which they are written today. */
+  read<Event extends DomainEvent>(rows: EventRow[]): RecordedEvent<Event>[] {
+    return this.decrypt<Event>(rows).map((event) => {
+      const { type, schema, data, personal = null } = event;
+      return this.upcasters[type] || schema > 1
+        ? { ...event, ...upcast(this.upcasters, type, schema, { data, personal }) }
+        : event;
+    });
+  }
+
+  /** The same in the shape in which they were stored: for auditors, whose digests cover it. */
+  private decrypt<Event extends DomainEvent>(rows: EventRow[]): RecordedEvent<Event>[] {
     const keys = new Map<string, Buffer>();
     return rows.map((row) => {
       let personal: JsonObject | null = null;

@@ -28,23 +28,28 @@ async function writeSlowly(writer: number, committed: string[]): Promise<void> {
   for (let n = 0; n < COMMANDS / WRITERS; n += 1) {
     const streamId = uuidv7();
     await client.query('BEGIN');
-    await appendBatch(sql as never, database.store.keyring, [
-      {
-        organizationId,
-        metadata,
-        writes: [
-          {
-            streamType: 'thing',
-            streamId,
-            expectedVersion: 0,
-            events: [
-              { type: 'First', data: { writer, n } },
-              { type: 'Second', data: { writer, n } },
-            ],
-          },
-        ],
-      },
-    ]);
+    await appendBatch(
+      sql as never,
+      database.store.keyring,
+      [
+        {
+          organizationId,
+          metadata,
+          writes: [
+            {
+              streamType: 'thing',
+              streamId,
+              expectedVersion: 0,
+              events: [
+                { type: 'First', data: { writer, n } },
+                { type: 'Second', data: { writer, n } },
+              ],
+            },
+          ],
+        },
+      ],
+      {},
+    );
     if ((writer + n) % 3 === 0) await sleep(Math.random() * 12);
     if ((writer + n) % 7 === 0) {
       await client.query('ROLLBACK');

@@ -11,3 +11,4 @@ export {
 } from './event.js';
 export { type EventFilter, type EventRow, EventStore, type Until } from './event-store.js';
 export { Keyring } from './personal-data.js';
+export { type EventBody, upcast, type Upcasters } from './upcasting.js';

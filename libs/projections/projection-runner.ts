@@ -151,7 +151,7 @@ export class ProjectionRunner {
           String(HUNG_AFTER_MS),
           path,
         ]);
-        page = this.store.decrypt(rows.filter(({ position }) => position !== null));
+        page = this.store.read(rows.filter(({ position }) => position !== null));
         if (page.length > 0) await this.projection.apply(page, transaction);
         return { position: Number(rows[0]!.reached), horizon: Number(rows[0]!.horizon) };
       });

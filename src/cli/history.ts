@@ -8,7 +8,7 @@ import { describeError } from '#libs/database';
 import { type RecordedEvent } from '#libs/event-store';
 import { replay } from '#libs/projections';
 import { type StreamedAnswer } from '#libs/rpc';
-import { replayables } from '../app.module.js';
+import { replayables, upcasters } from '../app.module.js';
 import { ExportEvents, readExported } from '../history/index.js';
 import { Progress } from './progress.js';
 import { input, INTERRUPTED, interruptible, type Session, UsageError, withSession } from './session.js';
@@ -107,7 +107,7 @@ async function continueAfter(file: string, organizationId: string): Promise<numb
     await handle.truncate(start + end);
     const last = buffer.subarray(0, end).toString('utf8').trimEnd().split('\n').at(-1)!;
     if (last === '') return 0;
-    const event = readExported(last);
+    const event = readExported(last, upcasters);
     if (event?.organizationId !== organizationId) {
       throw new UsageError(
         'The file holds something else than the history of this organization: give another.',
@@ -126,7 +126,7 @@ async function replayFile(file: string, { until, sha256 }: { until?: string; sha
       let number = 0;
       for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
         number += 1;
-        const event = readExported(line);
+        const event = readExported(line, upcasters);
         if (!event) throw new UsageError(`Line ${number} is no event of an exported history.`);
         if (isBefore(event)) yield event;
       }

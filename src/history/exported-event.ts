@@ -1,4 +1,4 @@
-import { type RecordedEvent } from '#libs/event-store';
+import { type RecordedEvent, upcast, type Upcasters } from '#libs/event-store';
 import { type FieldSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
 
 /** An event in the form that can be verified: ARCHITECTURE.md, "The history, for auditors". */
@@ -42,14 +42,16 @@ export const exportedEventSchema: FieldSchema = recordSchema({
   digest: { type: 'string' },
 });
 
-/** The event that a line of an export tells; undefined if it tells none. */
-export function readExported(line: string): RecordedEvent | undefined {
+/** The event that a line of an export tells, in the shape in which it is written today; undefined if it tells none. */
+export function readExported(line: string, upcasters: Upcasters): RecordedEvent | undefined {
   try {
     const parsed = JSON.parse(line) as ReturnType<typeof exportedEvent>;
     const { previousPosition, encryptedPersonal, recordedAt, digest, ...event } = parsed;
     if (typeof event.streamId !== 'string' || typeof event.type !== 'string') return undefined;
+    const { data, personal } = event;
     return {
       ...event,
+      ...upcast(upcasters, event.type, event.schema, { data, personal }),
       encryptedPersonal: encryptedPersonal === null ? null : Buffer.from(encryptedPersonal, 'base64'),
       recordedAt: new Date(recordedAt),
       digest: Buffer.from(digest, 'hex'),

@@ -1,0 +1,131 @@
+import { createHash } from 'node:crypto';
+import { appendFile, mkdtemp, readFile, rm, truncate } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Client } from './harness.js';
+import { cli, Deployment } from './processes.js';
+
+let deployment: Deployment;
+let client: Client;
+let directory: string;
+beforeAll(async () => {
+  deployment = await Deployment.create();
+  client = await deployment.organization();
+  const { origin } = await deployment.startServer();
+  client = client.at(origin);
+  directory = await mkdtemp(join(tmpdir(), 'history-'));
+});
+afterAll(async () => {
+  await deployment.stop();
+  await rm(directory, { recursive: true, force: true });
+});
+
+async function run(...args: string[]): Promise<any> {
+  const { status, stdout, stderr } = await cli(['--json', ...args], deployment.environment);
+  expect([status, stderr]).toEqual([0, expect.any(String)]);
+  return JSON.parse(stdout);
+}
+const exported = (out: string) =>
+  run('history', 'export', '--organization', client.organizationId, '--out', out);
+
+async function replayed(file: string, ...options: string[]): Promise<{ [object: string]: any[] }> {
+  const { status, stdout } = await cli(['history', 'replay', file, ...options], {});
+  expect(status).toBe(0);
+  const records: { [object: string]: any[] } = {};
+  for (const line of stdout.trimEnd().split('\n')) {
+    const { object, data } = JSON.parse(line);
+    (records[object] ??= []).push(data);
+  }
+  return records;
+}
+
+/** What the API answers now, in the same order. */
+async function answered(): Promise<{ [object: string]: any[] }> {
+  const all = async (operation: string) =>
+    (await client.get(operation, { sort: 'createdAt', limit: '100' })).body.data;
+  return {
+    organization: [(await client.get('organization.get-organization')).body.data],
+    'api-key': (await all('api-key.list-api-keys')).map((key: object) => ({ ...key, lastUsedAt: null })),
+    contact: await all('contact.list-contacts'),
+    list: await all('list.list-lists'),
+    petition: await all('petition.list-petitions'),
+    post: await all('post.list-posts'),
+  };
+}
+
+it('an exported history, continued where it stopped, replays to what the API answers, now and then', async () => {
+  const { organizationId } = client;
+  const file = join(directory, 'history.ndjson');
+  const contactIds: string[] = [];
+  for (const name of ['ada', 'grace', 'wangari']) {
+    const body = { organizationId, email: `${name}@example.org`, firstName: name };
+    contactIds.push((await client.post('contact.create-contact', body)).body.data.contactId);
+  }
+  const { listId } = (await client.post('list.create-list', { name: 'Volunteers' })).body.data;
+  await client.post('list.add-contacts', { listId, contactIds });
+  const { petitionId } = (await client.post('petition.create-petition', { name: 'River' })).body.data;
+  await client.post('petition.publish-petition', { petitionId });
+  for (const contactId of contactIds) {
+    await client.post('petition.add-signature', { petitionId, contactId, comment: 'Why not' });
+  }
+  await client.post('post.create-post', { name: 'News', content: { blocks: [1, null] } });
+  const then = await answered();
+  const first = await exported(file);
+  expect(first.events).toBeGreaterThan(12);
+  expect(await replayed(file)).toEqual(then);
+  const { position } = JSON.parse((await readFile(file, 'utf8')).trimEnd().split('\n').at(-1)!);
+
+  await client.delete('petition.remove-signature', { petitionId, contactId: contactIds[0] });
+  await client.delete('contact.delete-contact', { contactId: contactIds[1] });
+  await client.post('organization.update-organization', { name: 'Clean Rivers' });
+  const whole = await exported(join(directory, 'whole.ndjson'));
+  // As if the first export had been interrupted in the middle of a line.
+  const { length } = await readFile(file);
+  await truncate(file, length - 40);
+  const rest = await exported(file);
+  expect(rest.events).toBe(whole.events - first.events + 2);
+  expect(await replayed(file)).toEqual(await answered());
+
+  const untilThen = await replayed(file, '--until', String(position));
+  expect([untilThen.petition, untilThen.list]).toEqual([then.petition, then.list]);
+  expect(untilThen.contact).toHaveLength(3);
+
+  const lines = (await cli(['history', 'replay', file], {})).stdout;
+  const { stdout } = await cli(['history', 'replay', file, '--sha256'], {});
+  expect(stdout.trim()).toBe(createHash('sha256').update(lines).digest('hex'));
+});
+
+it('refuses a file that holds something else', async () => {
+  const file = join(directory, 'other.ndjson');
+  await appendFile(file, '{"not":"an event"}\n');
+  const { organizationId } = client;
+  const args = ['history', 'export', '--organization', organizationId, '--out', file];
+  const { status, stderr } = await cli(args, deployment.environment);
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/something else/)]);
+  const replay = await cli(['history', 'replay', file], {});
+  expect([replay.status, replay.stderr]).toEqual([1, expect.stringMatching(/^Line 1 is no event/)]);
+});
+
+it('projections: status, rebuild and verify while the server runs', async () => {
+  const status = await run('projections', 'status');
+  const names = status.map(({ name }: { name: string }) => name);
+  expect(names).toEqual(['api-keys', 'contacts', 'lists', 'petitions', 'posts']);
+  const before = await answered();
+  for (const name of names) {
+    expect(await run('projections', 'rebuild', name)).toEqual({ rebuilt: name });
+    expect(await run('projections', 'verify', name)).toEqual({ differences: [] });
+  }
+  expect(await answered()).toEqual(before);
+
+  const { source } = deployment.database;
+  await source.query('UPDATE petitions_v1.petitions SET signatures = signatures + 1');
+  const found = await cli(['--json', 'projections', 'verify', 'petitions'], deployment.environment);
+  expect(found.status).toBe(1);
+  expect(JSON.parse(found.stdout).differences).toEqual([
+    { table: 'petitions', key: expect.any(Object), problem: 'different', columns: ['signatures'] },
+  ]);
+  await run('projections', 'rebuild', 'petitions');
+  expect(await answered()).toEqual(before);
+  const unknown = await cli(['projections', 'rebuild', 'nothing'], deployment.environment);
+  expect([unknown.status, unknown.stderr]).toEqual([1, expect.stringMatching(/There are: api-keys/)]);
+});
