@@ -104,7 +104,11 @@ let origin: string;
 let errors: unknown[];
 beforeEach(async () => {
   errors = [];
-  const logger = { log() {}, warn() {}, error: (message: unknown) => errors.push(message) };
+  const logger = {
+    log: () => undefined,
+    warn: () => undefined,
+    error: (message: unknown) => errors.push(message),
+  };
   app = await NestFactory.create(BytesModule, new RpcExpressAdapter(), { logger, bodyParser: false });
   app.useGlobalFilters(new ErrorFilter((code) => code));
   const server = app.getHttpServer();
@@ -181,7 +185,7 @@ describe('a streamed body', () => {
     [415, 'another charset', '', { 'Content-Type': 'text/plain; charset=utf-16' }],
     [415, 'a compressed body', '', { 'Content-Encoding': 'br' }],
   ])('%s for %s', async (status, _, path, headers) => {
-    const sent = post(path, headers as any);
+    const sent = post(path, headers);
     sent.end(status === 400 && path === '' ? '' : 'x');
     expect((await answerTo(sent)).status).toBe(status);
   });
