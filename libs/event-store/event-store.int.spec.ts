@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { eventDigest } from './digest.js';
 import { type AppendCommand, type DomainEvent, type EventStore, type StreamWrite } from './index.js';
-import { READ_ALL } from './event-store.js';
+import { EVENTS_WITH_KEYS, READ_ALL } from './event-store.js';
 
 let database: TestDatabase;
 let store: EventStore;
@@ -257,7 +257,33 @@ describe('append-only', () => {
   });
 });
 
+describe('readStreams', () => {
+  it('answers each stream as readStream does, personal data included, and none for an unknown one', async () => {
+    const [a, person, unknown] = [uuidv7(), uuidv7(), uuidv7()];
+    const named: DomainEvent = { type: 'Named', data: {}, personal: { name: 'Ada' } };
+    await store.append(command([write(a, 0, happened, happened)]));
+    await store.append(command([{ ...write(person, 0, named), subjectId: person }]));
+    await store.append(command([write(a, 2, happened)]));
+    const streams = await store.readStreams(organizationId, [person, unknown, a]);
+    expect(streams.get(a)).toEqual(await streamOf(a));
+    expect(streams.get(person)).toEqual(await streamOf(person));
+    expect(streams.get(person)![0]!.personal).toEqual({ name: 'Ada' });
+    expect(streams.get(unknown)).toEqual([]);
+    expect(await store.readStreams(uuidv7(), [a])).toEqual(new Map([[a, []]]));
+  });
+});
+
 describe('plans', () => {
+  it("an event's key is found by its subject, also of an organization without statistics", async () => {
+    await database.source.query('ANALYZE events, subject_keys');
+    const plan = await database.source.query(
+      `EXPLAIN ${EVENTS_WITH_KEYS} WHERE e.organization_id = $1 AND e.stream_id = ANY ($2::uuid[])`,
+      [uuidv7(), [uuidv7(), uuidv7()]],
+    );
+    expect(JSON.stringify(plan)).toMatch(/SubPlan/);
+    expect(JSON.stringify(plan)).not.toMatch(/Join/);
+  });
+
   it('the polling query uses the primary key', async () => {
     await database.source.query('ANALYZE events');
     const plan = await database.source.transaction(async (transaction) => {

@@ -104,8 +104,11 @@ let origin: string;
 let errors: unknown[];
 beforeEach(async () => {
   errors = [];
-  const ignore = () => undefined;
-  const logger = { log: ignore, warn: ignore, error: (message: unknown) => errors.push(message) };
+  const logger = {
+    log: () => undefined,
+    warn: () => undefined,
+    error: (message: unknown) => errors.push(message),
+  };
   app = await NestFactory.create(BytesModule, new RpcExpressAdapter(), { logger, bodyParser: false });
   app.useGlobalFilters(new ErrorFilter((code) => code));
   const server = app.getHttpServer();

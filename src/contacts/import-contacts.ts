@@ -81,8 +81,8 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     const answer: ImportAnswer = { created: 0, updated: 0, unchanged: 0, failed: [], failedCount: 0 };
     for await (const page of readImport(mediaType, bytes, context)) {
       const results = await this.importPage(command, page);
-      const contactIds = results.flatMap((done) => ('contactId' in done ? done.contactId : []));
-      if (contactIds.length > 0) await list?.add?.(keyless, listId!, contactIds);
+      const contactIds = new Set(results.flatMap((done) => ('contactId' in done ? done.contactId : [])));
+      if (contactIds.size > 0) await list?.add?.(keyless, listId!, [...contactIds]);
       results.forEach((done, index) => add(answer, page[index]!.line, done));
       onProgress?.(answer);
     }
