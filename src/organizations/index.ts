@@ -1,3 +1,3 @@
 export { CreateOrganization } from './create-organization.js';
-export { organization } from './organization.js';
+export { organization, type OrganizationEvent, standingOrganization } from './organization.js';
 export { OrganizationsModule } from './organizations.module.js';
