@@ -8,7 +8,7 @@ import {
   withSession,
 } from './cli/index.js';
 
-const program = new Command('npm run cli --')
+const program = new Command('npm run -s cli --')
   .description('The operator’s command line. It works while servers run, on the same database as they.')
   .option('--json', 'print the result as one line of JSON, for machines')
   .addHelpText(
@@ -18,8 +18,8 @@ Every command takes the same environment variables as the server (see .env.examp
 works on the embedded PostgreSQL under DATA_DIR. Results go to standard output, everything else to standard error.
 
 A first organization with its key, and a second key that may only read contacts:
-  $ npm run cli -- organization create --name "Clean Rivers"
-  $ npm run cli -- api-key create --organization <organizationId> --name Website --scopes contact:read`,
+  $ npm run -s cli -- organization create --name "Clean Rivers"
+  $ npm run -s cli -- api-key create --organization <organizationId> --name Website --scopes contact:read`,
   )
   .showHelpAfterError('(--help shows how)');
 

@@ -29,6 +29,11 @@ export class ConfigError extends Error {
 
 type Environment = { [name: string]: string | undefined };
 
+/** The directory that npm was called in. */
+export function invokedFrom(): string {
+  return process.env.INIT_CWD ?? process.cwd();
+}
+
 /** Reads `.env` in the working directory; what the environment says already has precedence. */
 export function loadConfig(): Config {
   if (existsSync('.env')) process.loadEnvFile('.env');

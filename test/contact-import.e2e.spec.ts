@@ -382,6 +382,26 @@ describe('import-contacts into a list', () => {
     const { status } = await send(lines({ email: 'late@example.org' }), { query: { listId: NOBODY } });
     expect([status, await emails()]).toEqual([404, expect.not.arrayContaining(['late@example.org'])]);
   });
+
+  it('goes on when contacts of the file are erased while it runs', async () => {
+    const { listId } = (await client.post('list.create-list', { name: 'A' })).body.data;
+    const many = Array.from({ length: 4_000 }, (_, n) => ({ email: `erased-${n}@example.org` }));
+    let running = true;
+    const importing = send(lines(...many), { query: { listId } }).finally(() => (running = false));
+    while (running) {
+      const { body } = await client.get('contact.list-contacts', { limit: '5' });
+      await Promise.all(
+        body.data.map(({ id }: { id: string }) => client.delete('contact.delete-contact', { contactId: id })),
+      );
+    }
+    expect(await importing).toMatchObject({ status: 200, body: { data: { created: 4_000 } } });
+    const { body } = await client.get('list.get-list', { listId });
+    const remaining = await api.database.source.query(
+      `SELECT count(*)::int FROM contacts_v1.contacts WHERE organization_id = $1`,
+      [client.organizationId],
+    );
+    expect(body.data.contacts).toBe(remaining[0].count);
+  });
 });
 
 describe('when something breaks in the middle', () => {

@@ -46,7 +46,9 @@ export async function* readCsv(
       yield record;
     } else if (cells?.length !== columns.length) {
       lines.rereadFromSecondLine();
-      const problem = cells ? `has ${cells.length} cells, where the header has ${columns.length}` : UNCLOSED;
+      const problem = cells
+        ? `has ${cells.length} cell${cells.length === 1 ? '' : 's'}, where the header has ${columns.length}`
+        : UNCLOSED;
       yield { line, bytes, problem };
     } else {
       const given = columns.map((name, column) => [name, cells[column]!] as const);

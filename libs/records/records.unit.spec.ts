@@ -81,7 +81,7 @@ describe('readCsv', () => {
 
   it('tells records with too few or too many cells', async () => {
     expect(await csv('a,b\n1\n1,2,3\n1,2\n')).toEqual([
-      [2, 'has 1 cells, where the header has 2'],
+      [2, 'has 1 cell, where the header has 2'],
       [3, 'has 3 cells, where the header has 2'],
       [4, { a: '1', b: '2' }],
     ]);

@@ -17,8 +17,10 @@ const EXPLANATIONS: Record<ErrorCode, string> = {
   METHOD_NOT_ALLOWED: 'The operation exists, but takes another HTTP method: the Allow header names it.',
   CONFLICT:
     "The record's state, or another record, stands against the request. error.message says what, and what to do.",
-  PAYLOAD_TOO_LARGE: 'The request body is larger than 1 MiB. Send less at once.',
-  UNSUPPORTED_MEDIA_TYPE: 'Send the body as JSON in UTF-8, with Content-Type: application/json.',
+  PAYLOAD_TOO_LARGE:
+    'The request body is larger than 1 MiB. Send less at once. (Imports may have any length; a line of them 1 MiB.)',
+  UNSUPPORTED_MEDIA_TYPE:
+    'Send the body in the Content-Type that error.message names: JSON in UTF-8 as application/json, but for imports.',
   IDEMPOTENCY_KEY_REUSED:
     'The Idempotency-Key was used before, with another request. Send a new key for a new request, and the same key only to repeat one.',
   RATE_LIMIT_EXCEEDED:

@@ -171,8 +171,11 @@ export function Flag(options: FieldOptions = {}): PropertyDecorator {
     options,
     { type: 'boolean' },
     (value) => (typeof value === 'boolean' ? undefined : 'must be true or false'),
-    (value, source) =>
-      source === 'query' && (value === 'true' || value === 'false') ? value === 'true' : value,
+    (value, source) => {
+      // Spreadsheets write TRUE and FALSE.
+      const word = source === 'query' && typeof value === 'string' ? value.toLowerCase() : undefined;
+      return word === 'true' || word === 'false' ? word === 'true' : value;
+    },
   );
 }
 
@@ -288,6 +291,6 @@ export function Timestamp(options: FieldOptions = {}): PropertyDecorator {
   return field(options, { type: 'string', format: 'date-time' }, (value) =>
     typeof value === 'string' && isMoment(value)
       ? undefined
-      : 'must be an RFC 3339 timestamp, like 2026-11-20T09:30:00.000Z',
+      : 'must be an RFC 3339 timestamp, like 2026-11-20T09:30:00.000Z (in an address a + is written %2B)',
   );
 }

@@ -7,7 +7,7 @@ import { describeError } from '#libs/database';
 import { type StreamedAnswer } from '#libs/rpc';
 import { ExportContacts, type ImportAnswer, ImportContacts } from '../contacts/index.js';
 import { Progress } from './progress.js';
-import { input, INTERRUPTED, interruptible, type Session, UsageError, withSession } from './session.js';
+import { input, INTERRUPTED, interruptible, path, type Session, UsageError, withSession } from './session.js';
 
 const MEDIA_TYPES = { ndjson: 'application/x-ndjson', csv: 'text/csv' };
 type Format = keyof typeof MEDIA_TYPES;
@@ -23,7 +23,7 @@ export function contactsCommands(program: Command): void {
   contacts
     .command('import')
     .description('import a file with one contact a line: NDJSON, or CSV whose first line names the columns')
-    .argument('<file>', 'the file, or - for standard input')
+    .argument('<file>', 'the file, or - for standard input', path)
     .requiredOption('--organization <id>', 'the organization it is imported into')
     .option('--list <id>', 'a list to which all contacts of the file are added')
     .addOption(
@@ -47,7 +47,7 @@ Ctrl-C stops after the lines under way (status ${INTERRUPTED}); the same command
     .command('export')
     .description('export all contacts of an organization, oldest first, in a form that import takes')
     .requiredOption('--organization <id>', 'the organization whose contacts they are')
-    .option('--out <file>', 'where to write them, whole or not at all; default: standard output')
+    .option('--out <file>', 'where to write them, whole or not at all; default: standard output', path)
     .addOption(format("how to write them; default: by the file's ending, ndjson on standard output"))
     .addHelpText('after', '\nPrints { "contacts" }, how many there are, where the contacts go into a file.')
     .action((options: ExportOptions) => withSession(program, (session) => exportTo(session, options)));

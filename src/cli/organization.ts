@@ -1,11 +1,17 @@
 import { type Command } from 'commander';
 import { v7 as uuidv7 } from 'uuid';
-import { CreateOrganization } from '../organizations/index.js';
+import { type EventStore, fold } from '#libs/event-store';
+import {
+  CreateOrganization,
+  organization,
+  type OrganizationEvent,
+  standingOrganization,
+} from '../organizations/index.js';
 import { name } from './name.js';
 import { input, withSession } from './session.js';
 
 export function organizationCommands(program: Command): void {
-  const organizations = program.command('organization').description('create organizations');
+  const organizations = program.command('organization').description('create and list organizations');
   organizations
     .command('create')
     .description('create an organization with its first API key, which may do everything')
@@ -14,4 +20,21 @@ export function organizationCommands(program: Command): void {
     .action(({ name }: { name: string }) =>
       withSession(program, ({ run }) => run(input(CreateOrganization, uuidv7(), { name }))),
     );
+  organizations
+    .command('list')
+    .description('list the organizations of this database')
+    .addHelpText('after', '\nPrints [{ "organizationId", "name" }].')
+    .action(() => withSession(program, ({ runtime }) => listOrganizations(runtime.store)));
 }
+
+async function listOrganizations(store: EventStore): Promise<{ organizationId: string; name: string }[]> {
+  const created = await store.readAll(0, await store.horizon(), MOST_ORGANIZATIONS, ['OrganizationCreated']);
+  return Promise.all(
+    created.map(async ({ organizationId }) => {
+      const history = await store.readStream<OrganizationEvent>(organizationId, organizationId);
+      return { organizationId, name: standingOrganization(fold(organization, history).state).name };
+    }),
+  );
+}
+
+const MOST_ORGANIZATIONS = 10_000;

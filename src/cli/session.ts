@@ -1,12 +1,13 @@
 import { type Command } from 'commander';
 import { NestFactory } from '@nestjs/core';
+import { resolve } from 'node:path';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { Commands } from '#libs/commands';
 import { describeError } from '#libs/database';
 import { JsonLogger } from '#libs/operations';
 import { type Input, type InputClass, isId, systemInput } from '#libs/rpc';
 import { AppModule } from '../app.module.js';
-import { loadConfig } from '../config.js';
+import { invokedFrom, loadConfig } from '../config.js';
 import { organization } from '../organizations/index.js';
 import { openRuntime, type Runtime } from '../runtime.js';
 
@@ -72,4 +73,8 @@ export function interruptible(): AbortSignal {
   const controller = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => controller.abort());
   return controller.signal;
+
+/** A file as whoever typed it means it: npm runs us in the checkout, and tells where they are. */
+export function path(name: string): string {
+  return name === '-' ? name : resolve(invokedFrom(), name);
 }

@@ -3,7 +3,8 @@ import { Commands, type Decision } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
 import { Id, OneOf, Operation, recordSchema, RpcError, StreamedInput } from '#libs/rpc';
 import { comparableEmail, contact, hasEmail, type StandingContact } from './contact.js';
-import { ContactGroups } from './contact-groups.js';
+import { type ContactGroup, ContactGroups } from './contact-groups.js';
+import { ContactsTable } from './contacts.projection.js';
 import { emailKey, emailTaken, mergeContact, newContact } from './contact-write.js';
 import { type ImportedContact, type ImportedLine, readImport } from './imported-contacts.js';
 
@@ -64,6 +65,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     private readonly commands: Commands,
     private readonly store: EventStore,
     private readonly groups: ContactGroups,
+    private readonly contacts: ContactsTable,
   ) {}
 
   execute(command: ImportContacts): Promise<ImportAnswer> {
@@ -82,12 +84,29 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     for await (const page of readImport(mediaType, bytes, context)) {
       const results = await this.importPage(command, page);
       const contactIds = new Set(results.flatMap((done) => ('contactId' in done ? done.contactId : [])));
-      if (contactIds.size > 0) await list?.add?.(keyless, listId!, [...contactIds]);
+      if (contactIds.size > 0) await this.addToList(keyless, list, [...contactIds]);
       results.forEach((done, index) => add(answer, page[index]!.line, done));
       onProgress?.(answer);
     }
     await this.commands.catchUp();
     return answer;
+  }
+
+  private async addToList(
+    command: ImportContacts,
+    list: ContactGroup | undefined,
+    contactIds: readonly string[],
+  ): Promise<void> {
+    const { organizationId, listId } = command;
+    try {
+      await list?.add?.(command, listId!, contactIds);
+    } catch (error) {
+      // Who was erased since their line was read costs the others nothing.
+      const gone = new Set(await this.contacts.findUnknown(organizationId, contactIds));
+      if (gone.size === 0) throw error;
+      const rest = contactIds.filter((id) => !gone.has(id));
+      if (rest.length > 0) await this.addToList(command, list, rest);
+    }
   }
 
   /** Imports the lines of a page at once, those with one address in their order. */

@@ -80,10 +80,23 @@ function checkColumns(columns: readonly string[]): void {
     if (columns.indexOf(column) < at)
       return [{ path, message: 'is the name of two columns: keep one of them' }];
     if (!COLUMNS.includes(column))
-      return [{ path, message: `is not a column of an import: there are ${COLUMNS.join(', ')}` }];
+      return [
+        {
+          path,
+          message: column.includes(';')
+            ? 'holds semicolons: separate the columns by commas'
+            : 'is not a column of an import',
+        },
+      ];
     return [];
   });
   if (!columns.includes('email'))
-    issues.push({ path: 'email', message: 'is a column that every import needs' });
-  if (issues.length > 0) throw invalid(issues);
+    issues.push({ path: 'email', message: 'is missing among the columns: every import needs it' });
+  if (issues.length === 0) return;
+  const { message, details } = invalid(issues);
+  throw new RpcError(
+    'BAD_REQUEST',
+    `${message} The columns of an import are ${COLUMNS.join(', ')}.`,
+    details,
+  );
 }

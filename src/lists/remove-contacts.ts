@@ -11,7 +11,9 @@ import { Members, MOST_MEMBERS } from './members.js';
   name: 'list.remove-contacts',
   object: 'list',
   summary: 'Remove contacts from a list',
-  description: 'Who is not on the list is left alone. The contacts themselves remain.',
+  description:
+    'Who is not on the list is left alone; who never was a contact is 404 and named, and nobody is removed. The ' +
+    'contacts themselves remain.',
   answers: listSchema,
 })
 export class RemoveContacts extends Input {

@@ -1,4 +1,4 @@
 export { CreateOrganization } from './create-organization.js';
-export { organization } from './organization.js';
+export { organization, type OrganizationEvent, standingOrganization } from './organization.js';
 export { OrganizationsModule } from './organizations.module.js';
 export { replayableOrganization } from './organization-record.js';

@@ -24,7 +24,8 @@ import { signature, signatureKey, signPetition } from './signature.js';
   description:
     'Only while the petition is published. The signer is a contact (`contactId`), or a person (`contact`) who is ' +
     'found by e-mail address or created in the same step; what is known of a contact is not changed. One ' +
-    'standing signature per contact: signing again answers the first one.',
+    'standing signature per contact: signing again answers the first one, also after the close, and a new comment ' +
+    'is not taken (withdraw and sign again).',
   answers: signatureAnswerSchema,
 })
 export class AddSignature extends Input {
@@ -53,7 +54,7 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
   async execute(command: AddSignature): Promise<SignatureAnswer> {
     const { organizationId, petitionId, contactId, contact } = command;
     if ((contactId === undefined) === (contact === undefined)) {
-      throw invalid([{ path: 'contactId', message: 'or contact must be given, and not both' }]);
+      throw invalid([{ path: 'contactId', message: 'or contact must be given: one of them, not both' }]);
     }
     if (contact?.organizationId !== undefined && contact.organizationId !== organizationId) {
       throw new RpcError('FORBIDDEN', 'contact.organizationId is another organization than the key’s.');

@@ -30,7 +30,12 @@ export abstract class PetitionFieldsInput extends Input {
   @Text({ max: 10_000, optional: true, nullable: true, description: 'What they are asked to do.' })
   ask?: string | null;
 
-  @Text({ max: 500, optional: true, nullable: true })
+  @Text({
+    max: 500,
+    optional: true,
+    nullable: true,
+    description: 'Kept for you; until images can be stored, `image` is null.',
+  })
   imageId?: string | null;
 
   @AnyJson({ optional: true, maxBytes: LARGEST_CONTENT, description: 'Any JSON.' })
