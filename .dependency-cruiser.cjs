@@ -15,13 +15,6 @@ module.exports = {
       from: { path: '^libs/' },
       to: { path: '^src/' },
     },
-    {
-      name: 'verification-shares-nothing',
-      comment: 'What verifies the history repeats no mistake of what writes it: it only reads rows through the database.',
-      severity: 'error',
-      from: { path: '^src/history/verify/', pathNot: '\\.spec\\.ts$' },
-      to: { path: '^(src|libs|migrations)/', pathNot: ['^src/history/verify/', '^libs/database/index\\.ts$'] },
-    },
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
   ],
   options: {
