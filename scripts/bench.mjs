@@ -7,6 +7,7 @@ import { prepare, root } from './prepare.mjs';
 const benchmarks = {
   append: 'appends of one event: the event store, emmett-postgresql, one multi-row INSERT',
   signing: 'signatures over HTTP through two instances, beside other requests',
+  verify: 'verification of a history of a million events: of an export and in the database',
 };
 
 const [name = '--help', ...options] = process.argv.slice(2);
