@@ -34,7 +34,8 @@ export default tseslint.config(
           patterns: [
             {
               regex: '^(?!node:|\\./|#libs/database$)',
-              message: 'The verification shares nothing with what writes the history: it reads rows, no more.',
+              message:
+                'The verification shares nothing with what writes the history: it reads rows, no more.',
             },
           ],
         },

@@ -91,11 +91,18 @@ it('ends with status 1 at a difference, and names it', async () => {
   const answer = await verify([empty, '--checkpoint', checkpoint, '--key', key]);
   expect(answer).toMatchObject({ status: 1, stderr: '' });
   expect(answer.stdout).toMatch(
-    /^The history could not be proved\.\nFirst wrong position: 1\n1200 of the 1200 events .*\n$/,
+    /^The history is not what was sealed\.\nFirst wrong position: 1\n1200 of the 1200 events .*\n$/,
   );
   const json = await verify([empty, '--checkpoint', checkpoint, '--key', key, '--json']);
   expect(json.status).toBe(1);
   expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, events: 0, firstWrongPosition: 1 });
+});
+
+it('ends with status 1 where the checkpoint or the key proves nothing', async () => {
+  const other = new Signer(Buffer.alloc(32, 6)).verifierKey;
+  const answer = await verify(['--organization', organizationId, '--checkpoint', checkpoint, '--key', other]);
+  expect(answer).toMatchObject({ status: 1, stderr: '' });
+  expect(answer.stdout).toMatch(/^The history could not be proved\.\nThe checkpoint has no signature .*\n$/);
 });
 
 it('says in one sentence what it lacks', async () => {

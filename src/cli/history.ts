@@ -80,9 +80,10 @@ function inWords({ ok, events, provedEvents, firstWrongPosition, reason }: Verdi
     const rest = newer > 0 ? ` ${count(newer)} are newer than the checkpoint: the next one proves them.` : '';
     return `The history is what was sealed: ${count(provedEvents)} events are proved.${rest}\n`;
   }
-  const where = firstWrongPosition === null ? '' : `First wrong position: ${firstWrongPosition}\n`;
   const proved = provedEvents > 0 ? `The first ${count(provedEvents)} events are proved.\n` : '';
-  return `The history could not be proved.\n${where}${reason}\n${proved}`;
+  return firstWrongPosition === null
+    ? `The history could not be proved.\n${reason}\n${proved}`
+    : `The history is not what was sealed.\nFirst wrong position: ${firstWrongPosition}\n${reason}\n${proved}`;
 }
 
 /** On a terminal; written to standard error, as everything that is no result. */
