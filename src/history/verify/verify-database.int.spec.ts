@@ -315,10 +315,10 @@ describe('a stored history', () => {
   it('names the first of several differences', async () => {
     await expectPlaced(
       async (sql) => {
-        await set('schema = 2', at(310))(sql);
+        await set('schema = 2', at(301))(sql);
         await remove(at(300))(sql);
       },
-      { live: at(300), exported: at(310) },
+      { live: at(300), exported: at(301) },
     );
     await expectPlaced(
       async (sql) => {
