@@ -129,3 +129,43 @@ it('projections: status, rebuild and verify while the server runs', async () => 
   const unknown = await cli(['projections', 'rebuild', 'nothing'], deployment.environment);
   expect([unknown.status, unknown.stderr]).toEqual([1, expect.stringMatching(/There are: api-keys/)]);
 });
+
+// Last: it leaves an event that nobody can read.
+it('verify: the file and the database prove against the checkpoint, until somebody changes a byte', async () => {
+  const { organizationId } = client;
+  const [file, checkpoint, key] = ['all.ndjson', 'checkpoint', 'key'].map((name) =>
+    join(directory, name),
+  ) as [string, string, string];
+  const sealed = await run('history', 'checkpoint', '--organization', organizationId, '--out', checkpoint);
+  const { key: text } = await run('history', 'key', '--out', key);
+  expect(await readFile(key, 'utf8')).toBe(`${text}\n`);
+  await exported(file);
+  const proof = ['--checkpoint', checkpoint, '--key', key];
+  const proved = { ok: true, provedEvents: sealed.size, firstWrongPosition: null, reason: null };
+  expect(await run('history', 'verify', file, ...proof)).toMatchObject(proved);
+  expect(await run('history', 'verify', '--organization', organizationId, ...proof)).toMatchObject(proved);
+  const words = await cli(['history', 'verify', file, '--checkpoint', checkpoint, '--key', text], {});
+  expect([words.status, words.stdout]).toEqual([0, expect.stringMatching(/^The history is what was sealed/)]);
+
+  const { source } = deployment.database;
+  const [victim] = await source.query(
+    `SELECT position FROM events WHERE organization_id = $1 AND type = 'ContactCreated' ORDER BY position LIMIT 1`,
+    [organizationId],
+  );
+  await source.query('ALTER TABLE events DISABLE TRIGGER events_are_append_only');
+  await source.query('GRANT UPDATE ON events TO CURRENT_USER');
+  await source.query(
+    `UPDATE events SET personal = set_byte(personal, 40, 255 - get_byte(personal, 40)) WHERE position = $1`,
+    [victim.position],
+  );
+  const tampered = join(directory, 'tampered.ndjson');
+  await exported(tampered);
+  for (const which of [[tampered], ['--organization', organizationId]]) {
+    const args = ['--json', 'history', 'verify', ...which, ...proof];
+    const { status, stdout } = await cli(args, deployment.environment);
+    expect(status).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ ok: false, firstWrongPosition: Number(victim.position) });
+  }
+  const neither = await cli(['history', 'verify', ...proof], {});
+  expect([neither.status, neither.stderr]).toEqual([1, expect.stringMatching(/name either the file/)]);
+});

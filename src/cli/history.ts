@@ -11,7 +11,8 @@ import { type StreamedAnswer } from '#libs/rpc';
 import { replayables, upcasters } from '../app.module.js';
 import { ExportEvents, readExported } from '../history/index.js';
 import { Progress } from './progress.js';
-import { input, INTERRUPTED, interruptible, type Session, UsageError, withSession } from './session.js';
+import { input, INTERRUPTED, interruptible, path, type Session, UsageError, withSession } from './session.js';
+import { verifyCommand } from './verify.js';
 
 /** The last line of an export lies within so many bytes of its end: content is 256 KiB at most, encoded twice. */
 const LONGEST_LINE = 4 * 1024 * 1024;
@@ -22,7 +23,7 @@ export function historyCommands(program: Command): void {
     .command('export')
     .description('write the history of an organization to a file, one event a line')
     .requiredOption('--organization <id>', 'the organization')
-    .requiredOption('--out <file>', 'where to; a file that is there already is continued')
+    .requiredOption('--out <file>', 'where to; a file that is there already is continued', path)
     .addHelpText(
       'after',
       '\nPrints { "events" }, how many were added. Ctrl-C stops it; the same command goes on where it stopped.',
@@ -34,7 +35,7 @@ export function historyCommands(program: Command): void {
     .command('checkpoint')
     .description('seal what is there, and write the signed checkpoint to a file; keep it elsewhere')
     .requiredOption('--organization <id>', 'the organization')
-    .requiredOption('--out <file>', 'where to')
+    .requiredOption('--out <file>', 'where to', path)
     .addHelpText('after', '\nPrints { "size", "position" }: events sealed, and up to where.')
     .action((options: { organization: string; out: string }) =>
       withSession(program, async ({ runtime: { sealer, signer }, requireOrganization }) => {
@@ -49,7 +50,7 @@ export function historyCommands(program: Command): void {
   history
     .command('key')
     .description('write the public key that checkpoints are verified with to a file')
-    .requiredOption('--out <file>', 'where to')
+    .requiredOption('--out <file>', 'where to', path)
     .addHelpText('after', '\nPrints { "key" }.')
     .action((options: { out: string }) =>
       withSession(program, async ({ runtime: { signer } }) => {
@@ -60,10 +61,11 @@ export function historyCommands(program: Command): void {
   history
     .command('replay')
     .description('rebuild the records from an exported history alone, and print them, one a line')
-    .argument('<file>', 'what history export wrote')
+    .argument('<file>', 'what history export wrote', path)
     .option('--until <moment>', 'only events up to this position or RFC 3339 moment')
     .option('--sha256', 'print the SHA-256 of the lines instead')
     .action((file: string, options: { until?: string; sha256?: true }) => replayFile(file, options));
+  verifyCommand(history);
 }
 
 async function exportTo(

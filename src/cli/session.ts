@@ -73,6 +73,7 @@ export function interruptible(): AbortSignal {
   const controller = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => controller.abort());
   return controller.signal;
+}
 
 /** A file as whoever typed it means it: npm runs us in the checkout, and tells where they are. */
 export function path(name: string): string {

@@ -1,0 +1,92 @@
+import { type Command } from 'commander';
+import { readFile } from 'node:fs/promises';
+import { describeError, type Sql } from '#libs/database';
+import { JsonLogger } from '#libs/operations';
+import { loadConfig } from '../config.js';
+import { type Verdict, verifyDatabase, verifyFile } from '../history/verify/index.js';
+import { openRuntime } from '../runtime.js';
+import { Progress } from './progress.js';
+import { INTERRUPTED, interruptible, path } from './session.js';
+
+type VerifyOptions = { organization?: string; checkpoint: string; key: string };
+
+/** Adds `verify` to the commands of `history`. */
+export function verifyCommand(history: Command): void {
+  const verify = history
+    .command('verify')
+    .description(
+      'compare the history with a checkpoint that was kept: was anything changed, removed or put in?',
+    )
+    .argument('[file]', 'an export of the whole history', path)
+    .option('--organization <id>', 'in place of a file: verify the history in the database')
+    .requiredOption(
+      '--checkpoint <file>',
+      'what history checkpoint wrote, or event.get-checkpoint answered',
+      path,
+    )
+    .requiredOption('--key <key>', 'the verifier key of the server, or a file that holds it')
+    .addHelpText(
+      'after',
+      `
+Tells the first position at which the history is not the one that was sealed; with --json as { "ok", "events",
+"provedEvents", "firstWrongPosition", "reason" }. Ends with status 0 if there is none, with 1 if there is one or nothing
+could be verified. A file needs no database and no server.`,
+    )
+    .action(async (file: string | undefined, options: VerifyOptions) => {
+      const { organization } = options;
+      if ((file === undefined) === (organization === undefined)) {
+        verify.error('error: name either the file of an export or --organization');
+      }
+      const signal = interruptible();
+      let state = { count: 0, done: 0, total: 1 };
+      const onProgress = ({ events, share }: { events: number; share: number }) =>
+        (state = { count: events, done: share, total: 1 });
+      const progress = new Progress('events', () => state);
+      try {
+        const checkpoint = await readFile(options.checkpoint, 'utf8');
+        const key = await keyOf(options.key);
+        const verdict =
+          file === undefined
+            ? await withDatabase((sql) =>
+                verifyDatabase(sql, organization!, checkpoint, key, { signal, onProgress }),
+              )
+            : await verifyFile(file, checkpoint, key, { signal, onProgress });
+        progress.stop();
+        const json = verify.optsWithGlobals<{ json?: true }>().json === true;
+        process.stdout.write(json ? `${JSON.stringify(verdict)}\n` : inWords(verdict));
+        process.exitCode = verdict.ok ? 0 : 1;
+      } catch (error) {
+        progress.stop();
+        const said = signal.aborted ? 'Interrupted: nothing was verified.' : describeError(error);
+        process.stderr.write(`${said}\n`);
+        process.exitCode = signal.aborted ? INTERRUPTED : 1;
+      }
+    });
+}
+
+async function withDatabase<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
+  const runtime = await openRuntime(loadConfig(), new JsonLogger('silent'));
+  try {
+    return await work(runtime.source);
+  } finally {
+    await runtime.close();
+  }
+}
+
+/** A key has a "+" behind its name; everything else is a file. */
+async function keyOf(text: string): Promise<string> {
+  return /^[^+\s]+\+[0-9a-f]{8}\+/.test(text) ? text : readFile(path(text), 'utf8');
+}
+
+function inWords({ ok, events, provedEvents, firstWrongPosition, reason }: Verdict): string {
+  const count = (number: number) => number.toLocaleString('en');
+  if (ok) {
+    const newer = events - provedEvents;
+    const rest = newer > 0 ? ` ${count(newer)} are newer than the checkpoint: the next one proves them.` : '';
+    return `The history is what was sealed: ${count(provedEvents)} events are proved.${rest}\n`;
+  }
+  const proved = provedEvents > 0 ? `The first ${count(provedEvents)} events are proved.\n` : '';
+  return firstWrongPosition === null
+    ? `The history could not be proved.\n${reason}\n${proved}`
+    : `The history is not what was sealed.\nFirst wrong position: ${firstWrongPosition}\n${reason}\n${proved}`;
+}

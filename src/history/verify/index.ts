@@ -1,0 +1,124 @@
+import { open } from 'node:fs/promises';
+import { type Sql } from '#libs/database';
+import { type Checkpoint, NotAuthentic, openCheckpoint } from './checkpoint.js';
+import { eventsOfTable } from './events-table.js';
+import { eventsOfExport } from './export-file.js';
+import { checkSeals } from './seal-tables.js';
+import { type Found, type Verdict } from './verdict.js';
+import { verifyEvents } from './verify-events.js';
+
+export { type Verdict } from './verdict.js';
+
+/**
+ * The auditor's verification of a history, written from ARCHITECTURE.md, "The history, for auditors": it shares no
+ * code with what writes the history, so that a mistake there is not made here again.
+ */
+
+export type Progress = {
+  /** Events read so far; the database’s seals are read before them. */
+  events: number;
+  /** From 0 to 1, how much of the work is done. */
+  share: number;
+};
+
+export type VerifyOptions = {
+  onProgress?: (progress: Progress) => void;
+  /** Ends the verification with the signal's reason. */
+  signal?: AbortSignal;
+};
+
+const PROGRESS_EVERY = 1_000;
+/** What a leaf of seal_tiles takes of an event’s time. */
+const LEAF_COST = 0.1;
+/** Large reads: a line is found in 1 MiB as quickly as in 64 KiB, and is cut less often. */
+const READ_BYTES = 1024 * 1024;
+
+/** Verifies an export of a whole history. @throws when the file cannot be read. */
+export async function verifyFile(
+  file: string,
+  checkpoint: string,
+  key: string,
+  options: VerifyOptions = {},
+): Promise<Verdict> {
+  const handle = await open(file);
+  try {
+    const { size } = await handle.stat();
+    const stream = handle.createReadStream({ highWaterMark: READ_BYTES });
+    const share = () => (size === 0 ? 0 : Math.min(1, stream.bytesRead / size));
+    return await verifyExport(stream, checkpoint, key, share, options);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Verifies an export that comes in pieces. @param share how much of it was read, from 0 to 1. */
+export function verifyExport(
+  chunks: AsyncIterable<Buffer>,
+  checkpoint: string,
+  key: string,
+  share: () => number = () => 0,
+  options: VerifyOptions = {},
+): Promise<Verdict> {
+  return withCheckpoint(checkpoint, key, (opened) => {
+    const step = stepper(share, options);
+    return verifyEvents(opened, counted(eventsOfExport(chunks, opened.organizationId), step));
+  });
+}
+
+/** Verifies the stored history of an organization, and what the database keeps of its seals. */
+export function verifyDatabase(
+  sql: Sql,
+  organizationId: string,
+  checkpoint: string,
+  key: string,
+  options: VerifyOptions = {},
+): Promise<Verdict> {
+  return withCheckpoint(checkpoint, key, async (opened) => {
+    if (opened.organizationId !== organizationId) {
+      return unproved(
+        `The checkpoint is of organization ${opened.organizationId}: give that of ${organizationId}.`,
+      );
+    }
+    const all = opened.size * (1 + LEAF_COST);
+    const step = stepper(({ leaves, events }) => Math.min(1, (leaves * LEAF_COST + events) / all), options);
+    const seals = await checkSeals(sql, opened, () => step('leaves'));
+    return verifyEvents(opened, counted(eventsOfTable(sql, organizationId), step), seals);
+  });
+}
+
+async function withCheckpoint(
+  note: string,
+  key: string,
+  work: (checkpoint: Checkpoint) => Promise<Verdict>,
+): Promise<Verdict> {
+  try {
+    return await work(openCheckpoint(note, key));
+  } catch (error) {
+    if (error instanceof NotAuthentic) return unproved(error.message);
+    throw error;
+  }
+}
+
+function unproved(reason: string): Verdict {
+  return { ok: false, events: 0, provedEvents: 0, firstWrongPosition: null, reason };
+}
+
+type Done = { leaves: number; events: number };
+type Step = (what: keyof Done) => void;
+
+/** Counts what was done, and tells of it now and then. */
+function stepper(share: (done: Done) => number, { onProgress, signal }: VerifyOptions): Step {
+  const done = { leaves: 0, events: 0 };
+  return (what) => {
+    signal?.throwIfAborted();
+    done[what] += 1;
+    if (done[what] % PROGRESS_EVERY === 0) onProgress?.({ events: done.events, share: share(done) });
+  };
+}
+
+async function* counted(events: AsyncIterable<Found>, step: Step): AsyncGenerator<Found> {
+  for await (const found of events) {
+    step('events');
+    yield found;
+  }
+}

@@ -1,0 +1,447 @@
+import { type QueryRunner } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { type Sql } from '#libs/database';
+import { eventDigest, type EventRow, type EventStore } from '#libs/event-store';
+import { Sealer, Signer } from '#libs/sealing';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { verifyTwice } from '../../../test/verifiers.js';
+import { type Verdict, verifyDatabase } from './index.js';
+
+const signer = new Signer(Buffer.alloc(32, 5));
+const key = signer.verifierKey;
+const metadata = { actor: { type: 'api-key', id: 'someone' }, requestId: 'test' } as const;
+const NEWER = 3;
+
+let database: TestDatabase;
+let sealer: Sealer;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  sealer = new Sealer(database.source, { warn: console.warn });
+});
+afterAll(() => database.drop());
+
+/** An organization's history, and the checkpoint made of it. */
+type History = { organizationId: string; positions: number[]; checkpoint: string; personId: string };
+
+/**
+ * 600 events among those of another organization: two parts of 256, and 88 that no part holds; between them
+ * positions that nobody has, and after the checkpoint a few newer events.
+ */
+async function write(): Promise<History> {
+  const [organizationId, personId] = [uuidv7(), uuidv7()];
+  const { store } = database;
+  const person = { streamType: 'person', streamId: personId, subjectId: personId };
+  const named = { type: 'Named', data: { amount: 1e21, share: 0.1 }, personal: { name: 'Ada' } };
+  await append(store, organizationId, [{ ...person, expectedVersion: 0, events: [named] }]);
+  for (let version = 0; version < 599; version += 1) {
+    const happened = { type: 'Happened', data: { version, text: 'The river “Spree”' } };
+    const events = version % 50 === 0 ? [{ ...named, data: { version } }] : [happened];
+    const streamId = uuidv7();
+    await append(store, organizationId, [
+      { streamType: 'thing', streamId, expectedVersion: 0, events, subjectId: personId },
+    ]);
+    if (version % 3 === 0) await append(store, uuidv7(), [thing()]);
+    if (version % 100 === 0) await database.source.query(`SELECT nextval('events_position')`);
+  }
+  await append(store, uuidv7(), [thing()]);
+  await sealer.seal();
+  const checkpoint = signer.signCheckpoint((await sealer.last(organizationId))!);
+  for (let n = 0; n < NEWER; n += 1) await append(store, organizationId, [thing()]);
+  const rows = await rowsOf(database.source, organizationId);
+  return { organizationId, checkpoint, personId, positions: rows.map(({ position }) => Number(position)) };
+}
+
+type Write = Parameters<EventStore['append']>[0]['writes'][number];
+const thing = (): Write => ({
+  streamType: 'thing',
+  streamId: uuidv7(),
+  expectedVersion: 0,
+  events: [{ type: 'Happened', data: {} }],
+});
+
+async function append(store: EventStore, organizationId: string, writes: Write[], ends: string[] = []) {
+  expect(await store.append({ organizationId, metadata, writes, ends })).toMatchObject({
+    status: 'appended',
+  });
+}
+
+function rowsOf(sql: Sql, organizationId: string): Promise<EventRow[]> {
+  return sql.query(
+    `SELECT e.*, k.wrapped_key FROM events e LEFT JOIN subject_keys k USING (organization_id, subject_id)
+     WHERE e.organization_id = $1 ORDER BY e.position`,
+    [organizationId],
+  );
+}
+
+/** The lines of an export, written from the rows after ARCHITECTURE.md, "Export". */
+async function exportOf(sql: Sql, organizationId: string): Promise<string> {
+  const rows = await rowsOf(sql, organizationId);
+  const readable = rows.map((row) => {
+    try {
+      return database.store.read([row])[0]!.personal ?? null;
+    } catch {
+      // Bound to the event's id, and authenticated: what was changed cannot be read.
+      return null;
+    }
+  });
+  return rows
+    .map((row, n) => ({
+      position: Number(row.position),
+      previousPosition: Number(rows[n - 1]?.position ?? 0),
+      organizationId: row.organization_id,
+      streamType: row.stream_type,
+      streamId: row.stream_id,
+      version: row.version,
+      eventId: row.event_id,
+      type: row.type,
+      schema: row.schema,
+      data: row.data,
+      personal: readable[n],
+      encryptedPersonal: row.personal?.toString('base64') ?? null,
+      subjectId: row.subject_id,
+      metadata: row.metadata,
+      recordedAt: row.recorded_at.toISOString(),
+      digest: row.digest.toString('hex'),
+    }))
+    .map((line) => `${JSON.stringify(line)}\n`)
+    .join('');
+}
+
+type Verdicts = { live: Verdict; exported: Verdict };
+
+async function verdictsOn(sql: Sql, { organizationId, checkpoint }: History): Promise<Verdicts> {
+  return {
+    live: await verifyDatabase(sql, organizationId, checkpoint, key),
+    exported: await verifyTwice(await exportOf(sql, organizationId), checkpoint, key),
+  };
+}
+
+/** As whoever owns the database can: without the trigger. */
+async function tamper(sql: Sql, work: () => Promise<unknown>): Promise<void> {
+  await sql.query('GRANT UPDATE, DELETE ON events TO CURRENT_USER');
+  await sql.query('ALTER TABLE events DISABLE TRIGGER events_are_append_only');
+  await work();
+  await sql.query('ALTER TABLE events ENABLE ALWAYS TRIGGER events_are_append_only');
+}
+
+/** What the verifiers say of a history that somebody tampered with; afterwards nobody did. */
+async function tampered(history: History, work: (sql: Sql) => Promise<unknown>): Promise<Verdicts> {
+  const runner: QueryRunner = database.source.createQueryRunner();
+  await runner.startTransaction();
+  try {
+    await tamper(runner.manager, () => work(runner.manager));
+    return await verdictsOn(runner.manager, history);
+  } finally {
+    await runner.rollbackTransaction();
+    await runner.release();
+  }
+}
+
+const set = (assignment: string, position: number) => (sql: Sql) =>
+  sql.query(`UPDATE events SET ${assignment} WHERE position = $1`, [position]);
+const remove =
+  (...positions: number[]) =>
+  (sql: Sql) =>
+    sql.query('DELETE FROM events WHERE position = ANY ($1)', [positions]);
+
+/** Gives a row the digest of what it says now: a forger who knows the format. */
+async function redigest(sql: Sql, position: number): Promise<void> {
+  const [row] = await sql.query<EventRow[]>('SELECT * FROM events WHERE position = $1', [position]);
+  const { organization_id, stream_type, stream_id, event_id, subject_id, recorded_at, ...same } = row!;
+  const digest = eventDigest(
+    {
+      ...{
+        version: same.version,
+        type: same.type,
+        schema: same.schema,
+        data: same.data,
+        personal: same.personal,
+      },
+      metadata: same.metadata,
+      organizationId: organization_id,
+      streamType: stream_type,
+      streamId: stream_id,
+      eventId: event_id,
+      subjectId: subject_id,
+    },
+    recorded_at,
+  );
+  await sql.query('UPDATE events SET digest = $2 WHERE position = $1', [position, digest]);
+}
+
+/** A copy of an event at a position that nobody has, with a digest of its own. */
+async function putIn(sql: Sql, original: number, position: number): Promise<void> {
+  await sql.query(
+    `INSERT INTO events SELECT $2, organization_id, stream_type, $3, 1, $3, type, schema, data, NULL, NULL, metadata,
+       recorded_at, digest FROM events WHERE position = $1`,
+    [original, position, uuidv7()],
+  );
+  await redigest(sql, position);
+}
+
+const right = { ok: true, events: 603, provedEvents: 600, firstWrongPosition: null, reason: null };
+
+describe('a stored history', () => {
+  let history: History;
+  let at: (index: number) => number;
+  beforeAll(async () => {
+    history = await write();
+    at = (index) => history.positions[index]!;
+  });
+
+  it('is proved as it was appended, newer events beside', async () => {
+    expect(await verdictsOn(database.source, history)).toEqual({ live: right, exported: right });
+  });
+
+  it('is proved by the checkpoint of its own organization alone', async () => {
+    const other = uuidv7();
+    expect(await verifyDatabase(database.source, other, history.checkpoint, key)).toEqual({
+      ok: false,
+      events: 0,
+      provedEvents: 0,
+      firstWrongPosition: null,
+      reason: `The checkpoint is of organization ${history.organizationId}: give that of ${other}.`,
+    });
+    const forged = history.checkpoint.replace('\n600\n', '\n601\n');
+    expect(await verifyDatabase(database.source, history.organizationId, forged, key)).toMatchObject({
+      ok: false,
+      firstWrongPosition: null,
+    });
+  });
+
+  it.each([
+    ['data', `data = data || '{"version": 1000}'`],
+    ['type', `type = 'Other'`],
+    ['schema', 'schema = 2'],
+    ['stream_type', `stream_type = 'other'`],
+    ['stream_id', 'stream_id = gen_random_uuid()'],
+    ['version', 'version = 2'],
+    ['event_id', 'event_id = gen_random_uuid()'],
+    ['personal', 'personal = set_byte(personal, 40, 255 - get_byte(personal, 40))'],
+    ['subject_id', 'subject_id = NULL'],
+    ['metadata', `metadata = jsonb_set(metadata, '{actor,id}', '"somebody else"')`],
+    ['recorded_at', `recorded_at = recorded_at + interval '1 millisecond'`],
+    ['digest', `digest = sha256('')`],
+  ])('names the event of which %s was changed', async (_, assignment) => {
+    // Its data are personal: one of every fifty.
+    const position = at(301);
+    const { live, exported } = await tampered(history, set(assignment, position));
+    const wrong = { ok: false, events: 302, firstWrongPosition: position };
+    expect(live).toMatchObject({ ...wrong, provedEvents: 301 });
+    expect(exported).toMatchObject({ ...wrong, provedEvents: 256 });
+  });
+
+  it('names an event without a time', async () => {
+    const runner = database.source.createQueryRunner();
+    await runner.startTransaction();
+    await tamper(runner.manager, () => set(`recorded_at = 'infinity'`, at(8))(runner.manager));
+    expect(
+      await verifyDatabase(runner.manager, history.organizationId, history.checkpoint, key),
+    ).toMatchObject({
+      ok: false,
+      firstWrongPosition: at(8),
+    });
+    await runner.rollbackTransaction();
+    await runner.release();
+  });
+
+  /** Where the leaves are: exactly in the database, by parts in the export. */
+  async function expectPlaced(
+    work: (sql: Sql) => Promise<unknown>,
+    expected: { live: number; exported: number; proved?: number },
+  ): Promise<Verdicts> {
+    const verdicts = await tampered(history, work);
+    expect([verdicts.live.ok, verdicts.exported.ok]).toEqual([false, false]);
+    expect({
+      live: verdicts.live.firstWrongPosition,
+      exported: verdicts.exported.firstWrongPosition,
+    }).toEqual({ live: expected.live, exported: expected.exported });
+    return verdicts;
+  }
+
+  it('names an event that was changed together with its digest', async () => {
+    for (const [index, part] of [
+      [0, 0],
+      [255, 0],
+      [300, 256],
+      [599, 512],
+    ] as const) {
+      await expectPlaced(
+        async (sql) => {
+          await set(`data = '{}', type = 'Other'`, at(index))(sql);
+          await redigest(sql, at(index));
+        },
+        { live: at(index), exported: at(part) },
+      );
+    }
+  });
+
+  it('names the first of two events whose positions were swapped', async () => {
+    await expectPlaced(
+      async (sql) => {
+        await set('position = -1', at(300))(sql);
+        await set(`position = ${at(300)}`, at(302))(sql);
+        await set(`position = ${at(302)}`, -1)(sql);
+      },
+      { live: at(300), exported: at(256) },
+    );
+  });
+
+  it('names an event that was deleted', async () => {
+    await expectPlaced(remove(at(0)), { live: at(0), exported: at(0) });
+    await expectPlaced(remove(at(300), at(301)), { live: at(300), exported: at(256) });
+    // Behind the parts the export has too few; its newest stands below the checkpoint's position.
+    await expectPlaced(remove(at(550)), { live: at(550), exported: at(599) + 1 });
+  });
+
+  it('names the first of the newest events that were deleted', async () => {
+    const newest = [597, 598, 599, 600, 601, 602].map(at);
+    const { live, exported } = await expectPlaced(remove(...newest), {
+      live: at(597),
+      exported: at(596) + 1,
+    });
+    for (const { reason } of [live, exported]) expect(reason).toMatch(/^3 of the 600 events/);
+    // Also when newer ones stand.
+    await expectPlaced(remove(...newest.slice(0, 3)), { live: at(597), exported: at(596) + 1 });
+  });
+
+  it('names an event that was given to another organization', async () => {
+    await expectPlaced(set('organization_id = gen_random_uuid()', at(300)), {
+      live: at(300),
+      exported: at(256),
+    });
+  });
+
+  it('names the first of several differences', async () => {
+    await expectPlaced(
+      async (sql) => {
+        await set('schema = 2', at(301))(sql);
+        await remove(at(300))(sql);
+      },
+      { live: at(300), exported: at(301) },
+    );
+    await expectPlaced(
+      async (sql) => {
+        await set('schema = 2', at(310))(sql);
+        await set('schema = 2', at(300))(sql);
+        await redigest(sql, at(300));
+      },
+      { live: at(300), exported: at(310) },
+    );
+  });
+
+  it('names an event that was put in', async () => {
+    const taken: { position: string }[] = await database.source.query('SELECT position FROM events');
+    const isTaken = new Set(taken.map(({ position }) => Number(position)));
+    const free = (from: number) => {
+      let position = from;
+      while (isTaken.has(position)) position += 1;
+      return position;
+    };
+    const between = free(at(300));
+    await expectPlaced((sql) => putIn(sql, at(20), between), { live: between, exported: at(256) });
+    await expectPlaced((sql) => putIn(sql, at(20), -5), { live: -5, exported: 1 });
+  });
+
+  it('names an event that was put in between the last one and the checkpoint’s position', async () => {
+    const position = at(599) + 1;
+    const { live, exported } = await expectPlaced(
+      async (sql) => {
+        await remove(position)(sql);
+        await putIn(sql, at(20), position);
+      },
+      { live: position, exported: position },
+    );
+    expect([live.provedEvents, exported.provedEvents]).toEqual([600, 600]);
+  });
+
+  it('says what is wrong with the seals where every event is right', async () => {
+    const { organizationId } = history;
+    const flip = (column: string, byte: number) =>
+      `${column} = set_byte(${column}, ${byte}, 255 - get_byte(${column}, ${byte}))`;
+    const gap = history.positions.findIndex((position, n) => at(n + 1) - position > 1);
+    for (const [statement, reason] of [
+      [
+        `UPDATE seal_tiles SET ${flip('hashes', 40)} WHERE level = 0 AND index = 1`,
+        'seal_tiles has another root',
+      ],
+      [`UPDATE seal_tiles SET ${flip('hashes', 40)} WHERE level = 1`, 'hash 1 of level 1 in seal_tiles'],
+      [
+        `UPDATE seal_tiles SET positions[${gap + 1}] = positions[${gap + 1}] + 1 WHERE level = 0 AND index = 0`,
+        'seal_tiles has position',
+      ],
+      [
+        'UPDATE seal_tiles SET positions[3] = 1 WHERE level = 0 AND index = 1',
+        'positions in seal_tiles go back',
+      ],
+      ['DELETE FROM seal_tiles WHERE level = 0 AND index = 1', 'seal_tiles has 256 of its 600 leaves'],
+      [`UPDATE seals SET root = sha256('') WHERE size = 600`, 'seals says something else'],
+      ['DELETE FROM seals WHERE size = 600', 'seals has no seal of 600'],
+    ] as const) {
+      const where = statement.includes('WHERE') ? 'AND' : 'WHERE';
+      const { live, exported } = await tampered(history, (sql) =>
+        sql.query(`${statement} ${where} organization_id = $1`, [organizationId]),
+      );
+      expect(live).toMatchObject({ ok: false, events: 603, provedEvents: 600, firstWrongPosition: null });
+      expect(live.reason).toContain(reason);
+      expect(exported).toEqual(right);
+    }
+  });
+
+  it('is placed by the checkpoint’s parts where seal_tiles was changed too', async () => {
+    const { live } = await expectPlaced(
+      async (sql) => {
+        await set('schema = 2', at(300))(sql);
+        await redigest(sql, at(300));
+        await sql.query('DELETE FROM seal_tiles WHERE organization_id = $1', [history.organizationId]);
+      },
+      { live: at(256), exported: at(256) },
+    );
+    expect(live.reason).toContain(`between positions ${at(256)} and ${at(511)}`);
+    expect(live.reason).toContain('seals are wrong too: the table seal_tiles has 0 of its 600 leaves');
+  });
+});
+
+it('proves what was appended before a person was erased, and names their events when they are changed', async () => {
+  const history = await write();
+  const { organizationId, personId } = history;
+  const erased = { streamType: 'person', streamId: personId, subjectId: personId, expectedVersion: 1 };
+  const before = await exportOf(database.source, organizationId);
+  expect(before).toContain('Ada');
+  const events = [{ type: 'Erased', data: {} }];
+  await append(database.store, organizationId, [{ ...erased, events }], [personId]);
+  expect(await exportOf(database.source, organizationId)).not.toContain('Ada');
+  const after = { ...right, events: 604 };
+  expect(await verdictsOn(database.source, history)).toEqual({ live: after, exported: after });
+
+  const gone = await tampered(history, set('personal = NULL', history.positions[0]!));
+  expect([gone.live.firstWrongPosition, gone.exported.firstWrongPosition]).toEqual([
+    history.positions[0],
+    history.positions[0],
+  ]);
+});
+
+it('is not convinced by seals made anew over a rewritten history', async () => {
+  const history = await write();
+  const { organizationId, positions } = history;
+  const { source } = database;
+  await tamper(source, async () => {
+    await set('schema = 2', positions[300]!)(source);
+    await redigest(source, positions[300]!);
+  });
+  await source.query('DELETE FROM seal_tiles');
+  await source.query('DELETE FROM seals');
+  await source.query('UPDATE sealing SET position = 0');
+  await sealer.seal();
+
+  const { live, exported } = await verdictsOn(source, history);
+  expect(live).toMatchObject({ ok: false, provedEvents: 256, firstWrongPosition: positions[256] });
+  expect(live.reason).toContain('seal_tiles has another root');
+  expect(exported).toMatchObject({ ok: false, provedEvents: 256, firstWrongPosition: positions[256] });
+  // To itself the new history agrees: only the checkpoint that was kept tells.
+  const renewed = signer.signCheckpoint((await sealer.last(organizationId))!);
+  expect(await verdictsOn(source, { ...history, checkpoint: renewed })).toMatchObject({
+    live: { ok: true, provedEvents: 603 },
+    exported: { ok: true, provedEvents: 603 },
+  });
+});
