@@ -2,15 +2,12 @@
  * How many signatures a second the whole product takes, over HTTP through two instances, beside its other
  * requests. Callers, instances and PostgreSQL share the machine; rounds in turn.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import http from 'node:http';
 import { availableParallelism } from 'node:os';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { withDatabase } from './database.mjs';
 import { compare } from './rounds.mjs';
+import { caller, environmentOf, makeOrganization, startServer } from './servers.mjs';
 
 const HELP = `npm run bench -- signing [options]
 
@@ -19,8 +16,6 @@ const HELP = `npm run bench -- signing [options]
   --rounds 3             rounds of each contender
   --seconds 4            of one round
   --warm-up 1            seconds at the start of each round that do not count`;
-
-const program = (name) => fileURLToPath(new URL(`../dist/src/${name}.js`, import.meta.url));
 
 export async function run(args) {
   const { values } = parseArgs({
@@ -38,8 +33,8 @@ export async function run(args) {
   const settings = { seconds: Number(values.seconds), warmUpSeconds: Number(values['warm-up']) };
 
   await withDatabase(async (url) => {
-    const env = { ...process.env, DATABASE_URL: url, ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64') };
-    const key = await makeKey(env);
+    const env = environmentOf(url);
+    const { key } = await makeOrganization(env);
     const servers = [];
     const agent = new http.Agent({ keepAlive: true, maxSockets: Infinity });
     try {
@@ -135,63 +130,4 @@ async function contendersOf(call) {
 
 function fail(message) {
   throw new Error(message);
-}
-
-function caller(ports, agent, key) {
-  let turn = 0;
-  return (method, operation, body, expected = 200) =>
-    new Promise((resolve, reject) => {
-      const port = ports[(turn += 1) % ports.length];
-      const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
-      const request = http.request(
-        { port, host: '127.0.0.1', method, path: `/v1/${operation}`, headers, agent },
-        (response) => {
-          const chunks = [];
-          response.on('data', (chunk) => chunks.push(chunk));
-          response.on('end', () => {
-            const text = Buffer.concat(chunks).toString();
-            if (response.statusCode !== expected) reject(new Error(`${response.statusCode}: ${text}`));
-            else resolve(JSON.parse(text).data);
-          });
-        },
-      );
-      request.on('error', reject);
-      request.end(body && JSON.stringify(body));
-    });
-}
-
-async function makeKey(env) {
-  const { organizationId } = await cli(env, 'organization', 'create', '--name', 'Bench');
-  const options = ['--organization', organizationId, '--rate-limit', 'unlimited'];
-  return (await cli(env, 'api-key', 'create', ...options)).key;
-}
-
-async function cli(env, ...args) {
-  const child = spawn(process.execPath, [program('cli'), '--json', ...args], {
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  let text = '';
-  child.stdout.on('data', (chunk) => (text += chunk));
-  const [status] = await once(child, 'close');
-  if (status !== 0) fail('The command line failed.');
-  return JSON.parse(text);
-}
-
-async function startServer(env) {
-  const child = spawn(process.execPath, [program('main')], {
-    env: { ...env, HOST: '127.0.0.1', PORT: '0' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const stop = async () => {
-    child.kill('SIGTERM');
-    if (child.exitCode === null) await once(child, 'exit');
-  };
-  for await (const line of createInterface({ input: child.stdout })) {
-    const { message, port } = JSON.parse(line);
-    if (message !== 'listening') continue;
-    child.stdout.resume();
-    return { port, stop };
-  }
-  throw new Error('The server ended before it listened.');
 }

@@ -8,6 +8,7 @@ const benchmarks = {
   append: 'appends of one event: the event store, emmett-postgresql, one multi-row INSERT',
   signing: 'signatures over HTTP through two instances, beside other requests',
   import: 'lines of an import over HTTP, and the memory that the server needs for it',
+  rebuild: 'requests while a read model of 500,000 contacts is rebuilt beside them',
   verify: 'verification of a history of a million events: of an export and in the database',
 };
 
