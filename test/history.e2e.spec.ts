@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { appendFile, mkdtemp, readFile, rm, truncate } from 'node:fs/promises';
+import { appendFile, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Client } from './harness.js';
@@ -102,6 +102,17 @@ it('refuses a file that holds something else', async () => {
   const args = ['history', 'export', '--organization', organizationId, '--out', file];
   const { status, stderr } = await cli(args, deployment.environment);
   expect([status, stderr]).toEqual([1, expect.stringMatching(/something else/)]);
+  for (const text of [
+    'precious',
+    'first line\nsecond precious',
+    '{"position":1}\nprecious',
+    'x'.repeat(5_000_000),
+  ]) {
+    await writeFile(file, text);
+    expect((await cli(args, deployment.environment)).status).toBe(1);
+    expect((await readFile(file, 'utf8')) === text).toBe(true);
+  }
+  await writeFile(file, '{"not":"an event"}\n');
   const replay = await cli(['history', 'replay', file], {});
   expect([replay.status, replay.stderr]).toEqual([1, expect.stringMatching(/^Line 1 is no event/)]);
 });

@@ -5,7 +5,7 @@ import {
 } from 'typeorm';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, exclusively, isUnavailable } from '#libs/database';
-import { type EventRow, type EventStore, type RecordedEvent } from '#libs/event-store';
+import { type EventRow, type EventStore } from '#libs/event-store';
 import { type Projection, schemaOf } from './projection.js';
 
 /** Events of one transaction: large enough to be set-based, small enough that nobody waits long. */
@@ -139,7 +139,8 @@ export class ProjectionRunner {
 
   private async advanceOnePage(): Promise<Progress> {
     const { name, version, handles } = this.projection;
-    let page: RecordedEvent[] = [];
+    // Known before the events are read: one that cannot be read is a failure like any other.
+    let positions: number[] = [];
     try {
       const progress = await this.source.transaction(async (transaction) => {
         const path = `${schemaOf(this.projection)}, public`;
@@ -151,7 +152,9 @@ export class ProjectionRunner {
           String(HUNG_AFTER_MS),
           path,
         ]);
-        page = this.store.read(rows.filter(({ position }) => position !== null));
+        const found = rows.filter(({ position }) => position !== null);
+        positions = found.map(({ position }) => Number(position));
+        const page = this.store.read(found);
         if (page.length > 0) await this.projection.apply(page, transaction);
         return { position: Number(rows[0]!.reached), horizon: Number(rows[0]!.horizon) };
       });
@@ -160,18 +163,18 @@ export class ProjectionRunner {
       if (this.failing) this.recover();
       return progress;
     } catch (error) {
-      if (page.length === 0 || isConnectionLost(error)) throw error;
-      return this.narrowDown(page, error);
+      if (positions.length === 0 || isConnectionLost(error)) throw error;
+      return this.narrowDown(positions, error);
     }
   }
 
   /** Halves the page until the one event that fails is found, so that all before it are applied. */
-  private async narrowDown(page: RecordedEvent[], error: unknown): Promise<Progress> {
-    if (page.length > 1) {
-      this.pageLimit = Math.ceil(page.length / 2);
-      return { position: this.position, horizon: page.at(-1)!.position };
+  private async narrowDown(positions: readonly number[], error: unknown): Promise<Progress> {
+    const position = positions.at(-1)!;
+    if (positions.length > 1) {
+      this.pageLimit = Math.ceil(positions.length / 2);
+      return { position: this.position, horizon: position };
     }
-    const { position } = page[0]!;
     await this.source.query(
       `UPDATE checkpoints SET failed_position = $3, failure = $4, failed_at = clock_timestamp()
        WHERE projection = $1 AND version = $2`,

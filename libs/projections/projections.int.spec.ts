@@ -200,3 +200,27 @@ it('ends a worker that holds the lease and reads no more', async () => {
   expect(await countOf('held')).toBe(121);
   stream.destroy();
 });
+
+it('an event that cannot be read is a failure like any other: told with its position, and a start goes on', async () => {
+  const { source, store } = database;
+  const before = await count(store, 1);
+  const subjectId = uuidv7();
+  const events = [{ type: 'Counted', data: { n: 2 }, personal: { name: 'Ada' } }];
+  const writes = [{ streamType: 'thing', streamId: subjectId, expectedVersion: 0, subjectId, events }];
+  const metadata = { actor: { type: 'system', id: null }, requestId: 'test' } as const;
+  const result = await store.append({ organizationId, metadata, writes });
+  const position = result.status === 'appended' ? result.position! : 0;
+  await count(store, 3);
+  await source.query('ALTER TABLE events DISABLE TRIGGER events_are_append_only');
+  await source.query('GRANT UPDATE ON events TO CURRENT_USER');
+  await source.query(
+    'UPDATE events SET personal = set_byte(personal, 40, 255 - get_byte(personal, 40)) WHERE position = $1',
+    [position],
+  );
+  const projections = new Projections(source, store, [counting('unreadable')], silent);
+  await projections.start();
+  expect(await countOf('unreadable')).toBe(1);
+  const [status] = await projections.status();
+  expect(status).toMatchObject({ failure: { position, message: expect.stringMatching(/authenticate/) } });
+  expect(status!.position).toBeGreaterThanOrEqual(before);
+});

@@ -1,5 +1,5 @@
 import { type DataSource } from 'typeorm';
-import { type Sql } from '#libs/database';
+import { describeError, type Sql } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { type Projection, schemaOf } from './projection.js';
 
@@ -106,7 +106,12 @@ export class Rebuild {
   private async advance(): Promise<number> {
     this.options.signal?.throwIfAborted();
     const live = await this.livePosition(this.source);
-    await this.source.transaction((transaction) => this.apply(transaction, live, PAGE));
+    try {
+      await this.source.transaction((transaction) => this.apply(transaction, live, PAGE));
+    } catch (error) {
+      const where = `the ${PAGE.toLocaleString('en')} events after position ${this.position}`;
+      throw new Error(`${this.projection.name} cannot be built from ${where}: ${describeError(error)}`);
+    }
     this.options.onProgress?.(this.position, live);
     return live - this.position;
   }

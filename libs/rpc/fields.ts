@@ -190,7 +190,7 @@ export function Integer(options: FieldOptions & { min: number; max: number }): P
         ? undefined
         : `must be a whole number from ${min} to ${max}`,
     (value, source) =>
-      source === 'query' && typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value,
+      source === 'query' && typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value,
   );
 }
 

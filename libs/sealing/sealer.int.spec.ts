@@ -110,6 +110,49 @@ it('misses nothing and doubles nothing while writers go on, sealed by two at onc
   }
 });
 
+describe('a tree that somebody damaged', () => {
+  const warn = jest.fn();
+  const seal = () => new Sealer(database.source, { warn }).seal();
+  const tile = (change: string, organizationId: string) =>
+    database.source.query(`${change} WHERE organization_id = $1 AND level = 0 AND index = 0`, [
+      organizationId,
+    ]);
+
+  it.each([
+    ['lost', 'DELETE FROM seal_tiles'],
+    ['changed', `UPDATE seal_tiles SET hashes = set_byte(hashes, 5, 255 - get_byte(hashes, 5))`],
+  ])('is made anew from the events where a tile was %s, and stops nobody', async (_, change) => {
+    const [damaged, sound] = [uuidv7(), uuidv7()];
+    for (const organizationId of [damaged, sound]) await append(organizationId, 30);
+    await seal();
+    await tile(change, damaged);
+    for (const organizationId of [damaged, sound]) await append(organizationId, 10);
+    await seal();
+    for (const organizationId of [damaged, sound]) {
+      const last = (await sealer.last(organizationId))!;
+      expect([last.size, last.root.equals(rootOfHashes(await leavesOf(organizationId)))]).toEqual([40, true]);
+    }
+    expect(warn).not.toHaveBeenCalled();
+  });
+
+  it('is not signed on where the events are not what was sealed either; others go on', async () => {
+    const [wrong, sound] = [uuidv7(), uuidv7()];
+    for (const organizationId of [wrong, sound]) await append(organizationId, 30);
+    await seal();
+    await database.source.query('UPDATE seals SET root = sha256(root) WHERE organization_id = $1', [wrong]);
+    for (const organizationId of [wrong, sound]) await append(organizationId, 10);
+    await seal();
+    expect([(await sealer.last(wrong))!.size, (await sealer.last(sound))!.size]).toEqual([30, 40]);
+    expect(warn).toHaveBeenCalledWith(expect.objectContaining({ organizationId: wrong }));
+
+    const root = rootOfHashes((await leavesOf(wrong)).slice(0, 30));
+    await database.source.query('UPDATE seals SET root = $2 WHERE organization_id = $1', [wrong, root]);
+    await append(wrong, 1);
+    await seal();
+    expect((await sealer.last(wrong))!.root.equals(rootOfHashes(await leavesOf(wrong)))).toBe(true);
+  });
+});
+
 it('signs checkpoints that the verifier key verifies, and nothing else', () => {
   const signer = new Signer(Buffer.alloc(32, 3));
   const organizationId = uuidv7();

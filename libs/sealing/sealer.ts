@@ -133,20 +133,17 @@ export class Sealer {
       const [{ horizon } = { horizon: '0' }] = await transaction.query<{ horizon: string }[]>(
         'SELECT event_horizon() AS horizon',
       );
-      const events = await transaction.query<{ position: string; organization_id: string; digest: Buffer }[]>(
-        `SELECT position, organization_id, digest FROM events
+      const events = await transaction.query<{ position: string; organization_id: string }[]>(
+        `SELECT position, organization_id FROM events
          WHERE position > $1 AND position <= $2 ORDER BY position LIMIT $3`,
         [lease.position, horizon, LARGEST_BLOCK],
       );
       if (events.length === 0) return 0;
       const upTo = events.length < LARGEST_BLOCK ? horizon : events.at(-1)!.position;
-      const leaves = new Map<string, { position: number; digest: Buffer }[]>();
-      for (const { organization_id, position, digest } of events) {
-        const own = leaves.get(organization_id) ?? [];
-        own.push({ position: Number(position), digest });
-        leaves.set(organization_id, own);
+      const organizations = [...new Set(events.map(({ organization_id }) => organization_id))];
+      for (const organizationId of await growTrees(transaction, organizations, upTo)) {
+        this.logger.warn({ message: 'history not sealed: it is not what was sealed before', organizationId });
       }
-      await growTrees(transaction, leaves, upTo);
       await transaction.query('UPDATE sealing SET position = $1', [upTo]);
       return events.length;
     });
@@ -194,18 +191,25 @@ export function leafOf(position: number, digest: Buffer): Buffer {
   return leaf;
 }
 
+/**
+ * Adds the events that each organization has up to `upTo` to its tree.
+ *
+ * @returns the organizations left out, because neither their tiles nor their events lead to their last root:
+ *   nothing may be signed on top of that. Mended, they are caught up with by their next event.
+ */
 async function growTrees(
   transaction: Sql,
-  leaves: ReadonlyMap<string, { position: number; digest: Buffer }[]>,
+  organizations: readonly string[],
   upTo: string,
-): Promise<void> {
-  const organizations = [...leaves.keys()];
-  const heads = await transaction.query<{ organization_id: string; size: string }[]>(
-    `SELECT organization_id, max(size) AS size FROM seals WHERE organization_id = ANY ($1::uuid[]) GROUP BY 1`,
+): Promise<string[]> {
+  const rows = await transaction.query<SealRow[]>(
+    `SELECT DISTINCT ON (organization_id) * FROM seals WHERE organization_id = ANY ($1::uuid[])
+     ORDER BY organization_id, size DESC`,
     [organizations],
   );
-  const sizes = new Map(heads.map(({ organization_id, size }) => [organization_id, Number(size)]));
-  const edges = organizations.flatMap((id) => edgeOf(sizes.get(id) ?? 0).map((tile) => ({ id, ...tile })));
+  const heads = new Map(rows.map((row) => [row.organization_id, row]));
+  const sizeOf = (id: string) => Number(heads.get(id)?.size ?? 0);
+  const edges = organizations.flatMap((id) => edgeOf(sizeOf(id)).map((tile) => ({ id, ...tile })));
   const stored = await transaction.query<TileRow[]>(
     `SELECT t.* FROM unnest($1::uuid[], $2::int[], $3::bigint[]) AS e(organization_id, level, index)
      JOIN seal_tiles t USING (organization_id, level, index)`,
@@ -215,12 +219,31 @@ async function growTrees(
   for (const row of stored) {
     edgeTiles.set(row.organization_id, [...(edgeTiles.get(row.organization_id) ?? []), tileOf(row)]);
   }
+  const events = await transaction.query<{ organization_id: string; position: string; digest: Buffer }[]>(
+    `SELECT e.organization_id, e.position, e.digest
+     FROM unnest($1::uuid[], $2::bigint[]) AS h(organization_id, position)
+     JOIN events e ON e.organization_id = h.organization_id AND e.position > h.position AND e.position <= $3
+     ORDER BY e.position`,
+    [organizations, organizations.map((id) => heads.get(id)?.position ?? 0), upTo],
+  );
+  const leaves = new Map<string, typeof events>();
+  for (const event of events) {
+    if (!leaves.has(event.organization_id)) leaves.set(event.organization_id, []);
+    leaves.get(event.organization_id)!.push(event);
+  }
 
   const tiles: [organizationId: string, tile: Tile][] = [];
   const seals: [organizationId: string, size: number, root: Buffer][] = [];
+  const leftOut: string[] = [];
   for (const [id, own] of leaves) {
-    const tree = new GrowingTree(sizes.get(id) ?? 0, edgeTiles.get(id) ?? []);
-    for (const { position, digest } of own) tree.append(leafHash(leafOf(position, digest)), position);
+    const head = heads.get(id);
+    let tree: GrowingTree | undefined = new GrowingTree(sizeOf(id), edgeTiles.get(id) ?? []);
+    if (head && !(await leadsTo(tree, head))) tree = await regrow(transaction, head);
+    if (!tree) {
+      leftOut.push(id);
+      continue;
+    }
+    append(tree, own);
     tiles.push(...[...tree.changed.values()].map((tile): [string, Tile] => [id, tile]));
     seals.push([id, tree.size, await rootOf(tree.size, tree.read)]);
   }
@@ -246,6 +269,38 @@ async function growTrees(
      FROM unnest($1::uuid[], $2::bigint[], $3::bytea[]) AS seal(organization_id, size, root)`,
     [seals.map(([id]) => id), seals.map(([, size]) => size), seals.map(([, , root]) => root), upTo],
   );
+  return leftOut;
+}
+
+function append(tree: GrowingTree, events: readonly { position: string; digest: Buffer }[]): void {
+  for (const { position, digest } of events) {
+    tree.append(leafHash(leafOf(Number(position), digest)), Number(position));
+  }
+}
+
+async function leadsTo(tree: GrowingTree, { size, root }: SealRow): Promise<boolean> {
+  if (tree.size !== Number(size)) return false;
+  // A tile that is missing or too short makes it throw.
+  return rootOf(tree.size, tree.read).then(
+    (found) => found.equals(root),
+    () => false,
+  );
+}
+
+/** The tree made anew from the events, where the tiles are damaged; undefined if these do not lead to the root. */
+async function regrow(transaction: Sql, head: SealRow): Promise<GrowingTree | undefined> {
+  const tree = new GrowingTree(0, []);
+  for (let after = '0'; ;) {
+    const events = await transaction.query<{ position: string; digest: Buffer }[]>(
+      `SELECT position, digest FROM events WHERE organization_id = $1 AND position > $2 AND position <= $3
+       ORDER BY position LIMIT $4`,
+      [head.organization_id, after, head.position, LARGEST_BLOCK],
+    );
+    append(tree, events);
+    if (events.length < LARGEST_BLOCK) break;
+    after = events.at(-1)!.position;
+  }
+  return (await leadsTo(tree, head)) ? tree : undefined;
 }
 
 function tileOf({ level, index, hashes, positions }: TileRow): Tile {

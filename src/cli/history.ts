@@ -17,6 +17,9 @@ import { verifyCommand } from './verify.js';
 /** The last line of an export lies within so many bytes of its end: content is 256 KiB at most, encoded twice. */
 const LONGEST_LINE = 4 * 1024 * 1024;
 
+/** How every line of an export begins. */
+const LINE_BEGINS = '{"position":';
+
 export function historyCommands(program: Command): void {
   const history = program.command('history').description('export, seal, verify and replay the history');
   history
@@ -106,16 +109,18 @@ async function continueAfter(file: string, organizationId: string): Promise<numb
     const start = Math.max(0, size - LONGEST_LINE);
     const { buffer } = await handle.read(Buffer.alloc(size - start), 0, size - start, start);
     const end = buffer.lastIndexOf('\n') + 1;
-    await handle.truncate(start + end);
     const last = buffer.subarray(0, end).toString('utf8').trimEnd().split('\n').at(-1)!;
-    if (last === '') return 0;
-    const event = readExported(last, upcasters);
-    if (event?.organizationId !== organizationId) {
+    const event = last === '' ? undefined : readExported(last, upcasters);
+    const torn = buffer.subarray(end, end + LINE_BEGINS.length).toString('utf8');
+    // Judged before anything is taken away: the file may be somebody's, named by mistake.
+    const isOurs = event ? event.organizationId === organizationId : last === '' && start + end === 0;
+    if (!isOurs || !LINE_BEGINS.startsWith(torn)) {
       throw new UsageError(
         'The file holds something else than the history of this organization: give another.',
       );
     }
-    return event.position;
+    await handle.truncate(start + end);
+    return event?.position ?? 0;
   } finally {
     await handle.close();
   }

@@ -1,6 +1,6 @@
 import { type Command } from 'commander';
 import { readFile } from 'node:fs/promises';
-import { describeError, type Sql } from '#libs/database';
+import { describeError, openDatabase, type Sql } from '#libs/database';
 import { JsonLogger } from '#libs/operations';
 import { loadConfig } from '../config.js';
 import { type Verdict, verifyDatabase, verifyFile } from '../history/verify/index.js';
@@ -64,8 +64,14 @@ could be verified. A file needs no database and no server.`,
     });
 }
 
+/** Nothing but a connection, where that is enough: what is to be proved must not be needed for the proof. */
 async function withDatabase<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
-  const runtime = await openRuntime(loadConfig(), new JsonLogger('silent'));
+  const config = loadConfig();
+  if (config.databaseUrl !== undefined) {
+    const source = await openDatabase({ url: config.databaseUrl, poolSize: 2, migrations: [] });
+    return work(source).finally(() => source.destroy());
+  }
+  const runtime = await openRuntime(config, new JsonLogger('silent'));
   try {
     return await work(runtime.source);
   } finally {
