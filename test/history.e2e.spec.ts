@@ -158,6 +158,14 @@ it('verify: the file and the database prove against the checkpoint, until somebo
   const words = await cli(['history', 'verify', file, '--checkpoint', checkpoint, '--key', text], {});
   expect([words.status, words.stdout]).toEqual([0, expect.stringMatching(/^The history is what was sealed/)]);
 
+  // The other way round too: the export has its own record, so nothing in the checkpoint is missing from it.
+  const [later, after] = [join(directory, 'later.ndjson'), join(directory, 'after')];
+  await exported(later);
+  await run('history', 'checkpoint', '--organization', organizationId, '--out', after);
+  expect(await run('history', 'verify', later, '--checkpoint', after, '--key', key)).toMatchObject({
+    ok: true,
+  });
+
   const { source } = deployment.database;
   const [victim] = await source.query(
     `SELECT position FROM events WHERE organization_id = $1 AND type = 'ContactCreated' ORDER BY position LIMIT 1`,

@@ -1,4 +1,5 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Commands } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
 import { writeNdjson } from '#libs/records';
@@ -8,6 +9,8 @@ import { exportedEvent, exportedEventSchema } from './exported-event.js';
 
 /** Events of one query, and of one chunk of the answer. */
 const PAGE = 1_000;
+/** Between two looks at a horizon that an append under way holds back. */
+const HORIZON_PAUSE_MS = 5;
 
 @Operation({
   method: 'GET',
@@ -17,7 +20,7 @@ const PAGE = 1_000;
   description:
     'All events up to now, oldest first, one a line, in the form that can be verified without this server. To go ' +
     'on where an export ended, give the position of its last whole line as `after`. An answer that ends without ' +
-    'its last chunk (RFC 9112, section 8) is not whole. The export is itself recorded as an event.',
+    'its last chunk (RFC 9112, section 8) is not whole. The export is itself recorded, as its last event.',
   answers: exportedEventSchema,
   answerTypes: ['application/x-ndjson'],
 })
@@ -43,8 +46,11 @@ export class ExportEventsHandler implements IQueryHandler<ExportEvents> {
 
   async execute({ onProgress, ...asked }: ExportEvents): Promise<StreamedAnswer> {
     const query = Object.assign(new ExportEvents(), asked);
-    const upTo = await this.store.horizon();
     await recordAccess(this.commands, query);
+    // With its own record, so that a checkpoint made right after it has no event that the export lacks.
+    const last = await this.store.lastPosition();
+    let upTo = await this.store.horizon();
+    for (; upTo < last; upTo = await this.store.horizon()) await sleep(HORIZON_PAUSE_MS);
     return new StreamedAnswer('application/x-ndjson', this.write(query, upTo, onProgress));
   }
 
