@@ -12,6 +12,7 @@ import {
   type Folded,
   type Guard,
   type JsonObject,
+  type RecordedEvent,
   type StreamWrite,
   type Until,
 } from '#libs/event-store';
@@ -151,7 +152,7 @@ export class Commands {
    * the one that was answered first; otherwise the one of now.
    */
   async figure(input: Input, read: () => Promise<number>): Promise<number> {
-    const { key } = this.identify(input);
+    const key = this.keyOf(input.context);
     const now = await read();
     return key ? this.store.settleFigure(input.organizationId, key, now) : now;
   }
@@ -161,7 +162,13 @@ export class Commands {
     organizationId: string,
     values: readonly (readonly string[])[],
   ): Promise<(string | undefined)[]> {
-    const keys = values.map((value) => this.store.keyring.hash(...value));
+    return this.ownersOf(
+      organizationId,
+      values.map((value) => this.store.keyring.hash(...value)),
+    );
+  }
+
+  private async ownersOf(organizationId: string, keys: readonly Buffer[]): Promise<(string | undefined)[]> {
     const owners = await this.store.findOwners(organizationId, keys);
     return keys.map((key) => owners.get(key.toString('hex')));
   }
@@ -184,8 +191,7 @@ export class Commands {
     until: Until = {},
   ): Promise<Folded<State>> {
     if (!isId(recordId)) return fold<State, Event>(decider, []);
-    const events = await this.store.readStream<Event>(organizationId, recordId, until);
-    return fold(decider, events[0]?.streamType === decider.streamType ? events : []);
+    return foldOwn(decider, await this.store.readStream<Event>(organizationId, recordId, until));
   }
 
   /**
@@ -194,24 +200,17 @@ export class Commands {
    */
   async findTwin(input: Input): Promise<string | undefined> {
     const key = this.identify(input).natural?.();
-    if (!key) return undefined;
-    const owners = await this.store.findOwners(input.organizationId, [key]);
-    return owners.get(key.toString('hex'));
+    return key && (await this.ownersOf(input.organizationId, [key]))[0];
   }
 
-  /** The same of many records at once, each as it is now. */
+  /** Many records at once, each as it is now. */
   async loadMany<State, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     organizationId: string,
     recordIds: readonly string[],
   ): Promise<Map<string, Folded<State>>> {
     const streams = await this.store.readStreams<Event>(organizationId, recordIds);
-    return new Map(
-      [...streams].map(([id, events]) => [
-        id,
-        fold(decider, events[0]?.streamType === decider.streamType ? events : []),
-      ]),
-    );
+    return new Map([...streams].map(([id, events]) => [id, foldOwn(decider, events)]));
   }
 
   /**
@@ -226,12 +225,12 @@ export class Commands {
     work: (bytes: AsyncIterable<Uint8Array>) => Promise<Answer>,
   ): Promise<Answer> {
     const { context, bytes, ...fields } = input;
-    const { organizationId, actor, requestId, idempotencyKey } = context;
-    if (idempotencyKey === undefined) return work(bytes);
+    const { organizationId, actor, requestId } = context;
+    const key = this.keyOf(context);
+    if (!key) return work(bytes);
 
     const { keyring } = this.store;
     const operation = operationOf(input.constructor)!.name;
-    const key = keyring.hash('idempotency', idempotencyKey);
     const body = createHash('sha256');
     const hashed = (async function* () {
       for await (const chunk of bytes) {
@@ -262,16 +261,17 @@ export class Commands {
   private identify(input: Input): Identity {
     const { context, ...fields } = input;
     const operation = operationOf(input.constructor)?.name ?? input.constructor.name;
-    const body = () => canonicalize(fields)!;
-    if (context.idempotencyKey !== undefined) {
-      return {
-        key: this.store.keyring.hash('idempotency', context.idempotencyKey),
-        fingerprint: this.store.keyring.hash('request', operation, body()),
-      };
+    const key = this.keyOf(context);
+    if (key) {
+      return { key, fingerprint: this.store.keyring.hash('request', operation, canonicalize(fields)!) };
     }
     return {
       natural: () => this.store.keyring.hash('request', operation, canonicalize(withoutNulls(fields))!),
     };
+  }
+
+  private keyOf({ idempotencyKey }: RequestContext): Buffer | undefined {
+    return idempotencyKey === undefined ? undefined : this.store.keyring.hash('idempotency', idempotencyKey);
   }
 
   private async attempt(
@@ -384,6 +384,14 @@ export class Commands {
     await this.catchUp();
     return kept.result as Answer;
   }
+}
+
+/** An id of another kind of record is no record of this one. */
+function foldOwn<State, Event extends DomainEvent>(
+  decider: Decider<State, Event>,
+  events: readonly RecordedEvent<Event>[],
+): Folded<State> {
+  return fold(decider, events[0]?.streamType === decider.streamType ? events : []);
 }
 
 /** As it is stored: -0 is 0, and the order of keys says nothing. */

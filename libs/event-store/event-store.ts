@@ -302,23 +302,26 @@ export class EventStore {
    * somebody has changed are null here, so that the history can be read where it is to be proved wrong.
    */
   private readStored(rows: EventRow[]): RecordedEvent[] {
-    return rows.flatMap((row) => {
-      try {
-        return this.decrypt([row]);
-      } catch {
-        return this.decrypt([{ ...row, wrapped_key: null }]);
-      }
-    });
+    return this.decrypt(rows, () => null);
   }
 
-  private decrypt<Event extends DomainEvent>(rows: EventRow[]): RecordedEvent<Event>[] {
+  /** @param unreadable what personal data are taken for that do not open; throws when left out. */
+  private decrypt<Event extends DomainEvent>(
+    rows: EventRow[],
+    unreadable?: () => null,
+  ): RecordedEvent<Event>[] {
     const keys = new Map<string, Buffer>();
     return rows.map((row) => {
       let personal: JsonObject | null = null;
       if (row.personal && row.subject_id && row.wrapped_key) {
-        let key = keys.get(row.subject_id);
-        if (!key) keys.set(row.subject_id, (key = this.keyring.unwrap(row.wrapped_key, row.subject_id)));
-        personal = decryptPersonal(key, row.personal, row.event_id);
+        try {
+          let key = keys.get(row.subject_id);
+          if (!key) keys.set(row.subject_id, (key = this.keyring.unwrap(row.wrapped_key, row.subject_id)));
+          personal = decryptPersonal(key, row.personal, row.event_id);
+        } catch (error) {
+          if (!unreadable) throw error;
+          personal = unreadable();
+        }
       }
       const event: RecordedEvent = {
         position: Number(row.position),

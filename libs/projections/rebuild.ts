@@ -7,6 +7,8 @@ import { type Projection, schemaOf } from './projection.js';
 const PAGE = 5_000;
 /** So many events may be left for the transaction that everybody waits for. */
 const LAST_PAGE = 500;
+/** No limit: what is left for the last transaction is little. */
+const ALL = 2 ** 31 - 1;
 /** Differences that are told; more would be a broken read model, which a few show as well. */
 const MOST_DIFFERENCES = 100;
 /** Beside PostgreSQL's own hash of the name: advisory locks of rebuilds. */
@@ -116,13 +118,12 @@ export class Rebuild {
     return live - this.position;
   }
 
-  private async apply(transaction: Sql, upTo: number, limit = Number.MAX_SAFE_INTEGER): Promise<void> {
+  private async apply(transaction: Sql, upTo: number, limit = ALL): Promise<void> {
     const { handles } = this.projection;
-    const most = Math.min(limit, 2 ** 31 - 1);
-    const page = await this.store.readAll(this.position, upTo, most, handles, transaction);
+    const page = await this.store.readAll(this.position, upTo, limit, handles, transaction);
     await this.useBeside(transaction);
     if (page.length > 0) await this.projection.apply(page, transaction);
-    this.position = page.length < most ? Math.max(this.position, upTo) : page.at(-1)!.position;
+    this.position = page.length < limit ? Math.max(this.position, upTo) : page.at(-1)!.position;
   }
 
   /** The lease is held meanwhile: nothing is applied to the live tables, and writers wait for the swap. */

@@ -81,7 +81,7 @@ export class Sealer {
     }));
   }
 
-  /** The position of the last event sealed, and its number in the tree; for whoever asks about one event. */
+  /** The number of the leaf that stands for the event at this position; undefined until it is sealed. */
   async indexOf(organizationId: string, position: number): Promise<number | undefined> {
     const [row] = await this.source.query<{ index: string; place: number }[]>(
       `SELECT index, array_position(positions, $2::bigint) AS place FROM seal_tiles

@@ -1,6 +1,5 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision } from '#libs/commands';
-import { EventStore } from '#libs/event-store';
 import { Id, OneOf, Operation, recordSchema, RpcError, StreamedInput } from '#libs/rpc';
 import { comparableEmail, contact, hasEmail, type StandingContact } from './contact.js';
 import { type ContactGroup, ContactGroups } from './contact-groups.js';
@@ -63,7 +62,6 @@ type Known = { contactId: string; state: StandingContact; version: number };
 export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   constructor(
     private readonly commands: Commands,
-    private readonly store: EventStore,
     private readonly groups: ContactGroups,
     private readonly contacts: ContactsTable,
   ) {}
@@ -88,7 +86,6 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       results.forEach((done, index) => add(answer, page[index]!.line, done));
       onProgress?.(answer);
     }
-    await this.commands.catchUp();
     return answer;
   }
 
@@ -138,12 +135,12 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     page: readonly ImportedLine[],
   ): Promise<ReadonlyMap<string, Known>> {
     const addresses = page.flatMap((line) => ('contact' in line ? comparableEmail(line.contact.email) : []));
-    const keys = addresses.map((address) => this.store.keyring.hash(...emailKey(address)));
-    const owners = await this.store.findOwners(organizationId, keys);
-    const contacts = await this.commands.loadMany(contact, organizationId, [...owners.values()]);
+    const owners = await this.commands.findOwners(organizationId, addresses.map(emailKey));
+    const contactIds = owners.filter((id) => id !== undefined);
+    const contacts = await this.commands.loadMany(contact, organizationId, contactIds);
     const known = new Map<string, Known>();
     addresses.forEach((address, index) => {
-      const contactId = owners.get(keys[index]!.toString('hex'));
+      const contactId = owners[index];
       const found = contactId === undefined ? undefined : contacts.get(contactId);
       if (contactId === undefined || found?.state.status !== 'standing') return;
       known.set(address, { contactId, state: found.state, version: found.version });
