@@ -55,7 +55,7 @@ describe('ServerLife', () => {
   let clients: Client[];
   let port: number;
   /** Answers the requests to `/wait`. */
-  let release: () => void;
+  let release: (() => void) | undefined;
   let started: string[];
 
   const serve: RequestListener = (request, response) => {
@@ -79,6 +79,7 @@ describe('ServerLife', () => {
   beforeEach(async () => {
     clients = [];
     started = [];
+    release = undefined;
     server = createServer({ requireHostHeader: false, connectionsCheckingInterval: 20 }, serve);
     life = new ServerLife(server, docsUrl);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -128,7 +129,7 @@ describe('ServerLife', () => {
       const running = await begin('/wait');
       const drained = life.drain();
       await idle.closed;
-      release();
+      release!();
       expect(await running.whole()).toMatch(/^HTTP\/1.1 200 OK\r\nConnection: close\r\n[^]*waited/);
       await drained;
     });
@@ -137,7 +138,7 @@ describe('ServerLife', () => {
       const running = await begin('/begin');
       await running.receives('begun');
       const drained = life.drain();
-      release();
+      release!();
       await drained;
       expect(await running.whole()).toMatch(/ ended\r\n0\r\n\r\n$/);
     });
@@ -161,7 +162,7 @@ describe('ServerLife', () => {
         },
       });
       expect(parse(await late.whole()).status).toBe(503);
-      release();
+      release!();
       expect(await running.whole()).toMatch(/ ended[^]*HTTP\/1.1 503/);
       await drained;
       expect(started).toEqual(['/begin']);
@@ -178,7 +179,7 @@ describe('ServerLife', () => {
       await sleep(100);
       upload.socket.resume();
       expect(parse(await upload.whole()).status).toBe(503);
-      release();
+      release!();
       await Promise.all([drained, running.closed]);
     });
 
@@ -242,7 +243,7 @@ describe('ServerLife', () => {
     it('ends once when asked twice', async () => {
       const running = await begin('/wait');
       const ends = [life.drain(), life.drain()];
-      release();
+      release!();
       await Promise.all([...ends, running.closed]);
     });
   });
@@ -323,7 +324,7 @@ describe('ServerLife', () => {
       );
       await sleep(50);
       expect(client.received).toBe('');
-      release();
+      release!();
       expect((await client.whole()).match(/HTTP\/1.1 \d+|waited/g)).toEqual([
         'HTTP/1.1 200',
         'waited',
@@ -331,10 +332,57 @@ describe('ServerLife', () => {
       ]);
     });
 
-    it('survives a client that resets its connection', async () => {
-      const client = await begin('/wait');
-      client.socket.resetAndDestroy();
-      await client.closed;
+    const connectTo = 'CONNECT example.org:443 HTTP/1.1\r\nHost: a\r\n\r\n';
+
+    /** A reset that nobody listens for is an uncaught exception, which ends the process: here the test. */
+    it.each([
+      ['before it asks', ''],
+      ['in its headers', 'GET / HTTP/1.1\r\nHost'],
+      ['in its body', 'POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx'],
+      ['in a long body', 'POST /long-body HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx'],
+      ['before its answer', request('/wait')],
+      ['in its answer', request('/endless')],
+      ['before one of many answers', request('/wait').repeat(300)],
+      ['after CONNECT', connectTo],
+      ['after CONNECT and more', connectTo + 'x'.repeat(100_000)],
+      ['after CONNECT behind another request', request('/wait') + connectTo],
+      ['after CONNECT behind an answer that has begun', request('/begin') + connectTo],
+      ['after an Upgrade', request('/wait', 'Connection: Upgrade\r\nUpgrade: websocket\r\n')],
+      ['after an Expect that is not known', request('/', 'Expect: miracles\r\n')],
+      ['after a request that is none', 'nonsense\r\n\r\n'],
+      ['after a request that is none, behind another', `${request('/wait')}nonsense\r\n\r\n`],
+    ])('survives a client that resets its connection %s', async (_when, text) => {
+      // At once, in the same turn as the answer, and after it; reading and not.
+      for (const wait of [undefined, 0, 1, 5, 30]) {
+        for (const reads of [true, false]) {
+          const client = await open();
+          if (!reads) client.socket.pause();
+          client.socket.write(text);
+          if (wait !== undefined) await sleep(wait);
+          client.socket.resetAndDestroy();
+          await client.closed;
+        }
+      }
+      // What waits for its answer gets it now, on a connection that is gone.
+      release?.();
+      await sleep(30);
+      await (await open()).send(request('/')).receives('ok');
+    });
+
+    it.each([
+      ['before it asks', '', ''],
+      ['in its headers', 'GET / HTTP/1.1\r\nHost', 'HTTP/1.1 400'],
+      ['in its body', 'POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx', 'HTTP/1.1 400'],
+      ['after CONNECT', connectTo, 'HTTP/1.1 405'],
+      ['after its request', request('/'), 'HTTP/1.1 200'],
+    ])('answers a client that has closed its half %s', async (_when, text, status) => {
+      const client = await open();
+      client.socket.end(text);
+      expect((await client.whole()).slice(0, status.length)).toBe(status);
+    });
+
+    it('survives that a connection cannot be accepted', async () => {
+      server.emit('error', Object.assign(new Error('accept EMFILE'), { code: 'EMFILE' }));
       await (await open()).send(request('/')).receives('ok');
     });
   });

@@ -43,6 +43,10 @@ export function allowLongBody({ socket }: IncomingMessage, response: ServerRespo
   response.once('close', () => longBodies.delete(socket));
 }
 
+function ignore(): void {
+  // What became of the connection is told by its "close".
+}
+
 /**
  * A server's life around its application: timeouts, the answers that Node gives without asking the
  * application (as error envelopes), and an end that loses no request. Made before the server listens.
@@ -60,6 +64,9 @@ export class ServerLife {
     const serve = server.listeners('request') as RequestListener[];
     server.removeAllListeners('request');
     server.on('connection', (socket) => {
+      // Node listens itself, but no longer once it has handed a connection over (CONNECT): a reset that nobody
+      // listens for ends the process.
+      socket.on('error', ignore);
       this.running.set(socket, new Set());
       // A response that waits behind another on its connection gets no "close" when the connection goes.
       socket.once('close', () => this.running.delete(socket));
@@ -83,6 +90,8 @@ export class ServerLife {
         for (const listener of serve) listener(request, response);
       }
     });
+    // That a connection cannot be accepted, for want of file descriptors say, is no reason to end the others.
+    server.once('listening', () => server.on('error', ignore));
     server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) =>
       this.refuse(response, 'BAD_REQUEST', 'This server knows no other Expect header than 100-continue.'),
     );
