@@ -70,6 +70,11 @@ describe('create-post', () => {
     ['a name of 201 characters', { name: 'x'.repeat(201) }, 'name'],
     ['a description of 10,001 characters', { name: 'A', description: 'x'.repeat(10_001) }, 'description'],
     ['content of more than 256 KiB', { name: 'A', content: 'x'.repeat(256 * 1024) }, 'content'],
+    [
+      'content that is 7 KB as sent and 304 KiB as stored',
+      { name: 'A', content: hugeNumbers(1_000) },
+      'content',
+    ],
     ['NUL in content', { name: 'A', content: { text: ['a\0'] } }, 'content'],
     ['NUL in a key of content', { name: 'A', content: { 'a\0': 1 } }, 'content'],
     ['content nested without end', { name: 'A', content: nested(100) }, 'content'],
@@ -230,6 +235,10 @@ it('a post of another organization is not found, whatever is done to it', async 
     'FORBIDDEN',
   );
 });
+
+function hugeNumbers(count: number): number[] {
+  return Array.from({ length: count }, () => 1e308);
+}
 
 function nested(levels: number): unknown {
   return levels === 0 ? 1 : [nested(levels - 1)];

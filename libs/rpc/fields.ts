@@ -1,4 +1,5 @@
 import { isEmail, registerDecorator, ValidateIf, type ValidationArguments } from 'class-validator';
+import { storedBytes } from './stored-size.js';
 
 /**
  * Decorators for the fields of an operation's input. One decorator carries the validation, the
@@ -197,14 +198,17 @@ export function Integer(options: FieldOptions & { min: number; max: number }): P
 /** Levels of nesting that JSON may have: far beyond any page's content, far below any stack. */
 const DEEPEST_JSON = 64;
 
-/** Any JSON, at most `maxBytes` when written compactly in UTF-8; null counts as not set. */
+/** Any JSON, at most `maxBytes` as PostgreSQL writes it (`storedBytes`); null counts as not set. */
 export function AnyJson(options: FieldOptions & { maxBytes: number }): PropertyDecorator {
   return field({ nullable: true, ...options }, {}, (value) => {
     if (hasInfinity(value)) return 'must not contain numbers beyond the range of a double (IEEE 754)';
     if (isDeeperThan(value, DEEPEST_JSON)) return `must not be nested deeper than ${DEEPEST_JSON} levels`;
     const text = JSON.stringify(value);
-    if (Buffer.byteLength(text) > options.maxBytes) {
-      return `must have at most ${options.maxBytes / 1024} KiB as JSON`;
+    if (storedBytes(value, text) > options.maxBytes) {
+      return (
+        `must have at most ${options.maxBytes / 1024} KiB of JSON as it is stored: with a space after each comma ` +
+        'and colon, and every number written out (1e308 has 309 digits)'
+      );
     }
     // In JSON both are written as escapes, which a backslash of the text itself cannot imitate.
     return /(?<!\\)(\\\\)*\\u(0000|d[89ab][0-9a-f]{2}|d[c-f][0-9a-f]{2})/.test(text)
