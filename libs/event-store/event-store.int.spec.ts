@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
+import { Erasure1764000000008 } from '../../migrations/0008-erasure.js';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { eventDigest } from './digest.js';
 import { type AppendCommand, type DomainEvent, type EventStore, type StreamWrite } from './index.js';
@@ -91,6 +92,42 @@ describe('append', () => {
     expect((await store.append(command([write(b, 0)], claim(b)))).status).toBe('appended');
     await store.append(command([write(b, 1)], { ends: [b] }));
     expect((await store.append(command([write(c, 0)], claim(c)))).status).toBe('appended');
+  });
+
+  it('releases the keys of links with their subject, also those left by versions that did not', async () => {
+    const [person, link, other] = [uuidv7(), uuidv7(), uuidv7()];
+    const links = async () => {
+      await store.append(command([{ ...write(person, 0), subjectId: person }]));
+      await store.append(command([{ ...write(other, 0), subjectId: other }]));
+      for (const [streamId, subjectId] of [
+        [link, person],
+        [uuidv7(), other],
+      ] as const) {
+        const claims = [{ key: key(`link of ${subjectId}`), streamId }];
+        const linked = await store.append(command([{ ...write(streamId, 0), subjectId }], { claims }));
+        expect(linked.status).toBe('appended');
+      }
+    };
+    const held = async () => [
+      ...(
+        await store.findOwners(organizationId, [key(`link of ${person}`), key(`link of ${other}`)])
+      ).values(),
+    ];
+    const migration = new Erasure1764000000008();
+    const runner = database.source.createQueryRunner();
+    try {
+      await migration.down(runner);
+      await links();
+      const erased = { type: 'ContactErased', data: {} };
+      await store.append(command([{ ...write(person, 1, erased), subjectId: person }], { ends: [person] }));
+      expect(await held()).toHaveLength(2);
+      await migration.up(runner);
+      expect(await held()).toHaveLength(1);
+      await store.append(command([{ ...write(other, 1, erased), subjectId: other }], { ends: [other] }));
+      expect(await held()).toEqual([]);
+    } finally {
+      await runner.release();
+    }
   });
 
   it('releases a key only for the stream that holds it', async () => {
