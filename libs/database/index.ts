@@ -8,3 +8,4 @@ export {
   type Sql,
 } from './database.js';
 export { startEmbeddedPostgres } from './embedded-postgres.js';
+export { searchIndexes, textSearchOf, type TextSearch } from './text-search.js';

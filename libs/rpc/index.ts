@@ -28,6 +28,7 @@ export {
   Paged,
   PageInput,
   search,
+  SEARCH_RULE,
   type Page,
   TimeFilters,
 } from './paging.js';

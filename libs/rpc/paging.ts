@@ -1,4 +1,4 @@
-import { type Sql } from '#libs/database';
+import { type Sql, textSearchOf } from '#libs/database';
 import { Integer, isMoment, OneOf, Text, Timestamp } from './fields.js';
 import { Input, invalid } from './input.js';
 
@@ -70,11 +70,26 @@ function listingOf<Filters extends CreationFilters>(
 type Listing = InstanceType<ReturnType<typeof CreatedPageInput>> & Partial<TimeFilters>;
 
 /** A condition of a list: SQL with `?` in place of the value. */
-export type Condition = { sql: string; value: unknown };
+export type Condition = {
+  sql: string;
+  value: unknown;
+  /** That an index finds its rows, and that they are few (one, say): then nothing else is tried. */
+  selective?: boolean;
+  /** Of `search`: the columns, and what is searched. */
+  search?: { columns: readonly string[]; q: string };
+};
+
+/** Rows in the order of the page that are looked through for each one that it may have. */
+const WALKED_PER_RECORD = 100;
 
 /**
  * A keyset page: each page starts behind the last row of the one before, by the sort column and the id, so
  * that page 10,000 costs what page 1 costs and nothing is skipped or repeated while records are added.
+ *
+ * Conditions that most rows meet are best looked for in the order of the page, those that none meets through their own
+ * index; PostgreSQL guesses which, and where it guesses wrong it reads every row of the organization. So both are
+ * done: the next rows in order are looked through, `WALKED_PER_RECORD` for each record of the page, and only where these
+ * do not fill it all rows that meet the conditions are found and sorted, in the same statement.
  *
  * @param list the table (with `organization_id`, `id`, `created_at`, `updated_at`), and which of its
  *   columns each sort field means; every one of them needs an index on (organization_id, column, id).
@@ -95,26 +110,52 @@ export async function findPage<Found extends { id: string }>(
 
   const values: unknown[] = [input.organizationId];
   const bind = (value: unknown) => `$${values.push(value)}`;
-  const where = ['organization_id = $1'];
-  const conditions = [
+  const inOrder = ['organization_id = $1'];
+  const filters: string[] = [];
+  const times = [
     compare('created_at > ?', input.createdAfter),
     compare('created_at < ?', input.createdBefore),
     compare('updated_at > ?', input.updatedAfter),
     compare('updated_at < ?', input.updatedBefore),
-    ...(list.conditions ?? []),
   ];
-  for (const condition of conditions) {
-    if (condition) where.push(condition.sql.replaceAll('?', bind(condition.value)));
+  for (const time of times) {
+    if (time) (time.sql.startsWith(column) ? inOrder : filters).push(time.sql.replace('?', bind(time.value)));
+  }
+  let selective = false;
+  for (const given of list.conditions ?? []) {
+    if (!given) continue;
+    const condition = given.search ? await searchBy(sql, list.table, given.search) : given;
+    selective ||= given.selective ?? false;
+    filters.push(condition.sql.replaceAll('?', bind(condition.value)));
   }
   if (input.cursor !== undefined) {
     const [value, id] = readCursor(input.cursor, input.sort);
-    where.push(`(${column}, id) ${descending ? '<' : '>'} (${bind(value)}::${type}, ${bind(id)}::uuid)`);
+    inOrder.push(`(${column}, id) ${descending ? '<' : '>'} (${bind(value)}::${type}, ${bind(id)}::uuid)`);
   }
-  const rows = await sql.query<Found[]>(
-    `SELECT * FROM ${list.table} WHERE ${where.join(' AND ')}
-     ORDER BY ${column} ${direction}, id ${direction} LIMIT ${bind(input.limit + 1)}`,
-    values,
-  );
+  const where = [...inOrder, ...filters].join(' AND ');
+  const order = `ORDER BY ${column} ${direction}, id ${direction}`;
+  const all = `SELECT * FROM ${list.table} WHERE ${where}`;
+  const wanted = input.limit + 1;
+  const limit = bind(wanted);
+  let text = `${all} ${order} LIMIT ${limit}`;
+  // An export's page comes to most rows sooner or later: it is read in order.
+  if (filters.length > 0 && input.limit <= LARGEST_LIMIT) {
+    // OFFSET 0 keeps PostgreSQL from walking in order here too.
+    const found = (condition: string) => `SELECT * FROM (${all} ${condition} OFFSET 0) found`;
+    text = selective
+      ? `${found('')} ${order} LIMIT ${limit}`
+      : `WITH near AS MATERIALIZED (
+           SELECT * FROM (
+             SELECT * FROM ${list.table} WHERE ${inOrder.join(' AND ')} ${order}
+             LIMIT ${bind(WALKED_PER_RECORD * wanted)}
+           ) walked WHERE ${filters.join(' AND ')} LIMIT ${limit}
+         )
+         (SELECT * FROM near WHERE (SELECT count(*) FROM near) = ${limit})
+         UNION ALL
+         (${found(`AND (SELECT count(*) FROM near) < ${limit}`)} ${order} LIMIT ${limit})
+         ${order}`;
+  }
+  const rows = await sql.query<Found[]>(text, values);
 
   const hasMore = rows.length > input.limit;
   const records = hasMore ? rows.slice(0, input.limit) : rows;
@@ -138,11 +179,36 @@ export function compare(sql: string, value: unknown): Condition | undefined {
   return value === undefined ? undefined : { sql, value };
 }
 
-/** The condition of `q`: the text anywhere in one of the columns, whatever its case. */
+/**
+ * The condition of `q`: the text in one of the columns, whatever its case; where, the indexes decide that
+ * `searchIndexes` (libs/database) made of the same columns.
+ */
 export function search(columns: readonly string[], q: string | undefined): Condition | undefined {
-  if (q === undefined) return undefined;
-  const pattern = `%${q.replace(/[\\%_]/g, '\\$&')}%`;
-  return { sql: `(${columns.map((column) => `${column} ILIKE ?`).join(' OR ')})`, value: pattern };
+  return q === undefined ? undefined : { ...anywhere(columns, q), search: { columns, q } };
+}
+
+/** For the descriptions of fields that `search` is made of. */
+export const SEARCH_RULE =
+  'Found anywhere where it has three letters or digits in a row, else where one of them begins with it.';
+
+async function searchBy(
+  sql: Sql,
+  table: string,
+  { columns, q }: NonNullable<Condition['search']>,
+): Promise<Condition> {
+  const indexes = await textSearchOf(sql, table);
+  if (indexes.anywhere(q) || !indexes.beginning) return anywhere(columns, q);
+  const conditions = columns.map((column) => `lower(${column}) LIKE lower(?)`);
+  return { sql: `(${conditions.join(' OR ')})`, value: `${literal(q)}%` };
+}
+
+function anywhere(columns: readonly string[], q: string): Condition {
+  return { sql: `(${columns.map((column) => `${column} ILIKE ?`).join(' OR ')})`, value: `%${literal(q)}%` };
+}
+
+/** A text for LIKE that means nothing but itself. */
+function literal(q: string): string {
+  return q.replace(/[\\%_]/g, '\\$&');
 }
 
 function writeCursor(sort: string, value: unknown, id: string): string {

@@ -1,0 +1,179 @@
+import { v7 as uuidv7 } from 'uuid';
+import { searchIndexes, type Sql, textSearchOf } from '#libs/database';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { type Condition, compare, findPage, search } from './paging.js';
+
+const [organizationId, other] = [uuidv7(), uuidv7()];
+const ROWS = 200_000;
+const NAMES = ['name', 'title'];
+
+let database: TestDatabase;
+let bare: TestDatabase;
+beforeAll(async () => {
+  [database, bare] = await Promise.all([createTestDatabase(), createTestDatabase()]);
+  const extensions = ['pg_trgm', 'btree_gin'];
+  for (const name of extensions) {
+    await database.source.query(`CREATE EXTENSION IF NOT EXISTS ${name}`);
+    await bare.source.query(`DROP EXTENSION IF EXISTS ${name}`);
+  }
+  for (const { source } of [database, bare]) {
+    await source.query('CREATE SCHEMA things');
+    await source.query(`SET search_path = things, public; ${TABLE}; RESET search_path`);
+    await source.query(
+      `INSERT INTO things.things
+       SELECT organization, gen_random_uuid(), at, at, 'Thing number ' || n, NULL, CASE WHEN n % 2 = 0 THEN 'even' ELSE 'odd' END
+       FROM generate_series(1, $3::int) n, unnest($1::uuid[], $2::text[]) AS o(organization, prefix),
+            LATERAL (SELECT '2026-01-01'::timestamptz + make_interval(secs => n) AS at) moment`,
+      [[organizationId, other], ['', ''], ROWS],
+    );
+    // Of the other organization only: they must not be looked at.
+    await source.query(`UPDATE things.things SET title = 'Zanzibar ' || name WHERE organization_id = $1`, [
+      other,
+    ]);
+    await source.query(
+      `INSERT INTO things.things VALUES ($1, gen_random_uuid(), '2025-01-01', '2025-01-01', 'Ünïque Ж_x', '50% off', 'odd')`,
+      [organizationId],
+    );
+    await source.query('VACUUM ANALYZE things.things');
+  }
+}, 180_000);
+afterAll(() => Promise.all([database.drop(), bare.drop()]));
+
+const TABLE = `
+  CREATE TABLE things (
+    organization_id uuid NOT NULL, id uuid NOT NULL, created_at timestamptz(3) NOT NULL,
+    updated_at timestamptz(3) NOT NULL, name text, title text, kind text, PRIMARY KEY (organization_id, id)
+  );
+  CREATE INDEX things_by_creation ON things (organization_id, created_at, id);
+  CREATE INDEX things_by_kind ON things (organization_id, kind);
+  ${searchIndexes('things', NAMES)}`;
+
+type Thing = { id: string; name: string; title: string | null };
+
+/** The page, and how many rows PostgreSQL looked at for it in the widest step. */
+async function find(
+  { source }: TestDatabase,
+  conditions: (Condition | undefined)[],
+  listing: { limit?: number; cursor?: string; sort?: string; createdBefore?: string } = {},
+) {
+  let looked = 0;
+  const sql: Sql = {
+    async query(text: string, values?: unknown[]) {
+      if (text.includes('things.things')) {
+        const [row] = await source.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values);
+        looked = widest(row['QUERY PLAN'][0].Plan);
+      }
+      return source.query(text, values);
+    },
+  };
+  const input = { organizationId, limit: 25, sort: '-createdAt', ...listing };
+  const page = await findPage<Thing>(sql, input as never, { table: 'things.things', conditions });
+  return { ...page, looked };
+}
+
+type Plan = Record<string, number> & { Plans?: Plan[] };
+
+function widest(plan: Plan): number {
+  const rows = plan['Actual Rows']! + (plan['Rows Removed by Filter'] ?? 0);
+  const recheck = plan['Rows Removed by Index Recheck'] ?? 0;
+  return Math.max((rows + recheck) * plan['Actual Loops']!, ...(plan.Plans ?? []).map(widest));
+}
+
+/** What the next rows in order cost at most, with room for the one that was looked for. */
+const FEW = 2_700;
+
+describe('search with trigrams', () => {
+  it('finds a text anywhere in one of the columns, whatever its case', async () => {
+    const { records } = await find(database, [search(NAMES, 'NUMBER 19999')]);
+    expect(records.map(({ name }) => name)).toEqual([
+      ...[9, 8, 7, 6, 5, 4, 3, 2, 1, 0].map((digit) => `Thing number 19999${digit}`),
+      'Thing number 19999',
+    ]);
+    expect((await find(database, [search(NAMES, 'ïque')])).records).toHaveLength(1);
+  });
+
+  it.each(['nobody is called that', 'Zanzibar', 'zz', '%', '_', 'Ж', '--- ', 'жжж'])(
+    'looks at few rows for what is not there: %s',
+    async (q) => {
+      const { records, looked } = await find(database, [search(NAMES, q)]);
+      expect(records).toEqual([]);
+      expect(looked).toBeLessThan(FEW);
+    },
+  );
+
+  it.each(['number', 'th', 'number 1'])('looks at few rows for what most have: %s', async (q) => {
+    const { records, pagination, looked } = await find(database, [search(NAMES, q)]);
+    expect(records).toHaveLength(25);
+    expect(pagination.hasMore).toBe(true);
+    expect(looked).toBeLessThan(FEW);
+  });
+
+  it('finds a shorter text where a column begins with it, and takes it literally', async () => {
+    expect((await find(database, [search(NAMES, 'ün')])).records).toHaveLength(1);
+    expect((await find(database, [search(NAMES, '50')])).records).toHaveLength(1);
+    expect((await find(database, [search(NAMES, '5_')])).records).toHaveLength(0);
+  });
+});
+
+describe('search without the extensions', () => {
+  it('finds what a column begins with', async () => {
+    expect((await find(bare, [search(NAMES, 'THING number 19999')])).records).toHaveLength(11);
+    expect((await find(bare, [search(NAMES, 'number 19999')])).records).toHaveLength(0);
+  });
+
+  it.each(['nobody is called that', 'Zanzibar', 'zz'])(
+    'looks at few rows for what is not there: %s',
+    async (q) => {
+      const { records, looked } = await find(bare, [search(NAMES, q)]);
+      expect(records).toEqual([]);
+      expect(looked).toBeLessThan(FEW);
+    },
+  );
+});
+
+it('of a table without search indexes a text is found anywhere', async () => {
+  const { source } = database;
+  await source.query('CREATE TABLE things.plain (LIKE things.things)');
+  await source.query('INSERT INTO things.plain SELECT * FROM things.things WHERE created_at < $1', [
+    '2026-01-01',
+  ]);
+  expect((await textSearchOf(source, 'things.plain')).beginning).toBe(false);
+  const input = { organizationId, limit: 25, sort: '-createdAt' };
+  const conditions = [search(['name'], 'que')];
+  const { records } = await findPage(source, input as never, { table: 'things.plain', conditions });
+  expect(records).toHaveLength(1);
+});
+
+describe('filters', () => {
+  it('pages through what they choose: each once, in order, near ones and those far away', async () => {
+    for (const q of ['Thing', 'number 1999', 'number 77']) {
+      const all = await database.source.query<Thing[]>(
+        `SELECT id FROM things.things WHERE organization_id = $1 AND name ILIKE $2 ORDER BY created_at DESC, id DESC LIMIT 2000`,
+        [organizationId, `%${q}%`],
+      );
+      const seen: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await find(database, [search(NAMES, q)], { limit: 100, ...(cursor ? { cursor } : {}) });
+        seen.push(...page.records.map(({ id }) => id));
+        cursor = page.pagination.cursor ?? undefined;
+      } while (cursor && seen.length < 2_000);
+      expect(seen).toEqual(all.map(({ id }) => id));
+    }
+  });
+
+  it('one that nothing meets looks at few rows, also where statistics expect many', async () => {
+    const { records, looked } = await find(database, [
+      compare('kind = ?', 'even'),
+      search(NAMES, 'number 77777'),
+      compare('title = ?', 'x'),
+    ]);
+    expect(records).toEqual([]);
+    expect(looked).toBeLessThan(FEW);
+  });
+
+  it('a selective one looks at nothing else', async () => {
+    const { looked } = await find(database, [{ sql: 'kind = ?', value: 'none', selective: true }]);
+    expect(looked).toBe(0);
+  });
+});
