@@ -2,8 +2,9 @@ import { type LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { type NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
-import { type Request } from 'express';
+import { type NextFunction, type Request, type Response } from 'express';
 import { type IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
 import { requestLog } from '#libs/operations';
 import { ErrorFilter, type ErrorCode, replaceUndecodablePath, RpcExpressAdapter } from '#libs/rpc';
 import { AppModule } from './app.module.js';
@@ -25,12 +26,13 @@ export async function createApplication(
   );
   app.set('trust proxy', config.trustProxy);
   const isKnown = (path: string) => adapter.allowedMethods(path).length > 0;
-  app.use(requestLog(logger, isKnown), replaceUndecodablePath);
+  app.use(requestLog(logger, isKnown), protectPages, replaceUndecodablePath);
   app.useGlobalFilters(new ErrorFilter(docsUrl(config)));
-  SwaggerModule.setup('docs', app, describeApi(app), {
-    jsonDocumentUrl: '/openapi.json',
-    customSiteTitle: 'Advocacy API',
-  });
+  const document = describeApi(app);
+  // Not by SwaggerModule, which writes the document anew for each who asks: as YAML in 20 ms, and asks for no key.
+  SwaggerModule.setup('docs', app, document, { raw: false, customSiteTitle: 'Advocacy API' });
+  const json = Buffer.from(JSON.stringify(document));
+  adapter.get('/openapi.json', (_request: Request, response: Response) => response.type('json').send(json));
   return app;
 }
 
@@ -52,15 +54,40 @@ export function describeApi(app: NestExpressApplication): OpenAPIObject {
   );
 }
 
-const HOST = /^[a-z0-9._-]+(:\d{1,5})?$|^\[[0-9a-f:.]+\](:\d{1,5})?$/i;
+/** Swagger UI puts styles into its page, and pictures into its styles. */
+const pageHeaders = {
+  'Cache-Control': 'no-cache',
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'no-referrer',
+};
 
-/** The address of a code's explanation on this server, as its client reaches it. */
+/** Middleware: what the documentation may load, and that no other page may frame it. */
+function protectPages(request: Request, response: Response, next: NextFunction): void {
+  if (request.url.startsWith('/docs')) response.set(pageHeaders);
+  next();
+}
+
+/** A name or address of this very machine, as a Host header says it. */
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
+
+/**
+ * The address of a code's explanation on this server. Without PUBLIC_URL only a Host that names the client's own
+ * machine is believed, for any other may be made up by somebody between; then it is the address that the
+ * connection arrived at.
+ */
 export function docsUrl({ publicUrl, port }: Config): (code: ErrorCode, request?: IncomingMessage) => string {
-  return (code, request) => {
-    if (publicUrl) return `${publicUrl}/errors/${code}`;
-    const { host = '' } = request?.headers ?? {};
-    const protocol = (request as Request | undefined)?.protocol ?? 'http';
-    const local = `http://localhost:${request?.socket.localPort ?? port}`;
-    return `${HOST.test(host) ? `${protocol}://${host}` : local}/errors/${code}`;
-  };
+  return (code, request) => `${publicUrl ?? reachedAt(port, request)}/errors/${code}`;
+}
+
+function reachedAt(port: number, request?: IncomingMessage): string {
+  const { host = '' } = request?.headers ?? {};
+  if (LOOPBACK.test(host)) return `${(request as Request).protocol}://${host}`;
+  const { localAddress = '', localPort = port } = request?.socket ?? {};
+  const address = localAddress.replace(/^::ffff:/i, '');
+  // An address that holds only on one of the machine's networks (fe80::1%eth0) cannot stand in a URL.
+  const isUsable = isIP(address) !== 0 && !address.includes('%');
+  return `http://${isUsable ? (isIP(address) === 6 ? `[${address}]` : address) : 'localhost'}:${localPort}`;
 }

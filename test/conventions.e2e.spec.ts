@@ -337,11 +337,86 @@ describe('rubbish', () => {
     await expectError(await sendBytes(api.origin, bytes), 400, 'BAD_REQUEST');
   });
 
-  it('never takes a Host that could not be one into the docs address', async () => {
-    for (const host of ['<script>', 'a b', 'evil.example/x?', '"', 'a@b']) {
-      const answer = await send('GET /v1/nothing', { Host: host });
-      await expectError(answer, 404, 'NOT_FOUND');
+  it('never follows a Host that the operator did not name to the docs address', async () => {
+    const hosts = [
+      '<script>',
+      'a b',
+      'evil.example/x?',
+      '"',
+      'a@b',
+      'evil.example',
+      'localhost.evil.example',
+    ];
+    for (const host of [
+      ...hosts,
+      'evil.example:443',
+      '127.0.0.1.evil.example',
+      '169.254.169.254',
+      '[fe80::1]',
+    ]) {
+      for (const line of ['GET /v1/nothing', 'CONNECT evil.example:443']) {
+        const answer = await send(line, { Host: host, 'X-Forwarded-Host': 'evil.example' });
+        expect(new URL(answer.body.error.docs).origin).toBe(api.origin);
+      }
+      await expectError(await send('GET /v1/nothing', { Host: host }), 404, 'NOT_FOUND');
     }
+  });
+
+  it('follows a Host that names the own machine, as a forwarded port has it', async () => {
+    for (const host of ['localhost:8080', '127.0.0.1', '[::1]:8080']) {
+      const { body } = await send('GET /v1/nothing', { Host: host });
+      expect(body.error.docs).toBe(`http://${host}/errors/NOT_FOUND`);
+    }
+  });
+
+  it('believes X-Forwarded-Proto only with TRUST_PROXY, and X-Forwarded-Host never', async () => {
+    const forwarded = { 'X-Forwarded-Proto': 'https', 'X-Forwarded-Host': 'evil.example' };
+    const head = Object.entries({ Host: 'localhost', Connection: 'close', ...forwarded });
+    const bytes = `GET /v1/nothing HTTP/1.1\r\n${head.map((pair) => `${pair.join(': ')}\r\n`).join('')}\r\n`;
+    const trusting = await api.addInstance({ TRUST_PROXY: 'loopback' });
+    const docsOf = async (origin: string) => (await sendBytes(origin, bytes)).body.error.docs;
+    expect(await docsOf(api.origin)).toBe('http://localhost/errors/NOT_FOUND');
+    expect(await docsOf(trusting.origin)).toBe('https://localhost/errors/NOT_FOUND');
+  });
+
+  it('names PUBLIC_URL, whatever the Host', async () => {
+    const { origin } = await api.addInstance({ PUBLIC_URL: 'https://api.example.org/' });
+    for (const host of ['localhost', 'evil.example']) {
+      const bytes = `GET /v1/nothing HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+      const { body } = await sendBytes(origin, bytes);
+      expect(body.error.docs).toBe('https://api.example.org/errors/NOT_FOUND');
+    }
+  });
+});
+
+describe('headers that keep answers to their callers', () => {
+  const stated = ({ headers }: Answer) =>
+    ['cache-control', 'x-content-type-options'].map((name) => headers.get(name));
+
+  it('are on every answer, of the application and of what stands before it', async () => {
+    const { organizationId } = client;
+    const answers = [
+      await client.post('contact.create-contact', { organizationId, email: 'ada@example.org' }),
+      await client.get('contact.list-contacts'),
+      await client.get('contact.export-contacts', { format: 'csv' }),
+      await client.get('contact.no-such'),
+      await client.post('contact.create-contact', {}),
+      await client.request('GET', '/health/ready'),
+      await sendBytes(api.origin, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'),
+      await sendBytes(api.origin, 'nonsense\r\n\r\n'),
+      await sendBytes(api.origin, 'GET / HTTP/1.1\r\n\r\n'),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 404, 400, 200, 405, 400, 400]);
+    for (const answer of answers) expect(stated(answer)).toEqual(['no-store', 'nosniff']);
+  });
+
+  it.each(['/docs', '/docs/swagger-ui.css', '/errors/NOT_FOUND'])('keep %s out of frames', async (path) => {
+    const { status, headers } = await client.request('GET', path);
+    expect(status).toBe(200);
+    expect(headers.get('content-security-policy')).toMatch(/^default-src 'none';.*frame-ancestors 'none'$/);
+    expect(headers.get('content-security-policy')).not.toMatch(/script-src[^;]*unsafe|\*|https?:/);
+    expect([headers.get('x-frame-options'), headers.get('referrer-policy')]).toEqual(['DENY', 'no-referrer']);
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
   });
 });
 

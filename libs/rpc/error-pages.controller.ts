@@ -36,7 +36,9 @@ const EXPLANATIONS: Record<ErrorCode, string> = {
 export class ErrorPagesController {
   @Get(':code')
   @Header('Content-Type', 'text/html; charset=utf-8')
-  @Header('Content-Security-Policy', "default-src 'none'")
+  @Header('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'")
+  @Header('X-Frame-Options', 'DENY')
+  @Header('Referrer-Policy', 'no-referrer')
   explain(@Param('code') code: string): string {
     if (!Object.hasOwn(EXPLANATIONS, code)) {
       throw new RpcError('NOT_FOUND', `There is no such error code. The codes are: ${CODES.join(', ')}.`);

@@ -9,7 +9,7 @@ import { type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { type ErrorBody, type ErrorCode, ERROR_STATUS } from './errors.js';
-import { identifyRequest } from './request.js';
+import { answerHeaders, identifyRequest } from './request.js';
 
 /** Address of the page that explains a code; without a request where none could be read. */
 export type DocsUrl = (code: ErrorCode, request?: IncomingMessage) => string;
@@ -210,6 +210,7 @@ function headersFor(code: ErrorCode, body: string): Record<string, string | numb
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),
     Connection: 'close',
+    ...answerHeaders,
     ...(code === 'METHOD_NOT_ALLOWED' ? { Allow: 'GET, POST, DELETE' } : {}),
   };
 }

@@ -16,12 +16,17 @@ declare module 'node:http' {
 /** 1–128 visible ASCII characters: what may be put into headers, logs and events as it is. */
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 
-/** Takes the caller's `X-Request-Id` or makes one, and returns it on the response. */
+/** What answers hold is for their caller alone, and is what its type says. Pages say otherwise for themselves. */
+export const answerHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };
+
+/** Takes the caller's `X-Request-Id` or makes one, and returns it on the response, with `answerHeaders`. */
 export function identifyRequest(request: IncomingMessage, response: ServerResponse): string {
   if (request.requestId === undefined) {
     const given = request.headers['x-request-id'];
     request.requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : uuidv7();
     response.setHeader('X-Request-Id', request.requestId);
+    for (const name in answerHeaders)
+      response.setHeader(name, answerHeaders[name as keyof typeof answerHeaders]);
   }
   return request.requestId;
 }
