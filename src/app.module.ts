@@ -3,7 +3,7 @@ import { CqrsModule } from '@nestjs/cqrs';
 import { type DataSource } from 'typeorm';
 import { CommandsModule } from '#libs/commands';
 import { type EventStore, type Upcasters } from '#libs/event-store';
-import { HealthController } from '#libs/operations';
+import { HealthAccess, HealthController } from '#libs/operations';
 import { type Projection, type Projections, type Replayable } from '#libs/projections';
 import { RateLimitModule } from '#libs/rate-limit';
 import { RpcModule } from '#libs/rpc';
@@ -49,9 +49,14 @@ type Foundation = {
 
 @Module({ controllers: [HealthController] })
 export class AppModule {
-  static of({ source, store, projections, sealer, signer }: Foundation, redisUrl?: string): DynamicModule {
+  /** @param options.redisUrl, options.healthToken see `Config` */
+  static of(
+    { source, store, projections, sealer, signer }: Foundation,
+    { redisUrl, healthToken }: { redisUrl?: string | undefined; healthToken?: string | undefined } = {},
+  ): DynamicModule {
     return {
       module: AppModule,
+      providers: [{ provide: HealthAccess, useValue: new HealthAccess(healthToken) }],
       imports: [
         CqrsModule.forRoot(),
         CommandsModule.of(source, store, projections),

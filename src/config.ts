@@ -17,6 +17,8 @@ export type Config = {
   /** 32 bytes that checkpoints are signed with; undefined: they follow from the encryption key. */
   signingKey: Buffer | undefined;
   trustProxy: boolean | number | string;
+  /** Lets an operator see the read models in `/health/ready`; undefined: nobody. */
+  healthToken: string | undefined;
   logLevel: LogLevel;
 };
 
@@ -83,6 +85,7 @@ export function readConfig(environment: Environment): Config {
     encryptionKey: encryptionKey(get('ENCRYPTION_KEY'), databaseUrl !== undefined, wrong),
     signingKey: keyOf('SIGNING_KEY', get('SIGNING_KEY'), wrong),
     trustProxy: trustProxy(get('TRUST_PROXY'), wrong),
+    healthToken: healthToken(get('HEALTH_TOKEN'), wrong),
     logLevel: logLevel as LogLevel,
   };
   if (wrong.length > 0) throw new ConfigError(wrong);
@@ -110,6 +113,13 @@ function keyOf(name: string, text: string | undefined, wrong: string[]): Buffer 
     wrong.push(`${name} must be 32 bytes in base64 (44 characters). ${HOW_TO_MAKE_A_KEY}`);
   }
   return key;
+}
+
+function healthToken(text: string | undefined, wrong: string[]): string | undefined {
+  if (text !== undefined && !/^[\x21-\x7e]{16,255}$/.test(text)) {
+    wrong.push(`HEALTH_TOKEN must be 16 to 255 visible ASCII characters. ${HOW_TO_MAKE_A_KEY}`);
+  }
+  return text;
 }
 
 /** Also that its parts can be decoded: a lone % in a password cannot. */

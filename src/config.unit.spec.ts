@@ -25,6 +25,7 @@ it('needs nothing: everything runs embedded', () => {
     dataDirectory: './.data',
     encryptionKey: undefined,
     trustProxy: false,
+    healthToken: undefined,
     logLevel: 'info',
   });
 });
@@ -41,6 +42,7 @@ it('reads every variable', () => {
       DATA_DIR: '/var/lib/advocacy',
       ENCRYPTION_KEY,
       TRUST_PROXY: '2',
+      HEALTH_TOKEN: 'a-token-of-the-operator',
       LOG_LEVEL: 'debug',
     }),
   ).toEqual({
@@ -53,6 +55,7 @@ it('reads every variable', () => {
     dataDirectory: '/var/lib/advocacy',
     encryptionKey: KEY,
     trustProxy: 2,
+    healthToken: 'a-token-of-the-operator',
     logLevel: 'debug',
   });
 });
@@ -100,6 +103,8 @@ it.each([
   ['TRUST_PROXY', 'rubbish'],
   ['TRUST_PROXY', '10.0.0.0/33'],
   ['TRUST_PROXY', 'yes'],
+  ['HEALTH_TOKEN', 'hunter2'],
+  ['HEALTH_TOKEN', 'hunter2 with blanks between'],
 ])('one sentence, without the value, for %s=%s', (name, value) => {
   const found = sentences({ ENCRYPTION_KEY, [name]: value });
   expect(found).toEqual([

@@ -19,7 +19,7 @@ export async function createApplication(
 ): Promise<NestExpressApplication> {
   const adapter = new RpcExpressAdapter();
   const app = await NestFactory.create<NestExpressApplication>(
-    AppModule.of(runtime, config.redisUrl),
+    AppModule.of(runtime, config),
     adapter,
     // Operations read their bodies themselves, after the authentication and the rate limit.
     { logger, bodyParser: false, abortOnError: false },

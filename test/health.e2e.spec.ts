@@ -4,8 +4,10 @@ import { type Answer, Api, Client, DatabaseGate } from './harness.js';
 let api: Api;
 let gate: DatabaseGate;
 let origin: string;
+const HEALTH_TOKEN = 'a-token-of-the-operator';
+
 beforeEach(async () => {
-  api = await Api.start({ instances: 0 });
+  api = await Api.start({ instances: 0, environment: { HEALTH_TOKEN } });
   gate = await DatabaseGate.before(api.database.url);
   ({ origin } = await api.addInstance({ DATABASE_URL: gate.url }));
 });
@@ -15,8 +17,8 @@ afterEach(async () => {
   gate.stop();
 });
 
-function ask(question: 'live' | 'ready'): Promise<Answer> {
-  return new Client(origin, '', undefined).request('GET', `/health/${question}`);
+function ask(question: 'live' | 'ready', token: string | undefined = HEALTH_TOKEN): Promise<Answer> {
+  return new Client(origin, '', token).request('GET', `/health/${question}`);
 }
 
 async function until(good: (answer: Answer) => boolean): Promise<Answer> {
@@ -71,6 +73,52 @@ describe('ready', () => {
     });
   });
 
+  it('tells read models and positions to nobody without the token', async () => {
+    const stranger = new Client(origin, '', undefined);
+    const headers: Record<string, string>[] = [
+      {},
+      { Authorization: HEALTH_TOKEN },
+      { Authorization: `Basic ${HEALTH_TOKEN}` },
+    ];
+    const wrong = ['x', `${HEALTH_TOKEN}x`, HEALTH_TOKEN.slice(1), (await api.organization()).key!];
+    for (const given of [...headers, ...wrong.map((token) => ({ Authorization: `Bearer ${token}` }))]) {
+      const { status, body } = await stranger.request('GET', '/health/ready', undefined, given);
+      const data = { status: 'ok', database: 'ok', redis: 'not configured' };
+      expect([status, body]).toEqual([200, { data, object: 'health' }]);
+    }
+    const untold = await api.addInstance({ HEALTH_TOKEN: '' });
+    const { body } = await new Client(untold.origin, '', HEALTH_TOKEN).request('GET', '/health/ready');
+    expect(body.data).not.toHaveProperty('projections');
+  });
+
+  it('asks the database once a second at most, whoever asks, also while it fails', async () => {
+    const { runtime } = api.instances[0]!;
+    let asked = 0;
+    const status = runtime.projections.status.bind(runtime.projections);
+    await runtime.projections.stop();
+    runtime.projections.status = () => {
+      asked += 1;
+      return status();
+    };
+    const flood = async () => {
+      const before = asked;
+      const started = performance.now();
+      const statuses = new Set<number>();
+      for (let round = 0; round < 20; round += 1) {
+        const answers = await Promise.all(Array.from({ length: 50 }, () => ask('ready')));
+        for (const { status } of answers) statuses.add(status);
+      }
+      const seconds = (performance.now() - started) / 1_000;
+      expect(asked - before).toBeGreaterThan(0);
+      expect(asked - before).toBeLessThanOrEqual(Math.ceil(seconds) + 1);
+      return [...statuses];
+    };
+    expect(await flood()).toEqual([200]);
+    gate.shut();
+    await sleep(1_100);
+    expect(await flood()).toEqual([503]);
+  });
+
   it('200 and degraded while a read model fails; commands go on, and it recovers by itself', async () => {
     const { source } = api.database;
     await createContact('ada@example.org');
@@ -102,10 +150,8 @@ describe('ready', () => {
     await holder.startTransaction();
     await holder.query(`SELECT FROM checkpoints WHERE projection = 'contacts' FOR UPDATE`);
     const waiting = createContact('grace@example.org');
-    const behind = await until(({ body }) =>
-      body.data.projections.some(({ lag }: { lag: number }) => lag > 0),
-    );
     const find = (projections: any[]) => projections.find(({ name }) => name === 'contacts');
+    const behind = await until(({ body }) => find(body.data.projections).lag > 0);
     expect(find(behind.body.data.projections).position).toBe(find(before).position);
     await holder.rollbackTransaction();
     await holder.release();
@@ -120,7 +166,7 @@ describe('ready', () => {
   ])('503 while the database %s, then 200 again by itself', async (_, fail) => {
     expect((await ask('ready')).status).toBe(200);
     fail();
-    const { status, body, headers } = await ask('ready');
+    const { status, body, headers } = await until((answer) => answer.status !== 200);
     expect([status, body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
     expect(body.error).toEqual({
       code: 'SERVICE_UNAVAILABLE',

@@ -1,47 +1,73 @@
-import { Controller, Get, HttpCode } from '@nestjs/common';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
-import { Projections } from '#libs/projections';
+import { Controller, Get, HttpCode, Injectable, Req } from '@nestjs/common';
+import { ApiBearerAuth, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { type Request } from 'express';
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { Projections, type ProjectionStatus } from '#libs/projections';
 import { RateLimitStatus } from '#libs/rate-limit';
 import { type FieldSchema, recordSchema, RpcError } from '#libs/rpc';
 
 /** A database that takes longer than this to answer `SELECT 1` is as good as away. */
 const DATABASE_TIMEOUT_MS = 2_000;
+/** What the database said, or that it said nothing, is told for so long to everybody who asks, without asking it again. */
+const REMEMBERED_MS = 1_000;
 
 const integer: FieldSchema = { type: 'integer' };
 
-const readinessFields: Record<string, FieldSchema> = {
-  database: { type: 'string' },
-  redis: { type: 'string' },
-  projections: {
-    type: 'array',
-    items: recordSchema({
-      name: { type: 'string' },
-      version: integer,
-      position: integer,
-      lag: { ...integer, description: 'Events it has still to read.' },
-      failure: {
-        ...recordSchema({ position: integer, at: { type: 'string', format: 'date-time' } }),
-        type: ['object', 'null'],
-      },
-    }),
-  },
+const progress: FieldSchema = {
+  type: 'array',
+  description: 'How far each read model is; only told to who has the HEALTH_TOKEN.',
+  items: recordSchema({
+    name: { type: 'string' },
+    version: integer,
+    position: integer,
+    lag: { ...integer, description: 'Events it has still to read.' },
+    failure: {
+      ...recordSchema({ position: integer, at: { type: 'string', format: 'date-time' } }),
+      type: ['object', 'null'],
+    },
+  }),
 };
 
-function answer(fields: Record<string, FieldSchema>): object {
+function answer(fields: Record<string, FieldSchema>, toOperators: Record<string, FieldSchema> = {}): object {
   const status: FieldSchema = { type: 'string', enum: ['ok', 'degraded'] };
+  const data = recordSchema({ status, ...fields });
   return recordSchema({
-    data: recordSchema({ status, ...fields }),
+    data: { ...data, properties: { ...data.properties, ...toOperators } },
     object: { type: 'string', enum: ['health'] },
   });
+}
+
+/** Who may know how much was written and how far read models are: the operator, who has the token. */
+@Injectable()
+export class HealthAccess {
+  private readonly hash: Buffer | undefined;
+
+  /** @param token none: nobody is told. */
+  constructor(token?: string) {
+    this.hash = token === undefined ? undefined : sha256(token);
+  }
+
+  /** @param header the Authorization header. */
+  allows(header: string | undefined): boolean {
+    const [, token] = /^Bearer +(\S+) *$/i.exec(header ?? '') ?? [];
+    return this.hash !== undefined && token !== undefined && timingSafeEqual(this.hash, sha256(token));
+  }
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
 }
 
 /** Two questions of a load balancer: is the process alive, and may it have traffic. */
 @Controller('health')
 @ApiTags('health')
 export class HealthController {
+  private answer?: Promise<ProjectionStatus[]>;
+
   constructor(
     private readonly projections: Projections,
     private readonly rateLimit: RateLimitStatus,
+    private readonly access: HealthAccess,
   ) {}
 
   @Get('live')
@@ -61,12 +87,19 @@ export class HealthController {
   @ApiOperation({
     operationId: 'health.ready',
     summary: 'The instance can serve: database, Redis, read models',
-    description: 'Degraded, it can still serve: see `redis` and `projections`.',
+    description:
+      'Degraded, it can still serve: see `redis` and `projections`. The latter are told to operators alone, who ' +
+      'send their HEALTH_TOKEN as `Authorization: Bearer …`.',
   })
-  @ApiResponse({ status: 200, description: 'It can', schema: answer(readinessFields) })
+  @ApiBearerAuth()
+  @ApiResponse({
+    status: 200,
+    description: 'It can',
+    schema: answer({ database: { type: 'string' }, redis: { type: 'string' } }, { projections: progress }),
+  })
   @ApiResponse({ status: 503, description: 'The database does not answer' })
-  async ready(): Promise<object> {
-    const projections = await this.readProjections();
+  async ready(@Req() { headers }: Request): Promise<object> {
+    const projections = await this.askDatabase();
     const rateLimit = this.rateLimit.describe();
     const degraded = rateLimit === 'local' || projections.some(({ failure }) => failure !== null);
     return {
@@ -76,14 +109,19 @@ export class HealthController {
         redis: { memory: 'not configured', shared: 'ok', local: 'unreachable: limits count per instance' }[
           rateLimit
         ],
-        // The reason of a failure may name what is inside, and anybody may ask: the log has it.
-        projections: projections.map(({ failure, ...progress }) => ({
-          ...progress,
-          failure: failure && { position: failure.position, at: failure.at },
-        })),
+        ...(this.access.allows(headers.authorization) && { projections: projections.map(describe) }),
       },
       object: 'health',
     };
+  }
+
+  /** Anybody may ask, as often as they like: the database is asked once a second at most. */
+  private askDatabase(): Promise<ProjectionStatus[]> {
+    if (this.answer) return this.answer;
+    const forget = () => setTimeout(() => (this.answer = undefined), REMEMBERED_MS).unref();
+    this.answer = this.readProjections();
+    this.answer.then(forget, forget);
+    return this.answer;
   }
 
   private async readProjections() {
@@ -99,4 +137,9 @@ export class HealthController {
       clearTimeout(timer);
     }
   }
+}
+
+/** Without the reason of a failure, which may name what is inside: the log has it. */
+function describe({ failure, ...progress }: ProjectionStatus): object {
+  return { ...progress, failure: failure && { position: failure.position, at: failure.at } };
 }
