@@ -6,7 +6,13 @@ import { type NextFunction, type Request, type Response } from 'express';
 import { type IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { requestLog } from '#libs/operations';
-import { ErrorFilter, type ErrorCode, replaceUndecodablePath, RpcExpressAdapter } from '#libs/rpc';
+import {
+  ErrorFilter,
+  type ErrorCode,
+  errorSchemas,
+  replaceUndecodablePath,
+  RpcExpressAdapter,
+} from '#libs/rpc';
 import { AppModule } from './app.module.js';
 import { type Config } from './config.js';
 import { type Runtime } from './runtime.js';
@@ -40,7 +46,7 @@ export function describeApi(app: NestExpressApplication): OpenAPIObject {
   const description =
     'Contacts, petitions, posts and lists of organizations, as an event-sourced RPC API. POST creates or updates, GET reads, DELETE ' +
     'removes; every operation is idempotent. Errors are explained at the address in `error.docs`.';
-  return SwaggerModule.createDocument(
+  const document = SwaggerModule.createDocument(
     app,
     new DocumentBuilder()
       .setTitle('Advocacy API')
@@ -52,6 +58,9 @@ export function describeApi(app: NestExpressApplication): OpenAPIObject {
       .build(),
     { autoTagControllers: false },
   );
+  // Once for all operations: they say the same of most errors.
+  Object.assign((document.components!.schemas ??= {}), errorSchemas);
+  return document;
 }
 
 /** Swagger UI puts styles into its page, and pictures into its styles. */

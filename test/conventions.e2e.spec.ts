@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
+import { ERROR_REASONS } from '#libs/rpc';
 import { type Answer, Api, type Client, DatabaseGate, sendBytes } from './harness.js';
 
 const CREATE = '/v1/contact.create-contact';
@@ -25,8 +26,11 @@ async function expectError(answer: Answer, status: number, code: string): Promis
   expect(headers.get('content-type')).toMatch(/^application\/json(;|$)/);
   expect(Object.keys(body)).toEqual(['error']);
   const issues = status === 400 && 'issues' in body.error ? { issues: expect.any(Array) } : {};
+  const reasons: { [code: string]: object } = ERROR_REASONS;
+  const reason = code in reasons ? { reason: expect.any(String) } : {};
   expect(body.error).toEqual({
     code,
+    ...reason,
     message: expect.stringMatching(/^[^].*\.$|: \/docs$/),
     docs: expect.stringMatching(/^http:/),
     requestId: headers.get('x-request-id'),
@@ -38,7 +42,10 @@ async function expectError(answer: Answer, status: number, code: string): Promis
   }
   const page = await fetch(body.error.docs);
   expect(page.status).toBe(200);
-  expect(await page.text()).toContain(code);
+  const explanation = await page.text();
+  expect(explanation).toContain(code);
+  for (const word of Object.keys(reasons[code] ?? {})) expect(explanation).toContain(`<dt id="${word}">`);
+  if ('reason' in body.error) expect(Object.keys(reasons[code] ?? {})).toContain(body.error.reason);
 }
 
 function post(body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}): Promise<Answer> {

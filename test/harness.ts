@@ -11,6 +11,7 @@ import { readConfig } from '../src/config.js';
 import { CreateOrganization } from '../src/organizations/index.js';
 import { openRuntime, type Runtime } from '../src/runtime.js';
 import { createApplication, docsUrl } from '../src/server.js';
+import { requireDocumented } from './documented.js';
 
 export type Answer = { status: number; body: any; headers: Headers };
 type Key = { id: string; key: string };
@@ -66,11 +67,13 @@ export class Client {
     });
     const text = await response.text();
     const isJson = response.headers.get('content-type')?.startsWith('application/json');
-    return {
+    const answer = {
       status: response.status,
       body: isJson && text ? JSON.parse(text) : text,
       headers: response.headers,
     };
+    requireDocumented(method, path.split('?', 1)[0]!, answer);
+    return answer;
   }
 }
 

@@ -170,6 +170,7 @@ describe('ready', () => {
     expect([status, body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
     expect(body.error).toEqual({
       code: 'SERVICE_UNAVAILABLE',
+      reason: 'DATABASE_UNREACHABLE',
       message: 'The database does not answer.',
       docs: `${origin}/errors/SERVICE_UNAVAILABLE`,
       requestId: headers.get('x-request-id'),

@@ -315,7 +315,7 @@ export class Commands {
     throw new RpcError(
       'SERVICE_UNAVAILABLE',
       'This record is being changed by too many requests at once. Try again in a moment.',
-      { headers: { 'Retry-After': '1' } },
+      { reason: 'RECORD_BUSY', headers: { 'Retry-After': '1' } },
     );
   }
 

@@ -132,7 +132,12 @@ export class HealthController {
     try {
       return await Promise.race([this.projections.status(), late]);
     } catch (error) {
-      throw new RpcError('SERVICE_UNAVAILABLE', 'The database does not answer.', {}, { cause: error });
+      throw new RpcError(
+        'SERVICE_UNAVAILABLE',
+        'The database does not answer.',
+        { reason: 'DATABASE_UNREACHABLE' },
+        { cause: error },
+      );
     } finally {
       clearTimeout(timer);
     }

@@ -59,6 +59,7 @@ export class RateLimitGuard extends ThrottlerGuard {
     throw new RpcError(
       'RATE_LIMIT_EXCEEDED',
       `The limit is ${counted(limit, 'request')} per second. Try again in ${counted(wait, 'second')}.`,
+      { reason: request.rateLimit ? 'KEY_RATE' : 'ADDRESS_RATE' },
     );
   }
 

@@ -23,13 +23,14 @@ import {
 import { type Request, type Response } from 'express';
 import { readJsonBody, refuseBody, streamBody } from './body.js';
 import { type RequestContext } from './context.js';
-import { answerContent, errorSchema, idempotencyKeyHeader, inputSchema } from './documentation.js';
+import { answerContent, errorContent, idempotencyKeyHeader, inputSchema } from './documentation.js';
 import { RpcError } from './errors.js';
 import { fieldsOf } from './fields.js';
 import { type Input, type InputClass, invalid, parseInput, type StreamedInput } from './input.js';
 import { Operation, type OperationDefinition, operationOf, operationsAmong } from './operation.js';
 import { type Page } from './paging.js';
 import { PastRecord } from './past.js';
+import { possibleErrors } from './possible-errors.js';
 import { readQuery, refuseQuery } from './query.js';
 import { sendStream, type StreamedAnswer } from './streamed-answer.js';
 import { allowLongBody } from './http-server.js';
@@ -121,7 +122,9 @@ function addRoute(controller: Type, input: InputClass): void {
       description: 'Done',
       content: answerContent(definition, fieldsOf(input).has('asOf')),
     }),
-    ApiResponse({ status: 'default', description: 'Any error', schema: errorSchema }),
+    ...possibleErrors(input, definition).map((error) =>
+      ApiResponse({ status: error.status, ...errorContent(error) }),
+    ),
   ];
   for (const decorate of decorators) decorate(target, name, descriptor);
 }

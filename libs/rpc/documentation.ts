@@ -1,6 +1,7 @@
-import { ERROR_STATUS } from './errors.js';
+import { type ErrorCode, ERROR_STATUS, reasonsOf } from './errors.js';
 import { type FieldSchema, fieldsOf } from './fields.js';
 import { type OperationDefinition } from './operation.js';
+import { type PossibleError } from './possible-errors.js';
 
 /** A record's schema: every field is always there, unset ones as null. */
 export function recordSchema(fields: Record<string, FieldSchema>): FieldSchema {
@@ -78,20 +79,50 @@ export const idempotencyKeyHeader = {
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 
-export const errorSchema: object = recordSchema({
-  error: {
-    type: 'object',
-    required: ['code', 'message', 'docs', 'requestId'],
-    properties: {
-      code: { type: 'string', enum: Object.keys(ERROR_STATUS) },
-      message: { type: 'string' },
-      docs: { type: 'string', format: 'uri' },
-      requestId: { type: 'string' },
-      issues: {
-        type: 'array',
-        description: 'On BAD_REQUEST: what is wrong, field by field.',
-        items: recordSchema({ path: { type: 'string' }, message: { type: 'string' } }),
+/** The schema of the errors with one status, by the name that `errorContent` calls it. */
+export const errorSchemas: Record<string, FieldSchema> = Object.fromEntries(
+  [...new Set(Object.values(ERROR_STATUS))].map((status) => [`Error${status}`, errorSchema(status)]),
+);
+
+function errorSchema(status: number): FieldSchema {
+  const codes = codesOf(status);
+  const reasons = codes.flatMap(reasonsOf);
+  const issues: FieldSchema = {
+    type: 'array',
+    description: 'What is wrong, field by field.',
+    items: recordSchema({ path: { type: 'string' }, message: { type: 'string' } }),
+  };
+  const isAlwaysReasoned = codes.every((code) => reasonsOf(code).length > 0);
+  return recordSchema({
+    error: {
+      type: 'object',
+      required: ['code', ...(isAlwaysReasoned ? ['reason'] : []), 'message', 'docs', 'requestId'],
+      properties: {
+        code: { type: 'string', enum: codes },
+        ...(reasons.length > 0 ? { reason: { type: 'string', enum: reasons } } : {}),
+        message: { type: 'string' },
+        docs: { type: 'string', format: 'uri', description: 'Explains the code and each of its reasons.' },
+        requestId: { type: 'string' },
+        ...(status === 400 ? { issues } : {}),
       },
     },
-  },
-});
+  });
+}
+
+/** What the documentation says of one status: the schema of all errors that have it, less the reasons that this one has not. */
+export function errorContent({ status, codes, reasons }: PossibleError): {
+  description: string;
+  content: Record<string, { schema: object }>;
+} {
+  const all = { $ref: `#/components/schemas/Error${status}` };
+  const isNarrower = codesOf(status).flatMap(reasonsOf).length > reasons.length;
+  const narrower = { properties: { error: { properties: { reason: { enum: reasons } } } } };
+  return {
+    description: `${codes.join(' or ')}${reasons.length > 0 ? `, by \`reason\`: ${reasons.join(', ')}` : ''}`,
+    content: { 'application/json': { schema: isNarrower ? { allOf: [all, narrower] } : all } },
+  };
+}
+
+function codesOf(status: number): ErrorCode[] {
+  return (Object.keys(ERROR_STATUS) as ErrorCode[]).filter((code) => ERROR_STATUS[code] === status);
+}

@@ -2,7 +2,14 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger 
 import { type Request, type Response } from 'express';
 import { describeError, isUnavailable } from '#libs/database';
 import { ClientGone } from './body.js';
-import { type ErrorBody, type ErrorCode, ERROR_STATUS, RpcError } from './errors.js';
+import {
+  type ErrorBody,
+  type ErrorCode,
+  ERROR_STATUS,
+  type ReasonedCode,
+  reasonsOf,
+  RpcError,
+} from './errors.js';
 import { identifyRequest } from './request.js';
 
 /** Turns everything that is thrown into the specification's error body; nothing of the inside leaves. */
@@ -44,8 +51,17 @@ export class ErrorFilter implements ExceptionFilter {
 }
 
 export function errorBody({ code, message, details }: RpcError, requestId: string, docs: string): ErrorBody {
-  const { issues } = details;
-  return { error: { code, message, docs, requestId, ...(issues ? { issues } : {}) } };
+  const { reason, issues } = details;
+  return {
+    error: {
+      code,
+      ...(reason ? { reason } : {}),
+      message,
+      docs,
+      requestId,
+      ...(issues ? { issues } : {}),
+    },
+  };
 }
 
 function toRpcError(error: unknown): RpcError {
@@ -53,6 +69,7 @@ function toRpcError(error: unknown): RpcError {
   if (error instanceof HttpException) return new RpcError(codeOf(error.getStatus()), error.message);
   if (isUnavailable(error)) {
     return new RpcError('SERVICE_UNAVAILABLE', 'The database cannot be reached. Try again in a moment.', {
+      reason: 'DATABASE_UNREACHABLE',
       headers: { 'Retry-After': '1' },
     });
   }
@@ -62,10 +79,15 @@ function toRpcError(error: unknown): RpcError {
   );
 }
 
-function codeOf(status: number): ErrorCode {
-  const codes = Object.keys(ERROR_STATUS) as ErrorCode[];
+/** Of what Nest and Express throw, whose statuses have no reasons of ours. */
+function codeOf(status: number): Exclude<ErrorCode, ReasonedCode> {
+  const codes = (Object.keys(ERROR_STATUS) as ErrorCode[]).filter(isPlain);
   return (
     codes.find((code) => ERROR_STATUS[code] === status) ??
     (status < 500 ? 'BAD_REQUEST' : 'INTERNAL_SERVER_ERROR')
   );
+}
+
+function isPlain(code: ErrorCode): code is Exclude<ErrorCode, ReasonedCode> {
+  return reasonsOf(code).length === 0;
 }

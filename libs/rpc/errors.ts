@@ -17,23 +17,103 @@ export const ERROR_STATUS = {
 
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
+/**
+ * Where one code stands for several causes, the closed list of them, and what the page behind `error.docs` says of
+ * each. Programs go by these words: none is ever renamed. A word belongs to one code alone.
+ */
+export const ERROR_REASONS = {
+  UNAUTHORIZED: {
+    KEY_MISSING: 'The request has no Authorization header.',
+    KEY_MALFORMED: 'The Authorization header is not of the form Bearer <API_KEY>.',
+    KEY_INVALID: 'There is no such API key, or it was revoked or rotated. Use another one.',
+    KEY_EXPIRED: 'The time that the API key was made for is over. Ask for a new one.',
+  },
+  INSUFFICIENT_PERMISSIONS: {
+    SCOPE_MISSING: 'The API key lacks a scope that this operation needs; error.message names it.',
+    KEY_EXCEEDS_YOURS:
+      'The API key to be made, rotated or revoked may do more than the one that asks. Ask for less, or use a key that may do as much.',
+  },
+  CONFLICT: {
+    EMAIL_TAKEN:
+      'Another contact of your organization has the e-mail address. Change that one, or use another address.',
+    PETITION_NOT_PUBLISHED:
+      'The petition is a draft, which can neither be signed nor closed. Publish it first.',
+    PETITION_CLOSED: 'The petition is closed and takes no signatures. Publish it again to open it.',
+    PETITION_PUBLISHED: 'The petition is published and cannot be deleted. Close it first.',
+    POST_NOT_PUBLISHED: 'The post is a draft, which cannot be archived. Publish it first, or delete it.',
+    KEY_ENDED: 'The API key to be rotated was revoked or has expired. Create a new one.',
+    KEY_ROTATED:
+      'The API key to be rotated has a successor already; error.message names it. Rotate that one, or revoke this one.',
+    KEY_LIMIT_REACHED:
+      'Your organization has as many API keys as it may have. Revoke one that is not needed.',
+  },
+  RATE_LIMIT_EXCEEDED: {
+    KEY_RATE: 'The API key sends more requests per second than it may.',
+    ADDRESS_RATE:
+      'The address sends more requests per second without a good API key than it may. Mend the key first.',
+    ORGANIZATION_RATE:
+      'All API keys of your organization together send more requests per second than they may.',
+    STREAM_LIMIT: 'As many imports and exports are running as may run at once. Wait until one has ended.',
+  },
+  SERVICE_UNAVAILABLE: {
+    DATABASE_UNREACHABLE: 'The database cannot be reached.',
+    SHUTTING_DOWN: 'This instance is shutting down; others go on. Repeat the request.',
+    RECORD_BUSY: 'Too many requests change one record at once. Repeat fewer of them at a time.',
+    TIMED_OUT: 'The database took too long. Ask for less at once.',
+    OVERLOADED: 'The server has more to do than it can. Wait as long as the Retry-After header says.',
+  },
+} as const satisfies { [code in ErrorCode]?: Record<string, string> };
+
+/** The codes that never come without a reason. */
+export type ReasonedCode = keyof typeof ERROR_REASONS;
+export type ReasonOf<Code extends ReasonedCode> = Code extends ReasonedCode
+  ? keyof (typeof ERROR_REASONS)[Code] & string
+  : never;
+export type ErrorReason = ReasonOf<ReasonedCode>;
+
+/** What not every operation may answer, but each that has it declares. */
+export type OwnReason = ReasonOf<'CONFLICT'> | 'KEY_EXCEEDS_YOURS';
+
+/** The reasons of a code; none for a code that says it all. */
+export function reasonsOf(code: ErrorCode): ErrorReason[] {
+  return Object.keys((ERROR_REASONS as { [code in ErrorCode]?: object })[code] ?? {}) as ErrorReason[];
+}
+
 /** One thing wrong with the input: `path` is the field (`content.title`, `[2].email`), `''` the whole. */
 export type Issue = { path: string; message: string };
+
+type Details = { issues?: Issue[]; headers?: Record<string, string> };
+
+/** Code, message, details, and what only the log is to know. Where a code has reasons, one must be given. */
+type Description =
+  | [
+      code: Exclude<ErrorCode, ReasonedCode>,
+      message: string,
+      details?: Details & { reason?: undefined },
+      options?: ErrorOptions,
+    ]
+  | {
+      [Code in ReasonedCode]: [
+        code: Code,
+        message: string,
+        details: Details & { reason: ReasonOf<Code> },
+        options?: ErrorOptions,
+      ];
+    }[ReasonedCode];
 
 /**
  * The one error that crosses the API's border on purpose. Its message is written for the caller; every
  * other error becomes a 500 that says nothing of the inside.
  */
 export class RpcError extends Error {
-  constructor(
-    readonly code: ErrorCode,
-    message: string,
-    readonly details: { issues?: Issue[]; headers?: Record<string, string> } = {},
-    /** What only the log is to know. */
-    options?: ErrorOptions,
-  ) {
+  readonly code: ErrorCode;
+  readonly details: Details & { reason?: ErrorReason | undefined };
+
+  constructor(...[code, message, details = {}, options]: Description) {
     super(message, options);
     this.name = 'RpcError';
+    this.code = code;
+    this.details = details;
   }
 
   get status(): number {
@@ -42,5 +122,12 @@ export class RpcError extends Error {
 }
 
 export type ErrorBody = {
-  error: { code: ErrorCode; message: string; docs: string; requestId: string; issues?: Issue[] };
+  error: {
+    code: ErrorCode;
+    reason?: ErrorReason;
+    message: string;
+    docs: string;
+    requestId: string;
+    issues?: Issue[];
+  };
 };

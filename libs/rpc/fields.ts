@@ -33,6 +33,8 @@ export type Field = {
   schema: FieldSchema;
   /** Before validation: trims, turns '' to null where it may be, reads a query's text. */
   normalize(value: unknown, source: Source): unknown;
+  /** Whether it must be the id of a record that there is: otherwise the answer is 404. */
+  namesRecord: boolean;
   /** Of an object with fields of its own: their class. */
   nested?: () => new () => object;
 };
@@ -48,6 +50,8 @@ export type FieldOptions = {
   default?: unknown;
   /** A default that depends on more than the field: documented here, filled in by the handler. */
   documentedDefault?: unknown;
+  /** Of an identifier: false where one that is not known only finds nothing. */
+  namesRecord?: boolean;
   example?: unknown;
 };
 
@@ -77,6 +81,7 @@ function field(
       nullable: options.nullable === true,
       default: options.default,
       schema: documented(schema, options),
+      namesRecord: options.namesRecord === true,
       normalize,
     });
     ValidateIf((_, value) => !(optional && value === undefined) && !(options.nullable && value === null))(
@@ -159,7 +164,7 @@ export function Email(options: FieldOptions = {}): PropertyDecorator {
 /** An identifier. Any text passes: what is no known identifier is "not found", never invalid. */
 export function Id(options: FieldOptions = {}): PropertyDecorator {
   return field(
-    options,
+    { namesRecord: true, ...options },
     { type: 'string' },
     (value) => (typeof value === 'string' ? textProblem(value, 10_000) : 'must be a string'),
     trim(false),
@@ -233,7 +238,7 @@ function isDeeperThan(value: unknown, levels: number): boolean {
 export function Ids(options: FieldOptions & { max: number }): PropertyDecorator {
   const { max } = options;
   return field(
-    options,
+    { namesRecord: true, ...options },
     { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: max },
     (value) => {
       if (!Array.isArray(value) || value.length === 0 || value.length > max) {

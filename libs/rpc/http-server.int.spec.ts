@@ -156,6 +156,7 @@ describe('ServerLife', () => {
       expect(body).toEqual({
         error: {
           code: 'SERVICE_UNAVAILABLE',
+          reason: 'SHUTTING_DOWN',
           message: 'This instance is shutting down. Send the request again.',
           docs: 'http://api.example.org/errors/SERVICE_UNAVAILABLE',
           requestId: 'mine',

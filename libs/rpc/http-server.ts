@@ -8,8 +8,8 @@ import { type Duplex } from 'node:stream';
 import { type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
-import { type ErrorBody, type ErrorCode, ERROR_STATUS } from './errors.js';
 import { answerHeaders, identifyRequest } from './request.js';
+import { type ErrorBody, type ErrorCode, type ErrorReason, ERROR_STATUS } from './errors.js';
 
 /** Address of the page that explains a code; without a request where none could be read. */
 export type DocsUrl = (code: ErrorCode, request?: IncomingMessage) => string;
@@ -80,9 +80,8 @@ export class ServerLife {
           response,
           'SERVICE_UNAVAILABLE',
           'This instance is shutting down. Send the request again.',
-          {
-            'Retry-After': '1',
-          },
+          { 'Retry-After': '1' },
+          'SHUTTING_DOWN',
         );
       } else if (request.headers.host === undefined && request.httpVersion === '1.1') {
         this.refuse(response, 'BAD_REQUEST', 'The request has no Host header.');
@@ -189,18 +188,26 @@ export class ServerLife {
     code: ErrorCode,
     message: string,
     more?: http.OutgoingHttpHeaders,
+    reason?: ErrorReason,
   ): void {
     const { req: request } = response;
-    const body = this.envelope(code, message, identifyRequest(request, response), request);
+    const body = this.envelope(code, message, identifyRequest(request, response), request, reason);
     response.writeHead(ERROR_STATUS[code], { ...headersFor(code, body), ...more });
     // The answer is out at once, the connection open until the request is: closed earlier, it is reset.
     response.write(body);
     request.once('end', () => response.end()).resume();
   }
 
-  private envelope(code: ErrorCode, message: string, requestId: string, request?: IncomingMessage): string {
+  private envelope(
+    code: ErrorCode,
+    message: string,
+    requestId: string,
+    request?: IncomingMessage,
+    reason?: ErrorReason,
+  ): string {
+    const docs = this.docsUrl(code, request);
     return JSON.stringify({
-      error: { code, message, docs: this.docsUrl(code, request), requestId },
+      error: { code, ...(reason ? { reason } : {}), message, docs, requestId },
     } satisfies ErrorBody);
   }
 }

@@ -1,8 +1,16 @@
 export { type RequestContext } from './context.js';
 export { operationsModule, pathOf, VERSION } from './controller.js';
-export { imageSchema, recordSchema, textOrNull, timestamp } from './documentation.js';
+export { errorSchemas, imageSchema, recordSchema, textOrNull, timestamp } from './documentation.js';
 export { ErrorFilter, errorBody } from './error-filter.js';
-export { ERROR_STATUS, RpcError, type ErrorBody, type ErrorCode, type Issue } from './errors.js';
+export {
+  ERROR_REASONS,
+  ERROR_STATUS,
+  RpcError,
+  type ErrorBody,
+  type ErrorCode,
+  type Issue,
+  type ReasonOf,
+} from './errors.js';
 export {
   AnyJson,
   Email,
@@ -40,3 +48,4 @@ export { RpcExpressAdapter } from './http-adapter.js';
 export { allowLongBody, ServerLife } from './http-server.js';
 export { RpcModule } from './rpc.module.js';
 export { type Past, PastRecord } from './past.js';
+export { possibleErrors } from './possible-errors.js';

@@ -1,3 +1,4 @@
+import { type OwnReason } from './errors.js';
 import { type FieldSchema } from './fields.js';
 import { type Input, type InputClass } from './input.js';
 
@@ -13,6 +14,8 @@ export type OperationDefinition = {
   /** Schema of `data`, or of its elements where `list` is set. */
   answers: FieldSchema;
   list?: boolean;
+  /** Why it may refuse, beside the reasons that every operation of its shape has: see `possibleErrors`. */
+  reasons?: readonly OwnReason[];
   /** Of a POST whose body is streamed: the media types it may have. The fields come from the query then. */
   bodyTypes?: readonly string[];
   /** Of an answer that is streamed, without envelope: its media types. `answers` is the schema of a record. */

@@ -80,14 +80,17 @@ export function rotateApiKey(
         'CONFLICT',
         `This API key was rotated with overlapSeconds ${key.overlapSeconds}, and ${key.successorId} follows it. ` +
           'Rotate that one, or revoke this one to end it at once.',
+        { reason: 'KEY_ROTATED' },
       );
     case 'revoked':
       throw cannotRotate('was revoked');
   }
 }
 
-function cannotRotate(reason: string): RpcError {
-  return new RpcError('CONFLICT', `This API key ${reason} and cannot be rotated. Create a new one.`);
+function cannotRotate(why: string): RpcError {
+  return new RpcError('CONFLICT', `This API key ${why} and cannot be rotated. Create a new one.`, {
+    reason: 'KEY_ENDED',
+  });
 }
 
 /** Revoking what has ended changes nothing; a rotated key that still works ends at once. */

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { type ReasonOf } from '#libs/rpc';
 import { ApiKeysTable, type StoredKey } from './api-keys.projection.js';
 import { isSameHash, readKey } from './secret.js';
 
@@ -7,9 +8,20 @@ const CACHE_MS = 500;
 /** Then the oldest half is dropped: random keys must not fill the memory. */
 const LARGEST_CACHE = 20_000;
 
-export type Authentication = { key: StoredKey } | { refusal: string };
+export type Authentication = { key: StoredKey } | { refusal: Refusal };
+export type Refusal = { reason: ReasonOf<'UNAUTHORIZED'>; message: string };
 
-const UNKNOWN = 'The API key is invalid or has been revoked.';
+export const NO_KEY: Refusal = {
+  reason: 'KEY_MISSING',
+  message: 'The Authorization header is missing. Send: Authorization: Bearer <API_KEY>',
+};
+const MALFORMED: Refusal = {
+  reason: 'KEY_MALFORMED',
+  message: 'The Authorization header is malformed. Send: Authorization: Bearer <API_KEY>',
+};
+/** Said of the unknown and of the ended alike: whether a key ever was is nobody's business. */
+const UNKNOWN: Refusal = { reason: 'KEY_INVALID', message: 'The API key is invalid or has been revoked.' };
+const EXPIRED: Refusal = { reason: 'KEY_EXPIRED', message: 'The API key has expired. Ask for a new one.' };
 
 /** Finds out whose key a request carries. */
 @Injectable()
@@ -20,22 +32,16 @@ export class Authenticator {
 
   /** @param header the Authorization header. @throws when the database cannot be reached. */
   async authenticate(header: string | undefined): Promise<Authentication> {
-    if (header === undefined) {
-      return { refusal: 'The Authorization header is missing. Send: Authorization: Bearer <API_KEY>' };
-    }
+    if (header === undefined) return { refusal: NO_KEY };
     const [, token] = /^Bearer +(\S+) *$/i.exec(header) ?? [];
-    if (token === undefined) {
-      return { refusal: 'The Authorization header is malformed. Send: Authorization: Bearer <API_KEY>' };
-    }
+    if (token === undefined) return { refusal: MALFORMED };
     const parts = readKey(token);
     if (!parts) return { refusal: UNKNOWN };
 
     const stored = await this.lookUp(parts.publicId);
     const key = stored.find(({ secretHash }) => isSameHash(secretHash, parts.secretHash));
     if (!key || key.ended) return { refusal: UNKNOWN };
-    if (key.expiresAt && key.expiresAt.getTime() <= Date.now()) {
-      return { refusal: 'The API key has expired. Ask for a new one.' };
-    }
+    if (key.expiresAt && key.expiresAt.getTime() <= Date.now()) return { refusal: EXPIRED };
     return { key };
   }
 

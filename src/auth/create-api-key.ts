@@ -17,6 +17,7 @@ import { makeKey } from './secret.js';
     'The key is in the answer, this once: a repeat answers the same `apiKeyId` with `key: null`. If the answer ' +
     'was lost, rotate the key. A key can only grant scopes that it has itself.',
   answers: newApiKeySchema,
+  reasons: ['KEY_EXCEEDS_YOURS'],
 })
 export class CreateApiKey extends Input {
   @Text({ max: 200, example: 'Website' })

@@ -3,12 +3,12 @@ import { type Request } from 'express';
 import { operationOf, RpcError, scopeOf, UnknownOperationController } from '#libs/rpc';
 import { ApiKeyUse } from './api-key-use.js';
 import { DEFAULT_RATE_LIMIT } from './api-key.js';
-import { Authenticator } from './authenticator.js';
+import { Authenticator, NO_KEY, type Refusal } from './authenticator.js';
 
 declare module 'node:http' {
   interface IncomingMessage {
     /** Why the request's key is not good; answered only after the rate limit has counted it. */
-    refusal?: string;
+    refusal?: Refusal;
   }
 }
 
@@ -47,13 +47,18 @@ export class AuthorizationGuard implements CanActivate {
     if (!operation) return true;
     const { caller, refusal } = context.switchToHttp().getRequest<Request>();
     if (!caller) {
-      throw new RpcError('UNAUTHORIZED', refusal ?? 'The API key is missing.', {
-        headers: { 'WWW-Authenticate': 'Bearer' },
-      });
+      const { reason, message } = refusal ?? NO_KEY;
+      throw new RpcError('UNAUTHORIZED', message, { reason, headers: { 'WWW-Authenticate': 'Bearer' } });
     }
     const scope = scopeOf(operation);
     if (!caller.scopes.includes('*') && !caller.scopes.includes(scope)) {
-      throw new RpcError('INSUFFICIENT_PERMISSIONS', `This API key lacks the scope ${scope}.`);
+      throw new RpcError(
+        'INSUFFICIENT_PERMISSIONS',
+        `This API key lacks the scope ${scope}. Use a key that has it.`,
+        {
+          reason: 'SCOPE_MISSING',
+        },
+      );
     }
     return true;
   }

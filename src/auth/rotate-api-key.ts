@@ -18,6 +18,7 @@ export const LONGEST_OVERLAP_SECONDS = 86_400;
     'The new key is in the answer, this once: a repeat answers the same `apiKeyId` with `key: null`. If the ' +
     'answer was lost, rotate the new one.',
   answers: newApiKeySchema,
+  reasons: ['KEY_ENDED', 'KEY_ROTATED', 'KEY_EXCEEDS_YOURS'],
 })
 export class RotateApiKey extends Input {
   @Id({ description: 'The key to be replaced.' })

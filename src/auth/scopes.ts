@@ -18,5 +18,6 @@ export function requireScopes(own: readonly string[], granted: readonly string[]
   throw new RpcError(
     'INSUFFICIENT_PERMISSIONS',
     `A key can only grant scopes that it has itself, and this one lacks ${lacking.join(', ')}. ${advice}`,
+    { reason: 'KEY_EXCEEDS_YOURS' },
   );
 }

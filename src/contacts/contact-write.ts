@@ -65,5 +65,6 @@ export function emailKey(email: string): string[] {
 }
 
 export function emailTaken(advice: string): RpcError {
-  return new RpcError('CONFLICT', `Another contact of your organization has this e-mail address. ${advice}`);
+  const message = `Another contact of your organization has this e-mail address. ${advice}`;
+  return new RpcError('CONFLICT', message, { reason: 'EMAIL_TAKEN' });
 }

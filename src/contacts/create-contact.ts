@@ -16,6 +16,7 @@ import { emailTaken, mergeContact, newContact } from './contact-write.js';
     'details given are merged into the contact that has the address; it is subscribed again only by an ' +
     'explicit `subscribed: true`.',
   answers: contactIdSchema,
+  reasons: ['EMAIL_TAKEN'],
 })
 export class CreateContact extends ContactFields {
   @Id({ description: "Your key's organization." })

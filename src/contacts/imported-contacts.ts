@@ -94,9 +94,7 @@ function checkColumns(columns: readonly string[]): void {
     issues.push({ path: 'email', message: 'is missing among the columns: every import needs it' });
   if (issues.length === 0) return;
   const { message, details } = invalid(issues);
-  throw new RpcError(
-    'BAD_REQUEST',
-    `${message} The columns of an import are ${COLUMNS.join(', ')}.`,
-    details,
-  );
+  throw new RpcError('BAD_REQUEST', `${message} The columns of an import are ${COLUMNS.join(', ')}.`, {
+    issues: details.issues ?? [],
+  });
 }

@@ -13,6 +13,7 @@ import { contactWrite, emailClaim, emailKey, emailTaken } from './contact-write.
   summary: 'Change a contact',
   description: 'Only the fields given are changed; `null` clears an optional one. Answers the whole contact.',
   answers: contactSchema,
+  reasons: ['EMAIL_TAKEN'],
 })
 export class UpdateContact extends ContactFields {
   @Id()

@@ -31,13 +31,13 @@ export class ListEvents extends Input {
   @Text({ max: 200, optional: true, description: 'contact, petition, signature, …' })
   recordType?: string;
 
-  @Id({ optional: true })
+  @Id({ optional: true, namesRecord: false })
   recordId?: string;
 
   @Text({ max: 200, optional: true, example: 'PetitionSigned' })
   type?: string;
 
-  @Id({ optional: true, description: 'Who caused it: an API key, say.' })
+  @Id({ optional: true, namesRecord: false, description: 'Who caused it: an API key, say.' })
   actorId?: string;
 
   @Text({ max: 200, optional: true })

@@ -27,6 +27,7 @@ import { signature, signatureKey, signPetition } from './signature.js';
     'standing signature per contact: signing again answers the first one, also after the close, and a new comment ' +
     'is not taken (withdraw and sign again).',
   answers: signatureAnswerSchema,
+  reasons: ['PETITION_NOT_PUBLISHED', 'PETITION_CLOSED'],
 })
 export class AddSignature extends Input {
   @Id()

@@ -12,6 +12,7 @@ import { PetitionsTable } from './petitions.projection.js';
   summary: 'Close a petition',
   description: 'A published petition: it takes no more signatures until it is published again.',
   answers: petitionSchema,
+  reasons: ['PETITION_NOT_PUBLISHED'],
 })
 export class ClosePetition extends Input {
   @Id()

@@ -11,6 +11,7 @@ import { deletePetition, petition } from './petition.js';
   summary: 'Delete a petition',
   description: 'Not while it is published: close it first.',
   answers: petitionIdSchema,
+  reasons: ['PETITION_PUBLISHED'],
 })
 export class DeletePetition extends Input {
   @Id()

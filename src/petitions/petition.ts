@@ -73,6 +73,7 @@ export function closePetition(state: Petition): PetitionEvent[] {
       throw new RpcError(
         'CONFLICT',
         'This petition is a draft: it can be published or deleted. Only a published petition can be closed.',
+        { reason: 'PETITION_NOT_PUBLISHED' },
       );
     case 'PUBLISHED':
       return [{ type: 'PetitionClosed', data: {} }];
@@ -85,7 +86,9 @@ export function closePetition(state: Petition): PetitionEvent[] {
 export function deletePetition(state: Petition): PetitionEvent[] {
   if (state.status === 'DELETED') return [];
   if (standingPetition(state).status === 'PUBLISHED') {
-    throw new RpcError('CONFLICT', 'This petition is published: close it before you delete it.');
+    throw new RpcError('CONFLICT', 'This petition is published: close it before you delete it.', {
+      reason: 'PETITION_PUBLISHED',
+    });
   }
   return [{ type: 'PetitionDeleted', data: {} }];
 }
@@ -96,11 +99,14 @@ export function requireOpen(state: Petition): void {
     case 'PUBLISHED':
       return;
     case 'DRAFT':
-      throw new RpcError('CONFLICT', 'This petition is a draft: publish it before it takes signatures.');
+      throw new RpcError('CONFLICT', 'This petition is a draft: publish it before it takes signatures.', {
+        reason: 'PETITION_NOT_PUBLISHED',
+      });
     case 'CLOSED':
       throw new RpcError(
         'CONFLICT',
         'This petition is closed: it no longer takes signatures. Publish it again to open it.',
+        { reason: 'PETITION_CLOSED' },
       );
   }
 }

@@ -11,6 +11,7 @@ import { post, archivePost } from './post.js';
   summary: 'Archive a post',
   description: 'A published post; it can be published again.',
   answers: postSchema,
+  reasons: ['POST_NOT_PUBLISHED'],
 })
 export class ArchivePost extends Input {
   @Id()

@@ -68,6 +68,7 @@ export function archivePost(state: Post): PostEvent[] {
       throw new RpcError(
         'CONFLICT',
         'This post is a draft: it can be published or deleted. Only a published post can be archived.',
+        { reason: 'POST_NOT_PUBLISHED' },
       );
     case 'PUBLISHED':
       return [{ type: 'PostArchived', data: {} }];

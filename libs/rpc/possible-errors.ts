@@ -1,0 +1,57 @@
+import { type ErrorCode, type ErrorReason, ERROR_STATUS, reasonsOf } from './errors.js';
+import { fieldsOf } from './fields.js';
+import { type InputClass } from './input.js';
+import { type OperationDefinition } from './operation.js';
+
+/** What an operation may answer with one status: `reasons` are those of all its codes. */
+export type PossibleError = { status: number; codes: ErrorCode[]; reasons: ErrorReason[] };
+
+/** See `OwnReason`. */
+const OWN: readonly ErrorReason[] = [...reasonsOf('CONFLICT'), 'KEY_EXCEEDS_YOURS'];
+
+/** All errors that an operation may answer, by status. Most follow from its shape, the others it declares. */
+export function possibleErrors(
+  input: InputClass,
+  { method, bodyTypes, answerTypes, reasons = [] }: OperationDefinition,
+): PossibleError[] {
+  const streams = bodyTypes !== undefined || answerTypes !== undefined;
+  const changes = method !== 'GET';
+  const mayHave = (reason: ErrorReason): boolean => {
+    if (OWN.includes(reason)) return (reasons as readonly ErrorReason[]).includes(reason);
+    if (reason === 'STREAM_LIMIT') return streams;
+    if (reason === 'RECORD_BUSY') return changes;
+    return true;
+  };
+  const mayBe: Record<ErrorCode, boolean> = {
+    BAD_REQUEST: true,
+    UNAUTHORIZED: true,
+    FORBIDDEN: true,
+    INSUFFICIENT_PERMISSIONS: true,
+    NOT_FOUND: namesRecords(input),
+    // That is another route.
+    METHOD_NOT_ALLOWED: false,
+    CONFLICT: reasonsOf('CONFLICT').some(mayHave),
+    PAYLOAD_TOO_LARGE: changes && !bodyTypes,
+    UNSUPPORTED_MEDIA_TYPE: changes,
+    IDEMPOTENCY_KEY_REUSED: changes,
+    RATE_LIMIT_EXCEEDED: true,
+    INTERNAL_SERVER_ERROR: true,
+    SERVICE_UNAVAILABLE: true,
+  };
+  const byStatus = new Map<number, PossibleError>();
+  for (const code of (Object.keys(mayBe) as ErrorCode[]).filter((code) => mayBe[code])) {
+    const status = ERROR_STATUS[code];
+    const possible = byStatus.get(status) ?? { status, codes: [], reasons: [] };
+    possible.codes.push(code);
+    possible.reasons.push(...reasonsOf(code).filter(mayHave));
+    byStatus.set(status, possible);
+  }
+  return [...byStatus.values()];
+}
+
+/** Whether there may be nothing of what the input names; of the organization there is. */
+function namesRecords(input: InputClass): boolean {
+  return [...fieldsOf(input)].some(
+    ([name, { namesRecord }]) => (namesRecord && name !== 'organizationId') || name === 'asOf',
+  );
+}

@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+let document: any;
+
+/** The document that clients are generated from, as it is checked in. */
+function documented(): any {
+  return (document ??= JSON.parse(readFileSync(join(__dirname, 'openapi.json'), 'utf8')));
+}
+
+/** The reasons that an operation's documentation names for a status; undefined where it does not name the status. */
+export function documentedReasons(method: string, path: string, status: number): string[] | undefined {
+  const { paths, components } = documented();
+  const response = paths[path][method.toLowerCase()].responses[status];
+  if (!response) return undefined;
+  const { schema } = response.content['application/json'];
+  const [reference, narrower] = schema.allOf ?? [schema];
+  const { reason } = components.schemas[reference.$ref.split('/').at(-1)].properties.error.properties;
+  return narrower?.properties.error.properties.reason.enum ?? reason?.enum ?? [];
+}
+
+/** @throws when an operation answers an error that its documentation does not know. */
+export function requireDocumented(
+  method: string,
+  path: string,
+  { status, body }: { status: number; body: any },
+): void {
+  const isOperation = path.startsWith('/v1/') && documented().paths[path]?.[method.toLowerCase()];
+  if (status < 400 || !isOperation) return;
+  const { code, reason, message } = body.error;
+  const reasons = documentedReasons(method, path, status);
+  const isKnown = reason === undefined ? reasons !== undefined : reasons?.includes(reason);
+  if (isKnown) return;
+  throw new Error(
+    `${method} ${path} answers ${status} ${code} ${reason ?? ''} (${message}), which test/openapi.json does not say. ` +
+      'Declare it (@Operation, reasons) and renew the document: UPDATE_OPENAPI=1 npm test -- documentation',
+  );
+}

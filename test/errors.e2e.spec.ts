@@ -1,0 +1,230 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Commands } from '#libs/commands';
+import { type ErrorCode, ERROR_REASONS, ERROR_STATUS, systemInput } from '#libs/rpc';
+import { type CreateApiKey } from '../src/auth/index.js';
+import { documentedReasons, requireDocumented } from './documented.js';
+import { type Answer, Api, Client, DatabaseGate } from './harness.js';
+import { CreateOrganization } from '../src/organizations/index.js';
+
+let api: Api;
+let client: Client;
+beforeAll(async () => {
+  api = await Api.start({ environment: { TRUST_PROXY: 'true' } });
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  client = await api.organization();
+});
+
+/** Reasons that an operation has only where it declares them. */
+const OWN = [...Object.keys(ERROR_REASONS.CONFLICT), 'KEY_EXCEEDS_YOURS'];
+
+async function idOf(answer: Promise<Answer>): Promise<string> {
+  const { status, body } = await answer;
+  expect(status).toBe(200);
+  return Object.values<string>(body.data)[0]!;
+}
+
+function createContact(email: string, more: object = {}): Promise<Answer> {
+  return client.post('contact.create-contact', { organizationId: client.organizationId, email, ...more });
+}
+
+function createPetition(): Promise<string> {
+  return idOf(client.post('petition.create-petition', { name: 'Save the river' }));
+}
+
+async function publishedPetition(): Promise<string> {
+  const petitionId = await createPetition();
+  expect((await client.post('petition.publish-petition', { petitionId })).status).toBe(200);
+  return petitionId;
+}
+
+function sign(petitionId: string): Promise<Answer> {
+  return client.post('petition.add-signature', { petitionId, contact: { email: 'ada@example.org' } });
+}
+
+function createKey(name: string): Promise<string> {
+  return idOf(client.post('api-key.create-api-key', { name }));
+}
+
+async function callerWith(options: Partial<CreateApiKey>): Promise<Client> {
+  const { key } = await api.createKey(client.organizationId, options);
+  return new Client(api.origin, client.organizationId, key);
+}
+
+/** How each operation comes to each of the reasons that it declares. */
+const PROVOKED: { [operation: string]: { [reason: string]: () => Promise<Answer> } } = {
+  'contact.create-contact': {
+    EMAIL_TAKEN: async () => {
+      await createContact('ada@example.org');
+      return createContact('ADA@example.org', { firstName: 'Ada' });
+    },
+  },
+  'contact.update-contact': {
+    EMAIL_TAKEN: async () => {
+      await createContact('ada@example.org');
+      const contactId = await idOf(createContact('grace@example.org'));
+      return client.post('contact.update-contact', { contactId, email: 'ada@example.org' });
+    },
+  },
+  'petition.close-petition': {
+    PETITION_NOT_PUBLISHED: async () =>
+      client.post('petition.close-petition', { petitionId: await createPetition() }),
+  },
+  'petition.delete-petition': {
+    PETITION_PUBLISHED: async () =>
+      client.delete('petition.delete-petition', { petitionId: await publishedPetition() }),
+  },
+  'petition.add-signature': {
+    PETITION_NOT_PUBLISHED: async () => sign(await createPetition()),
+    PETITION_CLOSED: async () => {
+      const petitionId = await publishedPetition();
+      await client.post('petition.close-petition', { petitionId });
+      return sign(petitionId);
+    },
+  },
+  'post.archive-post': {
+    POST_NOT_PUBLISHED: async () =>
+      client.post('post.archive-post', {
+        postId: await idOf(client.post('post.create-post', { name: 'x' })),
+      }),
+  },
+  'api-key.create-api-key': {
+    KEY_EXCEEDS_YOURS: async () => {
+      const caller = await callerWith({ scopes: ['api-key:write'] });
+      return caller.post('api-key.create-api-key', { name: 'More', scopes: ['contact:read'] });
+    },
+  },
+  'api-key.rotate-api-key': {
+    KEY_EXCEEDS_YOURS: async () => {
+      const caller = await callerWith({ scopes: ['api-key:write'] });
+      return caller.post('api-key.rotate-api-key', { apiKeyId: await createKey('Website') });
+    },
+    KEY_ENDED: async () => {
+      const apiKeyId = await createKey('Website');
+      await client.delete('api-key.revoke-api-key', { apiKeyId });
+      return client.post('api-key.rotate-api-key', { apiKeyId });
+    },
+    KEY_ROTATED: async () => {
+      const apiKeyId = await createKey('Website');
+      await client.post('api-key.rotate-api-key', { apiKeyId, overlapSeconds: 60 });
+      return client.post('api-key.rotate-api-key', { apiKeyId, overlapSeconds: 30 });
+    },
+  },
+};
+
+/** Operation and reason, of all that are declared. */
+function declared(): [string, string][] {
+  const { paths } = JSON.parse(readFileSync(join(__dirname, 'openapi.json'), 'utf8'));
+  return Object.entries<object>(paths)
+    .filter(([path]) => path.startsWith('/v1/'))
+    .flatMap(([path, methods]) =>
+      Object.keys(methods).flatMap((method) =>
+        [403, 409]
+          .flatMap((status) => documentedReasons(method, path, status) ?? [])
+          .map((reason): [string, string] => [path.slice('/v1/'.length), reason]),
+      ),
+    )
+    .filter(([, reason]) => OWN.includes(reason));
+}
+
+it.each(declared())('%s › %s', async (operation, reason) => {
+  const provoke = PROVOKED[operation]?.[reason];
+  if (!provoke) throw new Error(`${operation} declares ${reason}: show here how it comes to that.`);
+  const { status, body } = await provoke();
+  const code: ErrorCode = reason in ERROR_REASONS.CONFLICT ? 'CONFLICT' : 'INSUFFICIENT_PERMISSIONS';
+  expect([status, body.error.code, body.error.reason]).toEqual([ERROR_STATUS[code], code, reason]);
+});
+
+it('an answer that its operation does not declare fails the test that gets it', () => {
+  const fails = (status: number, reason?: string) => () =>
+    requireDocumented('POST', '/v1/contact.create-contact', {
+      status,
+      body: { error: { code: '', reason } },
+    });
+  expect(fails(409, 'EMAIL_TAKEN')).not.toThrow();
+  expect(fails(409, 'PETITION_CLOSED')).toThrow('does not say');
+  expect(fails(404)).toThrow('does not say');
+});
+
+describe('every operation', () => {
+  let addresses = 0;
+  const stranger = (headers: Record<string, string>): Promise<Answer> => {
+    addresses += 1;
+    const nobody = new Client(api.origin, '', undefined);
+    return nobody.get('post.list-posts', {}, { 'X-Forwarded-For': `10.9.0.${addresses}`, ...headers });
+  };
+  const bearer = (key: string) => stranger({ Authorization: `Bearer ${key}` });
+
+  it.each<[string, string, () => Promise<Answer>]>([
+    ['KEY_MISSING', 'without a key', () => stranger({})],
+    ['KEY_MALFORMED', 'with another scheme', () => stranger({ Authorization: 'Basic eHg6eHg=' })],
+    ['KEY_INVALID', 'with what is no key', () => bearer('adv_1')],
+    ['KEY_INVALID', 'with an unknown key', () => bearer(`adv_aaaaaaaa_${'b'.repeat(40)}`)],
+    [
+      'KEY_INVALID',
+      'with a revoked key',
+      async () => {
+        const { id, key } = await api.createKey(client.organizationId);
+        await api.revokeKey(client.organizationId, id);
+        return bearer(key);
+      },
+    ],
+    [
+      'KEY_EXPIRED',
+      'with an expired key',
+      async () => {
+        const expiresAt = '2020-01-01T00:00:00.000Z';
+        return bearer((await api.createKey(client.organizationId, { expiresAt })).key);
+      },
+    ],
+  ])('401 %s %s', async (reason, _, ask) => {
+    const { status, body } = await ask();
+    expect([status, body.error.code, body.error.reason]).toEqual([401, 'UNAUTHORIZED', reason]);
+  });
+
+  it('403 SCOPE_MISSING with a key that may something else', async () => {
+    const { status, body } = await (await callerWith({ scopes: ['contact:read'] })).get('post.list-posts');
+    expect([status, body.error.reason]).toEqual([403, 'SCOPE_MISSING']);
+    expect(body.error.message).toContain('post:read');
+  });
+
+  it('429 KEY_RATE with a key, ADDRESS_RATE without a good one', async () => {
+    const refusedOf = async (ask: () => Promise<Answer>) => {
+      for (;;) {
+        const answers = await Promise.all(Array.from({ length: 30 }, ask));
+        const refused = answers.find(({ status }) => status === 429);
+        if (refused) return refused.body.error.reason;
+      }
+    };
+    const slow = await callerWith({ rateLimit: 1 });
+    expect(await refusedOf(() => slow.get('post.list-posts'))).toBe('KEY_RATE');
+    const address = { 'X-Forwarded-For': '10.9.1.1' };
+    expect(await refusedOf(() => stranger(address))).toBe('ADDRESS_RATE');
+  });
+
+  it('503 DATABASE_UNREACHABLE while the database is away', async () => {
+    const gate = await DatabaseGate.before(api.database.url);
+    const { origin } = await api.addInstance({ DATABASE_URL: gate.url });
+    const there = client.at(origin);
+    expect((await there.get('post.list-posts')).status).toBe(200);
+    gate.shut();
+    const { status, body } = await there.get('post.list-posts');
+    gate.open();
+    expect([status, body.error.reason]).toEqual([503, 'DATABASE_UNREACHABLE']);
+  });
+});
+
+it('a command that others always get ahead of gives up with RECORD_BUSY', async () => {
+  const { organizationId } = client;
+  const commands = api.instances[0]!.app.get(Commands);
+  const input = systemInput(CreateOrganization, organizationId, { name: 'Late' }, 'test');
+  const late = { streamType: 'organization', streamId: organizationId, expectedVersion: 99 };
+  const events = [{ type: 'OrganizationUpdated', data: { name: 'Late' } }];
+  const busy = commands.run(input, () => ({ recordId: organizationId, writes: [{ ...late, events }] }));
+  await expect(busy).rejects.toMatchObject({
+    code: 'SERVICE_UNAVAILABLE',
+    details: { reason: 'RECORD_BUSY' },
+  });
+});
