@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** One record of a text that has one a line: its text, or what is wrong with its bytes. */
 export type Line = {
@@ -10,9 +11,20 @@ export type Line = {
 /** 1 MiB: a longer record is a broken one, and what is held in memory has an end. */
 const LONGEST = 1024 * 1024;
 
+/**
+ * What is spent before everybody else gets a turn: about 3 ms. Its unit is a byte copied or searched; a chunk and a
+ * record, with what their readers make of them, were measured to cost as much as so many.
+ */
+const TURN = 128 * 1024;
+const CHUNK_COST = 256;
+const RECORD_COST = 2 * 1024;
+
 const NEWLINE = 0x0a;
 const QUOTE = 0x22;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** Room for the end of a line and the next chunk of a socket. */
+const SMALLEST = 128 * 1024;
 
 export const UNCLOSED =
   'has a quote that is not closed: quotes belong around a whole cell, and are doubled inside';
@@ -20,9 +32,18 @@ export const UNCLOSED =
 /**
  * Cuts bytes into records: at every line's end, with `quoted` (CSV) only at those outside quotes. A quote that
  * is never closed costs its own line and no other: after it, reading goes on with the next line.
+ *
+ * The work is linear in the bytes, however they are cut and whatever they hold: each is copied twice at most on
+ * average, and searched three times at most. Only a line with an odd number of quotes leaves one open, and it is
+ * looked for its end up to the next such line, so that no two of these searches overlap in more than that line.
  */
 export class Lines {
-  private held: Buffer = Buffer.alloc(0);
+  /** Bytes copied and searched so far. */
+  work = 0;
+  private spent = 0;
+  /** Has room behind what is held: bytes that come one by one must not each move all others. */
+  private storage = Buffer.alloc(0);
+  private held = this.storage;
   /** In `held`: where the record under way begins, where its second line does, and how far it is read. */
   private start = 0;
   private secondLine: number | undefined;
@@ -40,9 +61,29 @@ export class Lines {
   async *of(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
     for await (const chunk of chunks) {
       this.hold(chunk);
-      for (let next = this.next(false); next; next = this.next(false)) if (!isBlank(next)) yield next;
+      this.spent += CHUNK_COST;
+      yield* this.take(false);
     }
-    for (let next = this.next(true); next; next = this.next(true)) if (!isBlank(next)) yield next;
+    yield* this.take(true);
+  }
+
+  /**
+   * The records that are held whole. Bytes that are there already are read without any waiting: only the turns
+   * given away let others be served meanwhile. What a reader does between two records is part of ours.
+   */
+  private async *take(isEnd: boolean): AsyncGenerator<Line> {
+    for (;;) {
+      const before = this.work;
+      const next = this.next(isEnd);
+      this.spent += this.work - before;
+      if (this.spent >= TURN) {
+        this.spent = 0;
+        await nextTurn();
+      }
+      if (!next) return;
+      this.spent += RECORD_COST;
+      if (!isBlank(next)) yield next;
+    }
   }
 
   /** The record last given out is broken, perhaps by a quote too many: gives its second line and all after it anew. */
@@ -52,13 +93,25 @@ export class Lines {
   }
 
   private hold(chunk: Uint8Array): void {
-    const rest = this.held.subarray(this.start);
-    this.held =
-      rest.length === 0
-        ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
-        : Buffer.concat([rest, chunk]);
-    this.read -= this.start;
-    if (this.secondLine !== undefined) this.secondLine -= this.start;
+    if (this.held.length + chunk.length > this.storage.length) this.makeRoom(chunk.length);
+    const { length } = this.held;
+    this.storage.set(chunk, length);
+    this.held = this.storage.subarray(0, length + chunk.length);
+    this.work += chunk.length;
+  }
+
+  /** Moves the record under way to the beginning: at least as many bytes come before this happens again. */
+  private makeRoom(bytes: number): void {
+    const { held, start } = this;
+    const needed = held.length - start + bytes;
+    if (2 * needed > this.storage.length) {
+      this.storage = Buffer.allocUnsafeSlow(Math.max(2 * needed, SMALLEST));
+    }
+    held.copy(this.storage, 0, start);
+    this.held = this.storage.subarray(0, held.length - start);
+    this.work += this.held.length;
+    this.read -= start;
+    if (this.secondLine !== undefined) this.secondLine -= start;
     this.start = 0;
   }
 
@@ -67,6 +120,7 @@ export class Lines {
       const newline = this.held.indexOf(NEWLINE, this.read);
       const end = newline === -1 ? this.held.length : newline;
       if (this.quoted && hasOddQuotes(this.held, this.read, end)) this.isOpen = !this.isOpen;
+      this.work += end - this.read;
       this.read = newline === -1 ? end : end + 1;
       if (newline !== -1) {
         this.newlines += 1;
@@ -76,13 +130,13 @@ export class Lines {
         const tooLong = this.passOver(end, newline !== -1);
         if (tooLong) return tooLong;
       } else if (newline !== -1 && !this.isOpen) {
-        return this.take(end);
+        return this.cut(end);
       }
     }
     if (!isEnd) return undefined;
     if (this.isTooLong) return this.passOver(this.held.length, true);
     if (this.start === this.held.length) return undefined;
-    return this.isOpen ? this.giveUpQuote() : this.take(this.held.length);
+    return this.isOpen ? this.giveUpQuote() : this.cut(this.held.length);
   }
 
   /** A line too long is dropped as it comes, and told when its end has come. */
@@ -105,7 +159,7 @@ export class Lines {
     return { line, bytes, problem: UNCLOSED };
   }
 
-  private take(end: number): Line {
+  private cut(end: number): Line {
     const { line, start, secondLine, newlines } = this;
     this.before = { line, secondLine };
     this.beginAt(this.read, line + Math.max(newlines, 1));

@@ -1,4 +1,6 @@
 import { Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Lines } from './lines.js';
 import { readCsv, readNdjson, type ReadRecord, writeCsv } from './index.js';
 
 const MIB = 1024 * 1024;
@@ -118,6 +120,16 @@ describe('readCsv', () => {
     expect(records.at(-1)).toEqual([60_002, { a: '59999', b: 'x'.repeat(20) }]);
   });
 
+  it('tells records with thousands of cells without taking them apart', async () => {
+    const text = `a,b\n${','.repeat(200_000)}\n1,2\n"1${','.repeat(200_000)}",2\n`;
+    expect(await csv(text, [64 * 1024, Infinity])).toEqual([
+      [2, 'has more than 1,000 cells'],
+      [3, { a: '1', b: '2' }],
+      [4, { a: `1${','.repeat(200_000)}`, b: '2' }],
+    ]);
+    await expect(csv(','.repeat(200_000), [Infinity])).rejects.toThrow(/header has more than 1,000 cells/);
+  });
+
   it.each([
     ['nothing', '', /header is missing/],
     ['blank lines', '\n\n', /header is missing/],
@@ -126,6 +138,59 @@ describe('readCsv', () => {
     await expect(csv(text)).rejects.toThrow(
       expect.objectContaining({ code: 'BAD_REQUEST', message: expect.stringMatching(message) }),
     );
+  });
+});
+
+describe('whatever a text holds', () => {
+  const half = MIB / 2;
+  const TEXTS: [string, string][] = [
+    ['an open quote', `"${'x'.repeat(900_000)}`],
+    ['an open quote before many lines', `"${'x\n'.repeat(50_000)}`],
+    ['nothing but line ends', '\n'.repeat(100_000)],
+    ['a quote on every line', '"\n'.repeat(50_000)],
+    ['a quote on every third line', '"\nx\nx\n'.repeat(20_000)],
+    ['quotes alone, in two lines', `${'"'.repeat(MIB - 10)}\n`.repeat(2)],
+    [
+      'open quotes as far apart as they are looked for',
+      `"\n${`${'x'.repeat(99)}\n`.repeat(10_450)}`.repeat(3),
+    ],
+    ['open quotes a little farther apart', `"\n${`${'x'.repeat(99)}\n`.repeat(10_500)}`.repeat(3)],
+    ['lines too long', `${'x'.repeat(MIB + half)}\n"${'x'.repeat(MIB + half)}\n`],
+  ];
+
+  function cut(text: string, size: number): Readable {
+    const bytes = Buffer.from(text);
+    return Readable.from(
+      (function* () {
+        for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+      })(),
+    );
+  }
+
+  it.each(TEXTS)('each byte is copied and searched a few times only: %s', async (_, text) => {
+    for (const size of [1, 1_000, 64 * 1024, Infinity]) {
+      // As far as it makes a difference: the quadratic way would copy a hundred gigabytes.
+      const bytes = size === 1 ? text.slice(0, 200_000) : text;
+      const lines = new Lines(true);
+      for await (const line of lines.of(cut(bytes, size))) {
+        // Every record is taken for broken, and its lines but the first are read again.
+        if ('text' in line) lines.rereadFromSecondLine();
+      }
+      expect(lines.work).toBeLessThan(5 * bytes.length + 1_000);
+    }
+  });
+
+  it.each(TEXTS)('others get their turns while it is read: %s', async (_, text) => {
+    let turns = 0;
+    let isRead = false;
+    const count = async () => {
+      for (; !isRead; await nextTurn()) turns += 1;
+    };
+    const counted = count();
+    for await (const line of new Lines(true).of(cut(text, 1_000))) if (line.line === 0) break;
+    isRead = true;
+    await counted;
+    expect(turns).toBeGreaterThan(text.length / (128 * 1024));
   });
 });
 
