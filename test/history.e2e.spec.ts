@@ -41,15 +41,15 @@ async function replayed(file: string, ...options: string[]): Promise<{ [object: 
 
 /** What the API answers now, in the same order. */
 async function answered(): Promise<{ [object: string]: any[] }> {
-  const all = async (operation: string) =>
-    (await client.get(operation, { sort: 'createdAt', limit: '100' })).body.data;
+  const all = async (operation: string, more = {}) =>
+    (await client.get(operation, { sort: 'createdAt', limit: '100', ...more })).body.data;
   return {
     organization: [(await client.get('organization.get-organization')).body.data],
     'api-key': (await all('api-key.list-api-keys')).map((key: object) => ({ ...key, lastUsedAt: null })),
     contact: await all('contact.list-contacts'),
     list: await all('list.list-lists'),
-    petition: await all('petition.list-petitions'),
-    post: await all('post.list-posts'),
+    petition: await all('petition.list-petitions', { include: 'content' }),
+    post: await all('post.list-posts', { include: 'content' }),
   };
 }
 
@@ -129,7 +129,7 @@ it('projections: status, rebuild and verify while the server runs', async () => 
   expect(await answered()).toEqual(before);
 
   const { source } = deployment.database;
-  await source.query('UPDATE petitions_v1.petitions SET signatures = signatures + 1');
+  await source.query('UPDATE petitions_v2.petitions SET signatures = signatures + 1');
   const found = await cli(['--json', 'projections', 'verify', 'petitions'], deployment.environment);
   expect(found.status).toBe(1);
   expect(JSON.parse(found.stdout).differences).toEqual([

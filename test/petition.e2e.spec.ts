@@ -512,7 +512,10 @@ describe('list-petitions', () => {
       (await client.get('petition.list-petitions', query)).body;
     const published = await page({ status: 'PUBLISHED' });
     expect(published.object).toBe('petitions');
-    expect(published.data).toEqual([(await get(petitionId)).body.data]);
+    const { content, ...listed } = (await get(petitionId)).body.data;
+    expect(published.data).toEqual([listed]);
+    const whole = await page({ status: 'PUBLISHED', include: 'content' });
+    expect(whole.data).toEqual([{ ...listed, content }]);
     const names = ({ data }: { data: { name: string }[] }) => data.map(({ name }) => name);
     expect(names(await page({ q: 'RIVER', sort: 'name' }))).toEqual(['Bike lanes', 'Save the river']);
     const first = await page({ sort: 'name', limit: '2' });

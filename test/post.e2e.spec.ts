@@ -214,6 +214,35 @@ describe('list-posts', () => {
     ]);
     expect((await client.get('post.list-posts', { status: 'OPEN' })).status).toBe(400);
   });
+
+  it('leaves content out unless it is asked for', async () => {
+    const content = [1e300, { 'ä"': null }];
+    const postId = await create({ name: 'Wide', content });
+    const [listed] = (await client.get('post.list-posts')).body.data;
+    const [whole] = (await client.get('post.list-posts', { include: 'content' })).body.data;
+    expect(listed).not.toHaveProperty('content');
+    expect(whole).toEqual({ ...listed, content });
+    expect(whole).toEqual((await client.get('post.get-post', { postId })).body.data);
+    expect((await client.get('post.list-posts', { include: 'image' })).status).toBe(400);
+  });
+
+  it('pages of wide records end before their limit, and say that there is more', async () => {
+    const names = Array.from({ length: 10 }, (_, n) => `Wide ${n}`);
+    for (const name of names) await create({ name, content: 'x'.repeat(250_000) });
+    const query = { include: 'content', sort: 'name', limit: '100' };
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const { body } = await client.get('post.list-posts', { ...query, ...(cursor ? { cursor } : {}) });
+      expect(JSON.stringify(body).length).toBeLessThan(1.1 * 1024 * 1024);
+      seen.push(...body.data.map(({ name }: { name: string }) => name));
+      expect(body.pagination.hasMore).toBe(body.pagination.cursor !== null);
+      cursor = body.pagination.cursor ?? undefined;
+    } while (cursor);
+    expect(seen).toEqual(names);
+    const { body } = await client.get('post.list-posts', { sort: 'name', limit: '100' });
+    expect(body.data.map(({ name }: { name: string }) => name)).toEqual(names);
+  });
 });
 
 it('a post of another organization is not found, whatever is done to it', async () => {

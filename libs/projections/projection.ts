@@ -1,5 +1,5 @@
 import { type Sql } from '#libs/database';
-import { type DomainEvent, type RecordedEvent } from '#libs/event-store';
+import { type DomainEvent, type Json, type Keyring, type RecordedEvent } from '#libs/event-store';
 
 /** A read model: tables that follow from the log alone and can be thrown away and built again. */
 export type Projection<Event extends DomainEvent = DomainEvent> = {
@@ -16,6 +16,22 @@ export type Projection<Event extends DomainEvent = DomainEvent> = {
    * a few statements for a page of thousands. Table names unqualified.
    */
   apply(events: readonly RecordedEvent<Event>[], transaction: Sql): Promise<void>;
+  /** Of read models that hold whole records. */
+  readonly snapshots?: Snapshots;
+};
+
+/** Records as a read model holds them: what a command loads in place of their streams from the beginning. */
+export type Snapshots<State = unknown> = {
+  /** The decider's. */
+  readonly streamType: string;
+  /**
+   * One SELECT with the parameters $1 (organization) and $2 (uuid[], ids) and exactly the columns `id uuid`,
+   * `version integer`, `created_at timestamptz`, `updated_at timestamptz`, `state text`: at most one row for each id, also for
+   * records that are no more. `version` is that of the last event taken in, `state` any JSON. By the primary key.
+   */
+  readonly sql: string;
+  /** Exactly what the decider's `evolve` makes of the stream up to the row's version. */
+  read(state: Json, keyring: Keyring): State;
 };
 
 /** The PostgreSQL schema that holds a projection's tables: `contacts_v1`. */

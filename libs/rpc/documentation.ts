@@ -8,6 +8,16 @@ export function recordSchema(fields: Record<string, FieldSchema>): FieldSchema {
   return { type: 'object', properties: fields, required: Object.keys(fields) };
 }
 
+/** The same without a wide field, unless it is asked for. */
+export function schemaWithout(schema: FieldSchema, field: string): FieldSchema {
+  const described = { ...schema.properties![field], description: `Only with \`include=${field}\`.` };
+  return {
+    ...schema,
+    properties: { ...schema.properties, [field]: described },
+    required: schema.required!.filter((name) => name !== field),
+  };
+}
+
 export const timestamp: FieldSchema = { type: 'string', format: 'date-time' };
 export const textOrNull: FieldSchema = { type: ['string', 'null'] };
 

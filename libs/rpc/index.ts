@@ -1,6 +1,13 @@
 export { type RequestContext } from './context.js';
 export { operationsModule, pathOf, VERSION } from './controller.js';
-export { errorSchemas, imageSchema, recordSchema, textOrNull, timestamp } from './documentation.js';
+export {
+  errorSchemas,
+  imageSchema,
+  recordSchema,
+  schemaWithout,
+  textOrNull,
+  timestamp,
+} from './documentation.js';
 export { ErrorFilter, errorBody } from './error-filter.js';
 export {
   ERROR_REASONS,
@@ -33,6 +40,7 @@ export {
   CreatedPageInput,
   findPage,
   isId,
+  LARGEST_PAGE_BYTES,
   Paged,
   PageInput,
   search,

@@ -67,7 +67,7 @@ async function find(
     },
   };
   const input = { organizationId, limit: 25, sort: '-createdAt', ...listing };
-  const page = await findPage<Thing>(sql, input as never, { table: 'things.things', conditions });
+  const page = await findPage<Thing>(sql, input as never, { table: 'things.things', bytes: '1', conditions });
   return { ...page, looked };
 }
 
@@ -140,7 +140,11 @@ it('of a table without search indexes a text is found anywhere', async () => {
   expect((await textSearchOf(source, 'things.plain')).beginning).toBe(false);
   const input = { organizationId, limit: 25, sort: '-createdAt' };
   const conditions = [search(['name'], 'que')];
-  const { records } = await findPage(source, input as never, { table: 'things.plain', conditions });
+  const { records } = await findPage(source, input as never, {
+    table: 'things.plain',
+    bytes: '1',
+    conditions,
+  });
   expect(records).toHaveLength(1);
 });
 

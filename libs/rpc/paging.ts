@@ -83,8 +83,15 @@ export type Condition = {
 const WALKED_PER_RECORD = 100;
 
 /**
+ * Of a page, in bytes of what PostgreSQL sends: it ends early where the next record would go beyond. Records have
+ * 10 KB of text and more, content 256 KiB: 100 of them were 25 MB.
+ */
+export const LARGEST_PAGE_BYTES = 1024 * 1024;
+
+/**
  * A keyset page: each page starts behind the last row of the one before, by the sort column and the id, so
- * that page 10,000 costs what page 1 costs and nothing is skipped or repeated while records are added.
+ * that page 10,000 costs what page 1 costs and nothing is skipped or repeated while records are added. It has at least
+ * one record where there is one, and no more than fit into `LARGEST_PAGE_BYTES`.
  *
  * Conditions that most rows meet are best looked for in the order of the page, those that none meets through their own
  * index; PostgreSQL guesses which, and where it guesses wrong it reads every row of the organization. So both are
@@ -93,12 +100,17 @@ const WALKED_PER_RECORD = 100;
  *
  * @param list the table (with `organization_id`, `id`, `created_at`, `updated_at`), and which of its
  *   columns each sort field means; every one of them needs an index on (organization_id, column, id).
+ *   `bytes`: SQL, how many bytes of a row leave PostgreSQL. It is asked of rows that are not on the page too, so it
+ *   must not read them whole: octet_length of text and bytea does not, of anything else keep a number.
+ *   `columns`: SQL, those that are wanted, the sort columns and the id among them; all when left out.
  */
 export async function findPage<Found extends { id: string }>(
   sql: Sql,
   input: Listing,
   list: {
     table: string;
+    bytes: string;
+    columns?: string;
     sortColumns?: { [field: string]: { column: string; type: 'text' | 'timestamptz' } };
     conditions?: readonly (Condition | undefined)[];
   },
@@ -155,10 +167,18 @@ export async function findPage<Found extends { id: string }>(
          (${found(`AND (SELECT count(*) FROM near) < ${limit}`)} ${order} LIMIT ${limit})
          ${order}`;
   }
-  const rows = await sql.query<Found[]>(text, values);
+  // Wide columns are read where they are stored only for the rows that the outermost SELECT answers.
+  const records = await sql.query<(Found & { found: string })[]>(
+    `SELECT ${list.columns === undefined ? '*' : `${list.columns}, found`} FROM (
+       SELECT *, row_number() OVER so_far AS place, sum(${list.bytes}) OVER so_far AS bytes_so_far,
+         count(*) OVER () AS found
+       FROM (${text}) page WINDOW so_far AS (${order} ROWS UNBOUNDED PRECEDING)
+     ) page
+     WHERE place = 1 OR (place <= ${bind(input.limit)} AND bytes_so_far <= ${LARGEST_PAGE_BYTES}) ORDER BY place`,
+    values,
+  );
 
-  const hasMore = rows.length > input.limit;
-  const records = hasMore ? rows.slice(0, input.limit) : rows;
+  const hasMore = records.length > 0 && Number(records[0]!.found) > records.length;
   const last = records.at(-1);
   return {
     records,

@@ -6,7 +6,11 @@ import { type ApiKey, apiKey, type ApiKeyEvent, knownApiKey, type RateLimit } fr
 const table = new RecordTable(
   apiKey,
   'api_keys',
-  { name: { type: 'text', index: true }, public_id: { type: 'text' }, revoked_at: { type: 'timestamptz' } },
+  {
+    name: { type: 'text', index: true },
+    public_id: { type: 'text' },
+    revoked_at: { type: 'timestamptz' },
+  },
   (state) =>
     state.status === 'unknown'
       ? undefined
@@ -15,7 +19,7 @@ const table = new RecordTable(
 
 export const apiKeysProjection: Projection<ApiKeyEvent> = {
   name: 'api-keys',
-  version: 2,
+  version: 3,
   handles: ['ApiKeyCreated', 'ApiKeyRotated', 'ApiKeyRevoked'],
   tables: `
     ${table.definition}
@@ -23,6 +27,9 @@ export const apiKeysProjection: Projection<ApiKeyEvent> = {
     CREATE INDEX api_keys_by_public_id ON api_keys (public_id);
   `,
   apply: (events, transaction) => table.apply(events, transaction),
+  get snapshots() {
+    return table.snapshots(this);
+  },
 };
 
 export const API_KEYS_TABLE = `${schemaOf(apiKeysProjection)}.api_keys`;

@@ -31,6 +31,7 @@ export class ListApiKeysHandler implements IQueryHandler<ListApiKeys> {
   async execute(query: ListApiKeys): Promise<Page<ApiKeyRecord>> {
     const { records, pagination } = await findPage<RecordRow<ApiKey>>(this.source, query, {
       table: API_KEYS_TABLE,
+      bytes: 'bytes',
       sortColumns: { name: { column: 'name', type: 'text' } },
       conditions: [search(['name'], query.q)],
     });

@@ -139,6 +139,11 @@ const UPDATE = `
 
 export const CONTACTS_TABLE = `${schemaOf(contactsProjection)}.contacts`;
 
+/** SQL: bytes of a row, for `findPage`. */
+export const CONTACT_BYTES = DETAIL_COLUMNS.map((column) => `coalesce(octet_length(${column}), 0)`).join(
+  ' + ',
+);
+
 export type ContactRow = {
   id: string;
   organization_id: string;

@@ -5,7 +5,7 @@ import { type Condition, findPage, OneOf, Operation, StreamedAnswer } from '#lib
 import { contactConditions, ContactFilters } from './contact-filters.js';
 import { ContactGroups } from './contact-groups.js';
 import { CONTACT_COLUMNS, type ContactRecord, contactSchema } from './contact-record.js';
-import { CONTACTS_TABLE, type ContactRow, recordFromRow } from './contacts.projection.js';
+import { CONTACT_BYTES, CONTACTS_TABLE, type ContactRow, recordFromRow } from './contacts.projection.js';
 
 /** Contacts of one query, and of one chunk of the answer. */
 const PAGE = 1_000;
@@ -63,6 +63,7 @@ export class ExportContactsHandler implements IQueryHandler<ExportContacts> {
       const page = { ...query, limit: PAGE, sort: 'createdAt', cursor };
       const { records, pagination } = await findPage<ContactRow>(this.source, page, {
         table: CONTACTS_TABLE,
+        bytes: CONTACT_BYTES,
         conditions,
       });
       // With the first page, so that a database that cannot be reached is answered as such.

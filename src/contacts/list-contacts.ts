@@ -4,7 +4,7 @@ import { findPage, Operation, type Page, Paged } from '#libs/rpc';
 import { contactConditions, ContactFilters } from './contact-filters.js';
 import { ContactGroups } from './contact-groups.js';
 import { type ContactRecord, contactSchema } from './contact-record.js';
-import { CONTACTS_TABLE, type ContactRow, recordFromRow } from './contacts.projection.js';
+import { CONTACT_BYTES, CONTACTS_TABLE, type ContactRow, recordFromRow } from './contacts.projection.js';
 
 @Operation({
   method: 'GET',
@@ -26,6 +26,7 @@ export class ListContactsHandler implements IQueryHandler<ListContacts> {
   async execute(query: ListContacts): Promise<Page<ContactRecord>> {
     const { records, pagination } = await findPage<ContactRow>(this.source, query, {
       table: CONTACTS_TABLE,
+      bytes: CONTACT_BYTES,
       sortColumns: { email: { column: 'email_compared', type: 'text' } },
       conditions: await contactConditions(query, this.groups),
     });

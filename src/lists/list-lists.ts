@@ -24,6 +24,7 @@ export class ListListsHandler implements IQueryHandler<ListLists> {
   async execute(query: ListLists): Promise<Page<ListRecord>> {
     const { records, pagination } = await findPage<ListRow>(this.source, query, {
       table: LISTS_TABLE,
+      bytes: 'bytes',
       sortColumns: { name: { column: 'name', type: 'text' } },
       conditions: [search(['name'], query.q)],
     });

@@ -6,7 +6,6 @@ import {
   type LinkChange,
   LinkTable,
   type Projection,
-  recordOfRow,
   type RecordRow,
   RecordTable,
   replayable,
@@ -26,7 +25,7 @@ const lists = new RecordTable(
   'lists',
   { name: { type: 'text', index: true } },
   (state) => (state.status === 'standing' ? { name: state.name } : undefined),
-  ['contacts integer NOT NULL DEFAULT 0'],
+  { ownColumns: ['contacts integer NOT NULL DEFAULT 0'] },
 );
 
 const AT_ERASURE = 'ends';
@@ -34,7 +33,7 @@ const members = new LinkTable('members', { table: 'lists', column: 'contacts' },
 
 export const listsProjection: Projection<Event> = {
   name: 'lists',
-  version: 1,
+  version: 2,
   handles: [
     'ListCreated',
     'ListUpdated',
@@ -50,6 +49,9 @@ export const listsProjection: Projection<Event> = {
   async apply(events, transaction) {
     await lists.apply(events, transaction);
     await members.apply(events.flatMap(membershipChange), transaction);
+  },
+  get snapshots() {
+    return lists.snapshots(this);
   },
 };
 
@@ -91,7 +93,7 @@ export const MEMBERS_TABLE = `${schemaOf(listsProjection)}.members`;
 export type ListRow = RecordRow<List> & { contacts: number };
 
 export function recordFromRow(row: ListRow): ListRecord {
-  return listRecord(row.organization_id, row.id, recordOfRow(row), row.contacts);
+  return listRecord(row.organization_id, row.id, lists.recordOf(row), row.contacts);
 }
 
 /** Reads the read model. */

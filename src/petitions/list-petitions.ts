@@ -1,15 +1,15 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
 import { compare, findPage, OneOf, Operation, type Page, PageInput, search, Text } from '#libs/rpc';
-import { type PetitionRecord, petitionSchema } from './petition-record.js';
-import { PETITIONS_TABLE, recordFromRow, type PetitionRow } from './petitions.projection.js';
+import { listedPetitionSchema, type PetitionRecord } from './petition-record.js';
+import { petitionPage, PETITIONS_TABLE, recordFromRow, type PetitionRow } from './petitions.projection.js';
 
 @Operation({
   method: 'GET',
   name: 'petition.list-petitions',
   object: 'petitions',
   summary: 'List petitions',
-  answers: petitionSchema,
+  answers: listedPetitionSchema,
   list: true,
 })
 export class ListPetitions extends PageInput('name') {
@@ -18,6 +18,9 @@ export class ListPetitions extends PageInput('name') {
 
   @Text({ max: 200, optional: true, description: 'Part of the name or the title.' })
   q?: string;
+
+  @OneOf(['content'], { optional: true, description: 'What is left out otherwise, because it is long.' })
+  include?: 'content';
 }
 
 @QueryHandler(ListPetitions)
@@ -27,6 +30,7 @@ export class ListPetitionsHandler implements IQueryHandler<ListPetitions> {
   async execute(query: ListPetitions): Promise<Page<PetitionRecord>> {
     const { records, pagination } = await findPage<PetitionRow>(this.source, query, {
       table: PETITIONS_TABLE,
+      ...petitionPage(query.include),
       sortColumns: { name: { column: 'name', type: 'text' } },
       conditions: [compare('status = ?', query.status), search(['name', 'title'], query.q)],
     });

@@ -1,6 +1,6 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
-import { type LinkRow } from '#libs/projections';
+import { LINK_BYTES, type LinkRow } from '#libs/projections';
 import { CreatedPageInput, findPage, Id, Operation, type Page } from '#libs/rpc';
 import { PetitionsTable, SIGNATURES_TABLE } from './petitions.projection.js';
 import { type SignatureRecord, signatureSchema } from './signature-record.js';
@@ -27,9 +27,10 @@ export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
 
   async execute(query: ListSignatures): Promise<Page<SignatureRecord>> {
     const { organizationId, petitionId } = query;
-    await this.petitions.get(organizationId, petitionId);
+    await this.petitions.require(organizationId, petitionId);
     const { records, pagination } = await findPage<LinkRow>(this.source, query, {
       table: SIGNATURES_TABLE,
+      bytes: LINK_BYTES,
       conditions: [{ sql: 'record_id = ? AND ended_at IS NULL', value: petitionId }],
     });
     return {

@@ -38,6 +38,10 @@ export abstract class PetitionFieldsInput extends Input {
   })
   imageId?: string | null;
 
-  @AnyJson({ optional: true, maxBytes: LARGEST_CONTENT, description: 'Any JSON.' })
+  @AnyJson({
+    optional: true,
+    maxBytes: LARGEST_CONTENT,
+    description: 'Any JSON, 256 KiB at most as it is stored.',
+  })
   content?: Json;
 }

@@ -1,4 +1,5 @@
-import { imageSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
+import { imageSchema, recordSchema, schemaWithout, textOrNull, timestamp } from '#libs/rpc';
+import { type Json } from '#libs/event-store';
 import { type Petition, type StandingPetition, standingPetition } from './petition.js';
 
 export const petitionSchema = recordSchema({
@@ -19,15 +20,20 @@ export const petitionSchema = recordSchema({
   content: { description: 'Any JSON.' },
 });
 
+/** Of an element of a list. */
+export const listedPetitionSchema = schemaWithout(petitionSchema, 'content');
+
 export const petitionIdSchema = recordSchema({ petitionId: { type: 'string' } });
 
-export type PetitionRecord = StandingPetition & {
+export type PetitionRecord = Omit<StandingPetition, 'content'> & {
   id: string;
   createdAt: Date;
   updatedAt: Date;
   signatures: number;
   organizationId: string;
   image: null;
+  /** Left out in lists that were not asked for it. */
+  content?: Json;
 };
 
 /** The petition as the API answers it. @throws RpcError NOT_FOUND unless it stands. */

@@ -7,7 +7,6 @@ import {
   type LinkChange,
   LinkTable,
   type Projection,
-  recordOfRow,
   type RecordRow,
   RecordTable,
   replayable,
@@ -25,9 +24,13 @@ type Event = PetitionEvent | SignatureEvent | ContactErased;
 const petitions = new RecordTable(
   petition,
   'petitions',
-  { name: { type: 'text', index: true }, title: { type: 'text' }, status: { type: 'text' } },
+  {
+    name: { type: 'text', index: true },
+    title: { type: 'text' },
+    status: { type: 'text', index: true },
+  },
   (state) => (isStanding(state) ? { name: state.name, title: state.title, status: state.status } : undefined),
-  ['signatures integer NOT NULL DEFAULT 0'],
+  { ownColumns: ['signatures integer NOT NULL DEFAULT 0'], apart: 'content' },
 );
 
 /** The signatures of the erased stay counted, without a name. */
@@ -37,7 +40,7 @@ const signatures = new LinkTable('signatures', { table: 'petitions', column: 'si
 
 export const petitionsProjection: Projection<Event> = {
   name: 'petitions',
-  version: 1,
+  version: 2,
   handles: [
     'PetitionCreated',
     'PetitionUpdated',
@@ -55,6 +58,9 @@ export const petitionsProjection: Projection<Event> = {
   async apply(events, transaction) {
     await petitions.apply(events, transaction);
     await signatures.apply(events.flatMap(signatureChange), transaction);
+  },
+  get snapshots() {
+    return petitions.snapshots(this);
   },
 };
 
@@ -97,8 +103,11 @@ export const SIGNATURES_TABLE = `${schemaOf(petitionsProjection)}.signatures`;
 
 export type PetitionRow = RecordRow<Petition> & { signatures: number };
 
+export const petitionPage = (include?: 'content') => petitions.page(include);
+
+/** Without content unless the row was read with it. */
 export function recordFromRow(row: PetitionRow): PetitionRecord {
-  return petitionRecord(row.organization_id, row.id, recordOfRow(row), row.signatures);
+  return petitionRecord(row.organization_id, row.id, petitions.recordOf(row), row.signatures);
 }
 
 /** Reads the read model. */
@@ -108,6 +117,17 @@ export class PetitionsTable {
   private readonly counting = new Map<string, Promise<number>>();
 
   constructor(private readonly source: DataSource) {}
+
+  /** @throws RpcError NOT_FOUND unless the petition stands. */
+  async require(organizationId: string, petitionId: string): Promise<void> {
+    const rows = isId(petitionId)
+      ? await this.source.query<unknown[]>(
+          `SELECT 1 FROM ${PETITIONS_TABLE} WHERE organization_id = $1 AND id = $2`,
+          [organizationId, petitionId],
+        )
+      : [];
+    if (rows.length === 0) throw noSuchPetition();
+  }
 
   /** @throws RpcError NOT_FOUND unless the petition stands. */
   async get(organizationId: string, petitionId: string): Promise<PetitionRecord> {

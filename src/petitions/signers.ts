@@ -17,7 +17,7 @@ export class Signers implements ContactGroup, OnModuleInit {
   }
 
   async members(organizationId: string, petitionId: string): Promise<Condition> {
-    await this.petitions.get(organizationId, petitionId);
+    await this.petitions.require(organizationId, petitionId);
     return { sql: linkedTo(SIGNATURES_TABLE), value: petitionId };
   }
 }

@@ -1,17 +1,17 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
 import { compare, findPage, OneOf, Operation, type Page, PageInput, search, Text } from '#libs/rpc';
-import { recordOfRow, type RecordRow } from '#libs/projections';
-import { postRecord, type PostRecord, postSchema } from './post-record.js';
+import { type RecordRow } from '#libs/projections';
+import { listedPostSchema, type PostRecord } from './post-record.js';
 import { type Post } from './post.js';
-import { POSTS_TABLE } from './posts.projection.js';
+import { postPage, POSTS_TABLE, recordFromRow } from './posts.projection.js';
 
 @Operation({
   method: 'GET',
   name: 'post.list-posts',
   object: 'posts',
   summary: 'List posts',
-  answers: postSchema,
+  answers: listedPostSchema,
   list: true,
 })
 export class ListPosts extends PageInput('name') {
@@ -20,6 +20,9 @@ export class ListPosts extends PageInput('name') {
 
   @Text({ max: 200, optional: true, description: 'Part of the name or the title.' })
   q?: string;
+
+  @OneOf(['content'], { optional: true, description: 'What is left out otherwise, because it is long.' })
+  include?: 'content';
 }
 
 @QueryHandler(ListPosts)
@@ -29,12 +32,10 @@ export class ListPostsHandler implements IQueryHandler<ListPosts> {
   async execute(query: ListPosts): Promise<Page<PostRecord>> {
     const { records, pagination } = await findPage<RecordRow<Post>>(this.source, query, {
       table: POSTS_TABLE,
+      ...postPage(query.include),
       sortColumns: { name: { column: 'name', type: 'text' } },
       conditions: [compare('status = ?', query.status), search(['name', 'title'], query.q)],
     });
-    return {
-      records: records.map((row) => postRecord(query.organizationId, row.id, recordOfRow(row))),
-      pagination,
-    };
+    return { records: records.map(recordFromRow), pagination };
   }
 }

@@ -22,6 +22,10 @@ export abstract class PostFieldsInput extends Input {
   })
   imageId?: string | null;
 
-  @AnyJson({ optional: true, maxBytes: LARGEST_CONTENT, description: 'Any JSON.' })
+  @AnyJson({
+    optional: true,
+    maxBytes: LARGEST_CONTENT,
+    description: 'Any JSON, 256 KiB at most as it is stored.',
+  })
   content?: Json;
 }

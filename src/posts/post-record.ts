@@ -1,5 +1,5 @@
 import { type Json } from '#libs/event-store';
-import { imageSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
+import { imageSchema, recordSchema, schemaWithout, textOrNull, timestamp } from '#libs/rpc';
 import { type Post, standingPost } from './post.js';
 
 export const postSchema = recordSchema({
@@ -17,6 +17,9 @@ export const postSchema = recordSchema({
   content: { description: 'Any JSON.' },
 });
 
+/** Of an element of a list. */
+export const listedPostSchema = schemaWithout(postSchema, 'content');
+
 export const postIdSchema = recordSchema({ postId: { type: 'string' } });
 
 export type PostRecord = {
@@ -31,7 +34,8 @@ export type PostRecord = {
   status: string;
   publishedAt: string | null;
   image: null;
-  content: Json;
+  /** Left out in lists that were not asked for it. */
+  content?: Json;
 };
 
 /** The post as the API answers it. @throws RpcError NOT_FOUND unless it stands. */

@@ -1,20 +1,28 @@
-import { type Projection, RecordTable, replayable, schemaOf } from '#libs/projections';
-import { postRecord } from './post-record.js';
-import { isStanding, post, type PostEvent } from './post.js';
+import { type Projection, type RecordRow, RecordTable, replayable, schemaOf } from '#libs/projections';
+import { postRecord, type PostRecord } from './post-record.js';
+import { isStanding, post, type Post, type PostEvent } from './post.js';
 
 const table = new RecordTable(
   post,
   'posts',
-  { name: { type: 'text', index: true }, title: { type: 'text' }, status: { type: 'text' } },
+  {
+    name: { type: 'text', index: true },
+    title: { type: 'text' },
+    status: { type: 'text', index: true },
+  },
   (state) => (isStanding(state) ? { name: state.name, title: state.title, status: state.status } : undefined),
+  { apart: 'content' },
 );
 
 export const postsProjection: Projection<PostEvent> = {
   name: 'posts',
-  version: 1,
+  version: 2,
   handles: ['PostCreated', 'PostUpdated', 'PostPublished', 'PostArchived', 'PostDeleted'],
   tables: table.definition,
   apply: (events, transaction) => table.apply(events, transaction),
+  get snapshots() {
+    return table.snapshots(this);
+  },
 };
 
 /** Posts out of an exported history. */
@@ -23,3 +31,10 @@ export const replayablePosts = replayable('post', post, (organizationId, id, fol
 );
 
 export const POSTS_TABLE = `${schemaOf(postsProjection)}.posts`;
+
+export const postPage = (include?: 'content') => table.page(include);
+
+/** Without content unless the row was read with it. */
+export function recordFromRow(row: RecordRow<Post>): PostRecord {
+  return postRecord(row.organization_id, row.id, table.recordOf(row));
+}
