@@ -27,6 +27,7 @@ import { answerContent, errorContent, idempotencyKeyHeader, inputSchema } from '
 import { RpcError } from './errors.js';
 import { fieldsOf } from './fields.js';
 import { type Input, type InputClass, invalid, parseInput, type StreamedInput } from './input.js';
+import { openStream } from './open-streams.js';
 import { Operation, type OperationDefinition, operationOf, operationsAmong } from './operation.js';
 import { type Page } from './paging.js';
 import { PastRecord } from './past.js';
@@ -86,6 +87,8 @@ function addRoute(controller: Type, input: InputClass): void {
   async function serve(this: Buses, request: Request, response: Response): Promise<object | undefined> {
     const command = await readInput(input, definition, request, response);
     try {
+      if (bodyTypes || answerTypes) openStream(request, response);
+      if (bodyTypes) allowLongBody(request, response);
       const result: unknown =
         method === 'GET' ? await this.queries.execute(command) : await this.commands.execute(command);
       if (answerTypes) {
@@ -158,10 +161,7 @@ async function readInput(
     requestId: request.requestId!,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   } satisfies RequestContext;
-  if (body) {
-    allowLongBody(request, response);
-    Object.assign(input as StreamedInput, body);
-  }
+  if (body) Object.assign(input as StreamedInput, body);
   return input;
 }
 

@@ -24,7 +24,7 @@ const EXPLANATIONS: Record<ErrorCode, string> = {
   IDEMPOTENCY_KEY_REUSED:
     'The Idempotency-Key was used before, with another request. Send a new key for a new request, and the same key only to repeat one.',
   RATE_LIMIT_EXCEEDED:
-    'More requests than may be sent. Wait as many seconds as the Retry-After header says. RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset tell how much is left.',
+    'More requests than may be sent, or more at once than may be under way. Wait as many seconds as the Retry-After header says. RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset tell how much is left.',
   INTERNAL_SERVER_ERROR:
     'Something failed on our side. Repeating the request is safe. Name error.requestId when you report it.',
   SERVICE_UNAVAILABLE:

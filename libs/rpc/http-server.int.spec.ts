@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { allowLongBody, type DocsUrl, ServerLife, timeouts } from './http-server.js';
@@ -34,8 +34,8 @@ class Client {
   }
 }
 
-async function until(isTrue: () => boolean, describe: () => string): Promise<void> {
-  for (const end = Date.now() + 5_000; !isTrue(); await sleep(5)) {
+async function until(isTrue: () => boolean, describe: () => string, withinMs = 5_000): Promise<void> {
+  for (const end = Date.now() + withinMs; !isTrue(); await sleep(5)) {
     if (Date.now() > end) throw new Error(`waited in vain for ${describe()}`);
   }
 }
@@ -57,9 +57,12 @@ describe('ServerLife', () => {
   /** Answers the requests to `/wait`. */
   let release: (() => void) | undefined;
   let started: string[];
+  /** Responses that were told of their end. */
+  let closed: string[];
 
   const serve: RequestListener = (request, response) => {
     started.push(request.url!);
+    response.once('close', () => closed.push(request.url!));
     if (request.url === '/wait') release = () => response.end('waited');
     else if (request.url === '/begin') {
       response.write('begun');
@@ -73,17 +76,25 @@ describe('ServerLife', () => {
     else if (request.url === '/body' || request.url === '/long-body') {
       if (request.url === '/long-body') allowLongBody(request, response);
       request.resume().on('end', () => response.end('read'));
+    } else if (request.url === '/busy-body') {
+      allowLongBody(request, response);
+      release = () => request.resume().on('end', () => response.end('read'));
     } else response.end('ok');
   };
+
+  async function start(options: { lookMs?: number; mostConnections?: number } = {}): Promise<void> {
+    server = createServer({ requireHostHeader: false, connectionsCheckingInterval: 20 }, serve);
+    life = new ServerLife(server, docsUrl, options);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    ({ port } = server.address() as AddressInfo);
+  }
 
   beforeEach(async () => {
     clients = [];
     started = [];
+    closed = [];
     release = undefined;
-    server = createServer({ requireHostHeader: false, connectionsCheckingInterval: 20 }, serve);
-    life = new ServerLife(server, docsUrl);
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    ({ port } = server.address() as AddressInfo);
+    await start();
   });
   afterEach(async () => {
     for (const { socket } of clients) socket.destroy();
@@ -382,6 +393,23 @@ describe('ServerLife', () => {
       expect((await client.whole()).slice(0, status.length)).toBe(status);
     });
 
+    it('takes no more memory for each byte behind a request that is none', async () => {
+      const client = (await open()).send(`${request('/wait')}nonsense\r\n\r\n`);
+      let response: ServerResponse | undefined;
+      server.prependOnceListener('request', (_request, its) => (response = its));
+      await until(
+        () => response !== undefined && started.length === 1,
+        () => 'the first request',
+      );
+      for (let n = 0; n < 50; n += 1) {
+        client.send('x');
+        await sleep(1);
+      }
+      expect(response!.listenerCount('close')).toBeLessThan(10);
+      release!();
+      expect((await client.whole()).match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
+    });
+
     it('survives that a connection cannot be accepted', async () => {
       server.emit('error', Object.assign(new Error('accept EMFILE'), { code: 'EMFILE' }));
       await (await open()).send(request('/')).receives('ok');
@@ -421,6 +449,142 @@ describe('ServerLife', () => {
         'POST /long-body HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx',
       );
       expect(await stalled.whole()).toBe('');
+    });
+  });
+
+  it('tells every response when its connection goes, also those that wait behind another', async () => {
+    const client = (await open()).send(request('/wait').repeat(3));
+    await until(
+      () => started.length === 3,
+      () => 'three requests',
+    );
+    client.socket.destroy();
+    const waits = () => closed.filter((path) => path === '/wait');
+    await until(
+      () => waits().length === 3,
+      () => `three responses closed in ${closed.join()}`,
+    );
+    await sleep(50);
+    expect(waits()).toHaveLength(3);
+  });
+
+  /** A look each 10 ms counts as a second. */
+  describe('slow clients', () => {
+    const LOOK = 10;
+    const post = (path: string) => `POST ${path} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n`;
+    const chunk = (size: number) => `${size.toString(16)}\r\n${'x'.repeat(size)}\r\n`;
+
+    beforeEach(async () => {
+      await life.drain(0);
+      await start({ lookMs: LOOK });
+    });
+
+    async function dribble(client: Client, text: string, until: () => boolean): Promise<void> {
+      for (; !until(); await sleep(LOOK / 2)) client.send(text);
+    }
+
+    it('400 for a long body of single bytes, while one that comes faster is read', async () => {
+      const slow = (await open()).send(post('/long-body'));
+      const fast = (await open()).send(post('/long-body'));
+      let isOver = false;
+      const sending = dribble(fast, chunk(65_536), () => isOver);
+      await dribble(slow, chunk(1), () => slow.received !== '');
+      const { status, body } = parse(await slow.whole());
+      expect([status, body.error.message]).toEqual([
+        400,
+        'The body did not arrive in time: send at least 1024 bytes a second.',
+      ]);
+      isOver = true;
+      await sending;
+      await fast.send('0\r\n\r\n').receives('read');
+    });
+
+    it('400 for a long body that stops', async () => {
+      const { status } = parse(await (await open()).send(post('/long-body') + chunk(5)).whole());
+      expect(status).toBe(400);
+    });
+
+    it('counts no time against a client that waits for us', async () => {
+      const client = (await open()).send(post('/busy-body') + chunk(5));
+      await sleep(100 * LOOK);
+      expect([client.received, client.socket.readyState]).toEqual(['', 'open']);
+      release!();
+      await client.send('0\r\n\r\n').receives('read');
+    });
+
+    it('cuts a client that reads no answer, although it goes on to send', async () => {
+      const unread = (await open()).send(request('/endless'));
+      unread.socket.pause();
+      let isGone = false;
+      unread.socket.on('close', () => (isGone = true));
+      server.getConnections((_error, count) => expect(count).toBe(1));
+      await dribble(unread, 'GET', () => isGone || closed.includes('/endless'));
+      expect(closed).toEqual(['/endless']);
+    });
+
+    it('cuts none that reads slowly, however long the answer takes', async () => {
+      const slow = (await open()).send(request('/large'));
+      let read = 0;
+      const begun = performance.now();
+      slow.socket.on('data', (text: string) => {
+        read += text.length;
+        slow.socket.pause();
+        setTimeout(() => slow.socket.resume(), 2);
+      });
+      await until(
+        () => read > 32 * 1024 * 1024,
+        () => `32 MiB in ${read}`,
+        30_000,
+      );
+      // Longer than anybody may stand still.
+      expect(performance.now() - begun).toBeGreaterThan(60 * LOOK);
+    });
+  });
+
+  describe('more connections than the server has', () => {
+    beforeEach(async () => {
+      await life.drain(0);
+      await start({ mostConnections: 4 });
+    });
+
+    const isOpen = async (client: Client) => {
+      await sleep(50);
+      return client.socket.readyState === 'open';
+    };
+
+    it('those on which nothing was asked go first, then those idle for longest, none on which something runs', async () => {
+      const waiting = await begin('/wait');
+      const [first, second] = [await open(), await open()];
+      await first.send(request('/')).receives('ok');
+      await second.send(request('/')).receives('ok');
+      await first.send(request('/')).receives('ok');
+      const silent = (await open()).send('GET / HTTP');
+      await sleep(20);
+
+      const one = await begin('/begin');
+      await silent.closed;
+      const two = await begin('/begin');
+      await second.closed;
+      const three = await begin('/begin');
+      await first.closed;
+      const none = await open();
+      await none.closed;
+      expect(await Promise.all([waiting, one, two, three].map(isOpen))).toEqual([true, true, true, true]);
+      release!();
+      await three.receives('ended');
+      await (await open()).send(request('/')).receives('ok');
+    });
+
+    it('serves everybody who asks at once, beside a flood of those who never do', async () => {
+      await life.drain(0);
+      await start({ mostConnections: 100 });
+      let isOver = false;
+      const flood = (async () => {
+        while (!isOver) await open();
+      })();
+      for (let n = 0; n < 50; n += 1) await (await open()).send(request('/')).receives('ok');
+      isOver = true;
+      await flood;
     });
   });
 });

@@ -6,6 +6,7 @@ import http, {
 } from 'node:http';
 import { type Duplex } from 'node:stream';
 import { type Socket } from 'node:net';
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { answerHeaders, identifyRequest } from './request.js';
@@ -25,26 +26,51 @@ export const timeouts = {
   headersTimeout: 30_000,
   /** For a whole request with its body, 1 MiB at most; a streamed body is exempted by `allowLongBody`. */
   requestTimeout: 60_000,
-  /** Without a byte in either direction: a stream that nobody sends or reads, however long it may be, ends. */
+  /** Without a byte in either direction. */
   timeout: 120_000,
 };
 
 /** After the last answer: what a client has to read it before its connection is reset. */
 const LINGER_MS = 1_000;
 
-const longBodies = new WeakSet<Duplex>();
+/**
+ * What streams must keep up with, and all answers: 1 KiB a second. A client may be so many seconds behind, which it
+ * gets back by what it sends or reads faster; only the time counts in which it is the client's turn.
+ */
+const SLOWEST = 1_024;
+const PATIENCE = {
+  body: 30,
+  /** More, because the system takes what we send in steps of up to a megabyte. */
+  answer: 60,
+};
+
+/** How a client keeps up: bytes at the last look, and the seconds that it may still be behind. */
+type Pace = { bytes: number; seconds: number };
+
+const longBodies = new WeakMap<Duplex, { request: IncomingMessage; pace: Pace }>();
 
 /**
- * Lets the body of this request take any time, as long as bytes keep coming (`timeouts.timeout`). For
- * streamed imports, once the caller is known: an unknown one could hold connections for ever.
+ * Lets the body of this request take any time, as long as it comes as fast as `SLOWEST`. For streamed imports,
+ * once the caller is known: an unknown one could hold connections for ever.
  */
-export function allowLongBody({ socket }: IncomingMessage, response: ServerResponse): void {
-  longBodies.add(socket);
+export function allowLongBody(request: IncomingMessage, response: ServerResponse): void {
+  const { socket } = request;
+  longBodies.set(socket, { request, pace: { bytes: socket.bytesRead, seconds: PATIENCE.body } });
   response.once('close', () => longBodies.delete(socket));
 }
 
 function ignore(): void {
   // What became of the connection is told by its "close".
+}
+
+/** Connections of one instance: 10,000, or what the system gives beside 200 files of our own. */
+function mostConnections(): number {
+  try {
+    const [, files] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    return Math.min(10_000, Math.max(100, Number(files ?? Infinity) - 200));
+  } catch {
+    return 10_000;
+  }
 }
 
 /**
@@ -53,28 +79,38 @@ function ignore(): void {
  */
 export class ServerLife {
   /** The responses not yet sent in full, by connection. Keeping them costs 2 µs a request (once() instead of on(): 4). */
-  private readonly running = new Map<Duplex, Set<ServerResponse>>();
+  private readonly running = new Map<Socket, Set<ServerResponse>>();
+  /** Connections on which nothing was asked yet, and those on which nothing runs; the oldest first. */
+  private readonly silent = new Set<Socket>();
+  private readonly idle = new Set<Socket>();
+  private readonly awaitingRefusal = new WeakSet<ServerResponse>();
+  private readonly answerPaces = new WeakMap<Socket, Pace>();
+  private readonly mostConnections: number;
+  private readonly looking: NodeJS.Timeout;
   private end?: Promise<void>;
 
+  /** @param options.lookMs how often slow clients are looked for; a second, but in tests. */
   constructor(
     private readonly server: Server,
     private readonly docsUrl: DocsUrl,
+    options: { lookMs?: number; mostConnections?: number } = {},
   ) {
     Object.assign(server, timeouts);
+    this.mostConnections = options.mostConnections ?? mostConnections();
+    this.looking = setInterval(() => this.endSlowClients(), options.lookMs ?? 1_000).unref();
     const serve = server.listeners('request') as RequestListener[];
     server.removeAllListeners('request');
-    server.on('connection', (socket) => {
-      // Node listens itself, but no longer once it has handed a connection over (CONNECT): a reset that nobody
-      // listens for ends the process.
-      socket.on('error', ignore);
-      this.running.set(socket, new Set());
-      // A response that waits behind another on its connection gets no "close" when the connection goes.
-      socket.once('close', () => this.running.delete(socket));
-    });
+    server.on('connection', (socket) => this.welcome(socket));
     server.on('request', (request, response) => {
-      const running = this.running.get(request.socket);
+      const { socket } = request;
+      this.silent.delete(socket);
+      this.idle.delete(socket);
+      const running = this.running.get(socket);
       running?.add(response);
-      response.on('close', () => running?.delete(response));
+      response.on('close', () => {
+        running?.delete(response);
+        if (running?.size === 0 && !socket.destroyed) this.idle.add(socket);
+      });
       if (this.end) {
         this.refuse(
           response,
@@ -106,6 +142,66 @@ export class ServerLife {
     );
   }
 
+  private welcome(socket: Socket): void {
+    // Node listens itself, but no longer once it has handed a connection over (CONNECT): a reset that nobody
+    // listens for ends the process.
+    socket.on('error', ignore);
+    if (this.running.size >= this.mostConnections) {
+      // Who holds a connection for nothing loses it to who may have something to ask.
+      const [longestIdle] = this.silent.size > 0 ? this.silent : this.idle;
+      (longestIdle ?? socket).destroy();
+      if (!longestIdle) return;
+      this.forget(longestIdle);
+    }
+    this.running.set(socket, new Set());
+    this.silent.add(socket);
+    socket.once('close', () => this.forget(socket));
+  }
+
+  private forget(socket: Socket): void {
+    const responses = this.running.get(socket) ?? [];
+    this.running.delete(socket);
+    this.silent.delete(socket);
+    this.idle.delete(socket);
+    for (const response of responses) {
+      // One that waits behind another on its connection is not told by Node that the connection is gone.
+      if (response.socket === socket) continue;
+      response.destroy();
+      response.emit('close');
+    }
+  }
+
+  /** Looks once a second: on the way of a request it would cost each one. */
+  private endSlowClients(): void {
+    for (const [socket, responses] of this.running) {
+      if (responses.size === 0 || socket.writableEnded) continue;
+      const body = longBodies.get(socket);
+      if (body) {
+        const { request, pace } = body;
+        // What has come and is not read yet waits for us.
+        const isClientsTurn = request.readableLength === 0 && !request.complete;
+        if (isTooSlow(pace, socket.bytesRead, PATIENCE.body, isClientsTurn)) {
+          const wanted = `at least ${SLOWEST} bytes a second`;
+          this.refuseSocket(
+            socket,
+            'BAD_REQUEST',
+            `The body did not arrive in time: send ${wanted}.`,
+            request,
+          );
+          continue;
+        }
+      }
+      const isClientsTurn = socket.writableLength > 0;
+      let pace = this.answerPaces.get(socket);
+      if (!pace) {
+        if (!isClientsTurn) continue;
+        this.answerPaces.set(socket, (pace = { bytes: bytesTaken(socket), seconds: PATIENCE.answer }));
+      }
+      // There is nobody to tell: what cannot be sent stands before what we would say.
+      if (isTooSlow(pace, bytesTaken(socket), PATIENCE.answer, isClientsTurn)) socket.destroy();
+    }
+  }
+
   /**
    * Ends the server: from now on every new request gets a 503; what runs may finish within `graceMs`, then
    * its connections are cut; idle connections are closed at once. Takes two seconds more than `graceMs` at
@@ -132,6 +228,7 @@ export class ServerLife {
     const closed = new Promise((resolve) => this.server.close(resolve));
     await Promise.race([closed, sleep(LINGER_MS, undefined, { ref: false })]);
     this.server.closeAllConnections();
+    clearInterval(this.looking);
   }
 
   /** Node takes a response for done once end() was called, and would cut one that is still being sent. */
@@ -159,13 +256,15 @@ export class ServerLife {
 
   /** Answers on a connection that Node has made no response for, or whose request turned out to be broken. */
   private refuseSocket(socket: Duplex, code: ErrorCode, message: string, request?: IncomingMessage): void {
-    const last = [...(this.running.get(socket) ?? [])].at(-1);
+    const last = [...(this.running.get(socket as Socket) ?? [])].at(-1);
     if (last?.req.complete) {
-      // The requests before this one are answered first.
+      // The requests before this one are answered first. Only once: each byte that follows is another error.
+      if (this.awaitingRefusal.has(last)) return;
+      this.awaitingRefusal.add(last);
       last.once('close', () => this.refuseSocket(socket, code, message, request));
       return;
     }
-    if (last && (last.headersSent || this.running.get(socket)!.size > 1)) {
+    if (last && (last.headersSent || this.running.get(socket as Socket)!.size > 1)) {
       // A second answer would be taken for a part of the first.
       socket.destroy();
       return;
@@ -210,6 +309,21 @@ export class ServerLife {
       error: { code, ...(reason ? { reason } : {}), message, docs, requestId },
     } satisfies ErrorBody);
   }
+}
+
+function isTooSlow(pace: Pace, bytes: number, patience: number, isClientsTurn: boolean): boolean {
+  const passed = (bytes - pace.bytes) / SLOWEST;
+  pace.bytes = bytes;
+  // One second each look, however late it is: a server that hangs must not count it against its clients.
+  pace.seconds = Math.min(patience, pace.seconds + passed) - (isClientsTurn ? 1 : 0);
+  return pace.seconds < 0;
+}
+
+/** The bytes of a connection that the system has taken to send, also of a write that it has not taken whole. */
+function bytesTaken(socket: Socket): number {
+  // Node's own timeout looks at the same field, for want of a public one.
+  const { _handle } = socket as { _handle?: { bytesWritten?: number; writeQueueSize?: number } };
+  return (_handle?.bytesWritten ?? 0) - (_handle?.writeQueueSize ?? 0);
 }
 
 function headersFor(code: ErrorCode, body: string): Record<string, string | number> {

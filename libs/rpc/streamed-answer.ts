@@ -39,7 +39,8 @@ export async function sendStream(
     // Not response.type(), which would choose the charset.
     response.setHeader('Content-Type', contentType);
     if (first.done || request.method === 'HEAD') response.end();
-    else await pipeline(from(first), response);
+    // Of a client that went away meanwhile, pipeline() would wait to hear.
+    else if (!response.destroyed) await pipeline(from(first), response);
   } catch (error) {
     // Else it is the client who went away.
     if (failed) throw error;

@@ -25,8 +25,9 @@ class CountBytes extends StreamedInput {
 
 @CommandHandler(CountBytes)
 class CountBytesHandler {
-  async execute({ bytes, mediaType, atMost = Infinity }: CountBytes): Promise<object> {
+  async execute({ bytes, mediaType, atMost = Infinity, context }: CountBytes): Promise<object> {
     let count = 0;
+    started.push(context.actor.id!);
     for await (const chunk of bytes) {
       count += chunk.length;
       if (count >= atMost) break;
@@ -35,6 +36,8 @@ class CountBytesHandler {
   }
 }
 
+/** Keys whose bodies are being read. */
+const started: string[] = [];
 let chunks = 0;
 let isEnded = false;
 
@@ -93,7 +96,8 @@ class BytesModule {
 class Known implements NestMiddleware {
   use(request: Request, response: Response, next: () => void): void {
     identifyRequest(request, response);
-    request.caller = { organizationId: 'o', actor: { type: 'system', id: 'test' }, scopes: ['*'] };
+    const { organization = 'o', key = 'k' } = request.headers as Record<string, string>;
+    request.caller = { organizationId: organization, actor: { type: 'api-key', id: key }, scopes: ['*'] };
     next();
   }
 }
@@ -260,6 +264,92 @@ describe('a streamed answer', () => {
     await until(() => isEnded);
     expect(errors).toEqual([]);
   });
+});
+
+describe('streams at once', () => {
+  const held: { destroy(): unknown }[] = [];
+  afterEach(() => {
+    for (const stream of held.splice(0)) stream.destroy();
+  });
+
+  /** Opens a body that goes on, or an answer that nobody reads; tells the answer's status once it is refused. */
+  async function hold(organization: string, key: string, isAnswer = false): Promise<number | 'open'> {
+    const before = [...started].length;
+    const sent = isAnswer
+      ? get(`${origin}/v1/byte.list-bytes?count=1000000000`, { headers: { organization, key } })
+      : post('', { organization, key });
+    sent.on('error', () => undefined);
+    if (!isAnswer) sent.write('x');
+    held.push(sent);
+    const refused = once(sent, 'response').then(([response]) => (response as IncomingMessage).statusCode!);
+    const begun = until(() => started.length > before).then(() => 'open' as const);
+    return Promise.race([
+      isAnswer ? refused.then((status) => (status === 200 ? 'open' : status)) : refused,
+      begun,
+    ]);
+  }
+
+  it('4 of a key, 8 of an organization, bodies and answers alike, and again when they end', async () => {
+    const results = [];
+    for (const [n, key] of ['a', 'a', 'a', 'a', 'a', 'b', 'b', 'b', 'b', 'c'].entries()) {
+      results.push(await hold('o', key, n % 2 === 1));
+    }
+    expect(results).toEqual(['open', 'open', 'open', 'open', 429, 'open', 'open', 'open', 'open', 429]);
+    expect(await hold('another', 'd')).toBe('open');
+
+    const refusal = async (key: string) => {
+      const response = await fetch(`${origin}/v1/byte.list-bytes`, { headers: { organization: 'o', key } });
+      const { error } = (await response.json()) as any;
+      return [response.status, error.code, error.message, response.headers.get('retry-after')];
+    };
+    const message = (who: string) =>
+      `${who} imports and exports under way, and may have no more. Try again when one has ended.`;
+    expect(await refusal('a')).toEqual([429, 'RATE_LIMIT_EXCEEDED', message('This API key has 4'), '5']);
+    expect(await refusal('c')).toEqual([429, 'RATE_LIMIT_EXCEEDED', message('Your organization has 8'), '5']);
+
+    for (const stream of held.splice(0)) stream.destroy();
+    await untilFree();
+  });
+
+  it('32 of a process, of which few organizations leave something to the others', async () => {
+    const counts = [];
+    for (const organization of 'ABCDEFGH') {
+      let open = 0;
+      while ((await hold(organization, `${organization}${open >> 2}`)) === 'open') open += 1;
+      counts.push(open);
+    }
+    expect(counts).toEqual([8, 8, 8, 4, 2, 1, 1, 0]);
+  });
+
+  it('a connection that goes gives all its streams back, also those that never had their turn', async () => {
+    const { port } = new URL(origin);
+    const head = 'Host: a\r\norganization: o\r\nkey: a\r\n\r\n';
+    const ask = `GET /v1/byte.list-bytes?count=1000000000 HTTP/1.1\r\n${head}`;
+    for (let round = 0; round < 5; round += 1) {
+      const socket = connect(Number(port), '127.0.0.1').on('error', () => undefined);
+      socket.pause().write(ask.repeat(4));
+      await sleep(50);
+      socket.resetAndDestroy();
+    }
+    await untilFree();
+  });
+
+  async function untilFree(): Promise<void> {
+    const answers = async () => {
+      const headers = { organization: 'o', key: 'a' };
+      const sent = Array.from({ length: 4 }, () =>
+        fetch(`${origin}/v1/byte.list-bytes?count=50`, { headers }),
+      );
+      const responses = await Promise.all(sent);
+      await Promise.all(responses.map((response) => response.text()));
+      return responses.map(({ status }) => status);
+    };
+    for (const end = Date.now() + 5_000; ; await sleep(20)) {
+      const statuses = await answers();
+      if (statuses.every((status) => status === 200)) return;
+      expect(Date.now()).toBeLessThan(end);
+    }
+  }
 });
 
 it('the documentation names the media types, and the fields as query parameters', () => {

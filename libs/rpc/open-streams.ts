@@ -1,0 +1,50 @@
+import { type Request, type Response } from 'express';
+import { RpcError } from './errors.js';
+
+/**
+ * Streams (bodies and answers of any length) that may be open at once. Each may hold a record of 1 MiB and a page of
+ * 400: a full process some 64 MiB.
+ */
+export const MOST_STREAMS = { key: 4, organization: 8, process: 32 };
+
+/** Seconds. Nobody knows when a stream will end. */
+const RETRY_AFTER = '5';
+
+/** Open streams by key and by organization. Of the process, as its memory is. */
+const open = new Map<string, number>();
+let total = 0;
+
+/**
+ * Counts this request's stream until its response is closed.
+ *
+ * @throws RpcError RATE_LIMIT_EXCEEDED when the key, the organization or the process has as many as it may. Of what
+ *   the process has left an organization gets no more than half, so that few cannot take it from all others.
+ */
+export function openStream({ caller }: Request, response: Response): void {
+  const { actor, organizationId } = caller!;
+  const key = `key ${actor.id}`;
+  const ofKey = open.get(key) ?? 0;
+  const ofOrganization = open.get(organizationId) ?? 0;
+  if (ofKey >= MOST_STREAMS.key) throw tooMany('This API key has', ofKey);
+  if (ofOrganization >= MOST_STREAMS.organization) throw tooMany('Your organization has', ofOrganization);
+  if (ofOrganization >= MOST_STREAMS.process - total) throw tooMany('This server has', total);
+
+  const count = (by: 1 | -1) => {
+    total += by;
+    for (const name of [key, organizationId]) {
+      const streams = (open.get(name) ?? 0) + by;
+      if (streams === 0) open.delete(name);
+      else open.set(name, streams);
+    }
+  };
+  count(1);
+  response.once('close', () => count(-1));
+}
+
+function tooMany(whoHas: string, streams: number): RpcError {
+  return new RpcError(
+    'RATE_LIMIT_EXCEEDED',
+    `${whoHas} ${streams} imports and exports under way, and may have no more. Try again when one has ended.`,
+    { reason: 'STREAM_LIMIT', headers: { 'Retry-After': RETRY_AFTER } },
+  );
+}
