@@ -35,10 +35,10 @@ export type Decision = {
   /** Records that the decision rests on without changing them: they stay as they were until it is stored. */
   guards?: readonly Guard[];
   /**
-   * True for creates: as long as the record exists, the same input again is the same request, and answers
-   * this record instead of making another.
+   * Of creates: as long as the record stands and still has what names it, the same input again is the same
+   * request, and answers this record instead of making another. See `Commands.named`.
    */
-  creates?: boolean;
+  creates?: TwinCheck;
   /** Values only one record of the organization may have, such as `['contact.email', address]`. */
   claims?: readonly Claim[];
   /** Values that these records no longer take. */
@@ -53,6 +53,9 @@ export type Claim = {
   /** What to do when the record `owner` has it: decide again, or throw. */
   taken: (owner: string) => Promise<Decision> | Decision;
 };
+
+/** Whether a record that a create made before is still what the same create asks for, and its version when asked. */
+export type TwinCheck = (recordId: string) => Promise<{ holds: boolean; version: number }>;
 
 /** The record that a command was about, and its version when the command was first answered. */
 export type Outcome = { recordId: string; version: number };
@@ -98,16 +101,30 @@ export class Commands {
     }
   }
 
-  /** Creates one record: the same input again answers this one, as long as it exists. */
-  create<State, Event extends DomainEvent>(
+  /** Creates one record, which its name names: the same input again answers this one, as long as it has that name. */
+  create<State extends object, Event extends DomainEvent>(
     decider: Decider<State, Event>,
-    input: Input,
+    input: Input & { name: string },
     decide: () => Event[],
   ): Promise<Outcome> {
+    const { organizationId, name } = input;
+    const creates = this.named(decider, organizationId, (state) => 'name' in state && state.name === name);
     return this.run(input, () => {
       const recordId = uuidv7();
-      return { recordId, creates: true, writes: [writeTo(decider, recordId, 0, decide())] };
+      return { recordId, creates, writes: [writeTo(decider, recordId, 0, decide())] };
     });
+  }
+
+  /** For `Decision.creates`. @param holds whether a record in this state stands and has what names it. */
+  named<State, Event extends DomainEvent>(
+    decider: Decider<State, Event>,
+    organizationId: string,
+    holds: (state: State) => boolean,
+  ): TwinCheck {
+    return async (recordId) => {
+      const { state, version } = await this.load(decider, organizationId, recordId);
+      return { holds: holds(state), version };
+    };
   }
 
   /**
@@ -195,12 +212,13 @@ export class Commands {
   }
 
   /**
-   * The record that the same create made before, as long as it exists: for what is valid no more by the time
-   * it is repeated. With an Idempotency-Key `run` has found it already.
+   * The record that the same create made before, as long as it holds: for what is valid no more by the time it is
+   * repeated. With an Idempotency-Key `run` has found it already.
    */
-  async findTwin(input: Input): Promise<string | undefined> {
+  async findTwin(input: Input, check: TwinCheck): Promise<string | undefined> {
     const key = this.identify(input).natural?.();
-    return key && (await this.ownersOf(input.organizationId, [key]))[0];
+    const [twin] = key ? await this.ownersOf(input.organizationId, [key]) : [];
+    return twin !== undefined && (await check(twin)).holds ? twin : undefined;
   }
 
   /** Many records at once, each as it is now. */
@@ -298,11 +316,17 @@ export class Commands {
           return this.keptAnswer<Outcome>(request.fingerprint!, result);
         case 'taken': {
           const twin = result.keys.find(({ key }) => natural?.equals(key));
-          if (twin) {
+          if (!twin) {
+            decision = await this.resolveTaken(decision, result);
+            break;
+          }
+          const { holds, version } = await decision.creates!(twin.owner);
+          if (holds) {
             await this.catchUp();
             return { recordId: twin.owner, version: 1 };
           }
-          decision = await this.resolveTaken(decision, result);
+          await this.release(context, { streamId: twin.owner, version }, twin.key);
+          decision = await decide();
           break;
         }
         case 'version':
@@ -317,6 +341,24 @@ export class Commands {
       'This record is being changed by too many requests at once. Try again in a moment.',
       { reason: 'RECORD_BUSY', headers: { 'Retry-After': '1' } },
     );
+  }
+
+  /**
+   * Takes a key from a stream that is at this version still; otherwise nothing happens. As a write without events:
+   * with the stream's lock to itself, because keys of one stream released by two calls at once, in two orders, would
+   * let them wait for each other in a circle.
+   */
+  private async release(
+    { organizationId, actor, requestId }: RequestContext,
+    { streamId, version }: Guard,
+    key: Buffer,
+  ): Promise<void> {
+    await this.store.append({
+      organizationId,
+      metadata: { actor, requestId },
+      writes: [{ streamType: '', streamId, expectedVersion: version, events: [] }],
+      releases: [{ key, streamId }],
+    });
   }
 
   private toAppend(

@@ -44,7 +44,7 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
   constructor(private readonly commands: Commands) {}
 
   async execute(command: CreateApiKey): Promise<{ apiKeyId: string; key: string | null }> {
-    const { context, name, expiresAt = null } = command;
+    const { context, organizationId, name, expiresAt = null } = command;
     const own = context.scopes;
     requireScopes(own, command.scopes, `Give scopes among these: ${own.join(', ')}.`);
     // Before the request is compared with others: with or without the default, in any order and offset it is
@@ -57,13 +57,18 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
     const { apiKeyId, key, write } = newApiKey(details);
     // Networks repeat requests. Whoever types a command twice wants two keys, and may test an expired one.
     const isRequest = context.actor.type !== 'system';
+    const creates = this.commands.named(
+      apiKey,
+      organizationId,
+      (state) => state.status === 'active' && state.name === name,
+    );
     const { recordId } = await this.commands.run(command, async (): Promise<Decision> => {
       if (isRequest && expiresAt !== null && !isAhead(new Date(expiresAt))) {
-        const made = await this.commands.findTwin(command);
+        const made = await this.commands.findTwin(command, creates);
         if (made !== undefined) return { recordId: made, writes: [] };
         throw invalid([{ path: 'expiresAt', message: 'must lie in the future, and before the year 10000' }]);
       }
-      return { recordId: apiKeyId, creates: isRequest, writes: [write] };
+      return { recordId: apiKeyId, writes: [write], ...(isRequest ? { creates } : {}) };
     });
     return { apiKeyId: recordId, key: recordId === apiKeyId ? key : null };
   }

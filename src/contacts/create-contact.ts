@@ -14,7 +14,7 @@ import { emailTaken, mergeContact, newContact } from './contact-write.js';
   description:
     'One contact per e-mail address (compared without regard to case). With `onConflict: update` the ' +
     'details given are merged into the contact that has the address; it is subscribed again only by an ' +
-    'explicit `subscribed: true`.',
+    'explicit `subscribed: true`. The same body again answers the contact it made first, as long as that has the address.',
   answers: contactIdSchema,
   reasons: ['EMAIL_TAKEN'],
 })
@@ -55,6 +55,9 @@ export class CreateContactHandler implements ICommandHandler<CreateContact> {
       return mergeContact(contactId, { state, version }, given);
     });
     // An update may have to happen again after the record changed: only its effect is idempotent.
-    return { ...created, creates: onConflict === 'fail' };
+    if (onConflict === 'update') return created;
+    const { email } = command;
+    const creates = this.commands.named(contact, organizationId, (state) => hasEmail(state, email));
+    return { ...created, creates };
   }
 }

@@ -10,8 +10,8 @@ import { list, type ListEvent } from './list.js';
   object: 'list',
   summary: 'Create a list',
   description:
-    'It starts without contacts. The same body again answers the one it made first, as long as that exists; for a ' +
-    'second one like it send an `Idempotency-Key`.',
+    'It starts without contacts. The same body again answers the one it made first, as long as that exists and has its ' +
+    'name; for a second one like it send an `Idempotency-Key`.',
   answers: listIdSchema,
 })
 export class CreateList extends Input {

@@ -12,8 +12,8 @@ import { petition, type PetitionEvent } from './petition.js';
   summary: 'Create a petition',
   description:
     'It starts as a draft, with no signatures. ' +
-    'The same body again answers the one it made first, as long as that exists; for a second one like it send an ' +
-    '`Idempotency-Key`.',
+    'The same body again answers the one it made first, as long as that exists and has its name; for a second one ' +
+    'like it send an `Idempotency-Key`.',
   answers: petitionIdSchema,
 })
 export class CreatePetition extends PetitionFieldsInput {

@@ -11,8 +11,8 @@ import { post, type PostEvent } from './post.js';
   object: 'post',
   summary: 'Create a post',
   description:
-    'It starts as a draft. The same body again answers the one it made first, as long as that exists; for a second ' +
-    'one like it send an `Idempotency-Key`.',
+    'It starts as a draft. The same body again answers the one it made first, as long as that exists and has its ' +
+    'name; for a second one like it send an `Idempotency-Key`.',
   answers: postIdSchema,
 })
 export class CreatePost extends PostFieldsInput {

@@ -1,0 +1,124 @@
+import { v7 as uuidv7 } from 'uuid';
+import { type Decider } from '#libs/event-store';
+import { Projections } from '#libs/projections';
+import { systemInput, Input } from '#libs/rpc';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { Commands, writeTo } from './commands.js';
+
+type Thing = { status: 'unknown' } | { status: 'standing'; name: string };
+type ThingEvent = { type: 'ThingNamed'; data: { name: string } };
+const thing: Decider<Thing, ThingEvent> = {
+  streamType: 'thing',
+  initial: { status: 'unknown' },
+  evolve: (_, { data }) => ({ status: 'standing', ...data }),
+};
+
+class CreateThing extends Input {
+  name!: string;
+}
+class RenameThing extends Input {
+  name!: string;
+}
+
+let database: TestDatabase;
+let projections: Projections;
+let commands: Commands;
+const organizationId = uuidv7();
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const logger = { log: () => undefined, warn: () => undefined, error: () => undefined };
+  projections = new Projections(database.source, database.store, [], logger);
+  commands = new Commands(database.store, projections);
+});
+afterAll(() => database.drop());
+
+async function create(name: string): Promise<string> {
+  const input = systemInput(CreateThing, organizationId, { name }, 'test');
+  const { recordId } = await commands.create(thing, input, () => [{ type: 'ThingNamed', data: { name } }]);
+  return recordId;
+}
+
+async function rename(id: string, name: string): Promise<void> {
+  const input = systemInput(RenameThing, organizationId, { name }, 'test');
+  await commands.change(thing, input, id, () => [{ type: 'ThingNamed', data: { name } }]);
+}
+
+/** Creates as `Commands.create` does, and lets something happen while it is looked whether the twin holds. */
+function createWhile(name: string, happens: (twin: string) => Promise<void>): Promise<string> {
+  const input = systemInput(CreateThing, organizationId, { name }, 'test');
+  const check = commands.named(thing, organizationId, (state) => 'name' in state && state.name === name);
+  let isFirst = true;
+  const run = commands.run(input, () => {
+    const recordId = uuidv7();
+    return {
+      recordId,
+      creates: async (twin) => {
+        const found = await check(twin);
+        if (isFirst) await happens(twin);
+        isFirst = false;
+        return found;
+      },
+      writes: [writeTo(thing, recordId, 0, [{ type: 'ThingNamed', data: { name } }])],
+    };
+  });
+  return run.then(({ recordId }) => recordId);
+}
+
+it('a twin that has its name back before its request is taken from it keeps it', async () => {
+  const first = await create('back');
+  await rename(first, 'away');
+  expect(await createWhile('back', (twin) => rename(twin, 'back'))).toBe(first);
+  expect(await create('back')).toBe(first);
+});
+
+it('a request that another took meanwhile is not taken from that one', async () => {
+  const first = await create('taken');
+  await rename(first, 'other');
+  let second: string | undefined;
+  const answered = await createWhile('taken', async () => {
+    second = await create('taken');
+  });
+  expect(second).not.toBe(first);
+  expect(answered).toBe(second);
+  expect(await create('taken')).toBe(second);
+});
+
+it('a twin that is renamed once it was found to hold is the answer: the create came before', async () => {
+  const first = await create('before');
+  expect(await createWhile('before', (twin) => rename(twin, 'after'))).toBe(first);
+  expect(await create('before')).not.toBe(first);
+});
+
+it('what has another name is no twin to an input that is valid no more, nor is what is another kind of record', async () => {
+  const input = systemInput(CreateThing, organizationId, { name: 'late' }, 'test');
+  const check = commands.named(thing, organizationId, (state) => 'name' in state && state.name === 'late');
+  expect(await commands.findTwin(input, check)).toBeUndefined();
+  const first = await create('late');
+  expect(await commands.findTwin(input, check)).toBe(first);
+  await rename(first, 'later');
+  expect(await commands.findTwin(input, check)).toBeUndefined();
+  const ofAnotherKind = commands.named(
+    { ...thing, streamType: 'other' },
+    organizationId,
+    (state) => 'name' in state,
+  );
+  expect((await ofAnotherKind(first)).holds).toBe(false);
+});
+
+it('taking the requests of many twins at once, in any order, ends', async () => {
+  const names = Array.from({ length: 40 }, (_, n) => `many ${n}`);
+  const ids = await Promise.all(names.map(create));
+  await Promise.all(ids.map((id, n) => rename(id, `renamed ${n}`)));
+  const other = await database.another();
+  const elsewhere = new Commands(other.store, projections);
+  const anew = await Promise.all(
+    [...names, ...names.toReversed()].map((name, n) => {
+      const input = systemInput(CreateThing, organizationId, { name }, 'test');
+      const on = n < names.length ? commands : elsewhere;
+      return on.create(thing, input, () => [{ type: 'ThingNamed', data: { name } }]);
+    }),
+  );
+  const made = anew.map(({ recordId }) => recordId);
+  expect(made.slice(names.length).reverse()).toEqual(made.slice(0, names.length));
+  expect(new Set([...made, ...ids]).size).toBe(80);
+});
