@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { describeError } from '#libs/database';
-import { JsonLogger } from '#libs/operations';
+import { JsonLogger, standardOutput } from '#libs/operations';
 import { ServerLife } from '#libs/rpc';
 import { type Config, ConfigError, loadConfig } from './config.js';
 import { createDemo, welcome } from './demo.js';
@@ -18,14 +18,18 @@ const DATABASE_WAIT_MS = 30_000;
 const GRACE_MS = 7_000;
 /** Orchestrators kill after ten seconds. Whatever hangs by then, on a lock in the database say, is left. */
 const LONGEST_STOP_MS = 9_500;
+/** For the last log lines, if anybody reads them. */
+const FLUSH_MS = 300;
 
 const config = readConfigOrExit();
 const logger = new JsonLogger(config.logLevel);
+// The reader of what we say has gone: that is no reason to go too.
+process.stderr.on('error', () => undefined);
 process.on('uncaughtException', (error) => {
   // Without the stack's first lines: they are the message, of which describeError tells what may be told.
   const stack = error.stack?.split('\n').filter((line) => /^ +at /.test(line));
   logger.fatal({ message: 'uncaught exception: the process ends', reason: describeError(error), stack });
-  process.exit(1);
+  void exit(1);
 });
 
 const stopping = new AbortController();
@@ -44,14 +48,14 @@ try {
 } catch (error) {
   if (stopping.signal.aborted) {
     logger.log({ message: 'stopped before it could start', reason: describeError(error) });
-    process.exit(0);
+    await exit(0);
   }
   const reason = isPortTaken(error)
     ? `port ${config.port} is taken: set PORT to a free one, or stop what listens there`
     : describeError(error);
   logger.fatal({ message: 'the server could not start', reason });
   process.stderr.write(`The server could not start: ${reason}\n`);
-  process.exit(1);
+  await exit(1);
 }
 
 async function serve(): Promise<void> {
@@ -72,14 +76,14 @@ async function serve(): Promise<void> {
     logger.log({ message: 'listening', port, embedded: runtime.embedded });
     const origin = originOf(config, port);
     const demo = runtime.embedded ? await createDemo(app, runtime) : undefined;
-    if (demo) process.stdout.write(welcome(origin, demo));
+    if (demo) standardOutput.write(welcome(origin, demo));
     else if (runtime.embedded)
-      process.stdout.write(`\n  Serving ${origin}, documentation at ${origin}/docs\n\n`);
+      standardOutput.write(`\n  Serving ${origin}, documentation at ${origin}/docs\n\n`);
 
     logger.log({ message: 'stopping', signal: await stop });
     setTimeout(() => {
       logger.warn({ message: 'stopped without closing everything in time' });
-      process.exit(1);
+      void exit(1);
     }, LONGEST_STOP_MS);
     clearInterval(cleaning);
     await life.drain(GRACE_MS);
@@ -90,7 +94,12 @@ async function serve(): Promise<void> {
     await runtime.close();
   }
   logger.log({ message: 'stopped' });
-  process.exit(0);
+  await exit(0);
+}
+
+async function exit(status: number): Promise<never> {
+  await standardOutput.flush(FLUSH_MS);
+  process.exit(status);
 }
 
 async function clean({ store }: Runtime): Promise<void> {

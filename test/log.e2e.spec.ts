@@ -1,5 +1,5 @@
 import { type Client } from './harness.js';
-import { Deployment, type ServerProcess } from './processes.js';
+import { Deployment, eventually, inParallel, type ServerProcess } from './processes.js';
 
 let deployment: Deployment;
 let client: Client;
@@ -7,6 +7,8 @@ let server: ServerProcess;
 beforeAll(async () => {
   deployment = await Deployment.create();
   client = await deployment.organization();
+});
+beforeEach(async () => {
   server = await deployment.startServer({ LOG_LEVEL: 'debug' });
   client = client.at(server.origin);
 });
@@ -52,4 +54,58 @@ it('is JSON line by line, with one line a request, and shows no key, no e-mail a
   for (const secret of ['marker', 'example.org', client.key!.slice(13), unknownKey.slice(13)]) {
     expect(stdout).not.toContain(secret);
   }
+});
+
+/** Requests whose lines fill a pipe, and more than fit into the server's own memory for lines beside that. */
+const PIPE_FULL = 1_500;
+const MEMORY_FULL = 5_500;
+
+async function ask(count: number, prefix = 'n'): Promise<void> {
+  await inParallel(count, 32, async (n) => {
+    const { status } = await client.request('GET', '/v1/nothing', undefined, {
+      'X-Request-Id': `${prefix}-${n}`,
+    });
+    expect(status).toBe(404);
+  });
+}
+const requests = () => server.log.filter(({ message }) => message === 'request');
+
+it('has a line of every request for whoever reads, in their order', async () => {
+  for (let n = 0; n < 50; n += 1) await ask(1, String(n));
+  await ask(1_000);
+  const { status } = await server.end('SIGTERM');
+  expect(status).toBe(0);
+  const lines = requests();
+  expect(lines).toHaveLength(1_050);
+  const times = server.log.map(({ time }) => time);
+  expect(times).toEqual([...times].sort());
+  expect(server.log.slice(-2).map(({ message }) => message)).toEqual(['stopping', 'stopped']);
+});
+
+it('that nobody reads holds up no answer; what it lost is told, once, to whoever reads on', async () => {
+  server.stopReading();
+  await ask(MEMORY_FULL);
+  server.readOn();
+  const dropped = () => server.log.filter(({ message }) => message === 'log lines dropped');
+  await eventually(() => expect(dropped()).toHaveLength(1));
+  await ask(1, 'after');
+  await eventually(() => expect(server.log.at(-1)).toMatchObject({ message: 'request' }));
+  expect(dropped()).toEqual([expect.objectContaining({ level: 'warn', pid: server.pid })]);
+  expect(requests().length + dropped()[0]!.dropped).toBe(MEMORY_FULL + 1);
+  expect((await server.end('SIGTERM')).status).toBe(0);
+});
+
+it('that nobody reads holds up no end', async () => {
+  server.stopReading();
+  await ask(PIPE_FULL);
+  server.send('SIGTERM');
+  // Its end is told by its exit: the pipe stays open on our side.
+  expect(await server.exited).toEqual({ status: 0, signal: null });
+});
+
+it('whose reader has gone holds up no answer and no end', async () => {
+  server.closeOutput();
+  await ask(PIPE_FULL);
+  server.send('SIGTERM');
+  expect(await server.exited).toEqual({ status: 0, signal: null });
 });

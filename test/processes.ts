@@ -30,7 +30,10 @@ function environmentOf(environment: Environment): Environment {
 export class Program {
   stdout = '';
   stderr = '';
+  /** Resolves when it has ended, and all that it wrote was read. */
   readonly ended: Promise<Result>;
+  /** Resolves when it has ended, whether its output was read or not. */
+  readonly exited: Promise<Pick<Result, 'status' | 'signal'>>;
   private readonly child: ChildProcess;
 
   constructor(command: string, args: readonly string[], environment: Environment, cwd = NO_ENV) {
@@ -43,6 +46,9 @@ export class Program {
     this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
     const killWithParent = () => void this.child.kill('SIGKILL');
     process.once('exit', killWithParent);
+    this.exited = new Promise((resolve) => {
+      this.child.once('exit', (status, signal) => resolve({ status, signal }));
+    });
     this.ended = new Promise((resolve, reject) => {
       this.child.once('error', reject);
       this.child.once('close', (status, signal) => {
@@ -58,6 +64,20 @@ export class Program {
 
   send(signal: NodeJS.Signals): void {
     this.child.kill(signal);
+  }
+
+  /** What it writes from now on stays in the pipe, until that is full. */
+  stopReading(): void {
+    this.child.stdout!.pause();
+  }
+
+  readOn(): void {
+    this.child.stdout!.resume();
+  }
+
+  /** Nobody will ever read what it writes. */
+  closeOutput(): void {
+    this.child.stdout!.destroy();
   }
 
   /** Sends the signal and waits for the end. */

@@ -1,5 +1,6 @@
 import { type LoggerService } from '@nestjs/common';
 import { pino, type Logger } from 'pino';
+import { standardOutput } from './output.js';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -12,13 +13,17 @@ export class JsonLogger implements LoggerService {
   private readonly pino: Logger;
 
   constructor(level: LogLevel) {
-    this.pino = pino({
-      level,
-      base: { pid: process.pid },
-      messageKey: 'message',
-      timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-    });
+    this.pino = pino(
+      {
+        level,
+        base: { pid: process.pid },
+        messageKey: 'message',
+        timestamp: pino.stdTimeFunctions.isoTime,
+        formatters: { level: (label) => ({ level: label }) },
+      },
+      // Not pino's own: it repeats a failed write for ever when the process exits, even where the reader is gone.
+      standardOutput,
+    );
   }
 
   debug(message: unknown, ...rest: unknown[]): void {
