@@ -9,6 +9,7 @@ import { RateLimitModule } from '#libs/rate-limit';
 import { RpcModule } from '#libs/rpc';
 import { type Sealer, type Signer } from '#libs/sealing';
 import { apiKeysProjection, AuthModule, replayableApiKeys } from './auth/index.js';
+import { type Config } from './config.js';
 import { contactsProjection, ContactsModule, replayableContacts } from './contacts/index.js';
 import { HistoryModule } from './history/index.js';
 import { ListsModule, listsProjection, replayableLists } from './lists/index.js';
@@ -49,10 +50,13 @@ type Foundation = {
 
 @Module({ controllers: [HealthController] })
 export class AppModule {
-  /** @param options.redisUrl, options.healthToken see `Config` */
   static of(
     { source, store, projections, sealer, signer }: Foundation,
-    { redisUrl, healthToken }: { redisUrl?: string | undefined; healthToken?: string | undefined } = {},
+    {
+      redisUrl,
+      healthToken,
+      organizationRateLimit,
+    }: Pick<Config, 'redisUrl' | 'healthToken' | 'organizationRateLimit'>,
   ): DynamicModule {
     return {
       module: AppModule,
@@ -61,7 +65,7 @@ export class AppModule {
         CqrsModule.forRoot(),
         CommandsModule.of(source, store, projections),
         RateLimitModule.forRoot(redisUrl === undefined ? {} : { redisUrl }),
-        AuthModule,
+        AuthModule.of(organizationRateLimit),
         OrganizationsModule,
         ContactsModule,
         ListsModule,

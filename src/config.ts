@@ -11,6 +11,8 @@ export type Config = {
   databaseUrl: string | undefined;
   databasePoolSize: number;
   redisUrl: string | undefined;
+  /** Requests per second of all API keys of an organization that were not made on the command line. */
+  organizationRateLimit: number;
   dataDirectory: string;
   /** 32 bytes; undefined: the embedded mode makes its own. */
   encryptionKey: Buffer | undefined;
@@ -81,6 +83,7 @@ export function readConfig(environment: Environment): Config {
     databaseUrl,
     databasePoolSize: integer('DATABASE_POOL_SIZE', 10, 3, 1_000),
     redisUrl: url('REDIS_URL', 'redis://', 'rediss://'),
+    organizationRateLimit: integer('ORGANIZATION_RATE_LIMIT', 100, 1, 1_000_000),
     dataDirectory: get('DATA_DIR') ?? './.data',
     encryptionKey: encryptionKey(get('ENCRYPTION_KEY'), databaseUrl !== undefined, wrong),
     signingKey: keyOf('SIGNING_KEY', get('SIGNING_KEY'), wrong),

@@ -1,6 +1,10 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type CreateApiKey, SCOPES } from '../src/auth/index.js';
+import { v7 as uuid } from 'uuid';
+import { replay } from '#libs/projections';
+import { upcasters } from '../src/app.module.js';
+import { type CreateApiKey, replayableApiKeys, SCOPES } from '../src/auth/index.js';
+import { readExported } from '../src/history/index.js';
 import { type Answer, Api, Client } from './harness.js';
 import { eventually } from './processes.js';
 
@@ -235,6 +239,257 @@ describe('a key can only grant scopes that it has itself', () => {
     const mine = await create({ scopes: ['contact:read'] });
     expect((await post('rotate', { apiKeyId: mine.apiKeyId }, lesser)).status).toBe(200);
     expect(key).toMatch(KEY);
+  });
+});
+
+describe('a key can only grant what it has itself', () => {
+  const inYears = (years: number) => new Date(Date.now() + years * YEAR_MS).toISOString();
+
+  it('at most its own rate limit, which is the default where it is lower', async () => {
+    for (const [own, preset, tooMuch] of [
+      [5, 5, 6],
+      [10, 10, 11],
+      [null, 10, 11],
+      [300, 10, 301],
+    ] as const) {
+      const lesser = await clientWith({ rateLimit: own });
+      const made = await dataOf(post('create', { name: `Of ${own}` }, lesser));
+      expect((await record(made.apiKeyId)).rateLimit).toBe(preset);
+      const answer = await post('create', { name: 'More', rateLimit: tooMuch }, lesser);
+      const words = `at most its own rate limit, and this one has ${own ?? 10} per second`;
+      expectError(answer, 403, 'INSUFFICIENT_PERMISSIONS', words);
+      const most = await dataOf(post('create', { name: `Most of ${own}`, rateLimit: tooMuch - 1 }, lesser));
+      expect((await record(most.apiKeyId)).rateLimit).toBe(tooMuch - 1);
+    }
+  });
+
+  it('at most its own life, which is also the default', async () => {
+    const expiresAt = inYears(1);
+    const lesser = await clientWith({ expiresAt });
+    const same = await dataOf(post('create', { name: 'Same' }, lesser));
+    expect((await record(same.apiKeyId)).expiresAt).toBe(expiresAt);
+    const answer = await post('create', { name: 'Longer', expiresAt: inYears(2) }, lesser);
+    expectError(answer, 403, 'INSUFFICIENT_PERMISSIONS', `this one ends at ${expiresAt}`);
+    const sooner = await dataOf(post('create', { name: 'Sooner', expiresAt: inYears(0.5) }, lesser));
+    expect(Date.parse((await record(sooner.apiKeyId)).expiresAt)).toBeLessThan(Date.parse(expiresAt));
+  });
+
+  it('403 for rotating or revoking a key that has more of anything; it goes on', async () => {
+    const own = { scopes: ['post:read', 'api-key:write'], rateLimit: 50, expiresAt: inYears(1) };
+    const lesser = await clientWith(own);
+    const stronger: Partial<CreateApiKey>[] = [
+      { ...own, scopes: ['*'] },
+      { ...own, scopes: ['post:write'] },
+      { ...own, rateLimit: 51 },
+      { ...own, rateLimit: 'unlimited' },
+      { ...own, expiresAt: inYears(2) },
+      { ...own, expiresAt: null },
+    ];
+    const before = await countOf('ApiKeyCreated');
+    for (const options of stronger) {
+      const { keyId } = await clientWith(options);
+      for (const overlapSeconds of [0, 60]) {
+        const answer = await post('rotate', { apiKeyId: keyId, overlapSeconds }, lesser);
+        expectError(answer, 403, 'INSUFFICIENT_PERMISSIONS');
+      }
+      expectError(await revoke(keyId, lesser), 403, 'INSUFFICIENT_PERMISSIONS', 'Revoke it with a key');
+    }
+    expect(await countOf('ApiKeyCreated')).toBe(before + stronger.length);
+    expect([await countOf('ApiKeyRotated'), await countOf('ApiKeyRevoked')]).toEqual([0, 0]);
+
+    const { keyId } = await clientWith(own);
+    const successor = await dataOf(post('rotate', { apiKeyId: keyId }, lesser));
+    expect(await record(successor.apiKeyId)).toMatchObject(own);
+    expect((await revoke(successor.apiKeyId, lesser)).status).toBe(200);
+  });
+
+  it('200 for a key that rotates itself, however little it may, and revokes itself', async () => {
+    const own = { scopes: ['api-key:write'], rateLimit: 2, expiresAt: inYears(1) };
+    const self = await clientWith(own);
+    const successor = await dataOf(post('rotate', { apiKeyId: self.keyId, overlapSeconds: 60 }, self));
+    expect(await record(successor.apiKeyId)).toMatchObject(own);
+    const next = new Client(api.origin, owner.organizationId, successor.key);
+    expect((await revoke(successor.apiKeyId, next)).status).toBe(200);
+  });
+});
+
+describe('a key ends with the one that made it', () => {
+  const by = async (client: Client, fields: object = {}): Promise<Client & { keyId: string }> => {
+    const { apiKeyId, key } = await dataOf(post('create', { name: uuid(), ...fields }, client));
+    return Object.assign(new Client(api.origin, owner.organizationId, key), { keyId: apiKeyId });
+  };
+  const rotated = async ({ keyId }: { keyId: string }, client: Client, overlapSeconds = 0) => {
+    const { apiKeyId, key } = await dataOf(post('rotate', { apiKeyId: keyId, overlapSeconds }, client));
+    return Object.assign(new Client(api.origin, owner.organizationId, key), { keyId: apiKeyId });
+  };
+  const endedOf = async (...clients: { keyId: string }[]) =>
+    Promise.all(clients.map(async ({ keyId }) => (await record(keyId)).revokedAt !== null));
+
+  it('when that is revoked, and so on, on every instance within a second; the others go on', async () => {
+    const maker = await clientWith({});
+    const child = await by(maker);
+    const grandchild = await by(child);
+    const other = await by(owner);
+    const keys = [maker, child, grandchild].map(({ key }) => key!);
+    expect(await statusesOf(...keys)).toEqual(Array(6).fill(200));
+    const answer = await revoke(maker.keyId);
+    expect([answer.status, answer.body.data]).toEqual([200, { apiKeyId: maker.keyId }]);
+    await sleep(1_000);
+    expect(await statusesOf(...keys, other.key!)).toEqual([...Array(6).fill(401), 200, 200]);
+
+    const moments = await Promise.all(
+      [maker, child, grandchild].map(async ({ keyId }) => (await record(keyId)).revokedAt),
+    );
+    expect(new Set(moments).size).toBe(1);
+    expect(await countOf('ApiKeyRevoked')).toBe(3);
+    expect((await revoke(maker.keyId)).status).toBe(200);
+    expect(await countOf('ApiKeyRevoked')).toBe(3);
+  });
+
+  it('also a revoked key’s, made by a version that let them go on, when it is revoked again', async () => {
+    const maker = await clientWith({});
+    const child = await by(maker);
+    const { store } = api.instances[0]!.runtime;
+    const metadata = { actor: { type: 'system' as const, id: 'older' }, requestId: 'older' };
+    const events = [{ type: 'ApiKeyRevoked', data: {} }];
+    const write = { streamType: 'api-key', streamId: maker.keyId, expectedVersion: 1, events };
+    await store.append({ organizationId: owner.organizationId, metadata, writes: [write] });
+    expect(await endedOf(child)).toEqual([false]);
+    await revoke(maker.keyId);
+    expect(await endedOf(child)).toEqual([true]);
+    expect(await countOf('ApiKeyRevoked')).toBe(2);
+  });
+
+  it('and goes on with the successor when that is rotated', async () => {
+    const maker = await clientWith({});
+    const child = await by(maker);
+    const second = await rotated(maker, owner, 60);
+    const late = await by(maker);
+    const third = await rotated(second, second);
+    await revoke(maker.keyId);
+    await revoke(second.keyId);
+    expect(await endedOf(child, late, third)).toEqual([false, false, false]);
+    expect(await statusesOf(child.key!, late.key!)).toEqual(Array(4).fill(200));
+    await revoke(third.keyId);
+    expect(await endedOf(child, late)).toEqual([true, true]);
+  });
+
+  it('also the successor of a child, whoever rotated it', async () => {
+    const [maker, admin] = [await clientWith({}), await clientWith({})];
+    const [one, two] = [await by(maker), await by(maker)];
+    const successors = [await rotated(one, one), await rotated(two, admin)];
+    const mine = await by(admin);
+    await revoke(admin.keyId);
+    // Of the second child the admin was given the secret.
+    expect(await endedOf(...successors, mine)).toEqual([false, true, true]);
+    await revoke(maker.keyId);
+    expect(await endedOf(...successors)).toEqual([true, true]);
+  });
+
+  it('401 for a key in its overlap that would make one after its successor was revoked', async () => {
+    const maker = await clientWith({});
+    const successor = await rotated(maker, owner, 60);
+    await revoke(successor.keyId);
+    expectError(await post('create', { name: 'Late' }, maker), 401, 'UNAUTHORIZED', 'makes no others');
+    const { apiKeyId } = await create({ name: 'Another' });
+    expectError(await post('rotate', { apiKeyId }, maker), 401, 'UNAUTHORIZED', 'makes no others');
+  });
+
+  it('also when it is made at the same moment, on whichever instance', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const maker = await clientWith({});
+      const child = await by(maker);
+      const makers = [maker, child].flatMap((client) =>
+        api.instances.flatMap(({ origin }) => Array.from({ length: 3 }, () => client.at(origin))),
+      );
+      const creations = makers.map((client) => post('create', { name: uuid() }, client));
+      await sleep(Math.random() * 60);
+      const [revocation, ...answers] = await Promise.all([revoke(maker.keyId), ...creations]);
+      expect(revocation.status).toBe(200);
+      expect(answers.filter(({ status }) => status !== 200 && status !== 401)).toEqual([]);
+      const made = answers.flatMap(({ body }) => (body.data ? [{ keyId: body.data.apiKeyId }] : []));
+      expect(await endedOf(child, ...made)).toEqual(Array(1 + made.length).fill(true));
+    }
+  });
+
+  it('which the history alone tells too', async () => {
+    const maker = await clientWith({});
+    const child = await by(maker);
+    await rotated(child, child);
+    await revoke(maker.keyId);
+    const { body } = await owner.get('event.export-events');
+    const events = body
+      .trimEnd()
+      .split('\n')
+      .map((line: string) => readExported(line, upcasters));
+    const [kind] = await replay([replayableApiKeys], events);
+    const unused = (records: Iterable<object>): any[] =>
+      JSON.parse(JSON.stringify([...records])).map((one: object) => ({ ...one, lastUsedAt: null }));
+    const replayed = unused(kind!.records);
+    expect(replayed).toEqual(unused(await list({ sort: 'createdAt' })));
+    expect(replayed.filter(({ revokedAt }) => revokedAt !== null)).toHaveLength(3);
+  });
+});
+
+describe('an organization has at most 100 live keys', () => {
+  /** Of an organization that has so many. */
+  async function fill(count: number): Promise<void> {
+    const { length } = await list({ limit: '100' });
+    await Promise.all(
+      Array.from({ length: count - length }, () => api.createKey(owner.organizationId, { rateLimit: null })),
+    );
+  }
+  const live = async () => {
+    const { rows } = await api.database.source
+      .query(
+        `SELECT stream_id FROM events WHERE organization_id = $1 AND type = 'ApiKeyCreated'
+         EXCEPT SELECT stream_id FROM events WHERE organization_id = $1 AND type IN ('ApiKeyRevoked', 'ApiKeyRotated')`,
+        [owner.organizationId],
+      )
+      .then((rows: object[]) => ({ rows }));
+    return rows.length;
+  };
+
+  it('exactly, of 50 made at once on two instances; 409 says what to do', async () => {
+    await fill(80);
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        post('create', { name: uuid() }, owner.at(api.instances[n % 2]!.origin)),
+      ),
+    );
+    const made = answers.filter(({ status }) => status === 200);
+    const refused = answers.filter(({ status }) => status !== 200);
+    expect([made.length, refused.length, await live()]).toEqual([20, 30, 100]);
+    for (const answer of refused) expectError(answer, 409, 'CONFLICT', 'at most 100 live API keys');
+
+    await revoke(made[0]!.body.data.apiKeyId);
+    expect((await post('create', { name: 'In its place' })).status).toBe(200);
+    expectError(await post('create', { name: 'One more' }), 409, 'CONFLICT', 'Revoke one');
+    // What was made before is answered again, and the operator may make more.
+    expect((await create({ name: 'In its place' })).key).toBeNull();
+    await clientWith({});
+    expect(await live()).toBe(101);
+  });
+
+  it('of which the expired are none, and a key in its overlap is one', async () => {
+    await fill(98);
+    const [old] = await list();
+    await clientWith({ expiresAt: new Date(Date.now() - 1).toISOString() });
+    const expiresAt = new Date(Date.now() + 1_500).toISOString();
+    const short = await create({ name: 'Short', expiresAt });
+    await create({ name: 'Hundredth' });
+    expectError(await post('create', { name: 'One more' }), 409, 'CONFLICT');
+    expectError(
+      await post('rotate', { apiKeyId: old.id, overlapSeconds: 60 }),
+      409,
+      'CONFLICT',
+      'at most 100',
+    );
+    const successor = await rotate(old.id);
+    await sleep(Date.parse(expiresAt) + 1 - Date.now());
+    expect((await record(short.apiKeyId)).revokedAt).toBeNull();
+    await rotate(successor.apiKeyId, 60);
+    expectError(await post('create', { name: 'One more' }), 409, 'CONFLICT');
   });
 });
 

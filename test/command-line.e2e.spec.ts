@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Client } from './harness.js';
+import { Client } from './harness.js';
 import {
   cli,
   createDirectory,
@@ -144,8 +144,14 @@ describe('api-key rotate', () => {
     const old = answerOf(await run('api-key', 'create', '--organization', organizationId));
     const overlapping = ['--api-key', old.apiKeyId, '--overlap-seconds', '3600'];
     const second = answerOf(await rotate(...overlapping));
-    expect(second).toEqual({ apiKeyId: expect.any(String), key: expect.stringMatching(KEY) });
-    expect(answerOf(await rotate(...overlapping))).toEqual({ apiKeyId: second.apiKeyId, key: null });
+    expect(second).toEqual({
+      apiKeyId: expect.any(String),
+      key: expect.stringMatching(KEY),
+      replaces: old.apiKeyId,
+      oldKeyEnds: expect.any(String),
+    });
+    expect(Date.parse(second.oldKeyEnds)).toBeGreaterThan(Date.now() + 3_000_000);
+    expect(answerOf(await rotate(...overlapping))).toEqual({ ...second, key: null });
 
     const options = ['--organization', organizationId, '--api-key', second.key.slice(0, 12)];
     const third = answerOf(await rotate(...options));
@@ -195,10 +201,33 @@ describe('api-key revoke', () => {
     await sleep(1_000);
     clearInterval(use);
     expect(await ask()).toEqual([401, 401, 401, 401]);
-    expect(revoked).toEqual([{ apiKeyId: one.apiKeyId }, { apiKeyId: two.apiKeyId }]);
+    expect(revoked).toEqual([
+      { apiKeyId: one.apiKeyId, endedWithIt: [] },
+      { apiKeyId: two.apiKeyId, endedWithIt: [] },
+    ]);
 
     const options = ['--organization', organizationId, '--api-key', one.apiKeyId];
-    expect(answerOf(await run('api-key', 'revoke', ...options))).toEqual({ apiKeyId: one.apiKeyId });
+    expect(answerOf(await run('api-key', 'revoke', ...options))).toEqual(revoked[0]);
+  });
+
+  it('tells which keys ended with it', async () => {
+    const { organizationId } = client;
+    const maker = answerOf(await run('api-key', 'create', '--organization', organizationId));
+    const make = async (key: string, name: string) => {
+      const { body } = await new Client(server.origin, organizationId, key).post('api-key.create-api-key', {
+        name,
+      });
+      return body.data;
+    };
+    const child = await make(maker.key, 'Child');
+    const grandchild = await make(child.key, 'Grandchild');
+    expect(answerOf(await run('api-key', 'revoke', '--api-key', maker.apiKeyId))).toEqual({
+      apiKeyId: maker.apiKeyId,
+      endedWithIt: [
+        { id: child.apiKeyId, name: 'Child' },
+        { id: grandchild.apiKeyId, name: 'Grandchild' },
+      ],
+    });
   });
 
   it('status 1 for a key that does not exist, here or in this organization', async () => {

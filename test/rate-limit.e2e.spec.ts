@@ -138,6 +138,58 @@ describe('on one instance', () => {
     expect(statuses(answers)).toEqual({ 200: 20 });
   });
 
+  it('counts keys made by keys against their organization too, those of the operator alone', async () => {
+    const small = await api.addInstance({ ORGANIZATION_RATE_LIMIT: '12' });
+    const answers = await withinOneSecond(async () => {
+      const owner = await api.organization();
+      const made = async (fields: object): Promise<Client> => {
+        const { body } = await owner.post('api-key.create-api-key', { name: 'Made', ...fields });
+        return new Client(small.origin, owner.organizationId, body.data.key);
+      };
+      const [one, two, three] = [
+        await made({}),
+        await made({ rateLimit: 500 }),
+        await made({ rateLimit: 3 }),
+      ];
+      // What replaces a key of the operator's is one, too.
+      const { id } = await api.createKey(owner.organizationId);
+      const { body } = await owner.post('api-key.rotate-api-key', { apiKeyId: id });
+      const rotated = new Client(small.origin, owner.organizationId, body.data.key);
+      await Promise.all(
+        [one, two, three, rotated].map((client) => client.at(api.origin)).map((client) => list(client)),
+      );
+      await sleep(1_000);
+      return async () => {
+        const ask = (client: Client, count: number) =>
+          Promise.all(Array.from({ length: count }, () => list(client)));
+        return {
+          three: await ask(three, 5),
+          one: await ask(one, 6),
+          two: await ask(two, 9),
+          operators: [...(await ask(owner.at(small.origin), 20)), ...(await ask(rotated, 20))],
+        };
+      };
+    });
+    expect(statuses(answers.three)).toEqual({ 200: 3, 429: 2 });
+    expect(limitHeaders(answers.three[0]!)).toMatchObject({
+      'ratelimit-limit': '3',
+      'ratelimit-remaining': '2',
+    });
+    expect(statuses(answers.one)).toEqual({ 200: 6 });
+    expect(limitHeaders(answers.one[5]!)).toMatchObject({
+      'ratelimit-limit': '12',
+      'ratelimit-remaining': '3',
+    });
+    expect(statuses(answers.two)).toEqual({ 200: 3, 429: 6 });
+    const refused = answers.two.find(({ status }) => status === 429)!;
+    expect(limitHeaders(refused)).toMatchObject({ 'ratelimit-limit': '12', 'retry-after': '1' });
+    expect(refused.body.error.message).toContain(
+      'The limit of all API keys of your organization together is 12 requests per second.',
+    );
+    expect(statuses(answers.operators)).toEqual({ 200: 40 });
+    expect(limitHeaders(answers.operators[0]!)).toEqual({});
+  });
+
   it('counts what has no good key against its address, never against a key', async () => {
     const { strangers, answer } = await withinOneSecond(async () => {
       const client = await clientWith(api);
@@ -243,6 +295,21 @@ describe('on two instances with Redis', () => {
 
   it('exactly 10 of 40 at once pass, whichever instance they ask', async () => {
     expect(statuses(await burst(SHARED))).toEqual({ 200: 10, 429: 30 });
+  });
+
+  it('counts all keys of an organization for both instances together', async () => {
+    const answers = await withinOneSecond(async () => {
+      await until(SHARED);
+      const owner = await api.organization();
+      const clients: Client[] = [];
+      for (let n = 0; n < 4; n += 1) {
+        const fields = { name: `Key ${n}`, rateLimit: 60 };
+        const { body } = await owner.post('api-key.create-api-key', fields);
+        clients.push(new Client(api.instances[n % 2]!.origin, owner.organizationId, body.data.key));
+      }
+      return () => Promise.all(Array.from({ length: 160 }, (_, n) => list(clients[n % 4]!)));
+    });
+    expect(statuses(answers)).toEqual({ 200: 100, 429: 60 });
   });
 
   it('counts a client’s address for both instances together', async () => {

@@ -3,7 +3,7 @@ import { type Decider, type DomainEvent, type RecordedEvent } from '#libs/event-
 import { type Projection, schemaOf, type Snapshots } from './projection.js';
 
 /** A column that lists are filtered or sorted by (`index`), or searched by (`search`). */
-type Column = { type: 'text' | 'integer' | 'timestamptz'; index?: boolean; search?: boolean };
+type Column = { type: 'text' | 'integer' | 'timestamptz' | 'uuid'; index?: boolean; search?: boolean };
 
 /** A row, with its columns besides. */
 export type RecordRow<State> = {

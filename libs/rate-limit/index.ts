@@ -3,3 +3,4 @@ export { DEFAULT_LIMIT, RateLimitGuard, type RateLimitSubject, WINDOW } from './
 export { RateLimitModule, RateLimitStatus } from './rate-limit.module.js';
 export { connectRedis, RedisStorage } from './redis-storage.js';
 export { ResilientStorage } from './resilient-storage.js';
+export { type WindowStorage } from './window-storage.js';

@@ -1,7 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { type ThrottlerStorage } from '@nestjs/throttler';
-
-type StorageRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
+import { type StorageRecord, type Window, type WindowStorage } from './window-storage.js';
 
 /** When a caller's requests were accepted, oldest first, in µs; those before `first` have left the window. */
 type AcceptedTimes = { times: number[]; first: number };
@@ -14,7 +12,7 @@ type AcceptedTimes = { times: number[]; first: number };
  * its youngest possible request has left the window, or when `maxCallers` different ones have come since. Only
  * such a flood makes the limiter forget somebody early.
  */
-export class MemoryStorage implements ThrottlerStorage {
+export class MemoryStorage implements WindowStorage {
   private recent = new Map<string, AcceptedTimes>();
   private older = new Map<string, AcceptedTimes>();
   private generationStart = 0;
@@ -27,36 +25,41 @@ export class MemoryStorage implements ThrottlerStorage {
     return this.recent.size + this.older.size;
   }
 
-  /**
-   * @param ttl the window in milliseconds
-   * @returns `totalHits`: accepted requests in the window, plus this one; `timeToExpire`: seconds, rounded up,
-   * until the oldest leaves the window; `timeToBlockExpire`: seconds, rounded up, until a request would be
-   * accepted, 0 when this one is.
-   */
-  increment(key: string, ttl: number, limit: number): Promise<StorageRecord> {
+  async increment(key: string, ttl: number, limit: number): Promise<StorageRecord> {
+    return (await this.accept([{ key, limit }], ttl))[0]!;
+  }
+
+  accept(windows: readonly Window[], ttl: number): Promise<StorageRecord[]> {
     // Whole microseconds, as Redis has them: with fractions, now + ttl - now can come out above ttl.
     const now = Math.floor(performance.now() * 1_000);
     const window = ttl * 1_000;
     this.forgetOldCallers(now, window);
-    const accepted = this.acceptedTimesOf(key);
-    const { times } = accepted;
-    while ((times[accepted.first] ?? Infinity) <= now - window) accepted.first++;
-    if (accepted.first * 2 > times.length) {
-      times.splice(0, accepted.first);
-      accepted.first = 0;
-    }
-
-    const before = times.length - accepted.first;
-    const isBlocked = before >= limit;
-    if (!isBlocked) times.push(now);
-    // Counted from the end: a limit that was lowered meanwhile frees a place only when several have left.
-    const leaves = (index: number) => Math.ceil(((times[index] ?? now) + window - now) / 1_000_000);
-    return Promise.resolve({
-      totalHits: before + 1,
-      timeToExpire: leaves(accepted.first),
-      isBlocked,
-      timeToBlockExpire: isBlocked ? leaves(times.length - limit) : 0,
+    const counted = windows.map(({ key, limit }) => {
+      const accepted = this.acceptedTimesOf(key);
+      const { times } = accepted;
+      while ((times[accepted.first] ?? Infinity) <= now - window) accepted.first++;
+      if (accepted.first * 2 > times.length) {
+        times.splice(0, accepted.first);
+        accepted.first = 0;
+      }
+      const before = times.length - accepted.first;
+      return { accepted, limit, before, isBlocked: before >= limit };
     });
+
+    if (!counted.some(({ isBlocked }) => isBlocked))
+      for (const { accepted } of counted) accepted.times.push(now);
+    return Promise.resolve(
+      counted.map(({ accepted: { times, first }, limit, before, isBlocked }) => {
+        // Counted from the end: a limit that was lowered meanwhile frees a place only when several have left.
+        const leaves = (index: number) => Math.ceil(((times[index] ?? now) + window - now) / 1_000_000);
+        return {
+          totalHits: before + 1,
+          timeToExpire: leaves(first),
+          isBlocked,
+          timeToBlockExpire: isBlocked ? leaves(times.length - limit) : 0,
+        };
+      }),
+    );
   }
 
   private acceptedTimesOf(key: string): AcceptedTimes {

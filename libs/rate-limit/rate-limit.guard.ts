@@ -1,15 +1,19 @@
 import { type ExecutionContext, Injectable } from '@nestjs/common';
 import { ThrottlerGuard } from '@nestjs/throttler';
 import { type Request, type Response } from 'express';
-import { RpcError } from '#libs/rpc';
+import { type ReasonOf, RpcError } from '#libs/rpc';
+import { type StorageRecord, type Window, type WindowStorage } from './window-storage.js';
 
 /** Whose budget a request uses, and how many requests per second that is. */
-export type RateLimitSubject = { key: string; limit: number | 'unlimited' };
+export type RateLimitSubject = Window & { reason: ReasonOf<'RATE_LIMIT_EXCEEDED'> };
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Set by an earlier guard when the caller is known; without it the client's address counts. */
-    rateLimit?: RateLimitSubject;
+    /**
+     * Set by an earlier guard when the caller is known: all must have a place for the request, and none is no
+     * limit. Without it the client's address counts.
+     */
+    rateLimits?: readonly RateLimitSubject[];
   }
 }
 
@@ -38,35 +42,50 @@ export class RateLimitGuard extends ThrottlerGuard {
       return true;
     const http = context.switchToHttp();
     const request = http.getRequest<Request>();
-    const { key, limit } = request.rateLimit ?? (await this.subjectByAddress(request));
-    if (limit === 'unlimited') return true;
+    const limits = request.rateLimits ?? [await this.subjectByAddress(request)];
+    if (limits.length > 0) await this.count(limits, http.getResponse<Response>());
+    return true;
+  }
 
-    const { totalHits, timeToExpire, isBlocked, timeToBlockExpire } = await this.storageService.increment(
-      key,
-      WINDOW,
-      limit,
-      WINDOW,
-      'default',
-    );
-    const response = http.getResponse<Response>();
+  /**
+   * Counts one request, and says in the response's headers what is left of the tightest limit.
+   *
+   * @throws RpcError RATE_LIMIT_EXCEEDED when one of them has no place for it: then it counts in none.
+   */
+  private async count(limits: readonly RateLimitSubject[], response: Response): Promise<void> {
+    const records = await (this.storageService as WindowStorage).accept(limits, WINDOW);
+    const [{ limit, reason }, { totalHits, timeToExpire, isBlocked, timeToBlockExpire }] = records
+      .map((record, n): Counted => [limits[n]!, record])
+      .reduce(tighter);
     response.setHeader('RateLimit-Limit', limit);
     response.setHeader('RateLimit-Remaining', Math.max(0, limit - totalHits));
     response.setHeader('RateLimit-Reset', timeToExpire);
-    if (!isBlocked) return true;
+    if (!isBlocked) return;
 
     const wait = Math.max(1, timeToBlockExpire);
     response.setHeader('Retry-After', wait);
     throw new RpcError(
       'RATE_LIMIT_EXCEEDED',
-      `The limit is ${counted(limit, 'request')} per second. Try again in ${counted(wait, 'second')}.`,
-      { reason: request.rateLimit ? 'KEY_RATE' : 'ADDRESS_RATE' },
+      `The limit${reason === 'ORGANIZATION_RATE' ? ' of all API keys of your organization together' : ''} is ` +
+        `${counted(limit, 'request')} per second. Try again in ${counted(wait, 'second')}.`,
+      { reason },
     );
   }
 
   /** The stock tracker takes a whole /64 of IPv6 as one address, because one client owns it. */
   private async subjectByAddress(request: Request): Promise<RateLimitSubject> {
-    return { key: `ip:${await this.getTracker(request)}`, limit: DEFAULT_LIMIT };
+    return { key: `ip:${await this.getTracker(request)}`, limit: DEFAULT_LIMIT, reason: 'ADDRESS_RATE' };
   }
+}
+
+type Counted = [RateLimitSubject, StorageRecord];
+
+/** Of a request's limits the one that its caller must mind: which refused it longest, or has the fewest left. */
+function tighter(one: Counted, other: Counted): Counted {
+  const left = ([{ limit }, { totalHits }]: Counted) => limit - totalHits;
+  const wait = ([, { timeToBlockExpire }]: Counted) => timeToBlockExpire;
+  if (one[1].isBlocked || other[1].isBlocked) return wait(other) > wait(one) ? other : one;
+  return left(other) < left(one) ? other : one;
 }
 
 function counted(count: number, unit: string): string {

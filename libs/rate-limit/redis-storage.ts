@@ -1,15 +1,15 @@
-import { type ThrottlerStorage } from '@nestjs/throttler';
 import { Redis, type Result } from 'ioredis';
+import { type StorageRecord, type Window, type WindowStorage } from './window-storage.js';
 
-type StorageRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
+/** What the script answers for each key, one after another; the last two are microseconds. */
+type Counted = [isBlocked: number, before: number, untilOldestLeaves: number, untilAccepted: number];
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    acceptInWindow(
-      key: string,
-      ttl: number,
-      limit: number,
-    ): Result<[isBlocked: 0 | 1, before: number, untilOldestLeaves: number, untilAccepted: number], Context>;
+    acceptInWindows(
+      numberOfKeys: number,
+      ...keysThenWindowAndLimits: (string | number)[]
+    ): Result<number[], Context>;
   }
 }
 
@@ -17,70 +17,88 @@ declare module 'ioredis' {
  * The accepted requests of one caller are a list of microseconds, oldest first. A list and not a sorted set: two
  * requests of one microsecond are two elements, every step is O(1), and it takes a third of the memory.
  */
-const ACCEPT_IN_WINDOW = `
-local accepted, window, limit = KEYS[1], ARGV[1] * 1000, tonumber(ARGV[2])
+const ACCEPT_IN_WINDOWS = `
+local window = ARGV[1] * 1000
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
 -- Redis's clock is no monotonic one, and a replica that takes over has its own. A small step back is waited out;
 -- after a big one the list says nothing any more, and keeping it would block the caller until the time is reached.
-local newest = tonumber(redis.call('LINDEX', accepted, -1))
-if newest and newest > now + window then
-  redis.call('DEL', accepted)
-elseif newest and newest > now then
-  now = newest
+for _, accepted in ipairs(KEYS) do
+  local newest = tonumber(redis.call('LINDEX', accepted, -1))
+  if newest and newest > now + window then
+    redis.call('DEL', accepted)
+  elseif newest and newest > now then
+    now = newest
+  end
 end
 
-local oldest = tonumber(redis.call('LINDEX', accepted, 0))
-while oldest and oldest <= now - window do
-  redis.call('LPOP', accepted)
-  oldest = tonumber(redis.call('LINDEX', accepted, 0))
+local oldest, before, blocked = {}, {}, false
+for i, accepted in ipairs(KEYS) do
+  oldest[i] = tonumber(redis.call('LINDEX', accepted, 0))
+  while oldest[i] and oldest[i] <= now - window do
+    redis.call('LPOP', accepted)
+    oldest[i] = tonumber(redis.call('LINDEX', accepted, 0))
+  end
+  before[i] = redis.call('LLEN', accepted)
+  blocked = blocked or before[i] >= tonumber(ARGV[i + 1])
 end
 
-local before = redis.call('LLEN', accepted)
-if before < limit then
-  -- Lua's own conversion keeps 14 digits, the microseconds have 16.
-  redis.call('RPUSH', accepted, string.format('%.0f', now))
-  -- Twice the window: the key's expiry is counted in milliseconds and must not come before the last element's.
-  redis.call('PEXPIRE', accepted, ARGV[1] * 2)
-  return { 0, before, (oldest or now) + window - now, 0 }
+local answer = {}
+for i, accepted in ipairs(KEYS) do
+  local limit, untilAccepted = tonumber(ARGV[i + 1]), 0
+  if not blocked then
+    -- Lua's own conversion keeps 14 digits, the microseconds have 16.
+    redis.call('RPUSH', accepted, string.format('%.0f', now))
+    -- Twice the window: the key's expiry is counted in milliseconds and must not come before the last element's.
+    redis.call('PEXPIRE', accepted, ARGV[1] * 2)
+  elseif before[i] >= limit then
+    -- Counted from the end: a limit that was lowered meanwhile frees a place only when several have left.
+    local frees = tonumber(redis.call('LINDEX', accepted, before[i] - limit)) or now
+    untilAccepted = frees + window - now
+  end
+  table.insert(answer, before[i] >= limit and 1 or 0)
+  table.insert(answer, before[i])
+  table.insert(answer, (oldest[i] or now) + window - now)
+  table.insert(answer, untilAccepted)
 end
--- Counted from the end: a limit that was lowered meanwhile frees a place only when several have left.
-local frees = tonumber(redis.call('LINDEX', accepted, before - limit)) or now
-return { 1, before, (oldest or now) + window - now, frees + window - now }
+return answer
 `;
 
 /**
  * Counts in Redis 7 or newer, so that any number of instances share one budget: an exact sliding window, never
- * more than `limit` accepted requests in any `ttl` milliseconds of Redis's clock. Refused requests do not count.
- * Each request is one atomic script. Rejects when Redis does; {@link ResilientStorage} is the one that copes.
+ * more than `limit` accepted requests in any `ttl` milliseconds of Redis's clock. Each request is one atomic
+ * script, however many windows it is counted in. Rejects when Redis does; {@link ResilientStorage} is the one that
+ * copes.
  */
-export class RedisStorage implements ThrottlerStorage {
+export class RedisStorage implements WindowStorage {
   constructor(
     private readonly redis: Redis,
     private readonly prefix = 'rate-limit:',
   ) {
-    redis.defineCommand('acceptInWindow', { numberOfKeys: 1, lua: ACCEPT_IN_WINDOW });
+    redis.defineCommand('acceptInWindows', { lua: ACCEPT_IN_WINDOWS });
   }
 
-  /**
-   * @param ttl the window in whole milliseconds
-   * @returns `totalHits`: accepted requests in the window, plus this one; `timeToExpire`: seconds, rounded up,
-   * until the oldest leaves the window; `timeToBlockExpire`: seconds, rounded up, until a request would be
-   * accepted, 0 when this one is.
-   */
   async increment(key: string, ttl: number, limit: number): Promise<StorageRecord> {
-    const [isBlocked, before, untilOldestLeaves, untilAccepted] = await this.redis.acceptInWindow(
-      this.prefix + key,
+    return (await this.accept([{ key, limit }], ttl))[0]!;
+  }
+
+  async accept(windows: readonly Window[], ttl: number): Promise<StorageRecord[]> {
+    const answer = await this.redis.acceptInWindows(
+      windows.length,
+      ...windows.map(({ key }) => this.prefix + key),
       ttl,
-      limit,
+      ...windows.map(({ limit }) => limit),
     );
-    return {
-      totalHits: before + 1,
-      timeToExpire: Math.ceil(untilOldestLeaves / 1_000_000),
-      isBlocked: isBlocked === 1,
-      timeToBlockExpire: Math.ceil(untilAccepted / 1_000_000),
-    };
+    return windows.map((_, n) => {
+      const [isBlocked, before, untilOldestLeaves, untilAccepted] = answer.slice(n * 4) as Counted;
+      return {
+        totalHits: before + 1,
+        timeToExpire: Math.ceil(untilOldestLeaves / 1_000_000),
+        isBlocked: isBlocked === 1,
+        timeToBlockExpire: Math.ceil(untilAccepted / 1_000_000),
+      };
+    });
   }
 }
 

@@ -1,15 +1,14 @@
 import { type LoggerService, type OnApplicationShutdown } from '@nestjs/common';
-import { type ThrottlerStorage } from '@nestjs/throttler';
 import { type Redis } from 'ioredis';
 import { MemoryStorage } from './memory-storage.js';
 import { RedisStorage } from './redis-storage.js';
-
-type StorageRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
+import { type StorageRecord, type Window, type WindowStorage } from './window-storage.js';
 
 /** The longest a request waits for Redis, in milliseconds; the last of them are the grace below. */
 const PATIENCE = 250;
 const GRACE = 20;
 const PROBE_INTERVAL = 1_000;
+const PROBE = { key: 'probe', limit: Number.MAX_SAFE_INTEGER };
 
 class RedisTooSlow extends Error {
   constructor() {
@@ -22,7 +21,7 @@ class RedisTooSlow extends Error {
  * requests are counted locally at once, without waiting, until a probe succeeds. The probe runs once a second
  * whatever the status, so that `status` is true on an idle instance too. Each change is logged once.
  */
-export class ResilientStorage implements ThrottlerStorage, OnApplicationShutdown {
+export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
   private readonly shared: RedisStorage;
   private readonly local = new MemoryStorage();
   private readonly timer: NodeJS.Timeout;
@@ -47,14 +46,18 @@ export class ResilientStorage implements ThrottlerStorage, OnApplicationShutdown
     return this.current;
   }
 
-  /** Units as in {@link RedisStorage.increment}. Never rejects, never takes longer than about 250 ms. */
   async increment(key: string, ttl: number, limit: number): Promise<StorageRecord> {
-    if (this.current === 'local') return this.local.increment(key, ttl, limit);
+    return (await this.accept([{ key, limit }], ttl))[0]!;
+  }
+
+  /** Never rejects, never takes longer than about 250 ms. */
+  async accept(windows: readonly Window[], ttl: number): Promise<StorageRecord[]> {
+    if (this.current === 'local') return this.local.accept(windows, ttl);
     try {
-      return await inTime(this.shared.increment(key, ttl, limit));
+      return await inTime(this.shared.accept(windows, ttl));
     } catch (error) {
       this.fallBack(error as Error);
-      return this.local.increment(key, ttl, limit);
+      return this.local.accept(windows, ttl);
     }
   }
 
@@ -67,7 +70,7 @@ export class ResilientStorage implements ThrottlerStorage, OnApplicationShutdown
   /** Asks what requests ask, with a write: a PING would call a full or read-only Redis healthy. */
   private async probe(): Promise<void> {
     try {
-      await inTime(this.shared.increment('probe', PROBE_INTERVAL, Number.MAX_SAFE_INTEGER));
+      await inTime(this.shared.accept([PROBE], PROBE_INTERVAL));
       this.comeBack();
     } catch (error) {
       this.fallBack(error as Error);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ThrottlerStorage } from '@nestjs/throttler';
+import { type WindowStorage } from './window-storage.js';
 
 const HOUR = 3_600_000;
 
@@ -17,8 +18,8 @@ export async function acceptedOf(count: number, request: () => ReturnType<typeof
 }
 
 /** What every storage of the rate limit promises. Each test has a key of its own. */
-export function itIsASlidingWindow(open: () => ThrottlerStorage): void {
-  let storage: ThrottlerStorage;
+export function itIsASlidingWindow(open: () => WindowStorage): void {
+  let storage: WindowStorage;
   let key: string;
 
   beforeAll(() => {
@@ -71,6 +72,29 @@ export function itIsASlidingWindow(open: () => ThrottlerStorage): void {
 
   it('accepts nothing with a limit of 0', async () => {
     expect(await hit(storage, key, HOUR, 0)).toMatchObject({ isBlocked: true, timeToBlockExpire: 3_600 });
+  });
+
+  it('accepts what all of several windows have a place for, and counts the refused in none', async () => {
+    const two = (limit: number) =>
+      storage.accept(
+        [
+          { key, limit },
+          { key: `${key}-all`, limit: 3 },
+        ],
+        HOUR,
+      );
+    const full = { isBlocked: true, timeToBlockExpire: 3_600 };
+    const free = { isBlocked: false, timeToBlockExpire: 0 };
+    expect(await two(1)).toMatchObject([
+      { ...free, totalHits: 1 },
+      { ...free, totalHits: 1 },
+    ]);
+    for (let n = 0; n < 5; n += 1) expect(await two(1)).toMatchObject([full, { ...free, totalHits: 2 }]);
+    expect(await acceptedOf(50, async () => (await two(100))[1]!)).toBe(2);
+    expect(await two(100)).toMatchObject([{ ...free, totalHits: 4 }, full]);
+    // Neither count has moved.
+    expect(await hit(storage, key, HOUR, 4)).toMatchObject({ isBlocked: false, totalHits: 4 });
+    expect(await hit(storage, `${key}-all`, HOUR, 4)).toMatchObject({ isBlocked: false, totalHits: 4 });
   });
 
   it('never accepts more than the limit in any window, across many borders', async () => {

@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { type Sql } from '#libs/database';
+import { type RecordedEvent } from '#libs/event-store';
 import { type Projection, RecordTable, schemaOf } from '#libs/projections';
 import { type ApiKey, apiKey, type ApiKeyEvent, knownApiKey, type RateLimit } from './api-key.js';
 
@@ -9,28 +11,91 @@ const table = new RecordTable(
   {
     name: { type: 'text', index: true },
     public_id: { type: 'text' },
+    expires_at: { type: 'timestamptz' },
     revoked_at: { type: 'timestamptz' },
+    successor_id: { type: 'uuid', index: true },
   },
   (state) =>
     state.status === 'unknown'
       ? undefined
-      : { name: state.name, public_id: state.publicId, revoked_at: state.revokedAt },
+      : {
+          name: state.name,
+          public_id: state.publicId,
+          expires_at: state.expiresAt,
+          revoked_at: state.revokedAt,
+          successor_id: 'successorId' in state ? state.successorId : null,
+        },
+  {
+    ownColumns: [
+      // The key that made it; null: the operator did, or the program itself.
+      'maker_id uuid',
+      // A key and all that replaced it, one after another, are one line; its id is that of its first key.
+      'line_id uuid',
+      // Whether the operator made the first key of the line.
+      'by_operator boolean NOT NULL DEFAULT false',
+    ],
+  },
 );
 
 export const apiKeysProjection: Projection<ApiKeyEvent> = {
   name: 'api-keys',
-  version: 3,
+  version: 4,
   handles: ['ApiKeyCreated', 'ApiKeyRotated', 'ApiKeyRevoked'],
   tables: `
     ${table.definition}
     -- Not by organization first: which one it is, is what the lookup finds out.
     CREATE INDEX api_keys_by_public_id ON api_keys (public_id);
   `,
-  apply: (events, transaction) => table.apply(events, transaction),
+  async apply(events, transaction) {
+    await table.apply(events, transaction);
+    await noteOrigins(events, transaction);
+  },
   get snapshots() {
     return table.snapshots(this);
   },
 };
+
+/** Where new keys come from: who made them is told by their first event's actor, also of events of long ago. */
+async function noteOrigins(events: readonly RecordedEvent<ApiKeyEvent>[], transaction: Sql): Promise<void> {
+  const made = events.filter(({ type }) => type === 'ApiKeyCreated');
+  if (made.length === 0) return;
+  // A key is stored as rotated right before its successor is stored as created: the predecessors are there.
+  const predecessors = await transaction.query<
+    { id: string; predecessor_id: string; line_id: string | null; by_operator: boolean }[]
+  >(
+    `SELECT p.successor_id AS id, p.id AS predecessor_id, p.line_id, p.by_operator FROM api_keys p
+     JOIN unnest($1::uuid[], $2::uuid[]) AS k(organization_id, id)
+       ON p.organization_id = k.organization_id AND p.successor_id = k.id`,
+    [made.map(({ organizationId }) => organizationId), made.map(({ streamId }) => streamId)],
+  );
+  const predecessorOf = new Map(predecessors.map((row) => [row.id, row]));
+  const origins = new Map<string, { line_id: string; by_operator: boolean }>();
+  const rows = made.map(({ organizationId, streamId: id, metadata: { actor } }) => {
+    const before = predecessorOf.get(id);
+    const origin =
+      before === undefined
+        ? { line_id: id, by_operator: actor.type === 'system' }
+        : // One of this page has no line in the table yet.
+          (origins.get(before.predecessor_id) ?? {
+            line_id: before.line_id!,
+            by_operator: before.by_operator,
+          });
+    origins.set(id, origin);
+    return {
+      organization_id: organizationId,
+      id,
+      maker_id: actor.type === 'api-key' ? actor.id : null,
+      ...origin,
+    };
+  });
+  await transaction.query(
+    `UPDATE api_keys k SET maker_id = o.maker_id, line_id = o.line_id, by_operator = o.by_operator
+     FROM jsonb_to_recordset($1::jsonb)
+       AS o(organization_id uuid, id uuid, maker_id uuid, line_id uuid, by_operator boolean)
+     WHERE k.organization_id = o.organization_id AND k.id = o.id`,
+    [JSON.stringify(rows)],
+  );
+}
 
 export const API_KEYS_TABLE = `${schemaOf(apiKeysProjection)}.api_keys`;
 
@@ -39,7 +104,7 @@ export const API_KEYS_TABLE = `${schemaOf(apiKeysProjection)}.api_keys`;
  * instance whose own clock is slow would go on taking a revoked key.
  */
 export const FIND_BY_PUBLIC_ID = `
-  SELECT id, organization_id, state, coalesce(revoked_at <= clock_timestamp(), false) AS ended
+  SELECT id, organization_id, state, by_operator, coalesce(revoked_at <= clock_timestamp(), false) AS ended
   FROM ${API_KEYS_TABLE} WHERE public_id = $1`;
 
 /** A key as requests are compared with it. */
@@ -50,6 +115,8 @@ export type StoredKey = {
   scopes: string[];
   rateLimit: RateLimit;
   expiresAt: Date | null;
+  /** The operator gave it its limit; otherwise it shares the organization's besides. */
+  byOperator: boolean;
   /** Revoked, or rotated and its overlap over. */
   ended: boolean;
 };
@@ -61,9 +128,9 @@ export class ApiKeysTable {
   /** All keys with this public id: one, but for a chance of 1 in 10^14. */
   async findByPublicId(publicId: string): Promise<StoredKey[]> {
     const rows = await this.source.query<
-      { id: string; organization_id: string; state: ApiKey; ended: boolean }[]
+      { id: string; organization_id: string; state: ApiKey; by_operator: boolean; ended: boolean }[]
     >(FIND_BY_PUBLIC_ID, [publicId]);
-    return rows.map(({ id, organization_id, state, ended }) => {
+    return rows.map(({ id, organization_id, state, by_operator, ended }) => {
       const { secretHash, scopes, rateLimit, expiresAt } = knownApiKey(state);
       return {
         id,
@@ -72,6 +139,7 @@ export class ApiKeysTable {
         scopes,
         rateLimit,
         expiresAt: expiresAt === null ? null : new Date(expiresAt),
+        byOperator: by_operator,
         ended,
       };
     });

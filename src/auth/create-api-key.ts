@@ -2,10 +2,12 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { v7 as uuidv7 } from 'uuid';
 import { Commands, type Decision, writeTo } from '#libs/commands';
 import { type StreamWrite } from '#libs/event-store';
-import { Input, Integer, invalid, Operation, Text, Timestamp, WordsOf } from '#libs/rpc';
+import { Input, Integer, invalid, Operation, type RpcError, Text, Timestamp, WordsOf } from '#libs/rpc';
 import { newApiKeySchema } from './api-key-record.js';
 import { apiKey, type ApiKeyDetails, createApiKey, DEFAULT_RATE_LIMIT, type RateLimit } from './api-key.js';
-import { requireScopes, SCOPES } from './scopes.js';
+import { requestsPerSecond, requireWithin } from './delegation.js';
+import { type KeysNow, MOST_LIVE_KEYS, OrganizationKeys, tooManyKeys } from './organization-keys.js';
+import { SCOPES } from './scopes.js';
 import { makeKey } from './secret.js';
 
 @Operation({
@@ -15,9 +17,11 @@ import { makeKey } from './secret.js';
   summary: 'Create an API key',
   description:
     'The key is in the answer, this once: a repeat answers the same `apiKeyId` with `key: null`. If the answer ' +
-    'was lost, rotate the key. A key can only grant scopes that it has itself.',
+    'was lost, rotate the key. A key grants only scopes that it has itself, at most its own rate limit and life, and ' +
+    'when it is revoked, those that it made end with it. An organization has at most ' +
+    `${MOST_LIVE_KEYS} live keys.`,
   answers: newApiKeySchema,
-  reasons: ['KEY_EXCEEDS_YOURS'],
+  reasons: ['KEY_EXCEEDS_YOURS', 'KEY_LIMIT_REACHED'],
 })
 export class CreateApiKey extends Input {
   @Text({ max: 200, example: 'Website' })
@@ -31,29 +35,43 @@ export class CreateApiKey extends Input {
     max: 1_000,
     optional: true,
     documentedDefault: DEFAULT_RATE_LIMIT,
-    description: 'Requests per second.',
+    description: 'Requests per second, at most as many as the key that makes it has.',
   })
   rateLimit?: RateLimit;
 
-  @Timestamp({ optional: true, description: 'A moment in the future. Default: never.' })
+  @Timestamp({
+    optional: true,
+    description: 'A moment in the future. Default: when the key that makes it expires, or never.',
+  })
   expiresAt?: string | null;
 }
 
 @CommandHandler(CreateApiKey)
 export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
-  constructor(private readonly commands: Commands) {}
+  constructor(
+    private readonly commands: Commands,
+    private readonly keys: OrganizationKeys,
+  ) {}
 
   async execute(command: CreateApiKey): Promise<{ apiKeyId: string; key: string | null }> {
-    const { context, organizationId, name, expiresAt = null } = command;
-    const own = context.scopes;
-    requireScopes(own, command.scopes, `Give scopes among these: ${own.join(', ')}.`);
-    // Before the request is compared with others: with or without the default, in any order and offset it is
-    // the same.
-    const rateLimit = (command.rateLimit ??= DEFAULT_RATE_LIMIT);
+    const { context, organizationId, name } = command;
+    const own = await this.keys.ownOf(context);
+    // Before the request is compared with others: with or without the defaults, in any order and offset it is the
+    // same.
     command.scopes = SCOPES.filter((scope) => command.scopes.includes(scope));
+    command.rateLimit ??= Math.min(DEFAULT_RATE_LIMIT, requestsPerSecond(own?.rateLimit ?? null));
+    const expiresAt = command.expiresAt ?? own?.expiresAt ?? null;
     if (expiresAt !== null) command.expiresAt = new Date(expiresAt).toISOString();
 
-    const details = { name, scopes: command.scopes, rateLimit, expiresAt: command.expiresAt ?? null };
+    const { scopes, rateLimit } = command;
+    const details = { name, scopes, rateLimit, expiresAt: command.expiresAt ?? null };
+    if (own) {
+      requireWithin(own, details, {
+        scopes: `Give scopes among these: ${own.scopes.join(', ')}.`,
+        rateLimit: 'Give that or less.',
+        expiresAt: 'Give that or an earlier moment.',
+      });
+    }
     const { apiKeyId, key, write } = newApiKey(details);
     // Networks repeat requests. Whoever types a command twice wants two keys, and may test an expired one.
     const isRequest = context.actor.type !== 'system';
@@ -62,20 +80,33 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
       organizationId,
       (state) => state.status === 'active' && state.name === name,
     );
-    const { recordId } = await this.commands.run(command, async (): Promise<Decision> => {
-      if (isRequest && expiresAt !== null && !isAhead(new Date(expiresAt))) {
+    const decide = async (): Promise<Decision> => {
+      if (!isRequest) return { recordId: apiKeyId, writes: [write] };
+      const keys = await this.keys.read(organizationId);
+      const refusal = refusalOf(details, keys);
+      if (refusal) {
         const made = await this.commands.findTwin(command, creates);
         if (made !== undefined) return { recordId: made, writes: [] };
-        throw invalid([{ path: 'expiresAt', message: 'must lie in the future, and before the year 10000' }]);
+        throw refusal;
       }
-      return { recordId: apiKeyId, writes: [write], ...(isRequest ? { creates } : {}) };
-    });
+      const guards = await this.keys.guardOf(context, keys);
+      return { recordId: apiKeyId, creates, writes: [write], guards, claims: [keys.claim(decide)] };
+    };
+    const { recordId } = await this.commands.run(command, decide);
     return { apiKeyId: recordId, key: recordId === apiKeyId ? key : null };
   }
 }
 
-function isAhead(moment: Date): boolean {
-  return moment.getTime() > Date.now() && moment.getUTCFullYear() < 10_000;
+/** What stands against a new key, unless it was made before. */
+function refusalOf({ expiresAt }: Pick<ApiKeyDetails, 'expiresAt'>, keys: KeysNow): RpcError | undefined {
+  if (expiresAt !== null && !isAhead(new Date(expiresAt), keys.now)) {
+    return invalid([{ path: 'expiresAt', message: 'must lie in the future, and before the year 10000' }]);
+  }
+  return keys.live < MOST_LIVE_KEYS ? undefined : tooManyKeys(keys);
+}
+
+function isAhead(moment: Date, now: Date): boolean {
+  return moment > now && moment.getUTCFullYear() < 10_000;
 }
 
 /** A key to be stored with the events of whoever makes it. `key` is what its owner gets, once. */

@@ -1,9 +1,10 @@
-import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { type Request } from 'express';
+import { type RateLimitSubject } from '#libs/rate-limit';
 import { operationOf, RpcError, scopeOf, UnknownOperationController } from '#libs/rpc';
 import { ApiKeyUse } from './api-key-use.js';
-import { DEFAULT_RATE_LIMIT } from './api-key.js';
 import { Authenticator, NO_KEY, type Refusal } from './authenticator.js';
+import { requestsPerSecond } from './delegation.js';
 
 declare module 'node:http' {
   interface IncomingMessage {
@@ -12,18 +13,22 @@ declare module 'node:http' {
   }
 }
 
+/** Requests per second of all keys of an organization together, but those whose limit the operator gave. */
+export const ORGANIZATION_RATE_LIMIT = Symbol('organization rate limit');
+
 /** Finds out who asks. Refuses nobody: requests without a good key count against the rate limit too. */
 @Injectable()
 export class AuthenticationGuard implements CanActivate {
   constructor(
     private readonly authenticator: Authenticator,
     private readonly use: ApiKeyUse,
+    @Inject(ORGANIZATION_RATE_LIMIT) private readonly organizationLimit: number,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = context.switchToHttp().getRequest<Request>();
     if (!isApi(context)) {
-      request.rateLimit = { key: 'none', limit: 'unlimited' };
+      request.rateLimits = [];
       return true;
     }
     const authentication = await this.authenticator.authenticate(request.headers.authorization);
@@ -31,10 +36,17 @@ export class AuthenticationGuard implements CanActivate {
       request.refusal = authentication.refusal;
       return true;
     }
-    const { id, organizationId, scopes, rateLimit } = authentication.key;
+    const { id, organizationId, scopes, rateLimit, byOperator } = authentication.key;
     this.use.note(organizationId, id);
     request.caller = { organizationId, actor: { type: 'api-key', id }, scopes };
-    request.rateLimit = { key: `key:${id}`, limit: rateLimit ?? DEFAULT_RATE_LIMIT };
+    const limit = requestsPerSecond(rateLimit);
+    const limits: RateLimitSubject[] = [];
+    if (limit !== Infinity) limits.push({ key: `key:${id}`, limit, reason: 'KEY_RATE' });
+    if (!byOperator) {
+      const key = `organization:${organizationId}`;
+      limits.push({ key, limit: this.organizationLimit, reason: 'ORGANIZATION_RATE' });
+    }
+    request.rateLimits = limits;
     return true;
   }
 }

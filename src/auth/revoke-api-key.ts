@@ -1,16 +1,22 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { Commands, type Decision, writeTo } from '#libs/commands';
 import { Id, Input, Operation } from '#libs/rpc';
 import { apiKeyIdSchema } from './api-key-record.js';
-import { type ApiKey, apiKey, revokeApiKey } from './api-key.js';
+import { apiKey, knownApiKey, revokeApiKey } from './api-key.js';
+import { requireWithin } from './delegation.js';
+import { descendantsOf } from './lines.js';
+import { OrganizationKeys } from './organization-keys.js';
 
 @Operation({
   method: 'DELETE',
   name: 'api-key.revoke-api-key',
   object: 'api-key',
   summary: 'Revoke an API key',
-  description: 'Every instance refuses it within a second. It stays in the list.',
+  description:
+    'Every instance refuses it within a second, and so the keys that it made, and those that they made. It stays in ' +
+    'the list. Only a key with all its scopes, its rate limit and its life may revoke another.',
   answers: apiKeyIdSchema,
+  reasons: ['KEY_EXCEEDS_YOURS'],
 })
 export class RevokeApiKey extends Input {
   @Id()
@@ -19,12 +25,42 @@ export class RevokeApiKey extends Input {
 
 @CommandHandler(RevokeApiKey)
 export class RevokeApiKeyHandler implements ICommandHandler<RevokeApiKey> {
-  constructor(private readonly commands: Commands) {}
+  constructor(
+    private readonly commands: Commands,
+    private readonly keys: OrganizationKeys,
+  ) {}
 
   async execute(command: RevokeApiKey): Promise<{ apiKeyId: string }> {
-    const { apiKeyId } = command;
-    const decide = (state: ApiKey) => revokeApiKey(state, new Date());
-    await this.commands.end(apiKey, command, apiKeyId, decide);
+    const { context, organizationId, apiKeyId } = command;
+    const own = await this.keys.ownOf(context);
+    const decide = async (): Promise<Decision> => {
+      const keys = await this.keys.read(organizationId);
+      const { state, version } = await this.commands.load(apiKey, organizationId, apiKeyId);
+      const key = knownApiKey(state);
+      if (own && context.actor.id !== apiKeyId) requireWithin(own, key, ADVICE);
+
+      const made = await this.commands.loadMany(
+        apiKey,
+        organizationId,
+        descendantsOf(keys.origins, apiKeyId),
+      );
+      const writes = [...made].map(([id, made]) =>
+        writeTo(apiKey, id, made.version, revokeApiKey(made.state, keys.now)),
+      );
+      writes.unshift(writeTo(apiKey, apiKeyId, version, revokeApiKey(state, keys.now)));
+      const changesAny = writes.some(({ events }) => events.length > 0);
+      return {
+        recordId: apiKeyId,
+        writes,
+        // The requests that created them may be made again, for other keys.
+        ends: [apiKeyId, ...made.keys()],
+        claims: changesAny ? [keys.claim(decide)] : [],
+      };
+    };
+    await this.commands.run(command, decide);
     return { apiKeyId };
   }
 }
+
+const advice = 'Revoke it with a key that has as much, or with itself.';
+const ADVICE = { scopes: advice, rateLimit: advice, expiresAt: advice };

@@ -4,7 +4,8 @@ import { Id, Input, Integer, Operation } from '#libs/rpc';
 import { newApiKeySchema } from './api-key-record.js';
 import { apiKey, knownApiKey, rotateApiKey } from './api-key.js';
 import { newApiKey } from './create-api-key.js';
-import { requireScopes } from './scopes.js';
+import { requireWithin } from './delegation.js';
+import { MOST_LIVE_KEYS, OrganizationKeys, tooManyKeys } from './organization-keys.js';
 
 export const LONGEST_OVERLAP_SECONDS = 86_400;
 
@@ -14,11 +15,13 @@ export const LONGEST_OVERLAP_SECONDS = 86_400;
   object: 'api-key',
   summary: 'Replace an API key',
   description:
-    'The new key has the name, scopes, rate limit and expiry of the old one, which ends after `overlapSeconds`. ' +
+    'The new key has the name, scopes, rate limit and expiry of the old one, which ends after `overlapSeconds`; the ' +
+    'keys that the old one made go on, and end with the new one. Only a key with all its scopes, its rate limit and ' +
+    'its life may rotate another; a key may always rotate itself. ' +
     'The new key is in the answer, this once: a repeat answers the same `apiKeyId` with `key: null`. If the ' +
     'answer was lost, rotate the new one.',
   answers: newApiKeySchema,
-  reasons: ['KEY_ENDED', 'KEY_ROTATED', 'KEY_EXCEEDS_YOURS'],
+  reasons: ['KEY_ENDED', 'KEY_ROTATED', 'KEY_EXCEEDS_YOURS', 'KEY_LIMIT_REACHED'],
 })
 export class RotateApiKey extends Input {
   @Id({ description: 'The key to be replaced.' })
@@ -37,29 +40,43 @@ export class RotateApiKey extends Input {
 
 @CommandHandler(RotateApiKey)
 export class RotateApiKeyHandler implements ICommandHandler<RotateApiKey> {
-  constructor(private readonly commands: Commands) {}
+  constructor(
+    private readonly commands: Commands,
+    private readonly keys: OrganizationKeys,
+  ) {}
 
   async execute(command: RotateApiKey): Promise<{ apiKeyId: string; key: string | null }> {
     const { context, organizationId, apiKeyId, overlapSeconds } = command;
+    const own = await this.keys.ownOf(context);
+    const isItself = context.actor.id === apiKeyId;
     const made = new Map<string, string>();
-    const { recordId } = await this.commands.run(command, async (): Promise<Decision> => {
+    const decide = async (): Promise<Decision> => {
+      const keys = await this.keys.read(organizationId);
       const { state, version } = await this.commands.load(apiKey, organizationId, apiKeyId);
       const old = knownApiKey(state);
-      requireScopes(context.scopes, old.scopes, 'Rotate it with a key that has them.');
+      if (own && !isItself) requireWithin(own, old, ADVICE);
 
       const { name, scopes, rateLimit, expiresAt } = old;
       const successor = newApiKey({ name, scopes, rateLimit, expiresAt });
       const successorId = successor.apiKeyId;
-      const events = rotateApiKey(state, { successorId, overlapSeconds, now: new Date() });
+      const events = rotateApiKey(state, { successorId, overlapSeconds, now: keys.now });
       if (old.status === 'rotated') return { recordId: old.successorId, writes: [] };
+      // Beside its successor the old one is one more.
+      if (own && overlapSeconds > 0 && keys.live >= MOST_LIVE_KEYS) throw tooManyKeys(keys);
       made.set(successorId, successor.key);
       return {
         recordId: successorId,
         writes: [writeTo(apiKey, apiKeyId, version, events), successor.write],
+        guards: isItself ? [] : await this.keys.guardOf(context, keys),
         // The request that created the old key may be made again, for another one.
         ends: [apiKeyId],
+        claims: [keys.claim(decide)],
       };
-    });
+    };
+    const { recordId } = await this.commands.run(command, decide);
     return { apiKeyId: recordId, key: made.get(recordId) ?? null };
   }
 }
+
+const advice = 'Rotate it with a key that has as much, or with itself.';
+const ADVICE = { scopes: 'Rotate it with a key that has them.', rateLimit: advice, expiresAt: advice };

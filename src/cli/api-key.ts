@@ -36,12 +36,22 @@ export function apiKeyCommands(program: Command): void {
     .requiredOption('--api-key <key>', 'the apiKeyId that create printed, or the key up to its second "_"')
     .option('--organization <id>', 'rotate it only if it belongs to this organization')
     .option('--overlap-seconds <n>', 'how long the old key works beside the new one, 0 to 86400', overlap, 0)
-    .addHelpText('after', '\nPrints the new { "apiKeyId", "key" }. The key is shown this once: keep it.')
+    .addHelpText(
+      'after',
+      '\nPrints the new { "apiKeyId", "key" }, and when the old one ends. The key is shown this once: keep it. Keys that ' +
+        'the old one made go on.',
+    )
     .action((options: { organization?: string; apiKey: string; overlapSeconds: number }) =>
       withSession(program, async (session) => {
         const { organizationId, apiKeyId } = await findApiKey(session, options);
         const { overlapSeconds } = options;
-        return session.run(input(RotateApiKey, organizationId, { apiKeyId, overlapSeconds }));
+        const command = input(RotateApiKey, organizationId, { apiKeyId, overlapSeconds });
+        const successor = await session.run<object>(command);
+        const [old] = await session.runtime.source.query<{ revoked_at: Date }[]>(
+          `SELECT revoked_at FROM ${API_KEYS_TABLE} WHERE organization_id = $1 AND id = $2`,
+          [organizationId, apiKeyId],
+        );
+        return { ...successor, replaces: apiKeyId, oldKeyEnds: old!.revoked_at };
       }),
     );
   apiKeys
@@ -49,14 +59,34 @@ export function apiKeyCommands(program: Command): void {
     .description('revoke an API key: every instance refuses it within a second')
     .requiredOption('--api-key <key>', 'the apiKeyId that create printed, or the key up to its second "_"')
     .option('--organization <id>', 'revoke it only if it belongs to this organization')
-    .addHelpText('after', '\nPrints { "apiKeyId" }. Revoking a revoked key again changes nothing.')
+    .addHelpText(
+      'after',
+      '\nPrints { "apiKeyId", "endedWithIt" }: the keys that it made end with it. Revoking a revoked key again changes nothing.',
+    )
     .action((options: { organization?: string; apiKey: string }) =>
       withSession(program, async (session) => {
         const { organizationId, apiKeyId } = await findApiKey(session, options);
-        return session.run(input(RevokeApiKey, organizationId, { apiKeyId }));
+        const command = input(RevokeApiKey, organizationId, { apiKeyId });
+        const revoked = await session.run<object>(command);
+        const ended = await session.runtime.source.query<{ id: string; name: string }[]>(ENDED_WITH, [
+          organizationId,
+          apiKeyId,
+          command.context.requestId,
+        ]);
+        return { ...revoked, endedWithIt: ended };
       }),
     );
 }
+
+/** The other keys that a command ended. Events are found by their streams: a request has no index. */
+const ENDED_WITH = `
+  SELECT k.id, k.name FROM ${API_KEYS_TABLE} k
+  WHERE k.organization_id = $1 AND k.id <> $2 AND EXISTS (
+    SELECT FROM events e
+    WHERE e.organization_id = k.organization_id AND e.stream_id = k.id
+      AND e.type = 'ApiKeyRevoked' AND e.metadata->>'requestId' = $3
+  )
+  ORDER BY k.created_at, k.id`;
 
 /** Finds a key by its id, or by its text: the public part is enough. */
 async function findApiKey(

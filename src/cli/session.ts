@@ -35,7 +35,8 @@ export async function withSession(
     const logger = new JsonLogger('silent');
     const runtime = await openRuntime(config, logger);
     try {
-      const app = await NestFactory.createApplicationContext(AppModule.of(runtime), { logger });
+      const module = AppModule.of(runtime, { ...config, redisUrl: undefined });
+      const app = await NestFactory.createApplicationContext(module, { logger });
       const bus = app.get(CommandBus);
       const queries = app.get(QueryBus);
       const commands = app.get(Commands);

@@ -1,0 +1,96 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { type Claim, Commands, type Decision } from '#libs/commands';
+import { type RequestContext, RpcError } from '#libs/rpc';
+import { type Guard } from '#libs/event-store';
+import { apiKey, knownApiKey, type KnownApiKey } from './api-key.js';
+import { API_KEYS_TABLE } from './api-keys.projection.js';
+import { type KeyOrigin, mayMakeKeys } from './lines.js';
+
+/** How many live keys an organization has at most; the operator may make more. */
+export const MOST_LIVE_KEYS = 100;
+
+/** What the keys of an organization are at one moment of the database's clock. */
+export type KeysNow = {
+  now: Date;
+  origins: readonly KeyOrigin[];
+  live: number;
+  /**
+   * For whoever changes keys: at most one change follows on a moment, also when others decide on the same one at
+   * the same time, on whichever instance. So 100 keys are never 101, and no key is made while its maker's are being
+   * ended. Who was late decides again.
+   */
+  claim: (decide: () => Promise<Decision>) => Claim;
+};
+
+/** The keys of an organization as one, for decisions that rest on all of them. */
+@Injectable()
+export class OrganizationKeys {
+  constructor(
+    private readonly commands: Commands,
+    private readonly source: DataSource,
+  ) {}
+
+  /** As they are after all that was stored before this call. */
+  async read(organizationId: string): Promise<KeysNow> {
+    await this.commands.catchUp();
+    const rows = await this.source.query<(KeyOrigin & { now: Date; changes: number })[]>(READ, [
+      organizationId,
+    ]);
+    const origins = rows.filter(({ id }) => id !== null);
+    const changes = origins.reduce((sum, key) => sum + key.changes, 0);
+    return {
+      now: rows[0]!.now,
+      origins,
+      live: origins.filter(({ isLive }) => isLive).length,
+      claim: (decide) => ({
+        value: ['api-key.change', String(changes)],
+        // For ever, and by no record: what a key holds is released when it ends.
+        streamId: uuidv7(),
+        taken: decide,
+      }),
+    };
+  }
+
+  /** The key that asks; undefined for the operator, whom no key bounds. */
+  async ownOf({ organizationId, actor }: RequestContext): Promise<KnownApiKey | undefined> {
+    if (actor.type !== 'api-key') return undefined;
+    return knownApiKey((await this.commands.load(apiKey, organizationId, actor.id!)).state);
+  }
+
+  /**
+   * What a new key rests on: that the key which makes it, and with which it will end, has not ended itself.
+   *
+   * @throws RpcError UNAUTHORIZED when it has.
+   */
+  async guardOf({ organizationId, actor }: RequestContext, { origins }: KeysNow): Promise<Guard[]> {
+    if (actor.type !== 'api-key') return [];
+    if (!mayMakeKeys(origins, actor.id!)) {
+      throw new RpcError(
+        'UNAUTHORIZED',
+        'The API key has ended, or the one that replaced it: it makes no others.',
+        { reason: 'KEY_INVALID' },
+      );
+    }
+    // An instance of a version before this one ends keys without a claim: it moves the stream.
+    const { version } = await this.commands.load(apiKey, organizationId, actor.id!);
+    return [{ streamId: actor.id!, version }];
+  }
+}
+
+export function tooManyKeys({ live }: KeysNow): RpcError {
+  return new RpcError(
+    'CONFLICT',
+    `An organization has at most ${MOST_LIVE_KEYS} live API keys, and yours has ${live}. Revoke one that is not used.`,
+    { reason: 'KEY_LIMIT_REACHED' },
+  );
+}
+
+// The versions of all keys together: how many changes of keys there were.
+const READ = `
+  SELECT k.id, k.line_id AS "lineId", k.maker_id AS "makerId", k.successor_id AS "successorId",
+         coalesce(least(k.expires_at, k.revoked_at) > statement_timestamp(), true) AS "isLive",
+         k.version AS changes,
+         statement_timestamp() AS now
+  FROM (VALUES (1)) AS one LEFT JOIN ${API_KEYS_TABLE} k ON k.organization_id = $1`;
