@@ -32,7 +32,7 @@ export async function createApplication(
   );
   app.set('trust proxy', config.trustProxy);
   const isKnown = (path: string) => adapter.allowedMethods(path).length > 0;
-  app.use(requestLog(logger, isKnown), protectPages, replaceUndecodablePath);
+  app.use(requestLog(logger, runtime.store.keyring, isKnown), protectPages, replaceUndecodablePath);
   app.useGlobalFilters(new ErrorFilter(docsUrl(config)));
   const document = describeApi(app);
   // Not by SwaggerModule, which writes the document anew for each who asks: as YAML in 20 ms, and asks for no key.

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
 import { Api, type Client } from './harness.js';
 
 let api: Api;
@@ -12,6 +13,8 @@ beforeEach(async () => {
 });
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+/** What stands for a text that could be personal data. */
+const HIDDEN = /^h_[0-9a-f]{32}$/;
 const NOBODY = '01990a6e-1111-7000-8000-000000000001';
 
 async function person(name: string): Promise<string> {
@@ -48,7 +51,7 @@ describe('list-events', () => {
       recordId: contactId,
       version: 1,
       occurredAt: expect.stringMatching(ISO),
-      requestId: 'create-Ada',
+      requestId: expect.stringMatching(HIDDEN),
       actor: { type: 'api-key', id: expect.any(String) },
       data: { subscribed: true, personal: { email: 'Ada@example.org', firstName: 'Ada' } },
     });
@@ -86,13 +89,73 @@ describe('list-events', () => {
   });
 
   it('records each reading once, with what was asked for and by whom', async () => {
-    await events({ type: 'ContactErased' });
-    const read = await events({ type: 'HistoryRead' });
-    expect(read).toHaveLength(1);
-    expect(read[0]!.data).toEqual({
+    const asked = { recordId: NOBODY, actorId: NOBODY, occurredAfter: '2026-01-01T00:00:00Z' };
+    await events(asked);
+    const [id, ...others] = await events({ type: 'HistoryRead' });
+    expect(others).toEqual([]);
+    expect(id!.data).toEqual({
       operation: 'event.list-events',
-      asked: { limit: 1000, after: 0, type: 'ContactErased' },
+      asked: {
+        limit: 1000,
+        after: 0,
+        ...asked,
+        occurredAfter: expect.stringMatching(/^2026-01-01T00:00:00/),
+      },
     });
+    const { id: eventId } = id!;
+    await client.get('event.get-event', { eventId });
+    const [, , read] = await events({ type: 'HistoryRead' });
+    expect(read!.data).toEqual({ operation: 'event.get-event', asked: { eventId } });
+  });
+
+  it('records no text that a filter was asked with, which may be a person, but what tells equal ones', async () => {
+    const person = 'Ada.Marker@example.org';
+    const filters = ['recordType', 'recordId', 'type', 'actorId', 'requestId'];
+    for (const field of filters) await events({ [field]: person });
+    await events({ type: person });
+    const read = (await events({ recordType: 'history-access' })).map(({ data }) => data.asked);
+    filters.forEach((field, index) => {
+      expect(read[index]).toEqual({ limit: 1000, after: 0, [field]: expect.stringMatching(HIDDEN) });
+    });
+    expect(read[5]).toEqual(read[2]);
+    const stored = await api.database.source.query('SELECT FROM events WHERE data::text ILIKE $1', [
+      '%marker%',
+    ]);
+    expect(stored).toEqual([]);
+  });
+
+  it.each([
+    '01990a6e-1111-7000-8000-000000000009',
+    '3F2504E0-4F89-41D3-9A0C-0305E82C3301',
+    '01ARZ3NDEKTSV4RRFFQ69G5FAV',
+    '4bf92f3577b34da6a3ce929d0e0e4736',
+  ])('shows the request id %s, which can be nobody', async (given) => {
+    const body = { organizationId: client.organizationId, email: 'ada@example.org' };
+    await client.post('contact.create-contact', body, { 'X-Request-Id': given });
+    expect(await events({ requestId: given })).toEqual([expect.objectContaining({ requestId: given })]);
+  });
+
+  it('finds a request by the id that its client gave, however it is stored', async () => {
+    await person('Marker');
+    const given = 'create-Marker';
+    const [event] = await events({ requestId: given });
+    expect(event).toMatchObject({ type: 'ContactCreated', requestId: expect.stringMatching(HIDDEN) });
+    expect(await events({ requestId: event!.requestId })).toEqual([event]);
+    expect(await events({ requestId: 'create-marker' })).toEqual([]);
+    const stored = await api.database.source.query('SELECT FROM events WHERE metadata::text ILIKE $1', [
+      '%marker%',
+    ]);
+    expect(stored).toEqual([]);
+
+    const { store } = api.instances[0]!.runtime;
+    const { organizationId } = client;
+    const streamId = uuidv7();
+    await store.append({
+      organizationId,
+      metadata: { actor: { type: 'system', id: 'test' }, requestId: 'in clear, of before' },
+      writes: [{ streamType: 'old', streamId, expectedVersion: 0, events: [{ type: 'Old', data: {} }] }],
+    });
+    expect(types(await events({ requestId: 'in clear, of before' }))).toEqual(['Old']);
   });
 
   it('shows null in place of the personal data of who was erased; the events stay', async () => {
@@ -162,7 +225,10 @@ describe('export-events', () => {
       personal: { email: 'Ada@example.org', firstName: 'Ada' },
       encryptedPersonal: expect.any(String),
       subjectId: contactId,
-      metadata: { actor: { type: 'api-key', id: expect.any(String) }, requestId: 'create-Ada' },
+      metadata: {
+        actor: { type: 'api-key', id: expect.any(String) },
+        requestId: expect.stringMatching(HIDDEN),
+      },
       recordedAt: expect.stringMatching(ISO),
       digest: expect.stringMatching(/^[0-9a-f]{64}$/),
     });

@@ -1,5 +1,5 @@
 import { type Client } from './harness.js';
-import { Deployment, eventually, inParallel, type ServerProcess } from './processes.js';
+import { cli, Deployment, eventually, inParallel, type ServerProcess } from './processes.js';
 
 let deployment: Deployment;
 let client: Client;
@@ -17,7 +17,7 @@ afterAll(() => deployment.stop());
 it('is JSON line by line, with one line a request, and shows no key, no e-mail address and no query', async () => {
   const { organizationId } = client;
   const email = 'log-marker@example.org';
-  const id = { 'X-Request-Id': 'given-by-the-client' };
+  const id = { 'X-Request-Id': 'id-marker@example.org' };
   const created = await client.post('contact.create-contact', { organizationId, email }, id);
   await client.get('contact.list-contacts', { email, q: 'query-marker', city: 'city-marker' });
   await client.get('contact.list-contacts', { cursor: 'cursor-marker' });
@@ -44,13 +44,16 @@ it('is JSON line by line, with one line a request, and shows no key, no e-mail a
   expect(requests.map(({ status }) => status)).toEqual([200, 200, 400, 404, 400, 401]);
   for (const request of requests) expect(request.requestId).toEqual(expect.stringMatching(/^\S+$/));
   expect(requests[0]).toMatchObject({
-    requestId: 'given-by-the-client',
+    requestId: expect.stringMatching(/^h_[0-9a-f]{32}$/),
     method: 'POST',
     path: '/v1/contact.create-contact',
     organizationId,
     durationMs: expect.any(Number),
   });
-  expect(created.headers.get('x-request-id')).toBe('given-by-the-client');
+  expect(created.headers.get('x-request-id')).toBe(id['X-Request-Id']);
+  // What an operator finds the line by.
+  const found = await cli(['--json', 'history', 'request-id', id['X-Request-Id']], deployment.environment);
+  expect(JSON.parse(found.stdout)).toEqual({ requestId: requests[0].requestId });
   for (const secret of ['marker', 'example.org', client.key!.slice(13), unknownKey.slice(13)]) {
     expect(stdout).not.toContain(secret);
   }

@@ -193,7 +193,7 @@ export class EventStore {
       filter.recordId ?? null,
       filter.type ?? null,
       filter.actorId ?? null,
-      filter.requestId ?? null,
+      filter.requestId === undefined ? null : [filter.requestId].flat(),
       filter.occurredAfter ?? null,
       filter.occurredBefore ?? null,
     ]);
@@ -366,7 +366,8 @@ export type EventFilter = {
   recordId?: string | undefined;
   type?: string | undefined;
   actorId?: string | undefined;
-  requestId?: string | undefined;
+  /** Any of several, where a request is known by more than one. */
+  requestId?: string | readonly string[] | undefined;
   occurredAfter?: string | undefined;
   occurredBefore?: string | undefined;
 };
@@ -377,7 +378,7 @@ const READ_HISTORY = `${EVENTS_WITH_KEYS}
     AND ($6::uuid IS NULL OR e.stream_id = $6)
     AND ($7::text IS NULL OR e.type = $7)
     AND ($8::text IS NULL OR e.metadata->'actor'->>'id' = $8)
-    AND ($9::text IS NULL OR e.metadata->>'requestId' = $9)
+    AND ($9::text[] IS NULL OR e.metadata->>'requestId' = ANY ($9))
     AND ($10::timestamptz IS NULL OR e.recorded_at > $10)
     AND ($11::timestamptz IS NULL OR e.recorded_at < $11)
   ORDER BY e.position LIMIT $4`;

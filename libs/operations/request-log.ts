@@ -1,15 +1,22 @@
 import { type LoggerService } from '@nestjs/common';
 import { type NextFunction, type Request, type Response } from 'express';
-import { identifyRequest } from '#libs/rpc';
+import { type Keyring } from '#libs/event-store';
+import { identifyRequest, storedRequestId } from '#libs/rpc';
 
 /**
  * Middleware: gives every request its id, and one log line when it is over.
  *
+ * @param keyring hides ids that could hold personal data.
  * @param isKnown whether a path is one of ours: any other could hold anything, and is not logged.
  */
-export function requestLog(logger: Pick<LoggerService, 'log'>, isKnown: (path: string) => boolean) {
+export function requestLog(
+  logger: Pick<LoggerService, 'log'>,
+  keyring: Keyring,
+  isKnown: (path: string) => boolean,
+) {
   return (request: Request, response: Response, next: NextFunction): void => {
-    const requestId = identifyRequest(request, response);
+    const requestId = storedRequestId(identifyRequest(request, response), keyring);
+    request.storedRequestId = requestId;
     const started = performance.now();
     response.once('close', () => {
       const { path } = request;

@@ -6,6 +6,7 @@ export type RequestContext = {
   actor: Actor;
   /** What the caller may do: scopes, or `*`. */
   scopes: readonly string[];
+  /** As it is stored: `storedRequestId`. */
   requestId: string;
   idempotencyKey?: string;
 };

@@ -158,7 +158,7 @@ async function readInput(
     organizationId: caller.organizationId,
     actor: caller.actor,
     scopes: caller.scopes,
-    requestId: request.requestId!,
+    requestId: request.storedRequestId!,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   } satisfies RequestContext;
   if (body) Object.assign(input as StreamedInput, body);

@@ -34,7 +34,13 @@ export class ErrorFilter implements ExceptionFilter {
       // Without the message, which `reason` tells without personal data.
       const frames = error instanceof Error ? error.stack?.match(/^ +at .*$/gm) : undefined;
       const stack = frames?.slice(0, 8).join('\n');
-      this.logger.error({ message: 'request failed', code: answer.code, requestId, reason, stack });
+      this.logger.error({
+        message: 'request failed',
+        code: answer.code,
+        requestId: request.storedRequestId,
+        reason,
+        stack,
+      });
     }
     if (response.headersSent) {
       // Too late for an answer: a cut connection tells the client that this one is not whole.

@@ -49,7 +49,7 @@ export {
   TimeFilters,
 } from './paging.js';
 export { replaceUndecodablePath } from './query.js';
-export { identifyRequest, type Caller } from './request.js';
+export { hidden, identifyRequest, storedRequestId, type Caller } from './request.js';
 export { StreamedAnswer } from './streamed-answer.js';
 export { UnknownOperationController } from './unknown-operation.controller.js';
 export { RpcExpressAdapter } from './http-adapter.js';

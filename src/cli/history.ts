@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { describeError } from '#libs/database';
 import { type RecordedEvent } from '#libs/event-store';
 import { replay } from '#libs/projections';
-import { type StreamedAnswer } from '#libs/rpc';
+import { storedRequestId, type StreamedAnswer } from '#libs/rpc';
 import { replayables, upcasters } from '../app.module.js';
 import { ExportEvents, readExported } from '../history/index.js';
 import { Progress } from './progress.js';
@@ -68,6 +68,19 @@ export function historyCommands(program: Command): void {
     .option('--until <moment>', 'only events up to this position or RFC 3339 moment')
     .option('--sha256', 'print the SHA-256 of the lines instead')
     .action((file: string, options: { until?: string; sha256?: true }) => replayFile(file, options));
+  history
+    .command('request-id')
+    .description('what stands for an X-Request-Id in logs and events')
+    .argument('<id>', 'the id as the client sent it')
+    .addHelpText(
+      'after',
+      '\nPrints { "requestId" }: the id itself, or a keyed hash where it could hold personal data.',
+    )
+    .action((id: string) =>
+      withSession(program, ({ runtime: { store } }) =>
+        Promise.resolve({ requestId: storedRequestId(id, store.keyring) }),
+      ),
+    );
   verifyCommand(history);
 }
 

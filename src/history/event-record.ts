@@ -23,7 +23,12 @@ export const eventSchema = recordSchema({
   recordId: { type: 'string' },
   version: { type: 'integer', description: 'Its place in the history of its record: 1, 2, …' },
   occurredAt: timestamp,
-  requestId: { type: 'string', description: 'The request that caused it.' },
+  requestId: {
+    type: 'string',
+    description:
+      'The request that caused it: its X-Request-Id where that is a UUID, a ULID or 32 hexadecimal digits, else a keyed ' +
+      'hash of it, `h_…`; the filter `requestId` finds both.',
+  },
   actor: recordSchema({
     type: { type: 'string', enum: ['api-key', 'user', 'system'] },
     id: textOrNull,

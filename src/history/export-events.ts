@@ -46,7 +46,7 @@ export class ExportEventsHandler implements IQueryHandler<ExportEvents> {
 
   async execute({ onProgress, ...asked }: ExportEvents): Promise<StreamedAnswer> {
     const query = Object.assign(new ExportEvents(), asked);
-    await recordAccess(this.commands, query);
+    await recordAccess(this.commands, this.store, query);
     // With its own record, so that a checkpoint made right after it has no event that the export lacks.
     const last = await this.store.lastPosition();
     let upTo = await this.store.horizon();

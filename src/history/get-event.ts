@@ -26,7 +26,7 @@ export class GetEventHandler implements IQueryHandler<GetEvent> {
 
   async execute(query: GetEvent): Promise<EventRecord> {
     const event = await findEvent(this.store, query);
-    await recordAccess(this.commands, query);
+    await recordAccess(this.commands, this.store, query);
     return eventRecord(event);
   }
 }

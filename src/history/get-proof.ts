@@ -42,7 +42,7 @@ export class GetProofHandler implements IQueryHandler<GetProof> {
   async execute(query: GetProof): Promise<Proof> {
     const { organizationId } = query;
     const event = await findEvent(this.store, query);
-    await recordAccess(this.commands, query);
+    await recordAccess(this.commands, this.store, query);
     let index = await this.sealer.indexOf(organizationId, event.position);
     if (index === undefined) {
       await this.sealer.seal();

@@ -1,7 +1,7 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { Commands } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
-import { Id, Input, Integer, isId, Operation, type Page, Text, Timestamp } from '#libs/rpc';
+import { Id, Input, Integer, isId, Operation, type Page, storedRequestId, Text, Timestamp } from '#libs/rpc';
 import { recordAccess } from './access.js';
 import { eventRecord, type EventRecord, eventSchema } from './event-record.js';
 
@@ -12,7 +12,7 @@ import { eventRecord, type EventRecord, eventSchema } from './event-record.js';
   summary: 'List the events of the history',
   description:
     'Oldest first, in one fixed order: no event ever appears before a position that was handed out. Reading ' +
-    'is itself recorded as an event, once a request.',
+    'is itself recorded as an event, once a request, with the filters used; of texts given to them only a keyed hash.',
   answers: eventSchema,
   list: true,
 })
@@ -40,7 +40,11 @@ export class ListEvents extends Input {
   @Id({ optional: true, namesRecord: false, description: 'Who caused it: an API key, say.' })
   actorId?: string;
 
-  @Text({ max: 200, optional: true })
+  @Text({
+    max: 200,
+    optional: true,
+    description: 'As the client of that request gave it, or as events show it.',
+  })
   requestId?: string;
 
   @Timestamp({ optional: true })
@@ -61,9 +65,15 @@ export class ListEventsHandler implements IQueryHandler<ListEvents> {
     const { organizationId, after, limit, recordId } = query;
     // Read before the access is recorded: a reader who asks until there is no more comes to an end.
     const upTo = await this.store.horizon();
-    await recordAccess(this.commands, query);
+    await recordAccess(this.commands, this.store, query);
     if (recordId !== undefined && !isId(recordId)) return page([], limit);
-    return page(await this.store.readHistory(organizationId, { after, upTo }, limit + 1, query), limit);
+    // In clear in events of before ids were hashed.
+    const requestId =
+      query.requestId === undefined
+        ? undefined
+        : [query.requestId, storedRequestId(query.requestId, this.store.keyring)];
+    const filter = { ...query, requestId };
+    return page(await this.store.readHistory(organizationId, { after, upTo }, limit + 1, filter), limit);
   }
 }
 
