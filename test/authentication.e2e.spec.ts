@@ -2,6 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { type CreateApiKey } from '../src/auth/index.js';
 import { type Answer, Api, Client } from './harness.js';
+import { Deployment } from './processes.js';
+
+/** A module that shifts the clock of the process that imports it, as if its machine's were wrong. */
+function shiftedClock(milliseconds: number): string {
+  const source = `
+    const Real = Date;
+    globalThis.Date = class extends Real {
+      constructor(...given) { super(...(given.length === 0 ? [Real.now() + ${milliseconds}] : given)); }
+      static now() { return Real.now() + ${milliseconds}; }
+    };`;
+  return `data:text/javascript,${encodeURIComponent(source)}`;
+}
 
 let api: Api;
 let owner: Client;
@@ -130,6 +142,45 @@ describe('a key that is not good', () => {
     await list(soon);
     await sleep(expiry - Date.now() + 1);
     expectUnauthorized(await list(soon), 'expired');
+  });
+
+  it.each([
+    ['ahead', 3_600_000],
+    ['behind', -3_600_000],
+  ])('ends when the database says so, on an instance whose clock is an hour %s', async (_, shift) => {
+    const deployment = await Deployment.create();
+    try {
+      const client = await deployment.organization();
+      const { organizationId } = client;
+      const server = await deployment.startServer({ NODE_OPTIONS: `--import=${shiftedClock(shift)}` });
+      const owner = client.at(server.origin);
+      const toldAt = Date.parse(server.log[0]!.time as string);
+      expect(Math.round((toldAt - Date.now()) / 600_000)).toBe(shift / 600_000);
+
+      const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString();
+      const expiresAt = inSeconds(3);
+      const { body } = await owner.post('api-key.create-api-key', { name: 'Soon', expiresAt });
+      const soon = new Client(server.origin, organizationId, body.data.key);
+      expect((await soon.get('contact.list-contacts')).status).toBe(200);
+      for (const seconds of [-1, -1_800]) {
+        const past = { name: 'Past', expiresAt: inSeconds(seconds) };
+        const { status, body } = await owner.post('api-key.create-api-key', past);
+        expect([status, body.error.issues[0].message]).toEqual([
+          400,
+          'must lie in the future, and before the year 10000',
+        ]);
+      }
+      // Neither is it rotated by another clock.
+      const { apiKeyId } = body.data;
+      const again = await owner.post('api-key.rotate-api-key', { apiKeyId, overlapSeconds: 60 });
+      expect(again.status).toBe(200);
+      await sleep(Date.parse(expiresAt) + 1 - Date.now());
+      expectUnauthorized(await soon.get('contact.list-contacts'), 'expired');
+      const late = await owner.post('api-key.rotate-api-key', { apiKeyId: again.body.data.apiKeyId });
+      expect([late.status, late.body.error.message]).toEqual([409, expect.stringContaining('has expired')]);
+    } finally {
+      await deployment.stop();
+    }
   });
 
   it('a new key is good at once on every instance, also where it was asked for before', async () => {

@@ -100,12 +100,25 @@ async function noteOrigins(events: readonly RecordedEvent<ApiKeyEvent>[], transa
 export const API_KEYS_TABLE = `${schemaOf(apiKeysProjection)}.api_keys`;
 
 /**
- * What every request asks. Whether a key has ended is told by the database's clock, which also said when: an
- * instance whose own clock is slow would go on taking a revoked key.
+ * What every request asks. Whether a key has ended or expired is told by the database's clock, which also recorded
+ * when it was revoked: instances whose own clocks differ would take or refuse it each as they see fit.
  */
 export const FIND_BY_PUBLIC_ID = `
-  SELECT id, organization_id, state, by_operator, coalesce(revoked_at <= clock_timestamp(), false) AS ended
+  SELECT id, organization_id, state, by_operator,
+         coalesce(revoked_at <= statement_timestamp(), false) AS ended,
+         coalesce(expires_at <= statement_timestamp(), false) AS expired,
+         (extract(epoch FROM least(revoked_at, expires_at) - statement_timestamp()) * 1000)::float8 AS ends_in
   FROM ${API_KEYS_TABLE} WHERE public_id = $1`;
+
+type FoundKey = {
+  id: string;
+  organization_id: string;
+  state: ApiKey;
+  by_operator: boolean;
+  ended: boolean;
+  expired: boolean;
+  ends_in: number | null;
+};
 
 /** A key as requests are compared with it. */
 export type StoredKey = {
@@ -114,11 +127,13 @@ export type StoredKey = {
   secretHash: Buffer;
   scopes: string[];
   rateLimit: RateLimit;
-  expiresAt: Date | null;
   /** The operator gave it its limit; otherwise it shares the organization's besides. */
   byOperator: boolean;
   /** Revoked, or rotated and its overlap over. */
   ended: boolean;
+  expired: boolean;
+  /** In milliseconds, from when it was asked for: it ends or expires then; negative where it has. */
+  endsIn: number | null;
 };
 
 @Injectable()
@@ -127,20 +142,19 @@ export class ApiKeysTable {
 
   /** All keys with this public id: one, but for a chance of 1 in 10^14. */
   async findByPublicId(publicId: string): Promise<StoredKey[]> {
-    const rows = await this.source.query<
-      { id: string; organization_id: string; state: ApiKey; by_operator: boolean; ended: boolean }[]
-    >(FIND_BY_PUBLIC_ID, [publicId]);
-    return rows.map(({ id, organization_id, state, by_operator, ended }) => {
-      const { secretHash, scopes, rateLimit, expiresAt } = knownApiKey(state);
+    const rows = await this.source.query<FoundKey[]>(FIND_BY_PUBLIC_ID, [publicId]);
+    return rows.map(({ id, organization_id, state, by_operator, ended, expired, ends_in }) => {
+      const { secretHash, scopes, rateLimit } = knownApiKey(state);
       return {
         id,
         organizationId: organization_id,
         secretHash: Buffer.from(secretHash, 'hex'),
         scopes,
         rateLimit,
-        expiresAt: expiresAt === null ? null : new Date(expiresAt),
         byOperator: by_operator,
         ended,
+        expired,
+        endsIn: ends_in,
       };
     });
   }
