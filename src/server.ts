@@ -6,6 +6,7 @@ import { type NextFunction, type Request, type Response } from 'express';
 import { type IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { requestLog } from '#libs/operations';
+import { Concurrency } from '#libs/rate-limit';
 import {
   ErrorFilter,
   type ErrorCode,
@@ -32,7 +33,8 @@ export async function createApplication(
   );
   app.set('trust proxy', config.trustProxy);
   const isKnown = (path: string) => adapter.allowedMethods(path).length > 0;
-  app.use(requestLog(logger, runtime.store.keyring, isKnown), protectPages, replaceUndecodablePath);
+  const log = requestLog(logger, runtime.store.keyring, isKnown);
+  app.use(log, protectPages, app.get(Concurrency).admit, replaceUndecodablePath);
   app.useGlobalFilters(new ErrorFilter(docsUrl(config)));
   const document = describeApi(app);
   // Not by SwaggerModule, which writes the document anew for each who asks: as YAML in 20 ms, and asks for no key.

@@ -1,3 +1,4 @@
+import { Concurrency } from '#libs/rate-limit';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
@@ -394,6 +395,24 @@ describe('rubbish', () => {
       expect(body.error.docs).toBe('https://api.example.org/errors/NOT_FOUND');
     }
   });
+});
+
+it('429 and 503 in the envelope for more than may be under way at once; health is answered', async () => {
+  const { origin, app } = await api.addInstance();
+  const full = async (caller: number, instance: number, path = '/v1/nothing') => {
+    const concurrency = app.get(Concurrency);
+    const { most } = concurrency;
+    concurrency.most = { caller, instance };
+    const answer = await client.at(origin).request('GET', path);
+    concurrency.most = most;
+    return answer;
+  };
+  const many = await full(0, 100);
+  await expectError(many, 429, 'RATE_LIMIT_EXCEEDED');
+  const busy = await full(100, 0);
+  await expectError(busy, 503, 'SERVICE_UNAVAILABLE');
+  expect([many, busy].map(({ headers }) => headers.get('retry-after'))).toEqual(['1', '1']);
+  expect((await full(0, 0, '/health/ready')).status).toBe(200);
 });
 
 describe('headers that keep answers to their callers', () => {

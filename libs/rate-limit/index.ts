@@ -1,3 +1,4 @@
+export { Concurrency, ConcurrencyGuard } from './concurrency.js';
 export { MemoryStorage } from './memory-storage.js';
 export { DEFAULT_LIMIT, RateLimitGuard, type RateLimitSubject, WINDOW } from './rate-limit.guard.js';
 export { RateLimitModule, RateLimitStatus } from './rate-limit.module.js';

@@ -1,5 +1,6 @@
 import { type DynamicModule, Inject, Injectable, Logger, Module } from '@nestjs/common';
 import { getStorageToken, ThrottlerModule, type ThrottlerStorage } from '@nestjs/throttler';
+import { Concurrency } from './concurrency.js';
 import { MemoryStorage } from './memory-storage.js';
 import { DEFAULT_LIMIT, WINDOW } from './rate-limit.guard.js';
 import { connectRedis } from './redis-storage.js';
@@ -22,7 +23,7 @@ export class RateLimitStatus {
 @Module({})
 export class RateLimitModule {
   /**
-   * Provides what `RateLimitGuard` needs, to the whole application; the application decides where among its
+   * Provides what `RateLimitGuard` and `ConcurrencyGuard` need, to the whole application; the application decides where among its
    * guards it stands. Nest closes the storage with the application, after the last request.
    *
    * @param options.redisUrl without it requests are counted in this process
@@ -41,8 +42,8 @@ export class RateLimitModule {
           }),
         }),
       ],
-      providers: [RateLimitStatus],
-      exports: [RateLimitStatus],
+      providers: [RateLimitStatus, Concurrency],
+      exports: [RateLimitStatus, Concurrency],
     };
   }
 }

@@ -53,6 +53,8 @@ export const ERROR_REASONS = {
       'The address sends more requests per second without a good API key than it may. Mend the key first.',
     ORGANIZATION_RATE:
       'All API keys of your organization together send more requests per second than they may.',
+    CONCURRENCY:
+      'As many requests of your organization, or of your address, are under way as may be at once. Await their answers.',
     STREAM_LIMIT: 'As many imports and exports are running as may run at once. Wait until one has ended.',
   },
   SERVICE_UNAVAILABLE: {

@@ -1,6 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
-import { RateLimitGuard } from '#libs/rate-limit';
+import { ConcurrencyGuard, RateLimitGuard } from '#libs/rate-limit';
 import { operationsModule } from '#libs/rpc';
 import { ApiKeyUse } from './api-key-use.js';
 import { ApiKeysTable } from './api-keys.projection.js';
@@ -28,6 +28,7 @@ export class AuthModule {
         // In this order: who asks decides which budget counts, and the budget comes before the refusal.
         { provide: APP_GUARD, useClass: AuthenticationGuard },
         { provide: APP_GUARD, useClass: RateLimitGuard },
+        { provide: APP_GUARD, useClass: ConcurrencyGuard },
         { provide: APP_GUARD, useClass: AuthorizationGuard },
       ],
     };
