@@ -13,7 +13,11 @@ import { type Config } from './config.js';
 import { contactsProjection, ContactsModule, replayableContacts } from './contacts/index.js';
 import { HistoryModule } from './history/index.js';
 import { ListsModule, listsProjection, replayableLists } from './lists/index.js';
-import { OrganizationsModule, replayableOrganization } from './organizations/index.js';
+import {
+  OrganizationsModule,
+  organizationsProjection,
+  replayableOrganization,
+} from './organizations/index.js';
 import { PetitionsModule, petitionsProjection, replayablePetitions } from './petitions/index.js';
 import { PostsModule, postsProjection, replayablePosts } from './posts/index.js';
 
@@ -22,6 +26,7 @@ export const projections: readonly Projection[] = [
   apiKeysProjection,
   contactsProjection,
   listsProjection,
+  organizationsProjection,
   petitionsProjection,
   postsProjection,
 ];

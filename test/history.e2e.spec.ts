@@ -120,7 +120,7 @@ it('refuses a file that holds something else', async () => {
 it('projections: status, rebuild and verify while the server runs', async () => {
   const status = await run('projections', 'status');
   const names = status.map(({ name }: { name: string }) => name);
-  expect(names).toEqual(['api-keys', 'contacts', 'lists', 'petitions', 'posts']);
+  expect(names).toEqual(['api-keys', 'contacts', 'lists', 'organizations', 'petitions', 'posts']);
   const before = await answered();
   for (const name of names) {
     expect(await run('projections', 'rebuild', name)).toEqual({ rebuilt: name });

@@ -8,18 +8,17 @@ import {
   type Decider,
   type DomainEvent,
   type EventStore,
-  fold,
   type Folded,
   type Guard,
   type JsonObject,
-  type RecordedEvent,
   type StreamWrite,
+  unborn,
   type Until,
 } from '#libs/event-store';
 import { type Projections } from '#libs/projections';
+import { Loader } from './loader.js';
 import {
   type Input,
-  isId,
   operationOf,
   type Past,
   type RequestContext,
@@ -60,6 +59,9 @@ export type TwinCheck = (recordId: string) => Promise<{ holds: boolean; version:
 /** The record that a command was about, and its version when the command was first answered. */
 export type Outcome = { recordId: string; version: number };
 
+/** `recordedAt`: when the events were recorded that this very run decided on; undefined when it decided on none. */
+type Answered = Outcome & { recordedAt?: Date };
+
 /** Concurrent changes of one record that may get ahead of a command before it gives up. */
 const MOST_ATTEMPTS = 200;
 /** After so many attempts a command waits up to so many milliseconds: others then stand in each other's way less. */
@@ -68,10 +70,14 @@ const LONGEST_PAUSE_MS = 40;
 
 /** Runs commands: idempotency, load–decide–append with optimistic concurrency, read-your-writes. */
 export class Commands {
+  private readonly loader: Loader;
+
   constructor(
     private readonly store: EventStore,
     private readonly projections: Projections,
-  ) {}
+  ) {
+    this.loader = new Loader(store, projections);
+  }
 
   /**
    * Runs a decision until it is appended, and answers when every read model shows it.
@@ -85,7 +91,7 @@ export class Commands {
     input: Input,
     decide: () => Promise<Decision> | Decision,
     { visible = true } = {},
-  ): Promise<Outcome> {
+  ): Promise<Answered> {
     const request = this.identify(input);
     if (!request.key) return this.attempt(input.context, request, decide, visible);
 
@@ -128,17 +134,32 @@ export class Commands {
   }
 
   /**
-   * Changes one record: loads it, decides on its state, answers it as the change left it. From the history, so
-   * that a repeated Idempotency-Key answers what the first request answered.
+   * Changes one record: loads it, decides on its state, answers it as the change left it. A repeated Idempotency-Key
+   * is answered from the history with what the first request was answered.
+   *
+   * @param complete what the decision needs besides its events, from what it was made on.
    */
   async change<State, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     input: Input,
     recordId: string,
     decide: (state: State) => Event[],
+    complete: (loaded: Folded<State>, events: Event[]) => Partial<Decision> = () => ({}),
   ): Promise<Folded<State>> {
-    const { version } = await this.run(input, () => this.decideOn(decider, input, recordId, decide));
-    return this.load(decider, input.organizationId, recordId, { version });
+    const { organizationId } = input;
+    let loaded = unborn(decider);
+    let events: Event[] = [];
+    const { version, recordedAt } = await this.run(input, async () => {
+      loaded = await this.load(decider, organizationId, recordId);
+      events = decide(loaded.state);
+      const writes = [writeTo(decider, recordId, loaded.version, events)];
+      return { recordId, writes, ...complete(loaded, events) };
+    });
+    if (version === loaded.version) return loaded;
+    if (!recordedAt) return this.load(decider, organizationId, recordId, { version });
+    // What was stored is what was decided: nothing need be read again.
+    const state = events.reduce((before, event) => decider.evolve(before, event, recordedAt), loaded.state);
+    return { state, version, createdAt: loaded.createdAt ?? recordedAt, updatedAt: recordedAt };
   }
 
   /** Ends one record: see `Decision.ends`. */
@@ -207,8 +228,7 @@ export class Commands {
     recordId: string,
     until: Until = {},
   ): Promise<Folded<State>> {
-    if (!isId(recordId)) return fold<State, Event>(decider, []);
-    return foldOwn(decider, await this.store.readStream<Event>(organizationId, recordId, until));
+    return this.loader.load(decider, organizationId, recordId, until);
   }
 
   /**
@@ -227,8 +247,7 @@ export class Commands {
     organizationId: string,
     recordIds: readonly string[],
   ): Promise<Map<string, Folded<State>>> {
-    const streams = await this.store.readStreams<Event>(organizationId, recordIds);
-    return new Map([...streams].map(([id, events]) => [id, foldOwn(decider, events)]));
+    return this.loader.loadMany(decider, organizationId, recordIds);
   }
 
   /**
@@ -297,7 +316,7 @@ export class Commands {
     request: Identity,
     decide: () => Promise<Decision> | Decision,
     visible: boolean,
-  ): Promise<Outcome> {
+  ): Promise<Answered> {
     let decision = await decide();
     for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts += 1) {
       const outcome = { recordId: decision.recordId, version: versionAfter(decision) };
@@ -311,7 +330,7 @@ export class Commands {
       switch (result.status) {
         case 'appended':
           if (visible) await this.projections.catchUp(result.position ?? 0, eventTypes(decision));
-          return outcome;
+          return { ...outcome, recordedAt: result.recordedAt };
         case 'replayed':
           return this.keptAnswer<Outcome>(request.fingerprint!, result);
         case 'taken': {
@@ -426,14 +445,6 @@ export class Commands {
     await this.catchUp();
     return kept.result as Answer;
   }
-}
-
-/** An id of another kind of record is no record of this one. */
-function foldOwn<State, Event extends DomainEvent>(
-  decider: Decider<State, Event>,
-  events: readonly RecordedEvent<Event>[],
-): Folded<State> {
-  return fold(decider, events[0]?.streamType === decider.streamType ? events : []);
 }
 
 /** As it is stored: -0 is 0, and the order of keys says nothing. */

@@ -39,8 +39,8 @@ export type AppendCommand = {
 };
 
 export type AppendResult =
-  /** `position` is that of the command's last event, null if it had none. */
-  | { status: 'appended'; position: number | null }
+  /** `position` is that of the command's last event, null if it had none; `recordedAt` the time of all of them. */
+  | { status: 'appended'; position: number | null; recordedAt: Date }
   /** The idempotency key was used before, by a request with this fingerprint and result. */
   | { status: 'replayed'; fingerprint: Buffer; result: JsonObject }
   /** Unique keys that other streams hold. */
@@ -54,6 +54,7 @@ type Row = {
   command: number;
   status: AppendResult['status'];
   position: string | null;
+  recorded_at: Date;
   fingerprint: Buffer;
   result: JsonObject;
   key: Buffer;
@@ -244,6 +245,7 @@ function collect(rows: Row[], commands: number): AppendResult[] {
         results[row.command] = {
           status: 'appended',
           position: row.position === null ? null : Number(row.position),
+          recordedAt: row.recorded_at,
         };
         break;
       case 'replayed':

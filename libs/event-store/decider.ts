@@ -15,20 +15,23 @@ export type Folded<State> = {
   /** Times of the first and of the last event; null at version 0. */
   createdAt: Date | null;
   updatedAt: Date | null;
-  /** Position of the last event in the log; 0 at version 0. */
-  position: number;
 };
+
+/** What there is before the first event. */
+export function unborn<State, Event extends DomainEvent>({ initial }: Decider<State, Event>): Folded<State> {
+  return { state: initial, version: 0, createdAt: null, updatedAt: null };
+}
 
 export function fold<State, Event extends DomainEvent>(
   decider: Decider<State, Event>,
   events: readonly RecordedEvent<Event>[],
+  before: Folded<State> = unborn(decider),
 ): Folded<State> {
   const last = events.at(-1);
   return {
-    state: events.reduce((state, event) => decider.evolve(state, event, event.recordedAt), decider.initial),
-    version: last?.version ?? 0,
-    createdAt: events[0]?.recordedAt ?? null,
-    updatedAt: last?.recordedAt ?? null,
-    position: last?.position ?? 0,
+    state: events.reduce((state, event) => decider.evolve(state, event, event.recordedAt), before.state),
+    version: last?.version ?? before.version,
+    createdAt: before.createdAt ?? events[0]?.recordedAt ?? null,
+    updatedAt: last?.recordedAt ?? before.updatedAt,
   };
 }

@@ -2,7 +2,13 @@ import { v7 as uuidv7 } from 'uuid';
 import { Erasure1764000000008 } from '../../migrations/0008-erasure.js';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { eventDigest } from './digest.js';
-import { type AppendCommand, type DomainEvent, type EventStore, type StreamWrite } from './index.js';
+import {
+  type AppendCommand,
+  type DomainEvent,
+  type EventStore,
+  type StreamNow,
+  type StreamWrite,
+} from './index.js';
 import { EVENTS_WITH_KEYS, READ_ALL } from './event-store.js';
 
 let database: TestDatabase;
@@ -36,7 +42,11 @@ describe('append', () => {
     );
     const [first, second] = await streamOf(a);
     const [third] = await streamOf(b);
-    expect(result).toEqual({ status: 'appended', position: third!.position });
+    expect(result).toEqual({
+      status: 'appended',
+      position: third!.position,
+      recordedAt: third!.recordedAt,
+    });
     expect([first!.type, second!.type, third!.type]).toEqual(['Happened', 'Again', 'Happened']);
     expect([first!.version, second!.version, third!.version]).toEqual([1, 2, 1]);
     expect(first!.position).toBeLessThan(second!.position);
@@ -294,19 +304,63 @@ describe('append-only', () => {
   });
 });
 
-describe('readStreams', () => {
+describe('readStreamsNow', () => {
+  const eventsOf = (streams: Map<string, StreamNow<DomainEvent>>) =>
+    new Map([...streams].map(([id, { events, isWhole }]) => [id, { events, isWhole }]));
+
   it('answers each stream as readStream does, personal data included, and none for an unknown one', async () => {
     const [a, person, unknown] = [uuidv7(), uuidv7(), uuidv7()];
     const named: DomainEvent = { type: 'Named', data: {}, personal: { name: 'Ada' } };
-    await store.append(command([write(a, 0, happened, happened)]));
+    await store.append(command([write(a, 0, happened)]));
     await store.append(command([{ ...write(person, 0, named), subjectId: person }]));
-    await store.append(command([write(a, 2, happened)]));
-    const streams = await store.readStreams(organizationId, [person, unknown, a]);
-    expect(streams.get(a)).toEqual(await streamOf(a));
-    expect(streams.get(person)).toEqual(await streamOf(person));
-    expect(streams.get(person)![0]!.personal).toEqual({ name: 'Ada' });
-    expect(streams.get(unknown)).toEqual([]);
-    expect(await store.readStreams(uuidv7(), [a])).toEqual(new Map([[a, []]]));
+    const streams = await store.readStreamsNow(organizationId, [person, unknown, a]);
+    expect(eventsOf(streams)).toEqual(
+      new Map([
+        [a, { events: await streamOf(a), isWhole: true }],
+        [person, { events: await streamOf(person), isWhole: true }],
+        [unknown, { events: [], isWhole: true }],
+      ]),
+    );
+    expect(streams.get(person)!.events[0]!.personal).toEqual({ name: 'Ada' });
+    const foreign = await store.readStreamsNow(uuidv7(), [a]);
+    expect(eventsOf(foreign)).toEqual(new Map([[a, { events: [], isWhole: true }]]));
+  });
+
+  it('says when there may be more events than those', async () => {
+    const [long, short] = [uuidv7(), uuidv7()];
+    await store.append(command([write(long, 0, ...Array.from({ length: 20 }, () => happened))]));
+    await store.append(command([write(short, 0, happened)]));
+    const [one] = (await store.readStreamsNow(organizationId, [long])).values();
+    expect([one!.events.length, one!.isWhole]).toEqual([16, false]);
+    const many = await store.readStreamsNow(organizationId, [long, short]);
+    expect([many.get(long)!.isWhole, many.get(short)!.isWhole]).toEqual([false, true]);
+  });
+});
+
+describe('readStreamPages', () => {
+  it('reads long and wide streams whole, in order, some MiB at a time', async () => {
+    const streamId = uuidv7();
+    // Compresses to a ninetieth: what is stored says little of what is sent.
+    const wide = (n: number): DomainEvent => ({
+      type: 'Happened',
+      data: { n, text: n % 3 === 0 ? 'x'.repeat(900_000) : 'x' },
+    });
+    for (let version = 0; version < 40; version += 10) {
+      const events = Array.from({ length: 10 }, (_, n) => wide(version + n));
+      await store.append(command([write(streamId, version, ...events)]));
+    }
+    for (let version = 40; version < 2_540; version += 500) {
+      const events = Array.from({ length: 500 }, (_, n) => ({ type: 'Happened', data: { n: version + n } }));
+      await store.append(command([write(streamId, version, ...events)]));
+    }
+    const versions: number[] = [];
+    for await (const page of store.readStreamPages(organizationId, streamId, { after: 5, version: 2_500 })) {
+      const bytes = page.reduce((sum, { data }) => sum + JSON.stringify(data).length, 0);
+      expect(page.length).toBeLessThanOrEqual(1_000);
+      expect(bytes).toBeLessThan(5_000_000);
+      versions.push(...page.map(({ version }) => version));
+    }
+    expect(versions).toEqual(Array.from({ length: 2_495 }, (_, n) => n + 6));
   });
 });
 

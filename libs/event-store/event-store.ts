@@ -2,7 +2,7 @@ import { type DataSource } from 'typeorm';
 import { isUnavailable, type Sql } from '#libs/database';
 import { appendBatch, type AppendCommand, type AppendResult } from './append.js';
 import { takeBatch } from './batch.js';
-import { type DomainEvent, type JsonObject, type Metadata, type RecordedEvent } from './event.js';
+import { type DomainEvent, type Json, type JsonObject, type Metadata, type RecordedEvent } from './event.js';
 import { decryptPersonal, type Keyring } from './personal-data.js';
 import { upcast, type Upcasters } from './upcasting.js';
 
@@ -106,7 +106,8 @@ export class EventStore {
   }
 
   /**
-   * One stream's events, oldest first, personal data decrypted where its subject stands.
+   * One stream's events, oldest first, personal data decrypted where its subject stands. All at once: where they
+   * may be many, take `readStreamPages`.
    *
    * @param until only events up to this version, recorded up to this moment, up to this position (inclusive).
    */
@@ -115,30 +116,57 @@ export class EventStore {
     streamId: string,
     until: Until = {},
   ): Promise<RecordedEvent<Event>[]> {
-    const rows = await this.source.query<EventRow[]>(
-      `${EVENTS_WITH_KEYS}
-       WHERE e.organization_id = $1 AND e.stream_id = $2
-         AND e.version <= coalesce($3, e.version) AND e.recorded_at <= coalesce($4, e.recorded_at)
-         AND e.position <= coalesce($5, e.position)
-       ORDER BY e.version`,
-      [organizationId, streamId, until.version ?? null, until.moment ?? null, until.position ?? null],
-    );
-    return this.read<Event>(rows);
+    const events: RecordedEvent<Event>[] = [];
+    for await (const page of this.readStreamPages<Event>(organizationId, streamId, until))
+      events.push(...page);
+    return events;
   }
 
-  /** The events of many streams at once, each stream's as `readStream` answers them; none for an unknown one. */
-  async readStreams<Event extends DomainEvent>(
+  /** The same in pages of `PAGE_BYTES`, and only events after a version. */
+  async *readStreamPages<Event extends DomainEvent>(
+    organizationId: string,
+    streamId: string,
+    { version, moment, position, after = 0 }: Until & { after?: number },
+  ): AsyncGenerator<RecordedEvent<Event>[]> {
+    const upTo = [version ?? null, moment ?? null, position ?? null];
+    for (let last = after, more = true; more;) {
+      const values = [organizationId, streamId, ...upTo, last, PAGE];
+      const rows = await this.source.query<PageRow[]>(STREAM_PAGE, values);
+      if (rows.length === 0) return;
+      yield this.read<Event>(rows);
+      last = rows.at(-1)!.version;
+      more = isCut(rows) || rows.length === PAGE;
+    }
+  }
+
+  /**
+   * Streams as they are now, in one statement: what the read model has of each, and the events that it has not taken in
+   * yet: some of them, of one stream `MOST_ALONG` at most.
+   *
+   * @param snapshots the SELECT of `Snapshots`; left out, the events from the beginning.
+   */
+  async readStreamsNow<Event extends DomainEvent>(
     organizationId: string,
     streamIds: readonly string[],
-  ): Promise<Map<string, RecordedEvent<Event>[]>> {
-    const rows = await this.source.query<EventRow[]>(
-      `${EVENTS_WITH_KEYS}
-       WHERE e.organization_id = $1 AND e.stream_id = ANY ($2::uuid[])
-       ORDER BY e.stream_id, e.version`,
-      [organizationId, streamIds],
-    );
-    const streams = new Map<string, RecordedEvent<Event>[]>(streamIds.map((id) => [id, []]));
-    for (const event of this.read<Event>(rows)) streams.get(event.streamId)!.push(event);
+    snapshots?: string,
+  ): Promise<Map<string, StreamNow<Event>>> {
+    const along = streamIds.length === 1 ? MOST_ALONG : MOST_ALONG_MANY;
+    const values = [organizationId, streamIds, along];
+    const rows = await this.source.query<(EventRow & SnapshotRow)[]>(streamsNow(snapshots), values);
+    const streams = new Map<string, StreamNow<Event>>();
+    for (const { id, snapshot_version: version, created_at, updated_at, state } of rows) {
+      if (streams.has(id)) continue;
+      const snapshot =
+        version === null
+          ? undefined
+          : { version, createdAt: created_at!, updatedAt: updated_at!, state: JSON.parse(state!) as Json };
+      streams.set(id, { snapshot, events: [], isWhole: true });
+    }
+    for (const event of this.read<Event>(rows.filter(({ position }) => position !== null))) {
+      const stream = streams.get(event.streamId)!;
+      stream.events.push(event);
+      stream.isWhole = stream.events.length < along;
+    }
     return streams;
   }
 
@@ -356,6 +384,83 @@ export const EVENTS_WITH_KEYS = `
     WHERE k.organization_id = e.organization_id AND k.subject_id = e.subject_id
   ) AS wrapped_key
   FROM events e`;
+
+/** Events of one page, and bytes of their JSON: some MiB are sent at once, of whatever is stored. */
+const PAGE = 1_000;
+const PAGE_BYTES = 4 * 1024 * 1024;
+/** Events that are read along with a snapshot. There is seldom one; 16 with all they may hold are 4 MiB. */
+const MOST_ALONG = 16;
+const MOST_ALONG_MANY = 2;
+
+type PageRow = EventRow & { wanted: string };
+
+/** Whether a page ended because of its bytes. */
+function isCut(rows: readonly PageRow[]): boolean {
+  return rows.length > 0 && rows.length < Number(rows[0]!.wanted);
+}
+
+/**
+ * SQL: the first of these events that have `PAGE_BYTES` together, at least one. Their sizes are known only after
+ * reading them (pg_column_size is that of the compressed form, a ninetieth at worst), so they are read one after the
+ * other until it is enough, and nothing beyond: a sum over all of them would read a page of 1,000 to answer four.
+ *
+ * @param positions SELECT of their positions in their order, with a LIMIT.
+ */
+function firstBytes(positions: string): string {
+  const size = '(octet_length(e.data::text) + coalesce(octet_length(e.personal), 0))::bigint';
+  return `
+    WITH RECURSIVE wanted AS MATERIALIZED (SELECT array_agg(position) AS positions FROM (${positions}) found),
+    page AS (
+      SELECT 1 AS place, e.position, ${size} AS bytes
+      FROM events e WHERE e.position = (SELECT positions[1] FROM wanted)
+      UNION ALL
+      SELECT p.place + 1, e.position, p.bytes + ${size}
+      FROM page p JOIN events e ON e.position = (SELECT positions FROM wanted)[p.place + 1]
+      WHERE p.bytes < ${PAGE_BYTES}
+    )
+    SELECT e.*, (SELECT cardinality(positions) FROM wanted) AS wanted
+    FROM page p CROSS JOIN LATERAL (${EVENTS_WITH_KEYS} WHERE e.position = p.position) e ORDER BY p.place`;
+}
+
+const STREAM_PAGE = firstBytes(`
+  SELECT e.position FROM events e
+  WHERE e.organization_id = $1 AND e.stream_id = $2 AND e.version > $6
+    AND e.version <= coalesce($3, e.version) AND e.recorded_at <= coalesce($4, e.recorded_at)
+    AND e.position <= coalesce($5, e.position)
+  ORDER BY e.version LIMIT $7`);
+
+/** A stream as its read model has it and as its events go on from there. */
+export type StreamNow<Event extends DomainEvent> = {
+  snapshot: { version: number; createdAt: Date; updatedAt: Date; state: Json } | undefined;
+  events: RecordedEvent<Event>[];
+  /** False where there may be more events. */
+  isWhole: boolean;
+};
+
+type SnapshotRow = {
+  id: string;
+  snapshot_version: number | null;
+  created_at: Date | null;
+  updated_at: Date | null;
+  /** In the first row of each stream. */
+  state: string | null;
+};
+
+/** Snapshots and events in one statement see the same moment: no event is missed between the two. */
+function streamsNow(snapshots = NO_SNAPSHOTS): string {
+  return `
+    WITH snapshot AS MATERIALIZED (${snapshots})
+    SELECT k.id, s.version AS snapshot_version, s.created_at, s.updated_at, along.*,
+      CASE WHEN along.version IS NULL OR along.version = s.version + 1 THEN s.state END AS state
+    FROM unnest($2::uuid[]) AS k(id) LEFT JOIN snapshot s ON s.id = k.id LEFT JOIN LATERAL (
+      ${EVENTS_WITH_KEYS}
+      WHERE e.organization_id = $1 AND e.stream_id = k.id AND e.version > coalesce(s.version, 0)
+      ORDER BY e.version LIMIT $3
+    ) along ON true
+    ORDER BY k.id, along.version`;
+}
+
+const NO_SNAPSHOTS = `SELECT NULL::uuid AS id, 0 AS version, now() AS created_at, now() AS updated_at, '' AS state WHERE false`;
 
 /** How far a stream is read. */
 export type Until = { version?: number; moment?: Date; position?: number };

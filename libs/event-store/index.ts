@@ -1,5 +1,5 @@
 export { type AppendCommand, type AppendResult, type Guard, type StreamWrite } from './append.js';
-export { fold, type Decider, type Folded } from './decider.js';
+export { fold, type Decider, type Folded, unborn } from './decider.js';
 export { bodyDigest, eventDigest, type DigestedEvent } from './digest.js';
 export {
   type Actor,
@@ -9,6 +9,6 @@ export {
   type Metadata,
   type RecordedEvent,
 } from './event.js';
-export { type EventFilter, type EventRow, EventStore, type Until } from './event-store.js';
+export { type EventFilter, type EventRow, EventStore, type StreamNow, type Until } from './event-store.js';
 export { Keyring } from './personal-data.js';
 export { type EventBody, upcast, type Upcasters } from './upcasting.js';

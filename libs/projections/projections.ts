@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { isConnectionLost, ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
-import { type Projection } from './projection.js';
+import { type Projection, type Snapshots } from './projection.js';
 import { type BuildOptions, Rebuild, type RowDifference } from './rebuild.js';
 
 /**
@@ -22,6 +22,7 @@ type Logger = Pick<LoggerService, 'log' | 'warn' | 'error'>;
 /** All read models of the product, kept up with the log by every instance together. */
 export class Projections {
   private readonly runners: ProjectionRunner[];
+  private readonly snapshots: ReadonlyMap<string, Snapshots>;
   private readonly stopping = new AbortController();
   private polling: Promise<void> | undefined;
 
@@ -31,6 +32,9 @@ export class Projections {
     projections: readonly Projection[],
     private readonly logger: Logger,
   ) {
+    this.snapshots = new Map(
+      projections.flatMap(({ snapshots }) => (snapshots ? [[snapshots.streamType, snapshots] as const] : [])),
+    );
     this.runners = projections.map(
       (projection) =>
         new ProjectionRunner(projection, source, store, {
@@ -111,6 +115,11 @@ export class Projections {
   /** Builds a projection anew beside the live one. @returns the rows that differ, 100 at most. */
   async verify(name: string, options: BuildOptions = {}): Promise<RowDifference[]> {
     return new Rebuild(this.find(name), this.source, this.store, options).compare();
+  }
+
+  /** Where a read model holds the records of these streams whole; undefined where none does. */
+  snapshotsOf(streamType: string): Snapshots | undefined {
+    return this.snapshots.get(streamType);
   }
 
   private find(name: string): Projection {

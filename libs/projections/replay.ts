@@ -45,7 +45,6 @@ export function replayable<State, Event extends DomainEvent>(
             version: event.version,
             createdAt: before?.createdAt ?? event.recordedAt,
             updatedAt: event.recordedAt,
-            position: event.position,
           });
         },
         *records(numbers) {

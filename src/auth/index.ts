@@ -5,3 +5,4 @@ export { RevokeApiKey } from './revoke-api-key.js';
 export { LONGEST_OVERLAP_SECONDS, RotateApiKey } from './rotate-api-key.js';
 export { SCOPES } from './scopes.js';
 export { replayableApiKeys } from './api-key-record.js';
+export { apiKey } from './api-key.js';

@@ -26,27 +26,28 @@ export class UpdateContactHandler implements ICommandHandler<UpdateContact> {
 
   async execute(command: UpdateContact): Promise<ContactRecord> {
     const { context, organizationId, contactId, ...changes } = command;
-    const { version } = await this.commands.run(command, async () => {
-      const loaded = await this.commands.load(contact, organizationId, contactId);
-      const state = standing(loaded.state);
-      const before = state.details.email!;
-      const after = changes.email ?? before;
-      const moves = comparableEmail(after) !== comparableEmail(before);
-      return {
-        recordId: contactId,
-        writes: [contactWrite(contactId, loaded.version, updateContact(state, changes))],
-        claims: moves
-          ? [
-              emailClaim(after, contactId, () =>
-                Promise.reject(emailTaken('Give another address, or delete one of the two contacts.')),
-              ),
-            ]
-          : [],
-        releases: moves ? [{ value: emailKey(before), streamId: contactId }] : [],
-      };
-    });
-    // From the history, so that a repeated Idempotency-Key answers what the first request answered.
-    const answered = await this.commands.load(contact, organizationId, contactId, { version });
+    const answered = await this.commands.change(
+      contact,
+      command,
+      contactId,
+      (state) => updateContact(standing(state), changes),
+      (loaded, events) => {
+        const before = standing(loaded.state).details.email!;
+        const after = changes.email ?? before;
+        const moves = comparableEmail(after) !== comparableEmail(before);
+        return {
+          writes: [contactWrite(contactId, loaded.version, events)],
+          claims: moves
+            ? [
+                emailClaim(after, contactId, () =>
+                  Promise.reject(emailTaken('Give another address, or delete one of the two contacts.')),
+                ),
+              ]
+            : [],
+          releases: moves ? [{ value: emailKey(before), streamId: contactId }] : [],
+        };
+      },
+    );
     return recordFromHistory(organizationId, contactId, answered);
   }
 }

@@ -3,3 +3,4 @@ export { petitionsProjection, replayablePetitions } from './petitions.projection
 export { AddSignature } from './add-signature.js';
 export { CreatePetition } from './create-petition.js';
 export { PublishPetition } from './publish-petition.js';
+export { petition } from './petition.js';

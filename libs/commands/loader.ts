@@ -1,0 +1,130 @@
+import { isUnavailable } from '#libs/database';
+import {
+  type Decider,
+  type DomainEvent,
+  type EventStore,
+  fold,
+  type Folded,
+  type RecordedEvent,
+  type StreamNow,
+  unborn,
+  type Until,
+} from '#libs/event-store';
+import { type Projections } from '#libs/projections';
+import { isId } from '#libs/rpc';
+
+/** Streams of one query: 100 contacts with all that they may hold are 6 MB. */
+const MOST_AT_ONCE = 100;
+
+/**
+ * Loads records. As they are now: from the row of their read model and the few events after it, whatever the length of
+ * their streams; where no read model has them, and as they were: from the whole stream, page by page.
+ *
+ * A row that lags behind is no mistake, because the events after its version are read along with it; and a decision
+ * made on any version is stored only if that is still the stream's.
+ */
+export class Loader {
+  constructor(
+    private readonly store: EventStore,
+    private readonly projections: Projections,
+  ) {}
+
+  /** A record as it is, at a version, or as it was at a moment. */
+  async load<State, Event extends DomainEvent>(
+    decider: Decider<State, Event>,
+    organizationId: string,
+    recordId: string,
+    until: Until = {},
+  ): Promise<Folded<State>> {
+    if (!isId(recordId)) return unborn(decider);
+    if (until.moment !== undefined || until.position !== undefined) {
+      return this.foldRest(decider, organizationId, recordId, unborn(decider), until);
+    }
+    const streams = await this.now<Event>(decider.streamType, organizationId, [recordId]);
+    return this.foldNow(decider, organizationId, recordId, streams.get(recordId)!, until);
+  }
+
+  /** Many records at once, each as it is now. */
+  async loadMany<State, Event extends DomainEvent>(
+    decider: Decider<State, Event>,
+    organizationId: string,
+    recordIds: readonly string[],
+  ): Promise<Map<string, Folded<State>>> {
+    const ids = [...new Set(recordIds)];
+    const records = new Map<string, Folded<State>>();
+    for (let n = 0; n < ids.length; n += MOST_AT_ONCE) {
+      const page = ids.slice(n, n + MOST_AT_ONCE);
+      for (const [id, stream] of await this.now<Event>(decider.streamType, organizationId, page)) {
+        records.set(id, await this.foldNow(decider, organizationId, id, stream));
+      }
+    }
+    return records;
+  }
+
+  private async now<Event extends DomainEvent>(
+    streamType: string,
+    organizationId: string,
+    ids: readonly string[],
+  ): Promise<Map<string, StreamNow<Event>>> {
+    const snapshots = this.projections.snapshotsOf(streamType);
+    try {
+      return await this.store.readStreamsNow<Event>(organizationId, ids, snapshots?.sql);
+    } catch (error) {
+      // Commands do not need their read model.
+      if (!snapshots || isUnavailable(error)) throw error;
+      return this.store.readStreamsNow<Event>(organizationId, ids);
+    }
+  }
+
+  private async foldNow<State, Event extends DomainEvent>(
+    decider: Decider<State, Event>,
+    organizationId: string,
+    recordId: string,
+    { snapshot, events, isWhole }: StreamNow<Event>,
+    { version = Infinity }: Until = {},
+  ): Promise<Folded<State>> {
+    // The row has gone on: only the history knows how it was.
+    if (snapshot && snapshot.version > version) {
+      return this.foldRest(decider, organizationId, recordId, unborn(decider), { version });
+    }
+    let before = unborn(decider);
+    if (snapshot) {
+      const { keyring } = this.store;
+      const state = this.projections.snapshotsOf(decider.streamType)!.read(snapshot.state, keyring) as State;
+      before = { ...snapshot, state };
+    } else if (!isOwn(decider, events)) {
+      return before;
+    }
+    const loaded = fold(
+      decider,
+      events.filter((event) => event.version <= version),
+      before,
+    );
+    if (isWhole || loaded.version >= version) return loaded;
+    return this.foldRest(decider, organizationId, recordId, loaded, version === Infinity ? {} : { version });
+  }
+
+  private async foldRest<State, Event extends DomainEvent>(
+    decider: Decider<State, Event>,
+    organizationId: string,
+    recordId: string,
+    before: Folded<State>,
+    until: Until,
+  ): Promise<Folded<State>> {
+    let folded = before;
+    const range = { ...until, after: before.version };
+    for await (const events of this.store.readStreamPages<Event>(organizationId, recordId, range)) {
+      if (!isOwn(decider, events)) break;
+      folded = fold(decider, events, folded);
+    }
+    return folded;
+  }
+}
+
+/** An id of another kind of record is no record of this one. */
+function isOwn<State, Event extends DomainEvent>(
+  { streamType }: Decider<State, Event>,
+  [first]: readonly RecordedEvent<Event>[],
+): boolean {
+  return first === undefined || first.streamType === streamType;
+}
