@@ -44,7 +44,8 @@ const people = Array.from({ length: 2_500 }, (_, n) => ({
   firstName: n % 3 ? `Ada "${n}"` : null,
   lastName: n % 5 ? `O'Brien, ${n}` : null,
   bio: n % 7 ? null : `Line 1\nLine 2\r\nLine "3", ${'é😀'.repeat(n % 50)}`,
-  city: ['Łódź', '=1+1', '-', null][n % 4],
+  city: ['Łódź', '=1+1', '-', "'=1+1", null][n % 5],
+  phone: n % 2 ? '+49 89 1' : null,
   subscribed: n % 2 === 0,
 }));
 
@@ -70,6 +71,21 @@ describe('export-contacts', () => {
     expect([status, headers.get('content-type')]).toEqual([200, 'text/csv; charset=utf-8']);
     const row = `${id},${createdAt},${updatedAt},ada@example.org,,,"a,""b""\nc",,,,,,,${organizationId},false`;
     expect(body).toBe(`${HEADER}\r\n${row}\r\n`);
+  });
+
+  it('200 as a file, whatever opens it: no cell runs as a formula, and NDJSON says everything as it is', async () => {
+    const formula = '=HYPERLINK("http://evil.example","x")';
+    await create({ email: 'ada@example.org', firstName: formula, lastName: "'-1", phone: '+49 89 1' });
+    for (const format of ['csv', 'ndjson']) {
+      const { headers } = await exportFrom(client, { format });
+      expect(headers.get('content-disposition')).toBe(`attachment; filename="contacts.${format}"`);
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+    }
+    const { body: csv } = await exportFrom(client, { format: 'csv' });
+    expect(csv).toContain(`,"'=HYPERLINK(""http://evil.example"",""x"")",''-1,,'+49 89 1,`);
+    const [record] = parse((await exportFrom(client)).body);
+    expect(record).toMatchObject({ firstName: formula, lastName: "'-1", phone: '+49 89 1' });
+    expect((await importInto(client, csv, 'csv')).body.data).toMatchObject({ unchanged: 1, failedCount: 0 });
   });
 
   it('200 with nothing, or the header alone, for an organization without contacts', async () => {

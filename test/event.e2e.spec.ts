@@ -191,6 +191,7 @@ describe('export-events', () => {
   const lines = async (query: Record<string, string> = {}): Promise<any[]> => {
     const { status, body, headers } = await client.get('event.export-events', query);
     expect([status, headers.get('content-type')]).toEqual([200, 'application/x-ndjson']);
+    expect(headers.get('content-disposition')).toBe('attachment; filename="events.ndjson"');
     return body === ''
       ? []
       : body

@@ -27,7 +27,7 @@ export async function* readNdjson(chunks: AsyncIterable<Uint8Array>): AsyncGener
 
 /**
  * CSV (RFC 4180) in which line 1 names the columns. An empty cell is a field that is not given; all others are
- * text.
+ * text, without the apostrophe that `writeCsv` puts before a formula.
  *
  * @param checkColumns throws when these columns cannot be taken.
  * @throws RpcError BAD_REQUEST when there is no header, or none that can be read.
@@ -60,17 +60,35 @@ export async function* readCsv(
         : UNCLOSED;
       yield { line, bytes, problem };
     } else {
-      const given = columns.map((name, column) => [name, cells[column]!] as const);
+      const given = columns.map((name, column) => [name, unescapeFormula(cells[column]!)] as const);
       yield { line, bytes, fields: Object.fromEntries(given.filter(([, cell]) => cell !== '')) };
     }
   }
   if (!columns) throw invalidHeader('is missing');
 }
 
-/** Records as CSV lines, their cells in the order of the columns. */
-export function writeCsv(rows: readonly (readonly (string | null)[])[]): string {
+/**
+ * What a spreadsheet takes for a formula, and runs: a person may have it for a name. Apostrophes before it count,
+ * so that taking one away from what was written gives what it was written from, whatever that was.
+ */
+const FORMULA = /^'*[=+\-@\t\r]/;
+
+function escapeFormula(cell: string | null): string | null {
+  return cell !== null && FORMULA.test(cell) ? `'${cell}` : cell;
+}
+
+function unescapeFormula(cell: string): string {
+  return cell.startsWith("'") && FORMULA.test(cell) ? cell.slice(1) : cell;
+}
+
+/**
+ * Records as CSV lines, their cells in the order of the columns. A cell that a spreadsheet would run as a formula
+ * gets an apostrophe before it, which `readCsv` takes away.
+ */
+export function writeCsv(table: readonly (readonly (string | null)[])[]): string {
+  const rows = table.map((cells) => cells.map(escapeFormula));
   // A line break in a cell need not be the one between records.
-  return stringify(rows as (string | null)[][], { record_delimiter: '\r\n', quoted_match: /[\r\n]/ });
+  return stringify(rows, { record_delimiter: '\r\n', quoted_match: /[\r\n]/ });
 }
 
 export function writeNdjson(records: readonly object[]): string {

@@ -1,3 +1,4 @@
+import { parse } from 'csv-parse/sync';
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Lines } from './lines.js';
@@ -191,6 +192,57 @@ describe('whatever a text holds', () => {
     isRead = true;
     await counted;
     expect(turns).toBeGreaterThan(text.length / (128 * 1024));
+  });
+});
+
+describe('what a spreadsheet would run', () => {
+  const FORMULA = /^[=+\-@\t\r]/;
+  const HOSTILE = [
+    '=1+1',
+    '+1',
+    '-1',
+    '@SUM(A1)',
+    '\t=1',
+    '\r=1',
+    "'=1",
+    "''@",
+    "'\t",
+    '=',
+    '-',
+    "'''''+",
+    '=cmd|" /C calc"!A0',
+  ];
+  const HARMLESS = ["'", "''", "'a", "it's", ' =1', '1-1', 'a=b', "a'=b", 'ada@example.org', '\n=1', '"=1"'];
+
+  /** The cells of the first column, as any other program reads them. */
+  const seen = (values: readonly string[]): string[] => {
+    const rows: string[][] = parse(writeCsv(values.map((value) => [value, 'x'])), {
+      record_delimiter: '\r\n',
+    });
+    return rows.map(([cell]) => cell!);
+  };
+
+  it('gets an apostrophe, and nothing else does', () => {
+    expect(seen(HOSTILE)).toEqual(HOSTILE.map((value) => `'${value}`));
+    expect(seen(HARMLESS)).toEqual(HARMLESS);
+  });
+
+  it('is read as it was before it was written, as is everything else', async () => {
+    const alphabet = ["'", "'", '=', '+', '-', '@', '\t', '\r', '\n', '"', ',', ';', ' ', 'a', 'é', '😀'];
+    // A fixed sequence (Numerical Recipes): what fails once fails again.
+    let seed = 1;
+    const random = (below: number) => (seed = (seed * 1_664_525 + 1_013_904_223) % 2 ** 32) % below;
+    const made = Array.from({ length: 5_000 }, () =>
+      Array.from(
+        { length: 1 + (random(1_024) % 6) },
+        () => alphabet[(random(4_096) >> 4) % alphabet.length],
+      ).join(''),
+    );
+    const values = [...HOSTILE, ...HARMLESS, ...made];
+    const read = await csv(writeCsv([['a', 'b'], ...values.map((value) => [value, 'x'])]), [64 * 1024]);
+    expect(read.map(([, fields]) => (fields as { a: string }).a)).toEqual(values);
+    expect(values.filter((value) => FORMULA.test(value)).length).toBeGreaterThan(1_000);
+    expect(seen(values).filter((cell) => FORMULA.test(cell))).toEqual([]);
   });
 });
 

@@ -3,9 +3,13 @@ import { pipeline } from 'node:stream/promises';
 
 /** An answer of any length, sent as it is made and only as fast as the client reads. */
 export class StreamedAnswer {
-  /** @param chunks ended early, by its `return`, when the client goes away. */
+  /**
+   * @param fileName under which a browser keeps it: it never shows what others wrote as a page of ours.
+   * @param chunks ended early, by its `return`, when the client goes away.
+   */
   constructor(
     readonly contentType: string,
+    readonly fileName: string,
     readonly chunks: AsyncIterable<string | Uint8Array>,
   ) {}
 }
@@ -17,7 +21,7 @@ export class StreamedAnswer {
  *   connection is cut, because only that tells the client that the answer is not whole.
  */
 export async function sendStream(
-  { contentType, chunks }: StreamedAnswer,
+  { contentType, fileName, chunks }: StreamedAnswer,
   request: Request,
   response: Response,
 ): Promise<void> {
@@ -38,6 +42,7 @@ export async function sendStream(
     const first = await nextChunk();
     // Not response.type(), which would choose the charset.
     response.setHeader('Content-Type', contentType);
+    response.setHeader('Content-Disposition', `attachment; filename="${fileName}"`);
     if (first.done || request.method === 'HEAD') response.end();
     // Of a client that went away meanwhile, pipeline() would wait to hear.
     else if (!response.destroyed) await pipeline(from(first), response);

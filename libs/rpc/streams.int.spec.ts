@@ -74,7 +74,7 @@ class SendBytesHandler {
         isEnded = true;
       }
     }
-    return Promise.resolve(new StreamedAnswer('application/x-ndjson', made()));
+    return Promise.resolve(new StreamedAnswer('application/x-ndjson', 'bytes.ndjson', made()));
   }
 }
 

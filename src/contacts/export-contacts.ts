@@ -26,8 +26,9 @@ const FORMATS = {
   summary: 'Export contacts',
   description:
     'All contacts that the filters choose, oldest first, as a stream: as NDJSON one record a line, as ' +
-    'get-contact answers it; as CSV the same fields as columns, named in the first line, unset ones empty. ' +
-    'import-contacts takes both as they are. An answer that ends without its last chunk (RFC 9112, section 8) ' +
+    'get-contact answers it; as CSV the same fields as columns, named in the first line, unset ones empty, and with an ' +
+    'apostrophe before what a spreadsheet would run as a formula (`=`, `+`, `-`, `@`, a tab or a carriage return). ' +
+    'import-contacts takes both as they are, and that apostrophe away again. An answer that ends without its last chunk (RFC 9112, section 8) ' +
     'is not whole: ask again.',
   answers: contactSchema,
   answerTypes: ['application/x-ndjson', 'text/csv'],
@@ -49,7 +50,11 @@ export class ExportContactsHandler implements IQueryHandler<ExportContacts> {
 
   async execute(query: ExportContacts): Promise<StreamedAnswer> {
     const conditions = await contactConditions(query, this.groups);
-    return new StreamedAnswer(FORMATS[query.format].type, this.write(query, conditions));
+    return new StreamedAnswer(
+      FORMATS[query.format].type,
+      `contacts.${query.format}`,
+      this.write(query, conditions),
+    );
   }
 
   private async *write(

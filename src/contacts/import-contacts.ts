@@ -24,7 +24,8 @@ const failure = recordSchema({ line: count, message: { type: 'string' } });
     'all that the line says is `unchanged`; one that differs fails the line, or with `onConflict: update` takes ' +
     'what the line says. A line that fails loses no other, and is named by its number in the file (at most ' +
     `${MOST_FAILURES} of them). An import that ended early can be sent again as it is. Exports can be imported as ` +
-    'they are: `id`, `createdAt` and `updatedAt` are ignored.',
+    "they are: `id`, `createdAt` and `updatedAt` are ignored, and of a CSV cell like `'+49 …` the apostrophe that keeps " +
+    'spreadsheets from taking it for a formula.',
   answers: recordSchema({
     created: count,
     updated: count,

@@ -51,7 +51,7 @@ export class ExportEventsHandler implements IQueryHandler<ExportEvents> {
     const last = await this.store.lastPosition();
     let upTo = await this.store.horizon();
     for (; upTo < last; upTo = await this.store.horizon()) await sleep(HORIZON_PAUSE_MS);
-    return new StreamedAnswer('application/x-ndjson', this.write(query, upTo, onProgress));
+    return new StreamedAnswer('application/x-ndjson', 'events.ndjson', this.write(query, upTo, onProgress));
   }
 
   private async *write(
