@@ -4,6 +4,7 @@ import { KeyCheck1764000000003 } from './0003-key-check.js';
 import { Guards1764000000004 } from './0004-guards.js';
 import { ApiKeyUse1764000000005 } from './0005-api-key-use.js';
 import { Seals1764000000006 } from './0006-seals.js';
+import { Queries1764000000007 } from './0007-queries.js';
 import { Erasure1764000000008 } from './0008-erasure.js';
 
 /** Listed one by one: globs do not find ESM files. */
@@ -14,5 +15,6 @@ export const migrations = [
   Guards1764000000004,
   ApiKeyUse1764000000005,
   Seals1764000000006,
+  Queries1764000000007,
   Erasure1764000000008,
 ];

@@ -3,6 +3,7 @@ import { isUnavailable, type Sql } from '#libs/database';
 import { appendBatch, type AppendCommand, type AppendResult } from './append.js';
 import { takeBatch } from './batch.js';
 import { type DomainEvent, type Json, type JsonObject, type Metadata, type RecordedEvent } from './event.js';
+import { type EventFilter, historyQuery } from './history-query.js';
 import { decryptPersonal, type Keyring } from './personal-data.js';
 import { upcast, type Upcasters } from './upcasting.js';
 
@@ -212,19 +213,9 @@ export class EventStore {
     limit: number,
     filter: EventFilter = {},
   ): Promise<RecordedEvent[]> {
-    const rows = await this.source.query<EventRow[]>(READ_HISTORY, [
-      organizationId,
-      range.after,
-      range.upTo,
-      limit,
-      filter.recordType ?? null,
-      filter.recordId ?? null,
-      filter.type ?? null,
-      filter.actorId ?? null,
-      filter.requestId === undefined ? null : [filter.requestId].flat(),
-      filter.occurredAfter ?? null,
-      filter.occurredBefore ?? null,
-    ]);
+    const query = await historyQuery(this.source, organizationId, range, limit, filter);
+    if (!query) return [];
+    const rows = await this.source.query<EventRow[]>(`${EVENTS_WITH_KEYS} ${query.text}`, query.values);
     return this.readStored(rows);
   }
 
@@ -464,29 +455,6 @@ const NO_SNAPSHOTS = `SELECT NULL::uuid AS id, 0 AS version, now() AS created_at
 
 /** How far a stream is read. */
 export type Until = { version?: number; moment?: Date; position?: number };
-
-/** What events are asked for; the moments as text that PostgreSQL reads. */
-export type EventFilter = {
-  recordType?: string | undefined;
-  recordId?: string | undefined;
-  type?: string | undefined;
-  actorId?: string | undefined;
-  /** Any of several, where a request is known by more than one. */
-  requestId?: string | readonly string[] | undefined;
-  occurredAfter?: string | undefined;
-  occurredBefore?: string | undefined;
-};
-
-const READ_HISTORY = `${EVENTS_WITH_KEYS}
-  WHERE e.organization_id = $1 AND e.position > $2 AND e.position <= $3
-    AND ($5::text IS NULL OR e.stream_type = $5)
-    AND ($6::uuid IS NULL OR e.stream_id = $6)
-    AND ($7::text IS NULL OR e.type = $7)
-    AND ($8::text IS NULL OR e.metadata->'actor'->>'id' = $8)
-    AND ($9::text[] IS NULL OR e.metadata->>'requestId' = ANY ($9))
-    AND ($10::timestamptz IS NULL OR e.recorded_at > $10)
-    AND ($11::timestamptz IS NULL OR e.recorded_at < $11)
-  ORDER BY e.position LIMIT $4`;
 
 /** The polling query: exported so that a test can EXPLAIN exactly what runs. */
 export const READ_ALL = `${EVENTS_WITH_KEYS}

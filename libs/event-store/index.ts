@@ -9,6 +9,7 @@ export {
   type Metadata,
   type RecordedEvent,
 } from './event.js';
-export { type EventFilter, type EventRow, EventStore, type StreamNow, type Until } from './event-store.js';
+export { type EventRow, EventStore, type StreamNow, type Until } from './event-store.js';
+export { type EventFilter } from './history-query.js';
 export { Keyring } from './personal-data.js';
 export { type EventBody, upcast, type Upcasters } from './upcasting.js';

@@ -160,7 +160,7 @@ export async function findPage<Found extends { id: string }>(
            SELECT * FROM (
              SELECT * FROM ${list.table} WHERE ${inOrder.join(' AND ')} ${order}
              LIMIT ${bind(WALKED_PER_RECORD * wanted)}
-           ) walked WHERE ${filters.join(' AND ')} LIMIT ${limit}
+           ) walked WHERE ${filters.join(' AND ')} ${order} LIMIT ${limit}
          )
          (SELECT * FROM near WHERE (SELECT count(*) FROM near) = ${limit})
          UNION ALL

@@ -1,0 +1,142 @@
+import { v7 as uuidv7 } from 'uuid';
+import { type Sql } from '#libs/database';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { EVENTS_WITH_KEYS } from './event-store.js';
+import { type EventFilter, historyQuery } from './history-query.js';
+
+const [organizationId, other] = [uuidv7(), uuidv7()];
+const [importer, website, stranger, nobody] = [uuidv7(), uuidv7(), uuidv7(), uuidv7()];
+const EVENTS = 1_000_000;
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const { source } = database;
+  // Indexes are made faster at once than row by row.
+  const indexes = await source.query<{ name: string; definition: string }[]>(
+    `SELECT indexrelid::regclass AS name, pg_get_indexdef(indexrelid) AS definition
+     FROM pg_index i WHERE indrelid = 'events'::regclass AND NOT indisunique`,
+  );
+  for (const { name } of indexes) await source.query(`DROP INDEX ${name}`);
+  await source.query(
+    `INSERT INTO events (position, organization_id, stream_type, stream_id, version, event_id, type, schema, data,
+                         metadata, recorded_at, digest)
+     SELECT n, CASE WHEN n % 5 = 0 THEN $2 ELSE $1 END::uuid,
+       CASE WHEN n = 600001 THEN 'list' WHEN n % 2 = 0 THEN 'contact' ELSE 'signature' END, gen_random_uuid(), 1,
+       gen_random_uuid(),
+       CASE WHEN n = 600001 THEN 'ListCreated' WHEN n % 5 = 0 THEN 'Foreign' WHEN n % 100 = 2 THEN 'ContactUpdated'
+            WHEN n % 2 = 0 THEN 'ContactCreated' ELSE 'PetitionSigned' END,
+       1, '{}', jsonb_build_object(
+         'actor', jsonb_build_object('type', 'api-key', 'id', CASE WHEN n % 5 = 0 THEN $6 WHEN n % 2 = 0 THEN $3 ELSE $4 END::text),
+         'requestId', CASE WHEN n % 5 = 0 THEN 'foreign' ELSE 'request-' || n / 16 END),
+       '2026-01-01'::timestamptz + make_interval(secs => n), '\\x00'
+     FROM generate_series(1, $5::int) n`,
+    [organizationId, other, importer, website, EVENTS, stranger],
+  );
+  for (const { definition } of indexes) await source.query(definition);
+  await source.query('VACUUM (ANALYZE) events');
+}, 300_000);
+afterAll(() => database.drop());
+
+/** The positions of a page, and how many rows PostgreSQL looked at for it in the widest step. */
+async function find(filter: EventFilter, { after = 0, limit = 26 } = {}) {
+  const looked: number[] = [];
+  const plans: string[] = [];
+  const explained: Sql = {
+    async query(text: string, values?: unknown[]) {
+      const [row] = await database.source.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values);
+      looked.push(widest(row['QUERY PLAN'][0].Plan));
+      plans.push(JSON.stringify(row));
+      return database.source.query(text, values);
+    },
+  };
+  const range = { after, upTo: EVENTS };
+  const query = await historyQuery(explained, organizationId, range, limit, filter);
+  const rows: { position: string }[] = query
+    ? await explained.query(`${EVENTS_WITH_KEYS} ${query.text}`, query.values)
+    : [];
+  expect(plans.join()).not.toMatch(/Seq Scan/);
+  return { positions: rows.map(({ position }) => Number(position)), looked: Math.max(...looked) };
+}
+
+type Plan = Record<string, number> & { Plans?: Plan[] };
+
+function widest(plan: Plan): number {
+  const rows = plan['Actual Rows']! + (plan['Rows Removed by Filter'] ?? 0);
+  const recheck = plan['Rows Removed by Index Recheck'] ?? 0;
+  return Math.max((rows + recheck) * plan['Actual Loops']!, ...(plan.Plans ?? []).map(widest));
+}
+
+/** What the next events in order cost at most. */
+const FEW = 2_600;
+
+const at = (position: number) => new Date(Date.UTC(2026, 0, 1) + position * 1_000).toISOString();
+
+const nothing: [string, EventFilter][] = [
+  ['a type that there is not', { type: 'Unheard' }],
+  ["a type of another's", { type: 'Foreign' }],
+  ['a record type that there is not', { recordType: 'unheard' }],
+  ['an actor that there is not', { actorId: nobody }],
+  ["another's actor", { actorId: stranger }],
+  ['a request that there is not', { requestId: 'unheard' }],
+  ["another's request", { requestId: 'foreign' }],
+  ['two names of a request', { requestId: ['foreign', 'unheard'] }],
+  ['a record that there is not', { recordId: nobody }],
+  ['a moment to come', { occurredAfter: at(2 * EVENTS) }],
+  ['a moment before the first', { occurredBefore: at(0) }],
+  ['a time in which nothing happened', { occurredAfter: at(500_000), occurredBefore: at(500_001) }],
+  ['a type at another record', { recordType: 'contact', type: 'PetitionSigned' }],
+  ['an actor and a rare type', { actorId: importer, type: 'ListCreated' }],
+  ['an actor and a rare record type', { actorId: importer, recordType: 'list' }],
+  ['a request and an actor', { requestId: 'request-7', actorId: nobody }],
+  ['a rare type and a time', { type: 'ListCreated', occurredAfter: at(700_000) }],
+  ['a type and a time to come', { type: 'ContactCreated', occurredAfter: at(2 * EVENTS) }],
+  ['a record and a type', { recordId: nobody, type: 'ContactCreated' }],
+];
+
+it.each(nothing)('looks at few of a million events for %s', async (_, filter) => {
+  const { positions, looked } = await find(filter);
+  expect(positions).toEqual([]);
+  expect(looked).toBeLessThanOrEqual(FEW);
+});
+
+const found: [string, EventFilter, string][] = [
+  ['a type', { type: 'ContactUpdated' }, `type = 'ContactUpdated'`],
+  ['a record type of several types', { recordType: 'contact' }, `stream_type = 'contact'`],
+  ['a rare record type', { recordType: 'list' }, `stream_type = 'list'`],
+  ['an actor', { actorId: website }, `metadata->'actor'->>'id' = '${website}'`],
+  ['a request', { requestId: 'request-77' }, `metadata->>'requestId' = 'request-77'`],
+  [
+    'two names of a request',
+    { requestId: ['request-77', 'request-5'] },
+    `metadata->>'requestId' IN ('request-77', 'request-5')`,
+  ],
+  [
+    'an actor and a type',
+    { actorId: importer, type: 'ContactUpdated' },
+    `type = 'ContactUpdated' AND metadata->'actor'->>'id' = '${importer}'`,
+  ],
+  ['the first moments', { occurredBefore: at(1_000) }, `position < 1000`],
+];
+
+it.each(found)('pages through what %s has, in order, each page as cheap', async (_, filter, condition) => {
+  const expected = await database.source.query<{ position: string }[]>(
+    `SELECT position FROM events WHERE organization_id = $1 AND ${condition} ORDER BY position LIMIT 100`,
+    [organizationId],
+  );
+  const seen: number[] = [];
+  for (let after = 0; seen.length < 100; after = seen.at(-1)!) {
+    const { positions, looked } = await find(filter, { after, limit: 25 });
+    expect(looked).toBeLessThanOrEqual(FEW);
+    seen.push(...positions);
+    if (positions.length < 25) break;
+  }
+  expect(seen).toEqual(expected.map(({ position }) => Number(position)));
+});
+
+it('what happened late is found in order', async () => {
+  const { positions } = await find({ occurredAfter: at(900_000) }, { limit: 5 });
+  expect(positions).toEqual([900_001, 900_002, 900_003, 900_004, 900_006]);
+  const some = await find({ occurredAfter: at(900_000), type: 'ContactUpdated' }, { limit: 2 });
+  expect(some.positions).toEqual([900_002, 900_102]);
+});
