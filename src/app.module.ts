@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { type DataSource } from 'typeorm';
 import { CommandsModule } from '#libs/commands';
+import { type ReservedConnections } from '#libs/database';
 import { type EventStore, type Upcasters } from '#libs/event-store';
 import { HealthAccess, HealthController } from '#libs/operations';
 import { type Projection, type Projections, type Replayable } from '#libs/projections';
@@ -47,6 +48,7 @@ export const replayables: readonly Replayable[] = [
 /** What every module of the product stands on. */
 type Foundation = {
   source: DataSource;
+  reserved: ReservedConnections;
   store: EventStore;
   projections: Projections;
   sealer: Sealer;
@@ -56,7 +58,7 @@ type Foundation = {
 @Module({ controllers: [HealthController] })
 export class AppModule {
   static of(
-    { source, store, projections, sealer, signer }: Foundation,
+    { source, reserved, store, projections, sealer, signer }: Foundation,
     {
       redisUrl,
       healthToken,
@@ -68,7 +70,7 @@ export class AppModule {
       providers: [{ provide: HealthAccess, useValue: new HealthAccess(healthToken) }],
       imports: [
         CqrsModule.forRoot(),
-        CommandsModule.of(source, store, projections),
+        CommandsModule.of(source, reserved, store, projections),
         RateLimitModule.forRoot(redisUrl === undefined ? {} : { redisUrl }),
         AuthModule.of(organizationRateLimit),
         OrganizationsModule,

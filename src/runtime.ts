@@ -5,7 +5,15 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
-import { describeError, isUnavailable, migrate, openDatabase, startEmbeddedPostgres } from '#libs/database';
+import {
+  describeError,
+  isUnavailable,
+  migrate,
+  openDatabase,
+  RESERVED_CONNECTIONS,
+  ReservedConnections,
+  startEmbeddedPostgres,
+} from '#libs/database';
 import { EventStore, Keyring } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { Sealer, Signer } from '#libs/sealing';
@@ -16,6 +24,7 @@ import { type Config, ConfigError } from './config.js';
 /** The database and what stands on it: the same for the server and for the command line. */
 export type Runtime = {
   source: DataSource;
+  reserved: ReservedConnections;
   store: EventStore;
   projections: Projections;
   sealer: Sealer;
@@ -52,12 +61,17 @@ export async function openRuntime(
       });
   try {
     const master = config.encryptionKey ?? (await embeddedKey(dataDirectory));
-    const source = await connect(config.databaseUrl ?? embedded!.url, config, logger, patience);
+    const url = config.databaseUrl ?? embedded!.url;
+    const source = await connect(url, config.databasePoolSize, config, logger, patience);
+    const sources = [source];
+    const destroy = () => Promise.all(sources.map((one) => one.destroy()));
     const close = async () => {
-      await source.destroy();
+      await destroy();
       await embedded?.stop();
     };
     try {
+      const reserved = await connect(url, RESERVED_CONNECTIONS, config, logger, patience);
+      sources.push(reserved);
       const ran = await migrate(source);
       if (ran.length > 0) logger.log({ message: 'database migrated', migrations: ran });
       const store = new EventStore(source, new Keyring(master), upcasters);
@@ -72,9 +86,18 @@ export async function openRuntime(
       const signer = config.signingKey ? new Signer(config.signingKey) : Signer.derivedFrom(master);
       const sealer = new Sealer(source, logger);
       const isEmbedded = embedded !== undefined;
-      return { source, store, projections: readModels, sealer, signer, embedded: isEmbedded, close };
+      return {
+        source,
+        reserved: new ReservedConnections(reserved),
+        store,
+        projections: readModels,
+        sealer,
+        signer,
+        embedded: isEmbedded,
+        close,
+      };
     } catch (error) {
-      await source.destroy();
+      await destroy();
       throw error;
     }
   } catch (error) {
@@ -85,6 +108,7 @@ export async function openRuntime(
 
 async function connect(
   url: string,
+  poolSize: number,
   config: Config,
   logger: LoggerService,
   { databaseWaitMs, signal }: Patience,
@@ -95,7 +119,7 @@ async function connect(
     try {
       return await openDatabase({
         url,
-        poolSize: config.databasePoolSize,
+        poolSize,
         migrations,
         onConnectionError: (error) => {
           logger.warn({ message: 'database connection lost', reason: describeError(error) });

@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { ReservedConnections } from '#libs/database';
 import { EventStore } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { Commands } from './commands.js';
@@ -7,17 +8,23 @@ import { Commands } from './commands.js';
 /** Everything that commands and queries stand on, for all modules of the product. */
 @Module({})
 export class CommandsModule {
-  static of(source: DataSource, store: EventStore, projections: Projections): DynamicModule {
+  static of(
+    source: DataSource,
+    reserved: ReservedConnections,
+    store: EventStore,
+    projections: Projections,
+  ): DynamicModule {
     return {
       module: CommandsModule,
       global: true,
       providers: [
         { provide: DataSource, useValue: source },
+        { provide: ReservedConnections, useValue: reserved },
         { provide: EventStore, useValue: store },
         { provide: Projections, useValue: projections },
         { provide: Commands, useValue: new Commands(store, projections) },
       ],
-      exports: [DataSource, EventStore, Projections, Commands],
+      exports: [DataSource, ReservedConnections, EventStore, Projections, Commands],
     };
   }
 }

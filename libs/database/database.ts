@@ -14,6 +14,17 @@ export type DatabaseOptions = {
   onConnectionError?: (error: Error) => void;
 };
 
+/**
+ * A small pool of its own, for what must not wait behind others' queries: who asks, and whether the database answers.
+ * Whoever fills the pool then makes nobody's key fail and no load balancer turn away.
+ */
+export class ReservedConnections {
+  constructor(readonly source: DataSource) {}
+}
+
+/** How many: look-ups by key take a fraction of a millisecond, and health asks once a second. */
+export const RESERVED_CONNECTIONS = 2;
+
 /** Any constant serves, as long as every version of this program uses the same one. */
 const MIGRATION_LOCK = 7_021_947_360;
 /** A process that hangs while it holds the lock loses it then. */

@@ -4,8 +4,12 @@ export {
   isUnavailable,
   migrate,
   openDatabase,
+  RESERVED_CONNECTIONS,
+  ReservedConnections,
   type DatabaseOptions,
   type Sql,
 } from './database.js';
 export { startEmbeddedPostgres } from './embedded-postgres.js';
+export { TooManyWaiting } from './fair-gate.js';
 export { searchIndexes, textSearchOf, type TextSearch } from './text-search.js';
+export { isTimedOut, queryWide, type WideQuery } from './wide-query.js';

@@ -1,5 +1,5 @@
 import { type DataSource } from 'typeorm';
-import { isUnavailable, type Sql } from '#libs/database';
+import { isUnavailable, queryWide, type Sql, type WideQuery } from '#libs/database';
 import { appendBatch, type AppendCommand, type AppendResult } from './append.js';
 import { takeBatch } from './batch.js';
 import { type DomainEvent, type Json, type JsonObject, type Metadata, type RecordedEvent } from './event.js';
@@ -132,7 +132,10 @@ export class EventStore {
     const upTo = [version ?? null, moment ?? null, position ?? null];
     for (let last = after, more = true; more;) {
       const values = [organizationId, streamId, ...upTo, last, PAGE];
-      const rows = await this.source.query<PageRow[]>(STREAM_PAGE, values);
+      // A past is read from the first event on, however many there are; what commands read is bounded.
+      const rows = await (moment
+        ? queryWide<PageRow>(this.source, organizationId, 'page', STREAM_PAGE, values)
+        : this.source.query<PageRow[]>(STREAM_PAGE, values));
       if (rows.length === 0) return;
       yield this.read<Event>(rows);
       last = rows.at(-1)!.version;
@@ -212,10 +215,12 @@ export class EventStore {
     range: { after: number; upTo: number },
     limit: number,
     filter: EventFilter = {},
+    kind: WideQuery = 'page',
   ): Promise<RecordedEvent[]> {
     const query = await historyQuery(this.source, organizationId, range, limit, filter);
     if (!query) return [];
-    const rows = await this.source.query<EventRow[]>(`${EVENTS_WITH_KEYS} ${query.text}`, query.values);
+    const text = `${EVENTS_WITH_KEYS} ${query.text}`;
+    const rows = await queryWide<EventRow>(this.source, organizationId, kind, text, query.values);
     return this.readStored(rows);
   }
 

@@ -2,6 +2,7 @@ import { Controller, Get, HttpCode, Injectable, Req } from '@nestjs/common';
 import { ApiBearerAuth, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import { type Request } from 'express';
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { ReservedConnections } from '#libs/database';
 import { Projections, type ProjectionStatus } from '#libs/projections';
 import { RateLimitStatus } from '#libs/rate-limit';
 import { type FieldSchema, recordSchema, RpcError } from '#libs/rpc';
@@ -65,6 +66,7 @@ export class HealthController {
   private answer?: Promise<ProjectionStatus[]>;
 
   constructor(
+    private readonly reserved: ReservedConnections,
     private readonly projections: Projections,
     private readonly rateLimit: RateLimitStatus,
     private readonly access: HealthAccess,
@@ -130,7 +132,7 @@ export class HealthController {
       timer = setTimeout(() => reject(new Error('no answer in time')), DATABASE_TIMEOUT_MS);
     });
     try {
-      return await Promise.race([this.projections.status(), late]);
+      return await Promise.race([this.projections.status(this.reserved.source), late]);
     } catch (error) {
       throw new RpcError(
         'SERVICE_UNAVAILABLE',

@@ -1,7 +1,7 @@
 import { type LoggerService } from '@nestjs/common';
 import { type DataSource } from 'typeorm';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeError } from '#libs/database';
+import { describeError, type Sql } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { isConnectionLost, ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
 import { type Projection, type Snapshots } from './projection.js';
@@ -130,8 +130,8 @@ export class Projections {
   }
 
   /** How far every projection of this program is, as the database says. */
-  async status(): Promise<ProjectionStatus[]> {
-    const rows = await this.source.query<
+  async status(sql: Sql = this.source): Promise<ProjectionStatus[]> {
+    const rows = await sql.query<
       {
         projection: string;
         version: number;

@@ -1,6 +1,6 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
 import { type Request, type Response } from 'express';
-import { describeError, isUnavailable } from '#libs/database';
+import { describeError, isTimedOut, isUnavailable, TooManyWaiting } from '#libs/database';
 import { ClientGone } from './body.js';
 import {
   type ErrorBody,
@@ -78,6 +78,20 @@ function toRpcError(error: unknown): RpcError {
       reason: 'DATABASE_UNREACHABLE',
       headers: { 'Retry-After': '1' },
     });
+  }
+  if (isTimedOut(error)) {
+    return new RpcError(
+      'SERVICE_UNAVAILABLE',
+      'The database took too long to find this, so it was given up. Narrow the filters: a shorter time, a longer `q`, one list.',
+      { reason: 'TIMED_OUT', headers: { 'Retry-After': '5' } },
+    );
+  }
+  if (error instanceof TooManyWaiting) {
+    return new RpcError(
+      'SERVICE_UNAVAILABLE',
+      'Your organization asks for more lists and searches at once than are answered. Wait for answers before you ask again.',
+      { reason: 'OVERLOADED', headers: { 'Retry-After': '1' } },
+    );
   }
   return new RpcError(
     'INTERNAL_SERVER_ERROR',

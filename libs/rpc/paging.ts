@@ -1,4 +1,4 @@
-import { type Sql, textSearchOf } from '#libs/database';
+import { queryWide, type Sql, textSearchOf } from '#libs/database';
 import { Integer, isMoment, OneOf, Text, Timestamp } from './fields.js';
 import { Input, invalid } from './input.js';
 
@@ -168,7 +168,10 @@ export async function findPage<Found extends { id: string }>(
          ${order}`;
   }
   // Wide columns are read where they are stored only for the rows that the outermost SELECT answers.
-  const records = await sql.query<(Found & { found: string })[]>(
+  const records = await queryWide<Found & { found: string }>(
+    sql,
+    input.organizationId,
+    input.limit > LARGEST_LIMIT ? 'export' : 'page',
     `SELECT ${list.columns === undefined ? '*' : `${list.columns}, found`} FROM (
        SELECT *, row_number() OVER so_far AS place, sum(${list.bytes}) OVER so_far AS bytes_so_far,
          count(*) OVER () AS found

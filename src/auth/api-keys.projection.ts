@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
-import { type Sql } from '#libs/database';
+import { ReservedConnections, type Sql } from '#libs/database';
 import { type RecordedEvent } from '#libs/event-store';
 import { type Projection, RecordTable, schemaOf } from '#libs/projections';
 import { type ApiKey, apiKey, type ApiKeyEvent, knownApiKey, type RateLimit } from './api-key.js';
@@ -138,11 +137,11 @@ export type StoredKey = {
 
 @Injectable()
 export class ApiKeysTable {
-  constructor(private readonly source: DataSource) {}
+  constructor(private readonly reserved: ReservedConnections) {}
 
   /** All keys with this public id: one, but for a chance of 1 in 10^14. */
   async findByPublicId(publicId: string): Promise<StoredKey[]> {
-    const rows = await this.source.query<FoundKey[]>(FIND_BY_PUBLIC_ID, [publicId]);
+    const rows = await this.reserved.source.query<FoundKey[]>(FIND_BY_PUBLIC_ID, [publicId]);
     return rows.map(({ id, organization_id, state, by_operator, ended, expired, ends_in }) => {
       const { secretHash, scopes, rateLimit } = knownApiKey(state);
       return {

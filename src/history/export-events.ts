@@ -62,7 +62,13 @@ export class ExportEventsHandler implements IQueryHandler<ExportEvents> {
     let previous = after === 0 ? 0 : await this.store.previousPosition(organizationId, after + 1);
     let exported = 0;
     for (let position = after; ;) {
-      const events = await this.store.readHistory(organizationId, { after: position, upTo }, PAGE);
+      const events = await this.store.readHistory(
+        organizationId,
+        { after: position, upTo },
+        PAGE,
+        {},
+        'export',
+      );
       const lines = events.map((event) => {
         const line = exportedEvent(event, previous);
         previous = event.position;

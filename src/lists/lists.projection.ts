@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { queryWide } from '#libs/database';
 import { type RecordedEvent } from '#libs/event-store';
 import {
   countAt,
@@ -122,12 +123,9 @@ export class ListsTable {
   }
 
   async countAt(organizationId: string, listId: string, { moment, position }: Past): Promise<number> {
-    const [row] = await this.source.query<{ count: number }[]>(countAt(MEMBERS_TABLE), [
-      organizationId,
-      listId,
-      moment,
-      position,
-    ]);
+    const values = [organizationId, listId, moment, position];
+    const query = countAt(MEMBERS_TABLE);
+    const [row] = await queryWide<{ count: number }>(this.source, organizationId, 'page', query, values);
     return row!.count;
   }
 }

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
+import { queryWide } from '#libs/database';
 import { type RecordedEvent } from '#libs/event-store';
 import {
   countAt,
@@ -170,12 +171,9 @@ export class PetitionsTable {
     petitionId: string,
     { moment, position }: Past,
   ): Promise<number> {
-    const [row] = await this.source.query<{ count: number }[]>(countAt(SIGNATURES_TABLE), [
-      organizationId,
-      petitionId,
-      moment,
-      position,
-    ]);
+    const values = [organizationId, petitionId, moment, position];
+    const query = countAt(SIGNATURES_TABLE);
+    const [row] = await queryWide<{ count: number }>(this.source, organizationId, 'page', query, values);
     return row!.count;
   }
 

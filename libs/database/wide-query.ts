@@ -1,0 +1,79 @@
+import { DataSource, QueryFailedError, type QueryRunner } from 'typeorm';
+import { type Sql } from './database.js';
+import { FairGate } from './fair-gate.js';
+
+/**
+ * Statements whose cost the client decides: pages of lists, searches and the history; pages of exports, which are ten
+ * times as long. How long one may run, and wait for its turn before.
+ */
+const LONGEST_MS = { page: 5_000, export: 15_000 };
+export type WideQuery = keyof typeof LONGEST_MS;
+
+/** Statements of one organization that may wait for a turn. */
+const MOST_WAITING = 100;
+
+const gates = new WeakMap<DataSource, FairGate>();
+
+/**
+ * Of the connections, wide queries of one organization have 40 % and all together 60 %: what remains is for the short
+ * statements of everybody, whatever some ask for.
+ */
+function gateOf(source: DataSource): FairGate {
+  let gate = gates.get(source);
+  if (!gate) {
+    const { poolSize = 1 } = source.options as { poolSize?: number };
+    const part = (share: number) => Math.max(1, Math.floor(share * poolSize));
+    gate = new FairGate({ atOnce: part(0.6), ofOneGroup: part(0.4), waiting: MOST_WAITING });
+    gates.set(source, gate);
+  }
+  return gate;
+}
+
+/**
+ * Runs a statement that reads, and whose cost the client decides: within the organization's part of the connections, and
+ * ended by PostgreSQL after `LONGEST_MS`, waiting for locks included.
+ *
+ * The limit of time is the transaction's, because nothing else passes PgBouncer in transaction mode. It costs a round
+ * trip before the statement; the one after it nobody waits for.
+ *
+ * @param sql the pool; inside a transaction the statement runs as it is.
+ * @throws TooManyWaiting, or an error that `isTimedOut` knows.
+ */
+export async function queryWide<Row>(
+  sql: Sql,
+  organizationId: string,
+  kind: WideQuery,
+  text: string,
+  values: unknown[],
+): Promise<Row[]> {
+  if (!(sql instanceof DataSource)) return sql.query<Row[]>(text, values);
+  return new Promise((resolve, reject) => {
+    gateOf(sql)
+      .run(organizationId, LONGEST_MS[kind], async () => {
+        const runner = sql.createQueryRunner();
+        try {
+          await runner.query(`BEGIN READ ONLY; SET LOCAL statement_timeout = ${LONGEST_MS[kind]}`);
+          resolve(await runner.manager.query<Row[]>(text, values));
+        } finally {
+          // With the answer given already; the organization's part is free when the connection is.
+          await endAndRelease(runner);
+        }
+      })
+      .catch(reject);
+  });
+}
+
+/** Ends the transaction, whether it failed or not. A connection that cannot do that is not given back to others. */
+async function endAndRelease(runner: QueryRunner): Promise<void> {
+  try {
+    await runner.query('ROLLBACK');
+  } catch {
+    // Broken: the pool finds that out by itself.
+  }
+  await runner.release();
+}
+
+/** Whether PostgreSQL ended the statement because it took too long. */
+export function isTimedOut(error: unknown): boolean {
+  return error instanceof QueryFailedError && (error.driverError as { code?: string }).code === '57014';
+}

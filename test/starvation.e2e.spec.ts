@@ -1,0 +1,107 @@
+import { type QueryRunner } from 'typeorm';
+import { type Answer, Api, type Client } from './harness.js';
+
+/** Of an instance that the tests speak to. */
+const POOL = 5;
+
+let api: Api;
+let greedy: Client;
+let innocent: Client;
+beforeAll(async () => {
+  api = await Api.start({ environment: { DATABASE_POOL_SIZE: String(POOL) } });
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  [greedy, innocent] = [await api.organization(), await api.organization()];
+});
+
+/** Holds a table so that whoever reads it waits. */
+async function hold(table: string): Promise<() => Promise<void>> {
+  const { source } = await api.database.another();
+  const [row] = await source.query('SELECT version FROM checkpoints WHERE projection = $1', [table]);
+  const runner = source.createQueryRunner();
+  await runner.startTransaction();
+  await runner.query(`LOCK TABLE ${table}_v${row.version}.${table} IN ACCESS EXCLUSIVE MODE`);
+  return async () => {
+    await runner.rollbackTransaction();
+    await runner.release();
+  };
+}
+
+const outcome = ({ status, body }: Answer) => [status, body.error?.reason ?? null];
+
+it('one organization’s slow queries take its part of the connections; all that others ask is answered', async () => {
+  const { organizationId } = innocent;
+  const { data } = (await innocent.post('petition.create-petition', { name: 'Save the river' })).body;
+  await innocent.post('petition.publish-petition', data);
+  const release = await hold('posts');
+  const slow = Array.from({ length: 150 }, () => greedy.get('post.list-posts'));
+  let answered = 0;
+  void Promise.all(slow).then(() => (answered = slow.length));
+
+  for (let round = 0; round < 5; round += 1) {
+    const email = `person-${round}@example.org`;
+    const answers = await Promise.all([
+      innocent.post('petition.add-signature', { ...data, contact: { email } }),
+      innocent.get('contact.list-contacts', { email }),
+      innocent.get('contact.list-contacts', { q: 'person' }),
+      innocent.get('petition.get-petition', data),
+      innocent.get('event.list-events', { type: 'PetitionSigned' }),
+      innocent.post('contact.create-contact', { organizationId, email: `other-${round}@example.org` }),
+      greedy.get('list.get-list', { listId: 'none' }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200, 404]);
+  }
+  expect(answered).toBe(0);
+
+  const answers = await Promise.all(slow);
+  await release();
+  const reasons = answers.map((answer) => outcome(answer).join(' '));
+  expect(new Set(reasons)).toEqual(new Set(['503 TIMED_OUT', '503 OVERLOADED']));
+  for (const { headers } of answers) expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+  const timedOut = answers.find((answer) => outcome(answer)[1] === 'TIMED_OUT')!;
+  expect(timedOut.body.error.message).toMatch(/Narrow the filters/);
+  // The connections are clean: nothing of the limit or of the failed transaction is left on them.
+  const after = await Promise.all(Array.from({ length: 2 * POOL }, () => greedy.get('post.list-posts')));
+  expect(after.map(({ status }) => status)).toEqual(after.map(() => 200));
+  const settings = await Promise.all(
+    Array.from({ length: POOL }, () =>
+      api.instances[0]!.runtime.source.query(
+        `SELECT pg_sleep(0.05), current_setting('statement_timeout') AS it`,
+      ),
+    ),
+  );
+  expect(settings.map(([{ it }]) => it)).toEqual(settings.map(() => '0'));
+});
+
+it('an export that is cut tells it, and one that cannot begin answers 503', async () => {
+  const release = await hold('contacts');
+  const answer = greedy.get('contact.export-contacts');
+  const waiting = innocent.get('post.list-posts');
+  expect((await waiting).status).toBe(200);
+  expect(outcome(await answer)).toEqual([503, 'TIMED_OUT']);
+  await release();
+}, 60_000);
+
+it('keys are looked up and health is told while every other connection is taken', async () => {
+  const { source } = api.instances[0]!.runtime;
+  const taken: QueryRunner[] = [];
+  for (let n = 0; n < POOL; n += 1) {
+    const runner = source.createQueryRunner();
+    await runner.connect();
+    taken.push(runner);
+  }
+  const unknown = await innocent.get('contact.list-contacts', { nonsense: '1' });
+  expect(unknown.status).toBe(400);
+  const wrong = await innocent.get(
+    'contact.list-contacts',
+    {},
+    { Authorization: 'Bearer adv_wrongkey_nothing' },
+  );
+  expect(wrong.status).toBe(401);
+  const health = await fetch(`${api.origin}/health/ready`);
+  expect(health.status).toBe(200);
+  const first = innocent.get('contact.list-contacts');
+  await Promise.all(taken.map((runner) => runner.release()));
+  expect((await first).status).toBe(200);
+});
