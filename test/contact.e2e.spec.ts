@@ -210,10 +210,15 @@ describe('create-contact', () => {
     expect(await api.eventTypes(client.organizationId)).not.toContain('ContactCreated');
   });
 
-  it('400 for orgId, and says to use organizationId', async () => {
-    const { status, body } = await client.post('contact.create-contact', person({ orgId: 'x' }));
+  it.each([
+    ['orgId', 'organizationId'],
+    ['first_name', 'firstName'],
+    ['Lastname', 'lastName'],
+    ['on-conflict', 'onConflict'],
+  ])('400 for %s, and says to use %s', async (written, meant) => {
+    const { status, body } = await client.post('contact.create-contact', person({ [written]: 'x' }));
     expect(status).toBe(400);
-    expect(body.error.message).toContain('use organizationId');
+    expect(body.error.message).toContain(`${written} is not known: use ${meant}`);
   });
 
   it('200 for emoji of full length and lengths at the limit', async () => {

@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Commands } from '#libs/commands';
 import { type ErrorCode, ERROR_REASONS, ERROR_STATUS, systemInput } from '#libs/rpc';
 import { type CreateApiKey } from '../src/auth/index.js';
+import { MOST_LIVE_KEYS } from '../src/auth/organization-keys.js';
 import { documentedReasons, requireDocumented } from './documented.js';
 import { type Answer, Api, Client, DatabaseGate } from './harness.js';
 import { CreateOrganization } from '../src/organizations/index.js';
@@ -46,6 +47,14 @@ function sign(petitionId: string): Promise<Answer> {
 
 function createKey(name: string): Promise<string> {
   return idOf(client.post('api-key.create-api-key', { name }));
+}
+
+/** As many as an organization may have, with that of the test's client. */
+async function createAllKeys(): Promise<string> {
+  const made = await Promise.all(
+    Array.from({ length: MOST_LIVE_KEYS }, () => api.createKey(client.organizationId, { rateLimit: 1 })),
+  );
+  return made[0]!.id;
 }
 
 async function callerWith(options: Partial<CreateApiKey>): Promise<Client> {
@@ -95,6 +104,10 @@ const PROVOKED: { [operation: string]: { [reason: string]: () => Promise<Answer>
       const caller = await callerWith({ scopes: ['api-key:write'] });
       return caller.post('api-key.create-api-key', { name: 'More', scopes: ['contact:read'] });
     },
+    KEY_LIMIT_REACHED: async () => {
+      await createAllKeys();
+      return client.post('api-key.create-api-key', { name: 'One more' });
+    },
   },
   'api-key.rotate-api-key': {
     KEY_EXCEEDS_YOURS: async () => {
@@ -110,6 +123,15 @@ const PROVOKED: { [operation: string]: { [reason: string]: () => Promise<Answer>
       const apiKeyId = await createKey('Website');
       await client.post('api-key.rotate-api-key', { apiKeyId, overlapSeconds: 60 });
       return client.post('api-key.rotate-api-key', { apiKeyId, overlapSeconds: 30 });
+    },
+    // Beside its successor the old key is one more.
+    KEY_LIMIT_REACHED: async () =>
+      client.post('api-key.rotate-api-key', { apiKeyId: await createAllKeys(), overlapSeconds: 60 }),
+  },
+  'api-key.revoke-api-key': {
+    KEY_EXCEEDS_YOURS: async () => {
+      const caller = await callerWith({ scopes: ['api-key:write'] });
+      return caller.delete('api-key.revoke-api-key', { apiKeyId: await createKey('Website') });
     },
   },
 };
@@ -190,18 +212,25 @@ describe('every operation', () => {
     expect(body.error.message).toContain('post:read');
   });
 
-  it('429 KEY_RATE with a key, ADDRESS_RATE without a good one', async () => {
+  it('429 KEY_RATE with a key, ADDRESS_RATE without a good one, ORGANIZATION_RATE with keys enough', async () => {
     const refusedOf = async (ask: () => Promise<Answer>) => {
-      for (;;) {
+      // On a slow machine 30 requests can take seconds.
+      for (let rounds = 0; rounds < 20; rounds += 1) {
         const answers = await Promise.all(Array.from({ length: 30 }, ask));
         const refused = answers.find(({ status }) => status === 429);
-        if (refused) return refused.body.error.reason;
+        if (refused) return refused.body.error.reason as string;
       }
+      throw new Error('Nothing was refused.');
     };
     const slow = await callerWith({ rateLimit: 1 });
     expect(await refusedOf(() => slow.get('post.list-posts'))).toBe('KEY_RATE');
     const address = { 'X-Forwarded-For': '10.9.1.1' };
     expect(await refusedOf(() => stranger(address))).toBe('ADDRESS_RATE');
+    const { origin } = await api.addInstance({ ORGANIZATION_RATE_LIMIT: '5' });
+    // Those of the operator count alone.
+    const made = await client.post('api-key.create-api-key', { name: 'Made', rateLimit: 1_000 });
+    const many = new Client(origin, client.organizationId, made.body.data.key);
+    expect(await refusedOf(() => many.get('post.list-posts'))).toBe('ORGANIZATION_RATE');
   });
 
   it('503 DATABASE_UNREACHABLE while the database is away', async () => {
@@ -227,4 +256,29 @@ it('a command that others always get ahead of gives up with RECORD_BUSY', async 
     code: 'SERVICE_UNAVAILABLE',
     details: { reason: 'RECORD_BUSY' },
   });
+});
+
+describe('the list of reasons', () => {
+  const root = join(__dirname, '..');
+  const files = ['src', 'libs', 'test']
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true }).map((file) => join(folder, String(file))),
+    )
+    .filter((file) => file.endsWith('.ts'));
+  const textOf = (chosen: readonly string[]) =>
+    chosen.map((file) => readFileSync(join(root, file), 'utf8')).join('\n');
+  const tests = textOf(files.filter((file) => file.endsWith('.spec.ts')));
+  const sources = textOf(
+    files.filter((file) => !file.startsWith('test') && !/spec\.ts$|rpc.errors\.ts$/.test(file)),
+  );
+
+  it.each(Object.values(ERROR_REASONS).flatMap((reasons) => Object.keys(reasons)))(
+    'has %s, which something answers, and a test expects',
+    (reason) => {
+      expect([sources.includes(`'${reason}'`), new RegExp(`\\b${reason}\\b`).test(tests)]).toEqual([
+        true,
+        true,
+      ]);
+    },
+  );
 });

@@ -44,7 +44,7 @@ describe('get-organization', () => {
     expect((await get({ asOf: before.data.updatedAt })).body.data).toEqual(before.data);
     const earlier = await get({ asOf: '2001-01-01T00:00:00Z' });
     expect([earlier.status, earlier.body.error.code]).toEqual([404, 'NOT_FOUND']);
-    expect(earlier.body.error.message).toContain('later asOf');
+    expect(earlier.body.error.message).toContain('the moment in asOf');
   });
 
   it('400 for an asOf that is no moment', async () => {

@@ -18,6 +18,24 @@ function randomOf(seed: number): (below: number) => number {
   };
 }
 
+it.each([
+  ['contact', 'create-contact', { email: 'ada@example.org' }],
+  ['list', 'create-list', { name: 'a' }],
+  ['petition', 'create-petition', { name: 'a' }],
+  ['post', 'create-post', { name: 'a' }],
+  ['organization', undefined, {}],
+])('404 before there was a %s, saying of when', async (service, create, fields) => {
+  const client = await api.organization();
+  const { organizationId } = client;
+  const made = create && (await client.post(`${service}.${create}`, { organizationId, ...fields })).body.data;
+  const query = { organizationId, ...(made as Record<string, string> | undefined) };
+  const asOf = '2020-01-01T00:00:00Z';
+  const { status, body } = await client.get(`${service}.get-${service}`, { ...query, asOf });
+  expect([status, body.error.code]).toEqual([404, 'NOT_FOUND']);
+  expect(body.error.message).toContain('leave it out for what is now');
+  expect((await client.get(`${service}.get-${service}`, query)).status).toBe(200);
+});
+
 const ROUNDS = 60;
 type Question = { operation: string; query: Record<string, string> };
 

@@ -116,11 +116,13 @@ function bodyError(error: unknown): RpcError {
       'Send the body in UTF-8 and uncompressed or compressed with gzip, deflate or br.',
     );
   }
-  const message =
+  const problem =
     type === NOT_UTF8
-      ? 'The request body is not valid UTF-8.'
+      ? 'is not valid UTF-8: encode it so'
       : type === 'request.aborted' || type === 'request.size.invalid'
-        ? 'The request body ended before its announced length.'
-        : 'The request body is not valid JSON: it must be one JSON object.';
-  return new RpcError('BAD_REQUEST', message, { issues: [{ path: '', message: 'must be a JSON object' }] });
+        ? 'ended before its announced length: send it again, whole'
+        : 'is not valid JSON: it must be one JSON object';
+  return new RpcError('BAD_REQUEST', `The request body ${problem}.`, {
+    issues: [{ path: '', message: problem }],
+  });
 }

@@ -30,7 +30,7 @@ import { type Input, type InputClass, invalid, parseInput, type StreamedInput } 
 import { openStream } from './open-streams.js';
 import { Operation, type OperationDefinition, operationOf, operationsAmong } from './operation.js';
 import { type Page } from './paging.js';
-import { PastRecord } from './past.js';
+import { notFoundThen, PastRecord } from './past.js';
 import { possibleErrors } from './possible-errors.js';
 import { readQuery, refuseQuery } from './query.js';
 import { sendStream, type StreamedAnswer } from './streamed-answer.js';
@@ -99,6 +99,8 @@ function addRoute(controller: Type, input: InputClass): void {
       if (!list) return { data: result, object };
       const { records, pagination } = result as Page<unknown>;
       return { data: records, object, pagination };
+    } catch (error) {
+      throw 'asOf' in command && command.asOf !== undefined ? notFoundThen(error) : error;
     } finally {
       // A client that cannot get rid of the rest of its body would never come to read the answer.
       if (bodyTypes) request.resume();
@@ -150,7 +152,7 @@ async function readInput(
   if (input.organizationId !== caller.organizationId) {
     throw new RpcError(
       'FORBIDDEN',
-      'This API key belongs to another organization than the one in organizationId.',
+      'This API key belongs to another organization than the one in organizationId. Name the organization of the key, or use a key of the other one.',
     );
   }
   const idempotencyKey = method === 'GET' ? undefined : idempotencyKeyOf(request);

@@ -75,7 +75,7 @@ function readFields<T extends object>(
   const fields = fieldsOf(type);
   for (const name of Object.keys(raw)) {
     if (issues.length >= MOST_ISSUES) break;
-    if (!fields.has(name)) issues.push(unknownField(prefix, name));
+    if (!fields.has(name)) issues.push(unknownField(prefix, name, fields.keys()));
   }
 
   const input = new type();
@@ -112,9 +112,16 @@ export function invalid(issues: Issue[]): RpcError {
   return new RpcError('BAD_REQUEST', `${sentences.join('; ')}${more}.`, { issues: listed });
 }
 
-function unknownField(prefix: string, name: string): Issue {
+function unknownField(prefix: string, name: string, known: Iterable<string>): Issue {
+  const meant =
+    name === 'orgId' ? 'organizationId' : [...known].find((field) => letters(field) === letters(name));
   return {
     path: prefix + (name.length > LONGEST_PATH ? `${name.slice(0, LONGEST_PATH)}…` : name),
-    message: name === 'orgId' ? 'is not known: use organizationId' : 'is not a field of this operation',
+    message: meant === undefined ? 'is not a field of this operation' : `is not known: use ${meant}`,
   };
+}
+
+/** `first_name` and `FirstName` are firstName, written as elsewhere. */
+function letters(name: string): string {
+  return name.slice(0, LONGEST_PATH).replace(/[_-]/g, '').toLowerCase();
 }

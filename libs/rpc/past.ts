@@ -1,3 +1,5 @@
+import { RpcError } from './errors.js';
+
 /** A state of the past: what was recorded up to the moment, and stored up to the position. */
 export type Past = { moment: Date; position: number };
 
@@ -7,4 +9,13 @@ export class PastRecord<Record> {
     readonly record: Record,
     readonly asOf: Past,
   ) {}
+}
+
+/** What was not there at a moment may be there now: who is told that it is not must be told of when. */
+export function notFoundThen(error: unknown): unknown {
+  if (!(error instanceof RpcError) || error.code !== 'NOT_FOUND') return error;
+  return new RpcError(
+    'NOT_FOUND',
+    `${error.message} That is said of the moment in asOf: leave it out for what is now.`,
+  );
 }

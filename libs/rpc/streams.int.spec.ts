@@ -300,12 +300,12 @@ describe('streams at once', () => {
     const refusal = async (key: string) => {
       const response = await fetch(`${origin}/v1/byte.list-bytes`, { headers: { organization: 'o', key } });
       const { error } = (await response.json()) as any;
-      return [response.status, error.code, error.message, response.headers.get('retry-after')];
+      return [response.status, error.reason, error.message, response.headers.get('retry-after')];
     };
     const message = (who: string) =>
       `${who} imports and exports under way, and may have no more. Try again when one has ended.`;
-    expect(await refusal('a')).toEqual([429, 'RATE_LIMIT_EXCEEDED', message('This API key has 4'), '5']);
-    expect(await refusal('c')).toEqual([429, 'RATE_LIMIT_EXCEEDED', message('Your organization has 8'), '5']);
+    expect(await refusal('a')).toEqual([429, 'STREAM_LIMIT', message('This API key has 4'), '5']);
+    expect(await refusal('c')).toEqual([429, 'STREAM_LIMIT', message('Your organization has 8'), '5']);
 
     for (const stream of held.splice(0)) stream.destroy();
     await untilFree();

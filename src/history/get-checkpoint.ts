@@ -40,7 +40,10 @@ export class GetCheckpointHandler implements IQueryHandler<GetCheckpoint> {
     if (!tree) throw new Error('There is an organization without events.');
     if (size !== undefined && size > tree.size) {
       throw invalid([
-        { path: 'size', message: `is larger than the history, which has ${tree.size} sealed events` },
+        {
+          path: 'size',
+          message: `must be that of an older checkpoint: the history has ${tree.size} sealed events`,
+        },
       ]);
     }
     const path = size === undefined ? [] : await this.sealer.consistency(organizationId, size, tree.size);

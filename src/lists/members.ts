@@ -108,7 +108,7 @@ export class Members implements ContactGroup, OnModuleInit {
 function noSuchMember(contactId: string, consequence: string): RpcError {
   return new RpcError(
     'NOT_FOUND',
-    `There is no contact ${shortened(contactId)} in your organization: ${consequence}.`,
+    `There is no contact ${shortened(contactId)} in your organization: ${consequence}. Take it out of contactIds.`,
   );
 }
 

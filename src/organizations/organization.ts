@@ -35,7 +35,7 @@ export function createOrganization(name: string): OrganizationEvent[] {
 /** @throws RpcError NOT_FOUND before the organization was created: a key's organization exists today. */
 export function standingOrganization(state: Organization): StandingOrganization {
   if (state.status === 'unknown') {
-    throw new RpcError('NOT_FOUND', 'Your organization did not exist at this moment. Give a later asOf.');
+    throw new RpcError('NOT_FOUND', 'There is no such organization.');
   }
   return state;
 }

@@ -58,7 +58,10 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
       throw invalid([{ path: 'contactId', message: 'or contact must be given: one of them, not both' }]);
     }
     if (contact?.organizationId !== undefined && contact.organizationId !== organizationId) {
-      throw new RpcError('FORBIDDEN', 'contact.organizationId is another organization than the key’s.');
+      throw new RpcError(
+        'FORBIDDEN',
+        'contact.organizationId is another organization than the key’s. Leave it out, or name that of the key.',
+      );
     }
 
     const signers = new Map<string, string>();
