@@ -105,6 +105,8 @@ describe('a key that is not good', () => {
       `adv_${publicId}_`,
       `adv_${publicId}`,
       owner.key!.slice(0, -1),
+      owner.key!.slice(0, -6),
+      `${owner.key!.slice(0, -6)}aaaaaa`,
       `${owner.key}a`,
       owner.key!.toUpperCase(),
       `ADV_${publicId}_${secret}`,

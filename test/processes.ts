@@ -160,7 +160,12 @@ export class Deployment {
   async organization(): Promise<Client> {
     const organizationId = uuidv7();
     const rateLimit = 'unlimited';
-    const { key, write } = newApiKey({ name: 'Test', scopes: ['*'], rateLimit, expiresAt: null });
+    const { key, write } = newApiKey(this.store.keyring, {
+      name: 'Test',
+      scopes: ['*'],
+      rateLimit,
+      expiresAt: null,
+    });
     const metadata = { actor: { type: 'system' as const, id: 'test' }, requestId: 'test' };
     const events = [{ type: 'OrganizationCreated', data: { name: 'Test organization' } }];
     const { streamType } = organization;

@@ -1,4 +1,7 @@
+import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { v7 as uuidv7 } from 'uuid';
+import { Commands } from '#libs/commands';
 import { type RedisServer, startRedis } from '#libs/testing';
 import { type CreateApiKey } from '../src/auth/index.js';
 import { type Answer, Api, Client } from './harness.js';
@@ -29,6 +32,8 @@ async function withinOneSecond<Result>(
   }
   throw new Error('This machine is too busy: no round took less than a second.');
 }
+
+const randomText = (length: number) => randomBytes(length).toString('hex').slice(0, length);
 
 let addresses = 0;
 function newAddress(): Record<string, string> {
@@ -208,6 +213,46 @@ describe('on one instance', () => {
     });
     expect(statuses(strangers)).toEqual({ 401: 10, 429: 2 });
     expect([answer.status, limitHeaders(answer)]).toEqual([200, first]);
+  });
+
+  it('looks up keys that may be invented within their address’s limit, and good ones whatever it is', async () => {
+    const client = await clientWith(api);
+    const old = async () => {
+      const [publicId, secret] = [randomText(8), randomText(40)];
+      const secretHash = createHash('sha256').update(secret).digest('hex');
+      const details = { name: 'Old', publicId, secretHash, scopes: ['*'], rateLimit: null, expiresAt: null };
+      const { app, runtime } = api.instances[0]!;
+      const metadata = { actor: { type: 'system' as const, id: 'test' }, requestId: 'test' };
+      const events = [{ type: 'ApiKeyCreated', data: details }];
+      const write = { streamType: 'api-key', streamId: uuidv7(), expectedVersion: 0, events };
+      const { organizationId } = client;
+      await runtime.store.append({ organizationId, metadata, writes: [write] });
+      await app.get(Commands).catchUp();
+      return new Client(api.origin, organizationId, `adv_${publicId}_${secret}`);
+    };
+    const [known, unknown] = [await old(), await old()];
+    const answers = await withinOneSecond(async () => {
+      const address = newAddress();
+      // Its first request counts against the address, and says what is left of its own limit.
+      expect(limitHeaders(await list(known, address))).toMatchObject({ 'ratelimit-limit': '10' });
+      await sleep(1_000);
+      return async () => {
+        const strangers = Array.from(
+          { length: 40 },
+          (_, n) => new Client(api.origin, '', `adv_${randomText(8)}_${randomText(n % 2 === 0 ? 40 : 46)}`),
+        );
+        const refused = await Promise.all(strangers.map((stranger) => list(stranger, address)));
+        return {
+          refused,
+          good: [await list(client, address), await list(known, address)],
+          late: await list(unknown, address),
+        };
+      };
+    });
+    expect(statuses(answers.refused)).toEqual({ 401: 10, 429: 30 });
+    expect(statuses(answers.good)).toEqual({ 200: 2 });
+    expect(answers.late.status).toBe(429);
+    expect((await list(unknown, newAddress())).status).toBe(200);
   });
 
   it('believes X-Forwarded-For only with TRUST_PROXY', async () => {

@@ -23,6 +23,8 @@ export const DEFAULT_LIMIT = 10;
 /** The window in which a limit holds, in milliseconds. */
 export const WINDOW = 1_000;
 
+const HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
+
 /** What `@SkipThrottle()` leaves on a handler or class; the package does not export the name. */
 const SKIP = 'THROTTLER:SKIPdefault';
 
@@ -43,7 +45,10 @@ export class RateLimitGuard extends ThrottlerGuard {
     const http = context.switchToHttp();
     const request = http.getRequest<Request>();
     const limits = request.rateLimits ?? [await this.subjectByAddress(request)];
-    if (limits.length > 0) await this.count(limits, http.getResponse<Response>());
+    const response = http.getResponse<Response>();
+    if (limits.length > 0) await this.count(limits, response);
+    // What was left of its address's limit says nothing to a caller that turned out to have none.
+    else if (request.caller) for (const header of HEADERS) response.removeHeader(header);
     return true;
   }
 
@@ -70,6 +75,17 @@ export class RateLimitGuard extends ThrottlerGuard {
         `${counted(limit, 'request')} per second. Try again in ${counted(wait, 'second')}.`,
       { reason },
     );
+  }
+
+  /**
+   * Counts a request against its client's address now, and no more when its turn comes: for what costs more than
+   * refusing it.
+   *
+   * @throws RpcError RATE_LIMIT_EXCEEDED
+   */
+  async countAddress(request: Request, response: Response): Promise<void> {
+    await this.count([await this.subjectByAddress(request)], response);
+    request.rateLimits = [];
   }
 
   /** The stock tracker takes a whole /64 of IPv6 as one address, because one client owns it. */

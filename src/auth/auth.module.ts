@@ -24,10 +24,11 @@ export class AuthModule {
         ApiKeyUse,
         Authenticator,
         OrganizationKeys,
+        RateLimitGuard,
         { provide: ORGANIZATION_RATE_LIMIT, useValue: organizationRateLimit },
         // In this order: who asks decides which budget counts, and the budget comes before the refusal.
         { provide: APP_GUARD, useClass: AuthenticationGuard },
-        { provide: APP_GUARD, useClass: RateLimitGuard },
+        { provide: APP_GUARD, useExisting: RateLimitGuard },
         { provide: APP_GUARD, useClass: ConcurrencyGuard },
         { provide: APP_GUARD, useClass: AuthorizationGuard },
       ],

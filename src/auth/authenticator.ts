@@ -1,12 +1,13 @@
 import { Injectable } from '@nestjs/common';
+import { EventStore } from '#libs/event-store';
 import { type ReasonOf } from '#libs/rpc';
 import { ApiKeysTable, type StoredKey } from './api-keys.projection.js';
-import { isSameHash, readKey } from './secret.js';
+import { isSameHash, readKey, type ShownKey } from './secret.js';
 
 /** A revoked key must be refused within a second on every instance: half of it for the rest of the way. */
 const CACHE_MS = 500;
-/** Then the oldest half is dropped: random keys must not fill the memory. */
-const LARGEST_CACHE = 20_000;
+/** Keys that are remembered at most, of each kind: random ones must not fill the memory. */
+const LARGEST_MEMORY = 20_000;
 
 export type Authentication = { key: StoredKey } | { refusal: Refusal };
 export type Refusal = { reason: ReasonOf<'UNAUTHORIZED'>; message: string };
@@ -23,50 +24,96 @@ const MALFORMED: Refusal = {
 const UNKNOWN: Refusal = { reason: 'KEY_INVALID', message: 'The API key is invalid or has been revoked.' };
 const EXPIRED: Refusal = { reason: 'KEY_EXPIRED', message: 'The API key has expired. Ask for a new one.' };
 
-/** Finds out whose key a request carries. */
+/**
+ * Finds out whose key a request carries. Keys that nobody can have invented are looked up in the database; so are
+ * those of a version before checksums, within the budget of whoever shows them.
+ */
 @Injectable()
 export class Authenticator {
-  private readonly cache = new Map<string, { until: number; keys: Promise<StoredKey[]> }>();
+  /** Found a moment ago, or being looked up. */
+  private readonly found = new Map<string, { until: number; keys: Promise<StoredKey[]> }>();
+  /** Public ids that were not found a moment ago. */
+  private readonly missed = new Map<string, number>();
+  /** Good keys without a checksum, by public id: their hashes. However long ago, one look-up is all that it grants. */
+  private readonly known = new Map<string, Buffer>();
 
-  constructor(private readonly table: ApiKeysTable) {}
+  constructor(
+    private readonly table: ApiKeysTable,
+    private readonly store: EventStore,
+  ) {}
 
-  /** @param header the Authorization header. @throws when the database cannot be reached. */
-  async authenticate(header: string | undefined): Promise<Authentication> {
+  /**
+   * @param header the Authorization header.
+   * @param beforeGuess called before a key is looked up that anybody may have invented; what it throws is thrown.
+   * @throws when the database cannot be reached.
+   */
+  async authenticate(header: string | undefined, beforeGuess: () => Promise<void>): Promise<Authentication> {
     if (header === undefined) return { refusal: NO_KEY };
     const [, token] = /^Bearer +(\S+) *$/i.exec(header) ?? [];
     if (token === undefined) return { refusal: MALFORMED };
-    const parts = readKey(token);
-    if (!parts) return { refusal: UNKNOWN };
+    const shown = readKey(this.store.keyring, token);
+    if (!shown) return { refusal: UNKNOWN };
 
-    const stored = await this.lookUp(parts.publicId);
-    const key = stored.find(({ secretHash }) => isSameHash(secretHash, parts.secretHash));
+    let remembered = this.remembered(shown.publicId);
+    if (remembered === undefined) {
+      if (shown.isMadeHere?.() === false) return { refusal: UNKNOWN };
+      if (!shown.isMadeHere && !this.isKnown(shown)) {
+        await beforeGuess();
+        // Of many at once the first looks it up.
+        remembered = this.remembered(shown.publicId);
+      }
+    }
+    const stored = await (remembered ?? this.lookUp(shown.publicId));
+    const key = stored.find(({ secretHash }) => isSameHash(secretHash, shown.secretHash));
     if (!key || key.ended) return { refusal: UNKNOWN };
     if (key.expired) return { refusal: EXPIRED };
+    if (!shown.isMadeHere && !this.isKnown(shown)) {
+      makeRoom(this.known);
+      this.known.set(shown.publicId, shown.secretHash);
+    }
     return { key };
   }
 
-  private async lookUp(publicId: string): Promise<StoredKey[]> {
-    const now = performance.now();
-    const cached = this.cache.get(publicId);
-    if (cached && now < cached.until) return cached.keys;
+  private isKnown({ publicId, secretHash }: ShownKey): boolean {
+    const known = this.known.get(publicId);
+    return known !== undefined && isSameHash(known, secretHash);
+  }
 
-    if (this.cache.size >= LARGEST_CACHE) this.dropOldest();
+  /** What was found less than half a second ago; undefined if nobody looked. */
+  private remembered(publicId: string): Promise<StoredKey[]> | StoredKey[] | undefined {
+    const now = performance.now();
+    const found = this.found.get(publicId);
+    if (found && now < found.until) return found.keys;
+    const missedUntil = this.missed.get(publicId);
+    return missedUntil !== undefined && now < missedUntil ? [] : undefined;
+  }
+
+  private lookUp(publicId: string): Promise<StoredKey[]> {
+    const now = performance.now();
     const keys = this.table.findByPublicId(publicId);
-    this.cache.delete(publicId);
     const entry = { until: now + CACHE_MS, keys };
-    this.cache.set(publicId, entry);
-    // An unknown key is asked for again: it may have been made a moment ago by another instance.
-    const forget = () => this.cache.delete(publicId);
+    makeRoom(this.found);
+    this.found.delete(publicId);
+    this.found.set(publicId, entry);
+    const forget = () => this.found.get(publicId) === entry && this.found.delete(publicId);
     keys.then((found) => {
-      if (found.length === 0) forget();
       // What ends sooner is asked for again then, by this process's monotonic clock.
-      for (const { endsIn } of found)
+      for (const { endsIn } of found) {
         if (endsIn !== null && endsIn > 0) entry.until = Math.min(entry.until, now + endsIn);
+      }
+      if (found.length > 0) return;
+      // Apart, so that misses push nothing good out. No longer: another instance may have made it meanwhile.
+      forget();
+      makeRoom(this.missed);
+      this.missed.delete(publicId);
+      this.missed.set(publicId, now + CACHE_MS);
     }, forget);
     return keys;
   }
+}
 
-  private dropOldest(): void {
-    for (const publicId of [...this.cache.keys()].slice(0, LARGEST_CACHE / 2)) this.cache.delete(publicId);
-  }
+/** Drops the oldest half of what has grown too large. */
+function makeRoom(memory: Map<string, unknown>): void {
+  if (memory.size < LARGEST_MEMORY) return;
+  for (const publicId of [...memory.keys()].slice(0, LARGEST_MEMORY / 2)) memory.delete(publicId);
 }

@@ -1,7 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { v7 as uuidv7 } from 'uuid';
 import { Commands, type Decision, writeTo } from '#libs/commands';
-import { type StreamWrite } from '#libs/event-store';
+import { EventStore, type Keyring, type StreamWrite } from '#libs/event-store';
 import { Input, Integer, invalid, Operation, type RpcError, Text, Timestamp, WordsOf } from '#libs/rpc';
 import { newApiKeySchema } from './api-key-record.js';
 import { apiKey, type ApiKeyDetails, createApiKey, DEFAULT_RATE_LIMIT, type RateLimit } from './api-key.js';
@@ -51,6 +51,7 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
   constructor(
     private readonly commands: Commands,
     private readonly keys: OrganizationKeys,
+    private readonly store: EventStore,
   ) {}
 
   async execute(command: CreateApiKey): Promise<{ apiKeyId: string; key: string | null }> {
@@ -72,7 +73,7 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
         expiresAt: 'Give that or an earlier moment.',
       });
     }
-    const { apiKeyId, key, write } = newApiKey(details);
+    const { apiKeyId, key, write } = newApiKey(this.store.keyring, details);
     // Networks repeat requests. Whoever types a command twice wants two keys, and may test an expired one.
     const isRequest = context.actor.type !== 'system';
     const creates = this.commands.named(
@@ -110,13 +111,16 @@ function isAhead(moment: Date, now: Date): boolean {
 }
 
 /** A key to be stored with the events of whoever makes it. `key` is what its owner gets, once. */
-export function newApiKey(details: Omit<ApiKeyDetails, 'publicId' | 'secretHash'>): {
+export function newApiKey(
+  keyring: Keyring,
+  details: Omit<ApiKeyDetails, 'publicId' | 'secretHash'>,
+): {
   apiKeyId: string;
   key: string;
   write: StreamWrite;
 } {
   const apiKeyId = uuidv7();
-  const { key, publicId, secretHash } = makeKey();
+  const { key, publicId, secretHash } = makeKey(keyring);
   const write = writeTo(apiKey, apiKeyId, 0, createApiKey({ ...details, publicId, secretHash }));
   return { apiKeyId, key, write };
 }

@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
-import { type Request } from 'express';
-import { type RateLimitSubject } from '#libs/rate-limit';
+import { type Request, type Response } from 'express';
+import { RateLimitGuard, type RateLimitSubject } from '#libs/rate-limit';
 import { operationOf, RpcError, scopeOf, UnknownOperationController } from '#libs/rpc';
 import { ApiKeyUse } from './api-key-use.js';
 import { Authenticator, NO_KEY, type Refusal } from './authenticator.js';
@@ -16,12 +16,16 @@ declare module 'node:http' {
 /** Requests per second of all keys of an organization together, but those whose limit the operator gave. */
 export const ORGANIZATION_RATE_LIMIT = Symbol('organization rate limit');
 
-/** Finds out who asks. Refuses nobody: requests without a good key count against the rate limit too. */
+/**
+ * Finds out who asks. Refuses nobody but who tries keys beyond the limit: requests without a good key count against
+ * the rate limit too.
+ */
 @Injectable()
 export class AuthenticationGuard implements CanActivate {
   constructor(
     private readonly authenticator: Authenticator,
     private readonly use: ApiKeyUse,
+    private readonly rateLimit: RateLimitGuard,
     @Inject(ORGANIZATION_RATE_LIMIT) private readonly organizationLimit: number,
   ) {}
 
@@ -31,7 +35,10 @@ export class AuthenticationGuard implements CanActivate {
       request.rateLimits = [];
       return true;
     }
-    const authentication = await this.authenticator.authenticate(request.headers.authorization);
+    const response = context.switchToHttp().getResponse<Response>();
+    // A key that anybody may have invented costs its sender first, and the database then.
+    const beforeGuess = () => this.rateLimit.countAddress(request, response);
+    const authentication = await this.authenticator.authenticate(request.headers.authorization, beforeGuess);
     if ('refusal' in authentication) {
       request.refusal = authentication.refusal;
       return true;

@@ -1,5 +1,6 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, writeTo } from '#libs/commands';
+import { EventStore } from '#libs/event-store';
 import { Id, Input, Integer, Operation } from '#libs/rpc';
 import { newApiKeySchema } from './api-key-record.js';
 import { apiKey, knownApiKey, rotateApiKey } from './api-key.js';
@@ -43,6 +44,7 @@ export class RotateApiKeyHandler implements ICommandHandler<RotateApiKey> {
   constructor(
     private readonly commands: Commands,
     private readonly keys: OrganizationKeys,
+    private readonly store: EventStore,
   ) {}
 
   async execute(command: RotateApiKey): Promise<{ apiKeyId: string; key: string | null }> {
@@ -57,7 +59,7 @@ export class RotateApiKeyHandler implements ICommandHandler<RotateApiKey> {
       if (own && !isItself) requireWithin(own, old, ADVICE);
 
       const { name, scopes, rateLimit, expiresAt } = old;
-      const successor = newApiKey({ name, scopes, rateLimit, expiresAt });
+      const successor = newApiKey(this.store.keyring, { name, scopes, rateLimit, expiresAt });
       const successorId = successor.apiKeyId;
       const events = rotateApiKey(state, { successorId, overlapSeconds, now: keys.now });
       if (old.status === 'rotated') return { recordId: old.successorId, writes: [] };

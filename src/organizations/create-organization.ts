@@ -1,6 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { newApiKey } from '../auth/index.js';
 import { Commands } from '#libs/commands';
+import { EventStore } from '#libs/event-store';
 import { Input } from '#libs/rpc';
 import { createOrganization, organization } from './organization.js';
 
@@ -11,11 +12,19 @@ export class CreateOrganization extends Input {
 
 @CommandHandler(CreateOrganization)
 export class CreateOrganizationHandler implements ICommandHandler<CreateOrganization> {
-  constructor(private readonly commands: Commands) {}
+  constructor(
+    private readonly commands: Commands,
+    private readonly store: EventStore,
+  ) {}
 
   async execute(command: CreateOrganization): Promise<{ organizationId: string; apiKey: string }> {
     const { organizationId, name } = command;
-    const first = newApiKey({ name: 'First key', scopes: ['*'], rateLimit: null, expiresAt: null });
+    const first = newApiKey(this.store.keyring, {
+      name: 'First key',
+      scopes: ['*'],
+      rateLimit: null,
+      expiresAt: null,
+    });
     await this.commands.run(command, () => ({
       recordId: organizationId,
       writes: [

@@ -1,0 +1,138 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { v7 as uuid } from 'uuid';
+import { ReservedConnections } from '#libs/database';
+import { JsonLogger } from '#libs/operations';
+import { Projections } from '#libs/projections';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { apiKeysProjection, ApiKeysTable } from './api-keys.projection.js';
+import { Authenticator } from './authenticator.js';
+import { newApiKey } from './create-api-key.js';
+
+const DETAILS = { name: 'Test', scopes: ['*'], rateLimit: null, expiresAt: null };
+const CACHE_MS = 500;
+
+let database: TestDatabase;
+let projections: Projections;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  projections = new Projections(
+    database.source,
+    database.store,
+    [apiKeysProjection],
+    new JsonLogger('silent'),
+  );
+  await projections.start();
+});
+afterAll(() => database.drop());
+
+/** An instance's own; `statements` are those that PostgreSQL was asked. */
+function instance() {
+  const table = new ApiKeysTable(new ReservedConnections(database.source));
+  const statements = jest.spyOn(table, 'findByPublicId');
+  return { authenticator: new Authenticator(table, database.store), statements };
+}
+
+type Instance = ReturnType<typeof instance>;
+
+/** What an instance says of a key: `guesses` counts how often its sender had to pay first. */
+async function ask({ authenticator }: Instance, key: string, beforeGuess?: () => Promise<void>) {
+  let guesses = 0;
+  const authentication = await authenticator.authenticate(`Bearer ${key}`, async () => {
+    guesses += 1;
+    await beforeGuess?.();
+  });
+  return { isGood: 'key' in authentication, guesses };
+}
+
+const random = (length: number) => randomBytes(length).toString('hex').slice(0, length);
+const invented = (length: number) => `adv_${random(8)}_${random(length)}`;
+
+type StoredWrite = ReturnType<typeof newApiKey>['write'];
+async function store(write: StoredWrite): Promise<void> {
+  const metadata = { actor: { type: 'system' as const, id: 'test' }, requestId: 'test' };
+  await database.store.append({ organizationId: uuid(), metadata, writes: [write] });
+  await projections.catchUp(await database.store.lastPosition());
+}
+
+async function newKey(): Promise<string> {
+  const { key, write } = newApiKey(database.store.keyring, DETAILS);
+  await store(write);
+  return key;
+}
+
+/** As a version before checksums made them. */
+async function oldKey(): Promise<string> {
+  const [publicId, secret] = [random(8), random(40)];
+  const secretHash = createHash('sha256').update(secret).digest('hex');
+  const events = [{ type: 'ApiKeyCreated', data: { ...DETAILS, publicId, secretHash } }];
+  await store({ streamType: 'api-key', streamId: uuid(), expectedVersion: 0, events });
+  return `adv_${publicId}_${secret}`;
+}
+
+it('asks for no key that was not made here, and lets nobody pay', async () => {
+  const one = instance();
+  const good = await newKey();
+  const swapped = good.slice(0, -1) + (good.endsWith('a') ? 'b' : 'a');
+  for (const key of [invented(46), invented(39), invented(41), invented(45), invented(47), swapped, 'x']) {
+    expect(await ask(one, key)).toEqual({ isGood: false, guesses: 0 });
+  }
+  const otherPublicId = good.replace(/^adv_.{8}/, `adv_${random(8)}`);
+  expect(await ask(one, otherPublicId)).toEqual({ isGood: false, guesses: 0 });
+  expect(one.statements).toHaveBeenCalledTimes(0);
+  expect(await ask(one, good)).toEqual({ isGood: true, guesses: 0 });
+  expect(one.statements).toHaveBeenCalledTimes(1);
+});
+
+it('takes a key of a version before for good, and lets it pay once an instance', async () => {
+  const [one, two] = [instance(), instance()];
+  const key = await oldKey();
+  expect(await ask(one, key)).toEqual({ isGood: true, guesses: 1 });
+  expect(await ask(one, key)).toEqual({ isGood: true, guesses: 0 });
+  await sleep(CACHE_MS + 1);
+  expect(await ask(one, key)).toEqual({ isGood: true, guesses: 0 });
+  expect(one.statements).toHaveBeenCalledTimes(2);
+  expect(await ask(two, key)).toEqual({ isGood: true, guesses: 1 });
+  // Not so another secret with its public id.
+  await sleep(CACHE_MS + 1);
+  expect(await ask(one, key.slice(0, -8) + random(8))).toEqual({ isGood: false, guesses: 1 });
+});
+
+it('asks nothing for an invented key whose sender cannot pay', async () => {
+  const one = instance();
+  const broke = () => Promise.reject(new Error('no more'));
+  for (let n = 0; n < 10; n += 1) await expect(ask(one, invented(40), broke)).rejects.toThrow('no more');
+  expect(one.statements).toHaveBeenCalledTimes(0);
+});
+
+it('asks once for an unknown key that is repeated, at once and one after another', async () => {
+  const one = instance();
+  const key = invented(40);
+  const answers = await Promise.all(Array.from({ length: 20 }, () => ask(one, key)));
+  for (let n = 0; n < 20; n += 1) answers.push(await ask(one, key));
+  expect(answers.filter(({ isGood }) => isGood)).toEqual([]);
+  expect(one.statements).toHaveBeenCalledTimes(1);
+  expect((await ask(one, key)).guesses).toBe(0);
+});
+
+it('finds a key that it has missed before, within a second of its making', async () => {
+  const one = instance();
+  const { key, write } = newApiKey(database.store.keyring, DETAILS);
+  expect((await ask(one, key)).isGood).toBe(false);
+  await store(write);
+  await sleep(CACHE_MS + 1);
+  expect((await ask(one, key)).isGood).toBe(true);
+  expect(one.statements).toHaveBeenCalledTimes(2);
+});
+
+it('forgets no good key for any number of unknown ones, and remembers no more of these than it may', async () => {
+  const one = instance();
+  const key = await oldKey();
+  await ask(one, key);
+  for (let n = 0; n < 25; n += 1) {
+    await Promise.all(Array.from({ length: 1_000 }, () => ask(one, invented(40))));
+  }
+  const { missed } = one.authenticator as unknown as { missed: Map<string, number> };
+  expect(missed.size).toBeLessThanOrEqual(20_000);
+  expect(await ask(one, key)).toEqual({ isGood: true, guesses: 0 });
+});
