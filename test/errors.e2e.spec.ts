@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { NIL } from 'uuid';
 import { Commands } from '#libs/commands';
 import { type ErrorCode, ERROR_REASONS, ERROR_STATUS, systemInput } from '#libs/rpc';
 import { type CreateApiKey } from '../src/auth/index.js';
@@ -255,6 +256,73 @@ it('a command that others always get ahead of gives up with RECORD_BUSY', async 
   await expect(busy).rejects.toMatchObject({
     code: 'SERVICE_UNAVAILABLE',
     details: { reason: 'RECORD_BUSY' },
+  });
+});
+
+describe('what is documented of an operation is what it answers', () => {
+  type Documented = { method: string; path: string; bodyType: string | undefined; input: object };
+
+  /** Every operation, with an input that is valid, and names only what there is not. */
+  function operations(): Documented[] {
+    const { paths } = JSON.parse(readFileSync(join(__dirname, 'openapi.json'), 'utf8'));
+    return Object.entries<any>(paths)
+      .filter(([path]) => path.startsWith('/v1/'))
+      .flatMap(([path, methods]) =>
+        Object.entries<any>(methods).map(([method, { parameters = [], requestBody }]) => {
+          const [bodyType] = Object.keys(requestBody?.content ?? {});
+          const body = requestBody?.content['application/json']?.schema;
+          const fields = body
+            ? Object.entries<any>(body.properties).map(
+                ([name, schema]) => [name, schema, body.required.includes(name)] as const,
+              )
+            : parameters
+                .filter((parameter: any) => parameter.in === 'query')
+                .map(({ name, schema, required }: any) => [name, schema, required] as const);
+          const input = Object.fromEntries(
+            fields.flatMap(([name, schema, required]: any) => {
+              const isNamed = /Ids?$/.test(name) || name === 'asOf';
+              return required || isNamed ? [[name, valueOf(name, schema)]] : [];
+            }),
+          );
+          return { method: method.toUpperCase(), path, bodyType, input };
+        }),
+      );
+  }
+
+  function valueOf(name: string, { type, format, minimum }: any): unknown {
+    if (name === 'organizationId') return client.organizationId;
+    if (name === 'asOf') return '2000-01-01T00:00:00Z';
+    if (format === 'email') return 'ada@example.org';
+    if (type === 'array') return [NIL];
+    return [type].flat().includes('integer') ? minimum : NIL;
+  }
+
+  function ask({ method, path, bodyType, input }: Documented, headers = {}, padding = ''): Promise<Answer> {
+    const isJson = bodyType === 'application/json';
+    const query = isJson ? '' : `?${new URLSearchParams(input as Record<string, string>).toString()}`;
+    const body = bodyType && (isJson ? JSON.stringify(input) : 'email\n') + padding;
+    return client.request(method, path + query, body, {
+      ...(body ? { 'Content-Type': bodyType } : {}),
+      ...headers,
+    });
+  }
+
+  it.each<[number, (operation: Documented) => Promise<Answer>]>([
+    [404, (operation) => ask(operation)],
+    [413, (operation) => ask(operation, {}, ' '.repeat(1024 * 1024))],
+    [415, (operation) => ask(operation, operation.bodyType ? { 'Content-Type': 'text/plain' } : {})],
+    [422, (operation) => ask(operation, operation.bodyType ? { 'Idempotency-Key': 'used' } : {})],
+  ])('%i, from exactly the operations that say so', async (status, asking) => {
+    await client.post('list.create-list', { name: 'x' }, { 'Idempotency-Key': 'used' });
+    const answers = new Map<string, number>();
+    for (const operation of operations()) answers.set(operation.path, (await asking(operation)).status);
+    const documented = operations().filter(
+      ({ method, path }) => documentedReasons(method, path, status) !== undefined,
+    );
+    expect(documented.length).toBeGreaterThan(10);
+    expect([...answers].filter(([, answered]) => answered === status).map(([path]) => path)).toEqual(
+      documented.map(({ path }) => path),
+    );
   });
 });
 

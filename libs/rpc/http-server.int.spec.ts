@@ -269,7 +269,7 @@ describe('ServerLife', () => {
       ['large headers', request('/', `X: ${'x'.repeat(200_000)}\r\n`), 'larger than 16384 bytes'],
       ['large path', request(`/${'x'.repeat(200_000)}`), 'larger than 16384 bytes'],
       ['body not as announced', `${chunked}nonsense\r\n`, 'This is not a valid HTTP request.'],
-      ['no Host', 'GET / HTTP/1.1\r\n\r\n', 'The request has no Host header.'],
+      ['no Host', 'GET / HTTP/1.1\r\n\r\n', 'The request has no Host header: send one.'],
       ['unknown Expect', request('/', 'Expect: miracles\r\n'), 'no other Expect header'],
     ])('%s answers 400 in the envelope', async (_name, text, message) => {
       const { status, headers, body } = parse(await (await open()).send(text).whole());
@@ -420,7 +420,7 @@ describe('ServerLife', () => {
     it('half a request answers 400', async () => {
       server.headersTimeout = 100;
       const { status, body } = parse(await (await open()).send('GET / HTTP/1.1\r\nHost: a').whole());
-      expect([status, body.error.message]).toEqual([400, 'The request did not arrive in time.']);
+      expect([status, body.error.message]).toEqual([400, 'The request did not arrive in time: send it again.']);
     });
 
     it('a connection on which nothing was asked is closed without a word', async () => {

@@ -120,7 +120,7 @@ export class ServerLife {
           'SHUTTING_DOWN',
         );
       } else if (request.headers.host === undefined && request.httpVersion === '1.1') {
-        this.refuse(response, 'BAD_REQUEST', 'The request has no Host header.');
+        this.refuse(response, 'BAD_REQUEST', 'The request has no Host header: send one.');
       } else {
         for (const listener of serve) listener(request, response);
       }
@@ -337,9 +337,9 @@ function headersFor(code: ErrorCode, body: string): Record<string, string | numb
 }
 
 function describe({ code }: NodeJS.ErrnoException): string {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'The request did not arrive in time.';
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'The request did not arrive in time: send it again.';
   if (code === 'HPE_HEADER_OVERFLOW') {
-    return `The request line and headers are larger than ${http.maxHeaderSize} bytes.`;
+    return `The request line and headers are larger than ${http.maxHeaderSize} bytes: send less in them.`;
   }
   return 'This is not a valid HTTP request.';
 }
