@@ -18,6 +18,8 @@ export type Config = {
   encryptionKey: Buffer | undefined;
   /** 32 bytes that checkpoints are signed with; undefined: they follow from the encryption key. */
   signingKey: Buffer | undefined;
+  /** After an erasure, files that hold persons in plain are written anew within so many hours; 0: by hand only. */
+  erasurePurgeHours: number;
   trustProxy: boolean | number | string;
   /** Lets an operator see the read models in `/health/ready`; undefined: nobody. */
   healthToken: string | undefined;
@@ -87,6 +89,7 @@ export function readConfig(environment: Environment): Config {
     dataDirectory: get('DATA_DIR') ?? './.data',
     encryptionKey: encryptionKey(get('ENCRYPTION_KEY'), databaseUrl !== undefined, wrong),
     signingKey: keyOf('SIGNING_KEY', get('SIGNING_KEY'), wrong),
+    erasurePurgeHours: integer('ERASURE_PURGE_HOURS', 24, 0, 8_760),
     trustProxy: trustProxy(get('TRUST_PROXY'), wrong),
     healthToken: healthToken(get('HEALTH_TOKEN'), wrong),
     logLevel: logLevel as LogLevel,

@@ -64,7 +64,11 @@ export async function openRuntime(
     const url = config.databaseUrl ?? embedded!.url;
     const source = await connect(url, config.databasePoolSize, config, logger, patience);
     const sources = [source];
-    const destroy = () => Promise.all(sources.map((one) => one.destroy()));
+    let readModels: Projections | undefined;
+    const destroy = async () => {
+      await readModels?.stop();
+      await Promise.all(sources.map((one) => one.destroy()));
+    };
     const close = async () => {
       await destroy();
       await embedded?.stop();
@@ -81,7 +85,9 @@ export async function openRuntime(
             'Set it to that key; an embedded database has its own under DATA_DIR and needs none.',
         ]);
       }
-      const readModels = new Projections(source, store, projections, logger);
+      readModels = new Projections(source, store, projections, logger, {
+        purgeAfterHours: config.erasurePurgeHours,
+      });
       await readModels.start();
       const signer = config.signingKey ? new Signer(config.signingKey) : Signer.derivedFrom(master);
       const sealer = new Sealer(source, logger);

@@ -148,7 +148,7 @@ describe('rubbish', () => {
       'ApiKeyCreated',
       'ApiKeyCreated',
     ]);
-    for (const table of ['idempotency_keys', 'unique_keys', 'subject_keys', 'contacts_v1.contacts']) {
+    for (const table of ['idempotency_keys', 'unique_keys', 'subject_keys', 'contacts_v2.contacts']) {
       const rows = await api.database.source.query(`SELECT FROM ${table} WHERE organization_id = $1`, [
         client.organizationId,
       ]);
@@ -549,7 +549,7 @@ describe('failures of our own', () => {
     const broken = await Api.start();
     try {
       const owner = await broken.organization();
-      await broken.database.source.query('DROP TABLE contacts_v1.contacts');
+      await broken.database.source.query('DROP TABLE contacts_v2.contacts');
       for (const operation of ['contact.list-contacts', 'contact.get-contact']) {
         const ids = {
           contactId: '01990a6e-1111-7000-8000-000000000001',
@@ -558,7 +558,7 @@ describe('failures of our own', () => {
         const answer = await owner.get(operation, operation.includes('list') ? {} : ids);
         await expectError(answer, 500, 'INTERNAL_SERVER_ERROR');
         expect(JSON.stringify(answer.body)).not.toMatch(
-          /contacts_v1|relation|select|sql|query|\.[jt]s|node/i,
+          /contacts_v2|relation|select|sql|query|\.[jt]s|node/i,
         );
       }
       const unknown = await owner.post('contact.update-contact', { contactId: 'x', city: 'Paris' });

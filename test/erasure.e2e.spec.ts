@@ -1,4 +1,4 @@
-import { Projections } from '#libs/projections';
+import { Projections, schemaOf } from '#libs/projections';
 import { contactsProjection } from '../src/contacts/index.js';
 import { type Client } from './harness.js';
 import { Deployment, type ServerProcess } from './processes.js';
@@ -13,6 +13,8 @@ beforeAll(async () => {
   client = client.at(server.origin);
 });
 afterAll(() => deployment.stop());
+
+const CONTACTS = `${schemaOf(contactsProjection)}.contacts`;
 
 const DETAILS = ['firstName', 'lastName', 'bio', 'phone', 'mobile', 'address', 'zip', 'city', 'country'];
 
@@ -109,8 +111,11 @@ it('delete-contact: every detail is found nowhere any more; the history can stil
 
   // Before: in the read model and in the decrypted history, and nowhere else, or the search proves nothing.
   const before = await dumpTables();
-  expect(placesOf(everything, before)).toEqual(['contacts_v1.contacts']);
-  for (const marker of Object.values(last)) expect(holds(before['contacts_v1.contacts']!, marker)).toBe(true);
+  expect(placesOf(everything, before)).toEqual([CONTACTS]);
+  // What is not searched by is readable nowhere, not even while the person is there.
+  const { bio, phone, mobile, address, ...searched } = last;
+  for (const marker of Object.values(searched)) expect(holds(before[CONTACTS]!, marker)).toBe(true);
+  expect(placesOf({ bio, phone, mobile, address } as Record<string, string>, before)).toEqual([]);
   const historyBefore = await decryptedEvents();
   for (const marker of Object.values(everything)) expect(holds(historyBefore, marker)).toBe(true);
 
@@ -184,6 +189,55 @@ it('delete-contact: releases every unique key that tells of the person, also of 
   expect((await client.get('list.get-list', { listId })).body.data.contacts).toBe(1);
 });
 
+it('delete-contact: reaches the tables of earlier versions that stand still', async () => {
+  const { source } = deployment.database;
+  const { organizationId } = client;
+  const post = async (operation: string, body: object) => (await client.post(operation, body)).body.data;
+  const { petitionId } = await post('petition.create-petition', { name: 'Signed' });
+  await post('petition.publish-petition', { petitionId });
+  const [goes, stays] = [person('qleaves'), person('qremains')];
+  const ids: string[] = [];
+  for (const details of [goes, stays]) {
+    const { contactId } = await post('contact.create-contact', { organizationId, ...details });
+    const comment = `${details.firstName} says`;
+    const signed = await client.post('petition.add-signature', { petitionId, contactId, comment });
+    expect(signed.status).toBe(200);
+    ids.push(contactId);
+  }
+  // As version 0.1.0 left them behind: their columns that matter, and their checkpoints.
+  await source.query(`
+    CREATE SCHEMA contacts_v1;
+    CREATE TABLE contacts_v1.contacts (organization_id uuid, id uuid, bio text, PRIMARY KEY (organization_id, id));
+    CREATE SCHEMA petitions_v1;
+    CREATE TABLE petitions_v1.signatures (organization_id uuid, id uuid, subject_id uuid, detail text)`);
+  for (const [index, { bio, firstName }] of [goes, stays].entries()) {
+    const [id, comment] = [ids[index], `${firstName} says`];
+    await source.query('INSERT INTO contacts_v1.contacts VALUES ($1, $2, $3)', [organizationId, id, bio]);
+    await source.query('INSERT INTO petitions_v1.signatures VALUES ($1, $2, $2, $3)', [
+      organizationId,
+      id,
+      comment,
+    ]);
+  }
+  await source.query(
+    "INSERT INTO checkpoints (projection, version) VALUES ('contacts', 1), ('petitions', 1)",
+  );
+  expect(placesOf(goes, await dumpTables())).toContain('contacts_v1.contacts');
+
+  await client.delete('contact.delete-contact', { contactId: ids[0] });
+  const after = await dumpTables();
+  expect(placesOf(goes, after)).toEqual([]);
+  expect(holds(after['contacts_v1.contacts']!, stays.bio!)).toBe(true);
+  // Who signed is what the earlier version itself still counts with.
+  const signatures = await source.query('SELECT subject_id, detail FROM petitions_v1.signatures ORDER BY id');
+  expect(signatures).toEqual([
+    { subject_id: ids[0], detail: null },
+    { subject_id: ids[1], detail: `${stays.firstName} says` },
+  ]);
+  await source.query(`DROP SCHEMA contacts_v1 CASCADE; DROP SCHEMA petitions_v1 CASCADE;
+    DELETE FROM checkpoints WHERE projection IN ('contacts', 'petitions') AND version = 1`);
+});
+
 it('replay after an erasure: a read model built from scratch holds the others, and none of the erased', async () => {
   const { source } = deployment.database;
   const rebuilt = { ...contactsProjection, version: 999 };
@@ -192,8 +246,8 @@ it('replay after an erasure: a read model built from scratch holds the others, a
   await projections.start();
   expect(await projections.status()).toMatchObject([{ lag: 0, failure: null }]);
   const rows = await source.query('SELECT * FROM contacts_v999.contacts ORDER BY id');
-  expect(rows).toEqual(await source.query('SELECT * FROM contacts_v1.contacts ORDER BY id'));
-  expect(rows).toHaveLength(2);
+  expect(rows).toEqual(await source.query(`SELECT * FROM ${CONTACTS} ORDER BY id`));
+  expect(rows).toHaveLength(3);
 });
 
 function prefixed(prefix: string, fields: Record<string, string>): Record<string, string> {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type RecordedEvent } from '#libs/event-store';
+import { type RecordedEvent, type Seal, sealValue } from '#libs/event-store';
 import { type Projection } from '#libs/projections';
 import { createTestDatabase } from '#libs/testing';
 import { projections, upcasters } from '../src/app.module.js';
@@ -26,6 +26,9 @@ async function history(): Promise<RecordedEvent[]> {
   return lines.map((line) => readExported(line, upcasters)!);
 }
 
+/** An exported history has no keys of persons; any will do that is always the same. */
+const seal: Seal = (event, name, value) => sealValue(Buffer.alloc(32, event.subjectId!), name, value);
+
 async function digestOf(projection: Projection, events: readonly RecordedEvent[]): Promise<string> {
   const database = await createTestDatabase();
   try {
@@ -35,7 +38,7 @@ async function digestOf(projection: Projection, events: readonly RecordedEvent[]
       const handled = events.filter(({ type }) => projection.handles.includes(type));
       // In pages of seven: what a page has must not matter.
       for (let n = 0; n < handled.length; n += 7)
-        await projection.apply(handled.slice(n, n + 7), transaction);
+        await projection.apply(handled.slice(n, n + 7), transaction, seal);
       const hash = createHash('sha256');
       const tables: { name: string }[] = await transaction.query(
         `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'golden' ORDER BY 1`,

@@ -122,7 +122,7 @@ describe('ready', () => {
   it('200 and degraded while a read model fails; commands go on, and it recovers by itself', async () => {
     const { source } = api.database;
     await createContact('ada@example.org');
-    await source.query('ALTER TABLE contacts_v1.contacts RENAME TO hidden');
+    await source.query('ALTER TABLE contacts_v2.contacts RENAME TO hidden');
     const created = await createContact('grace@example.org');
     expect(created.status).toBe(200);
 
@@ -134,7 +134,7 @@ describe('ready', () => {
     // Everybody may ask: the log has the reason.
     expect(JSON.stringify(failing.body)).not.toMatch(/relation|exist|hidden/);
 
-    await source.query('ALTER TABLE contacts_v1.hidden RENAME TO contacts');
+    await source.query('ALTER TABLE contacts_v2.hidden RENAME TO contacts');
     const recovered = await until(({ body }) => body.data.status === 'ok');
     for (const { lag, failure } of recovered.body.data.projections) {
       expect([lag, failure]).toEqual([0, null]);

@@ -48,7 +48,7 @@ class Connection {
 
 /** Keeps everybody out of these tables until `release`. */
 async function lock(
-  tables = 'contacts_v1.contacts',
+  tables = 'contacts_v2.contacts',
 ): Promise<{ waiting(): Promise<void>; release(): Promise<void> }> {
   const { source } = deployment.database;
   const holder: QueryRunner = source.createQueryRunner();
@@ -120,7 +120,7 @@ describe('SIGTERM', () => {
   });
 
   it('ends in time although the database does not answer', async () => {
-    const locked = await lock('contacts_v1.contacts, checkpoints');
+    const locked = await lock('contacts_v2.contacts, checkpoints');
     const running = listContacts().catch(() => undefined);
     await locked.waiting();
     const { status } = await endInTime(server);

@@ -206,6 +206,15 @@ export class Commands {
     );
   }
 
+  /** Gives up values that a record still holds but has no more, if it is at this version still. */
+  release({ context }: Input, guard: Guard, values: readonly (readonly string[])[]): Promise<void> {
+    return this.releaseKeys(
+      context,
+      guard,
+      values.map((value) => this.store.keyring.hash(...value)),
+    );
+  }
+
   private async ownersOf(organizationId: string, keys: readonly Buffer[]): Promise<(string | undefined)[]> {
     const owners = await this.store.findOwners(organizationId, keys);
     return keys.map((key) => owners.get(key.toString('hex')));
@@ -344,7 +353,7 @@ export class Commands {
             await this.catchUp();
             return { recordId: twin.owner, version: 1 };
           }
-          await this.release(context, { streamId: twin.owner, version }, twin.key);
+          await this.releaseKeys(context, { streamId: twin.owner, version }, [twin.key]);
           decision = await decide();
           break;
         }
@@ -363,20 +372,20 @@ export class Commands {
   }
 
   /**
-   * Takes a key from a stream that is at this version still; otherwise nothing happens. As a write without events:
+   * Takes keys from a stream that is at this version still; otherwise nothing happens. As a write without events:
    * with the stream's lock to itself, because keys of one stream released by two calls at once, in two orders, would
    * let them wait for each other in a circle.
    */
-  private async release(
+  private async releaseKeys(
     { organizationId, actor, requestId }: RequestContext,
     { streamId, version }: Guard,
-    key: Buffer,
+    keys: readonly Buffer[],
   ): Promise<void> {
     await this.store.append({
       organizationId,
       metadata: { actor, requestId },
       writes: [{ streamType: '', streamId, expectedVersion: version, events: [] }],
-      releases: [{ key, streamId }],
+      releases: keys.map((key) => ({ key, streamId })),
     });
   }
 

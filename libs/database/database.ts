@@ -119,6 +119,11 @@ export function isUnavailable(error: unknown): boolean {
   );
 }
 
+/** Whether PostgreSQL refused a statement because the role has not the right to it. */
+export function isForbidden(error: unknown): boolean {
+  return error instanceof QueryFailedError && (error.driverError as { code?: string }).code === '42501';
+}
+
 /**
  * An error in words fit for logs and reports. SQLSTATE classes 22 and 23 quote the offending value, which
  * may be personal: of those only the code is told.

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { Client } from 'pg';
+import { Client, type ClientConfig } from 'pg';
 import {
   applicationRole,
   type Cluster,
@@ -101,6 +101,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   };
 
   watch();
+  await letEndLog(cluster, port);
   if (createDatabases) await lease.client.query(`ALTER ROLE ${applicationRole} CREATEDB`);
   return {
     url: `postgres://${applicationRole}:${cluster.passwords.application}@127.0.0.1:${port}/${applicationRole}`,
@@ -134,19 +135,25 @@ async function bringUp(cluster: Cluster, log: (message: string) => void, port?: 
   }
 }
 
+/** Gives the application what `projections purge` needs. The function is one of the database's own. */
+async function letEndLog(cluster: Cluster, port: number): Promise<void> {
+  const client = new Client({ ...loginOf(cluster, port), database: applicationRole });
+  await client.connect();
+  try {
+    // One transaction. Two grants at once would fail, where several processes start together.
+    await client.query(
+      `SELECT pg_advisory_xact_lock(${leaseKey}); GRANT pg_checkpoint TO ${applicationRole};
+       GRANT EXECUTE ON FUNCTION pg_switch_wal() TO ${applicationRole}`,
+    );
+  } finally {
+    await client.end();
+  }
+}
+
 /** Leases the server on this port; undefined when it is not ready, about to stop, or not ours. */
-async function attach({ data, passwords }: Cluster, port: number): Promise<Client | undefined> {
-  const client = new Client({
-    host: '127.0.0.1',
-    port,
-    user: superuser,
-    password: passwords.superuser,
-    database: superuser,
-    ssl: false,
-    application_name: leaseName,
-    keepAlive: true,
-    connectionTimeoutMillis: 5000,
-  });
+async function attach(cluster: Cluster, port: number): Promise<Client | undefined> {
+  const { data } = cluster;
+  const client = new Client({ ...loginOf(cluster, port), database: superuser });
   // What happens to the connection is told by its end.
   client.on('error', () => undefined);
   try {
@@ -162,6 +169,19 @@ async function attach({ data, passwords }: Cluster, port: number): Promise<Clien
   }
   await client.end().catch(() => undefined);
   return undefined;
+}
+
+function loginOf({ passwords }: Cluster, port: number): ClientConfig {
+  return {
+    host: '127.0.0.1',
+    port,
+    user: superuser,
+    password: passwords.superuser,
+    ssl: false,
+    application_name: leaseName,
+    keepAlive: true,
+    connectionTimeoutMillis: 5000,
+  };
 }
 
 async function isLastUser(client: Client): Promise<boolean> {
@@ -207,6 +227,11 @@ async function startServer({ data, programs, run }: Cluster, port: number | unde
     // Of the server's life, not of its clients' errors: their details quote rows, and so personal data.
     log_min_messages: 'log',
     log_checkpoints: 'off',
+    // The log (WAL) holds what was written, also of persons who are erased since. So its files are given up after
+    // the next checkpoint, not written over some day; and begun anew every hour, so that the last one goes too.
+    wal_recycle: 'off',
+    archive_timeout: '1h',
+    checkpoint_timeout: '5min',
   };
   const options = Object.entries(settings).map(([name, value]) => `-c ${name}='${value}'`);
   const start = ['start', '-D', data, '--silent', '--wait', `--timeout=${startSeconds}`, '--log', log];

@@ -1,6 +1,7 @@
 export {
   describeError,
   exclusively,
+  isForbidden,
   isUnavailable,
   migrate,
   openDatabase,

@@ -2,9 +2,16 @@ import { type DataSource } from 'typeorm';
 import { isUnavailable, queryWide, type Sql, type WideQuery } from '#libs/database';
 import { appendBatch, type AppendCommand, type AppendResult } from './append.js';
 import { takeBatch } from './batch.js';
-import { type DomainEvent, type Json, type JsonObject, type Metadata, type RecordedEvent } from './event.js';
+import {
+  type DomainEvent,
+  type Json,
+  type JsonObject,
+  type Metadata,
+  type RecordedEvent,
+  type Seal,
+} from './event.js';
 import { type EventFilter, historyQuery } from './history-query.js';
-import { decryptPersonal, type Keyring } from './personal-data.js';
+import { decryptPersonal, type Keyring, openValue, sealValue } from './personal-data.js';
 import { upcast, type Upcasters } from './upcasting.js';
 
 /** Calls under way at once: while one waits for the disk, the next is being planned. */
@@ -42,6 +49,8 @@ export type EventRow = {
 export class EventStore {
   private readonly queue: Waiting[] = [];
   private calls = 0;
+  /** The keys of events with personal data, for as long as somebody has the events. */
+  private readonly subjectKeys = new WeakMap<RecordedEvent, Buffer>();
 
   constructor(
     private readonly source: DataSource,
@@ -315,10 +324,37 @@ export class EventStore {
   read<Event extends DomainEvent>(rows: EventRow[]): RecordedEvent<Event>[] {
     return this.decrypt<Event>(rows).map((event) => {
       const { type, schema, data, personal = null } = event;
-      return this.upcasters[type] || schema > 1
-        ? { ...event, ...upcast(this.upcasters, type, schema, { data, personal }) }
-        : event;
+      if (!this.upcasters[type] && schema === 1) return event;
+      const upcasted = { ...event, ...upcast(this.upcasters, type, schema, { data, personal }) };
+      const key = this.subjectKeys.get(event);
+      if (key) this.subjectKeys.set(upcasted, key);
+      return upcasted;
     });
+  }
+
+  /** For events with personal data that this store has read. */
+  readonly seal: Seal = (event, name, value) => {
+    const key = this.subjectKeys.get(event);
+    if (!key) throw new Error(`The event at position ${event.position} has no personal data to seal.`);
+    return sealValue(key, name, value);
+  };
+
+  /** What opens the values that were sealed, by their persons; nothing does for those who were erased. */
+  async unseal(
+    organizationId: string,
+    subjectIds: readonly string[],
+  ): Promise<Map<string, (name: string, sealed: Buffer) => string>> {
+    if (subjectIds.length === 0) return new Map();
+    const rows = await this.source.query<{ subject_id: string; wrapped_key: Buffer }[]>(
+      'SELECT subject_id, wrapped_key FROM subject_keys WHERE organization_id = $1 AND subject_id = ANY ($2)',
+      [organizationId, subjectIds],
+    );
+    return new Map(
+      rows.map(({ subject_id, wrapped_key }) => {
+        const key = this.keyring.unwrap(wrapped_key, subject_id);
+        return [subject_id, (name: string, sealed: Buffer) => openValue(key, name, sealed)];
+      }),
+    );
   }
 
   /**
@@ -337,9 +373,10 @@ export class EventStore {
     const keys = new Map<string, Buffer>();
     return rows.map((row) => {
       let personal: JsonObject | null = null;
+      let key: Buffer | undefined;
       if (row.personal && row.subject_id && row.wrapped_key) {
         try {
-          let key = keys.get(row.subject_id);
+          key = keys.get(row.subject_id);
           if (!key) keys.set(row.subject_id, (key = this.keyring.unwrap(row.wrapped_key, row.subject_id)));
           personal = decryptPersonal(key, row.personal, row.event_id);
         } catch (error) {
@@ -364,6 +401,7 @@ export class EventStore {
         recordedAt: row.recorded_at,
         digest: row.digest,
       };
+      if (personal && key) this.subjectKeys.set(event, key);
       // The store does not know its callers' events; what they appended to a stream is what they read.
       return event as RecordedEvent<Event>;
     });

@@ -13,6 +13,12 @@ export type Actor = { readonly type: 'api-key' | 'user' | 'system'; readonly id:
 
 export type Metadata = { readonly actor: Actor; readonly requestId: string };
 
+/**
+ * Encrypts a value of the event's personal data with the key of its subject, for a read model to hold: nothing opens
+ * it once the subject was erased. The same value under the same name is always encrypted to the same bytes.
+ */
+export type Seal = (event: RecordedEvent, name: string, value: string) => Buffer;
+
 /** An event as the log holds it. `personal` is null where there is none and where its subject was erased. */
 export type RecordedEvent<Event extends DomainEvent = DomainEvent> = Event & {
   readonly position: number;

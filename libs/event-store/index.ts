@@ -8,8 +8,9 @@ export {
   type JsonObject,
   type Metadata,
   type RecordedEvent,
+  type Seal,
 } from './event.js';
 export { type EventRow, EventStore, type StreamNow, type Until } from './event-store.js';
 export { type EventFilter } from './history-query.js';
-export { Keyring } from './personal-data.js';
+export { Keyring, openValue, sealValue } from './personal-data.js';
 export { type EventBody, upcast, type Upcasters } from './upcasting.js';

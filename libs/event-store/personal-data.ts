@@ -49,13 +49,36 @@ export function decryptPersonal(key: Buffer, personal: Buffer, eventId: string):
   return JSON.parse(open(key, personal, eventId).toString('utf8')) as JsonObject;
 }
 
+/**
+ * Encrypts a value that a read model holds of a person, with a key that follows from the person's own. The nonce
+ * follows from key and value (as in RFC 5297), so that the same events always make the same tables: who compares
+ * two of them sees at most that a person's value has not changed.
+ *
+ * @param name the value's: it opens under no other.
+ */
+export function sealValue(key: Buffer, name: string, value: string): Buffer {
+  const { encryption, nonces } = valueKeys(key);
+  const nonce = createHmac('sha256', nonces).update(`${name}\0${value}`, 'utf8').digest().subarray(0, NONCE);
+  return seal(encryption, Buffer.from(value, 'utf8'), name, nonce);
+}
+
+/** @throws when the key, the name or a single bit is not the original's. */
+export function openValue(key: Buffer, name: string, sealed: Buffer): string {
+  return open(valueKeys(key).encryption, sealed, name).toString('utf8');
+}
+
+/** One key for one use. */
+function valueKeys(key: Buffer): { encryption: Buffer; nonces: Buffer } {
+  const keys = createHmac('sha512', key).update('values in read models').digest();
+  return { encryption: keys.subarray(0, KEY), nonces: keys.subarray(KEY) };
+}
+
 function derive(master: Buffer, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', master, '', purpose, KEY));
 }
 
 /** AES-256-GCM: nonce ‖ tag ‖ ciphertext. */
-function seal(key: Buffer, plain: Buffer, boundTo: string): Buffer {
-  const nonce = randomBytes(NONCE);
+function seal(key: Buffer, plain: Buffer, boundTo: string, nonce = randomBytes(NONCE)): Buffer {
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(boundTo));
   const ciphertext = Buffer.concat([cipher.update(plain), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);

@@ -1,5 +1,5 @@
 import { type Sql } from '#libs/database';
-import { type RecordedEvent } from '#libs/event-store';
+import { type RecordedEvent, type Seal } from '#libs/event-store';
 
 /** What an event does to links; `event` is the one that says so. */
 export type LinkChange =
@@ -11,13 +11,16 @@ export type LinkChange =
 /** What becomes of a link when its person is erased. */
 export type AtErasure = 'loses its name' | 'ends';
 
-/** A row: `detail` is what the person said about it. */
+/** The name under which a link's `detail` is sealed. */
+export const LINK_DETAIL = 'link.detail';
+
+/** A row: `detail` is what the person said about it, sealed. */
 export type LinkRow = {
   organization_id: string;
   id: string;
   record_id: string;
   subject_id: string | null;
-  detail: string | null;
+  detail: Buffer | null;
   created_at: Date;
   created_position: number;
   ended_at: Date | null;
@@ -47,20 +50,18 @@ export class LinkTable {
         id              uuid           NOT NULL,
         record_id       uuid           NOT NULL,
         subject_id      uuid,
-        detail          text,
+        detail          bytea,
         created_at       timestamptz(3) NOT NULL,
         created_position bigint         NOT NULL,
         ended_at         timestamptz(3),
         ended_position   bigint,
         PRIMARY KEY (organization_id, id)
       );
-      -- ANALYZE keeps samples of a column's values, and would keep them after their persons were erased.
-      ALTER TABLE ${this.table} ALTER COLUMN detail SET STATISTICS 0;
       CREATE INDEX ${this.table}_by_creation ON ${this.table} (organization_id, record_id, created_at, id);
       CREATE INDEX ${this.table}_by_subject ON ${this.table} (organization_id, subject_id, record_id);`;
   }
 
-  async apply(changes: readonly LinkChange[], transaction: Sql): Promise<void> {
+  async apply(changes: readonly LinkChange[], transaction: Sql, seal: Seal): Promise<void> {
     const begun = new Map<string, LinkRow>();
     const ended: { organization_id: string; id: string; ended_at: Date; position: number }[] = [];
     const erased: { organization_id: string; subject_id: string; erased_at: Date; position: number }[] = [];
@@ -74,7 +75,8 @@ export class LinkTable {
       const { organizationId: organization_id, streamId: id, recordedAt, position } = change.event;
       switch (change.kind) {
         case 'begins': {
-          const { recordId: record_id, subjectId: subject_id, detail = null } = change;
+          const { event, recordId: record_id, subjectId: subject_id } = change;
+          const detail = change.detail == null ? null : seal(event, LINK_DETAIL, change.detail);
           const row = { organization_id, id, record_id, subject_id, detail };
           const begin = { created_at: recordedAt, created_position: position };
           begun.set(id, { ...row, ...begin, ended_at: null, ended_position: null });
@@ -97,7 +99,7 @@ export class LinkTable {
       await transaction.query(
         `INSERT INTO ${this.table}
            (organization_id, id, record_id, subject_id, detail, created_at, created_position, ended_at, ended_position)
-         SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::timestamptz[],
+         SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::bytea[], $6::timestamptz[],
                               $7::bigint[], $8::timestamptz[], $9::bigint[])`,
         columnsOf(begun.values()),
       );

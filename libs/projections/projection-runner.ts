@@ -4,8 +4,8 @@ import {
   QueryRunnerProviderAlreadyReleasedError,
 } from 'typeorm';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeError, exclusively, isUnavailable } from '#libs/database';
-import { type EventRow, type EventStore } from '#libs/event-store';
+import { describeError, exclusively, isUnavailable, type Sql } from '#libs/database';
+import { type EventRow, type EventStore, type RecordedEvent } from '#libs/event-store';
 import { type Projection, schemaOf } from './projection.js';
 
 /** Events of one transaction: large enough to be set-based, small enough that nobody waits long. */
@@ -56,15 +56,17 @@ export class ProjectionRunner {
   /** Creates the tables and the checkpoint of this version, once among all instances. */
   async prepare(): Promise<void> {
     const schema = schemaOf(this.projection);
+    // Locked, to wait for whoever is dropping it.
     const prepared = await this.source.query<unknown[]>(
-      'SELECT 1 FROM checkpoints WHERE projection = $1 AND version = $2',
+      'SELECT 1 FROM checkpoints WHERE projection = $1 AND version = $2 FOR KEY SHARE',
       [this.projection.name, this.projection.version],
     );
     if (prepared.length > 0) return;
     await exclusively(this.source, () =>
       this.source.transaction(async (transaction) => {
         const created = await transaction.query<unknown[]>(
-          `INSERT INTO checkpoints (projection, version) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING 1`,
+          `INSERT INTO checkpoints (projection, version, clean_position) VALUES ($1, $2, event_horizon())
+           ON CONFLICT DO NOTHING RETURNING 1`,
           [this.projection.name, this.projection.version],
         );
         if (created.length === 0) return;
@@ -155,7 +157,8 @@ export class ProjectionRunner {
         const found = rows.filter(({ position }) => position !== null);
         positions = found.map(({ position }) => Number(position));
         const page = this.store.read(found);
-        if (page.length > 0) await this.projection.apply(page, transaction);
+        if (page.length > 0) await this.projection.apply(page, transaction, this.store.seal);
+        await this.eraseFromEarlier(page, transaction);
         return { position: Number(rows[0]!.reached), horizon: Number(rows[0]!.horizon) };
       });
       this.position = Math.max(this.position, progress.position);
@@ -165,6 +168,29 @@ export class ProjectionRunner {
     } catch (error) {
       if (positions.length === 0 || isConnectionLost(error)) throw error;
       return this.narrowDown(positions, error);
+    }
+  }
+
+  /**
+   * An erasure must reach the tables of earlier versions as long as they stand. Under their leases: a page that an
+   * instance of theirs read before the erasure is applied before, and those read after it hold nothing of the person.
+   * From the highest version down, as every version that does this.
+   */
+  private async eraseFromEarlier(page: readonly RecordedEvent[], transaction: Sql): Promise<void> {
+    const { name, erasure } = this.projection;
+    const erased = page.filter(({ type }) => type === erasure?.event);
+    if (!erasure || erased.length === 0) return;
+    const persons = [erased.map((event) => event.organizationId), erased.map((event) => event.streamId)];
+    const versions = Object.keys(erasure.earlier).map(Number);
+    for (const version of versions.sort((one, other) => other - one)) {
+      const stands = await transaction.query<unknown[]>(
+        'SELECT FROM public.checkpoints WHERE projection = $1 AND version = $2 FOR UPDATE',
+        [name, version],
+      );
+      if (stands.length === 0) continue;
+      const path = `${schemaOf({ name, version })}, public`;
+      await transaction.query(`SELECT set_config('search_path', $1, true)`, [path]);
+      await transaction.query(erasure.earlier[version]!, persons);
     }
   }
 

@@ -1,5 +1,5 @@
 import { type Sql } from '#libs/database';
-import { type DomainEvent, type Json, type Keyring, type RecordedEvent } from '#libs/event-store';
+import { type DomainEvent, type Json, type Keyring, type RecordedEvent, type Seal } from '#libs/event-store';
 
 /** A read model: tables that follow from the log alone and can be thrown away and built again. */
 export type Projection<Event extends DomainEvent = DomainEvent> = {
@@ -9,13 +9,15 @@ export type Projection<Event extends DomainEvent = DomainEvent> = {
   readonly version: number;
   /** Statements that create the tables; unqualified names, they land in the projection's own schema. */
   readonly tables: string;
+  /** Of read models that hold anything of persons: how an erasure takes it away. */
+  readonly erasure?: Erasure<Event>;
   /** The event types that `apply` wants to see. */
   readonly handles: readonly Event['type'][];
   /**
    * Applies one page of events, in order, in the transaction that also moves the checkpoint. Set-based:
-   * a few statements for a page of thousands. Table names unqualified.
+   * a few statements for a page of thousands. Table names unqualified. What need not be searched by is sealed.
    */
-  apply(events: readonly RecordedEvent<Event>[], transaction: Sql): Promise<void>;
+  apply(events: readonly RecordedEvent<Event>[], transaction: Sql, seal: Seal): Promise<void>;
   /** Of read models that hold whole records. */
   readonly snapshots?: Snapshots;
 };
@@ -32,6 +34,22 @@ export type Snapshots<State = unknown> = {
   readonly sql: string;
   /** Exactly what the decider's `evolve` makes of the stream up to the row's version. */
   read(state: Json, keyring: Keyring): State;
+};
+
+export type Erasure<Event extends DomainEvent = DomainEvent> = {
+  /** The event that erases the person whose stream it is of. */
+  readonly event: Event['type'];
+  /**
+   * Whether the tables hold anything of persons that is not sealed. PostgreSQL leaves what was deleted in its files,
+   * so these are written anew after an erasure.
+   */
+  readonly inPlain: boolean;
+  /**
+   * What an erasure does to the tables of earlier versions for as long as these stand: SQL by version, for arrays of
+   * organizations ($1) and persons ($2), with unqualified table names. It may run before or after an instance of
+   * that version applies the same event, so it must leave alone what that one counts.
+   */
+  readonly earlier: { readonly [version: number]: string };
 };
 
 /** The PostgreSQL schema that holds a projection's tables: `contacts_v1`. */

@@ -81,8 +81,8 @@ it('takes a cut connection for no failure, and shows the write all the same', as
     [
       {
         ...cut,
-        async apply(events, transaction) {
-          await cut.apply(events, transaction);
+        async apply(events, transaction, seal) {
+          await cut.apply(events, transaction, seal);
           if ((cuts += 1) > 2) return;
           // Once while a statement runs, once between two statements.
           const [own] = await transaction.query<{ pid: number }[]>('SELECT pg_backend_pid() AS pid');

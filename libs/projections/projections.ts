@@ -1,11 +1,12 @@
 import { type LoggerService } from '@nestjs/common';
 import { type DataSource } from 'typeorm';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeError, type Sql } from '#libs/database';
+import { describeError, isForbidden, type Sql } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { isConnectionLost, ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
 import { type Projection, type Snapshots } from './projection.js';
-import { type BuildOptions, Rebuild, type RowDifference } from './rebuild.js';
+import { type BuildOptions, Rebuild, type RowDifference, UnderWay } from './rebuild.js';
+import { GRACE_MS, HEARTBEAT_MS, Serving, type StandingVersion } from './serving.js';
 
 /**
  * How often each instance looks for events that no command of its own brought: of instances that crashed
@@ -13,9 +14,35 @@ import { type BuildOptions, Rebuild, type RowDifference } from './rebuild.js';
  */
 const POLL_MS = 500;
 
+/** Before what could not be tidied up is tried again: readers may have been in the way. */
+const PAUSE_AFTER_FAILURE_MS = 60_000;
+
 /** How long a command tries new connections in place of a broken one before it answers all the same. */
 const RECONNECT_MS = 1_000;
 const RECONNECT_PAUSE_MS = 20;
+
+export type ProjectionsOptions = {
+  /**
+   * Files that hold persons in plain are written anew once somebody was erased so long ago. 0, as without it: only by
+   * `purge`.
+   */
+  purgeAfterHours?: number;
+  /** See `Serving`; shorter in tests. */
+  heartbeatMs?: number;
+  graceMs?: number;
+};
+
+/** What `purge` did and could not do. */
+export type Purged = {
+  /** Read models whose files were written anew. */
+  rebuilt: string[];
+  /** Those that another process is rebuilding. */
+  underWay: string[];
+  /** Earlier versions that stand: their rows of the erased are gone, their files may still hold them. */
+  earlierVersions: { name: string; version: number }[];
+  /** Whether PostgreSQL let us end its log (WAL), so that no part of it from before need be kept. */
+  logEnded: boolean;
+};
 
 type Logger = Pick<LoggerService, 'log' | 'warn' | 'error'>;
 
@@ -25,16 +52,22 @@ export class Projections {
   private readonly snapshots: ReadonlyMap<string, Snapshots>;
   private readonly stopping = new AbortController();
   private polling: Promise<void> | undefined;
+  private readonly serving: Serving;
+  private tidying: Promise<void> | undefined;
+  private beatAt = 0;
+  private tidyAt = 0;
 
   constructor(
     private readonly source: DataSource,
     private readonly store: EventStore,
     projections: readonly Projection[],
     private readonly logger: Logger,
+    private readonly options: ProjectionsOptions = {},
   ) {
     this.snapshots = new Map(
       projections.flatMap(({ snapshots }) => (snapshots ? [[snapshots.streamType, snapshots] as const] : [])),
     );
+    this.serving = new Serving(source, projections, options.graceMs ?? GRACE_MS);
     this.runners = projections.map(
       (projection) =>
         new ProjectionRunner(projection, source, store, {
@@ -56,6 +89,7 @@ export class Projections {
 
   /** Creates what is missing and catches up, so that an instance that serves never serves the past. */
   async start(): Promise<void> {
+    await this.serving.beat();
     for (const runner of this.runners) await runner.prepare();
     await Promise.all(this.runners.map((runner) => runner.catchUpToHorizon()));
   }
@@ -66,8 +100,12 @@ export class Projections {
   }
 
   async stop(): Promise<void> {
+    if (this.stopping.signal.aborted) return;
     this.stopping.abort();
     await this.polling;
+    await this.tidying;
+    // Whoever cannot say goodbye is taken for gone a minute later.
+    await this.serving.leave().catch(() => undefined);
   }
 
   /**
@@ -129,34 +167,140 @@ export class Projections {
     throw new Error(`There is no projection ${name}. There are: ${names.join(', ')}.`);
   }
 
+  /**
+   * Writes the files anew that hold persons in plain who were erased, and asks PostgreSQL to end its log. Others go
+   * on meanwhile.
+   */
+  async purge(options: BuildOptions = {}): Promise<Purged> {
+    const purged: Purged = { rebuilt: [], underWay: [], earlierVersions: [], logEnded: false };
+    for (const { projection } of this.runners) {
+      if (!(await this.holdsErased(projection))) continue;
+      const done = await this.rebuildUnlessUnderWay(projection, options);
+      purged[done ? 'rebuilt' : 'underWay'].push(projection.name);
+    }
+    purged.earlierVersions = (await this.versions())
+      .filter(({ name, version }) => !this.serving.isOwn(name, version))
+      .map(({ name, version }) => ({ name, version }));
+    purged.logEnded = await this.endLog();
+    return purged;
+  }
+
+  /** Whether the files of a projection may still hold somebody who was erased so many hours ago. */
+  private async holdsErased({ name, version, erasure }: Projection, hours = 0): Promise<boolean> {
+    if (!erasure?.inPlain) return false;
+    const found = await this.source.query<unknown[]>(
+      `SELECT FROM checkpoints c JOIN events e ON e.position > c.clean_position
+       WHERE c.projection = $1 AND c.version = $2 AND e.type = $3
+         AND e.recorded_at <= clock_timestamp() - make_interval(secs => $4)
+       ORDER BY e.position LIMIT 1`,
+      [name, version, erasure.event, hours * 3_600],
+    );
+    return found.length > 0;
+  }
+
+  private async rebuildUnlessUnderWay(projection: Projection, options: BuildOptions): Promise<boolean> {
+    try {
+      await new Rebuild(projection, this.source, this.store, options).swap();
+      return true;
+    } catch (error) {
+      if (error instanceof UnderWay) return false;
+      throw error;
+    }
+  }
+
+  /** Roles need pg_checkpoint, and the right to call pg_switch_wal. */
+  private async endLog(): Promise<boolean> {
+    try {
+      await this.source.query('SELECT pg_switch_wal()');
+      await this.source.query('CHECKPOINT');
+      return true;
+    } catch (error) {
+      if (isForbidden(error)) return false;
+      throw error;
+    }
+  }
+
+  /**
+   * Drops an earlier (or later) version's tables, whose events have all been read by this program's own.
+   *
+   * @throws while somebody serves it, unless forced.
+   */
+  async drop(name: string, version: number, force = false): Promise<void> {
+    if (this.serving.isOwn(name, version)) {
+      throw new Error(`${name} ${version} is the version that this program itself serves: use rebuild.`);
+    }
+    const look = async () =>
+      (await this.versions()).find((one) => one.name === name && one.version === version);
+    const found = await look();
+    if (!found) throw new Error(`There is no version ${version} of ${name}: see projections status.`);
+    if (!force) {
+      if (found.instances > 0)
+        throw new Error(`${found.instances} instances serve it. Stop them, or use --force.`);
+      if (found.lag === 0) {
+        throw new Error(
+          'It is as far as the history, so an instance of version 0.1.0 may serve it, which does not say so. ' +
+            'Wait for the next event, or use --force if there is none.',
+        );
+      }
+      // Who serves it moves it twice a second.
+      await sleep(4 * POLL_MS);
+      if ((await look())?.position !== found.position) {
+        throw new Error('An instance of version 0.1.0 serves it. Stop that, or use --force.');
+      }
+    }
+    if (!(await this.serving.drop(name, version, found.position, force))) {
+      throw new Error('Somebody has begun to serve it. Stop that, or use --force.');
+    }
+  }
+
+  /** All versions of all read models that stand in the database, and who serves them. */
+  versions(): Promise<StandingVersion[]> {
+    return this.serving.standing();
+  }
+
   /** How far every projection of this program is, as the database says. */
   async status(sql: Sql = this.source): Promise<ProjectionStatus[]> {
-    const rows = await sql.query<
-      {
-        projection: string;
-        version: number;
-        position: string;
-        failed_position: string | null;
-        failure: string | null;
-        failed_at: Date | null;
-        horizon: string;
-      }[]
-    >(
-      `SELECT projection, version, position, failed_position, failure, failed_at, event_horizon() AS horizon
-       FROM checkpoints`,
-    );
+    const standing = await this.serving.standing(sql);
     return this.runners.map(({ projection: { name, version } }) => {
-      const row = rows.find((candidate) => candidate.projection === name && candidate.version === version);
-      if (!row) return { name, version, position: 0, lag: 0, failure: null };
-      const { failed_position, failure, failed_at } = row;
-      return {
-        name,
-        version,
-        position: Number(row.position),
-        lag: Math.max(0, Number(row.horizon) - Number(row.position)),
-        failure: failed_at && { position: Number(failed_position), message: failure ?? '', at: failed_at },
-      };
+      const own = standing.find((candidate) => candidate.name === name && candidate.version === version);
+      const { position = 0, lag = 0, failure = null } = own ?? {};
+      return { name, version, position, lag, failure };
     });
+  }
+
+  /** What is due every few seconds. Tidying up may take minutes, and holds up nothing else. */
+  private async keep(): Promise<void> {
+    if (performance.now() < this.beatAt) return;
+    this.beatAt = performance.now() + (this.options.heartbeatMs ?? HEARTBEAT_MS);
+    await this.serving.beat();
+    if (performance.now() < this.tidyAt) return;
+    this.tidying ??= this.tidyUp()
+      .catch((error: unknown) => {
+        if (this.stopping.signal.aborted) return;
+        this.logger.warn({ message: 'read models could not be tidied up', reason: describeError(error) });
+        this.tidyAt = performance.now() + PAUSE_AFTER_FAILURE_MS;
+      })
+      .finally(() => (this.tidying = undefined));
+  }
+
+  private async tidyUp(): Promise<void> {
+    for (const { name, version } of await this.serving.dropUnserved()) {
+      this.logger.log({
+        message: 'read model dropped: nobody serves this version',
+        projection: name,
+        version,
+      });
+    }
+    for (const { projection } of this.runners) {
+      await new Rebuild(projection, this.source, this.store, {}).tidy();
+      const { purgeAfterHours = 0 } = this.options;
+      if (purgeAfterHours === 0 || !(await this.holdsErased(projection, purgeAfterHours))) continue;
+      const { signal } = this.stopping;
+      if (await this.rebuildUnlessUnderWay(projection, { signal, gently: true })) {
+        const message = 'read model rebuilt, so that its files forget who was erased';
+        this.logger.log({ message, projection: projection.name });
+      }
+    }
   }
 
   private async pollUntilStopped(): Promise<void> {
@@ -164,6 +308,7 @@ export class Projections {
     let reachable = true;
     while (!signal.aborted) {
       try {
+        await this.keep();
         const statuses = await this.status();
         await Promise.all(
           statuses.map(async (status, index) => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
 import { describeError, type Sql } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
@@ -19,6 +20,8 @@ export type BuildOptions = {
   onProgress?: (position: number, horizon: number) => void;
   /** Ends the work; what was built is dropped. */
   signal?: AbortSignal;
+  /** Works half of the time, so that it costs a busy database little. */
+  gently?: boolean;
 };
 
 /** A row that is not in the read model as the log says. Without its values: they may be personal. */
@@ -30,12 +33,18 @@ export type RowDifference = {
   columns: string[];
 };
 
+/** Another process rebuilds or verifies the same projection. */
+export class UnderWay extends Error {}
+
 /** Builds a projection's tables anew from the log, in a schema beside the live one. */
 export class Rebuild {
   private readonly live: string;
   private readonly beside: string;
+  private readonly old: string;
   /** Everything up to here is in the new tables. */
   private position = 0;
+  /** Who was erased up to here has never been in the new tables. */
+  private cleanPosition = 0;
 
   constructor(
     private readonly projection: Projection,
@@ -45,6 +54,7 @@ export class Rebuild {
   ) {
     this.live = schemaOf(projection);
     this.beside = `${this.live}_beside`;
+    this.old = `${this.live}_old`;
   }
 
   /**
@@ -55,11 +65,10 @@ export class Rebuild {
   async swap(): Promise<void> {
     await this.alone(async () => {
       await this.build();
-      const old = `${this.live}_old`;
-      await this.source.query(`DROP SCHEMA IF EXISTS ${old} CASCADE`);
-      while (!(await this.trySwap(old))) await this.advance();
+      await this.source.query(`DROP SCHEMA IF EXISTS ${this.old} CASCADE`);
+      while (!(await this.trySwap())) await this.advance();
       // Not in the swap's transaction: it waits for readers of the old tables, and nobody may wait for that.
-      await this.source.query(`DROP SCHEMA ${old} CASCADE`);
+      await this.source.query(`DROP SCHEMA ${this.old} CASCADE`);
     });
   }
 
@@ -82,7 +91,7 @@ export class Rebuild {
         'SELECT pg_try_advisory_xact_lock($1, hashtext($2)) AS free',
         [REBUILD_LOCK, this.live],
       );
-      if (!row!.free) throw new Error(`${this.projection.name} is being rebuilt or verified already.`);
+      if (!row!.free) throw new UnderWay(`${this.projection.name} is being rebuilt or verified already.`);
       try {
         return await work();
       } finally {
@@ -91,7 +100,19 @@ export class Rebuild {
     });
   }
 
+  /** Drops what an interrupted rebuild left behind, unless one is under way. */
+  async tidy(): Promise<void> {
+    const left = await this.source.query<unknown[]>('SELECT FROM pg_namespace WHERE nspname = ANY ($1)', [
+      [this.beside, this.old],
+    ]);
+    if (left.length === 0) return;
+    await this.alone(() => this.source.query(`DROP SCHEMA IF EXISTS ${this.old} CASCADE`)).catch((error) => {
+      if (!(error instanceof UnderWay)) throw error;
+    });
+  }
+
   private async build(): Promise<void> {
+    this.cleanPosition = await this.store.horizon();
     await this.source.transaction(async (transaction) => {
       await transaction.query(`DROP SCHEMA IF EXISTS ${this.beside} CASCADE`);
       await transaction.query(`CREATE SCHEMA ${this.beside}`);
@@ -108,6 +129,7 @@ export class Rebuild {
   private async advance(): Promise<number> {
     this.options.signal?.throwIfAborted();
     const live = await this.livePosition(this.source);
+    const begin = performance.now();
     try {
       await this.source.transaction((transaction) => this.apply(transaction, live, PAGE));
     } catch (error) {
@@ -115,6 +137,9 @@ export class Rebuild {
       throw new Error(`${this.projection.name} cannot be built from ${where}: ${describeError(error)}`);
     }
     this.options.onProgress?.(this.position, live);
+    if (this.options.gently) {
+      await sleep(performance.now() - begin, undefined, { signal: this.options.signal });
+    }
     return live - this.position;
   }
 
@@ -122,22 +147,23 @@ export class Rebuild {
     const { handles } = this.projection;
     const page = await this.store.readAll(this.position, upTo, limit, handles, transaction);
     await this.useBeside(transaction);
-    if (page.length > 0) await this.projection.apply(page, transaction);
+    if (page.length > 0) await this.projection.apply(page, transaction, this.store.seal);
     this.position = page.length < limit ? Math.max(this.position, upTo) : page.at(-1)!.position;
   }
 
   /** The lease is held meanwhile: nothing is applied to the live tables, and writers wait for the swap. */
-  private trySwap(old: string): Promise<boolean> {
+  private trySwap(): Promise<boolean> {
     return this.source.transaction(async (transaction) => {
       const live = await this.livePosition(transaction, 'FOR UPDATE');
       if (live - this.position > LAST_PAGE) return false;
       await this.apply(transaction, live);
-      await transaction.query(`ALTER SCHEMA ${this.live} RENAME TO ${old}`);
+      await transaction.query(`ALTER SCHEMA ${this.live} RENAME TO ${this.old}`);
       await transaction.query(`ALTER SCHEMA ${this.beside} RENAME TO ${this.live}`);
       await transaction.query(
-        `UPDATE checkpoints SET position = $3, failed_position = NULL, failure = NULL, failed_at = NULL
+        `UPDATE checkpoints SET position = $3, clean_position = $4,
+           failed_position = NULL, failure = NULL, failed_at = NULL
          WHERE projection = $1 AND version = $2`,
-        [this.projection.name, this.projection.version, this.position],
+        [this.projection.name, this.projection.version, this.position, this.cleanPosition],
       );
       return true;
     });

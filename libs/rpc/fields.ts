@@ -1,4 +1,5 @@
-import { isEmail, registerDecorator, ValidateIf, type ValidationArguments } from 'class-validator';
+import { registerDecorator, ValidateIf, type ValidationArguments } from 'class-validator';
+import { isEmailAddress } from './email-address.js';
 import { storedBytes } from './stored-size.js';
 
 /**
@@ -156,7 +157,7 @@ export function Email(options: FieldOptions = {}): PropertyDecorator {
     { type: 'string', format: 'email', maxLength: 254 },
     (value) =>
       textProblem(value, 254) ??
-      (isEmail(value) ? undefined : 'must be an e-mail address, like ada@example.org'),
+      (isEmailAddress(value) ? undefined : 'must be an e-mail address, like ada@example.org'),
     trim(options.nullable === true),
   );
 }

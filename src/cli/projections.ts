@@ -1,16 +1,20 @@
 import { type Command } from 'commander';
-import { interruptible, withSession } from './session.js';
+import { interruptible, UsageError, withSession } from './session.js';
 import { Progress } from './progress.js';
 
 export function projectionCommands(program: Command): void {
   const projections = program
     .command('projections')
-    .description('look at, rebuild and verify the read models');
+    .description('look at, rebuild, verify, purge and drop the read models');
   projections
     .command('status')
-    .description('how far each read model is, and which fails, where and why')
-    .addHelpText('after', '\nPrints [{ "name", "version", "position", "lag", "failure" }].')
-    .action(() => withSession(program, ({ runtime }) => runtime.projections.status()));
+    .description('how far each read model is, which fails, where and why, and which versions are served')
+    .addHelpText(
+      'after',
+      '\nPrints [{ "name", "version", "position", "lag", "failure", "instances" }]: also versions that servers of ' +
+        'another release serve (those of 0.1.0 are not counted), and this command itself as one of the instances.',
+    )
+    .action(() => withSession(program, ({ runtime }) => runtime.projections.versions()));
   projections
     .command('rebuild')
     .description(
@@ -37,6 +41,34 @@ export function projectionCommands(program: Command): void {
         const differences = await shown((options) => runtime.projections.verify(name, options));
         if (differences.length > 0) process.exitCode = 1;
         return { differences };
+      }),
+    );
+  projections
+    .command('purge')
+    .description('write the files anew that may hold persons who were erased, while servers run')
+    .addHelpText(
+      'after',
+      '\nPrints { "rebuilt", "underWay", "earlierVersions", "logEnded" }: read models rebuilt, those that somebody else is ' +
+        'rebuilding, versions that should be dropped, and whether PostgreSQL let us end its log (roles need pg_checkpoint and ' +
+        'EXECUTE on pg_switch_wal). What remains then, and where: ARCHITECTURE.md, "What remains after an erasure".',
+    )
+    .action(() =>
+      withSession(program, ({ runtime }) => shown((options) => runtime.projections.purge(options))),
+    );
+  projections
+    .command('drop')
+    .description(
+      'drop the tables of a version that no server serves any more; servers do it by themselves in minutes',
+    )
+    .argument('<name>', 'its name, as status prints it')
+    .requiredOption('--version <number>', 'which version', Number)
+    .option('--force', 'also if somebody serves it: they then fail until they are started again')
+    .addHelpText('after', '\nPrints { "dropped", "version" }.')
+    .action((name: string, { version, force }: { version: number; force?: true }) =>
+      withSession(program, async ({ runtime }) => {
+        if (!Number.isSafeInteger(version)) throw new UsageError('--version must be a number.');
+        await runtime.projections.drop(name, version, force);
+        return { dropped: name, version };
       }),
     );
 }

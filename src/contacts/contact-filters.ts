@@ -1,10 +1,21 @@
-import { compare, type Condition, Email, Flag, Id, search, Text, TimeFilters } from '#libs/rpc';
-import { comparableEmail } from './contact.js';
+import {
+  comparableEmail,
+  compare,
+  type Condition,
+  Email,
+  Flag,
+  Id,
+  search,
+  SEARCH_RULE,
+  Text,
+  TimeFilters,
+} from '#libs/rpc';
 import { type ContactGroups } from './contact-groups.js';
+import { SEARCHED } from './contacts.projection.js';
 
 /** What contacts are chosen by: in lists and in exports alike. */
 export abstract class ContactFilters extends TimeFilters {
-  @Email({ optional: true, description: 'Compared without regard to case.' })
+  @Email({ optional: true, description: 'Compared as by create-contact.' })
   email?: string;
 
   @Flag({ optional: true })
@@ -25,7 +36,7 @@ export abstract class ContactFilters extends TimeFilters {
   @Id({ optional: true, description: 'Only the contacts who have signed this petition.' })
   petitionId?: string;
 
-  @Text({ max: 200, optional: true, description: 'Part of a name or of an e-mail address.' })
+  @Text({ max: 200, optional: true, description: `Part of a name or of an e-mail address. ${SEARCH_RULE}` })
   q?: string;
 }
 
@@ -40,13 +51,15 @@ export async function contactConditions(
     return groupId === undefined ? undefined : groups.find(field).members(organizationId, groupId);
   };
   return [
-    compare('email_compared = ?', email === undefined ? undefined : comparableEmail(email)),
+    email === undefined
+      ? undefined
+      : { sql: 'email_compared = ?', value: comparableEmail(email), selective: true },
     compare('subscribed = ?', filters.subscribed),
     compare('country = ?', filters.country),
     compare('city = ?', filters.city),
     compare('zip = ?', filters.zip),
     await isMember('listId'),
     await isMember('petitionId'),
-    search(['email', 'first_name', 'last_name', `first_name || ' ' || last_name`], filters.q),
+    search(SEARCHED, filters.q),
   ];
 }

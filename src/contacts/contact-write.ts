@@ -1,13 +1,13 @@
 import { v7 as uuidv7 } from 'uuid';
-import { type Claim, type Decision } from '#libs/commands';
+import { type Claim, type Commands, type Decision } from '#libs/commands';
 import { type StreamWrite } from '#libs/event-store';
-import { RpcError } from '#libs/rpc';
+import { comparableEmail, type Input, RpcError } from '#libs/rpc';
 import {
-  comparableEmail,
   contact,
   type ContactChanges,
   type ContactEvent,
   createContact,
+  hasEmail,
   type StandingContact,
   updateContact,
 } from './contact.js';
@@ -36,7 +36,7 @@ export function newContact(given: GivenContact, taken: Claim['taken']): Decision
   return {
     recordId: contactId,
     writes: [contactWrite(contactId, 0, createContact(given))],
-    claims: [emailClaim(given.email, contactId, taken)],
+    claims: emailClaims(given.email, contactId, taken),
   };
 }
 
@@ -47,7 +47,7 @@ export function mergeContact(
   given: GivenContact,
 ): Decision {
   const details = Object.entries(given).filter(([, value]) => value !== null);
-  // The address is the same but perhaps for case, and stays as the person's record has it.
+  // The address is the same however it is written, and stays as the person's record has it.
   const changes = { ...(Object.fromEntries(details) as ContactChanges), email: undefined };
   return {
     recordId: contactId,
@@ -56,12 +56,55 @@ export function mergeContact(
 }
 
 /** One live contact per organization and address. */
-export function emailClaim(email: string, contactId: string, taken: Claim['taken']): Claim {
-  return { value: emailKey(email), streamId: contactId, taken };
+export function emailClaims(email: string, contactId: string, taken: Claim['taken']): Claim[] {
+  return emailKeys(email).map((value) => ({ value, streamId: contactId, taken }));
 }
 
-export function emailKey(email: string): string[] {
-  return ['contact.email', comparableEmail(email)];
+/**
+ * What is unique about an address: the form in which it is compared, and before it, where it differs, the one in
+ * which version 0.1.0 compared. Contacts of that time hold nothing else, and instances of it ask for nothing else.
+ */
+export function emailKeys(email: string): string[][] {
+  return [...new Set([earlierForm(email), comparableEmail(email)])].map((form) => ['contact.email', form]);
+}
+
+function earlierForm(email: string): string {
+  return email.normalize('NFC').toLowerCase();
+}
+
+/** What a contact's keys must become when its address does; both addresses may be the same. */
+export function moveEmail(
+  before: string,
+  after: string,
+  contactId: string,
+  taken: Claim['taken'],
+): Pick<Decision, 'claims' | 'releases'> {
+  // Of the address as it is, an old contact may hold the earlier form alone: another key of it is claimed only
+  // with another form, so that what makes no difference never meets a second contact of the same person.
+  if (earlierForm(before) === earlierForm(after)) return {};
+  const kept = new Set(emailKeys(after).map(String));
+  return {
+    claims: emailClaims(after, contactId, taken),
+    releases: emailKeys(before)
+      .filter((key) => !kept.has(String(key)))
+      .map((value) => ({ value, streamId: contactId })),
+  };
+}
+
+/**
+ * The contact that holds a key of this address; undefined if it has another one by now, or is no more: then the
+ * key is free. An instance of version 0.1.0 leaves behind the form that it does not know.
+ */
+export async function findByEmail(
+  commands: Commands,
+  input: Input,
+  contactId: string,
+  email: string,
+): Promise<{ state: StandingContact; version: number } | undefined> {
+  const { state, version } = await commands.load(contact, input.organizationId, contactId);
+  if (hasEmail(state, email)) return { state, version };
+  await commands.release(input, { streamId: contactId, version }, emailKeys(email));
+  return undefined;
 }
 
 export function emailTaken(advice: string): RpcError {

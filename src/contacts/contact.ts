@@ -1,5 +1,5 @@
 import { type Decider } from '#libs/event-store';
-import { RpcError } from '#libs/rpc';
+import { comparableEmail, RpcError } from '#libs/rpc';
 
 /** Everything that tells who the person is: erased with the contact. */
 export const CONTACT_DETAILS = [
@@ -105,9 +105,4 @@ export function noSuchContact(): RpcError {
 export function hasEmail(state: Contact, email: string): state is StandingContact {
   if (state.status !== 'standing' || state.details.email === null) return false;
   return comparableEmail(state.details.email) === comparableEmail(email);
-}
-
-/** The form in which addresses are compared: one person writes their address in many ways. */
-export function comparableEmail(email: string): string {
-  return email.normalize('NFC').toLowerCase();
 }

@@ -1,6 +1,5 @@
 import { given } from '#libs/testing';
 import {
-  comparableEmail,
   contact,
   type ContactEvent,
   createContact,
@@ -85,9 +84,4 @@ it('replays a history whose personal data are gone', () => {
     standing(state.reduce((s, event) => contact.evolve(s, event, new Date(0)), contact.initial)).details
       .email,
   ).toBe(null);
-});
-
-it('compares e-mail addresses without regard to case and Unicode form', () => {
-  expect(comparableEmail('ADA@Example.ORG')).toBe(comparableEmail('ada@example.org'));
-  expect(comparableEmail('jose\u0301@example.org')).toBe(comparableEmail('JOSÉ@example.org'));
 });

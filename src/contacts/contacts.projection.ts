@@ -1,105 +1,180 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { EventStore, type RecordedEvent } from '#libs/event-store';
-import { type Projection, schemaOf } from '#libs/projections';
-import { isId } from '#libs/rpc';
+import { searchIndexes } from '#libs/database';
+import { EventStore, openValue, type RecordedEvent, type Seal } from '#libs/event-store';
+import { type Projection, schemaOf, type Snapshots } from '#libs/projections';
+import { comparableEmail, isId } from '#libs/rpc';
 import { type ContactRecord } from './contact-record.js';
-import {
-  CONTACT_DETAILS,
-  comparableEmail,
-  contact,
-  type ContactDetails,
-  type ContactEvent,
-} from './contact.js';
+import { CONTACT_DETAILS, contact, type Contact, type ContactDetails, type ContactEvent } from './contact.js';
 
-/** The columns of the details, named like the fields: "firstName" is first_name. */
-const COLUMNS = Object.fromEntries(
-  CONTACT_DETAILS.map((detail) => [detail, detail.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]),
-) as { [detail in keyof ContactDetails]: string };
+/** What nobody searches or sorts by: only who has the person's key can read it in the tables and their files. */
+const SEALED: readonly string[] = ['bio', 'phone', 'mobile', 'address'] satisfies (keyof ContactDetails)[];
 
-const DETAIL_COLUMNS = Object.values(COLUMNS);
+type DetailColumn = { detail: keyof ContactDetails; column: string; sealed: boolean };
+
+/** The columns of the details, named like the fields: "firstName" is first_name, "bio" is sealed_bio. */
+const DETAIL_COLUMNS: readonly DetailColumn[] = CONTACT_DETAILS.map((detail) => {
+  const sealed = SEALED.includes(detail);
+  const name = detail.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return { detail, column: sealed ? `sealed_${name}` : name, sealed };
+});
+const COLUMN_OF = new Map(DETAIL_COLUMNS.map((one) => [one.detail, one]));
+const SEALED_COLUMNS = DETAIL_COLUMNS.filter(({ sealed }) => sealed);
+const PLAIN_COLUMNS = [
+  ...DETAIL_COLUMNS.filter(({ sealed }) => !sealed).map(({ column }) => column),
+  'email_compared',
+];
+
+const TEXT_AND_BYTES = [...PLAIN_COLUMNS, ...SEALED_COLUMNS.map(({ column }) => column)];
+
+/** The name under which a detail is sealed. */
+const sealedAs = (detail: keyof ContactDetails) => `contact.${detail}`;
+
+/** The two names in one, as they are searched for. */
+const NAME = `(coalesce(first_name || ' ', '') || coalesce(last_name, ''))`;
+/** What `q` is searched in. A last name besides, because short texts are found where something begins with them. */
+export const SEARCHED = ['email', NAME, 'last_name'];
 
 /** What a page of events makes of one contact. */
 type Change = {
   id: string;
   organization_id: string;
+  version: number;
   created_at?: Date;
   updated_at: Date;
-  /** Columns to set; an absent one keeps its value. */
+  /** Columns to set; an absent one keeps its value. Bytes are hexadecimal. */
   set: { [column: string]: string | boolean | null };
 };
 
+type Erased = { id: string; organization_id: string; version: number; created_at?: Date; erased_at: Date };
+
 export const contactsProjection: Projection<ContactEvent> = {
   name: 'contacts',
-  version: 1,
+  version: 2,
+  erasure: {
+    event: 'ContactErased',
+    inPlain: true,
+    earlier: {
+      1: `DELETE FROM contacts c USING unnest($1::uuid[], $2::uuid[]) AS e(organization_id, id)
+          WHERE c.organization_id = e.organization_id AND c.id = e.id`,
+    },
+  },
   handles: ['ContactCreated', 'ContactUpdated', 'ContactSubscribed', 'ContactUnsubscribed', 'ContactErased'],
   tables: `
     CREATE TABLE contacts (
       organization_id uuid           NOT NULL,
       id              uuid           NOT NULL,
+      version         integer        NOT NULL,
       created_at      timestamptz(3) NOT NULL,
       updated_at      timestamptz(3) NOT NULL,
       subscribed      boolean        NOT NULL,
-      ${DETAIL_COLUMNS.map((column) => `${column} text`).join(',\n      ')},
-      email_compared  text,
+      ${PLAIN_COLUMNS.map((column) => `${column} text`).join(',\n      ')},
+      ${SEALED_COLUMNS.map(({ column }) => `${column} bytea`).join(',\n      ')},
       PRIMARY KEY (organization_id, id)
     );
     -- ANALYZE keeps samples of a column's values, and would keep them after their persons were erased.
-    ALTER TABLE contacts ${[...DETAIL_COLUMNS, 'email_compared']
-      .map((column) => `ALTER COLUMN ${column} SET STATISTICS 0`)
-      .join(', ')};
+    ALTER TABLE contacts ${TEXT_AND_BYTES.map((column) => `ALTER COLUMN ${column} SET STATISTICS 0`).join(', ')};
     CREATE INDEX contacts_by_creation ON contacts (organization_id, created_at, id);
     CREATE INDEX contacts_by_update ON contacts (organization_id, updated_at, id);
     CREATE INDEX contacts_by_email ON contacts (organization_id, email_compared, id);
+    -- Most contacts have none of these, and pay for none.
+    ${['country', 'city', 'zip']
+      .map(
+        (column) =>
+          `CREATE INDEX contacts_by_${column} ON contacts (organization_id, ${column}) WHERE ${column} IS NOT NULL;`,
+      )
+      .join('\n    ')}
+    CREATE INDEX contacts_unsubscribed ON contacts (organization_id, id) WHERE NOT subscribed;
+    ${searchIndexes('contacts', SEARCHED)}
+
+    -- Who was erased: ids and times, so that nobody need read their streams to learn it.
+    CREATE TABLE contacts_erased (
+      organization_id uuid           NOT NULL,
+      id              uuid           NOT NULL,
+      version         integer        NOT NULL,
+      created_at      timestamptz(3) NOT NULL,
+      updated_at      timestamptz(3) NOT NULL,
+      PRIMARY KEY (organization_id, id)
+    );
   `,
 
-  async apply(events, transaction) {
+  async apply(events, transaction, seal) {
     const created = new Map<string, Change>();
     const changed = new Map<string, Change>();
-    const erased = new Map<string, string>();
+    const erased: Erased[] = [];
     for (const event of events) {
-      const { streamId: id, organizationId: organization_id, recordedAt: updated_at } = event;
+      const { streamId: id, organizationId: organization_id, version, recordedAt: updated_at } = event;
+      const key = { id, organization_id, version };
       switch (event.type) {
         case 'ContactCreated':
-          created.set(id, { id, organization_id, created_at: updated_at, updated_at, set: columnsOf(event) });
+          created.set(id, { ...key, created_at: updated_at, updated_at, set: columnsOf(event, seal) });
           break;
-        case 'ContactErased':
+        case 'ContactErased': {
+          const created_at = created.get(id)?.created_at;
+          erased.push({ ...key, ...(created_at ? { created_at } : {}), erased_at: updated_at });
           created.delete(id);
           changed.delete(id);
-          erased.set(id, organization_id);
           break;
+        }
         case 'ContactUpdated':
         case 'ContactSubscribed':
         case 'ContactUnsubscribed': {
           const before = created.get(id) ?? changed.get(id);
           if (before) {
-            before.updated_at = updated_at;
-            Object.assign(before.set, columnsOf(event));
+            Object.assign(before, { version, updated_at });
+            Object.assign(before.set, columnsOf(event, seal));
           } else {
-            changed.set(id, { id, organization_id, updated_at, set: columnsOf(event) });
+            changed.set(id, { ...key, updated_at, set: columnsOf(event, seal) });
           }
         }
       }
     }
     if (created.size > 0) await transaction.query(INSERT, [JSON.stringify([...created.values()])]);
     if (changed.size > 0) await transaction.query(UPDATE, [JSON.stringify([...changed.values()])]);
-    if (erased.size > 0) {
-      await transaction.query(
-        `DELETE FROM contacts c USING unnest($1::uuid[], $2::uuid[]) AS e(organization_id, id)
-         WHERE c.organization_id = e.organization_id AND c.id = e.id`,
-        [[...erased.values()], [...erased.keys()]],
-      );
-    }
+    if (erased.length > 0) await transaction.query(ERASE, [JSON.stringify(erased)]);
+  },
+
+  get snapshots() {
+    return snapshotsIn(schemaOf(this));
   },
 };
 
+/** What a row says of a contact, with the wrapped key to what is sealed; null once the contact is erased. */
+type Snapshot = { id: string; key: string | null; subscribed: boolean; columns: Row } | null;
+
+function snapshotsIn(schema: string): Snapshots<Contact> {
+  const where = 'WHERE organization_id = $1 AND id = ANY ($2::uuid[])';
+  const columns = DETAIL_COLUMNS.map(
+    ({ column, sealed }) => `'${column}', ${sealed ? `encode(${column}, 'base64')` : column}`,
+  );
+  return {
+    streamType: contact.streamType,
+    sql: `
+      SELECT id, version, created_at, updated_at, json_build_object(
+        'id', id, 'subscribed', subscribed, 'columns', json_build_object(${columns.join(', ')}),
+        'key', (SELECT encode(k.wrapped_key, 'base64') FROM public.subject_keys k
+                WHERE k.organization_id = c.organization_id AND k.subject_id = c.id)
+      )::text AS state FROM ${schema}.contacts c ${where}
+      UNION ALL
+      SELECT id, version, created_at, updated_at, 'null' FROM ${schema}.contacts_erased ${where}`,
+    read(state, keyring) {
+      const row = state as Snapshot;
+      // Without the key: erased since, and the event that says so follows.
+      if (!row?.key) return { status: 'erased' };
+      const key = keyring.unwrap(Buffer.from(row.key, 'base64'), row.id);
+      const open: Open = (name, sealed) => openValue(key, name, Buffer.from(sealed as string, 'base64'));
+      return { status: 'standing', subscribed: row.subscribed, details: detailsOf(row.columns, open) };
+    },
+  };
+}
+
 /** What an event sets. Of an erased person the history has no details left: they stay as they are, null. */
-function columnsOf(event: RecordedEvent<ContactEvent>): Change['set'] {
+function columnsOf(event: RecordedEvent<ContactEvent>, seal: Seal): Change['set'] {
   switch (event.type) {
     case 'ContactCreated':
-      return { subscribed: event.data.subscribed, ...detailColumns(event.personal) };
+      return { subscribed: event.data.subscribed, ...detailColumns(event, event.personal, seal) };
     case 'ContactUpdated':
-      return detailColumns(event.personal);
+      return detailColumns(event, event.personal, seal);
     case 'ContactSubscribed':
       return { subscribed: true };
     case 'ContactUnsubscribed':
@@ -109,27 +184,36 @@ function columnsOf(event: RecordedEvent<ContactEvent>): Change['set'] {
   }
 }
 
-function detailColumns(details: Partial<ContactDetails> | null): Change['set'] {
+function detailColumns(
+  event: RecordedEvent,
+  details: Partial<ContactDetails> | null,
+  seal: Seal,
+): Change['set'] {
   const columns: Change['set'] = {};
-  for (const [detail, value] of Object.entries(details ?? {})) {
-    columns[COLUMNS[detail as keyof ContactDetails]] = value;
+  for (const [name, value] of Object.entries(details ?? {})) {
+    const { detail, column, sealed } = COLUMN_OF.get(name as keyof ContactDetails)!;
+    columns[column] = sealed && value !== null ? seal(event, sealedAs(detail), value).toString('hex') : value;
     if (detail === 'email' && value !== null) columns.email_compared = comparableEmail(value);
   }
   return columns;
 }
 
-const SET_COLUMNS = ['subscribed', ...DETAIL_COLUMNS, 'email_compared'];
-const CHANGES = `jsonb_to_recordset($1::jsonb)
-  AS change(id uuid, organization_id uuid, created_at timestamptz, updated_at timestamptz, set jsonb)`;
-const fromSet = (column: string) =>
-  column === 'subscribed' ? `(change.set->>'subscribed')::boolean` : `change.set->>'${column}'`;
+const SET_COLUMNS = ['subscribed', ...TEXT_AND_BYTES];
+const CHANGES = `jsonb_to_recordset($1::jsonb) AS change(id uuid, organization_id uuid, version integer,
+  created_at timestamptz, updated_at timestamptz, set jsonb)`;
+const fromSet = (column: string) => {
+  if (column === 'subscribed') return `(change.set->>'subscribed')::boolean`;
+  return column.startsWith('sealed_')
+    ? `decode(change.set->>'${column}', 'hex')`
+    : `change.set->>'${column}'`;
+};
 
 const INSERT = `
-  INSERT INTO contacts (organization_id, id, created_at, updated_at, ${SET_COLUMNS.join(', ')})
-  SELECT organization_id, id, created_at, updated_at, ${SET_COLUMNS.map(fromSet).join(', ')} FROM ${CHANGES}`;
+  INSERT INTO contacts (organization_id, id, version, created_at, updated_at, ${SET_COLUMNS.join(', ')})
+  SELECT organization_id, id, version, created_at, updated_at, ${SET_COLUMNS.map(fromSet).join(', ')} FROM ${CHANGES}`;
 
 const UPDATE = `
-  UPDATE contacts SET updated_at = change.updated_at,
+  UPDATE contacts SET version = change.version, updated_at = change.updated_at,
     ${SET_COLUMNS.map(
       (column) =>
         `${column} = CASE WHEN change.set ? '${column}' THEN ${fromSet(column)} ELSE contacts.${column} END`,
@@ -137,10 +221,22 @@ const UPDATE = `
   FROM ${CHANGES}
   WHERE contacts.organization_id = change.organization_id AND contacts.id = change.id`;
 
+const ERASE = `
+  WITH gone AS (
+    SELECT * FROM jsonb_to_recordset($1::jsonb)
+      AS gone(organization_id uuid, id uuid, version integer, created_at timestamptz, erased_at timestamptz)
+  ), deleted AS (
+    DELETE FROM contacts c USING gone WHERE c.organization_id = gone.organization_id AND c.id = gone.id
+    RETURNING c.organization_id, c.id, c.created_at
+  )
+  INSERT INTO contacts_erased (organization_id, id, version, created_at, updated_at)
+  SELECT gone.organization_id, gone.id, gone.version, coalesce(gone.created_at, deleted.created_at), gone.erased_at
+  FROM gone LEFT JOIN deleted ON deleted.organization_id = gone.organization_id AND deleted.id = gone.id`;
+
 export const CONTACTS_TABLE = `${schemaOf(contactsProjection)}.contacts`;
 
 /** SQL: bytes of a row, for `findPage`. */
-export const CONTACT_BYTES = DETAIL_COLUMNS.map((column) => `coalesce(octet_length(${column}), 0)`).join(
+export const CONTACT_BYTES = DETAIL_COLUMNS.map(({ column }) => `coalesce(octet_length(${column}), 0)`).join(
   ' + ',
 );
 
@@ -166,7 +262,7 @@ export class ContactsTable {
       `SELECT * FROM ${CONTACTS_TABLE} WHERE organization_id = $1 AND id = $2`,
       [organizationId, contactId],
     );
-    return row && recordFromRow(row);
+    return row && (await this.records(organizationId, [row]))[0];
   }
 
   /** Which of these are no contacts of this organization. */
@@ -183,18 +279,35 @@ export class ContactsTable {
   async findErased(organizationId: string, contactIds: readonly string[]): Promise<Set<string>> {
     return this.store.findStreams(organizationId, contact.streamType, contactIds.filter(isId));
   }
+
+  /** The records of rows as they are in the table. */
+  async records(organizationId: string, rows: readonly ContactRow[]): Promise<ContactRecord[]> {
+    const sealed = rows.filter((row) => SEALED_COLUMNS.some(({ column }) => row[column] !== null));
+    const openers = await this.store.unseal(
+      organizationId,
+      sealed.map(({ id }) => id),
+    );
+    return rows.map((row) => ({
+      id: row.id,
+      createdAt: row.created_at,
+      updatedAt: row.updated_at,
+      ...detailsOf(row, openers.get(row.id) as Open | undefined),
+      organizationId: row.organization_id,
+      subscribed: row.subscribed,
+    }));
+  }
 }
 
-export function recordFromRow(row: ContactRow): ContactRecord {
-  const details = Object.fromEntries(
-    CONTACT_DETAILS.map((detail) => [detail, row[COLUMNS[detail]]]),
-  ) as ContactDetails;
-  return {
-    id: row.id,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    ...details,
-    organizationId: row.organization_id,
-    subscribed: row.subscribed,
-  };
+type Row = { [column: string]: unknown };
+type Open = (name: string, sealed: unknown) => string;
+
+/** @param open undefined where nothing is sealed, and for who was erased since the row was read. */
+function detailsOf(row: Row, open?: Open): ContactDetails {
+  const details: Partial<ContactDetails> = {};
+  for (const { detail, column, sealed } of DETAIL_COLUMNS) {
+    const value = row[column];
+    details[detail] =
+      sealed && value !== null ? (open?.(sealedAs(detail), value) ?? null) : (value as string | null);
+  }
+  return details as ContactDetails;
 }

@@ -4,7 +4,7 @@ import { Email, Flag, Id, OneOf, Operation } from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
 import { contactIdSchema } from './contact-record.js';
 import { contact, hasEmail } from './contact.js';
-import { emailTaken, mergeContact, newContact } from './contact-write.js';
+import { emailTaken, findByEmail, mergeContact, newContact } from './contact-write.js';
 
 @Operation({
   method: 'POST',
@@ -12,7 +12,8 @@ import { emailTaken, mergeContact, newContact } from './contact-write.js';
   object: 'contact',
   summary: 'Create a contact',
   description:
-    'One contact per e-mail address (compared without regard to case). With `onConflict: update` the ' +
+    'One contact per e-mail address (compared without regard to case, forms of letters, invisible characters and the ' +
+    'spelling of international domains). With `onConflict: update` the ' +
     'details given are merged into the contact that has the address; it is subscribed again only by an ' +
     'explicit `subscribed: true`. The same body again answers the contact it made first, as long as that has the address.',
   answers: contactIdSchema,
@@ -46,13 +47,10 @@ export class CreateContactHandler implements ICommandHandler<CreateContact> {
   private decide(command: CreateContact): Decision {
     const { context, organizationId, onConflict, ...given } = command;
     const created = newContact(given, async (contactId) => {
-      if (onConflict === 'fail') {
-        throw emailTaken('Use update-contact, or create-contact with onConflict: update.');
-      }
-      const { state, version } = await this.commands.load(contact, organizationId, contactId);
-      // The address is free again.
-      if (!hasEmail(state, command.email)) return this.decide(command);
-      return mergeContact(contactId, { state, version }, given);
+      const found = await findByEmail(this.commands, command, contactId, command.email);
+      if (!found) return this.decide(command);
+      if (onConflict === 'update') return mergeContact(contactId, found, given);
+      throw emailTaken('Use update-contact, or create-contact with onConflict: update.');
     });
     // An update may have to happen again after the record changed: only its effect is idempotent.
     if (onConflict === 'update') return created;

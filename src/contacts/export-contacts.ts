@@ -5,7 +5,7 @@ import { type Condition, findPage, OneOf, Operation, StreamedAnswer } from '#lib
 import { contactConditions, ContactFilters } from './contact-filters.js';
 import { ContactGroups } from './contact-groups.js';
 import { CONTACT_COLUMNS, type ContactRecord, contactSchema } from './contact-record.js';
-import { CONTACT_BYTES, CONTACTS_TABLE, type ContactRow, recordFromRow } from './contacts.projection.js';
+import { CONTACT_BYTES, CONTACTS_TABLE, type ContactRow, ContactsTable } from './contacts.projection.js';
 
 /** Contacts of one query, and of one chunk of the answer. */
 const PAGE = 1_000;
@@ -46,6 +46,7 @@ export class ExportContactsHandler implements IQueryHandler<ExportContacts> {
   constructor(
     private readonly source: DataSource,
     private readonly groups: ContactGroups,
+    private readonly contacts: ContactsTable,
   ) {}
 
   async execute(query: ExportContacts): Promise<StreamedAnswer> {
@@ -72,7 +73,9 @@ export class ExportContactsHandler implements IQueryHandler<ExportContacts> {
         conditions,
       });
       // With the first page, so that a database that cannot be reached is answered as such.
-      const text = (cursor === undefined ? header : '') + write(records.map(recordFromRow));
+      const text =
+        (cursor === undefined ? header : '') +
+        write(await this.contacts.records(query.organizationId, records));
       if (text !== '') yield text;
       contacts += records.length;
       query.onProgress?.(contacts);

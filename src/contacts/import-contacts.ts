@@ -1,10 +1,10 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision } from '#libs/commands';
-import { Id, OneOf, Operation, recordSchema, RpcError, StreamedInput } from '#libs/rpc';
-import { comparableEmail, contact, hasEmail, type StandingContact } from './contact.js';
+import { comparableEmail, Id, OneOf, Operation, recordSchema, RpcError, StreamedInput } from '#libs/rpc';
+import { contact, hasEmail, type StandingContact } from './contact.js';
 import { type ContactGroup, ContactGroups } from './contact-groups.js';
 import { ContactsTable } from './contacts.projection.js';
-import { emailKey, emailTaken, mergeContact, newContact } from './contact-write.js';
+import { emailKeys, emailTaken, findByEmail, mergeContact, newContact } from './contact-write.js';
 import { type ImportedContact, type ImportedLine, readImport } from './imported-contacts.js';
 
 /** Failed lines that an answer names; the others it counts. */
@@ -135,16 +135,24 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     organizationId: string,
     page: readonly ImportedLine[],
   ): Promise<ReadonlyMap<string, Known>> {
-    const addresses = page.flatMap((line) => ('contact' in line ? comparableEmail(line.contact.email) : []));
-    const owners = await this.commands.findOwners(organizationId, addresses.map(emailKey));
-    const contactIds = owners.filter((id) => id !== undefined);
+    const keys = page.flatMap((line) => {
+      if ('problem' in line) return [];
+      const { email } = line.contact;
+      return emailKeys(email).map((key) => ({ key, email }));
+    });
+    const owners = await this.commands.findOwners(
+      organizationId,
+      keys.map(({ key }) => key),
+    );
+    const contactIds = [...new Set(owners.filter((id) => id !== undefined))];
     const contacts = await this.commands.loadMany(contact, organizationId, contactIds);
     const known = new Map<string, Known>();
-    addresses.forEach((address, index) => {
+    keys.forEach(({ email }, index) => {
+      const address = comparableEmail(email);
       const contactId = owners[index];
-      const found = contactId === undefined ? undefined : contacts.get(contactId);
-      if (contactId === undefined || found?.state.status !== 'standing') return;
-      known.set(address, { contactId, state: found.state, version: found.version });
+      if (contactId === undefined || known.has(address)) return;
+      const { state, version } = contacts.get(contactId)!;
+      if (hasEmail(state, email)) known.set(address, { contactId, state, version });
     });
     return known;
   }
@@ -154,7 +162,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     onConflict: 'fail' | 'update',
     known?: Known,
   ): Promise<Done> {
-    const { context, organizationId, ...details } = given;
+    const { context, organizationId: _, ...details } = given;
     let did: 'created' | 'updated' | 'unchanged' = 'created';
 
     const meet = ({ contactId, ...found }: Known): Decision => {
@@ -174,9 +182,8 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
         return meet(found);
       }
       return newContact(details, async (contactId) => {
-        const { state, version } = await this.commands.load(contact, organizationId, contactId);
-        // Otherwise the address is free again.
-        return hasEmail(state, details.email) ? meet({ contactId, state, version }) : decide();
+        const found = await findByEmail(this.commands, given, contactId, details.email);
+        return found ? meet({ contactId, ...found }) : decide();
       });
     };
 

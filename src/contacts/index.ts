@@ -1,5 +1,5 @@
 export { type ContactGroup, ContactGroups } from './contact-groups.js';
-export { emailKey } from './contact-write.js';
+export { emailKeys } from './contact-write.js';
 export { contact, noSuchContact } from './contact.js';
 export { contactsProjection, ContactsTable } from './contacts.projection.js';
 export { ContactsModule } from './contacts.module.js';

@@ -1,9 +1,8 @@
 import { type Claim, type Commands, type Decision } from '#libs/commands';
 import { type Guard } from '#libs/event-store';
-import { Email, Flag } from '#libs/rpc';
+import { Email, Flag, type Input } from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
-import { newContact } from './contact-write.js';
-import { contact, hasEmail } from './contact.js';
+import { findByEmail, newContact } from './contact-write.js';
 
 /** A person given along with another record: found by the address, or created in the same command. */
 export class InlineContact extends ContactFields {
@@ -28,10 +27,10 @@ export function createInline(
  */
 export async function holdContact(
   commands: Commands,
-  organizationId: string,
+  input: Input,
   contactId: string,
   email: string,
 ): Promise<Guard | undefined> {
-  const { state, version } = await commands.load(contact, organizationId, contactId);
-  return hasEmail(state, email) ? { streamId: contactId, version } : undefined;
+  const found = await findByEmail(commands, input, contactId, email);
+  return found && { streamId: contactId, version: found.version };
 }

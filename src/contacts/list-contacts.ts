@@ -4,7 +4,7 @@ import { findPage, Operation, type Page, Paged } from '#libs/rpc';
 import { contactConditions, ContactFilters } from './contact-filters.js';
 import { ContactGroups } from './contact-groups.js';
 import { type ContactRecord, contactSchema } from './contact-record.js';
-import { CONTACT_BYTES, CONTACTS_TABLE, type ContactRow, recordFromRow } from './contacts.projection.js';
+import { CONTACT_BYTES, CONTACTS_TABLE, type ContactRow, ContactsTable } from './contacts.projection.js';
 
 @Operation({
   method: 'GET',
@@ -21,6 +21,7 @@ export class ListContactsHandler implements IQueryHandler<ListContacts> {
   constructor(
     private readonly source: DataSource,
     private readonly groups: ContactGroups,
+    private readonly contacts: ContactsTable,
   ) {}
 
   async execute(query: ListContacts): Promise<Page<ContactRecord>> {
@@ -30,6 +31,6 @@ export class ListContactsHandler implements IQueryHandler<ListContacts> {
       sortColumns: { email: { column: 'email_compared', type: 'text' } },
       conditions: await contactConditions(query, this.groups),
     });
-    return { records: records.map(recordFromRow), pagination };
+    return { records: await this.contacts.records(query.organizationId, records), pagination };
   }
 }

@@ -3,8 +3,8 @@ import { Commands } from '#libs/commands';
 import { Id, Operation } from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
 import { type ContactRecord, contactSchema, recordFromHistory } from './contact-record.js';
-import { comparableEmail, contact, standing, updateContact } from './contact.js';
-import { contactWrite, emailClaim, emailKey, emailTaken } from './contact-write.js';
+import { contact, standing, updateContact } from './contact.js';
+import { contactWrite, emailTaken, moveEmail } from './contact-write.js';
 
 @Operation({
   method: 'POST',
@@ -33,18 +33,11 @@ export class UpdateContactHandler implements ICommandHandler<UpdateContact> {
       (state) => updateContact(standing(state), changes),
       (loaded, events) => {
         const before = standing(loaded.state).details.email!;
-        const after = changes.email ?? before;
-        const moves = comparableEmail(after) !== comparableEmail(before);
         return {
           writes: [contactWrite(contactId, loaded.version, events)],
-          claims: moves
-            ? [
-                emailClaim(after, contactId, () =>
-                  Promise.reject(emailTaken('Give another address, or delete one of the two contacts.')),
-                ),
-              ]
-            : [],
-          releases: moves ? [{ value: emailKey(before), streamId: contactId }] : [],
+          ...moveEmail(before, changes.email ?? before, contactId, () =>
+            Promise.reject(emailTaken('Give another address, or delete one of the two contacts.')),
+          ),
         };
       },
     );

@@ -34,7 +34,7 @@ const members = new LinkTable('members', { table: 'lists', column: 'contacts' },
 
 export const listsProjection: Projection<Event> = {
   name: 'lists',
-  version: 2,
+  version: 3,
   handles: [
     'ListCreated',
     'ListUpdated',
@@ -47,9 +47,9 @@ export const listsProjection: Projection<Event> = {
     ${lists.definition}
     ${members.definition}
   `,
-  async apply(events, transaction) {
+  async apply(events, transaction, seal) {
     await lists.apply(events, transaction);
-    await members.apply(events.flatMap(membershipChange), transaction);
+    await members.apply(events.flatMap(membershipChange), transaction, seal);
   },
   get snapshots() {
     return lists.snapshots(this);

@@ -6,7 +6,7 @@ import { Id, Input, invalid, isId, Nested, Operation, RpcError, Text } from '#li
 import {
   ContactsTable,
   createInline,
-  emailKey,
+  emailKeys,
   holdContact,
   InlineContact,
   noSuchContact,
@@ -120,7 +120,7 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
     }
     if (contact) {
       const created = createInline(contact, async (owner) => {
-        const known = await holdContact(this.commands, organizationId, owner, contact.email);
+        const known = await holdContact(this.commands, command, owner, contact.email);
         return known ? sign(owner, [guard, known]) : this.decide(command, true, signers);
       });
       return sign(created.recordId, [guard], created);
@@ -134,9 +134,10 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
 
   private async findStanding(command: AddSignature): Promise<string | undefined> {
     const { organizationId, petitionId, contactId, contact } = command;
-    const [signer] = contact
-      ? await this.commands.findOwners(organizationId, [emailKey(contact.email)])
+    const owners = contact
+      ? await this.commands.findOwners(organizationId, emailKeys(contact.email))
       : [contactId];
+    const signer = owners.find((id) => id !== undefined);
     if (signer === undefined) return undefined;
     const [standing] = await this.commands.findOwners(organizationId, [signatureKey(petitionId, signer)]);
     return standing;

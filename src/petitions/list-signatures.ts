@@ -1,6 +1,7 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
-import { LINK_BYTES, type LinkRow } from '#libs/projections';
+import { EventStore } from '#libs/event-store';
+import { LINK_BYTES, LINK_DETAIL, type LinkRow } from '#libs/projections';
 import { CreatedPageInput, findPage, Id, Operation, type Page } from '#libs/rpc';
 import { PetitionsTable, SIGNATURES_TABLE } from './petitions.projection.js';
 import { type SignatureRecord, signatureSchema } from './signature-record.js';
@@ -23,6 +24,7 @@ export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
   constructor(
     private readonly source: DataSource,
     private readonly petitions: PetitionsTable,
+    private readonly store: EventStore,
   ) {}
 
   async execute(query: ListSignatures): Promise<Page<SignatureRecord>> {
@@ -33,13 +35,16 @@ export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
       bytes: LINK_BYTES,
       conditions: [{ sql: 'record_id = ? AND ended_at IS NULL', value: petitionId }],
     });
+    const sealed = records.flatMap(({ subject_id, detail }) => (subject_id && detail ? [subject_id] : []));
+    const openers = await this.store.unseal(organizationId, sealed);
     return {
       records: records.map(({ id, created_at, subject_id, detail }) => ({
         id,
         createdAt: created_at,
         petitionId,
         contactId: subject_id,
-        comment: detail,
+        // Also null for who was erased since the page was read.
+        comment: subject_id && detail ? (openers.get(subject_id)?.(LINK_DETAIL, detail) ?? null) : null,
       })),
       pagination,
     };

@@ -39,9 +39,23 @@ const AT_ERASURE = 'loses its name';
 
 const signatures = new LinkTable('signatures', { table: 'petitions', column: 'signatures' }, AT_ERASURE);
 
+/** Whose signature it was, the earlier version itself still counts with. */
+const FORGET_COMMENTS = `
+  UPDATE signatures s SET detail = NULL FROM unnest($1::uuid[], $2::uuid[]) AS e(organization_id, id)
+  WHERE s.organization_id = e.organization_id AND s.subject_id = e.id AND s.detail IS NOT NULL`;
+
 export const petitionsProjection: Projection<Event> = {
   name: 'petitions',
-  version: 2,
+  version: 3,
+  erasure: {
+    event: 'ContactErased',
+    // Comments are sealed, names are the contacts'.
+    inPlain: false,
+    earlier: {
+      1: FORGET_COMMENTS,
+      2: FORGET_COMMENTS,
+    },
+  },
   handles: [
     'PetitionCreated',
     'PetitionUpdated',
@@ -56,9 +70,9 @@ export const petitionsProjection: Projection<Event> = {
     ${petitions.definition}
     ${signatures.definition}
   `,
-  async apply(events, transaction) {
+  async apply(events, transaction, seal) {
     await petitions.apply(events, transaction);
-    await signatures.apply(events.flatMap(signatureChange), transaction);
+    await signatures.apply(events.flatMap(signatureChange), transaction, seal);
   },
   get snapshots() {
     return petitions.snapshots(this);

@@ -1,0 +1,272 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { v7 as uuidv7 } from 'uuid';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { type Projection, Projections, type ProjectionsOptions } from './index.js';
+import { Rebuild } from './rebuild.js';
+
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await createTestDatabase();
+});
+const open: Projections[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((projections) => projections.stop()));
+  await database.drop();
+});
+
+const organizationId = uuidv7();
+const metadata = { actor: { type: 'system', id: null }, requestId: 'test' } as const;
+const silent = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };
+const SHORT = { heartbeatMs: 20, graceMs: 1_500 };
+
+/** Names of people. Version 2 knows what an erasure does to version 1. */
+function people(version: number): Projection {
+  return {
+    name: 'people',
+    version,
+    erasure: {
+      event: 'Erased',
+      inPlain: true,
+      earlier:
+        version === 1
+          ? {}
+          : {
+              1: 'DELETE FROM people p USING unnest($1::uuid[], $2::uuid[]) AS e(org, id) WHERE p.id = e.id',
+            },
+    },
+    handles: ['Named', 'Erased'],
+    tables: 'CREATE TABLE people (id uuid PRIMARY KEY, name text)',
+    async apply(events, transaction) {
+      for (const { type, streamId, personal } of events) {
+        if (type === 'Erased') await transaction.query('DELETE FROM people WHERE id = $1', [streamId]);
+        else
+          await transaction.query('INSERT INTO people VALUES ($1, $2)', [streamId, personal?.name ?? null]);
+      }
+    },
+  };
+}
+
+async function instance(version: number, options: ProjectionsOptions = {}): Promise<Projections> {
+  const { source, store } = await database.another();
+  const projections = new Projections(source, store, [people(version)], silent, options);
+  open.push(projections);
+  await projections.start();
+  return projections;
+}
+
+/** As version 0.1.0: its checkpoint follows the log, and it does not say that it serves. */
+async function earlierInstance(version: number): Promise<Projections> {
+  const projections = await instance(version);
+  projections.poll();
+  await database.source.query('DELETE FROM serving WHERE version = $1', [version]);
+  await database.source.query(
+    `CREATE RULE silent AS ON INSERT TO serving WHERE new.version = ${version} DO INSTEAD NOTHING`,
+  );
+  await database.source.query('DELETE FROM serving WHERE version = $1', [version]);
+  return projections;
+}
+
+async function named(name: string): Promise<string> {
+  const id = uuidv7();
+  await append(id, 0, { type: 'Named', data: {}, personal: { name } });
+  return id;
+}
+async function append(
+  id: string,
+  expectedVersion: number,
+  event: object,
+  ends: string[] = [],
+): Promise<number> {
+  const write = {
+    streamType: 'person',
+    streamId: id,
+    expectedVersion,
+    events: [event as never],
+    subjectId: id,
+  };
+  const result = await database.store.append({ organizationId, metadata, writes: [write], ends });
+  if (result.status !== 'appended') throw new Error(result.status);
+  return result.position!;
+}
+const erase = (id: string) => append(id, 1, { type: 'Erased', data: {} }, [id]);
+
+const rows = (version: number): Promise<{ id: string; name: string | null }[]> =>
+  database.source.query(`SELECT * FROM people_v${version}.people ORDER BY id`);
+async function schemas(): Promise<string[]> {
+  const found: { nspname: string }[] = await database.source.query(
+    "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'people%' ORDER BY 1",
+  );
+  return found.map(({ nspname }) => nspname);
+}
+async function eventually(check: () => Promise<void>): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    try {
+      return await check();
+    } catch {
+      await sleep(50);
+    }
+  }
+  await check();
+}
+/** Something for every checkpoint to follow, until the work is done. */
+async function whileTheLogGrows<Result>(work: () => Promise<Result>): Promise<Result> {
+  let working = true;
+  const growing = (async () => {
+    while (working) {
+      await named('somebody');
+      await sleep(20);
+    }
+  })();
+  try {
+    return await work();
+  } finally {
+    working = false;
+    await growing;
+  }
+}
+
+it('an erasure reaches an earlier version that nobody serves any more, whatever it had read', async () => {
+  const earlier = await instance(1);
+  const person = await named('Ada');
+  await earlier.catchUp(await database.store.lastPosition());
+  const kept = await named('Chico');
+  await earlier.catchUp(await database.store.lastPosition());
+  await earlier.stop();
+  const later = await instance(2);
+  expect((await rows(1)).map(({ name }) => name)).toEqual(['Ada', 'Chico']);
+  await later.catchUp(await erase(person));
+  expect(await rows(1)).toEqual([{ id: kept, name: 'Chico' }]);
+  expect(await rows(2)).toEqual([{ id: kept, name: 'Chico' }]);
+});
+
+it('an erasure beside an earlier version that reads on: neither holds the person when it is answered', async () => {
+  const [earlier, later] = [await instance(1), await instance(2)];
+  earlier.poll();
+  for (let round = 0; round < 40; round += 1) {
+    const person = await named('Ada');
+    const reading = Promise.all([
+      earlier.catchUp(await database.store.lastPosition()),
+      later.catchUp(await database.store.lastPosition()),
+    ]);
+    if (round % 2 === 0) await reading;
+    await later.catchUp(await erase(person));
+    expect((await rows(1)).filter(({ name }) => name === 'Ada')).toEqual([]);
+    await reading;
+  }
+  await earlier.catchUp(await database.store.lastPosition());
+  expect([await rows(1), await rows(2)]).toEqual([[], []]);
+});
+
+it('a version goes, with its checkpoint, when nobody has served it for the grace; it comes again when asked for', async () => {
+  const earlier = await instance(1);
+  earlier.poll();
+  const later = await instance(2, SHORT);
+  later.poll();
+  await whileTheLogGrows(async () => {
+    await sleep(2 * SHORT.graceMs);
+    expect(await schemas()).toEqual(['people_v1', 'people_v2']);
+    expect((await later.versions()).map(({ version, instances }) => [version, instances])).toEqual([
+      [1, 1],
+      [2, 1],
+    ]);
+    await earlier.stop();
+    await eventually(async () => expect(await schemas()).toEqual(['people_v2']));
+  });
+  expect((await later.versions()).map(({ version }) => version)).toEqual([2]);
+  expect(silent.log).toHaveBeenCalledWith(expect.objectContaining({ projection: 'people', version: 1 }));
+  await named('Ada');
+  const again = await instance(1);
+  expect(await again.status()).toMatchObject([{ version: 1, lag: 0 }]);
+});
+
+it('an instance that does not say what it serves is known by its checkpoint, which follows the log', async () => {
+  const earlier = await earlierInstance(1);
+  const later = await instance(2, SHORT);
+  later.poll();
+  expect((await later.versions())[0]).toMatchObject({ version: 1, instances: 0 });
+  await whileTheLogGrows(() => sleep(3 * SHORT.graceMs));
+  expect(await schemas()).toEqual(['people_v1', 'people_v2']);
+  await expect(whileTheLogGrows(() => later.drop('people', 1))).rejects.toThrow(/serves it/);
+  await earlier.stop();
+  await whileTheLogGrows(() => eventually(async () => expect(await schemas()).toEqual(['people_v2'])));
+});
+
+it('drop: refuses what is served, and what may be; takes the rest, and everything with force', async () => {
+  const later = await instance(2);
+  await expect(later.drop('people', 2)).rejects.toThrow(/itself/);
+  await expect(later.drop('people', 7)).rejects.toThrow('There is no version 7 of people');
+  const earlier = await instance(1);
+  await expect(later.drop('people', 1)).rejects.toThrow('1 instances serve it');
+  await earlier.stop();
+  await expect(later.drop('people', 1)).rejects.toThrow(/may serve it/);
+  await named('Ada');
+  await later.drop('people', 1);
+  expect(await schemas()).toEqual(['people_v2']);
+  await instance(1);
+  await later.drop('people', 1, true);
+  expect(await schemas()).toEqual(['people_v2']);
+});
+
+it('what an interrupted rebuild left behind is dropped, not what one under way needs', async () => {
+  await instance(1);
+  const { source, store } = database;
+  await source.query('CREATE SCHEMA people_v1_old; CREATE SCHEMA people_v1_beside');
+  const rebuild = new Rebuild(people(1), source, store, {});
+  await source.transaction(async (other) => {
+    await other.query("SELECT pg_advisory_xact_lock(17751, hashtext('people_v1'))");
+    await rebuild.tidy();
+    expect(await schemas()).toHaveLength(3);
+  });
+  await rebuild.tidy();
+  expect(await schemas()).toEqual(['people_v1']);
+});
+
+describe('purge', () => {
+  it('writes files anew only where somebody was erased since they were begun', async () => {
+    const projections = await instance(1);
+    const [person, other] = [await named('Ada'), await named('Chico')];
+    await projections.catchUp(await erase(person));
+    const file = async () =>
+      (await database.source.query(`SELECT pg_relation_filepath('people_v1.people') AS path`))[0]
+        .path as string;
+    const before = await file();
+    expect(await projections.purge()).toMatchObject({
+      rebuilt: ['people'],
+      underWay: [],
+      earlierVersions: [],
+    });
+    const after = await file();
+    expect(after).not.toBe(before);
+    expect((await projections.purge()).rebuilt).toEqual([]);
+    expect(await file()).toBe(after);
+    expect(await rows(1)).toEqual([{ id: other, name: 'Chico' }]);
+    await projections.catchUp(await erase(other));
+    expect((await projections.purge()).rebuilt).toEqual(['people']);
+  });
+
+  it('names earlier versions that stand, and does not take a first build for the past’s remains', async () => {
+    const earlier = await instance(1);
+    const person = await named('Ada');
+    await earlier.catchUp(await erase(person));
+    const later = await instance(2);
+    expect(await later.purge()).toMatchObject({
+      rebuilt: [],
+      earlierVersions: [{ name: 'people', version: 1 }],
+    });
+  });
+
+  it('happens by itself once an erasure is older than was said, once among all instances', async () => {
+    const old = { ...SHORT, purgeAfterHours: 1 };
+    const instances = [await instance(1, old), await instance(1, old)];
+    const person = await named('Ada');
+    await instances[0]!.catchUp(await erase(person));
+    for (const projections of instances) projections.poll();
+    const clean = async () =>
+      Number((await database.source.query('SELECT clean_position FROM checkpoints'))[0].clean_position);
+    await sleep(500);
+    expect(await clean()).toBe(0);
+    const soon = await instance(1, { ...SHORT, purgeAfterHours: 1 / 3_600_000 });
+    soon.poll();
+    await eventually(async () => expect(await clean()).toBe(await database.store.lastPosition()));
+  });
+});

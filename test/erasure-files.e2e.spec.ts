@@ -1,0 +1,114 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from './harness.js';
+import { cli, createDirectory, eventually, ServerProcess } from './processes.js';
+
+/** What lists can be searched and sorted by; everything else of a person is sealed. */
+const SEARCHED = ['email', 'firstName', 'lastName', 'zip', 'city', 'country'];
+const SEALED = ['bio', 'phone', 'mobile', 'address'];
+
+function person(name: string): Record<string, string> {
+  const details = [...SEARCHED, ...SEALED].map((detail) => [detail, `${name}-${detail.toLowerCase()}`]);
+  return { ...Object.fromEntries(details), email: `${name}-email@files.example` };
+}
+
+/** Which folders of PostgreSQL's data directory (`base`, `pg_wal`) have files that hold each of the markers, at this moment. */
+async function search(directory: string, markers: readonly string[]): Promise<Map<string, string[]>> {
+  const data = join(directory, 'postgres', 'data');
+  const found = new Map(markers.map((marker) => [marker, new Set<string>()]));
+  let files = 0;
+  for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    // Some vanish meanwhile.
+    const bytes = await readFile(path).catch(() => undefined);
+    if (!bytes) continue;
+    files += 1;
+    const folder = path.slice(data.length + 1).split('/')[0]!;
+    for (const marker of markers) if (bytes.includes(marker)) found.get(marker)!.add(folder);
+  }
+  expect(files).toBeGreaterThan(500);
+  return new Map([...found].map(([marker, folders]) => [marker, [...folders].sort()]));
+}
+
+/** The same folders for each. */
+function all(markers: readonly string[], ...folders: string[]): Map<string, string[]> {
+  return new Map(markers.map((marker) => [marker, folders]));
+}
+
+it('after an erasure and a purge no file of the database holds anything of the person', async () => {
+  const directory = await createDirectory();
+  const environment = { DATA_DIR: directory.path };
+  const server = await ServerProcess.start(environment);
+  try {
+    await eventually(() => expect(server.stdout).toContain('API key'));
+    const [, organizationId] = /organization {2}(\S+)/.exec(server.stdout)!;
+    const [, key] = /API key {7}(\S+)/.exec(server.stdout)!;
+    const client = new Client(server.origin, organizationId!, key);
+    const post = async (operation: string, body: object, headers = {}) => {
+      const answer = await client.post(operation, body, headers);
+      expect([operation, answer.status]).toEqual([operation, 200]);
+      // The demo's key is limited.
+      await sleep(110);
+      return answer.body.data;
+    };
+
+    const [first, last, other] = [person('qearly'), person('qlately'), person('qother')];
+    const marked = { 'Idempotency-Key': `made/${first.email}` };
+    const { contactId } = await post('contact.create-contact', { organizationId, ...first }, marked);
+    await post('contact.update-contact', { contactId, ...last });
+    await post('contact.create-contact', { organizationId, ...other });
+    const { petitionId } = await post('petition.create-petition', { name: 'Files' });
+    await post('petition.publish-petition', { petitionId });
+    await post('petition.add-signature', { petitionId, contactId, comment: 'qcomment-of-the-person' });
+    const { listId } = await post('list.create-list', { name: 'Files' });
+    await post('list.add-contacts', { listId, contactIds: [contactId] });
+    const queries: Record<string, string>[] = [
+      { q: last.lastName! },
+      { email: last.email! },
+      { city: last.city! },
+    ];
+    for (const query of queries) {
+      expect((await client.get('contact.list-contacts', query)).body.data).toHaveLength(1);
+      await sleep(110);
+    }
+    const signatures = await client.get('petition.list-signatures', { petitionId });
+    expect(signatures.body.data).toMatchObject([{ comment: 'qcomment-of-the-person' }]);
+    await sleep(110);
+
+    const own = [first, last].flatMap((details) => SEARCHED.map((name) => details[name]!));
+    const others = SEARCHED.map((name) => other[name]!);
+    const sealed = [first, last, other].flatMap((details) => SEALED.map((name) => details[name]!));
+    sealed.push('qcomment-of-the-person');
+    const markers = [...own, ...others, ...sealed];
+    const plain = [...own, ...others];
+    for (const [marker, folders] of await search(directory.path, plain)) {
+      expect([marker, folders]).toEqual([marker, expect.arrayContaining(['pg_wal'])]);
+    }
+
+    // Nobody has been erased: nothing is rebuilt, but what is in memory and in the log comes into the tables' files.
+    const purge = async () => {
+      const { status, stdout, stderr } = await cli(['--json', 'projections', 'purge'], environment);
+      expect([status, stderr]).toEqual([0, '']);
+      return JSON.parse(stdout);
+    };
+    expect(await purge()).toEqual({ rebuilt: [], underWay: [], earlierVersions: [], logEnded: true });
+    expect(await search(directory.path, markers)).toEqual(new Map([...all(plain, 'base'), ...all(sealed)]));
+
+    const deleted = await client.delete('contact.delete-contact', { contactId });
+    expect(deleted.status).toBe(200);
+    // Deleted rows stay in their files.
+    const after = await search(directory.path, own);
+    for (const marker of own)
+      expect([marker, after.get(marker)]).toEqual([marker, expect.arrayContaining(['base'])]);
+
+    expect(await purge()).toMatchObject({ rebuilt: ['contacts'], logEnded: true });
+    expect(await search(directory.path, markers)).toEqual(
+      new Map([...all(own), ...all(others, 'base'), ...all(sealed)]),
+    );
+  } finally {
+    await server.end('SIGTERM');
+    await directory.remove();
+  }
+}, 120_000);
