@@ -420,7 +420,10 @@ describe('ServerLife', () => {
     it('half a request answers 400', async () => {
       server.headersTimeout = 100;
       const { status, body } = parse(await (await open()).send('GET / HTTP/1.1\r\nHost: a').whole());
-      expect([status, body.error.message]).toEqual([400, 'The request did not arrive in time: send it again.']);
+      expect([status, body.error.message]).toEqual([
+        400,
+        'The request did not arrive in time: send it again.',
+      ]);
     });
 
     it('a connection on which nothing was asked is closed without a word', async () => {
