@@ -148,7 +148,6 @@ async function connect(
 /** The embedded mode's own master key: made once, also when several processes start at the same time. */
 async function embeddedKey(directory: string): Promise<Buffer> {
   const file = join(directory, 'encryption-key');
-  await mkdir(directory, { recursive: true });
   if (!(await exists(file))) {
     // Linked into place whole: a crash in the middle of the write leaves no half key behind.
     const draft = `${file}.${process.pid}`;

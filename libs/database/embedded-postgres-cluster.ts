@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
 import {
+  access,
   chmod,
   chown,
   mkdir,
@@ -17,6 +19,7 @@ import {
   exists,
   findSystemUser,
   findWayToRun,
+  type Account,
   type Programs,
   type Run,
 } from './embedded-postgres-programs.js';
@@ -38,25 +41,56 @@ export interface Cluster {
   run: Run;
 }
 
-/** Opens the cluster in `home`, creating it first when there is none. */
-export async function openCluster(home: string, programs: Programs, log: (message: string) => void) {
-  await removeAbandonedDrafts(home);
-  if (!(await exists(home))) {
-    log('Creating the built-in PostgreSQL database');
-    await createCluster(home, programs);
-  }
+/** Opens the cluster in `directory`, creating it first when there is none. */
+export async function openCluster(directory: string, programs: Programs, log: (message: string) => void) {
+  const home = join(directory, 'postgres');
   const data = join(home, 'data');
-  const owner = await stat(data);
-  const isRoot = process.getuid?.() === 0;
-  const run = await findWayToRun(isRoot ? owner : undefined, programs, home);
-  const passwords = await readFile(passwordsFile(home), 'utf8').catch((cause: unknown) => {
+  const belongsToAnother = (cause: unknown) => {
     throw new Error(
       `The built-in PostgreSQL in ${home} cannot be opened: it belongs to another user of this machine. ` +
         `Start as that user, use another directory, or set DATABASE_URL to a PostgreSQL server.`,
       { cause },
     );
-  });
+  };
+  await access(directory, constants.R_OK | constants.W_OK | constants.X_OK).catch(belongsToAnother);
+  await removeAbandonedDrafts(home);
+  const isNew = !(await exists(home));
+  const isRoot = process.getuid?.() === 0;
+  const account = isRoot ? (isNew ? await findSystemUser() : await stat(data)) : undefined;
+  if (await isOurs(directory)) await closeToOthers(directory, account);
+  if (isNew) {
+    log('Creating the built-in PostgreSQL database');
+    await createCluster(home, programs, account);
+  }
+  await closeToOthers(home, account);
+  // Of another process, which was faster, and as root may have found another user.
+  const owner = isNew && isRoot ? await stat(data) : account;
+  const run = await findWayToRun(owner, programs, home);
+  const passwords = await readFile(passwordsFile(home), 'utf8').catch(belongsToAnother);
   return { data, passwords: JSON.parse(passwords) as Cluster['passwords'], programs, run } satisfies Cluster;
+}
+
+/** Whether a directory holds nothing but what we put there: /tmp, or a home, must not be closed to its users. */
+async function isOurs(directory: string): Promise<boolean> {
+  const { mode } = await stat(directory);
+  const names = await readdir(directory);
+  return (mode & STICKY) === 0 && names.every((name) => OUR_NAMES.test(name));
+}
+
+const STICKY = 0o1000;
+const OUR_NAMES = /^(postgres(\.draft-.*)?|encryption-key(\..*)?|lost\+found)$/;
+
+/**
+ * Lets nobody in but us and, as root, the user that PostgreSQL runs as: by their group, which may pass and read
+ * nothing. Were the directory theirs, PostgreSQL could put something else in the place of what root reads there.
+ * Also for directories of before, which were open to everybody; not for those of other users.
+ */
+async function closeToOthers(directory: string, account: Account | undefined): Promise<void> {
+  const { uid, gid, mode } = await stat(directory);
+  if (uid !== process.getuid?.()) return;
+  if (account && gid !== account.gid) await chown(directory, uid, account.gid);
+  const wanted = account ? 0o710 : 0o700;
+  if ((mode & 0o777) !== wanted) await chmod(directory, wanted);
 }
 
 /**
@@ -64,12 +98,10 @@ export async function openCluster(home: string, programs: Programs, log: (messag
  * way leaves nothing that looks like a cluster, and of two at once the first to finish wins without a lock:
  * rename(2) does not replace a directory that holds something.
  */
-async function createCluster(home: string, programs: Programs): Promise<void> {
-  const account = process.getuid?.() === 0 ? await findSystemUser() : undefined;
+async function createCluster(home: string, programs: Programs, account: Account | undefined): Promise<void> {
   const draft = await mkdtemp(`${home}.draft-${process.pid}-`);
   try {
-    // Passable, not readable: as root, the cluster inside belongs to another user.
-    await chmod(draft, 0o711);
+    await closeToOthers(draft, account);
     const data = join(draft, 'data');
     await mkdir(data, { mode: 0o700 });
     if (account) await chown(data, account.uid, account.gid);

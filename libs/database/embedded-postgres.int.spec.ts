@@ -2,12 +2,14 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmod,
+  chown,
   cp,
   mkdir,
   mkdtemp,
   readdir,
   readFile,
   rm,
+  stat,
   symlink,
   unlink,
   utimes,
@@ -61,6 +63,58 @@ describe('embedded PostgreSQL', () => {
       'SELECT rolsuper, rolcreaterole, rolcreatedb FROM pg_roles WHERE rolname = current_user',
     );
     expect(role).toEqual({ rolsuper: false, rolcreaterole: false, rolcreatedb: false });
+  });
+
+  describe('its directory', () => {
+    const isRoot = process.getuid?.() === 0;
+    const modeOf = async (path: string) => (await stat(path)).mode & 0o7777;
+    const PRIVATE = isRoot ? 0o710 : 0o700;
+
+    it('lets in nobody but us and its own user, and needs no privilege for that', async () => {
+      directory = join(await makeDirectory(), 'made', 'here');
+      await start();
+      const data = await stat(join(directory, 'postgres/data'));
+      for (const path of [directory, join(directory, 'postgres')]) {
+        expect([path, await modeOf(path)]).toEqual([path, PRIVATE]);
+        const { uid, gid } = await stat(path);
+        expect([uid, gid]).toEqual([process.getuid!(), isRoot ? data.gid : process.getgid!()]);
+      }
+      expect(data.mode & 0o777).toBe(0o700);
+      if (process.platform !== 'linux') return;
+      const status = await readFile(`/proc/${await serverProcess()}/status`, 'utf8');
+      expect(/^CapEff:\t0+$/m.test(status)).toBe(true);
+      if (!isRoot) return;
+      const nobody = spawn('ls', [directory], { uid: 65_534, gid: 65_534, stdio: 'ignore', cwd: '/' });
+      expect((await once(nobody, 'exit'))[0]).not.toBe(0);
+    });
+
+    it('of before, open to all, is closed, and the data are there', async () => {
+      directory = await makeDirectory();
+      const first = await start();
+      await query(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
+      await first.stop();
+      await chmod(directory, 0o755);
+      await chmod(join(directory, 'postgres'), 0o711);
+      if (isRoot) for (const path of ['', 'postgres']) await chown(join(directory, path), 0, 0);
+      await writeFile(join(directory, 'encryption-key'), '');
+      const { url } = await start();
+      expect(await query(url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
+      expect([await modeOf(directory), await modeOf(join(directory, 'postgres'))]).toEqual([
+        PRIVATE,
+        PRIVATE,
+      ]);
+    });
+
+    it.each([
+      ['holds other things', 0o755],
+      ['is for everybody', 0o1777],
+    ])('stays as open as it is when it %s; the cluster in it is closed', async (_, mode) => {
+      directory = await makeDirectory();
+      if (mode === 0o755) await writeFile(join(directory, 'other'), '');
+      await chmod(directory, mode);
+      await start();
+      expect([await modeOf(directory), await modeOf(join(directory, 'postgres'))]).toEqual([mode, PRIVATE]);
+    });
   });
 
   it('lets the role create databases when asked', async () => {

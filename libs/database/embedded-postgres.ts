@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { link, mkdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client, type ClientConfig } from 'pg';
@@ -22,7 +22,7 @@ export interface EmbeddedPostgres {
 }
 
 export interface EmbeddedPostgresOptions {
-  /** Where the database lives; created when missing. */
+  /** Where the database lives; created when missing, and closed to other users unless it holds other things too. */
   directory: string;
   log: (message: string) => void;
   /** Lets the application's role create databases: for tests. */
@@ -61,9 +61,10 @@ const leaseName = 'embedded-postgres lease';
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { directory, log, createDatabases = false } = options;
-  await mkdir(directory, { recursive: true });
-  const home = join(await realpath(directory), 'postgres');
-  const cluster = await openCluster(home, await findPrograms(), log);
+  // Not those above it, which PostgreSQL's own user must be able to pass.
+  await mkdir(dirname(directory), { recursive: true });
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const cluster = await openCluster(await realpath(directory), await findPrograms(), log);
 
   let stopping: Promise<void> | undefined;
   let recovery: Promise<void> | undefined;
