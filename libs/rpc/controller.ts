@@ -14,6 +14,7 @@ import {
   ApiBearerAuth,
   ApiBody,
   ApiConsumes,
+  ApiExtension,
   ApiHeader,
   ApiOperation,
   ApiQuery,
@@ -33,6 +34,7 @@ import { type Page } from './paging.js';
 import { notFoundThen, PastRecord } from './past.js';
 import { possibleErrors } from './possible-errors.js';
 import { readQuery, refuseQuery } from './query.js';
+import { describeScopes, requireFieldScopes, scopeOf } from './scopes.js';
 import { sendStream, type StreamedAnswer } from './streamed-answer.js';
 import { allowLongBody } from './http-server.js';
 
@@ -120,7 +122,12 @@ function addRoute(controller: Type, input: InputClass): void {
     ROUTES[method](pathOf(definition)),
     HttpCode(200),
     ApiTags(service),
-    ApiOperation({ operationId: name, summary, ...(description === undefined ? {} : { description }) }),
+    ApiOperation({
+      operationId: name,
+      summary,
+      description: [description, describeScopes(definition)].filter(Boolean).join(' '),
+    }),
+    ApiExtension('x-scopes', { always: scopeOf(definition), with: definition.fieldScopes ?? {} }),
     ...inputDocumentation(input, definition),
     ApiResponse({
       status: 200,
@@ -136,10 +143,11 @@ function addRoute(controller: Type, input: InputClass): void {
 
 async function readInput(
   type: InputClass,
-  { method, bodyTypes }: OperationDefinition,
+  operation: OperationDefinition,
   request: Request,
   response: Response,
 ): Promise<Input> {
+  const { method, bodyTypes } = operation;
   const caller = request.caller!;
   if (method === 'GET') refuseBody(request);
   const body = bodyTypes && streamBody(request, bodyTypes);
@@ -155,6 +163,7 @@ async function readInput(
       'This API key belongs to another organization than the one in organizationId. Name the organization of the key, or use a key of the other one.',
     );
   }
+  requireFieldScopes(operation, caller.scopes, input);
   const idempotencyKey = method === 'GET' ? undefined : idempotencyKeyOf(request);
   input.context = {
     organizationId: caller.organizationId,

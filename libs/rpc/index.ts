@@ -34,7 +34,8 @@ export {
   WordsOf,
 } from './fields.js';
 export { Input, type InputClass, invalid, parseInput, StreamedInput, systemInput } from './input.js';
-export { Operation, operationOf, operationsAmong, scopeOf, type OperationDefinition } from './operation.js';
+export { Operation, operationOf, operationsAmong, type OperationDefinition } from './operation.js';
+export { requireScope, scopeOf } from './scopes.js';
 export {
   compare,
   type Condition,

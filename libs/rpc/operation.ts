@@ -16,6 +16,8 @@ export type OperationDefinition = {
   list?: boolean;
   /** Why it may refuse, beside the reasons that every operation of its shape has: see `possibleErrors`. */
   reasons?: readonly OwnReason[];
+  /** Fields that reach into another service, each with the scope that is needed besides where it is given. */
+  fieldScopes?: Readonly<Record<string, string>>;
   /** Of a POST whose body is streamed: the media types it may have. The fields come from the query then. */
   bodyTypes?: readonly string[];
   /** Of an answer that is streamed, without envelope: its media types. `answers` is the schema of a record. */
@@ -45,9 +47,4 @@ export function operationsAmong(exports: object): InputClass<Input>[] {
   return (Object.values(exports) as unknown[])
     .filter((value): value is InputClass => typeof value === 'function' && operationOf(value) !== undefined)
     .sort((a, b) => order(a) - order(b));
-}
-
-/** The scope that an operation needs: `contact:read` to look, `contact:write` to change. */
-export function scopeOf({ name, method }: OperationDefinition): string {
-  return `${name.split('.')[0]}:${method === 'GET' ? 'read' : 'write'}`;
 }

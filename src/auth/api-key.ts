@@ -20,7 +20,16 @@ export type ApiKeyDetails = {
 };
 
 export type ApiKeyEvent =
-  | { type: 'ApiKeyCreated'; data: ApiKeyDetails }
+  /**
+   * The secret's hash lies in `data`, as it is written, or in `personal` of the key's own stream (subject: the key), as
+   * a later version will write it: then no export holds it in clear. Whoever starts to write it there must let a
+   * rotated key keep its subject's key until its overlap is over, which `ends` destroys at once today.
+   */
+  | {
+      type: 'ApiKeyCreated';
+      data: Omit<ApiKeyDetails, 'secretHash'> & { secretHash?: string };
+      personal?: { secretHash?: string } | null;
+    }
   /** The key goes on working for `overlapSeconds` after this was recorded, beside its successor. */
   | { type: 'ApiKeyRotated'; data: { successorId: string; overlapSeconds: number } }
   | { type: 'ApiKeyRevoked'; data: Record<string, never> };
@@ -38,7 +47,11 @@ export const apiKey: Decider<ApiKey, ApiKeyEvent> = {
   streamType: 'api-key',
   initial: { status: 'unknown' },
   evolve(state, event, at) {
-    if (event.type === 'ApiKeyCreated') return { ...event.data, status: 'active', revokedAt: null };
+    if (event.type === 'ApiKeyCreated') {
+      // Gone with its subject's key, or left out of an export: no secret has an empty hash.
+      const secretHash = event.personal?.secretHash ?? event.data.secretHash ?? '';
+      return { ...event.data, secretHash, status: 'active', revokedAt: null };
+    }
     if (state.status === 'unknown') return state;
     switch (event.type) {
       case 'ApiKeyRotated': {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { given } from '#libs/testing';
 import {
   type ApiKey,
@@ -5,10 +6,12 @@ import {
   type ApiKeyDetails,
   type ApiKeyEvent,
   createApiKey,
+  knownApiKey,
   revokeApiKey,
   rotateApiKey,
 } from './api-key.js';
 import { requireScopes } from './scopes.js';
+import { isSameHash } from './secret.js';
 
 const details: ApiKeyDetails = {
   name: 'Website',
@@ -76,6 +79,15 @@ it('ends when its overlap is over, counted from the time of the record, or when 
     status: 'revoked',
     revokedAt: '1970-01-01T00:00:20.000Z',
   });
+});
+
+it('has its hash from the data or from the personal part of its event, else one that no secret has', () => {
+  const { secretHash, ...data } = details;
+  const hashOf = (event: ApiKeyEvent) => knownApiKey(apiKey.evolve(apiKey.initial, event, at(0))).secretHash;
+  expect(hashOf(created)).toBe(secretHash);
+  expect(hashOf({ type: 'ApiKeyCreated', data, personal: { secretHash } })).toBe(secretHash);
+  expect(hashOf({ type: 'ApiKeyCreated', data, personal: null })).toBe('');
+  expect(isSameHash(Buffer.from('', 'hex'), createHash('sha256').update('').digest())).toBe(false);
 });
 
 describe('requireScopes', () => {

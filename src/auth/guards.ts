@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { type Request, type Response } from 'express';
 import { RateLimitGuard, type RateLimitSubject } from '#libs/rate-limit';
-import { operationOf, RpcError, scopeOf, UnknownOperationController } from '#libs/rpc';
+import { operationOf, requireScope, RpcError, scopeOf, UnknownOperationController } from '#libs/rpc';
 import { ApiKeyUse } from './api-key-use.js';
 import { Authenticator, NO_KEY, type Refusal } from './authenticator.js';
 import { requestsPerSecond } from './delegation.js';
@@ -69,16 +69,7 @@ export class AuthorizationGuard implements CanActivate {
       const { reason, message } = refusal ?? NO_KEY;
       throw new RpcError('UNAUTHORIZED', message, { reason, headers: { 'WWW-Authenticate': 'Bearer' } });
     }
-    const scope = scopeOf(operation);
-    if (!caller.scopes.includes('*') && !caller.scopes.includes(scope)) {
-      throw new RpcError(
-        'INSUFFICIENT_PERMISSIONS',
-        `This API key lacks the scope ${scope}. Use a key that has it.`,
-        {
-          reason: 'SCOPE_MISSING',
-        },
-      );
-    }
+    requireScope(caller.scopes, scopeOf(operation));
     return true;
   }
 }

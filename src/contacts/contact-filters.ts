@@ -13,6 +13,9 @@ import {
 import { type ContactGroups } from './contact-groups.js';
 import { SEARCHED } from './contacts.projection.js';
 
+/** Who may choose contacts by a list or a petition learns who is on it. */
+export const FILTER_SCOPES = { listId: 'list:read', petitionId: 'petition:read' };
+
 /** What contacts are chosen by: in lists and in exports alike. */
 export abstract class ContactFilters extends TimeFilters {
   @Email({ optional: true, description: 'Compared as by create-contact.' })

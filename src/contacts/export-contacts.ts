@@ -2,7 +2,7 @@ import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
 import { writeCsv, writeNdjson } from '#libs/records';
 import { type Condition, findPage, OneOf, Operation, StreamedAnswer } from '#libs/rpc';
-import { contactConditions, ContactFilters } from './contact-filters.js';
+import { contactConditions, ContactFilters, FILTER_SCOPES } from './contact-filters.js';
 import { ContactGroups } from './contact-groups.js';
 import { CONTACT_COLUMNS, type ContactRecord, contactSchema } from './contact-record.js';
 import { CONTACT_BYTES, CONTACTS_TABLE, type ContactRow, ContactsTable } from './contacts.projection.js';
@@ -32,6 +32,7 @@ const FORMATS = {
     'is not whole: ask again.',
   answers: contactSchema,
   answerTypes: ['application/x-ndjson', 'text/csv'],
+  fieldScopes: FILTER_SCOPES,
 })
 export class ExportContacts extends ContactFilters {
   @OneOf(Object.keys(FORMATS), { default: 'ndjson' })

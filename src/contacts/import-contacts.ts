@@ -34,6 +34,7 @@ const failure = recordSchema({ line: count, message: { type: 'string' } });
     failedCount: count,
   }),
   bodyTypes: ['application/x-ndjson', 'text/csv'],
+  fieldScopes: { listId: 'list:write' },
 })
 export class ImportContacts extends StreamedInput {
   @Id({ optional: true, description: 'A list to which all contacts of the file are added.' })

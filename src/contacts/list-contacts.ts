@@ -1,7 +1,7 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
 import { findPage, Operation, type Page, Paged } from '#libs/rpc';
-import { contactConditions, ContactFilters } from './contact-filters.js';
+import { contactConditions, ContactFilters, FILTER_SCOPES } from './contact-filters.js';
 import { ContactGroups } from './contact-groups.js';
 import { type ContactRecord, contactSchema } from './contact-record.js';
 import { CONTACT_BYTES, CONTACTS_TABLE, type ContactRow, ContactsTable } from './contacts.projection.js';
@@ -13,6 +13,7 @@ import { CONTACT_BYTES, CONTACTS_TABLE, type ContactRow, ContactsTable } from '.
   summary: 'List contacts',
   answers: contactSchema,
   list: true,
+  fieldScopes: FILTER_SCOPES,
 })
 export class ListContacts extends Paged(ContactFilters, 'email') {}
 

@@ -51,6 +51,21 @@ export function eventRecord(event: RecordedEvent): EventRecord {
     occurredAt: event.recordedAt,
     requestId: metadata.requestId,
     actor: metadata.actor,
-    data: event.encryptedPersonal ? { ...event.data, personal: event.personal ?? null } : event.data,
+    data: event.encryptedPersonal
+      ? { ...withoutSecrets(event.data), personal: personalOf(event) }
+      : withoutSecrets(event.data),
   };
+}
+
+/** What nobody learns anything from but who tries keys: of these, what is not needed for a proof is not shown. */
+const SECRETS = ['secretHash'];
+
+function withoutSecrets(data: JsonObject): JsonObject {
+  if (!SECRETS.some((name) => name in data)) return data;
+  return Object.fromEntries(Object.entries(data).filter(([name]) => !SECRETS.includes(name)));
+}
+
+/** Of a person or of a key; no digest covers it, as it must be able to go. */
+export function personalOf({ personal = null }: RecordedEvent): JsonObject | null {
+  return personal && withoutSecrets(personal);
 }

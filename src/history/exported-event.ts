@@ -1,4 +1,5 @@
 import { type RecordedEvent, upcast, type Upcasters } from '#libs/event-store';
+import { personalOf } from './event-record.js';
 import { type FieldSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
 
 /** An event in the form that can be verified: ARCHITECTURE.md, "The history, for auditors". */
@@ -14,7 +15,7 @@ export function exportedEvent(event: RecordedEvent, previousPosition: number) {
     type: event.type,
     schema: event.schema,
     data: event.data,
-    personal: event.personal ?? null,
+    personal: personalOf(event),
     encryptedPersonal: event.encryptedPersonal?.toString('base64') ?? null,
     subjectId: event.subjectId,
     metadata: event.metadata,

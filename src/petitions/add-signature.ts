@@ -28,6 +28,8 @@ import { signature, signatureKey, signPetition } from './signature.js';
     'is not taken (withdraw and sign again).',
   answers: signatureAnswerSchema,
   reasons: ['PETITION_NOT_PUBLISHED', 'PETITION_CLOSED'],
+  // It makes contacts, and its answer tells whether somebody was one.
+  fieldScopes: { contact: 'contact:write' },
 })
 export class AddSignature extends Input {
   @Id()

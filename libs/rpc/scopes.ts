@@ -1,0 +1,36 @@
+import { RpcError } from './errors.js';
+import { type OperationDefinition } from './operation.js';
+
+/** The scope that an operation needs: `contact:read` to look, `contact:write` to change. */
+export function scopeOf({ name, method }: OperationDefinition): string {
+  return `${name.split('.')[0]}:${method === 'GET' ? 'read' : 'write'}`;
+}
+
+/** In words, for the documentation. */
+export function describeScopes(operation: OperationDefinition): string {
+  const fields = Object.entries(operation.fieldScopes ?? {});
+  const besides = fields.map(([field, scope]) => `, with \`${field}\` also \`${scope}\``);
+  return `Needs the scope \`${scopeOf(operation)}\`${besides.join('')}.`;
+}
+
+/** @throws RpcError INSUFFICIENT_PERMISSIONS */
+export function requireScope(scopes: readonly string[], scope: string, field?: string): void {
+  if (scopes.includes('*') || scopes.includes(scope)) return;
+  const what = field === undefined ? '' : `, which \`${field}\` needs`;
+  throw new RpcError(
+    'INSUFFICIENT_PERMISSIONS',
+    `This API key lacks the scope ${scope}${what}. Use a key that has it.`,
+    { reason: 'SCOPE_MISSING' },
+  );
+}
+
+/** What the fields that were given need besides the operation's own scope. @throws as {@link requireScope}. */
+export function requireFieldScopes(
+  { fieldScopes = {} }: OperationDefinition,
+  scopes: readonly string[],
+  input: object,
+): void {
+  for (const [field, scope] of Object.entries(fieldScopes)) {
+    if ((input as Record<string, unknown>)[field] !== undefined) requireScope(scopes, scope, field);
+  }
+}

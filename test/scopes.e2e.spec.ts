@@ -1,0 +1,210 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { v7 as uuid } from 'uuid';
+import { Commands } from '#libs/commands';
+import { SCOPES } from '../src/auth/index.js';
+import { type Answer, Api, Client } from './harness.js';
+import { verifyTwice } from './verifiers.js';
+
+let api: Api;
+let owner: Client;
+beforeAll(async () => {
+  api = await Api.start();
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  owner = await api.organization();
+});
+
+/**
+ * Every operation with the scope that it needs, and its fields that name records of another service: with the scope
+ * that these need besides, or null where the operation's own is enough. An id alone tells nothing that its owner
+ * has not: it cannot be guessed.
+ */
+const TABLE: { [operation: string]: [scope: string, fields?: { [field: string]: string | null }] } = {
+  'contact.create-contact': ['contact:write'],
+  'contact.get-contact': ['contact:read'],
+  'contact.list-contacts': ['contact:read', { listId: 'list:read', petitionId: 'petition:read' }],
+  'contact.update-contact': ['contact:write'],
+  'contact.delete-contact': ['contact:write'],
+  'contact.import-contacts': ['contact:write', { listId: 'list:write' }],
+  'contact.export-contacts': ['contact:read', { listId: 'list:read', petitionId: 'petition:read' }],
+  'petition.create-petition': ['petition:write'],
+  'petition.get-petition': ['petition:read'],
+  'petition.list-petitions': ['petition:read'],
+  'petition.update-petition': ['petition:write'],
+  'petition.publish-petition': ['petition:write'],
+  'petition.close-petition': ['petition:write'],
+  'petition.delete-petition': ['petition:write'],
+  'petition.add-signature': ['petition:write', { contactId: null, contact: 'contact:write' }],
+  'petition.remove-signature': ['petition:write', { contactId: null }],
+  'petition.list-signatures': ['petition:read'],
+  'post.create-post': ['post:write'],
+  'post.get-post': ['post:read'],
+  'post.list-posts': ['post:read'],
+  'post.update-post': ['post:write'],
+  'post.publish-post': ['post:write'],
+  'post.archive-post': ['post:write'],
+  'post.delete-post': ['post:write'],
+  'list.create-list': ['list:write'],
+  'list.get-list': ['list:read'],
+  'list.list-lists': ['list:read'],
+  'list.update-list': ['list:write'],
+  'list.delete-list': ['list:write'],
+  'list.add-contacts': ['list:write', { contactIds: null }],
+  'list.remove-contacts': ['list:write', { contactIds: null }],
+  'organization.get-organization': ['organization:read'],
+  'organization.update-organization': ['organization:write'],
+  'api-key.create-api-key': ['api-key:write'],
+  'api-key.list-api-keys': ['api-key:read'],
+  'api-key.rotate-api-key': ['api-key:write'],
+  'api-key.revoke-api-key': ['api-key:write'],
+  'event.list-events': ['event:read'],
+  'event.get-event': ['event:read'],
+  'event.export-events': ['event:read'],
+  'event.get-proof': ['event:read'],
+  'event.get-checkpoint': ['event:read'],
+};
+
+/** The operations as the documentation has them. */
+async function documented(): Promise<{ [operation: string]: any }> {
+  const { paths } = (await owner.request('GET', '/openapi.json')).body;
+  return Object.fromEntries(
+    Object.entries<object>(paths)
+      .filter(([path]) => path.startsWith('/v1/'))
+      .map(([path, methods]) => [path.slice('/v1/'.length), Object.values(methods)[0]]),
+  );
+}
+
+function fieldsOf(operation: any): string[] {
+  const body = operation.requestBody?.content['application/json']?.schema.properties ?? {};
+  const query = operation.parameters.filter((parameter: any) => parameter.in === 'query');
+  return [...Object.keys(body), ...query.map(({ name }: any) => name)];
+}
+
+it('the documentation says of every operation, and of every field that needs more, what the table says', async () => {
+  const found = Object.entries(await documented()).map(([name, { 'x-scopes': scopes, description }]) => {
+    for (const scope of [scopes.always, ...Object.values(scopes.with)])
+      expect(description).toContain(`\`${scope}\``);
+    return [name, scopes];
+  });
+  const expected = Object.entries(TABLE).map(([name, [always, fields = {}]]) => {
+    const needed = Object.entries(fields).filter(([, scope]) => scope !== null);
+    return [name, { always, with: Object.fromEntries(needed) }];
+  });
+  expect(Object.fromEntries(found)).toEqual(Object.fromEntries(expected));
+  const scopes = Object.values(TABLE).flatMap(([scope, fields = {}]) => [scope, ...Object.values(fields)]);
+  expect(SCOPES).toEqual(expect.arrayContaining(scopes.filter((scope) => scope !== null)));
+});
+
+it('the table names every field that speaks of another service', async () => {
+  const foreign = /^(contact|list|petition|signature|post|apiKey|event)(s|Id|Ids)?$/;
+  for (const [name, operation] of Object.entries(await documented())) {
+    const [service] = name.split('.');
+    const own =
+      service === 'petition'
+        ? /^(petition|signature)/
+        : new RegExp(`^${service === 'api-key' ? 'apiKey' : service}`);
+    const fields = fieldsOf(operation).filter((field) => foreign.test(field) && !own.test(field));
+    expect([name, fields.sort()]).toEqual([name, Object.keys(TABLE[name]![1] ?? {}).sort()]);
+  }
+});
+
+describe('a field that reaches into another service', () => {
+  const conditional = Object.entries(TABLE).flatMap(([operation, [scope, fields = {}]]) =>
+    Object.entries(fields).map(([field, more]) => ({ operation, scope, field, more })),
+  );
+
+  const ask = async (scopes: string[], operation: string, field: string): Promise<Answer> => {
+    const { key } = await api.createKey(owner.organizationId, { scopes });
+    const client = new Client(api.origin, owner.organizationId, key);
+    const value = { contact: { email: 'ada@example.org' }, contactIds: [uuid()] }[field] ?? uuid();
+    if (operation === 'contact.import-contacts') {
+      const type = { 'Content-Type': 'text/csv' };
+      return client.request(
+        'POST',
+        `/v1/${operation}?${field}=${value as string}`,
+        'email\nada@example.org\n',
+        type,
+      );
+    }
+    const own = operation.startsWith('list.') ? { listId: uuid() } : { petitionId: uuid() };
+    if (operation.startsWith('contact.')) return client.get(operation, { [field]: value as string });
+    const send = operation.includes('remove') ? 'delete' : 'post';
+    return client[send](operation, { ...own, [field]: value });
+  };
+
+  it.each(conditional)('$operation with $field: $more', async ({ operation, scope, field, more }) => {
+    const before = await api.eventTypes(owner.organizationId);
+    for (const scopes of [[scope], SCOPES.filter((each) => each !== '*' && each !== more)]) {
+      const { status, body } = await ask(scopes, operation, field);
+      const refusal = [body.error?.code, body.error?.reason];
+      if (more === null) {
+        expect([status, body.error?.code]).toEqual([404, 'NOT_FOUND']);
+      } else {
+        expect([status, ...refusal]).toEqual([403, 'INSUFFICIENT_PERMISSIONS', 'SCOPE_MISSING']);
+        expect(body.error.message).toContain(`lacks the scope ${more}, which \`${field}\` needs`);
+      }
+    }
+    if (more === null) return;
+    // Nothing happened, and with both scopes it is not refused.
+    expect((await api.eventTypes(owner.organizationId)).filter((type) => type !== 'ApiKeyCreated')).toEqual(
+      before.filter((type) => type !== 'ApiKeyCreated'),
+    );
+    expect((await ask([scope, more], operation, field)).status).not.toBe(403);
+  });
+});
+
+describe('the secret of a key', () => {
+  /** A key as it is written today, or with its hash in the personal part of its own stream. */
+  async function storeKey(isPersonal: boolean) {
+    const [publicId, secret] = [randomBytes(4).toString('hex'), randomBytes(20).toString('hex')];
+    const secretHash = createHash('sha256').update(secret).digest('hex');
+    const details = { name: 'Stored', publicId, scopes: ['*'], rateLimit: 'unlimited', expiresAt: null };
+    const event = isPersonal
+      ? { type: 'ApiKeyCreated', data: details, personal: { secretHash } }
+      : { type: 'ApiKeyCreated', data: { ...details, secretHash } };
+    const { app, runtime } = api.instances[0]!;
+    const streamId = uuid();
+    const write = {
+      ...{ streamType: 'api-key', streamId, expectedVersion: 0, events: [event] },
+      ...(isPersonal ? { subjectId: streamId } : {}),
+    };
+    const metadata = { actor: { type: 'system' as const, id: 'test' }, requestId: 'test' };
+    await runtime.store.append({ organizationId: owner.organizationId, metadata, writes: [write] });
+    await app.get(Commands).catchUp();
+    return {
+      id: streamId,
+      client: new Client(api.origin, owner.organizationId, `adv_${publicId}_${secret}`),
+      secretHash,
+    };
+  }
+
+  it.each([
+    ['in the data of its event', false],
+    ['in the personal part of its event', true],
+  ])('whose hash lies %s is told by no event, and the proofs hold', async (_, isPersonal) => {
+    const { id, client, secretHash } = await storeKey(isPersonal);
+    expect((await client.get('contact.list-contacts')).status).toBe(200);
+    const { body: keys } = await client.get('api-key.list-api-keys');
+    expect(keys.data.map(({ name }: any) => name)).toContain('Stored');
+
+    const { body } = await owner.get('event.list-events', { recordId: id });
+    const [event] = body.data;
+    const one = await owner.get('event.get-event', { eventId: event.id });
+    for (const shown of [event, one.body.data]) {
+      expect(shown).toMatchObject({ type: 'ApiKeyCreated', data: { name: 'Stored' } });
+      expect(JSON.stringify(shown)).not.toMatch(new RegExp(`secretHash|${secretHash}`));
+    }
+    const proof = await owner.get('event.get-proof', { eventId: event.id });
+    const exported = (await owner.get('event.export-events')).body;
+    expect(exported.includes(secretHash)).toBe(!isPersonal);
+    const { verifierKey } = api.instances[0]!.runtime.signer;
+    expect(await verifyTwice(exported, proof.body.data.checkpoint, verifierKey)).toMatchObject({ ok: true });
+
+    const { body: rotated } = await client.post('api-key.rotate-api-key', {
+      apiKeyId: id,
+      overlapSeconds: 60,
+    });
+    expect(rotated.data.key).toMatch(/^adv_/);
+  });
+});
