@@ -129,7 +129,7 @@ it('projections: status, rebuild and verify while the server runs', async () => 
   expect(await answered()).toEqual(before);
 
   const { source } = deployment.database;
-  await source.query('UPDATE petitions_v2.petitions SET signatures = signatures + 1');
+  await source.query('UPDATE petitions_v3.petitions SET signatures = signatures + 1');
   const found = await cli(['--json', 'projections', 'verify', 'petitions'], deployment.environment);
   expect(found.status).toBe(1);
   expect(JSON.parse(found.stdout).differences).toEqual([

@@ -229,9 +229,9 @@ describe('a stream of 10,000 events', () => {
       }));
       await append(kinds.list!, id, version, events);
     }
-    await database.source.query('ALTER SCHEMA lists_v2 RENAME TO away');
+    await database.source.query('ALTER SCHEMA lists_v3 RENAME TO away');
     const { state, version } = await commands.load(list, organizationId, id);
-    await database.source.query('ALTER SCHEMA away RENAME TO lists_v2');
+    await database.source.query('ALTER SCHEMA away RENAME TO lists_v3');
     expect([state, version]).toEqual([{ status: 'standing', name: '2000', description: 'd' }, 2_001]);
   });
 });

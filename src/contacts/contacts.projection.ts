@@ -5,7 +5,14 @@ import { EventStore, openValue, type RecordedEvent, type Seal } from '#libs/even
 import { type Projection, schemaOf, type Snapshots } from '#libs/projections';
 import { comparableEmail, isId } from '#libs/rpc';
 import { type ContactRecord } from './contact-record.js';
-import { CONTACT_DETAILS, contact, type Contact, type ContactDetails, type ContactEvent } from './contact.js';
+import {
+  contact,
+  type Contact,
+  CONTACT_DETAILS,
+  type ContactDetails,
+  type ContactEvent,
+  NO_DETAILS,
+} from './contact.js';
 
 /** What nobody searches or sorts by: only who has the person's key can read it in the tables and their files. */
 const SEALED: readonly string[] = ['bio', 'phone', 'mobile', 'address'] satisfies (keyof ContactDetails)[];
@@ -159,8 +166,9 @@ function snapshotsIn(schema: string): Snapshots<Contact> {
       SELECT id, version, created_at, updated_at, 'null' FROM ${schema}.contacts_erased ${where}`,
     read(state, keyring) {
       const row = state as Snapshot;
-      // Without the key: erased since, and the event that says so follows.
-      if (!row?.key) return { status: 'erased' };
+      if (!row) return { status: 'erased' };
+      // Erased since: the history up to here has no details any more.
+      if (!row.key) return { status: 'standing', subscribed: row.subscribed, details: NO_DETAILS };
       const key = keyring.unwrap(Buffer.from(row.key, 'base64'), row.id);
       const open: Open = (name, sealed) => openValue(key, name, Buffer.from(sealed as string, 'base64'));
       return { status: 'standing', subscribed: row.subscribed, details: detailsOf(row.columns, open) };

@@ -1,0 +1,66 @@
+import { v7 as uuidv7 } from 'uuid';
+import { type Sql } from '#libs/database';
+import { JsonLogger } from '#libs/operations';
+import { Projections } from '#libs/projections';
+import { findPage } from '#libs/rpc';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { ContactGroups } from './contact-groups.js';
+import { contactConditions, type ContactFilters } from './contact-filters.js';
+import { CONTACT_BYTES, CONTACTS_TABLE, contactsProjection } from './contacts.projection.js';
+
+const CONTACTS = 20_000;
+const organizationId = uuidv7();
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const { source, store } = database;
+  await new Projections(source, store, [contactsProjection], new JsonLogger('silent')).start();
+  await source.query(
+    `INSERT INTO ${CONTACTS_TABLE} (organization_id, id, version, created_at, updated_at, subscribed, email,
+       email_compared, first_name, last_name, country, city, zip)
+     SELECT $1, gen_random_uuid(), 1, now() - n * interval '1 s', now(), true, 'p' || n || '@example.org',
+       'p' || n || '@example.org', 'Ada', 'Lovelace' || n, 'GB', 'London', 'N1'
+     FROM generate_series(1, $2) n`,
+    [organizationId, CONTACTS],
+  );
+  await source.query(`ANALYZE ${CONTACTS_TABLE}`);
+}, 60_000);
+afterAll(() => database.drop());
+
+type Plan = Record<string, number> & { Plans?: Plan[] };
+/** Rows of the widest step. */
+function widest(plan: Plan): number {
+  const rows = plan['Actual Rows']! + (plan['Rows Removed by Filter'] ?? 0);
+  return Math.max(rows * plan['Actual Loops']!, ...(plan.Plans ?? []).map(widest));
+}
+
+it.each<Partial<ContactFilters>>([
+  { country: 'XX' },
+  { city: 'Nowhere' },
+  { zip: '0' },
+  { email: 'nobody@example.org' },
+  { subscribed: false },
+  { q: 'zz' },
+  { country: 'GB', city: 'Nowhere' },
+])('a list by %j, which nobody meets, reads a page’s part of the contacts', async (filters) => {
+  let looked = 0;
+  const watching: Sql = {
+    async query(text: string, values?: unknown[]) {
+      if (text.includes(CONTACTS_TABLE)) {
+        const [row] = await database.source.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values);
+        looked = widest(row['QUERY PLAN'][0].Plan);
+      }
+      return database.source.query(text, values);
+    },
+  };
+  const given = { organizationId, ...filters } as ContactFilters;
+  const page = await findPage(watching, { ...given, limit: 25, sort: '-createdAt' } as never, {
+    table: CONTACTS_TABLE,
+    bytes: CONTACT_BYTES,
+    conditions: await contactConditions(given, new ContactGroups()),
+  });
+  expect(page.records).toEqual([]);
+  expect(looked).toBeGreaterThanOrEqual(0);
+  expect(looked).toBeLessThan(2_700);
+});
