@@ -36,6 +36,7 @@ import { possibleErrors } from './possible-errors.js';
 import { readQuery, refuseQuery } from './query.js';
 import { describeScopes, requireFieldScopes, scopeOf } from './scopes.js';
 import { sendStream, type StreamedAnswer } from './streamed-answer.js';
+import { countAnswer, requireReading } from './unread-answers.js';
 import { allowLongBody } from './http-server.js';
 
 /** Metadata keys of @CommandHandler and @QueryHandler (@nestjs/cqrs does not export its constants). */
@@ -88,6 +89,7 @@ function addRoute(controller: Type, input: InputClass): void {
 
   async function serve(this: Buses, request: Request, response: Response): Promise<object | undefined> {
     const command = await readInput(input, definition, request, response);
+    requireReading(request);
     try {
       if (bodyTypes || answerTypes) openStream(request, response);
       if (bodyTypes) allowLongBody(request, response);
@@ -97,6 +99,9 @@ function addRoute(controller: Type, input: InputClass): void {
         await sendStream(result as StreamedAnswer, request, response);
         return undefined;
       }
+      // What a command did is done, and answered.
+      if (method === 'GET') requireReading(request);
+      countAnswer(request, response);
       if (result instanceof PastRecord) return { data: result.record as object, object, asOf: result.asOf };
       if (!list) return { data: result, object };
       const { records, pagination } = result as Page<unknown>;

@@ -1,0 +1,71 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Api, type Client } from './harness.js';
+
+let api: Api;
+let hostile: Client;
+let innocent: Client;
+const sockets: Socket[] = [];
+beforeAll(async () => {
+  api = await Api.start();
+  [hostile, innocent] = [await api.organization(), await api.organization()];
+  for (const client of [hostile, innocent]) {
+    for (let n = 0; n < 4; n += 1) {
+      const { status } = await client.post('post.create-post', {
+        name: `Wide ${n}`,
+        content: 'x'.repeat(250_000),
+      });
+      expect(status).toBe(200);
+    }
+  }
+});
+afterAll(async () => {
+  for (const socket of sockets) socket.destroy();
+  await api.stop();
+});
+
+/** Asks for the same 1 MiB so many times at once, and reads nothing. */
+function askWithoutReading(client: Client, times: number): void {
+  const { hostname, port } = new URL(client.origin);
+  const socket = connect(Number(port), hostname).on('error', () => undefined);
+  socket.pause();
+  const line = `GET /v1/post.list-posts?include=content HTTP/1.1\r\nHost: ${hostname}`;
+  socket.write(`${line}\r\nAuthorization: Bearer ${client.key}\r\n\r\n`.repeat(times));
+  sockets.push(socket);
+}
+
+/** Where answers wait, in MiB. */
+const held = () => process.memoryUsage().arrayBuffers / 1024 / 1024;
+
+it('answers that nobody reads are bounded, cost only who asked for them, and are forgotten with their connections', async () => {
+  const before = held();
+  // More than the system takes in, which is some MB a connection.
+  for (let n = 0; n < 10; n += 1) askWithoutReading(hostile, 38);
+  let refused = await hostile.get('post.list-posts');
+  for (let n = 0; n < 100 && refused.status === 200; n += 1) {
+    await sleep(100);
+    refused = await hostile.get('post.list-posts');
+  }
+  expect([refused.status, refused.body.error.reason, refused.headers.get('retry-after')]).toEqual([
+    503,
+    'OVERLOADED',
+    '1',
+  ]);
+  expect(refused.body.error.message).toMatch(/^\d\d MiB of answers wait/);
+  expect((await hostile.post('post.create-post', { name: 'A' })).status).toBe(503);
+  // 380 MiB were asked for.
+  expect(held() - before).toBeLessThan(100);
+
+  for (let n = 0; n < 10; n += 1) {
+    const { status, body } = await innocent.get('post.list-posts', { include: 'content' });
+    expect([status, body.data.length]).toEqual([200, 4]);
+  }
+
+  for (const socket of sockets) socket.destroy();
+  let again = await hostile.get('post.list-posts');
+  for (let n = 0; n < 100 && again.status === 503; n += 1) {
+    await sleep(100);
+    again = await hostile.get('post.list-posts');
+  }
+  expect(again.status).toBe(200);
+});
