@@ -57,6 +57,33 @@ describe('list-events', () => {
     });
   });
 
+  it('pages of wide events end before their limit, and nothing is skipped or repeated', async () => {
+    for (let n = 0; n < 9; n += 1) {
+      const content = 'x'.repeat(n % 3 === 0 ? 10 : 250_000);
+      expect((await client.post('post.create-post', { name: `Post ${n}`, content })).status).toBe(200);
+    }
+    const names: string[] = [];
+    const sizes: number[] = [];
+    let after = '0';
+    for (let more = true; more;) {
+      const { body } = await client.get('event.list-events', { limit: '1000', type: 'PostCreated', after });
+      expect(JSON.stringify(body).length).toBeLessThan(1.4 * 1024 * 1024);
+      names.push(...body.data.map(({ data }: Found) => data.name));
+      sizes.push(body.data.length);
+      more = body.pagination.hasMore;
+      after = body.pagination.cursor;
+    }
+    expect(names).toEqual(Array.from({ length: 9 }, (_, n) => `Post ${n}`));
+    expect(sizes).toHaveLength(2);
+    const exported: string = (await client.get('event.export-events')).body;
+    const lines = exported
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines.filter(({ type }) => type === 'PostCreated').map(({ data }) => data.name)).toEqual(names);
+    lines.forEach(({ previousPosition }, n) => expect(previousPosition).toBe(lines[n - 1]?.position ?? 0));
+  });
+
   it('filters by each field', async () => {
     const contactId = await person('Ada');
     await person('Eve');

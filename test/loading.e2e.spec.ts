@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { Commands } from '#libs/commands';
 import { type Decider, type DomainEvent, fold, type RecordedEvent } from '#libs/event-store';
-import { Projections } from '#libs/projections';
+import { Projections, schemaOf } from '#libs/projections';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { projections as readModels } from '../src/app.module.js';
 import { apiKey } from '../src/auth/index.js';
@@ -229,9 +229,10 @@ describe('a stream of 10,000 events', () => {
       }));
       await append(kinds.list!, id, version, events);
     }
-    await database.source.query('ALTER SCHEMA lists_v3 RENAME TO away');
+    const schema = schemaOf(readModels.find(({ name }) => name === 'lists')!);
+    await database.source.query(`ALTER SCHEMA ${schema} RENAME TO away`);
     const { state, version } = await commands.load(list, organizationId, id);
-    await database.source.query('ALTER SCHEMA away RENAME TO lists_v3');
+    await database.source.query(`ALTER SCHEMA away RENAME TO ${schema}`);
     expect([state, version]).toEqual([{ status: 'standing', name: '2000', description: 'd' }, 2_001]);
   });
 });

@@ -41,10 +41,10 @@ it('answers that nobody reads are bounded, cost only who asked for them, and are
   const before = held();
   // More than the system takes in, which is some MB a connection.
   for (let n = 0; n < 10; n += 1) askWithoutReading(hostile, 38);
-  let refused = await hostile.get('post.list-posts');
+  let refused = await hostile.get('organization.get-organization');
   for (let n = 0; n < 100 && refused.status === 200; n += 1) {
     await sleep(100);
-    refused = await hostile.get('post.list-posts');
+    refused = await hostile.get('organization.get-organization');
   }
   expect([refused.status, refused.body.error.reason, refused.headers.get('retry-after')]).toEqual([
     503,
@@ -62,10 +62,10 @@ it('answers that nobody reads are bounded, cost only who asked for them, and are
   }
 
   for (const socket of sockets) socket.destroy();
-  let again = await hostile.get('post.list-posts');
+  let again = await hostile.get('organization.get-organization');
   for (let n = 0; n < 100 && again.status === 503; n += 1) {
     await sleep(100);
-    again = await hostile.get('post.list-posts');
+    again = await hostile.get('organization.get-organization');
   }
   expect(again.status).toBe(200);
 });

@@ -218,6 +218,7 @@ export class EventStore {
    * stands.
    *
    * @param range positions above `after`, up to `upTo` (which must not lie beyond a horizon read before).
+   * @returns `limit` events at most, fewer where they are wide (`PAGE_BYTES`), one at least; and whether there are more.
    */
   async readHistory(
     organizationId: string,
@@ -225,12 +226,13 @@ export class EventStore {
     limit: number,
     filter: EventFilter = {},
     kind: WideQuery = 'page',
-  ): Promise<RecordedEvent[]> {
-    const query = await historyQuery(this.source, organizationId, range, limit, filter);
-    if (!query) return [];
-    const text = `${EVENTS_WITH_KEYS} ${query.text}`;
-    const rows = await queryWide<EventRow>(this.source, organizationId, kind, text, query.values);
-    return this.readStored(rows);
+  ): Promise<{ events: RecordedEvent[]; hasMore: boolean }> {
+    const query = await historyQuery(this.source, organizationId, range, limit + 1, filter);
+    if (!query) return { events: [], hasMore: false };
+    const text = firstBytes(`SELECT e.position FROM events e ${query.text}`);
+    const rows = await queryWide<PageRow>(this.source, organizationId, kind, text, query.values);
+    const events = this.readStored(rows.slice(0, limit));
+    return { events, hasMore: isCut(rows) || rows.length > limit };
   }
 
   async findEvent(organizationId: string, eventId: string): Promise<RecordedEvent | undefined> {
@@ -419,9 +421,9 @@ export const EVENTS_WITH_KEYS = `
   ) AS wrapped_key
   FROM events e`;
 
-/** Events of one page, and bytes of their JSON: some MiB are sent at once, of whatever is stored. */
+/** Events of one page, and bytes of their JSON: what is sent at once is bounded, whatever is stored. */
 const PAGE = 1_000;
-const PAGE_BYTES = 4 * 1024 * 1024;
+const PAGE_BYTES = 1024 * 1024;
 /** Events that are read along with a snapshot. There is seldom one; 16 with all they may hold are 4 MiB. */
 const MOST_ALONG = 16;
 const MOST_ALONG_MANY = 2;

@@ -55,7 +55,7 @@ it('reads every shape as the last, stores with the last schema, and shows audito
   expect((await today.readStream(organizationId, id)).map(shape)).toEqual(expected);
   expect((await today.readAll(0, await today.horizon(), 10)).map(shape)).toEqual(expected);
   const range = { after: 0, upTo: await today.horizon() };
-  expect((await today.readHistory(organizationId, range, 10)).map(shape)).toEqual([
+  expect((await today.readHistory(organizationId, range, 10)).events.map(shape)).toEqual([
     [1, {}, { name: 'Ada' }],
     [2, {}, person],
     [3, { loud: true }, person],

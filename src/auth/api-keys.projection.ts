@@ -8,7 +8,7 @@ const table = new RecordTable(
   apiKey,
   'api_keys',
   {
-    name: { type: 'text', index: true },
+    name: { type: 'text', index: true, search: true },
     public_id: { type: 'text' },
     expires_at: { type: 'timestamptz' },
     revoked_at: { type: 'timestamptz' },

@@ -1,7 +1,7 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
 import { type RecordRow } from '#libs/projections';
-import { findPage, Operation, type Page, PageInput, search, Text } from '#libs/rpc';
+import { findPage, Operation, type Page, PageInput, search, SEARCH_RULE, Text } from '#libs/rpc';
 import { apiKeyRecord, type ApiKeyRecord, apiKeySchema } from './api-key-record.js';
 import { ApiKeyUse } from './api-key-use.js';
 import { type ApiKey } from './api-key.js';
@@ -17,7 +17,7 @@ import { API_KEYS_TABLE } from './api-keys.projection.js';
   list: true,
 })
 export class ListApiKeys extends PageInput('name') {
-  @Text({ max: 200, optional: true, description: 'Part of the name.' })
+  @Text({ max: 200, optional: true, description: `Part of the name. ${SEARCH_RULE}` })
   q?: string;
 }
 

@@ -7,7 +7,7 @@ import { Input, Integer, Operation, StreamedAnswer } from '#libs/rpc';
 import { recordAccess } from './access.js';
 import { exportedEvent, exportedEventSchema } from './exported-event.js';
 
-/** Events of one query, and of one chunk of the answer. */
+/** Events of one query, and of one chunk of the answer, at most. */
 const PAGE = 1_000;
 /** Between two looks at a horizon that an append under way holds back. */
 const HORIZON_PAUSE_MS = 5;
@@ -62,7 +62,7 @@ export class ExportEventsHandler implements IQueryHandler<ExportEvents> {
     let previous = after === 0 ? 0 : await this.store.previousPosition(organizationId, after + 1);
     let exported = 0;
     for (let position = after; ;) {
-      const events = await this.store.readHistory(
+      const { events, hasMore } = await this.store.readHistory(
         organizationId,
         { after: position, upTo },
         PAGE,
@@ -78,7 +78,7 @@ export class ExportEventsHandler implements IQueryHandler<ExportEvents> {
       exported += lines.length;
       position = events.at(-1)?.position ?? upTo;
       onProgress?.(exported, position, upTo);
-      if (events.length < PAGE) return;
+      if (!hasMore) return;
     }
   }
 }

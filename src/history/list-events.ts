@@ -66,19 +66,19 @@ export class ListEventsHandler implements IQueryHandler<ListEvents> {
     // Read before the access is recorded: a reader who asks until there is no more comes to an end.
     const upTo = await this.store.horizon();
     await recordAccess(this.commands, this.store, query);
-    if (recordId !== undefined && !isId(recordId)) return page([], limit);
+    if (recordId !== undefined && !isId(recordId)) return page([], false);
     // In clear in events of before ids were hashed.
     const requestId =
       query.requestId === undefined
         ? undefined
         : [query.requestId, storedRequestId(query.requestId, this.store.keyring)];
     const filter = { ...query, requestId };
-    return page(await this.store.readHistory(organizationId, { after, upTo }, limit + 1, filter), limit);
+    const { events, hasMore } = await this.store.readHistory(organizationId, { after, upTo }, limit, filter);
+    return page(events, hasMore);
   }
 }
 
-function page(events: Parameters<typeof eventRecord>[0][], limit: number): Page<EventRecord> {
-  const records = events.slice(0, limit).map(eventRecord);
-  const hasMore = events.length > limit;
+function page(events: Parameters<typeof eventRecord>[0][], hasMore: boolean): Page<EventRecord> {
+  const records = events.map(eventRecord);
   return { records, pagination: { cursor: hasMore ? String(records.at(-1)!.position) : null, hasMore } };
 }

@@ -1,6 +1,6 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
-import { findPage, Operation, type Page, PageInput, search, Text } from '#libs/rpc';
+import { findPage, Operation, type Page, PageInput, search, SEARCH_RULE, Text } from '#libs/rpc';
 import { type ListRecord, listSchema } from './list-record.js';
 import { LISTS_TABLE, type ListRow, recordFromRow } from './lists.projection.js';
 
@@ -13,7 +13,7 @@ import { LISTS_TABLE, type ListRow, recordFromRow } from './lists.projection.js'
   list: true,
 })
 export class ListLists extends PageInput('name') {
-  @Text({ max: 200, optional: true, description: 'Part of the name.' })
+  @Text({ max: 200, optional: true, description: `Part of the name. ${SEARCH_RULE}` })
   q?: string;
 }
 

@@ -24,7 +24,7 @@ type Event = ListEvent | MembershipEvent | ContactErased;
 const lists = new RecordTable(
   list,
   'lists',
-  { name: { type: 'text', index: true } },
+  { name: { type: 'text', index: true, search: true } },
   (state) => (state.status === 'standing' ? { name: state.name } : undefined),
   { ownColumns: ['contacts integer NOT NULL DEFAULT 0'] },
 );

@@ -1,6 +1,16 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
-import { compare, findPage, OneOf, Operation, type Page, PageInput, search, Text } from '#libs/rpc';
+import {
+  compare,
+  findPage,
+  OneOf,
+  Operation,
+  type Page,
+  PageInput,
+  search,
+  SEARCH_RULE,
+  Text,
+} from '#libs/rpc';
 import { listedPetitionSchema, type PetitionRecord } from './petition-record.js';
 import { petitionPage, PETITIONS_TABLE, recordFromRow, type PetitionRow } from './petitions.projection.js';
 
@@ -16,7 +26,7 @@ export class ListPetitions extends PageInput('name') {
   @OneOf(['DRAFT', 'PUBLISHED', 'CLOSED'], { optional: true })
   status?: string;
 
-  @Text({ max: 200, optional: true, description: 'Part of the name or the title.' })
+  @Text({ max: 200, optional: true, description: `Part of the name or the title. ${SEARCH_RULE}` })
   q?: string;
 
   @OneOf(['content'], { optional: true, description: 'What is left out otherwise, because it is long.' })

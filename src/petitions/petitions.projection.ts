@@ -26,8 +26,8 @@ const petitions = new RecordTable(
   petition,
   'petitions',
   {
-    name: { type: 'text', index: true },
-    title: { type: 'text' },
+    name: { type: 'text', index: true, search: true },
+    title: { type: 'text', search: true },
     status: { type: 'text', index: true },
   },
   (state) => (isStanding(state) ? { name: state.name, title: state.title, status: state.status } : undefined),

@@ -1,6 +1,16 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
-import { compare, findPage, OneOf, Operation, type Page, PageInput, search, Text } from '#libs/rpc';
+import {
+  compare,
+  findPage,
+  OneOf,
+  Operation,
+  type Page,
+  PageInput,
+  search,
+  SEARCH_RULE,
+  Text,
+} from '#libs/rpc';
 import { type RecordRow } from '#libs/projections';
 import { listedPostSchema, type PostRecord } from './post-record.js';
 import { type Post } from './post.js';
@@ -18,7 +28,7 @@ export class ListPosts extends PageInput('name') {
   @OneOf(['DRAFT', 'PUBLISHED', 'ARCHIVED'], { optional: true })
   status?: string;
 
-  @Text({ max: 200, optional: true, description: 'Part of the name or the title.' })
+  @Text({ max: 200, optional: true, description: `Part of the name or the title. ${SEARCH_RULE}` })
   q?: string;
 
   @OneOf(['content'], { optional: true, description: 'What is left out otherwise, because it is long.' })

@@ -6,8 +6,8 @@ const table = new RecordTable(
   post,
   'posts',
   {
-    name: { type: 'text', index: true },
-    title: { type: 'text' },
+    name: { type: 'text', index: true, search: true },
+    title: { type: 'text', search: true },
     status: { type: 'text', index: true },
   },
   (state) => (isStanding(state) ? { name: state.name, title: state.title, status: state.status } : undefined),
