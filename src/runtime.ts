@@ -1,6 +1,6 @@
 import { type LoggerService } from '@nestjs/common';
 import { constants } from 'node:fs';
-import { access, chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, link, readFile, rm, writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
