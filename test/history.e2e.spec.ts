@@ -139,7 +139,8 @@ it('projections: status, rebuild and verify while the server runs', async () => 
   expect(await answered()).toEqual(before);
   const unknown = await cli(['projections', 'rebuild', 'nothing'], deployment.environment);
   expect([unknown.status, unknown.stderr]).toEqual([1, expect.stringMatching(/There are: api-keys/)]);
-});
+  // Seventeen processes, one after another.
+}, 180_000);
 
 // Last: it leaves an event that nobody can read.
 it('verify: the file and the database prove against the checkpoint, until somebody changes a byte', async () => {
