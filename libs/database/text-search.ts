@@ -16,6 +16,8 @@ export type TextSearch = {
  * letters or digits in a row have no trigrams, and some databases cannot have the extensions: there a text is found
  * where a column begins with it. None of the indexes keeps samples of values, which may be personal.
  *
+ * The trigrams' pending list stays: 70 µs a row instead of 590, and at its default 4 MB it costs a search 20 ms at most.
+ *
  * Which extensions there are is asked when the tables are made: who installs them later rebuilds the projection.
  */
 export function searchIndexes(table: string, columns: readonly string[]): string {

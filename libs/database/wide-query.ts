@@ -9,8 +9,8 @@ import { FairGate } from './fair-gate.js';
 const LONGEST_MS = { page: 5_000, export: 15_000 };
 export type WideQuery = keyof typeof LONGEST_MS;
 
-/** Statements of one organization that may wait for a turn. */
-const MOST_WAITING = 100;
+/** Statements of one organization that may wait for a turn: as many as it may have requests under way. */
+const MOST_WAITING = 400;
 
 const gates = new WeakMap<DataSource, FairGate>();
 
