@@ -45,7 +45,7 @@ const TABLE = `
     updated_at timestamptz(3) NOT NULL, name text, title text, kind text, PRIMARY KEY (organization_id, id)
   );
   CREATE INDEX things_by_creation ON things (organization_id, created_at, id);
-  CREATE INDEX things_by_kind ON things (organization_id, kind);
+  CREATE INDEX things_by_kind ON things (organization_id, kind, created_at, id);
   ${searchIndexes('things', NAMES)}`;
 
 type Thing = { id: string; name: string; title: string | null };
@@ -55,6 +55,7 @@ async function find(
   { source }: TestDatabase,
   conditions: (Condition | undefined)[],
   listing: { limit?: number; cursor?: string; sort?: string; createdBefore?: string } = {},
+  within?: Condition,
 ) {
   let looked = 0;
   const sql: Sql = {
@@ -67,7 +68,12 @@ async function find(
     },
   };
   const input = { organizationId, limit: 25, sort: '-createdAt', ...listing };
-  const page = await findPage<Thing>(sql, input as never, { table: 'things.things', bytes: '1', conditions });
+  const page = await findPage<Thing>(sql, input as never, {
+    table: 'things.things',
+    bytes: '1',
+    conditions,
+    ...(within && { within }),
+  });
   return { ...page, looked };
 }
 
@@ -174,6 +180,17 @@ describe('filters', () => {
     ]);
     expect(records).toEqual([]);
     expect(looked).toBeLessThan(FEW);
+  });
+
+  it('within what the index is ordered by, nothing else is looked at', async () => {
+    await database.source.query(
+      `UPDATE things.things SET kind = 'rare' WHERE organization_id = $1 AND name IN ('Thing number 5', 'Thing number 7')`,
+      [organizationId],
+    );
+    const within = { sql: 'kind = ?', value: 'rare' };
+    const { records, looked } = await find(database, [], {}, within);
+    expect(records.map(({ name }) => name)).toEqual(['Thing number 7', 'Thing number 5']);
+    expect(looked).toBe(2);
   });
 
   it('a selective one looks at nothing else', async () => {

@@ -102,6 +102,7 @@ export const LARGEST_PAGE_BYTES = 1024 * 1024;
  *   columns each sort field means; every one of them needs an index on (organization_id, column, id).
  *   `bytes`: SQL, how many bytes of a row leave PostgreSQL. It is asked of rows that are not on the page too, so it
  *   must not read them whole: octet_length of text and bytea does not, of anything else keep a number.
+ *   `within`: a condition on the column between, where the indexes are on (organization_id, that column, sort column, id).
  *   `columns`: SQL, those that are wanted, the sort columns and the id among them; all when left out.
  */
 export async function findPage<Found extends { id: string }>(
@@ -111,6 +112,7 @@ export async function findPage<Found extends { id: string }>(
     table: string;
     bytes: string;
     columns?: string;
+    within?: Condition;
     sortColumns?: { [field: string]: { column: string; type: 'text' | 'timestamptz' } };
     conditions?: readonly (Condition | undefined)[];
   },
@@ -133,6 +135,7 @@ export async function findPage<Found extends { id: string }>(
   for (const time of times) {
     if (time) (time.sql.startsWith(column) ? inOrder : filters).push(time.sql.replace('?', bind(time.value)));
   }
+  if (list.within) inOrder.push(list.within.sql.replaceAll('?', bind(list.within.value)));
   let selective = false;
   for (const given of list.conditions ?? []) {
     if (!given) continue;
@@ -176,7 +179,7 @@ export async function findPage<Found extends { id: string }>(
      WHERE place = 1 OR (place <= ${bind(input.limit)} AND bytes_so_far <= ${LARGEST_PAGE_BYTES}) ORDER BY place`;
   const kind = input.limit > LARGEST_LIMIT ? 'export' : 'page';
   // What reads no more than its own rows costs what a single record costs, and is spared the round trip.
-  const isShort = kind === 'page' && (filters.length === 0 || selective);
+  const isShort = kind === 'page' && !list.within && (filters.length === 0 || selective);
   const records = await (isShort
     ? sql.query<(Found & { found: string })[]>(page, values)
     : queryWide<Found & { found: string }>(sql, input.organizationId, kind, page, values));

@@ -33,7 +33,7 @@ export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
     const { records, pagination } = await findPage<LinkRow>(this.source, query, {
       table: SIGNATURES_TABLE,
       bytes: LINK_BYTES,
-      conditions: [{ sql: 'record_id = ? AND ended_at IS NULL', value: petitionId }],
+      within: { sql: 'record_id = ? AND ended_at IS NULL', value: petitionId },
     });
     const sealed = records.flatMap(({ subject_id, detail }) => (subject_id && detail ? [subject_id] : []));
     const openers = await this.store.unseal(organizationId, sealed);
