@@ -107,6 +107,24 @@ it('after an erasure and a purge no file of the database holds anything of the p
     expect(await search(directory.path, markers)).toEqual(
       new Map([...all(own), ...all(others, 'base'), ...all(sealed)]),
     );
+
+    const status = await cli(['--json', 'projections', 'status'], environment);
+    expect(JSON.parse(status.stdout)).toContainEqual(
+      expect.objectContaining({
+        name: 'contacts',
+        version: 2,
+        lag: 0,
+        failure: null,
+        instances: expect.any(Number),
+      }),
+    );
+    const drop = (version: string) =>
+      cli(['projections', 'drop', 'contacts', '--version', version], environment);
+    expect(await drop('1')).toMatchObject({
+      status: 1,
+      stderr: 'There is no version 1 of contacts: see projections status.\n',
+    });
+    expect(await drop('2')).toMatchObject({ status: 1, stderr: expect.stringContaining('use rebuild') });
   } finally {
     await server.end('SIGTERM');
     await directory.remove();

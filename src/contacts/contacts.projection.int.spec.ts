@@ -55,11 +55,15 @@ it.each<Partial<ContactFilters>>([
     },
   };
   const given = { organizationId, ...filters } as ContactFilters;
-  const page = await findPage(watching, { ...given, limit: 25, sort: '-createdAt' }, {
-    table: CONTACTS_TABLE,
-    bytes: CONTACT_BYTES,
-    conditions: await contactConditions(given, new ContactGroups()),
-  });
+  const page = await findPage(
+    watching,
+    { ...given, limit: 25, sort: '-createdAt' },
+    {
+      table: CONTACTS_TABLE,
+      bytes: CONTACT_BYTES,
+      conditions: await contactConditions(given, new ContactGroups()),
+    },
+  );
   expect(page.records).toEqual([]);
   expect(looked).toBeLessThan(2_700);
 });
