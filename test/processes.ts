@@ -89,8 +89,13 @@ export class Program {
 
 /** The server: `node dist/src/main.js`. */
 export class ServerProcess extends Program {
-  constructor(environment: Environment, cwd?: string) {
-    super(process.execPath, [MAIN], { HOST: '127.0.0.1', PORT: '0', ...environment }, cwd);
+  /** @param files the number of files, connections among them, that the process may have open. */
+  constructor(environment: Environment, cwd?: string, files?: number) {
+    const [command, ...args] =
+      files === undefined
+        ? [process.execPath, MAIN]
+        : ['sh', '-c', `ulimit -n ${files} && exec "$0" "$1"`, process.execPath, MAIN];
+    super(command, args, { HOST: '127.0.0.1', PORT: '0', ...environment }, cwd);
   }
 
   /** Starts a server and waits until it listens. */
@@ -154,12 +159,11 @@ export class Deployment {
   }
 
   /**
-   * A new organization with a key that no rate limit slows down; servers know the key half a second later,
+   * A new organization with a key, that no rate limit slows down unless one is given; servers know the key half a second later,
    * or at once when they start later.
    */
-  async organization(): Promise<Client> {
+  async organization(rateLimit: number | 'unlimited' = 'unlimited'): Promise<Client> {
     const organizationId = uuidv7();
-    const rateLimit = 'unlimited';
     const { key, write } = newApiKey(this.store.keyring, {
       name: 'Test',
       scopes: ['*'],

@@ -43,8 +43,9 @@ afterEach(() => {
 async function ask(
   path: string,
   from = '10.0.0.1',
+  key = '',
 ): Promise<{ status: number; reason?: string; message?: string }> {
-  const response = await fetch(origin + path, { headers: { 'X-Forwarded-For': from } });
+  const response = await fetch(origin + path, { headers: { 'X-Forwarded-For': from, Authorization: key } });
   const text = await response.text();
   if (response.status === 200) return { status: 200 };
   expect(response.headers.get('retry-after')).toBe('1');
@@ -53,10 +54,10 @@ async function ask(
 }
 
 /** Sends requests that stay under way, as many as are admitted; answers how many, and the refusal. */
-async function fill(path: string, from?: string) {
+async function fill(path: string, from?: string, key?: string) {
   for (let admitted = 0; ; admitted += 1) {
     const before = held.length;
-    const refused = ask(path, from).catch(() => undefined);
+    const refused = ask(path, from, key).catch(() => undefined);
     while (held.length === before) {
       const refusal = await Promise.race([refused, new Promise((resolve) => setImmediate(resolve))]);
       if (refusal !== undefined) return { admitted, ...(refusal as Awaited<ReturnType<typeof ask>>) };
@@ -101,12 +102,11 @@ it('503 when the instance is full, of which few organizations leave something to
   expect((await fill('/of/e')).admitted).toBeGreaterThan(0);
 });
 
-it('429 for an address whose callers are not known yet; others go on, and those who are known count elsewhere', async () => {
+it('429 for a sender who is not known yet; other keys and addresses go on, and the known count elsewhere', async () => {
+  concurrency.most = { caller: 4, instance: 14 };
   expect(await fill('/of/a')).toMatchObject({ admitted: 4 });
-  const full = await fill('/unknown');
-  expect(full).toMatchObject({ admitted: 3, status: 503, reason: 'OVERLOADED' });
-  await release('a');
-  expect(await fill('/unknown')).toMatchObject({ admitted: 1, status: 429, reason: 'CONCURRENCY' });
+  expect(await fill('/unknown')).toMatchObject({ admitted: 4, status: 429, reason: 'CONCURRENCY' });
+  expect(await fill('/unknown', undefined, 'Bearer adv_1')).toMatchObject({ admitted: 1, status: 503 });
   expect((await fill('/unknown', '10.0.0.2')).admitted).toBeGreaterThan(0);
   expect(await ask('/health/live')).toEqual({ status: 200 });
 });
@@ -128,6 +128,25 @@ it('a client that goes away gives its places back', async () => {
   gone.abort();
   await Promise.all([...asked, ...held.map(({ response }) => response.closed || once(response, 'close'))]);
   held = [];
+  expect((await fill('/of/a')).admitted).toBe(4);
+});
+
+it('a client that goes away keeps its places as long as its requests are worked on', async () => {
+  const gone = new AbortController();
+  const asked = Array.from({ length: 4 }, () =>
+    fetch(`${origin}/of/a`, { signal: gone.signal }).catch(() => undefined),
+  );
+  while (held.length < 4) await new Promise(setImmediate);
+  const requests = held.map(({ response }) => response.req as Request);
+  for (const request of requests) request.isWorkedOn = true;
+  gone.abort();
+  await Promise.all([...asked, ...held.map(({ response }) => response.closed || once(response, 'close'))]);
+  held = [];
+  expect((await fill('/of/a')).admitted).toBe(0);
+  for (const request of requests) {
+    request.isWorkedOn = false;
+    request.onWorked!();
+  }
   expect((await fill('/of/a')).admitted).toBe(4);
 });
 

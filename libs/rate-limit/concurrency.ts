@@ -4,8 +4,8 @@ import { RpcError } from '#libs/rpc';
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Among whose requests this one counts: an organization's, or as long as that is not known an address's. */
-    countsFor?: string | undefined;
+    /** Among whose requests this one counts: an organization's, or until that is known an address's and a key's. */
+    countsFor?: readonly string[] | undefined;
   }
 }
 
@@ -20,6 +20,9 @@ const LOOK_MS = 250;
 const LATE_MS = 500;
 /** Who has fewer requests under way is never refused for lateness: it is not they who make it. */
 const SMALLEST_SHARE = 32;
+
+/** `Bearer adv_` and the public part of a key. */
+const CLAIMED_KEY = 20;
 
 /** Seconds. What runs is done by then, or the server is no better off. */
 const RETRY_AFTER = '1';
@@ -42,24 +45,32 @@ export class Concurrency implements OnModuleDestroy {
   private lookedAt = performance.now();
   private readonly looking = setInterval(() => this.look(), LOOK_MS).unref();
 
-  /** Middleware: counts a request for its address until its response is closed. */
+  /** Middleware: counts a request for its sender until its response is closed and nothing works on it any more. */
   readonly admit = (request: Request, response: Response, next: NextFunction): void => {
     if (request.url.startsWith('/health/')) return next();
+    // Behind a proxy that is not known, an address is everybody: of these one key must not take the places.
     const address = networkOf(request.ip);
-    const count = this.running.get(address) ?? 0;
-    // The share is of those who are known: behind a proxy that is not, an address is everybody.
-    if (count >= this.most.caller) return next(tooMany('The address that you call from', count));
-    if (count >= this.most.instance - this.total) return next(overloaded(count));
-    this.running.set(address, count + 1);
+    const sender = `${address} ${request.headers.authorization?.slice(0, CLAIMED_KEY) ?? ''}`;
+    const count = this.running.get(sender) ?? 0;
+    if (count >= this.most.caller)
+      return next(tooMany('Whoever sends from your address with this key', count));
+    const ofAddress = this.running.get(address) ?? 0;
+    if (ofAddress >= this.most.instance - this.total) return next(overloaded(ofAddress));
+    this.running.set(sender, count + 1);
+    this.running.set(address, ofAddress + 1);
     this.total += 1;
-    request.countsFor = address;
-    response.on('close', () => {
-      if (request.countsFor === undefined) return;
+    request.countsFor = [address, sender];
+    const leave = () => {
+      // Who asks, goes away and asks again would else have any number of requests worked on.
+      if (request.isWorkedOn || request.countsFor === undefined) return;
       this.total -= 1;
       this.leave(request.countsFor);
-      // A client may go away while it is still found out who it is.
       request.countsFor = undefined;
-    });
+    };
+    response.on('close', leave);
+    request.onWorked = () => {
+      if (response.destroyed) leave();
+    };
     next();
   };
 
@@ -78,17 +89,19 @@ export class Concurrency implements OnModuleDestroy {
     if (count >= this.share || count > this.most.instance - this.total) throw overloaded(count);
     this.leave(countsFor);
     this.running.set(organizationId, count + 1);
-    request.countsFor = organizationId;
+    request.countsFor = [organizationId];
   }
 
   onModuleDestroy(): void {
     clearInterval(this.looking);
   }
 
-  private leave(name: string): void {
-    const count = this.running.get(name)! - 1;
-    if (count === 0) this.running.delete(name);
-    else this.running.set(name, count);
+  private leave(names: readonly string[]): void {
+    for (const name of names) {
+      const count = this.running.get(name)! - 1;
+      if (count === 0) this.running.delete(name);
+      else this.running.set(name, count);
+    }
   }
 
   private look(): void {

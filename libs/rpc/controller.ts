@@ -22,7 +22,7 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import { type Request, type Response } from 'express';
-import { readJsonBody, refuseBody, streamBody } from './body.js';
+import { ClientGone, readJsonBody, refuseBody, streamBody } from './body.js';
 import { type RequestContext } from './context.js';
 import { answerContent, errorContent, idempotencyKeyHeader, inputSchema } from './documentation.js';
 import { RpcError } from './errors.js';
@@ -90,6 +90,9 @@ function addRoute(controller: Type, input: InputClass): void {
   async function serve(this: Buses, request: Request, response: Response): Promise<object | undefined> {
     const command = await readInput(input, definition, request, response);
     requireReading(request);
+    // Who goes away in the meantime, again and again, would have us work for nobody.
+    if (response.destroyed) throw new ClientGone('The client went away.');
+    request.isWorkedOn = true;
     try {
       if (bodyTypes || answerTypes) openStream(request, response);
       if (bodyTypes) allowLongBody(request, response);
@@ -111,6 +114,8 @@ function addRoute(controller: Type, input: InputClass): void {
     } finally {
       // A client that cannot get rid of the rest of its body would never come to read the answer.
       if (bodyTypes) request.resume();
+      request.isWorkedOn = false;
+      request.onWorked?.();
     }
   }
 

@@ -29,7 +29,8 @@ export class ErrorFilter implements ExceptionFilter {
     }
     const requestId = identifyRequest(request, response);
     const answer = toRpcError(error);
-    if (answer.status >= 500) {
+    // What is refused in a flood would flood the log: the line of the request tells it.
+    if (answer.status >= 500 && answer.details.reason !== 'OVERLOADED') {
       const reason = describeError(error instanceof RpcError ? (error.cause ?? error) : error);
       // Without the message, which `reason` tells without personal data.
       const frames = error instanceof Error ? error.stack?.match(/^ +at .*$/gm) : undefined;

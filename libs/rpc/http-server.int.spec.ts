@@ -379,6 +379,11 @@ describe('ServerLife', () => {
       release?.();
       await sleep(30);
       await (await open()).send(request('/')).receives('ok');
+      // Whoever counts requests under way goes by their end.
+      await until(
+        () => [...closed].sort().join() === [...started].sort().join(),
+        () => `the end of ${started.length} responses, of which ${closed.length} were told`,
+      );
     });
 
     it.each([

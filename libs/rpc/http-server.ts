@@ -132,14 +132,14 @@ export class ServerLife {
     );
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => this.handleClientError(error, socket));
     // An Upgrade header needs no listener: without one, Node serves the request as if it had none.
-    server.on('connect', (request, socket) =>
-      this.refuseSocket(
-        socket,
-        'METHOD_NOT_ALLOWED',
-        'This server is no proxy: it does not take CONNECT.',
-        request,
-      ),
-    );
+    server.on('connect', (request, socket) => {
+      // Node has let go of this connection: nobody would hear of its end while an earlier request is answered.
+      if (this.running.get(socket as Socket)?.size) socket.destroy();
+      else {
+        const message = 'This server is no proxy: it does not take CONNECT.';
+        this.refuseSocket(socket, 'METHOD_NOT_ALLOWED', message, request);
+      }
+    });
   }
 
   private welcome(socket: Socket): void {

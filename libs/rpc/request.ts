@@ -11,6 +11,10 @@ declare module 'node:http' {
     caller?: Caller;
     /** As the client knows it: for its own answer alone. */
     requestId?: string;
+    /** Set while an operation works on it, also when its client has gone away meanwhile. */
+    isWorkedOn?: boolean;
+    /** Called when no operation works on it any more, by the operation. */
+    onWorked?: () => void;
     /** What is logged and stored: `storedRequestId`. Set by the request log, which every request passes. */
     storedRequestId?: string;
   }

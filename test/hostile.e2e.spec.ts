@@ -1,0 +1,338 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import http from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Client } from './harness.js';
+import { Deployment, eventually, ServerProcess } from './processes.js';
+
+/** How long each attack goes on, and before it the rest, in milliseconds. */
+const ATTACK_MS = 2_500;
+const REST_MS = 500;
+/**
+ * An innocent organization's median beside an attack may be so many times that at rest: attackers, servers and tests
+ * share the machine, and whoever has ten requests under way makes one wait for ten. Starving is thousands of times.
+ */
+const MOST_TIMES_SLOWER = 50;
+/** An answer that takes longer counts as lost. */
+const LOST_MS = 20_000;
+const IDLE_CONNECTIONS = Math.min(5_000, openFiles() - 1_000);
+
+/** Whom an attack is made on, and what it has: a key of its own organization, and connections that end with it. */
+class Target {
+  private readonly sockets = new Set<Socket>();
+  private readonly until = performance.now() + ATTACK_MS;
+
+  constructor(
+    readonly origin: string,
+    readonly attacker: Client,
+  ) {}
+
+  get isOver(): boolean {
+    return performance.now() > this.until;
+  }
+
+  open(text = ''): Socket {
+    const socket = connect(Number(new URL(this.origin).port), '127.0.0.1');
+    socket.on('error', () => undefined);
+    this.sockets.add(socket);
+    socket.once('close', () => this.sockets.delete(socket));
+    if (text !== '') socket.write(text);
+    return socket;
+  }
+
+  /** Does it again and again, so many at a time, until the attack is over. */
+  async repeat(atATime: number, attack: () => Promise<unknown>): Promise<void> {
+    const attacker = async () => {
+      while (!this.isOver) await attack();
+    };
+    await Promise.all(Array.from({ length: atATime }, attacker));
+  }
+
+  /** The head of a request, with the attacker's key. */
+  head(line: string, headers: Record<string, string> = {}): string {
+    const fields = { Host: 'localhost', Authorization: `Bearer ${this.attacker.key}`, ...headers };
+    const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+    return `${line} HTTP/1.1\r\n${lines.join('')}\r\n`;
+  }
+
+  leave(): void {
+    for (const socket of this.sockets) socket.destroy();
+  }
+}
+
+const LIST = 'GET /v1/contact.list-contacts?limit=100';
+const CREATE = 'POST /v1/contact.create-contact';
+const IMPORT = 'POST /v1/contact.import-contacts';
+const JSON_CHUNKED = { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' };
+const NDJSON = { 'Content-Type': 'application/x-ndjson', 'Transfer-Encoding': 'chunked' };
+const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+
+/** Opens connections with these texts in turn, and resets each, sooner or later. */
+const resetAfter =
+  (texts: (target: Target) => string[]) =>
+  async (target: Target): Promise<void> => {
+    let n = 0;
+    await target.repeat(5, async () => {
+      const all = texts(target);
+      const socket = target.open(all[n % all.length]);
+      await sleep(n++ % 7);
+      socket.resetAndDestroy();
+      await sleep(5);
+    });
+  };
+
+/** Opens so many connections with this text, and sends these bytes on each of them every now and then. */
+const dribble =
+  (connections: number, everyMs: number, start: (target: Target) => string, bytes: string) =>
+  async (target: Target): Promise<void> => {
+    const sockets = Array.from({ length: connections }, () => target.open(start(target)).resume());
+    for (; !target.isOver; await sleep(everyMs))
+      for (const socket of sockets) if (socket.writable) socket.write(bytes);
+  };
+
+/** What is done to the server; each line is an attack, under the name that its test has. */
+const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
+  'CONNECT and upgrades, reset': resetAfter((target) => [
+    'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n',
+    `CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n${'x'.repeat(10_000)}`,
+    target.head(LIST) + 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n',
+    target.head(LIST, { Connection: 'Upgrade', Upgrade: 'websocket' }),
+    target.head(LIST, { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c' }),
+  ]),
+
+  'requests reset in the middle': resetAfter((target) => [
+    'GET / HTTP/1.1\r\nHo',
+    target.head(LIST),
+    target.head(LIST).repeat(5),
+    target.head('GET /v1/contact.export-contacts'),
+    target.head(CREATE, JSON_CHUNKED) + chunk('{"email":'),
+    target.head(IMPORT, NDJSON) + chunk('{"email":"a@example.org"}\n').repeat(50),
+  ]),
+
+  'requests half closed': (target) =>
+    target.repeat(10, async () => {
+      const texts = ['', 'GET / HTTP', target.head(LIST), target.head(CREATE, JSON_CHUNKED) + chunk('{')];
+      const socket = target.open().resume();
+      socket.end(texts[Math.floor(Math.random() * texts.length)]!);
+      await once(socket, 'close');
+    }),
+
+  'what is no HTTP': (target) =>
+    target.repeat(10, async () => {
+      const socket = target.open().resume();
+      socket.write(randomBytes(2_000));
+      socket.write(target.head(LIST).repeat(3) + 'nonsense\r\n\r\n');
+      await sleep(5);
+      socket.destroy();
+    }),
+
+  'headers that dribble': dribble(200, 50, () => 'GET / HTTP/1.1\r\nHost: a\r\nX: ', 'x'),
+
+  'bodies of single bytes': dribble(50, 5, (target) => target.head(CREATE, JSON_CHUNKED), chunk(' ')),
+
+  'imports of single bytes': dribble(50, 5, (target) => target.head(IMPORT, NDJSON), chunk('x')),
+
+  'imports held open': async (target) => {
+    const start = target.head(IMPORT, NDJSON) + chunk('{"email":"');
+    const answers: string[] = [];
+    for (let n = 0; n < 100; n += 1) {
+      target.open(start).on('data', (bytes) => answers.push(bytes.toString('latin1', 9, 12)));
+    }
+    while (!target.isOver) await sleep(50);
+    // All but the few of one key are told at once.
+    expect(answers).toHaveLength(96);
+    expect([...new Set(answers)]).toEqual(['429']);
+  },
+
+  'hundreds of requests on one connection': (target) =>
+    target.repeat(1, async () => {
+      const socket = target
+        .open(target.head(LIST).repeat(400) + target.head(LIST, { Connection: 'close' }))
+        .resume();
+      await Promise.race([once(socket, 'close'), sleep(ATTACK_MS)]);
+    }),
+
+  'answers that nobody reads': async (target) => {
+    for (let n = 0; n < 20; n += 1) target.open(target.head(LIST).repeat(20)).pause();
+    for (let n = 0; n < 8; n += 1) target.open(target.head('GET /v1/contact.export-contacts')).pause();
+    for (let n = 0; n < 20; n += 1)
+      target.open('GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20)).pause();
+    while (!target.isOver) await sleep(50);
+  },
+
+  [`${IDLE_CONNECTIONS} idle connections`]: async (target) => {
+    for (let n = 0; n < IDLE_CONNECTIONS && !target.isOver; n += 1) {
+      target.open(n % 2 === 0 ? '' : 'GET / HTTP/1.1\r\n');
+      if (n % 100 === 99) await sleep(10);
+    }
+    while (!target.isOver) await sleep(50);
+  },
+
+  'keys that are none': (target) =>
+    target.repeat(10, async () => {
+      const key = `adv_${randomBytes(4).toString('hex')}_${randomBytes(24).toString('hex')}`;
+      const { status } = await ask(target.origin, 'GET', '/v1/contact.list-contacts', key);
+      expect([401, 429]).toContain(status);
+    }),
+
+  'more requests than a key may send': (target) =>
+    target.repeat(10, async () => {
+      const { status } = await ask(
+        target.origin,
+        'GET',
+        '/v1/contact.list-contacts?limit=1',
+        target.attacker.key!,
+      );
+      expect([200, 429, 503]).toContain(status);
+    }),
+
+  'bodies of a megabyte': (target) =>
+    target.repeat(3, async () => {
+      const body = JSON.stringify({ name: 'x', content: Array.from({ length: 200_000 }, () => 1) });
+      const { status } = await ask(target.origin, 'POST', '/v1/post.create-post', target.attacker.key!, body);
+      expect([200, 400, 429, 503]).toContain(status);
+      await sleep(50);
+    }),
+};
+
+const agent = new http.Agent({ keepAlive: true });
+
+/** One request; every other one on a connection of its own. */
+function ask(origin: string, method: string, path: string, key: string, body?: string, isKept = true) {
+  return new Promise<{ status: number; text: string }>((resolve, reject) => {
+    const headers = {
+      Authorization: `Bearer ${key}`,
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+    };
+    const options = { method, headers, agent: isKept ? agent : (false as const), timeout: LOST_MS };
+    const request = http.request(origin + path, options, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (part: string) => (text += part));
+      response.on('end', () => resolve({ status: response.statusCode!, text }));
+      response.on('error', reject);
+    });
+    request.on('timeout', () => request.destroy(new Error(`no answer within ${LOST_MS} ms`)));
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
+/** How many files this process may have open, and so the server that it starts. */
+function openFiles(): number {
+  try {
+    return Number(/^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? 1_500);
+  } catch {
+    return 1_500;
+  }
+}
+
+/** Somebody who does nothing but work, one request after another. */
+class Innocent {
+  private asked = 0;
+
+  constructor(
+    private readonly origin: string,
+    private readonly client: Client,
+  ) {}
+
+  /** Works until told to stop. @returns the milliseconds of each request. @throws for any that is not answered 200. */
+  async work(isOver: () => boolean): Promise<number[]> {
+    const took: number[] = [];
+    do {
+      const { organizationId, key } = this.client;
+      const email = `person-${(this.asked += 1)}@example.org`;
+      const body = JSON.stringify({ organizationId, email });
+      const isKept = this.asked % 2 === 0;
+      const contact = await this.time(took, 'POST', '/v1/contact.create-contact', key!, body, isKept);
+      const path = `/v1/contact.get-contact?organizationId=${organizationId}&contactId=${contact.contactId}`;
+      expect((await this.time(took, 'GET', path, key!, undefined, isKept)).email).toBe(email);
+      await sleep(10);
+    } while (!isOver());
+    return took;
+  }
+
+  private async time(took: number[], ...[method, path, key, body, isKept]: Rest): Promise<any> {
+    const begun = performance.now();
+    const { status, text } = await ask(this.origin, method, path, key, body, isKept);
+    took.push(performance.now() - begun);
+    if (status !== 200) throw new Error(`${method} ${path}: ${status} ${text}`);
+    return JSON.parse(text).data;
+  }
+}
+type Rest = [method: string, path: string, key: string, body: string | undefined, isKept: boolean];
+
+const median = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b)[numbers.length >> 1]!;
+
+let deployment: Deployment;
+let server: ServerProcess;
+let attacker: Client;
+let innocent: Innocent;
+const rest: number[] = [];
+
+beforeAll(async () => {
+  deployment = await Deployment.create();
+  const working = await deployment.organization();
+  // As anybody has it whom the operator did not make an exception.
+  attacker = await deployment.organization(10);
+  server = await deployment.startServer();
+  innocent = new Innocent(server.origin, working);
+  const contacts = Array.from({ length: 500 }, (_, n) => `{"email":"contact-${n}@example.org"}\n`).join('');
+  const imported = await attacker
+    .at(server.origin)
+    .request('POST', '/v1/contact.import-contacts', contacts, { 'Content-Type': 'application/x-ndjson' });
+  expect(imported.body.data.created).toBe(500);
+});
+afterAll(async () => {
+  agent.destroy();
+  await deployment.stop();
+});
+
+describe('an innocent organization loses no answer and hardly any time beside', () => {
+  it.each(Object.keys(ATTACKS))('%s', async (name) => {
+    const restsUntil = performance.now() + REST_MS;
+    rest.push(...(await innocent.work(() => performance.now() > restsUntil)));
+
+    const target = new Target(server.origin, attacker);
+    const attack = ATTACKS[name]!(target);
+    let isOver = false;
+    try {
+      const ended = attack.finally(() => (isOver = true));
+      const [took] = await Promise.all([innocent.work(() => isOver), ended]);
+      expect(median(took)).toBeLessThan(MOST_TIMES_SLOWER * median(rest));
+    } finally {
+      target.leave();
+      await attack.catch(() => undefined);
+    }
+    const { status } = await ask(server.origin, 'GET', '/health/live', 'none');
+    expect(status).toBe(200);
+  });
+
+  it('ends when it is asked to, and nothing was uncaught', async () => {
+    const target = new Target(server.origin, attacker);
+    for (let n = 0; n < 100; n += 1) {
+      target.open([target.head(IMPORT, NDJSON), target.head(LIST).repeat(50), 'GET /', ''][n % 4]).pause();
+    }
+    await sleep(200);
+    const { status } = await server.end('SIGTERM');
+    target.leave();
+    expect([status, server.stderr]).toEqual([0, '']);
+    expect(server.log.filter(({ level }) => level === 'fatal')).toEqual([]);
+  });
+});
+
+it('a server with few files takes as many connections as it can, and goes on', async () => {
+  const working = await deployment.organization();
+  const few = new ServerProcess(deployment.environment, undefined, 600);
+  deployment.servers.push(few);
+  await few.listening();
+  const target = new Target(few.origin, attacker);
+  for (let n = 0; n < 1_000; n += 1) target.open('GET / HTTP');
+  const list = () => ask(few.origin, 'GET', '/v1/contact.list-contacts', working.key!);
+  await eventually(async () => expect((await list()).status).toBe(200));
+  const took = await new Innocent(few.origin, working).work(() => target.isOver);
+  expect(took.length).toBeGreaterThan(1);
+  target.leave();
+  expect((await few.end('SIGTERM')).status).toBe(0);
+});
