@@ -6,6 +6,7 @@ import { ApiKeyUse1764000000005 } from './0005-api-key-use.js';
 import { Seals1764000000006 } from './0006-seals.js';
 import { Queries1764000000007 } from './0007-queries.js';
 import { Erasure1764000000008 } from './0008-erasure.js';
+import { PageBytes1764000000009 } from './0009-page-bytes.js';
 
 /** Listed one by one: globs do not find ESM files. */
 export const migrations = [
@@ -17,4 +18,5 @@ export const migrations = [
   Seals1764000000006,
   Queries1764000000007,
   Erasure1764000000008,
+  PageBytes1764000000009,
 ];

@@ -214,6 +214,26 @@ export class EventStore {
   }
 
   /**
+   * The next page of these types of events, `limit` of them at most and 16 MiB, one at least.
+   *
+   * @returns also its `end`: everything up to there has been read.
+   */
+  async readPage(
+    after: number,
+    upTo: number,
+    limit: number,
+    types: readonly string[],
+    sql: Sql = this.source,
+  ): Promise<{ events: RecordedEvent[]; end: number }> {
+    const [row] = await sql.query<{ end: string }[]>(
+      'SELECT page_end($1, $2, $3, $4, 16 * 1024 * 1024) AS end',
+      [after, upTo, types, limit],
+    );
+    const end = Number(row!.end);
+    return { events: await this.readAll(after, end, limit, types, sql), end };
+  }
+
+  /**
    * The history of an organization as it is stored, oldest first, personal data decrypted where its subject
    * stands.
    *

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { type Projection, Projections } from './index.js';
@@ -141,4 +142,30 @@ it('says which projections there are', async () => {
   await expect(projections.rebuild('nothing')).rejects.toThrow(
     'There is no projection nothing. There are: things.',
   );
+});
+
+it('reads wide events some MiB at a time, to build, to rebuild and to verify', async () => {
+  const pages: number[] = [];
+  const things = counting();
+  const measuring: Projection = {
+    ...things,
+    async apply(events, transaction, seal) {
+      pages.push(events.reduce((sum, { data }) => sum + JSON.stringify(data).length, 0));
+      await things.apply(events, transaction, seal);
+    },
+  };
+  // As wide as the product's are at most. Compressed, the half of them are a ninetieth of that.
+  const texts = ['x'.repeat(300_000), randomBytes(150_000).toString('hex')];
+  for (let n = 0; n < 240; n += 1) {
+    const events = [{ type: 'Counted', data: { n, text: texts[n % 2]! } }];
+    const writes = [{ streamType: 'thing', streamId: uuidv7(), expectedVersion: 0, events }];
+    await database.store.append({ organizationId, metadata, writes });
+  }
+  const { projections } = await open(measuring);
+  await projections.catchUp(await database.store.lastPosition());
+  await projections.rebuild('things');
+  expect(await projections.verify('things')).toEqual([]);
+  const mebibytes = pages.reduce((sum, bytes) => sum + bytes, 0) / 1024 / 1024;
+  expect(mebibytes).toBeGreaterThan(3 * 68);
+  expect(Math.max(...pages)).toBeLessThan(20 * 1024 * 1024);
 });

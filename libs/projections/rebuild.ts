@@ -8,8 +8,6 @@ import { type Projection, schemaOf } from './projection.js';
 const PAGE = 5_000;
 /** So many events may be left for the transaction that everybody waits for. */
 const LAST_PAGE = 500;
-/** No limit: what is left for the last transaction is little. */
-const ALL = 2 ** 31 - 1;
 /** Differences that are told; more would be a broken read model, which a few show as well. */
 const MOST_DIFFERENCES = 100;
 /** Beside PostgreSQL's own hash of the name: advisory locks of rebuilds. */
@@ -79,7 +77,7 @@ export class Rebuild {
       return this.source.transaction('REPEATABLE READ', async (transaction) => {
         // The snapshot of this statement is the one position at which both are compared.
         const live = await this.livePosition(transaction);
-        await this.apply(transaction, live);
+        await this.applyRest(transaction, live);
         return this.findDifferences(transaction);
       });
     });
@@ -131,7 +129,7 @@ export class Rebuild {
     const live = await this.livePosition(this.source);
     const begin = performance.now();
     try {
-      await this.source.transaction((transaction) => this.apply(transaction, live, PAGE));
+      await this.source.transaction((transaction) => this.applyPage(transaction, live));
     } catch (error) {
       const where = `the ${PAGE.toLocaleString('en')} events after position ${this.position}`;
       throw new Error(`${this.projection.name} cannot be built from ${where}: ${describeError(error)}`);
@@ -143,12 +141,17 @@ export class Rebuild {
     return live - this.position;
   }
 
-  private async apply(transaction: Sql, upTo: number, limit = ALL): Promise<void> {
+  private async applyPage(transaction: Sql, upTo: number): Promise<void> {
     const { handles } = this.projection;
-    const page = await this.store.readAll(this.position, upTo, limit, handles, transaction);
+    const page = await this.store.readPage(this.position, upTo, PAGE, handles, transaction);
     await this.useBeside(transaction);
-    if (page.length > 0) await this.projection.apply(page, transaction, this.store.seal);
-    this.position = page.length < limit ? Math.max(this.position, upTo) : page.at(-1)!.position;
+    if (page.events.length > 0) await this.projection.apply(page.events, transaction, this.store.seal);
+    this.position = Math.max(this.position, page.end);
+  }
+
+  /** What is left for one transaction is little. */
+  private async applyRest(transaction: Sql, upTo: number): Promise<void> {
+    while (this.position < upTo) await this.applyPage(transaction, upTo);
   }
 
   /** The lease is held meanwhile: nothing is applied to the live tables, and writers wait for the swap. */
@@ -156,7 +159,7 @@ export class Rebuild {
     return this.source.transaction(async (transaction) => {
       const live = await this.livePosition(transaction, 'FOR UPDATE');
       if (live - this.position > LAST_PAGE) return false;
-      await this.apply(transaction, live);
+      await this.applyRest(transaction, live);
       await transaction.query(`ALTER SCHEMA ${this.live} RENAME TO ${this.old}`);
       await transaction.query(`ALTER SCHEMA ${this.beside} RENAME TO ${this.live}`);
       await transaction.query(
