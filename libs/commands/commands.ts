@@ -1,8 +1,8 @@
-import canonicalize from 'canonicalize';
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import {
+  canonical,
   type AppendCommand,
   type AppendResult,
   type Decider,
@@ -287,7 +287,7 @@ export class Commands {
 
     const before = await this.store.findIdempotent(organizationId, key);
     const answer = before ? await readToEnd(hashed) : await work(hashed);
-    const fingerprint = keyring.hash('request', operation, canonicalize(fields)!, body.digest('hex'));
+    const fingerprint = keyring.hash('request', operation, canonical(fields), body.digest('hex'));
     if (before) return this.keptAnswer<Answer>(fingerprint, before);
 
     const idempotency = { key, fingerprint, result: answer! };
@@ -309,10 +309,10 @@ export class Commands {
     const operation = operationOf(input.constructor)?.name ?? input.constructor.name;
     const key = this.keyOf(context);
     if (key) {
-      return { key, fingerprint: this.store.keyring.hash('request', operation, canonicalize(fields)!) };
+      return { key, fingerprint: this.store.keyring.hash('request', operation, canonical(fields)) };
     }
     return {
-      natural: () => this.store.keyring.hash('request', operation, canonicalize(withoutNulls(fields))!),
+      natural: () => this.store.keyring.hash('request', operation, canonical(withoutNulls(fields))),
     };
   }
 
@@ -458,7 +458,7 @@ export class Commands {
 
 /** As it is stored: -0 is 0, and the order of keys says nothing. */
 function isSameJson(one: unknown, other: unknown): boolean {
-  return canonicalize(one) === canonicalize(other);
+  return canonical(one) === canonical(other);
 }
 
 /** Events without personal data for one stream. */

@@ -1,5 +1,5 @@
-import canonicalize from 'canonicalize';
 import { createHash } from 'node:crypto';
+import { canonical } from './canonical.js';
 import { type JsonObject } from './event.js';
 
 /** What the digest covers of a stored event, ciphertext included; the time comes in a second step. */
@@ -23,8 +23,8 @@ export type DigestedEvent = {
  */
 export function bodyDigest(event: DigestedEvent): Buffer {
   const { personal, ...body } = event;
-  const canonical = canonicalize({ ...body, personal: personal?.toString('base64') ?? null });
-  return createHash('sha256').update(canonical!, 'utf8').digest();
+  const text = canonical({ ...body, personal: personal?.toString('base64') ?? null });
+  return createHash('sha256').update(text, 'utf8').digest();
 }
 
 /**
