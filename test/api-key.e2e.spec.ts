@@ -533,7 +533,8 @@ describe('list-api-keys', () => {
     for (const name of ['Banana', 'Apple', 'Cherry']) await create({ name });
     const names = async (query: Headers) => (await list(query)).map(({ name }) => name);
     expect(await names({ sort: 'name' })).toEqual(['Apple', 'Banana', 'Cherry', 'First key', 'Test']);
-    expect(await names({ q: 'an' })).toEqual(['Banana']);
+    expect(await names({ q: 'nan' })).toEqual(['Banana']);
+    expect(await names({ q: 'ba' })).toEqual(['Banana']);
     const first = await owner.get('api-key.list-api-keys', { limit: '2' });
     expect(first.body.data.map(({ name }: any) => name)).toEqual(['Cherry', 'Apple']);
     const { cursor } = first.body.pagination;

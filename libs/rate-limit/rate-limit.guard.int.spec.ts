@@ -74,6 +74,10 @@ async function start(redisUrl?: string): Promise<{ app: INestApplication; url: s
   return { app, url: await app.getUrl() };
 }
 
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
 const limitHeaders = (response: globalThis.Response) =>
   Object.fromEntries([...response.headers].filter(([name]) => /limit|retry/.test(name)));
 
@@ -111,6 +115,24 @@ describe('RateLimitGuard', () => {
       code: 'RATE_LIMIT_EXCEEDED',
       message: 'The limit is 1 request per second. Try again in 1 second.',
     });
+  });
+
+  it('lets those wait who do not mind being refused, and nobody else', async () => {
+    const [flooding, patient] = [randomUUID(), randomUUID()];
+    let refused = 0;
+    const flood = Array.from({ length: 200 }, async () => {
+      const { status } = await fetch(`${url}/one`, { headers: { key: flooding, limit: '1' } });
+      refused += status === 429 ? 1 : 0;
+    });
+    await until(() => refused >= 50);
+    const [first, second] = [
+      await fetch(`${url}/one`, { headers: { key: patient, limit: '1' } }),
+      await fetch(`${url}/one`, { headers: { key: patient, limit: '1' } }),
+    ];
+    expect([first.status, second.status]).toEqual([200, 429]);
+    expect(refused).toBeLessThan(199);
+    await Promise.all(flood);
+    expect(refused).toBe(199);
   });
 
   it('counts a caller over all routes', async () => {

@@ -2,6 +2,7 @@ import { type ExecutionContext, Injectable } from '@nestjs/common';
 import { ThrottlerGuard } from '@nestjs/throttler';
 import { type Request, type Response } from 'express';
 import { type ReasonOf, RpcError } from '#libs/rpc';
+import { Refusals } from './refusals.js';
 import { type StorageRecord, type Window, type WindowStorage } from './window-storage.js';
 
 /** Whose budget a request uses, and how many requests per second that is. */
@@ -35,6 +36,8 @@ const SKIP = 'THROTTLER:SKIPdefault';
  */
 @Injectable()
 export class RateLimitGuard extends ThrottlerGuard {
+  private readonly refusals = new Refusals();
+
   /**
    * In place of the stock method, which looks up six decorators for every request: 3.1 µs against 1.2 µs, a
    * fiftieth of a core at 9,000 requests/s.
@@ -69,6 +72,7 @@ export class RateLimitGuard extends ThrottlerGuard {
 
     const wait = Math.max(1, timeToBlockExpire);
     response.setHeader('Retry-After', wait);
+    await this.refusals.pause(limits[0]!.key);
     throw new RpcError(
       'RATE_LIMIT_EXCEEDED',
       `The limit${reason === 'ORGANIZATION_RATE' ? ' of all API keys of your organization together' : ''} is ` +
