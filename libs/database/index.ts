@@ -13,4 +13,4 @@ export {
 export { startEmbeddedPostgres } from './embedded-postgres.js';
 export { TooManyWaiting } from './fair-gate.js';
 export { searchIndexes, textSearchOf, type TextSearch } from './text-search.js';
-export { isTimedOut, queryWide, type WideQuery } from './wide-query.js';
+export { isTimedOut, queryInTurn, queryWide, type WideQuery } from './wide-query.js';
