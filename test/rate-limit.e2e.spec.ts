@@ -143,6 +143,22 @@ describe('on one instance', () => {
     expect(statuses(answers)).toEqual({ 200: 20 });
   });
 
+  it('counts a key and what replaced it as one, however often it was rotated', async () => {
+    const answers = await withinOneSecond(async () => {
+      const owner = await api.organization();
+      const { id, key } = await api.createKey(owner.organizationId, { rateLimit: 10 });
+      const line = [{ apiKeyId: id, key }];
+      for (let n = 0; n < 3; n += 1) {
+        const { apiKeyId } = line.at(-1)!;
+        const rotation = await owner.post('api-key.rotate-api-key', { apiKeyId, overlapSeconds: 60 });
+        line.push(rotation.body.data);
+      }
+      const clients = line.map(({ key }) => new Client(api.origin, owner.organizationId, key));
+      return () => Promise.all(Array.from({ length: 40 }, (_, n) => list(clients[n % clients.length]!)));
+    });
+    expect(statuses(answers)).toEqual({ 200: 10, 429: 30 });
+  });
+
   it('counts keys made by keys against their organization too, those of the operator alone', async () => {
     const small = await api.addInstance({ ORGANIZATION_RATE_LIMIT: '12' });
     const answers = await withinOneSecond(async () => {

@@ -103,7 +103,7 @@ export const API_KEYS_TABLE = `${schemaOf(apiKeysProjection)}.api_keys`;
  * when it was revoked: instances whose own clocks differ would take or refuse it each as they see fit.
  */
 export const FIND_BY_PUBLIC_ID = `
-  SELECT id, organization_id, state, by_operator,
+  SELECT id, organization_id, coalesce(line_id, id) AS line_id, state, by_operator,
          coalesce(revoked_at <= statement_timestamp(), false) AS ended,
          coalesce(expires_at <= statement_timestamp(), false) AS expired,
          (extract(epoch FROM least(revoked_at, expires_at) - statement_timestamp()) * 1000)::float8 AS ends_in
@@ -112,6 +112,7 @@ export const FIND_BY_PUBLIC_ID = `
 type FoundKey = {
   id: string;
   organization_id: string;
+  line_id: string;
   state: ApiKey;
   by_operator: boolean;
   ended: boolean;
@@ -123,6 +124,8 @@ type FoundKey = {
 export type StoredKey = {
   id: string;
   organizationId: string;
+  /** Of the first key of the line: of a key and all that replaced it. */
+  lineId: string;
   secretHash: Buffer;
   scopes: string[];
   rateLimit: RateLimit;
@@ -142,11 +145,12 @@ export class ApiKeysTable {
   /** All keys with this public id: one, but for a chance of 1 in 10^14. */
   async findByPublicId(publicId: string): Promise<StoredKey[]> {
     const rows = await this.reserved.source.query<FoundKey[]>(FIND_BY_PUBLIC_ID, [publicId]);
-    return rows.map(({ id, organization_id, state, by_operator, ended, expired, ends_in }) => {
+    return rows.map(({ id, organization_id, line_id, state, by_operator, ended, expired, ends_in }) => {
       const { secretHash, scopes, rateLimit } = knownApiKey(state);
       return {
         id,
         organizationId: organization_id,
+        lineId: line_id,
         secretHash: Buffer.from(secretHash, 'hex'),
         scopes,
         rateLimit,

@@ -43,12 +43,14 @@ export class AuthenticationGuard implements CanActivate {
       request.refusal = authentication.refusal;
       return true;
     }
-    const { id, organizationId, scopes, rateLimit, byOperator } = authentication.key;
+    const { id, organizationId, lineId, scopes, rateLimit, byOperator } = authentication.key;
     this.use.note(organizationId, id);
     request.caller = { organizationId, actor: { type: 'api-key', id }, scopes };
     const limit = requestsPerSecond(rateLimit);
     const limits: RateLimitSubject[] = [];
-    if (limit !== Infinity) limits.push({ key: `key:${id}`, limit, reason: 'KEY_RATE' });
+    // Of the line, not of the key: who rotates with an overlap would get one more limit each time. A key that replaced
+    // none has its own id there, under which an instance of a version before this one counts it.
+    if (limit !== Infinity) limits.push({ key: `key:${lineId}`, limit, reason: 'KEY_RATE' });
     if (!byOperator) {
       const key = `organization:${organizationId}`;
       limits.push({ key, limit: this.organizationLimit, reason: 'ORGANIZATION_RATE' });
