@@ -365,13 +365,41 @@ describe('a key ends with the one that made it', () => {
     const child = await by(maker);
     const second = await rotated(maker, owner, 60);
     const late = await by(maker);
-    const third = await rotated(second, second);
+    const third = await rotated(second, owner);
     await revoke(maker.keyId);
     await revoke(second.keyId);
     expect(await endedOf(child, late, third)).toEqual([false, false, false]);
     expect(await statusesOf(child.key!, late.key!)).toEqual(Array(4).fill(200));
     await revoke(third.keyId);
     expect(await endedOf(child, late)).toEqual([true, true]);
+  });
+
+  it.each([
+    ['in its overlap', 60],
+    ['whose overlap is over', 0],
+  ])('also the successors that a key %s made by rotating itself', async (_, overlapSeconds) => {
+    const leaked = await clientWith({});
+    const child = await by(leaked);
+    const second = await rotated(leaked, leaked, overlapSeconds);
+    const third = await rotated(second, second, 60);
+    const late = await by(third);
+    const family = [child, second, third, late];
+    await revoke(leaked.keyId);
+    expect(await endedOf(...family)).toEqual([true, true, true, true]);
+    expect(await countOf('ApiKeyRevoked')).toBe(overlapSeconds > 0 ? 5 : 4);
+    await sleep(1_000);
+    expect(await statusesOf(...family.map(({ key }) => key!))).toEqual(Array(8).fill(401));
+  });
+
+  it('but no successor that another key made, which keeps what the key made', async () => {
+    const maker = await clientWith({});
+    const child = await by(maker);
+    const second = await rotated(maker, maker, 60);
+    const renewed = await rotated(second, owner, 60);
+    const answer = await revoke(maker.keyId);
+    expect(answer.status).toBe(200);
+    expect(await endedOf(second, renewed, child)).toEqual([true, false, false]);
+    expect(await countOf('ApiKeyRevoked')).toBe(2);
   });
 
   it('also the successor of a child, whoever rotated it', async () => {
@@ -416,6 +444,7 @@ describe('a key ends with the one that made it', () => {
     const maker = await clientWith({});
     const child = await by(maker);
     await rotated(child, child);
+    await rotated(maker, maker, 60);
     await revoke(maker.keyId);
     const { body } = await owner.get('event.export-events');
     const events = body
@@ -427,7 +456,7 @@ describe('a key ends with the one that made it', () => {
       JSON.parse(JSON.stringify([...records])).map((one: object) => ({ ...one, lastUsedAt: null }));
     const replayed = unused(kind!.records);
     expect(replayed).toEqual(unused(await list({ sort: 'createdAt' })));
-    expect(replayed.filter(({ revokedAt }) => revokedAt !== null)).toHaveLength(3);
+    expect(replayed.filter(({ revokedAt }) => revokedAt !== null)).toHaveLength(4);
   });
 });
 

@@ -221,11 +221,15 @@ describe('api-key revoke', () => {
     };
     const child = await make(maker.key, 'Child');
     const grandchild = await make(child.key, 'Grandchild');
+    const itself = new Client(server.origin, organizationId, maker.key);
+    const rotation = { apiKeyId: maker.apiKeyId, overlapSeconds: 60 };
+    const { body } = await itself.post('api-key.rotate-api-key', rotation);
     expect(answerOf(await run('api-key', 'revoke', '--api-key', maker.apiKeyId))).toEqual({
       apiKeyId: maker.apiKeyId,
       endedWithIt: [
         { id: child.apiKeyId, name: 'Child' },
         { id: grandchild.apiKeyId, name: 'Grandchild' },
+        { id: body.data.apiKeyId, name: 'Command line' },
       ],
     });
   });

@@ -10,27 +10,49 @@ export type KeyOrigin = {
 };
 
 /**
- * The live keys that end when a key is revoked: all that it made, or one of the keys that it replaced, or one of
- * these in turn. A key that was replaced has handed them over to its successor. A line has several makers where
- * another key rotated it, because that one was given the new secret.
+ * The live keys that end when a key is revoked: its successors that it made itself, or one of these did, because who
+ * has a leaked key could otherwise rotate it and outlive it. A successor that another key made was given to somebody
+ * else, and goes on.
+ *
+ * Unless one goes on, also all keys that the line made, or that these made in turn: a key that was replaced has handed
+ * them over to its successor. A line has several makers where another key rotated it, because that one was given the
+ * new secret.
  */
 export function descendantsOf(keys: readonly KeyOrigin[], apiKeyId: string): string[] {
   const byId = new Map(keys.map((key) => [key.id, key]));
-  const revoked = byId.get(apiKeyId);
-  if (revoked?.successorId !== null) return [];
+  let last = byId.get(apiKeyId);
+  if (!last) return [];
+  const { lineId } = last;
+  const own = new Set([apiKeyId]);
+  while (last.successorId !== null) {
+    const successor = byId.get(last.successorId);
+    if (!successor?.makerId || !own.has(successor.makerId)) break;
+    own.add(successor.id);
+    last = successor;
+  }
+  own.delete(apiKeyId);
+  const made = last.successorId === null ? linesMadeBy(keys, byId, lineId) : new Set<string>();
+  return keys.filter((key) => key.isLive && (own.has(key.id) || made.has(key.lineId))).map(({ id }) => id);
+}
 
-  const linesMadeBy = new Map<string, Set<string>>();
+/** Lines of which this one made a key, and those of which these did. */
+function linesMadeBy(
+  keys: readonly KeyOrigin[],
+  byId: ReadonlyMap<string, KeyOrigin>,
+  line: string,
+): Set<string> {
+  const madeBy = new Map<string, Set<string>>();
   for (const { makerId, lineId } of keys) {
     const makerLine = makerId === null ? undefined : byId.get(makerId)?.lineId;
     if (makerLine === undefined) continue;
-    if (!linesMadeBy.has(makerLine)) linesMadeBy.set(makerLine, new Set());
-    linesMadeBy.get(makerLine)!.add(lineId);
+    if (!madeBy.has(makerLine)) madeBy.set(makerLine, new Set());
+    madeBy.get(makerLine)!.add(lineId);
   }
-  const ending = new Set([revoked.lineId]);
+  const found = new Set([line]);
   // A set goes on over what is added meanwhile.
-  for (const line of ending) for (const made of linesMadeBy.get(line) ?? []) ending.add(made);
-  ending.delete(revoked.lineId);
-  return keys.filter(({ lineId, isLive }) => isLive && ending.has(lineId)).map(({ id }) => id);
+  for (const maker of found) for (const made of madeBy.get(maker) ?? []) found.add(made);
+  found.delete(line);
+  return found;
 }
 
 /** Whether a key may go on making keys: it lives, and so does what replaced it, with which they would end. */

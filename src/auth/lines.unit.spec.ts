@@ -40,6 +40,24 @@ const taken = family({
   child: { by: 'root', ended: true },
   next: { after: 'child', by: 'admin' },
 });
+const leaked = family({
+  before: {},
+  root: { after: 'before', by: 'before', ended: true },
+  child: { by: 'root' },
+  self: { after: 'root', by: 'root', ended: true },
+  // During its overlap the first rotates also what replaced it.
+  again: { after: 'self', by: 'root' },
+  last: { after: 'again', by: 'again' },
+  second: { by: 'last' },
+});
+const renewed = family({
+  root: {},
+  admin: {},
+  child: { by: 'root' },
+  self: { after: 'root', by: 'root' },
+  next: { after: 'self', by: 'admin' },
+  last: { after: 'next', by: 'next' },
+});
 const circle = family({
   root: { ended: true },
   child: { by: 'root' },
@@ -56,6 +74,10 @@ it.each([
   ['a child in its overlap and the successor', overlapping, 'root', ['child', 'childsNext', 'grandchild']],
   ['a successor with the maker of its line', taken, 'root', ['next']],
   ['a successor with the key that rotated it', taken, 'admin', ['next']],
+  ['the successor that it made itself', overlapping, 'child', ['childsNext', 'grandchild']],
+  ['all successors of its own, and what they made', leaked, 'root', ['again', 'last', 'child', 'second']],
+  ['a successor of its own, and none by another key', renewed, 'root', ['self']],
+  ['nothing before it', renewed, 'next', ['last', 'child']],
   ['its maker that it rotated', circle, 'child', ['next']],
   ['a child that rotated it', circle, 'next', ['child']],
 ])('with a key end %s', (_, keys, id, expected) => {

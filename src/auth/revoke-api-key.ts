@@ -13,8 +13,9 @@ import { OrganizationKeys } from './organization-keys.js';
   object: 'api-key',
   summary: 'Revoke an API key',
   description:
-    'Every instance refuses it within a second, and so the keys that it made, and those that they made. It stays in ' +
-    'the list. Only a key with all its scopes, its rate limit and its life may revoke another.',
+    'Every instance refuses it within a second, and so the keys that it made, and those that they made. Where it ' +
+    'rotated itself, its successor ends with it; one that another key made goes on, and with it what the key made. It ' +
+    'stays in the list. Only a key with all its scopes, its rate limit and its life may revoke another.',
   answers: apiKeyIdSchema,
   reasons: ['KEY_EXCEEDS_YOURS'],
 })

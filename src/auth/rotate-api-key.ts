@@ -18,7 +18,8 @@ export const LONGEST_OVERLAP_SECONDS = 86_400;
   description:
     'The new key has the name, scopes, rate limit and expiry of the old one, which ends after `overlapSeconds`; the ' +
     'keys that the old one made go on, and end with the new one. Only a key with all its scopes, its rate limit and ' +
-    'its life may rotate another; a key may always rotate itself. ' +
+    'its life may rotate another; a key may always rotate itself, and when it is revoked, that successor ends with it. The old ' +
+    'key and the new one share one rate limit. ' +
     'The new key is in the answer, this once: a repeat answers the same `apiKeyId` with `key: null`. If the ' +
     'answer was lost, rotate the new one.',
   answers: newApiKeySchema,

@@ -61,7 +61,7 @@ export function apiKeyCommands(program: Command): void {
     .option('--organization <id>', 'revoke it only if it belongs to this organization')
     .addHelpText(
       'after',
-      '\nPrints { "apiKeyId", "endedWithIt" }: the keys that it made end with it. Revoking a revoked key again changes nothing.',
+      '\nPrints { "apiKeyId", "endedWithIt" }: the keys that it made end with it, and what it rotated itself to. Revoking a revoked key again changes nothing.',
     )
     .action((options: { organization?: string; apiKey: string }) =>
       withSession(program, async (session) => {
