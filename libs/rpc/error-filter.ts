@@ -12,6 +12,9 @@ import {
 } from './errors.js';
 import { identifyRequest } from './request.js';
 
+/** Reasons of answers by which one client could fill the log: the line of the request tells them. */
+const UNLOGGED: readonly unknown[] = ['OVERLOADED', 'TIMED_OUT'];
+
 /** Turns everything that is thrown into the specification's error body; nothing of the inside leaves. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
@@ -29,8 +32,7 @@ export class ErrorFilter implements ExceptionFilter {
     }
     const requestId = identifyRequest(request, response);
     const answer = toRpcError(error);
-    // What is refused in a flood would flood the log: the line of the request tells it.
-    if (answer.status >= 500 && answer.details.reason !== 'OVERLOADED') {
+    if (answer.status >= 500 && !UNLOGGED.includes(answer.details.reason)) {
       const reason = describeError(error instanceof RpcError ? (error.cause ?? error) : error);
       // Without the message, which `reason` tells without personal data.
       const frames = error instanceof Error ? error.stack?.match(/^ +at .*$/gm) : undefined;
