@@ -14,6 +14,12 @@ import { GRACE_MS, HEARTBEAT_MS, Serving, type StandingVersion } from './serving
  */
 const POLL_MS = 500;
 
+/**
+ * How long a version must stand still before it is dropped by hand: an instance of version 0.1.0 moves it twice a second,
+ * but for when it hangs, which the others (or PostgreSQL) end after 10 s; then it goes on.
+ */
+const STANDS_STILL_MS = 12_000;
+
 /** Before what could not be tidied up is tried again: readers may have been in the way. */
 const PAUSE_AFTER_FAILURE_MS = 60_000;
 
@@ -27,9 +33,10 @@ export type ProjectionsOptions = {
    * `purge`.
    */
   purgeAfterHours?: number;
-  /** See `Serving`; shorter in tests. */
+  /** See `Serving`, and `drop`; shorter in tests. */
   heartbeatMs?: number;
   graceMs?: number;
+  standsStillMs?: number;
 };
 
 /** What `purge` did and could not do. */
@@ -242,10 +249,19 @@ export class Projections {
             'Wait for the next event, or use --force if there is none.',
         );
       }
-      // Who serves it moves it twice a second.
-      await sleep(4 * POLL_MS);
-      if ((await look())?.position !== found.position) {
-        throw new Error('An instance of version 0.1.0 serves it. Stop that, or use --force.');
+      const until = performance.now() + (this.options.standsStillMs ?? STANDS_STILL_MS);
+      for (let now: StandingVersion | undefined = found; ; now = await look()) {
+        if (now?.position !== found.position) {
+          throw new Error('An instance of version 0.1.0 serves it. Stop that, or use --force.');
+        }
+        if (now.failingNow) {
+          throw new Error(
+            'An instance of version 0.1.0 serves it, or did within the last minute: it fails. ' +
+              'Stop that and wait a minute, or use --force.',
+          );
+        }
+        if (performance.now() >= until) break;
+        await sleep(POLL_MS);
       }
     }
     if (!(await this.serving.drop(name, version, found.position, force))) {

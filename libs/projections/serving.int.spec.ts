@@ -55,9 +55,9 @@ async function instance(version: number, options: ProjectionsOptions = {}): Prom
 }
 
 /** As version 0.1.0: its checkpoint follows the log, and it does not say that it serves. */
-async function earlierInstance(version: number): Promise<Projections> {
+async function earlierInstance(version: number, { polls = true } = {}): Promise<Projections> {
   const projections = await instance(version);
-  projections.poll();
+  if (polls) projections.poll();
   await database.source.query('DELETE FROM serving WHERE version = $1', [version]);
   await database.source.query(
     `CREATE RULE silent AS ON INSERT TO serving WHERE new.version = ${version} DO INSTEAD NOTHING`,
@@ -192,7 +192,7 @@ it('an instance that does not say what it serves is known by its checkpoint, whi
 });
 
 it('drop: refuses what is served, and what may be; takes the rest, and everything with force', async () => {
-  const later = await instance(2);
+  const later = await instance(2, { standsStillMs: 1_000 });
   await expect(later.drop('people', 2)).rejects.toThrow(/itself/);
   await expect(later.drop('people', 7)).rejects.toThrow('There is no version 7 of people');
   const earlier = await instance(1);
@@ -200,11 +200,26 @@ it('drop: refuses what is served, and what may be; takes the rest, and everythin
   await earlier.stop();
   await expect(later.drop('people', 1)).rejects.toThrow(/may serve it/);
   await named('Ada');
+  const fails = 'UPDATE checkpoints SET failed_position = 1, failed_at = $1 WHERE version = 1';
+  await database.source.query(fails, [new Date()]);
+  await expect(later.drop('people', 1)).rejects.toThrow(/it fails/);
+  await database.source.query(fails, [new Date(Date.now() - 3_600_000)]);
   await later.drop('people', 1);
   expect(await schemas()).toEqual(['people_v2']);
   await instance(1);
   await later.drop('people', 1, true);
   expect(await schemas()).toEqual(['people_v2']);
+});
+
+it('drop: waits for longer than an instance may hang that does not say what it serves', async () => {
+  const earlier = await earlierInstance(1, { polls: false });
+  const later = await instance(2);
+  const position = await append(uuidv7(), 0, { type: 'Named', data: {}, personal: { name: 'Ada' } });
+  const refused = expect(later.drop('people', 1)).rejects.toThrow(/serves it/);
+  await sleep(5_000);
+  await earlier.catchUp(position);
+  await refused;
+  expect(await schemas()).toEqual(['people_v1', 'people_v2']);
 });
 
 it('what an interrupted rebuild left behind is dropped, not what one under way needs', async () => {

@@ -16,6 +16,8 @@ const LOCK_TIMEOUT_MS = 2_000;
 export type StandingVersion = ProjectionStatus & {
   /** Instances that say they serve it. Those of version 0.1.0 do not: see `dropUnserved`. */
   instances: number;
+  /** Whether somebody has noted within the last minute that it fails: who does that serves it. */
+  failingNow: boolean;
 };
 
 type Row = {
@@ -73,13 +75,24 @@ export class Serving {
 
   async standing(sql: Sql = this.source): Promise<StandingVersion[]> {
     return (await this.rows(sql)).map(
-      ({ projection, version, position, horizon, failed_position, failure, failed_at, instances }) => ({
+      ({
+        projection,
+        version,
+        position,
+        horizon,
+        failed_position,
+        failure,
+        failed_at,
+        failing_now,
+        instances,
+      }) => ({
         name: projection,
         version,
         position: Number(position),
         lag: Math.max(0, Number(horizon) - Number(position)),
         failure: failed_at && { position: Number(failed_position), message: failure ?? '', at: failed_at },
         instances,
+        failingNow: failing_now,
       }),
     );
   }

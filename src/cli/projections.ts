@@ -11,7 +11,7 @@ export function projectionCommands(program: Command): void {
     .description('how far each read model is, which fails, where and why, and which versions are served')
     .addHelpText(
       'after',
-      '\nPrints [{ "name", "version", "position", "lag", "failure", "instances" }]: also versions that servers of ' +
+      '\nPrints [{ "name", "version", "position", "lag", "failure", "instances", "failingNow" }]: also versions that servers of ' +
         'another release serve (those of 0.1.0 are not counted), and this command itself as one of the instances.',
     )
     .action(() => withSession(program, ({ runtime }) => runtime.projections.versions()));
@@ -63,7 +63,10 @@ export function projectionCommands(program: Command): void {
     .argument('<name>', 'its name, as status prints it')
     .requiredOption('--version <number>', 'which version', Number)
     .option('--force', 'also if somebody serves it: they then fail until they are started again')
-    .addHelpText('after', '\nPrints { "dropped", "version" }.')
+    .addHelpText(
+      'after',
+      '\nLooks for 12 s whether somebody serves it all the same. Prints { "dropped", "version" }.',
+    )
     .action((name: string, { version, force }: { version: number; force?: true }) =>
       withSession(program, async ({ runtime }) => {
         if (!Number.isSafeInteger(version)) throw new UsageError('--version must be a number.');
