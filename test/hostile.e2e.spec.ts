@@ -162,6 +162,13 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
       await Promise.race([once(socket, 'close'), sleep(ATTACK_MS)]);
     }),
 
+  'thousands of requests in one go, without a key': (target) =>
+    target.repeat(2, async () => {
+      const socket = target.open('GET /v1/x HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1_500)).resume();
+      await Promise.race([once(socket, 'close'), sleep(1_000)]);
+      socket.destroy();
+    }),
+
   'answers that nobody reads': async (target) => {
     for (let n = 0; n < 20; n += 1) target.open(target.head(LIST).repeat(20)).pause();
     for (let n = 0; n < 8; n += 1) target.open(target.head('GET /v1/contact.export-contacts')).pause();

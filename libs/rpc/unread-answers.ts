@@ -36,6 +36,8 @@ export function requireReading({ caller }: Request): void {
 
 /** Counts what is about to be answered until it is sent. */
 export function countAnswer({ caller }: Request, response: Response): void {
+  // Its client has gone, and it will not be told of its end again.
+  if (response.destroyed) return;
   const { organizationId } = caller!;
   const answers = waiting.get(organizationId) ?? new Set();
   waiting.set(organizationId, answers.add(response));
