@@ -3,7 +3,7 @@ import { RpcError } from './errors.js';
 
 /**
  * Bytes of answers that wait in this process for their clients to read them. What a client leaves unread the system
- * takes first, some MB a connection; 300 pages asked for in one go on one connection, and never read, were 230 MB here.
+ * takes first, some MB a connection; then one answer of 1 MiB waits on each of however many connections.
  */
 const MOST_BYTES = { organization: 16 * 1024 * 1024, process: 64 * 1024 * 1024 };
 
