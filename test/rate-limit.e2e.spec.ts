@@ -249,7 +249,7 @@ describe('on one instance', () => {
     const [known, unknown] = [await old(), await old()];
     const answers = await withinOneSecond(async () => {
       const address = newAddress();
-      // Its first request counts against the address, and says what is left of its own limit.
+      // Found good once; the other one not until its address is flooded.
       expect(limitHeaders(await list(known, address))).toMatchObject({ 'ratelimit-limit': '10' });
       await sleep(1_000);
       return async () => {
@@ -267,8 +267,7 @@ describe('on one instance', () => {
     });
     expect(statuses(answers.refused)).toEqual({ 401: 10, 429: 30 });
     expect(statuses(answers.good)).toEqual({ 200: 2 });
-    expect(answers.late.status).toBe(429);
-    expect((await list(unknown, newAddress())).status).toBe(200);
+    expect(answers.late.status).toBe(200);
   });
 
   it('believes X-Forwarded-For only with TRUST_PROXY', async () => {

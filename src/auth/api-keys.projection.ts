@@ -109,6 +109,12 @@ export const FIND_BY_PUBLIC_ID = `
          (extract(epoch FROM least(revoked_at, expires_at) - statement_timestamp()) * 1000)::float8 AS ends_in
   FROM ${API_KEYS_TABLE} WHERE public_id = $1`;
 
+/** The oldest first: those without a checksum were made before all others. */
+const LIVE_PUBLIC_IDS = `
+  SELECT public_id FROM ${API_KEYS_TABLE}
+  WHERE coalesce(least(expires_at, revoked_at) > statement_timestamp(), true)
+  ORDER BY created_at LIMIT $1`;
+
 type FoundKey = {
   id: string;
   organization_id: string;
@@ -141,6 +147,12 @@ export type StoredKey = {
 @Injectable()
 export class ApiKeysTable {
   constructor(private readonly reserved: ReservedConnections) {}
+
+  /** Public ids of keys that are good now, of all organizations; the oldest if there are more than `limit`. */
+  async livePublicIds(limit: number): Promise<Set<string>> {
+    const rows = await this.reserved.source.query<{ public_id: string }[]>(LIVE_PUBLIC_IDS, [limit]);
+    return new Set(rows.map(({ public_id }) => public_id));
+  }
 
   /** All keys with this public id: one, but for a chance of 1 in 10^14. */
   async findByPublicId(publicId: string): Promise<StoredKey[]> {

@@ -8,6 +8,9 @@ import { isSameHash, readKey, type ShownKey } from './secret.js';
 const CACHE_MS = 500;
 /** Keys that are remembered at most, of each kind: random ones must not fill the memory. */
 const LARGEST_MEMORY = 20_000;
+/** One statement over all keys in so long, whoever asks: of 100,000 keys their public ids are some megabytes. */
+const LIVE_MS = 60_000;
+const MOST_LIVE = 100_000;
 
 export type Authentication = { key: StoredKey } | { refusal: Refusal };
 export type Refusal = { reason: ReasonOf<'UNAUTHORIZED'>; message: string };
@@ -26,7 +29,8 @@ const EXPIRED: Refusal = { reason: 'KEY_EXPIRED', message: 'The API key has expi
 
 /**
  * Finds out whose key a request carries. Keys that nobody can have invented are looked up in the database; so are
- * those of a version before checksums, within the budget of whoever shows them.
+ * those of a version before checksums: if a live key has their public id, or else within the budget of whoever shows
+ * them.
  */
 @Injectable()
 export class Authenticator {
@@ -36,6 +40,8 @@ export class Authenticator {
   private readonly missed = new Map<string, number>();
   /** Good keys without a checksum, by public id: their hashes. However long ago, one look-up is all that it grants. */
   private readonly known = new Map<string, Buffer>();
+  /** Public ids of live keys, or their being asked for: an instance that has just started knows no good key. */
+  private live?: { until: number; publicIds: Promise<ReadonlySet<string>> } | undefined;
 
   constructor(
     private readonly table: ApiKeysTable,
@@ -58,7 +64,8 @@ export class Authenticator {
     if (remembered === undefined) {
       if (shown.isMadeHere?.() === false) return { refusal: UNKNOWN };
       if (!shown.isMadeHere && !this.isKnown(shown)) {
-        await beforeGuess();
+        // Otherwise whoever floods an address with junk would lock out the good keys behind it.
+        if (!(await this.isOfLiveKey(shown.publicId))) await beforeGuess();
         // Of many at once the first looks it up.
         remembered = this.remembered(shown.publicId);
       }
@@ -77,6 +84,23 @@ export class Authenticator {
   private isKnown({ publicId, secretHash }: ShownKey): boolean {
     const known = this.known.get(publicId);
     return known !== undefined && isSameHash(known, secretHash);
+  }
+
+  /** A key like it was live within the last minute. False where that cannot be found out: then its sender pays. */
+  private async isOfLiveKey(publicId: string): Promise<boolean> {
+    const now = performance.now();
+    if (!this.live || now >= this.live.until) {
+      const live = { until: now + LIVE_MS, publicIds: this.table.livePublicIds(MOST_LIVE) };
+      this.live = live;
+      live.publicIds.catch(() => {
+        if (this.live === live) this.live = undefined;
+      });
+    }
+    try {
+      return (await this.live.publicIds).has(publicId);
+    } catch {
+      return false;
+    }
   }
 
   /** What was found less than half a second ago; undefined if nobody looked. */
