@@ -391,6 +391,14 @@ describe('a key ends with the one that made it', () => {
     expect(await statusesOf(...family.map(({ key }) => key!))).toEqual(Array(8).fill(401));
   });
 
+  it('but not the successor that revokes its predecessor, which its owner does once it has the new key', async () => {
+    const first = await clientWith({});
+    const child = await by(first);
+    const second = await rotated(first, first, 60);
+    expect((await revoke(first.keyId, second)).status).toBe(200);
+    expect(await endedOf(first, second, child)).toEqual([true, false, false]);
+  });
+
   it('but no successor that another key made, which keeps what the key made', async () => {
     const maker = await clientWith({});
     const child = await by(maker);

@@ -17,8 +17,14 @@ export type KeyOrigin = {
  * Unless one goes on, also all keys that the line made, or that these made in turn: a key that was replaced has handed
  * them over to its successor. A line has several makers where another key rotated it, because that one was given the
  * new secret.
+ *
+ * @param callerId the key that revokes: where it is the successor, its owner ends the old one early, and goes on.
  */
-export function descendantsOf(keys: readonly KeyOrigin[], apiKeyId: string): string[] {
+export function descendantsOf(
+  keys: readonly KeyOrigin[],
+  apiKeyId: string,
+  callerId: string | null = null,
+): string[] {
   const byId = new Map(keys.map((key) => [key.id, key]));
   let last = byId.get(apiKeyId);
   if (!last) return [];
@@ -31,6 +37,7 @@ export function descendantsOf(keys: readonly KeyOrigin[], apiKeyId: string): str
     last = successor;
   }
   own.delete(apiKeyId);
+  if (callerId !== null && own.has(callerId)) return [];
   const made = last.successorId === null ? linesMadeBy(keys, byId, lineId) : new Set<string>();
   return keys.filter((key) => key.isLive && (own.has(key.id) || made.has(key.lineId))).map(({ id }) => id);
 }

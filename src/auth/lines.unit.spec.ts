@@ -84,6 +84,11 @@ it.each([
   expect(descendantsOf(keys, id).sort()).toEqual(expected.sort());
 });
 
+it('nothing ends with a key that its own successor revokes', () => {
+  expect(descendantsOf(leaked, 'root', 'last')).toEqual([]);
+  expect(descendantsOf(leaked, 'root', 'root')).not.toEqual([]);
+});
+
 it('a key makes others while it lives and what replaced it lives', () => {
   const keys = family({
     first: {},

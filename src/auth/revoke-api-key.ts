@@ -14,8 +14,8 @@ import { OrganizationKeys } from './organization-keys.js';
   summary: 'Revoke an API key',
   description:
     'Every instance refuses it within a second, and so the keys that it made, and those that they made. Where it ' +
-    'rotated itself, its successor ends with it; one that another key made goes on, and with it what the key made. It ' +
-    'stays in the list. Only a key with all its scopes, its rate limit and its life may revoke another.',
+    'rotated itself, its successor ends with it, unless that is what revokes it; one that another key made goes on, ' +
+    'and with it what the key made. It stays in the list. Only a key with all its scopes, its rate limit and its life may revoke another.',
   answers: apiKeyIdSchema,
   reasons: ['KEY_EXCEEDS_YOURS'],
 })
@@ -43,7 +43,7 @@ export class RevokeApiKeyHandler implements ICommandHandler<RevokeApiKey> {
       const made = await this.commands.loadMany(
         apiKey,
         organizationId,
-        descendantsOf(keys.origins, apiKeyId),
+        descendantsOf(keys.origins, apiKeyId, context.actor.id),
       );
       const writes = [...made].map(([id, made]) =>
         writeTo(apiKey, id, made.version, revokeApiKey(made.state, keys.now)),
