@@ -149,9 +149,9 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
       target.open(start).on('data', (bytes) => answers.push(bytes.toString('latin1', 9, 12)));
     }
     while (!target.isOver) await sleep(50);
-    // All but the few of one key are told at once.
-    expect(answers).toHaveLength(96);
-    expect([...new Set(answers)]).toEqual(['429']);
+    // All but the few of one key are told at once; those when they have sent nothing for too long.
+    expect(answers.filter((status) => status === '429')).toHaveLength(96);
+    expect(answers.length === 96 || answers.slice(96).every((status) => status === '400')).toBe(true);
   },
 
   'hundreds of requests on one connection': (target) =>
