@@ -15,6 +15,11 @@ const REST_MS = 500;
  * share the machine, and whoever has ten requests under way makes one wait for ten. Starving is thousands of times.
  */
 const MOST_TIMES_SLOWER = 50;
+/**
+ * Or a median of so many milliseconds, where other tests have the machine too and none at rest: what starved took 4 to
+ * 20 seconds. Where a minute is taken for each, the machine is this suite's alone, and the ratio counts.
+ */
+const NO_STARVING_MS = process.env.HOSTILE_SECONDS === undefined ? 2_000 : 0;
 /** An answer that takes longer counts as lost. */
 const LOST_MS = 20_000;
 const IDLE_CONNECTIONS = Math.min(5_000, openFiles() - 1_000);
@@ -333,7 +338,7 @@ describe('an innocent organization loses no answer and hardly any time beside', 
       try {
         const ended = attack.finally(() => (isOver = true));
         const [took] = await Promise.all([innocent.work(() => isOver), ended]);
-        expect(median(took)).toBeLessThan(MOST_TIMES_SLOWER * median(rest));
+        expect(median(took)).toBeLessThan(Math.max(MOST_TIMES_SLOWER * median(rest), NO_STARVING_MS));
       } finally {
         target.leave();
         await attack.catch(() => undefined);
