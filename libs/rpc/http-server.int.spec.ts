@@ -123,14 +123,15 @@ describe('ServerLife', () => {
     expect(server).toMatchObject(timeouts);
   });
 
+  /** Whoever waits for it to pass does not end within a test's time. */
+  const A_LONG_GRACE_MS = 600_000;
+
   describe('drain', () => {
     it('ends at once when nothing runs, and closes idle connections', async () => {
       const idle = (await open()).send(request('/'));
       await idle.receives('ok');
-      const start = Date.now();
-      await life.drain();
+      await life.drain(A_LONG_GRACE_MS);
       await idle.closed;
-      expect(Date.now() - start).toBeLessThan(900);
       await expect(open()).rejects.toThrow('ECONNREFUSED');
     });
 
@@ -219,24 +220,20 @@ describe('ServerLife', () => {
         () => started.length === 4,
         () => `four requests in ${started.join()}`,
       );
-      const start = Date.now();
       await life.drain(200);
-      expect(Date.now() - start).toBeLessThan(5_000);
       unread.socket.resume();
       await Promise.all([waiting, unread, half, halfBody, silent, pipelined].map(({ closed }) => closed));
     });
 
-    it('is done within 10 s whatever clients do', async () => {
+    it('ends whatever clients do', async () => {
       await begin('/wait');
       (await begin('/endless')).socket.pause();
       (await open()).send('GET / HTTP/1.1\r\nHost: a');
       (await open()).send('CONNECT example.org:443 HTTP/1.1\r\nHost: a\r\n\r\n');
-      const start = Date.now();
-      await life.drain();
+      await life.drain(200);
       await new Promise<void>((resolve) =>
         server.getConnections((_error, count) => resolve(expect(count).toBe(0))),
       );
-      expect(Date.now() - start).toBeLessThan(10_000);
     });
 
     it('does not wait for requests whose client went away, also behind another on its connection', async () => {
@@ -247,9 +244,7 @@ describe('ServerLife', () => {
       );
       gone.socket.destroy();
       await sleep(50);
-      const start = Date.now();
-      await life.drain();
-      expect(Date.now() - start).toBeLessThan(5_000);
+      await life.drain(A_LONG_GRACE_MS);
     });
 
     it('ends once when asked twice', async () => {
