@@ -12,6 +12,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { prepare, root } from './prepare.mjs';
 
+/** Programs that tests need beside PostgreSQL, and the Debian packages that have them. */
+const PACKAGES = {
+  'redis-server': 'redis-server',
+  haproxy: 'haproxy',
+  pgbouncer: 'pgbouncer',
+  faketime: 'faketime',
+};
+
 const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
 const jestArguments = process.argv.slice(2);
 const failures = [];
@@ -56,6 +64,7 @@ async function runTests() {
   chmodSync(directory, 0o711);
   const stops = [];
   try {
+    await installPrograms();
     const env = {
       ...process.env,
       // What a test interrupted by Ctrl-C could not remove goes with the directory.
@@ -98,7 +107,9 @@ async function startPostgres(directory, stops) {
 }
 
 async function startRedis(directory, stops) {
-  if (!(await isRedisInstalled())) await installRedis();
+  if (!(await isInstalled('redis-server'))) {
+    throw new Error('The tests need Redis: install redis-server, or set REDIS_URL to a Redis server.');
+  }
   const port = await findFreePort();
   const options = [
     '--port',
@@ -126,25 +137,28 @@ async function startRedis(directory, stops) {
   throw new Error('redis-server has started but does not answer.');
 }
 
-async function isRedisInstalled() {
-  return (await run('redis-server', ['--version'], { stdio: 'ignore' })) === 0;
-}
-
-async function installRedis() {
+/** What cannot be installed is told by the tests that are skipped for it; without Redis there are none. */
+async function installPrograms() {
+  const missing = [];
+  for (const [program, name] of Object.entries(PACKAGES))
+    if (!(await isInstalled(program))) missing.push(name);
+  if (missing.length === 0 || !(await isInstalled('apt-get'))) return;
   const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
   const aptGet = (...args) => {
     const [program, ...rest] = [...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', ...args];
     return run(program, rest, { stdio: ['ignore', 'ignore', 'inherit'] });
   };
-  if ((await run('apt-get', ['--version'], { stdio: 'ignore' })) === 0) {
-    console.log('Installing redis-server (apt-get)');
-    for (let attempt = 0; attempt < 2 && !interruptedBy; attempt++) {
-      await aptGet('update', '-qq');
-      await aptGet('install', '-y', '-qq', 'redis-server');
-      if (await isRedisInstalled()) return;
-    }
+  console.log(`Installing ${missing.join(', ')} (apt-get)`);
+  for (let attempt = 0; attempt < 2 && !interruptedBy; attempt++) {
+    await aptGet('update', '-qq');
+    // Their services are for whoever runs them; here each test starts its own.
+    if ((await aptGet('install', '-y', '-qq', '--no-install-recommends', ...missing)) === 0) return;
   }
-  throw new Error('The tests need Redis: install redis-server, or set REDIS_URL to a Redis server.');
+}
+
+async function isInstalled(program) {
+  const find = 'PATH="$PATH:/usr/sbin:/usr/local/sbin:/sbin" command -v "$0"';
+  return (await run('sh', ['-c', find, program], { stdio: 'ignore' })) === 0;
 }
 
 function answers(port) {

@@ -10,6 +10,7 @@ export {
   type DatabaseOptions,
   type Sql,
 } from './database.js';
+export { findPrograms, findSystemUser, findWayToRun } from './embedded-postgres-programs.js';
 export { startEmbeddedPostgres } from './embedded-postgres.js';
 export { TooManyWaiting } from './fair-gate.js';
 export { searchIndexes, textSearchOf, type TextSearch } from './text-search.js';

@@ -21,11 +21,15 @@ export function testServerUrl(): string {
   return url;
 }
 
-/** A migrated database of its own, for tests that count positions or break things. */
-export async function createTestDatabase(): Promise<TestDatabase> {
+/**
+ * A migrated database of its own, for tests that count positions or break things.
+ *
+ * @param server the PostgreSQL to make it on, where it is not the one of all tests
+ */
+export async function createTestDatabase(server = testServerUrl()): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
-  await asAdministrator((client) => client.query(`CREATE DATABASE ${name}`));
-  const url = new URL(testServerUrl());
+  await asAdministrator(server, (client) => client.query(`CREATE DATABASE ${name}`));
+  const url = new URL(server);
   url.pathname = `/${name}`;
   const master = randomBytes(32);
   const sources: DataSource[] = [];
@@ -42,13 +46,13 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     another,
     async drop() {
       await Promise.all(sources.map((source) => source.destroy()));
-      await asAdministrator((client) => client.query(`DROP DATABASE ${name}`));
+      await asAdministrator(server, (client) => client.query(`DROP DATABASE ${name}`));
     },
   };
 }
 
-async function asAdministrator(work: (client: Client) => Promise<unknown>): Promise<void> {
-  const client = new Client({ connectionString: testServerUrl() });
+async function asAdministrator(server: string, work: (client: Client) => Promise<unknown>): Promise<void> {
+  const client = new Client({ connectionString: server });
   await client.connect();
   try {
     await work(client);

@@ -1,3 +1,6 @@
 export { createTestDatabase, testServerUrl, type TestDatabase } from './database.js';
 export { given } from './given.js';
+export { findFreePort } from './ports.js';
+export { type PostgresServer, startPostgres, type StopMode } from './postgres-server.js';
+export { findProgram } from './programs.js';
 export { startRedis, type RedisServer } from './redis-server.js';

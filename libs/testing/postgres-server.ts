@@ -1,0 +1,116 @@
+import { chmod, chown, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findPrograms, findSystemUser, findWayToRun } from '#libs/database';
+import { findFreePort } from './ports.js';
+
+/** As `pg_ctl` names them: fast rolls back what runs, immediate is a crash that recovery must mend. */
+export type StopMode = 'fast' | 'immediate';
+
+export type PostgresServer = {
+  port: number;
+  /** Of the superuser; everybody is let in without a password. */
+  url: string;
+  /** Of a role that is no superuser, but may create databases. */
+  applicationUrl: string;
+  stop(mode: StopMode): Promise<void>;
+  /** Starts it again, on the same port. Resolves when it takes connections. */
+  start(environment?: { [name: string]: string }): Promise<void>;
+  isRunning(): Promise<boolean>;
+  /** SIGSTOP for all its processes: connections stay and new ones are taken, but nothing is answered. */
+  freeze(): Promise<void>;
+  resume(): Promise<void>;
+  /** Ends it for good, with all that it held. */
+  remove(): Promise<void>;
+};
+
+/**
+ * Starts a PostgreSQL cluster of the test's own, of the programs that the product embeds, which a test may stop, crash and
+ * freeze. As root it runs as the system user "postgres".
+ *
+ * @param directory where to put it, an empty one that others may enter; made when left out
+ */
+export async function startPostgres({
+  directory,
+  settings = {},
+}: { directory?: string; settings?: { [name: string]: string | number } } = {}): Promise<PostgresServer> {
+  const home = directory ?? (await mkdtemp(join(tmpdir(), 'postgres-')));
+  await chmod(home, 0o711);
+  const programs = await findPrograms();
+  const account = process.getuid?.() === 0 ? await findSystemUser() : undefined;
+  const run = await findWayToRun(account, programs, home);
+  const data = join(home, 'data');
+  await mkdir(data, { mode: 0o700 });
+  if (account) await chown(data, account.uid, account.gid);
+  await run(programs.initdb, ['-D', data, '--username=postgres', '--auth=trust', '--encoding=UTF8', '-N']);
+
+  const port = await findFreePort();
+  const options = Object.entries({
+    port,
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    timezone: 'UTC',
+    ...settings,
+  }).map(([name, value]) => `-c ${name}='${value}'`);
+
+  const processId = async () => {
+    const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '');
+    return text === '' ? undefined : Number(text.split('\n', 1)[0]);
+  };
+  // New ones come only from the first, which therefore stops first and goes on last.
+  const send = async (signal: NodeJS.Signals) => {
+    const first = await processId();
+    if (first === undefined) return;
+    const listed = await readFile(`/proc/${first}/task/${first}/children`, 'utf8');
+    const others = listed.trim().split(' ').filter(Boolean).map(Number);
+    for (const id of signal === 'SIGCONT' ? [...others, first] : [first, ...others]) kill(id, signal);
+  };
+
+  let known: number | undefined;
+  const killWithParent = () => void (known !== undefined && kill(known, 'SIGQUIT'));
+  process.once('exit', killWithParent);
+
+  const server: PostgresServer = {
+    port,
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    applicationUrl: `postgres://advocacy@127.0.0.1:${port}/postgres`,
+    async stop(mode) {
+      await run(programs.pg_ctl, ['stop', '-D', data, '--silent', '--wait', `--mode=${mode}`]);
+      known = undefined;
+    },
+    async start(environment = {}) {
+      const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+      const log = ['--log', join(data, 'server.log')];
+      const start = [programs.pg_ctl, 'start', '-D', data, '--silent', '--wait', ...log];
+      await run('env', [...variables, ...start, '--options', options.join(' ')]);
+      known = await processId();
+    },
+    isRunning: () =>
+      run(programs.pg_ctl, ['status', '-D', data]).then(
+        () => true,
+        () => false,
+      ),
+    freeze: () => send('SIGSTOP'),
+    resume: () => send('SIGCONT'),
+    async remove() {
+      await send('SIGCONT');
+      if (await server.isRunning()) await server.stop('immediate');
+      process.off('exit', killWithParent);
+      await rm(directory === undefined ? home : data, { recursive: true, force: true });
+    },
+  };
+  // Single-user mode needs no port.
+  const role = 'CREATE ROLE advocacy LOGIN CREATEDB\n';
+  await run(programs.postgres, ['--single', '-c', 'exit_on_error=on', '-D', data, 'postgres'], role);
+  await server.start();
+  return server;
+}
+
+/** Whoever has ended meanwhile needs no signal. */
+function kill(processId: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(processId, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
