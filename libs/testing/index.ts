@@ -4,3 +4,4 @@ export { findFreePort } from './ports.js';
 export { type PostgresServer, startPostgres, type StopMode } from './postgres-server.js';
 export { findProgram } from './programs.js';
 export { startRedis, type RedisServer } from './redis-server.js';
+export { startSilentProxy, type SilentProxy } from './silent-proxy.js';

@@ -1,0 +1,82 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { testServerUrl } from './database.js';
+import { type SilentProxy, startSilentProxy } from './silent-proxy.js';
+
+let proxy: SilentProxy;
+let clients: Client[];
+
+beforeEach(async () => {
+  proxy = await startSilentProxy(testServerUrl());
+  clients = [];
+});
+afterEach(async () => {
+  await proxy.close();
+  await Promise.all(clients.map((client) => client.end()));
+});
+
+/** Through the proxy, and what became of it since. */
+async function connected() {
+  const client = new Client(proxy.url);
+  clients.push(client);
+  const state = { client, answered: false, ended: false };
+  client.on('error', () => undefined);
+  client.once('end', () => (state.ended = true));
+  await client.connect();
+  return state;
+}
+
+/** Asks, and waits long enough for an answer that comes. */
+async function asked(state: { client: Client; answered: boolean }) {
+  state.client.query('SELECT 1').then(
+    () => (state.answered = true),
+    () => undefined,
+  );
+  await sleep(500);
+  return state;
+}
+
+it('lets everything through', async () => {
+  const { client } = await connected();
+  const { rows } = await client.query("SELECT repeat('x', 20000000) AS long");
+  expect(rows[0].long).toHaveLength(20_000_000);
+  expect(proxy.connections).toBe(1);
+});
+
+it.each([{ serverGone: false }, { serverGone: true }])(
+  'silence: what is there hears nothing, not even a goodbye, and new ones work (%j)',
+  async (options) => {
+    const before = await connected();
+    proxy.silence(options);
+    expect(await asked(before)).toMatchObject({ answered: false, ended: false });
+    const after = await connected();
+    expect(await asked(after)).toMatchObject({ answered: true, ended: false });
+    expect(await asked(before)).toMatchObject({ answered: false, ended: false });
+    const own = await after.client.query(
+      'SELECT count(*)::int AS there FROM pg_stat_activity WHERE pid = $1',
+      [(before.client as unknown as { processID: number }).processID],
+    );
+    expect(own.rows).toEqual([{ there: options.serverGone ? 0 : 1 }]);
+  },
+);
+
+it('freeze: all hang, new ones too, and go on at the thaw', async () => {
+  const before = await connected();
+  proxy.freeze();
+  expect(await asked(before)).toMatchObject({ answered: false });
+  const connecting = connected();
+  expect(await Promise.race([connecting.then(() => 'connected'), sleep(500, 'hangs')])).toBe('hangs');
+  proxy.thaw();
+  expect(await asked(await connecting)).toMatchObject({ answered: true });
+  expect(before).toMatchObject({ answered: true, ended: false });
+});
+
+it('cut and refuse: those that are there are told, new ones are refused until they are accepted again', async () => {
+  const before = await connected();
+  proxy.refuse();
+  proxy.cut();
+  expect(await asked(before)).toMatchObject({ answered: false, ended: true });
+  await expect(connected()).rejects.toThrow();
+  proxy.accept();
+  expect(await asked(await connected())).toMatchObject({ answered: true });
+});
