@@ -7,7 +7,7 @@ COPY src src
 COPY libs libs
 COPY migrations migrations
 # The optional packages are the embedded PostgreSQL: instances in containers share one outside, DATABASE_URL.
-RUN npm run build && npm prune --omit=dev --omit=optional
+RUN npm run build && chmod +x dist/src/cli.js && npm prune --omit=dev --omit=optional
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production
@@ -15,6 +15,8 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
+# The operator's command line: docker compose exec api advocacy --help
+RUN ln -s /app/dist/src/cli.js /usr/local/bin/advocacy
 USER node
 EXPOSE 3000
 STOPSIGNAL SIGTERM

@@ -1,4 +1,6 @@
+#!/usr/bin/env node
 import { Command } from 'commander';
+import { basename } from 'node:path';
 import {
   apiKeyCommands,
   contactsCommands,
@@ -8,7 +10,10 @@ import {
   withSession,
 } from './cli/index.js';
 
-const program = new Command('npm run -s cli --')
+/** As it was called: in the container image it is a program, `advocacy`. */
+const called = basename(process.argv[1]!) === 'advocacy' ? 'advocacy' : 'npm run -s cli --';
+
+const program = new Command(called)
   .description('The operator’s command line. It works while servers run, on the same database as they.')
   .option('--json', 'print the result as one line of JSON, for machines')
   .addHelpText(
@@ -18,8 +23,8 @@ Every command takes the same environment variables as the server (see .env.examp
 works on the embedded PostgreSQL under DATA_DIR. Results go to standard output, everything else to standard error.
 
 A first organization with its key, and a second key that may only read contacts:
-  $ npm run -s cli -- organization create --name "Clean Rivers"
-  $ npm run -s cli -- api-key create --organization <organizationId> --name Website --scopes contact:read`,
+  $ ${called} organization create --name "Clean Rivers"
+  $ ${called} api-key create --organization <organizationId> --name Website --scopes contact:read`,
   )
   .showHelpAfterError('(--help shows how)');
 

@@ -1,5 +1,6 @@
-import { type INestApplicationContext } from '@nestjs/common';
+import { type INestApplicationContext, type LoggerService } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
+import { type DataSource } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { exclusively } from '#libs/database';
 import { type Input, type InputClass, systemInput } from '#libs/rpc';
@@ -28,13 +29,33 @@ export async function createDemo(
   app: INestApplicationContext,
   { source }: Runtime,
 ): Promise<Demo | undefined> {
-  const isUsed = async () => {
-    const [log] = await source.query<{ used: boolean }[]>('SELECT EXISTS (SELECT FROM events) AS used');
-    return log!.used;
-  };
-  if (await isUsed()) return undefined;
+  if (await isUsed(source)) return undefined;
   // Under the lock: of two servers that start on one directory, one makes it.
-  return exclusively(source, async () => ((await isUsed()) ? undefined : fillDemo(app.get(CommandBus))));
+  return exclusively(source, async () =>
+    (await isUsed(source)) ? undefined : fillDemo(app.get(CommandBus)),
+  );
+}
+
+/** Whether there is an organization: its creation is the first event of every history. */
+async function isUsed(source: DataSource): Promise<boolean> {
+  const [log] = await source.query<{ used: boolean }[]>('SELECT EXISTS (SELECT FROM events) AS used');
+  return log!.used;
+}
+
+/**
+ * Tells in one log line how to make the first organization, as long as there is none: without it nobody has a key. In
+ * containers the log is what a newcomer looks at.
+ */
+export async function tellHowToBegin({ source }: Runtime, logger: LoggerService): Promise<void> {
+  // A database that just went away is told of elsewhere.
+  if (await isUsed(source).catch(() => true)) return;
+  const create = 'organization create --name Rivers';
+  logger.log({
+    message: 'no organization yet: one command makes it and prints its first key',
+    inCompose: `docker compose exec api advocacy ${create}`,
+    inContainer: `advocacy ${create}`,
+    inCheckout: `npm run -s cli -- ${create}`,
+  });
 }
 
 async function fillDemo(bus: CommandBus): Promise<Demo> {

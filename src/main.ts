@@ -4,7 +4,7 @@ import { describeError } from '#libs/database';
 import { JsonLogger, standardOutput } from '#libs/operations';
 import { ServerLife } from '#libs/rpc';
 import { type Config, ConfigError, loadConfig } from './config.js';
-import { createDemo, welcome } from './demo.js';
+import { createDemo, tellHowToBegin, welcome } from './demo.js';
 import { openRuntime, type Runtime } from './runtime.js';
 import { createApplication, docsUrl } from './server.js';
 
@@ -79,6 +79,7 @@ async function serve(): Promise<void> {
     if (demo) standardOutput.write(welcome(origin, demo));
     else if (runtime.embedded)
       standardOutput.write(`\n  Serving ${origin}, documentation at ${origin}/docs\n\n`);
+    else void tellHowToBegin(runtime, logger);
 
     logger.log({ message: 'stopping', signal: await stop });
     setTimeout(() => {
