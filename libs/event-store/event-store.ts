@@ -138,17 +138,20 @@ export class EventStore {
     streamId: string,
     { version, moment, position, after = 0 }: Until & { after?: number },
   ): AsyncGenerator<RecordedEvent<Event>[]> {
-    const upTo = [version ?? null, moment ?? null, position ?? null];
     for (let last = after, more = true; more;) {
-      const values = [organizationId, streamId, ...upTo, last, PAGE];
+      const values = [organizationId, streamId, version ?? null, position ?? null, last, PAGE];
       // A past is read from the first event on, however many there are; what commands read is bounded.
       const rows = await (moment
         ? queryWide<PageRow>(this.source, organizationId, 'page', STREAM_PAGE, values)
         : this.source.query<PageRow[]>(STREAM_PAGE, values));
-      if (rows.length === 0) return;
-      yield this.read<Event>(rows);
-      last = rows.at(-1)!.version;
-      more = isCut(rows) || rows.length === PAGE;
+      // Up to the first that came later, not all that did not: of versions before 0.3.0 the times of a stream may go
+      // back, and what was never without the event before it is not read without it.
+      const later = moment ? rows.findIndex(({ recorded_at }) => recorded_at > moment) : -1;
+      const wanted = later === -1 ? rows : rows.slice(0, later);
+      if (wanted.length === 0) return;
+      yield this.read<Event>(wanted);
+      last = wanted.at(-1)!.version;
+      more = later === -1 && (isCut(rows) || rows.length === PAGE);
     }
   }
 
@@ -480,10 +483,9 @@ function firstBytes(positions: string): string {
 
 const STREAM_PAGE = firstBytes(`
   SELECT e.position FROM events e
-  WHERE e.organization_id = $1 AND e.stream_id = $2 AND e.version > $6
-    AND e.version <= coalesce($3, e.version) AND e.recorded_at <= coalesce($4, e.recorded_at)
-    AND e.position <= coalesce($5, e.position)
-  ORDER BY e.version LIMIT $7`);
+  WHERE e.organization_id = $1 AND e.stream_id = $2 AND e.version > $5
+    AND e.version <= coalesce($3, e.version) AND e.position <= coalesce($4, e.position)
+  ORDER BY e.version LIMIT $6`);
 
 /** A stream as its read model has it and as its events go on from there. */
 export type StreamNow<Event extends DomainEvent> = {

@@ -99,12 +99,19 @@ async function noteOrigins(events: readonly RecordedEvent<ApiKeyEvent>[], transa
 export const API_KEYS_TABLE = `${schemaOf(apiKeysProjection)}.api_keys`;
 
 /**
+ * SQL: whether a key has ended. Revoked it has, and replaced at once, whatever the time: the clock may have been set
+ * back, and what is recorded then is not before what the key did last.
+ */
+export const HAS_ENDED = `coalesce(
+  state->>'status' = 'revoked' OR state->>'overlapSeconds' = '0' OR revoked_at <= statement_timestamp(), false)`;
+
+/**
  * What every request asks. Whether a key has ended or expired is told by the database's clock, which also recorded
  * when it was revoked: instances whose own clocks differ would take or refuse it each as they see fit.
  */
 export const FIND_BY_PUBLIC_ID = `
   SELECT id, organization_id, coalesce(line_id, id) AS line_id, state, by_operator,
-         coalesce(revoked_at <= statement_timestamp(), false) AS ended,
+         ${HAS_ENDED} AS ended,
          coalesce(expires_at <= statement_timestamp(), false) AS expired,
          (extract(epoch FROM least(revoked_at, expires_at) - statement_timestamp()) * 1000)::float8 AS ends_in
   FROM ${API_KEYS_TABLE} WHERE public_id = $1`;
@@ -112,7 +119,7 @@ export const FIND_BY_PUBLIC_ID = `
 /** The oldest first: those without a checksum were made before all others. */
 const LIVE_PUBLIC_IDS = `
   SELECT public_id FROM ${API_KEYS_TABLE}
-  WHERE coalesce(least(expires_at, revoked_at) > statement_timestamp(), true)
+  WHERE NOT ${HAS_ENDED} AND coalesce(expires_at > statement_timestamp(), true)
   ORDER BY created_at LIMIT $1`;
 
 type FoundKey = {

@@ -5,7 +5,7 @@ import { type Claim, Commands, type Decision } from '#libs/commands';
 import { type RequestContext, RpcError } from '#libs/rpc';
 import { type Guard } from '#libs/event-store';
 import { apiKey, knownApiKey, type KnownApiKey } from './api-key.js';
-import { API_KEYS_TABLE } from './api-keys.projection.js';
+import { API_KEYS_TABLE, HAS_ENDED } from './api-keys.projection.js';
 import { type KeyOrigin, mayMakeKeys } from './lines.js';
 
 /** How many live keys an organization has at most; the operator may make more. */
@@ -90,7 +90,7 @@ export function tooManyKeys({ live }: KeysNow): RpcError {
 // The versions of all keys together: how many changes of keys there were.
 const READ = `
   SELECT k.id, k.line_id AS "lineId", k.maker_id AS "makerId", k.successor_id AS "successorId",
-         coalesce(least(k.expires_at, k.revoked_at) > statement_timestamp(), true) AS "isLive",
+         NOT ${HAS_ENDED} AND coalesce(k.expires_at > statement_timestamp(), true) AS "isLive",
          k.version AS changes,
          statement_timestamp() AS now
   FROM (VALUES (1)) AS one LEFT JOIN ${API_KEYS_TABLE} k ON k.organization_id = $1`;
