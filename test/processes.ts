@@ -89,12 +89,15 @@ export class Program {
 
 /** The server: `node dist/src/main.js`. */
 export class ServerProcess extends Program {
-  /** @param files the number of files, connections among them, that the process may have open. */
-  constructor(environment: Environment, cwd?: string, files?: number) {
+  /**
+   * @param files the number of files, connections among them, that the process may have open.
+   * @param main the program, where it is another version's (`releases.ts`).
+   */
+  constructor(environment: Environment, cwd?: string, files?: number, main = MAIN) {
     const [command, ...args] =
       files === undefined
-        ? [process.execPath, MAIN]
-        : ['sh', '-c', `ulimit -n ${files} && exec "$0" "$1"`, process.execPath, MAIN];
+        ? [process.execPath, main]
+        : ['sh', '-c', `ulimit -n ${files} && exec "$0" "$1"`, process.execPath, main];
     super(command, args, { HOST: '127.0.0.1', PORT: '0', ...environment }, cwd);
   }
 
