@@ -23,6 +23,8 @@ export type Config = {
   trustProxy: boolean | number | string;
   /** Lets an operator see the read models in `/health/ready`; undefined: nobody. */
   healthToken: string | undefined;
+  /** Seconds for which everything is served on after SIGTERM, so that load balancers can notice. */
+  shutdownDelay: number;
   logLevel: LogLevel;
 };
 
@@ -92,6 +94,8 @@ export function readConfig(environment: Environment): Config {
     erasurePurgeHours: integer('ERASURE_PURGE_HOURS', 24, 0, 8_760),
     trustProxy: trustProxy(get('TRUST_PROXY'), wrong),
     healthToken: healthToken(get('HEALTH_TOKEN'), wrong),
+    // Nobody balances requests among embedded databases.
+    shutdownDelay: integer('SHUTDOWN_DELAY', databaseUrl === undefined ? 0 : 5, 0, 3_600),
     logLevel: logLevel as LogLevel,
   };
   if (wrong.length > 0) throw new ConfigError(wrong);
