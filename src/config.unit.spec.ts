@@ -102,6 +102,8 @@ it.each([
   ['DATABASE_URL', 'postgres://u:hunter2/@localhost/x'],
   ['REDIS_URL', 'http://u:hunter2@localhost'],
   ['REDIS_URL', 'localhost:6379'],
+  ['REDIS_URL', 'redis://:hunter2@a,b/1'],
+  ['REDIS_URL', 'redis+sentinel://:hunter2@a:26379'],
   ['PUBLIC_URL', 'api.example.org'],
   ['PUBLIC_URL', 'https:api.example.org'],
   ['ENCRYPTION_KEY', Buffer.alloc(31, 7).toString('base64')],
