@@ -188,9 +188,7 @@ export class Api {
     const app = await createApplication(config, runtime, logger);
     const server = app.getHttpServer();
     let port = 0;
-    const life = new ServerLife(server, (code, request) => docsUrl({ ...config, port })(code, request), {
-      servedToTheEnd: '/health/live',
-    });
+    const life = new ServerLife(server, (code, request) => docsUrl({ ...config, port })(code, request));
     await app.listen(0, '127.0.0.1');
     ({ port } = server.address() as AddressInfo);
     runtime.projections.poll();

@@ -1,6 +1,15 @@
 import { type EventEmitter } from 'node:events';
 import { types } from 'node:util';
-import { DataSource, type EntityManager, type MigrationInterface, QueryFailedError } from 'typeorm';
+import {
+  DataSource,
+  type EntityManager,
+  MigrationExecutor,
+  type MigrationInterface,
+  QueryFailedError,
+  type QueryRunner,
+} from 'typeorm';
+import { Connection, type TransactionLimits } from './connection.js';
+import { SilenceWatch } from './silence-watch.js';
 
 /** Anything that runs SQL: the pool, or one transaction. */
 export type Sql = Pick<EntityManager, 'query'>;
@@ -43,8 +52,10 @@ export async function openDatabase(options: DatabaseOptions): Promise<DataSource
     poolSize: options.poolSize,
     poolErrorHandler: (error: Error) => options.onConnectionError?.(error),
     connectTimeoutMS: 5_000,
-    // A server that vanished without a word is noticed by TCP, not by the next request.
     extra: {
+      Client: Connection,
+      watch: watchOf(options.url),
+      // A server that vanishes during a long statement is noticed by TCP.
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
       // The pool hands a new connection over without a listener for its errors, and TypeORM adds its own a
@@ -57,18 +68,56 @@ export async function openDatabase(options: DatabaseOptions): Promise<DataSource
   return source.initialize();
 }
 
+/** One for all pools of this process to a database: their connections go silent together. */
+const watches = new Map<string, SilenceWatch>();
+
+function watchOf(url: string): SilenceWatch {
+  let watch = watches.get(url);
+  if (!watch) watches.set(url, (watch = new SilenceWatch()));
+  return watch;
+}
+
 /**
- * Runs what is pending. Of several processes that start at once on an empty database one migrates, the
- * others wait: the lock is held by a transaction of its own, because session locks do not pass PgBouncer.
+ * To be called once a program serves others: from then on no statement is waited for longer than a few seconds while the
+ * database answers nobody. Before, a program waits, for whoever migrates behind a small PgBouncer, say.
+ */
+export function endPatience(source: DataSource): void {
+  watchOf((source.options as { url: string }).url).patient = false;
+}
+
+/** Runs `work` in a transaction that PostgreSQL ends where it exceeds the limits. They cost no round trip. */
+export async function inTransaction<Result>(
+  source: DataSource,
+  limits: TransactionLimits,
+  work: (transaction: EntityManager) => Promise<Result>,
+): Promise<Result> {
+  const runner = source.createQueryRunner();
+  try {
+    ((await runner.connect()) as Connection).limits = limits;
+    return await runner.manager.transaction(work);
+  } finally {
+    await runner.release();
+  }
+}
+
+/**
+ * Runs what is pending, each migration in a transaction of its own. Of several processes that start at once on an empty
+ * database one migrates, the others wait.
  *
  * @returns the names of the migrations that ran here, none if another process was first.
  */
 export async function migrate(source: DataSource): Promise<string[]> {
-  if (await isMigrated(source)) return [];
-  return exclusively(source, async () => {
-    const ran = await source.runMigrations({ transaction: 'each' });
-    return ran.map((migration) => migration.name);
-  });
+  const ran: string[] = [];
+  while (!(await isMigrated(source))) {
+    const name = await exclusively(source, async (runner) => {
+      const executor = new MigrationExecutor(source, runner);
+      // Looked at under the lock: another process may have been first.
+      const [next] = await executor.getPendingMigrations();
+      return next && (await executor.executeMigration(next)).name;
+    });
+    if (name !== undefined) ran.push(name);
+  }
+  return ran;
 }
 
 /** Asked without the lock, so that a start with nothing to migrate waits for nobody. */
@@ -78,18 +127,33 @@ async function isMigrated(source: DataSource): Promise<boolean> {
   );
   if (!table!.there) return false;
   const ran = await source.query<{ name: string }[]>('SELECT name FROM migrations');
-  return source.migrations.every(({ constructor }) => ran.some(({ name }) => name === constructor.name));
+  return source.migrations.every((one) =>
+    ran.some(({ name }) => name === (one.name ?? one.constructor.name)),
+  );
 }
 
-/** Runs `work` while no other process does: the lock for everything that changes the schema. */
-export async function exclusively<T>(source: DataSource, work: () => Promise<T>): Promise<T> {
-  return source.transaction(async (lock) => {
-    await lock.query(
-      `SELECT set_config('idle_in_transaction_session_timeout', $2, true), pg_advisory_xact_lock($1)`,
-      [MIGRATION_LOCK, String(LONGEST_MIGRATION_MS)],
-    );
-    return work();
-  });
+/**
+ * Runs `work` while no other process does: the lock for everything that changes the schema. It is a transaction's, because
+ * session locks do not pass PgBouncer, and `work` does all that it can in this transaction: were it to wait for a second
+ * connection, instances that start together behind a pooler with few would wait for each other for ever.
+ */
+export async function exclusively<T>(
+  source: DataSource,
+  work: (runner: QueryRunner) => Promise<T>,
+): Promise<T> {
+  const runner = source.createQueryRunner();
+  const connection = (await runner.connect()) as Connection;
+  connection.patient = true;
+  connection.limits = { idle: LONGEST_MIGRATION_MS };
+  try {
+    return await runner.manager.transaction(async () => {
+      await runner.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+      return work(runner);
+    });
+  } finally {
+    connection.patient = false;
+    await runner.release();
+  }
 }
 
 /** Classes of SQLSTATE that speak of the connection or the server, not of the statement. */

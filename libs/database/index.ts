@@ -1,6 +1,8 @@
 export {
   describeError,
+  endPatience,
   exclusively,
+  inTransaction,
   isForbidden,
   isUnavailable,
   migrate,

@@ -4,12 +4,14 @@ import {
   QueryRunnerProviderAlreadyReleasedError,
 } from 'typeorm';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeError, exclusively, isUnavailable, type Sql } from '#libs/database';
+import { describeError, exclusively, inTransaction, isUnavailable, type Sql } from '#libs/database';
 import { type EventRow, type EventStore, type RecordedEvent } from '#libs/event-store';
 import { type Projection, schemaOf } from './projection.js';
 
 /** Events of one transaction: large enough to be set-based, small enough that nobody waits long. */
 const PAGE = 5_000;
+/** A page that takes longer is halved. */
+const PAGE_LIMITS = { statement: 60_000 };
 /** A worker that hangs inside its transaction loses its connection, and with it the lease. */
 const HUNG_AFTER_MS = 10_000;
 /** Between two looks at a horizon that another instance's append still holds back. */
@@ -62,19 +64,17 @@ export class ProjectionRunner {
       [this.projection.name, this.projection.version],
     );
     if (prepared.length > 0) return;
-    await exclusively(this.source, () =>
-      this.source.transaction(async (transaction) => {
-        const created = await transaction.query<unknown[]>(
-          `INSERT INTO checkpoints (projection, version, clean_position) VALUES ($1, $2, event_horizon())
-           ON CONFLICT DO NOTHING RETURNING 1`,
-          [this.projection.name, this.projection.version],
-        );
-        if (created.length === 0) return;
-        await transaction.query(`CREATE SCHEMA ${schema}`);
-        await transaction.query(`SELECT set_config('search_path', $1, true)`, [`${schema}, public`]);
-        await transaction.query(this.projection.tables);
-      }),
-    );
+    await exclusively(this.source, async (transaction) => {
+      const created = (await transaction.query(
+        `INSERT INTO checkpoints (projection, version, clean_position) VALUES ($1, $2, event_horizon())
+         ON CONFLICT DO NOTHING RETURNING 1`,
+        [this.projection.name, this.projection.version],
+      )) as unknown[];
+      if (created.length === 0) return;
+      await transaction.query(`CREATE SCHEMA ${schema}`);
+      await transaction.query(`SELECT set_config('search_path', $1, true)`, [`${schema}, public`]);
+      await transaction.query(this.projection.tables);
+    });
   }
 
   /**
@@ -144,7 +144,7 @@ export class ProjectionRunner {
     // Known before the events are read: one that cannot be read is a failure like any other.
     let positions: number[] = [];
     try {
-      const progress = await this.source.transaction(async (transaction) => {
+      const progress = await inTransaction(this.source, PAGE_LIMITS, async (transaction) => {
         const path = `${schemaOf(this.projection)}, public`;
         const rows = await transaction.query<(Advance & EventRow)[]>(ADVANCE, [
           name,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
-import { describeError, type Sql } from '#libs/database';
+import { describeError, inTransaction, type Sql } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { type Projection, schemaOf } from './projection.js';
 
@@ -10,6 +10,8 @@ const PAGE = 5_000;
 const LAST_PAGE = 500;
 /** Differences that are told; more would be a broken read model, which a few show as well. */
 const MOST_DIFFERENCES = 100;
+/** A process that hangs while it builds loses the lock then. */
+const LONGEST_BUILD_MS = 86_400_000;
 /** Beside PostgreSQL's own hash of the name: advisory locks of rebuilds. */
 const REBUILD_LOCK = 17_751;
 
@@ -84,7 +86,7 @@ export class Rebuild {
   }
 
   private async alone<Result>(work: () => Promise<Result>): Promise<Result> {
-    return this.source.transaction(async (lock) => {
+    return inTransaction(this.source, { idle: LONGEST_BUILD_MS }, async (lock) => {
       const [row] = await lock.query<{ free: boolean }[]>(
         'SELECT pg_try_advisory_xact_lock($1, hashtext($2)) AS free',
         [REBUILD_LOCK, this.live],

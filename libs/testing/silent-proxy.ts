@@ -17,7 +17,7 @@ export type SilentProxy = {
   url: string;
   /** Connections that are neither silent nor closed. */
   readonly connections: number;
-  silence(options?: { serverGone?: boolean }): void;
+  silence(options?: Silence): void;
   freeze(): void;
   thaw(): void;
   cut(): void;
@@ -25,6 +25,9 @@ export type SilentProxy = {
   accept(): void;
   close(): Promise<void>;
 };
+
+/** `from`: only the connection that comes from this port. */
+type Silence = { serverGone?: boolean; from?: number | undefined };
 
 /** Starts a proxy on 127.0.0.1 for the server that `url` names. */
 export async function startSilentProxy(url: string): Promise<SilentProxy> {
@@ -83,8 +86,9 @@ export async function startSilentProxy(url: string): Promise<SilentProxy> {
     get connections() {
       return [...pairs].filter(({ client }) => !silent.has(client)).length;
     },
-    silence({ serverGone = false } = {}) {
+    silence({ serverGone = false, from } = {}) {
       for (const { client, upstream } of pairs) {
+        if (from !== undefined && client.remotePort !== from) continue;
         silent.add(client).add(upstream);
         // Read on, so that neither side notices by a full buffer.
         for (const socket of [client, upstream]) socket.resume();

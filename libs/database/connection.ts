@@ -1,0 +1,100 @@
+import { type Socket } from 'node:net';
+import { Client, type ClientConfig } from 'pg';
+import { type SilenceWatch } from './silence-watch.js';
+
+/** What PostgreSQL ends by itself, in milliseconds; see `inTransaction`. */
+export type TransactionLimits = {
+  /** A transaction whose client sends nothing, because it hangs or is gone: its locks are in everybody's way. */
+  idle?: number;
+  /** One statement, waiting for locks included. */
+  statement?: number;
+};
+
+/** For every transaction that does not say otherwise: none waits for anything but the database for so long. */
+const IDLE_MS = 60_000;
+
+/** A goodbye that a silent server does not answer is waited for so long. */
+const GOODBYE_MS = 1_000;
+
+/** Bytes were sent, and nothing ever came back: whether they were received, nobody knows. */
+export class ConnectionSilent extends Error {
+  readonly code = 'ETIMEDOUT';
+
+  constructor() {
+    super('the connection to the database went silent and was given up');
+    this.name = 'ConnectionSilent';
+  }
+}
+
+/** What the pool is given to make its connections of. */
+export type ConnectionConfig = ClientConfig & { watch: SilenceWatch };
+
+/** A connection of the pool that knows since when it has waited for an answer in vain, and can be given up. */
+export class Connection extends Client {
+  /** Waits as long as somebody else works, even where nobody answers at all; see `exclusively`. */
+  patient = false;
+  /** Of the next transaction. */
+  limits: TransactionLimits = {};
+  /** Its backend was found to wait for us while we wait for it. */
+  suspected = false;
+  private quietSince: number | undefined;
+  private heardBefore = 0;
+
+  constructor(config: ConnectionConfig) {
+    super(config);
+    const { watch, ...own } = config;
+    this.once('connect', () => watch.add(this, own));
+    this.once('end', () => watch.remove(this));
+    this.on('drain', () => (this.quietSince = undefined));
+  }
+
+  /** The server's number for it; a pooler in between makes one up. */
+  get backend(): number {
+    return (this as unknown as { processID: number }).processID;
+  }
+
+  /** Bytes that came: more than before mean that it lives. */
+  get heard(): number {
+    return (this.connection.stream as Socket).bytesRead;
+  }
+
+  /** For how long an answer has been owed without a byte of it, as far as the last look at it knows. */
+  quietFor(now: number): number {
+    return this.quietSince === undefined ? 0 : now - this.quietSince;
+  }
+
+  look(now: number): void {
+    const { heard } = this;
+    if (heard === this.heardBefore) return;
+    this.heardBefore = heard;
+    this.suspected = false;
+    if (this.quietSince !== undefined) this.quietSince = now;
+  }
+
+  /** Ends it at once; the statement under way fails, and the pool makes a new one. */
+  giveUp(): void {
+    this.connection.stream.destroy(new ConnectionSilent());
+  }
+
+  /** As pg's own, whose many forms TypeScript cannot hand on. */
+  override query(...args: unknown[]): never {
+    this.quietSince = performance.now();
+    // In the same message: it costs no round trip, and PgBouncer keeps it with the transaction.
+    if (args[0] === 'START TRANSACTION') args[0] += `; ${this.takeLimits()}`;
+    return (super.query as (...all: unknown[]) => never)(...args);
+  }
+
+  private takeLimits(): string {
+    const { idle = IDLE_MS, statement } = this.limits;
+    this.limits = {};
+    const limits = [`SET LOCAL idle_in_transaction_session_timeout = ${idle}`];
+    if (statement !== undefined) limits.push(`SET LOCAL statement_timeout = ${statement}`);
+    return limits.join('; ');
+  }
+
+  override end(...args: unknown[]): never {
+    const timer = setTimeout(() => this.connection.stream.destroy(), GOODBYE_MS);
+    this.once('end', () => clearTimeout(timer));
+    return (super.end as (...all: unknown[]) => never)(...args);
+  }
+}

@@ -1,0 +1,128 @@
+import { type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type DataSource } from 'typeorm';
+import { type SilentProxy, startSilentProxy, testServerUrl } from '#libs/testing';
+import { type Connection } from './connection.js';
+import { endPatience, inTransaction, isUnavailable, openDatabase } from './index.js';
+
+let proxy: SilentProxy;
+let source: DataSource;
+
+beforeEach(async () => {
+  proxy = await startSilentProxy(testServerUrl());
+  source = await openDatabase({ url: proxy.url, poolSize: 5, migrations: [] });
+  await source.query('SELECT 1');
+  // The witness.
+  while (proxy.connections < 2) await sleep(10);
+});
+afterEach(async () => {
+  await source.destroy();
+  await proxy.close();
+});
+
+const one = () => source.query<{ one: number }[]>('SELECT 1 AS one');
+
+/** Whether it fails as what may be tried again, and not before long. */
+async function expectUnavailable(promise: Promise<unknown>): Promise<void> {
+  const error = await promise.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(isUnavailable(error)).toBe(true);
+}
+
+it('a statement whose connection went silent fails, and the next ones work', async () => {
+  proxy.silence();
+  await expectUnavailable(one());
+  expect(await one()).toEqual([{ one: 1 }]);
+});
+
+it('all connections that nobody has heard of since are given up, idle ones too', async () => {
+  await Promise.all(Array.from({ length: 5 }, () => source.query('SELECT pg_sleep(0.2)')));
+  proxy.silence();
+  await expectUnavailable(one());
+  const answers = await Promise.all(Array.from({ length: 10 }, one));
+  expect(answers).toEqual(Array.from({ length: 10 }, () => [{ one: 1 }]));
+});
+
+it.each(['COMMIT', 'ROLLBACK'])('a %s that is never answered', async (end) => {
+  const runner = source.createQueryRunner();
+  await runner.startTransaction();
+  await runner.query('SELECT 1');
+  proxy.silence();
+  await expectUnavailable(end === 'COMMIT' ? runner.commitTransaction() : runner.rollbackTransaction());
+  await runner.release();
+  expect(await one()).toEqual([{ one: 1 }]);
+});
+
+it('a transaction that computed while its connection went silent fails at its next statement', async () => {
+  const work = source.transaction(async (sql) => {
+    await sql.query('SELECT 1');
+    proxy.silence();
+    await expectUnavailable(one());
+    await sql.query('SELECT 1');
+  });
+  await expect(work).rejects.toThrow();
+  expect(await one()).toEqual([{ one: 1 }]);
+});
+
+it('a long statement is waited for while the network is well', async () => {
+  const [row] = await source.query<{ slept: string }[]>('SELECT pg_sleep(9)::text AS slept');
+  expect(row).toEqual({ slept: '' });
+});
+
+it('a long statement is given up when the network is not', async () => {
+  const long = expectUnavailable(source.query('SELECT pg_sleep(600)'));
+  await sleep(3_000);
+  proxy.silence({ serverGone: true });
+  await long;
+  expect(await one()).toEqual([{ one: 1 }]);
+});
+
+it('a connection that alone went silent is found out by what its backend does', async () => {
+  const runner = source.createQueryRunner();
+  const { connection } = (await runner.connect()) as Connection;
+  proxy.silence({ from: (connection.stream as Socket).localPort });
+  const slow = source.query('SELECT pg_sleep(9)');
+  await expectUnavailable(runner.query('SELECT 1'));
+  await expect(slow).resolves.toBeDefined();
+});
+
+it('where nobody answers, statements fail, and work again when somebody does', async () => {
+  endPatience(source);
+  proxy.freeze();
+  await expectUnavailable(one());
+  proxy.thaw();
+  const until = Date.now() + 60_000;
+  for (;;) {
+    const answer = await one().catch(() => undefined);
+    if (answer) break;
+    expect(Date.now()).toBeLessThan(until);
+  }
+});
+
+it('a pool whose connections are silent can be closed', async () => {
+  const asked = one().catch(() => undefined);
+  await asked;
+  proxy.silence();
+  const lost = expectUnavailable(one());
+  const another = await openDatabase({ url: proxy.url, poolSize: 1, migrations: [] });
+  await another.destroy();
+  await lost;
+});
+
+it('limits of a transaction hold for it alone, at every level of isolation', async () => {
+  const limits = (sql: Pick<DataSource, 'query'>) =>
+    sql.query<object[]>(
+      `SELECT current_setting('idle_in_transaction_session_timeout') AS idle,
+         current_setting('statement_timeout') AS statement, current_setting('transaction_isolation') AS level`,
+    );
+  const plain = { idle: '0', statement: '0', level: 'read committed' };
+  expect(await inTransaction(source, { idle: 5_000, statement: 7_000 }, limits)).toEqual([
+    { ...plain, idle: '5s', statement: '7s' },
+  ]);
+  expect(await source.transaction('REPEATABLE READ', limits)).toEqual([
+    { ...plain, idle: '1min', level: 'repeatable read' },
+  ]);
+  expect(await limits(source)).toEqual([plain]);
+});
