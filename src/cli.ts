@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import {
   apiKeyCommands,
   contactsCommands,
+  doctorCommand,
   historyCommands,
   organizationCommands,
   projectionCommands,
@@ -33,6 +34,7 @@ apiKeyCommands(program);
 contactsCommands(program);
 historyCommands(program);
 projectionCommands(program);
+doctorCommand(program);
 
 program
   .command('migrate')

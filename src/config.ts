@@ -41,13 +41,27 @@ export function invokedFrom(): string {
 }
 
 /** Reads `.env` in the working directory; what the environment says already has precedence. */
-export function loadConfig(): Config {
+export function loadEnvironment(): Environment {
   if (existsSync('.env')) process.loadEnvFile('.env');
-  return readConfig(process.env);
+  return process.env;
+}
+
+export function loadConfig(): Config {
+  return readConfig(loadEnvironment());
 }
 
 /** @throws ConfigError */
 export function readConfig(environment: Environment): Config {
+  const { config, wrong } = inspectConfig(environment);
+  if (wrong.length > 0) throw new ConfigError(wrong);
+  return config;
+}
+
+/** Each sentence begins with the name of its variable, whose value in `config` then means nothing. */
+export type Inspected = { config: Config; wrong: string[] };
+
+/** As {@link readConfig}, for whoever wants to see what can be read beside what is wrong. */
+export function inspectConfig(environment: Environment): Inspected {
   const wrong: string[] = [];
   // A variable that is set to nothing counts as not set, as in `PORT= npm start`.
   const get = (name: string) => {
@@ -94,8 +108,7 @@ export function readConfig(environment: Environment): Config {
     healthToken: healthToken(get('HEALTH_TOKEN'), wrong),
     logLevel: logLevel as LogLevel,
   };
-  if (wrong.length > 0) throw new ConfigError(wrong);
-  return config;
+  return { config, wrong };
 }
 
 const HOW_TO_MAKE_A_KEY = 'Make one with: openssl rand -base64 32';

@@ -292,6 +292,7 @@ it('--help tells of each command, without a database', async () => {
       ['--organization', '--out', '--format', '"contacts"'],
     ],
     [['migrate'], ['up to date']],
+    [['doctor'], ['Changes nothing', '--json', 'Status 1']],
   ];
   await Promise.all(
     words.map(async ([command, expected]) => {

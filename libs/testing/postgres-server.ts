@@ -29,11 +29,17 @@ export type PostgresServer = {
  * freeze. As root it runs as the system user "postgres".
  *
  * @param directory where to put it, an empty one that others may enter; made when left out
+ * @param initdb options for initdb
  */
 export async function startPostgres({
   directory,
   settings = {},
-}: { directory?: string; settings?: { [name: string]: string | number } } = {}): Promise<PostgresServer> {
+  initdb = [],
+}: {
+  directory?: string;
+  settings?: { [name: string]: string | number };
+  initdb?: readonly string[];
+} = {}): Promise<PostgresServer> {
   const home = directory ?? (await mkdtemp(join(tmpdir(), 'postgres-')));
   await chmod(home, 0o711);
   const programs = await findPrograms();
@@ -42,7 +48,8 @@ export async function startPostgres({
   const data = join(home, 'data');
   await mkdir(data, { mode: 0o700 });
   if (account) await chown(data, account.uid, account.gid);
-  await run(programs.initdb, ['-D', data, '--username=postgres', '--auth=trust', '--encoding=UTF8', '-N']);
+  const cluster = ['-D', data, '--username=postgres', '--auth=trust', '--encoding=UTF8', '-N', ...initdb];
+  await run(programs.initdb, cluster);
 
   const port = await findFreePort();
   const options = Object.entries({

@@ -1,0 +1,33 @@
+import { type Command } from 'commander';
+import { inspectConfig, loadEnvironment } from '../config.js';
+import { counted, examine, type Examined } from '../doctor/index.js';
+
+export function doctorCommand(program: Command): void {
+  program
+    .command('doctor')
+    .description('look at configuration, database, Redis and what lies in them, and say what to do')
+    .addHelpText(
+      'after',
+      `
+Changes nothing, and works when things are broken. One line for each finding: ok, warning or problem; --json prints
+{ "ok", "findings": [{ "check", "level", "message", "advice" }] }. Status 1 if there is a problem. Never shows secrets.`,
+    )
+    .action(async () => {
+      const json = program.opts<{ json?: true }>().json === true;
+      const findings: Examined[] = [];
+      for await (const finding of examine(inspectConfig(loadEnvironment()))) {
+        findings.push(finding);
+        if (!json) process.stdout.write(inWords(finding));
+      }
+      const problems = findings.filter(({ level }) => level === 'problem').length;
+      const warnings = findings.filter(({ level }) => level === 'warning').length;
+      if (json) process.stdout.write(`${JSON.stringify({ ok: problems === 0, findings })}\n`);
+      else process.stdout.write(`${counted(problems, 'problem')}, ${counted(warnings, 'warning')}\n`);
+      if (problems > 0) process.exitCode = 1;
+    });
+}
+
+function inWords({ check, level, message, advice }: Examined): string {
+  const what = `${level.padEnd(8)} ${check.padEnd(15)} ${message}`;
+  return advice === undefined ? `${what}\n` : `${what} → ${advice}\n`;
+}

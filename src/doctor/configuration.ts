@@ -1,0 +1,52 @@
+import { isIP } from 'node:net';
+import { type Finding, ok, warning } from './finding.js';
+import { type Check } from './patient.js';
+
+/** What is set, as far as it can be judged without asking anybody. Wrong variables are found before: see `examine`. */
+export const configuration: Check = {
+  name: 'configuration',
+  examine({ config }) {
+    const found: Finding[] = [];
+    const { publicUrl, trustProxy, encryptionKey, signingKey } = config;
+    if (config.databaseUrl !== undefined && publicUrl === undefined) {
+      found.push(
+        warning(
+          'PUBLIC_URL is not set: errors name the address that the connection arrived at.',
+          'Set it to the address under which clients reach the API.',
+        ),
+      );
+    }
+    if (publicUrl?.startsWith('http://') && !isLocal(new URL(publicUrl).hostname)) {
+      found.push(
+        warning(
+          'PUBLIC_URL is not https: API keys and personal data pass in clear.',
+          'Let a proxy with a certificate stand before the instances, and name its https address.',
+        ),
+      );
+    }
+    if (trustProxy === true) {
+      found.push(
+        warning(
+          'TRUST_PROXY=true believes whatever address a client claims, and limits by address are then none.',
+          'Set the number of proxies before the instances, or their addresses.',
+        ),
+      );
+    }
+    if (encryptionKey && signingKey?.equals(encryptionKey)) {
+      found.push(
+        warning(
+          'SIGNING_KEY is the ENCRYPTION_KEY: whoever may sign checkpoints may read personal data.',
+          'Make another one before auditors keep its public part: openssl rand -base64 32',
+        ),
+      );
+    }
+    return found.length > 0 ? found : [ok('Each variable that is set is right.')];
+  },
+};
+
+/** An address that no stranger's network lies before. */
+export function isLocal(host: string): boolean {
+  const address = host.replace(/^\[|\]$/g, '').replace(/^::ffff:/i, '');
+  if (isIP(address) === 0) return !address.includes('.') || /\.(local|internal|localhost|svc)$/.test(address);
+  return /^(127\.|10\.|192\.168\.|169\.254\.|172\.(1[6-9]|2\d|3[01])\.|::1$|f[cd]|fe80)/i.test(address);
+}

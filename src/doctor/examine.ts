@@ -1,0 +1,119 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describeError, startEmbeddedPostgres } from '#libs/database';
+import { type Config, type Inspected } from '../config.js';
+import { activity } from './activity.js';
+import { address } from './address.js';
+import { clock } from './clock.js';
+import { configuration } from './configuration.js';
+import { connections } from './connections.js';
+import { database as databaseCheck, STATEMENT_POOLING, unreachable } from './database.js';
+import { disk, storage } from './disk.js';
+import { type Finding, ok, problem } from './finding.js';
+import { type Check, type DatabaseCheck, type Patient } from './patient.js';
+import { readModels } from './read-models.js';
+import { ReadOnlyDatabase } from './read-only-database.js';
+import { redis } from './redis.js';
+import { role } from './role.js';
+import { encryptionKey, extensions, migrations } from './schema.js';
+import { seals } from './seals.js';
+import { settings } from './settings.js';
+
+/** A finding, and the check that it came from. */
+export type Examined = Finding & { check: string };
+
+const OF_THE_DATABASE: readonly DatabaseCheck[] = [
+  ...[databaseCheck, role, settings, connections, extensions, clock, encryptionKey],
+  ...[migrations, readModels, seals, activity, storage],
+];
+
+const OF_THE_REST: readonly Check[] = [disk, redis, address];
+
+/**
+ * Looks at everything that an instance needs, and changes nothing. Whatever is broken, each check says what it found: one
+ * that cannot be made is a finding too.
+ */
+export async function* examine({ config, wrong }: Inspected): AsyncGenerator<Examined> {
+  const isWrong = (variable: string) => wrong.some((sentence) => sentence.startsWith(`${variable} `));
+  for (const sentence of wrong) {
+    yield { check: 'configuration', ...problem(sentence, 'No server starts before it is mended.') };
+  }
+  const patient: Patient = { config, isWrong, database: undefined, encryptionKey: undefined };
+  if (wrong.length === 0) yield* made(configuration, patient);
+
+  const opened = isWrong('DATABASE_URL') ? {} : await openDatabase(config);
+  if (opened.finding) yield { check: 'database', ...opened.finding };
+  try {
+    const key = isWrong('ENCRYPTION_KEY') ? undefined : await keyOf(config);
+    const { database } = opened;
+    if (database) {
+      const open = { ...patient, database, encryptionKey: key };
+      for (const check of OF_THE_DATABASE) yield* made(check, open);
+    }
+    for (const check of OF_THE_REST) yield* made(check, { ...patient, database });
+  } finally {
+    await opened.close?.();
+  }
+}
+
+async function* made<P extends Patient>(
+  { name, examine }: { name: string; examine: (patient: P) => Finding[] | Promise<Finding[]> },
+  patient: P,
+): AsyncGenerator<Examined> {
+  let findings: Finding[];
+  try {
+    findings = await examine(patient);
+  } catch (error) {
+    findings = [
+      problem(`This could not be looked at: ${describeError(error)}.`, 'Mend what the others name first.'),
+    ];
+  }
+  for (const finding of findings) yield { check: name, ...finding };
+}
+
+type Opened = { database?: ReadOnlyDatabase; finding?: Finding; close?: () => Promise<void> };
+
+async function openDatabase({ databaseUrl, dataDirectory }: Config): Promise<Opened> {
+  const isEmbedded = databaseUrl === undefined;
+  if (isEmbedded && !(await exists(join(dataDirectory, 'postgres')))) {
+    return { finding: ok('There is none under DATA_DIR yet: the first start makes it.') };
+  }
+  let embedded: Awaited<ReturnType<typeof startEmbeddedPostgres>> | undefined;
+  let database: ReadOnlyDatabase | undefined;
+  const close = async () => {
+    await database?.close();
+    await embedded?.stop();
+  };
+  try {
+    // The one that runs, or started for the time being: its files are the only thing that it may write to.
+    if (isEmbedded)
+      embedded = await startEmbeddedPostgres({ directory: dataDirectory, log: () => undefined });
+    database = await ReadOnlyDatabase.connect(databaseUrl ?? embedded!.url);
+    await database.query('SELECT 1');
+    return { database, close };
+  } catch (error) {
+    await close();
+    const reason = describeError(error);
+    if (/statement pooling/i.test(reason)) return { finding: STATEMENT_POOLING };
+    return { finding: unreachable(error, reason, isEmbedded) };
+  }
+}
+
+/** The configured master key, or the embedded mode's own, which is read and never made here. */
+async function keyOf({
+  encryptionKey: configured,
+  databaseUrl,
+  dataDirectory,
+}: Config): Promise<Buffer | undefined> {
+  if (configured !== undefined || databaseUrl !== undefined) return configured;
+  const text = await readFile(join(dataDirectory, 'encryption-key'), 'utf8').catch(() => '');
+  const key = Buffer.from(text.trim(), 'base64');
+  return key.length === 32 ? key : undefined;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,2 @@
+export { examine, type Examined } from './examine.js';
+export { counted } from './finding.js';

@@ -1,0 +1,106 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describeError } from '#libs/database';
+import { connectRedis } from '#libs/rate-limit';
+import { bytes, type Finding, ok, problem, warning } from './finding.js';
+import { instancesOf } from './read-models.js';
+import { type Check } from './patient.js';
+
+const OLDEST_VERSION = [6, 2] as const;
+const PATIENCE_MS = 3_000;
+const MOST_APART_MS = 1_000;
+const NEARLY_FULL = 0.9;
+
+/** Whether limits can be counted over all instances. */
+export const redis: Check = {
+  name: 'redis',
+  async examine({ config, database, isWrong }) {
+    if (isWrong('REDIS_URL')) return [];
+    if (config.redisUrl === undefined) {
+      const instances = database && (await instancesOf(database).catch(() => undefined));
+      if (instances === undefined || instances < 2)
+        return [ok('None is configured: limits count per instance.')];
+      return [
+        warning(
+          `${instances} instances run without REDIS_URL: a key may ask each of them as often as its limit says.`,
+          'Give all of them the same REDIS_URL.',
+        ),
+      ];
+    }
+    const connection = await connectRedis(config.redisUrl);
+    try {
+      // The first attempt has ended; what it said is said again by the next.
+      const refusal = new Promise<string>((resolve) =>
+        connection.on('error', (error: Error) => resolve(describeError(error))),
+      );
+      const late = sleep(PATIENCE_MS, undefined, { ref: false });
+      const answer = await Promise.race([
+        connection.info().catch(async (error: unknown) => {
+          const closed = /closed|writeable/i.test(describeError(error));
+          const reason = closed ? await Promise.race([refusal, late]) : undefined;
+          return { failed: reason ?? describeError(error) };
+        }),
+        late.then(() => ({ failed: 'it does not answer' })),
+      ]);
+      if (typeof answer !== 'string') {
+        return [
+          problem(
+            `Redis cannot be used: ${answer.failed}; limits count per instance meanwhile.`,
+            'Start it, or mend host, port and password in REDIS_URL.',
+          ),
+        ];
+      }
+      const before = Date.now();
+      const [seconds] = (await connection.time()) as unknown as [string, string];
+      const apart = Number(seconds) * 1_000 + 500 - (before + Date.now()) / 2;
+      return judge(answer, apart);
+    } finally {
+      connection.disconnect();
+    }
+  },
+};
+
+function judge(info: string, apart: number): Finding[] {
+  const value = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? '';
+  const found: Finding[] = [];
+  const version = value('redis_version');
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  if (major < OLDEST_VERSION[0] || (major === OLDEST_VERSION[0] && minor < OLDEST_VERSION[1])) {
+    found.push(problem(`Redis ${version} is too old.`, 'Use Redis 6.2 or a newer one.'));
+  }
+  if (value('role') === 'slave') {
+    found.push(
+      problem(
+        'REDIS_URL leads to a replica, which counts nothing.',
+        'Name the primary, or let sentinels or a name that follows the primary tell it.',
+      ),
+    );
+  }
+  const policy = value('maxmemory_policy');
+  if (policy.startsWith('allkeys')) {
+    found.push(
+      warning(
+        `maxmemory-policy is ${policy}: Redis may forget what callers have used up, and let them ask again.`,
+        'Set it to noeviction (or volatile-ttl): counts are kept for two seconds only, and take little.',
+      ),
+    );
+  }
+  const [most, used] = [Number(value('maxmemory')), Number(value('used_memory'))];
+  if (most > 0 && used > most * NEARLY_FULL) {
+    found.push(
+      warning(
+        `Redis uses ${bytes(used)} of its ${bytes(most)}: when it is full, limits count per instance.`,
+        'Raise maxmemory, or find out who else writes to it.',
+      ),
+    );
+  }
+  // TIME is asked in whole seconds here: half a second is unknown.
+  if (Math.abs(apart) > MOST_APART_MS + 500) {
+    found.push(
+      warning(
+        `Redis's clock is ${Math.round(Math.abs(apart) / 1_000)} s ${apart < 0 ? 'behind' : 'ahead of'} this machine's.`,
+        'Let both keep their time by NTP; limits count in Redis’s time alone and still hold.',
+      ),
+    );
+  }
+  return found.length > 0 ? found : [ok(`Redis ${version} answers, and counts for all instances.`)];
+}

@@ -1,0 +1,125 @@
+import { Keyring } from '#libs/event-store';
+import { migrations as ours } from '#migrations';
+import { type Finding, ok, problem, warning } from './finding.js';
+import { type DatabaseCheck } from './patient.js';
+
+/** Whether the tables are those of this version of the program. */
+export const migrations: DatabaseCheck = {
+  name: 'migrations',
+  async examine({ database }) {
+    const { there } = await database.row<{ there: boolean }>(
+      `SELECT to_regclass('migrations') IS NOT NULL AS there`,
+    );
+    if (!there)
+      return [warning('The database is empty.', 'Start a server, or run migrate: either fills it.')];
+    const rows = await database.query<{ name: string }[]>('SELECT name FROM migrations ORDER BY id');
+    const ran = rows.map(({ name }) => name);
+    const known = ours.map(({ name }) => name);
+    const pending = known.filter((name) => !ran.includes(name));
+    const unknown = ran.filter((name) => !known.includes(name));
+    const found: Finding[] = [];
+    if (pending.length > 0) {
+      found.push(
+        warning(
+          `${pending.join(', ')} has not run here yet.`,
+          'The first server of this version runs it when it starts; migrate does it now. UPGRADING: README.md, "Upgrading".',
+        ),
+      );
+    }
+    if (unknown.length > 0) {
+      found.push(
+        warning(
+          `${unknown.join(', ')} is of a newer version than this one.`,
+          'Right in the middle of an upgrade. Otherwise run doctor of the version that is deployed.',
+        ),
+      );
+    }
+    const missing = await database.query<{ name: string }[]>(
+      `SELECT name FROM unnest($1::text[]) AS name
+       WHERE to_regclass(name) IS NULL AND NOT EXISTS (SELECT FROM pg_proc WHERE proname = name)`,
+      [PARTS],
+    );
+    if (pending.length === 0 && missing.length > 0) {
+      found.push(
+        problem(
+          `${missing.map(({ name }) => name).join(', ')} is missing, although every migration has run.`,
+          'Somebody dropped it, or a backup was restored in part: restore it whole (docs/backup.md).',
+        ),
+      );
+    }
+    const broken = await database.query<{ name: string; table: string }[]>(
+      `SELECT i.indexrelid::regclass::text AS name, i.indrelid::regclass::text AS table
+       FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+       WHERE NOT i.indisvalid AND n.nspname NOT IN ('pg_catalog', 'pg_toast')`,
+    );
+    for (const { name, table } of broken) {
+      found.push(
+        problem(
+          `The index ${name} of ${table} is not valid: its making was interrupted, and no query uses it.`,
+          `REINDEX INDEX CONCURRENTLY ${name}.`,
+        ),
+      );
+    }
+    return found.length > 0 ? found : [ok(`All ${known.length} migrations of this version have run.`)];
+  },
+};
+
+/** Of what every version needs since its migration: the names of tables and functions. */
+const PARTS = [
+  ...['events', 'unique_keys', 'idempotency_keys', 'subject_keys', 'checkpoints', 'key_check', 'serving'],
+  ...['sealing', 'seals', 'seal_tiles', 'append_events', 'event_horizon', 'advance_checkpoint'],
+];
+
+/** Whether personal data can be read with the key that is configured. */
+export const encryptionKey: DatabaseCheck = {
+  name: 'encryption key',
+  async examine({ database, encryptionKey: key }) {
+    const { there } = await database.row<{ there: boolean }>(
+      `SELECT to_regclass('key_check') IS NOT NULL AS there`,
+    );
+    const [row] = there
+      ? await database.query<{ check_value: Buffer }[]>('SELECT check_value FROM key_check')
+      : [];
+    if (!row) return [ok('The database has no key yet: the first server that starts notes its own.')];
+    if (!key) {
+      return [
+        problem(
+          'There is no key to read the database with.',
+          'Set ENCRYPTION_KEY to the key that this database was first used with; an embedded one has it under DATA_DIR.',
+        ),
+      ];
+    }
+    if (!new Keyring(key).hash('key check').equals(row.check_value)) {
+      return [
+        problem(
+          'ENCRYPTION_KEY is not the key that this database was first used with: no server will start on it.',
+          'Set it to that key: without it personal data cannot be read by anybody.',
+        ),
+      ];
+    }
+    return [ok('The key is the one that this database was first used with.')];
+  },
+};
+
+/** What searching needs. */
+export const extensions: DatabaseCheck = {
+  name: 'extensions',
+  async examine({ database }) {
+    const missing = await database.query<{ name: string; offered: boolean }[]>(
+      `SELECT name, EXISTS (SELECT FROM pg_available_extensions a WHERE a.name = wanted.name) AS offered
+       FROM unnest(ARRAY['pg_trgm', 'btree_gin']) AS wanted(name)
+       WHERE NOT EXISTS (SELECT FROM pg_extension e WHERE e.extname = wanted.name)`,
+    );
+    if (missing.length === 0) return [ok('pg_trgm and btree_gin are there.')];
+    const names = missing.map(({ name }) => name);
+    const install = missing.every(({ offered }) => offered)
+      ? ''
+      : 'Install the contrib package of PostgreSQL; then ';
+    return [
+      warning(
+        `${names.join(' and ')} is not there: q finds only what a text begins with.`,
+        `${install}${names.map((name) => `CREATE EXTENSION ${name};`).join(' ')} then projections rebuild of each read model.`,
+      ),
+    ];
+  },
+};
