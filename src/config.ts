@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { LOG_LEVELS, type LogLevel } from '#libs/operations';
+import { readRedisUrl, REDIS_URL_FORMS } from '#libs/rate-limit';
 
 /** Everything that can be set from outside; `.env.example` explains each. */
 export type Config = {
@@ -23,6 +24,8 @@ export type Config = {
   trustProxy: boolean | number | string;
   /** Lets an operator see the read models in `/health/ready`; undefined: nobody. */
   healthToken: string | undefined;
+  /** Seconds for which everything is served on after SIGTERM, so that load balancers can notice. */
+  shutdownDelay: number;
   logLevel: LogLevel;
 };
 
@@ -98,7 +101,7 @@ export function inspectConfig(environment: Environment): Inspected {
     publicUrl: url('PUBLIC_URL', 'http://', 'https://')?.replace(/\/+$/, ''),
     databaseUrl,
     databasePoolSize: integer('DATABASE_POOL_SIZE', 10, 3, 1_000),
-    redisUrl: url('REDIS_URL', 'redis://', 'rediss://'),
+    redisUrl: redisUrl(get('REDIS_URL'), wrong),
     organizationRateLimit: integer('ORGANIZATION_RATE_LIMIT', 100, 1, 1_000_000),
     dataDirectory: get('DATA_DIR') ?? './.data',
     encryptionKey: encryptionKey(get('ENCRYPTION_KEY'), databaseUrl !== undefined, wrong),
@@ -106,6 +109,8 @@ export function inspectConfig(environment: Environment): Inspected {
     erasurePurgeHours: integer('ERASURE_PURGE_HOURS', 24, 0, 8_760),
     trustProxy: trustProxy(get('TRUST_PROXY'), wrong),
     healthToken: healthToken(get('HEALTH_TOKEN'), wrong),
+    // Nobody balances requests among embedded databases.
+    shutdownDelay: integer('SHUTDOWN_DELAY', databaseUrl === undefined ? 0 : 5, 0, 3_600),
     logLevel: logLevel as LogLevel,
   };
   return { config, wrong };
@@ -132,6 +137,15 @@ function keyOf(name: string, text: string | undefined, wrong: string[]): Buffer 
     wrong.push(`${name} must be 32 bytes in base64 (44 characters). ${HOW_TO_MAKE_A_KEY}`);
   }
   return key;
+}
+
+function redisUrl(text: string | undefined, wrong: string[]): string | undefined {
+  if (text !== undefined && !readRedisUrl(text)) {
+    wrong.push(
+      `REDIS_URL must be one of: ${REDIS_URL_FORMS}; special characters in a password percent-encoded.`,
+    );
+  }
+  return text;
 }
 
 function healthToken(text: string | undefined, wrong: string[]): string | undefined {

@@ -28,6 +28,7 @@ it('needs nothing: everything runs embedded', () => {
     erasurePurgeHours: 24,
     trustProxy: false,
     healthToken: undefined,
+    shutdownDelay: 0,
     logLevel: 'info',
   });
 });
@@ -47,6 +48,7 @@ it('reads every variable', () => {
       ERASURE_PURGE_HOURS: '48',
       TRUST_PROXY: '2',
       HEALTH_TOKEN: 'a-token-of-the-operator',
+      SHUTDOWN_DELAY: '15',
       LOG_LEVEL: 'debug',
     }),
   ).toEqual({
@@ -62,6 +64,7 @@ it('reads every variable', () => {
     erasurePurgeHours: 48,
     trustProxy: 2,
     healthToken: 'a-token-of-the-operator',
+    shutdownDelay: 15,
     logLevel: 'debug',
   });
 });
@@ -99,6 +102,8 @@ it.each([
   ['DATABASE_URL', 'postgres://u:hunter2/@localhost/x'],
   ['REDIS_URL', 'http://u:hunter2@localhost'],
   ['REDIS_URL', 'localhost:6379'],
+  ['REDIS_URL', 'redis://:hunter2@a,b/1'],
+  ['REDIS_URL', 'redis+sentinel://:hunter2@a:26379'],
   ['PUBLIC_URL', 'api.example.org'],
   ['PUBLIC_URL', 'https:api.example.org'],
   ['ENCRYPTION_KEY', Buffer.alloc(31, 7).toString('base64')],

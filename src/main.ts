@@ -1,7 +1,8 @@
 import 'reflect-metadata';
 import { type AddressInfo, isIPv6 } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, endPatience } from '#libs/database';
-import { JsonLogger, standardOutput } from '#libs/operations';
+import { JsonLogger, Readiness, standardOutput } from '#libs/operations';
 import { ServerLife } from '#libs/rpc';
 import { type Config, ConfigError, loadConfig } from './config.js';
 import { createDemo, tellHowToBegin, welcome } from './demo.js';
@@ -16,8 +17,16 @@ const CLEANING_MS = 3_600_000;
 const DATABASE_WAIT_MS = 30_000;
 /** What runs when we are asked to stop may go on for so long; then it is cut off. */
 const GRACE_MS = 7_000;
-/** Orchestrators kill after ten seconds. Whatever hangs by then, on a lock in the database say, is left. */
+/**
+ * After SHUTDOWN_DELAY. Orchestrators kill ten seconds later, if they are told to. Whatever hangs by then, on a lock in the
+ * database say, is left.
+ */
 const LONGEST_STOP_MS = 9_500;
+/**
+ * Signals within so long are one: Ctrl-C and supervisors signal a whole group of processes, of which some pass it on. One
+ * after it is somebody who does not want to wait for SHUTDOWN_DELAY.
+ */
+const ONE_SIGNAL_MS = 1_000;
 /** For the last log lines, if anybody reads them. */
 const FLUSH_MS = 300;
 
@@ -33,10 +42,14 @@ process.on('uncaughtException', (error) => {
 });
 
 const stopping = new AbortController();
+const hurrying = new AbortController();
 const stop = new Promise<NodeJS.Signals>((resolve) => {
+  let first: number | undefined;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    // Not once: of Ctrl-C the terminal tells us and npm, which passes it on, and a second one would kill us.
+    // Not once: a second one would kill us.
     process.on(signal, () => {
+      first ??= performance.now();
+      if (performance.now() - first >= ONE_SIGNAL_MS) hurrying.abort();
       stopping.abort();
       resolve(signal);
     });
@@ -66,7 +79,8 @@ async function serve(): Promise<void> {
   try {
     const app = await createApplication(config, runtime, logger);
     const server = app.getHttpServer();
-    const life = new ServerLife(server, docsUrl(config));
+    const life = new ServerLife(server, docsUrl(config), { servedToTheEnd: '/health/live' });
+    stopping.signal.throwIfAborted();
     await (config.host === undefined ? app.listen(config.port) : app.listen(config.port, config.host));
     endPatience(runtime.source);
     runtime.projections.poll();
@@ -82,7 +96,15 @@ async function serve(): Promise<void> {
       standardOutput.write(`\n  Serving ${origin}, documentation at ${origin}/docs\n\n`);
     else void tellHowToBegin(runtime, logger);
 
-    logger.log({ message: 'stopping', signal: await stop });
+    const signal = await stop;
+    logger.log({ message: 'stopping', signal, servedForSeconds: config.shutdownDelay });
+    app.get(Readiness).end();
+    if (config.shutdownDelay > 0) {
+      life.takeLeave();
+      await sleep(config.shutdownDelay * 1_000, undefined, { signal: hurrying.signal }).catch(
+        () => undefined,
+      );
+    }
     setTimeout(() => {
       logger.warn({ message: 'stopped without closing everything in time' });
       void exit(1);

@@ -188,7 +188,9 @@ export class Api {
     const app = await createApplication(config, runtime, logger);
     const server = app.getHttpServer();
     let port = 0;
-    const life = new ServerLife(server, (code, request) => docsUrl({ ...config, port })(code, request));
+    const life = new ServerLife(server, (code, request) => docsUrl({ ...config, port })(code, request), {
+      servedToTheEnd: '/health/live',
+    });
     await app.listen(0, '127.0.0.1');
     ({ port } = server.address() as AddressInfo);
     runtime.projections.poll();

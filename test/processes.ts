@@ -98,7 +98,7 @@ export class ServerProcess extends Program {
       files === undefined
         ? [process.execPath, main]
         : ['sh', '-c', `ulimit -n ${files} && exec "$0" "$1"`, process.execPath, main];
-    super(command, args, { HOST: '127.0.0.1', PORT: '0', ...environment }, cwd);
+    super(command, args, { HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0', ...environment }, cwd);
   }
 
   /** Starts a server and waits until it listens. */

@@ -11,9 +11,6 @@ beforeAll(async () => {
   client = await deployment.organization();
 });
 afterAll(() => deployment.stop());
-beforeEach(async () => {
-  server = await deployment.startServer();
-});
 
 /** Orchestrators (Docker, Kubernetes with its preset) kill after this long. */
 const PROMISED_MS = 10_000;
@@ -71,8 +68,21 @@ async function lock(
 
 const listContacts = () => client.at(server.origin).get('contact.list-contacts');
 const LIVE = ['GET /health/live HTTP/1.1', 'Host: localhost'];
+const READY = ['GET /health/ready HTTP/1.1', 'Host: localhost'];
+const ask = async (question: 'live' | 'ready', headers = {}) => {
+  const response = await fetch(`${server.origin}/health/${question}`, { headers });
+  return {
+    status: response.status,
+    connection: response.headers.get('connection'),
+    body: (await response.json()) as any,
+  };
+};
 
 describe('SIGTERM', () => {
+  beforeEach(async () => {
+    server = await deployment.startServer();
+  });
+
   it('status 0 beside idle kept-alive connections', async () => {
     const connections = Array.from({ length: 5 }, () => Connection.open());
     for (const connection of connections) {
@@ -90,16 +100,20 @@ describe('SIGTERM', () => {
     const running = listContacts();
     await locked.waiting();
     // Begun before the signal: an idle connection would be closed by it.
-    kept.say(LIVE[0]!, '');
+    kept.say(READY[0]!, '');
+    const alive = Connection.open();
+    alive.say(LIVE[0]!, '');
     await new Promise((resolve) => setTimeout(resolve, 100));
 
     server.send('SIGTERM');
     await eventually(() =>
       expect(server.log.at(-1)).toMatchObject({ message: 'stopping', signal: 'SIGTERM' }),
     );
-    kept.say(LIVE[1]!, '', '');
+    kept.say(READY[1]!, '', '');
     await kept.hears('503 Service Unavailable');
-    await kept.hears('"code":"SERVICE_UNAVAILABLE"');
+    await kept.hears('"reason":"SHUTTING_DOWN"');
+    alive.say(LIVE[1]!, '', '');
+    await alive.hears('200 OK');
     const refused = await listContacts();
     expect([refused.status, refused.body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
     expect(refused.body.error.requestId).toBe(refused.headers.get('x-request-id'));
@@ -142,6 +156,7 @@ describe('SIGTERM', () => {
 });
 
 it('SIGINT twice, as Ctrl-C in `npm start` sends it, cuts nothing off', async () => {
+  server = await deployment.startServer();
   const locked = await lock();
   const running = listContacts();
   await locked.waiting();
@@ -152,4 +167,57 @@ it('SIGINT twice, as Ctrl-C in `npm start` sends it, cuts nothing off', async ()
   await locked.release();
   expect((await running).status).toBe(200);
   expect((await server.ended).status).toBe(0);
+});
+
+describe('SHUTDOWN_DELAY', () => {
+  const HEALTH_TOKEN = 'a-token-of-the-operator';
+
+  async function stopping(SHUTDOWN_DELAY: string): Promise<void> {
+    server = await deployment.startServer({ SHUTDOWN_DELAY, HEALTH_TOKEN });
+    expect((await ask('ready')).status).toBe(200);
+    server.send('SIGTERM');
+    await eventually(() => expect(server.log.at(-1)!.message).toBe('stopping'));
+  }
+
+  it('not ready at once, but everything is served on, on connections that are closed after the answer', async () => {
+    await stopping('60');
+    for (const headers of [{}, { Authorization: `Bearer ${HEALTH_TOKEN}` }]) {
+      const { status, body } = await ask('ready', headers);
+      expect([status, body.error.reason, body.error.message]).toEqual([
+        503,
+        'SHUTTING_DOWN',
+        'This instance is shutting down.',
+      ]);
+    }
+    expect(await ask('live')).toMatchObject({ status: 200, connection: 'close' });
+    const listed = await listContacts();
+    expect([listed.status, listed.headers.get('connection')]).toEqual([200, 'close']);
+    const { organizationId } = client;
+    const body = { organizationId, email: 'ada@example.org' };
+    const created = await client.at(server.origin).post('contact.create-contact', body);
+    expect(created.status).toBe(200);
+
+    // One signal that came twice is one.
+    server.send('SIGTERM');
+    expect((await listContacts()).status).toBe(200);
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    server.send('SIGTERM');
+    expect((await server.ended).status).toBe(0);
+  });
+
+  it('ends by itself when it has passed, status 0', async () => {
+    await stopping('2');
+    expect((await server.ended).status).toBe(0);
+    expect(server.log.map(({ message }) => message)).toEqual(expect.arrayContaining(['stopping', 'stopped']));
+  });
+
+  it('a server that is still starting does not wait for it', async () => {
+    const locked = await lock('migrations');
+    const starting = new ServerProcess({ ...deployment.environment, SHUTDOWN_DELAY: '3600' });
+    await locked.waiting();
+    starting.send('SIGTERM');
+    await locked.release();
+    expect((await starting.ended).status).toBe(0);
+    expect(starting.log.at(-1)!.message).toBe('stopped before it could start');
+  });
 });

@@ -9,6 +9,7 @@ import {
   type DomainEvent,
   type EventStore,
   type Folded,
+  GivenUp,
   type Guard,
   type JsonObject,
   type StreamWrite,
@@ -100,6 +101,7 @@ export class Commands {
     try {
       return await this.attempt(input.context, request, decide, visible);
     } catch (error) {
+      if (error instanceof GivenUp) throw error;
       // A twin may have won meanwhile and changed what this one decided on: then its answer is ours.
       const twin = await this.findReplay(input.context, request);
       if (twin) return twin;
@@ -271,7 +273,7 @@ export class Commands {
     work: (bytes: AsyncIterable<Uint8Array>) => Promise<Answer>,
   ): Promise<Answer> {
     const { context, bytes, ...fields } = input;
-    const { organizationId, actor, requestId } = context;
+    const { organizationId, actor, requestId, isGivenUp } = context;
     const key = this.keyOf(context);
     if (!key) return work(bytes);
 
@@ -292,7 +294,7 @@ export class Commands {
 
     const idempotency = { key, fingerprint, result: answer! };
     const metadata = { actor, requestId };
-    const kept = await this.store.append({ organizationId, metadata, writes: [], idempotency });
+    const kept = await this.store.append({ organizationId, metadata, writes: [], idempotency, isGivenUp });
     if (kept.status === 'appended') return answer!;
     if (kept.status !== 'replayed') throw new Error(`The answer could not be kept: ${kept.status}.`);
     // A twin was faster.
@@ -390,7 +392,7 @@ export class Commands {
   }
 
   private toAppend(
-    { organizationId, actor, requestId }: RequestContext,
+    { organizationId, actor, requestId, isGivenUp }: RequestContext,
     request: Identity,
     decision: Decision,
     outcome: Outcome,
@@ -414,6 +416,7 @@ export class Commands {
         streamId,
       })),
       ends: decision.ends ?? [],
+      isGivenUp,
       ...(request.key
         ? { idempotency: { key: request.key, fingerprint: request.fingerprint!, result: outcome } }
         : {}),

@@ -36,7 +36,17 @@ export type AppendCommand = {
   /** Records that end: their unique keys are released, and the keys to their personal data destroyed. */
   ends?: readonly string[];
   idempotency?: { key: Buffer; fingerprint: Buffer; result: JsonObject };
+  /** Asked when its turn has come: whether nobody waits for it any more. Then it is not stored. */
+  isGivenUp?: (() => boolean) | undefined;
 };
+
+/** The command's caller was told that it is not worked on any more, so it was not stored. */
+export class GivenUp extends Error {
+  constructor() {
+    super('nobody waits for this command any more');
+    this.name = 'GivenUp';
+  }
+}
 
 export type AppendResult =
   /** `position` is that of the command's last event, null if it had none; `recordedAt` the time of all of them. */

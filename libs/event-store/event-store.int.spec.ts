@@ -6,6 +6,7 @@ import {
   type AppendCommand,
   type DomainEvent,
   type EventStore,
+  GivenUp,
   type StreamNow,
   type StreamWrite,
 } from './index.js';
@@ -51,6 +52,29 @@ describe('append', () => {
     expect([first!.version, second!.version, third!.version]).toEqual([1, 2, 1]);
     expect(first!.position).toBeLessThan(second!.position);
     expect(second!.position).toBeLessThan(third!.position);
+  });
+
+  it('does not store what its caller has given up while it waited for its turn', async () => {
+    const other = await database.another();
+    const holder = database.source.createQueryRunner();
+    await holder.startTransaction();
+    await holder.query('LOCK TABLE events IN EXCLUSIVE MODE');
+    // Each call is as large as one may be, so that what follows waits behind it.
+    const calls = () => Array.from({ length: 2_000 }, () => write(uuidv7(), 0));
+    const running = [other.store.append(command(calls())), other.store.append(command(calls()))];
+    const [a, b] = [uuidv7(), uuidv7()];
+    let isGivenUp = false;
+    const isWaitedFor = { isGivenUp: () => isGivenUp };
+    const late = other.store.append(command([write(a, 0)], isWaitedFor)).catch((error: unknown) => error);
+    const others = other.store.append(command([write(b, 0)]));
+    isGivenUp = true;
+    await holder.rollbackTransaction();
+    await holder.release();
+    expect(await late).toBeInstanceOf(GivenUp);
+    expect((await others).status).toBe('appended');
+    await Promise.all(running);
+    expect(await streamOf(a)).toEqual([]);
+    expect(await streamOf(b)).toHaveLength(1);
   });
 
   it('refuses a wrong expected version and stores nothing of the command', async () => {

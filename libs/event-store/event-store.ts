@@ -1,6 +1,6 @@
 import { type DataSource } from 'typeorm';
 import { isUnavailable, queryWide, type Sql, type WideQuery } from '#libs/database';
-import { appendBatch, type AppendCommand, type AppendResult } from './append.js';
+import { appendBatch, type AppendCommand, type AppendResult, GivenUp } from './append.js';
 import { takeBatch } from './batch.js';
 import {
   type DomainEvent,
@@ -63,7 +63,7 @@ export class EventStore {
    * Commands that wait at the same moment share one call (group append).
    *
    * @throws when the database cannot be reached: whether the command was stored is then unknown, and
-   *   repeating the request is safe because of its idempotency.
+   *   repeating the request is safe because of its idempotency. GivenUp: it was not stored.
    */
   append(command: AppendCommand): Promise<AppendResult> {
     return new Promise((resolve, reject) => {
@@ -84,7 +84,14 @@ export class EventStore {
     }
   }
 
-  private async call(batch: readonly Waiting[]): Promise<void> {
+  private async call(taken: readonly Waiting[]): Promise<void> {
+    const batch = taken.filter(({ command, reject }) => {
+      // Stored late, it would undo what its caller has done in the meantime, having been told of a failure.
+      if (command.isGivenUp?.() !== true) return true;
+      reject(new GivenUp());
+      return false;
+    });
+    if (batch.length === 0) return;
     try {
       const results = await appendBatch(
         this.source,

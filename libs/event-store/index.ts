@@ -1,4 +1,4 @@
-export { type AppendCommand, type AppendResult, type Guard, type StreamWrite } from './append.js';
+export { type AppendCommand, type AppendResult, GivenUp, type Guard, type StreamWrite } from './append.js';
 export { canonical } from './canonical.js';
 export { fold, type Decider, type Folded, unborn } from './decider.js';
 export { bodyDigest, eventDigest, type DigestedEvent } from './digest.js';

@@ -59,6 +59,17 @@ function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
+/** Whether load balancers may send requests here at all. */
+@Injectable()
+export class Readiness {
+  isEnding = false;
+
+  /** From now on others are to have what comes. */
+  end(): void {
+    this.isEnding = true;
+  }
+}
+
 /** Two questions of a load balancer: is the process alive, and may it have traffic. */
 @Controller('health')
 @ApiTags('health')
@@ -70,6 +81,7 @@ export class HealthController {
     private readonly projections: Projections,
     private readonly rateLimit: RateLimitStatus,
     private readonly access: HealthAccess,
+    private readonly readiness: Readiness,
   ) {}
 
   @Get('live')
@@ -99,8 +111,13 @@ export class HealthController {
     description: 'It can',
     schema: answer({ database: { type: 'string' }, redis: { type: 'string' } }, { projections: progress }),
   })
-  @ApiResponse({ status: 503, description: 'The database does not answer' })
+  @ApiResponse({ status: 503, description: 'The database does not answer, or the instance is shutting down' })
   async ready(@Req() { headers }: Request): Promise<object> {
+    if (this.readiness.isEnding) {
+      throw new RpcError('SERVICE_UNAVAILABLE', 'This instance is shutting down.', {
+        reason: 'SHUTTING_DOWN',
+      });
+    }
     const projections = await this.askDatabase();
     const rateLimit = this.rateLimit.describe();
     const degraded = rateLimit === 'local' || projections.some(({ failure }) => failure !== null);

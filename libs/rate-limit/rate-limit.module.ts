@@ -3,7 +3,7 @@ import { getStorageToken, ThrottlerModule, type ThrottlerStorage } from '@nestjs
 import { Concurrency } from './concurrency.js';
 import { MemoryStorage } from './memory-storage.js';
 import { DEFAULT_LIMIT, WINDOW } from './rate-limit.guard.js';
-import { connectRedis } from './redis-storage.js';
+import { connectRedis } from './redis-connection.js';
 import { ResilientStorage } from './resilient-storage.js';
 
 /** What the health report tells of the rate limit. */

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Redis } from 'ioredis';
 import { type RedisServer, startRedis } from '#libs/testing';
-import { connectRedis, RedisStorage } from './redis-storage.js';
+import { connectRedis } from './redis-connection.js';
+import { RedisStorage } from './redis-storage.js';
 import { acceptedOf, hit, itIsASlidingWindow } from './storage.contract.js';
 
 describe('RedisStorage', () => {
@@ -9,7 +10,7 @@ describe('RedisStorage', () => {
   const connections: Redis[] = [];
 
   const connect = async (): Promise<Redis> => {
-    const redis = await connectRedis(process.env.REDIS_URL ?? server?.url ?? '');
+    const redis = (await connectRedis(process.env.REDIS_URL ?? server?.url ?? '')) as Redis;
     connections.push(redis);
     return redis;
   };

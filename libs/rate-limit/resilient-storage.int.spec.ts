@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Redis } from 'ioredis';
 import { type RedisServer, startRedis } from '#libs/testing';
-import { connectRedis } from './redis-storage.js';
+import { connectRedis } from './redis-connection.js';
 import { ResilientStorage } from './resilient-storage.js';
 import { acceptedOf, hit } from './storage.contract.js';
 
@@ -95,7 +96,7 @@ describe('ResilientStorage', () => {
   });
 
   it('treats a Redis that refuses writes as unreachable', async () => {
-    const operator = await connectRedis(server.url);
+    const operator = (await connectRedis(server.url)) as Redis;
     await operator.replicaof('127.0.0.1', server.port);
     expect(await hit(storage, randomUUID(), HOUR, 10)).toMatchObject({ isBlocked: false });
     // Long enough for a probe to be wrong.
@@ -123,7 +124,7 @@ describe('ResilientStorage', () => {
     expect(await hit(storage, randomUUID(), HOUR, 10)).toMatchObject({ isBlocked: false });
     expect(storage.status).toBe('local');
     server = await startRedis(port);
-    const operator = await connectRedis(server.url);
+    const operator = (await connectRedis(server.url)) as Redis;
     await operator.config('SET', 'requirepass', 'secret');
     operator.disconnect();
     await until('shared');

@@ -1,6 +1,7 @@
 import { type LoggerService, type OnApplicationShutdown } from '@nestjs/common';
-import { type Redis } from 'ioredis';
+import { Cluster, ReplyError } from 'ioredis';
 import { MemoryStorage } from './memory-storage.js';
+import { IS_CLUSTER, lastOf, type RedisConnection } from './redis-connection.js';
 import { RedisStorage } from './redis-storage.js';
 import { type StorageRecord, type Window, type WindowStorage } from './window-storage.js';
 
@@ -8,7 +9,9 @@ import { type StorageRecord, type Window, type WindowStorage } from './window-st
 const PATIENCE = 250;
 const GRACE = 20;
 const PROBE_INTERVAL = 1_000;
-const PROBE = { key: 'probe', limit: Number.MAX_SAFE_INTEGER };
+
+/** What a node of a cluster says to a client that knows of none. */
+const ANSWERS_OF_A_CLUSTER = /^(MOVED|ASK|CROSSSLOT|CLUSTERDOWN) /;
 
 class RedisTooSlow extends Error {
   constructor() {
@@ -27,15 +30,20 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
   private readonly timer: NodeJS.Timeout;
   private connectionError?: Error;
   private closed = false;
+  /** Whether Redis is another kind than it was configured to be. */
+  private isWrong = false;
   private current: 'shared' | 'local' = 'shared';
 
   /** Owns the connection from now on: {@link onApplicationShutdown} closes it. */
   constructor(
-    private readonly redis: Redis,
+    private readonly redis: RedisConnection,
     private readonly logger: Pick<LoggerService, 'log' | 'warn'>,
   ) {
     this.shared = new RedisStorage(redis);
-    redis.on('error', (error: Error) => (this.connectionError = error));
+    const keep = (error: Error) => (this.connectionError = lastOf(error));
+    // Of a round among sentinels the next line tells only that it failed, this one why.
+    redis.on('sentinelError', keep);
+    redis.on('error', (error: Error) => error.message.startsWith('All sentinels') || keep(error));
     redis.on('ready', () => (this.connectionError = undefined));
     this.timer = setInterval(() => void this.probe(), PROBE_INTERVAL).unref();
     void this.probe();
@@ -67,10 +75,9 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
     this.redis.disconnect();
   }
 
-  /** Asks what requests ask, with a write: a PING would call a full or read-only Redis healthy. */
   private async probe(): Promise<void> {
     try {
-      await inTime(this.shared.accept([PROBE], PROBE_INTERVAL));
+      await inTime(this.shared.probe());
       this.comeBack();
     } catch (error) {
       this.fallBack(error as Error);
@@ -80,16 +87,23 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
   }
 
   private fallBack(error: Error): void {
-    if (this.closed || this.current === 'local') return;
+    if (this.closed) return;
+    const isWrong = !(this.redis instanceof Cluster) && ANSWERS_OF_A_CLUSTER.test(error.message);
+    if (isWrong && !this.isWrong) {
+      // Started before its Redis could be asked what it is.
+      this.logger.warn(`This instance limits requests on its own: ${IS_CLUSTER}`);
+    } else if (this.current === 'shared') {
+      this.logger.warn(
+        `Redis is unreachable (${this.explain(error)}): this instance limits requests on its own until it is back`,
+      );
+    }
+    this.isWrong ||= isWrong;
     this.current = 'local';
-    this.logger.warn(
-      `Redis is unreachable (${this.explain(error)}): this instance limits requests on its own until it is back`,
-    );
   }
 
   /** Without a connection the command's error says only that there is none; the connection's own says why. */
   private explain(error: Error): string {
-    if (this.redis.status === 'ready') return error.message;
+    if (this.redis.status === 'ready' || error instanceof ReplyError) return error.message;
     // Node's error for a name with several addresses has a code and no message.
     const { message, code } = (this.connectionError ?? {}) as NodeJS.ErrnoException;
     return message || (code ?? 'no connection');

@@ -78,8 +78,8 @@ export function itIsASlidingWindow(open: () => WindowStorage): void {
     const two = (limit: number) =>
       storage.accept(
         [
-          { key, limit },
-          { key: `${key}-all`, limit: 3 },
+          { key, group: key, limit },
+          { key: `${key}-all`, group: key, limit: 3 },
         ],
         HOUR,
       );
@@ -94,7 +94,8 @@ export function itIsASlidingWindow(open: () => WindowStorage): void {
     expect(await two(100)).toMatchObject([{ ...free, totalHits: 4 }, full]);
     // Neither count has moved.
     expect(await hit(storage, key, HOUR, 4)).toMatchObject({ isBlocked: false, totalHits: 4 });
-    expect(await hit(storage, `${key}-all`, HOUR, 4)).toMatchObject({ isBlocked: false, totalHits: 4 });
+    const all = { key: `${key}-all`, group: key, limit: 4 };
+    expect(await storage.accept([all], HOUR)).toMatchObject([{ isBlocked: false, totalHits: 4 }]);
   });
 
   it('never accepts more than the limit in any window, across many borders', async () => {

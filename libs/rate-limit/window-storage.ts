@@ -3,7 +3,15 @@ import { type ThrottlerStorage } from '@nestjs/throttler';
 export type StorageRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
 /** Whose requests are counted, and how many are accepted in a window. */
-export type Window = { key: string; limit: number };
+export type Window = {
+  key: string;
+  limit: number;
+  /**
+   * Windows that are ever asked together have one group; without one, the key is its own. A Redis Cluster keeps a
+   * group in one place, because a script reaches no other.
+   */
+  group?: string;
+};
 
 /** Counts accepted requests in exact sliding windows. Refused requests do not count. */
 export interface WindowStorage extends ThrottlerStorage {

@@ -83,7 +83,11 @@ export function streamBody(
 async function* bytesOf(request: Request): AsyncGenerator<Uint8Array> {
   try {
     // Whoever stops reading has an answer to give: destroying the request would take the connection with it.
-    yield* request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
+    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+      // Nor is this the body's end: what was read of it is not the whole.
+      if (request.isGivenUp) throw new ClientGone('The client was answered already.');
+      yield chunk as Uint8Array;
+    }
   } catch (error) {
     throw new ClientGone('The client went away.', { cause: error });
   }

@@ -9,4 +9,6 @@ export type RequestContext = {
   /** As it is stored: `storedRequestId`. */
   requestId: string;
   idempotencyKey?: string;
+  /** Whether the caller was told that this is not worked on any more: then nothing may be stored for it. */
+  isGivenUp?: () => boolean;
 };

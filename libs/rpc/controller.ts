@@ -96,12 +96,14 @@ function addRoute(controller: Type, input: InputClass): void {
     try {
       if (bodyTypes || answerTypes) openStream(request, response);
       if (bodyTypes) allowLongBody(request, response);
+      if (answerTypes) request.isStream = true;
       const result: unknown =
         method === 'GET' ? await this.queries.execute(command) : await this.commands.execute(command);
       if (answerTypes) {
         await sendStream(result as StreamedAnswer, request, response);
         return undefined;
       }
+      if (request.isGivenUp) throw new ClientGone('The client was answered already.');
       // What a command did is done, and answered.
       if (method === 'GET') requireReading(request);
       countAnswer(request, response);
@@ -180,6 +182,7 @@ async function readInput(
     actor: caller.actor,
     scopes: caller.scopes,
     requestId: request.storedRequestId!,
+    isGivenUp: () => request.isGivenUp === true,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   } satisfies RequestContext;
   if (body) Object.assign(input as StreamedInput, body);

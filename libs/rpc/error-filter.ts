@@ -12,8 +12,8 @@ import {
 } from './errors.js';
 import { identifyRequest } from './request.js';
 
-/** Reasons of answers by which one client could fill the log: the line of the request tells them. */
-const UNLOGGED: readonly unknown[] = ['OVERLOADED', 'TIMED_OUT'];
+/** Reasons of answers by which one client could fill the log, or which are no failures: the line of the request tells them. */
+const UNLOGGED: readonly unknown[] = ['OVERLOADED', 'TIMED_OUT', 'SHUTTING_DOWN'];
 
 /** Turns everything that is thrown into the specification's error body; nothing of the inside leaves. */
 @Catch()
@@ -26,6 +26,8 @@ export class ErrorFilter implements ExceptionFilter {
     const http = host.switchToHttp();
     const request = http.getRequest<Request>();
     const response = http.getResponse<Response>();
+    // Its deadline has answered it: what came of the work, nobody waits for.
+    if (request.isGivenUp) return;
     if (error instanceof ClientGone) {
       response.destroy();
       return;

@@ -58,7 +58,10 @@ export const ERROR_REASONS = {
     STREAM_LIMIT: 'As many imports and exports are running as may run at once. Wait until one has ended.',
   },
   SERVICE_UNAVAILABLE: {
-    DATABASE_UNREACHABLE: 'The database cannot be reached.',
+    DATABASE_UNREACHABLE:
+      'The database cannot be reached, or cannot do what was asked: error.message may say more. Repeat the request later.',
+    DEADLINE_EXCEEDED:
+      'The answer was not ready in time. A change may have been made or not: repeat the request, with the same Idempotency-Key if it had one.',
     SHUTTING_DOWN: 'This instance is shutting down; others go on. Repeat the request.',
     RECORD_BUSY: 'Too many requests change one record at once. Repeat fewer of them at a time.',
     TIMED_OUT: 'The database took too long. Ask for less at once.',

@@ -1,4 +1,10 @@
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { allowLongBody, type DocsUrl, ServerLife, timeouts } from './http-server.js';
@@ -56,6 +62,8 @@ describe('ServerLife', () => {
   let port: number;
   /** Answers the requests to `/wait`. */
   let release: (() => void) | undefined;
+  /** The last request that nothing answers. */
+  let hung: IncomingMessage | undefined;
   let started: string[];
   /** Responses that were told of their end. */
   let closed: string[];
@@ -76,7 +84,15 @@ describe('ServerLife', () => {
     else if (request.url === '/body' || request.url === '/long-body') {
       if (request.url === '/long-body') allowLongBody(request, response);
       request.resume().on('end', () => response.end('read'));
-    } else if (request.url === '/busy-body') {
+    } else if (request.url === '/hung-export') {
+      request.isStream = true;
+      hung = request;
+      response.write('begun');
+    } else if (request.url === '/hung-import') {
+      allowLongBody(request, response);
+      hung = request;
+    } else if (request.url === '/hung') hung = request;
+    else if (request.url === '/busy-body') {
       allowLongBody(request, response);
       release = () => request.resume().on('end', () => response.end('read'));
     } else response.end('ok');
@@ -533,7 +549,7 @@ describe('ServerLife', () => {
 
     it('counts no time against a client that waits for us', async () => {
       const client = (await open()).send(post('/busy-body') + chunk(5));
-      await sleep(100 * LOOK);
+      await sleep(45 * LOOK);
       expect([client.received, client.socket.readyState]).toEqual(['', 'open']);
       release!();
       await client.send('0\r\n\r\n').receives('read');
@@ -566,6 +582,93 @@ describe('ServerLife', () => {
       // Longer than anybody may stand still.
       expect(performance.now() - begun).toBeGreaterThan(60 * LOOK);
     });
+  });
+
+  describe('a request that is not answered', () => {
+    const LOOK = 10;
+    beforeEach(async () => {
+      await life.drain(0);
+      await start({ lookMs: LOOK });
+    });
+    const post = (path: string, length: number, body = '') =>
+      `POST ${path} HTTP/1.1\r\nHost: api.example.org\r\nContent-Length: ${length}\r\n\r\n${body}`;
+
+    it.each([
+      ['GET', request('/hung'), 'The answer was not ready in time, and is no longer worked on.'],
+      ['a POST whose body is unread', post('/hung', 5, 'small'), 'with the same Idempotency-Key'],
+      ['an import in the middle of its body', post('/hung-import', 1_000_000, 'x'), 'Idempotency-Key'],
+    ])('503 DEADLINE_EXCEEDED with Retry-After: %s', async (_, text, message) => {
+      const answer = await (await open()).send(text).whole();
+      const { status, headers, body } = parse(answer);
+      expect([status, headers['retry-after'], headers.connection]).toEqual([503, '5', 'close']);
+      expect(body.error).toEqual({
+        code: 'SERVICE_UNAVAILABLE',
+        reason: 'DEADLINE_EXCEEDED',
+        message: expect.stringContaining(message),
+        docs: 'http://api.example.org/errors/SERVICE_UNAVAILABLE',
+        requestId: headers['x-request-id'],
+      });
+      expect(hung!.isGivenUp).toBe(true);
+    });
+
+    it('cuts the connection of an answer that had begun', async () => {
+      const answer = await (await open()).send(request('/hung-export')).whole();
+      expect(answer).toMatch(/^HTTP\/1.1 200 OK\r\n[^]*begun/);
+      expect(answer).not.toContain('\r\n0\r\n');
+    });
+
+    it('counts no time in which the client sends its body', async () => {
+      const client = (await open()).send(post('/body', 2_000));
+      for (let sent = 0; sent < 2_000; sent += 20) {
+        client.send('x'.repeat(20));
+        await sleep(LOOK / 2);
+      }
+      await client.receives('read');
+    });
+
+    it('counts it for each request of a connection on its own', async () => {
+      const client = await open();
+      for (let n = 0; n < 8; n += 1) {
+        const before = client.received.length;
+        client.send(request('/wait'));
+        await until(
+          () => started.length === n + 1,
+          () => 'a start',
+        );
+        await sleep(6 * LOOK);
+        release!();
+        await until(
+          () => client.received.slice(before).includes('waited'),
+          () => 'the answer',
+        );
+      }
+    });
+  });
+
+  it('before its end closes connections with their next answer, and serves everything', async () => {
+    const idle = (await open()).send(request('/'));
+    await idle.receives('ok');
+    const running = await begin('/wait');
+    life.takeLeave();
+    release!();
+    const closing = /^HTTP\/1.1 200 OK\r\n[^]*Connection: close\r\n/;
+    expect(await running.whole()).toMatch(closing);
+    expect(await idle.send(request('/')).whole()).toContain('Connection: close');
+    expect(await (await open()).send(request('/')).whole()).toMatch(closing);
+  });
+
+  it('answers one path until the very end', async () => {
+    await life.drain(0);
+    server = createServer({ requireHostHeader: false }, serve);
+    life = new ServerLife(server, docsUrl, { servedToTheEnd: '/alive' });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    ({ port } = server.address() as AddressInfo);
+    await begin('/wait');
+    const drained = life.drain();
+    expect(parse(await (await open()).send(request('/other')).whole()).status).toBe(503);
+    expect(await (await open()).send(request('/alive')).whole()).toContain('200 OK');
+    release!();
+    await drained;
   });
 
   describe('more connections than the server has', () => {

@@ -48,10 +48,31 @@ const PATIENCE = {
 type Pace = { bytes: number; seconds: number };
 
 /**
+ * Seconds in which it is our turn and not a byte moves, after which a request is answered 503: PostgreSQL hangs, or a lock
+ * does. Longer than the longest statement that is allowed to take its time (`LONGEST_MS`: a page may wait 5 s for its turn and
+ * run 5 s, that of a stream three times as long), so that what works is never cut; shorter than a proxy waits.
+ */
+const DEADLINE = { request: 30, stream: 60 };
+/** Seconds. What hangs for so long is not back in the next one. */
+const RETRY_AFTER_DEADLINE = '5';
+
+/** How long nothing has moved on a connection that waits for us. */
+type Standstill = { response: ServerResponse; moved: number; seconds: number };
+
+/**
  * Requests that one connection may send before it has their answers; more, and it is cut. Clients seldom do it at all,
  * and 64 KiB hold 1,900 requests that Node hands over in one go: one connection without a key had the processor to itself.
  */
 const MOST_WAITING_ON_CONNECTION = 64;
+
+declare module 'node:http' {
+  interface IncomingMessage {
+    /** Its deadline has passed, and its client was told so: nothing more may be done for it. */
+    isGivenUp?: boolean;
+    /** Its answer, or its body, is streamed: `DEADLINE.stream`. */
+    isStream?: boolean;
+  }
+}
 
 const longBodies = new WeakMap<Duplex, { request: IncomingMessage; pace: Pace }>();
 
@@ -61,6 +82,7 @@ const longBodies = new WeakMap<Duplex, { request: IncomingMessage; pace: Pace }>
  */
 export function allowLongBody(request: IncomingMessage, response: ServerResponse): void {
   const { socket } = request;
+  request.isStream = true;
   longBodies.set(socket, { request, pace: { bytes: socket.bytesRead, seconds: PATIENCE.body } });
   response.once('close', () => longBodies.delete(socket));
 }
@@ -91,19 +113,24 @@ export class ServerLife {
   private readonly idle = new Set<Socket>();
   private readonly awaitingRefusal = new WeakSet<ServerResponse>();
   private readonly answerPaces = new WeakMap<Socket, Pace>();
+  private readonly standstills = new WeakMap<Socket, Standstill>();
   private readonly mostConnections: number;
   private readonly looking: NodeJS.Timeout;
+  private isLeaving = false;
   private end?: Promise<void>;
 
-  /** @param options.lookMs how often slow clients are looked for; a second, but in tests. */
+  /**
+   * @param options.lookMs how often slow clients and late answers are looked for; a second, but in tests.
+   * @param options.servedToTheEnd the path that the drain leaves alone: whether the process lives is asked until it does not.
+   */
   constructor(
     private readonly server: Server,
     private readonly docsUrl: DocsUrl,
-    options: { lookMs?: number; mostConnections?: number } = {},
+    options: { lookMs?: number; mostConnections?: number; servedToTheEnd?: string } = {},
   ) {
     Object.assign(server, timeouts);
     this.mostConnections = options.mostConnections ?? mostConnections();
-    this.looking = setInterval(() => this.endSlowClients(), options.lookMs ?? 1_000).unref();
+    this.looking = setInterval(() => this.look(), options.lookMs ?? 1_000).unref();
     const serve = server.listeners('request') as RequestListener[];
     server.removeAllListeners('request');
     server.on('connection', (socket) => this.welcome(socket));
@@ -122,7 +149,8 @@ export class ServerLife {
         running?.delete(response);
         if (running?.size === 0 && !socket.destroyed) this.idle.add(socket);
       });
-      const isEnding = this.end !== undefined;
+      const isEnding = this.end !== undefined && request.url !== options.servedToTheEnd;
+      if (this.isLeaving) response.setHeader('Connection', 'close');
       const answer = () => {
         if (isEnding) {
           this.refuse(
@@ -188,34 +216,68 @@ export class ServerLife {
     }
   }
 
-  /** Looks once a second: on the way of a request it would cost each one. */
-  private endSlowClients(): void {
+  /** Looks once a second: on the way of a request it would cost each one a timer. */
+  private look(): void {
     for (const [socket, responses] of this.running) {
       if (responses.size === 0 || socket.writableEnded) continue;
-      const body = longBodies.get(socket);
-      if (body) {
-        const { request, pace } = body;
-        // What has come and is not read yet waits for us.
-        const isClientsTurn = request.readableLength === 0 && !request.complete;
-        if (isTooSlow(pace, socket.bytesRead, PATIENCE.body, isClientsTurn)) {
-          const wanted = `at least ${SLOWEST} bytes a second`;
-          this.refuseSocket(
-            socket,
-            'BAD_REQUEST',
-            `The body did not arrive in time: send ${wanted}.`,
-            request,
-          );
-          continue;
-        }
+      this.endSlowClient(socket);
+      if (!socket.destroyed && !socket.writableEnded) this.endLateAnswer(socket, responses);
+    }
+  }
+
+  private endSlowClient(socket: Socket): void {
+    const body = longBodies.get(socket);
+    if (body) {
+      const { request, pace } = body;
+      const isClientsTurn = isAwaitingBody(request);
+      if (isTooSlow(pace, socket.bytesRead, PATIENCE.body, isClientsTurn)) {
+        const wanted = `at least ${SLOWEST} bytes a second`;
+        this.refuseSocket(socket, 'BAD_REQUEST', `The body did not arrive in time: send ${wanted}.`, request);
+        return;
       }
-      const isClientsTurn = socket.writableLength > 0;
-      let pace = this.answerPaces.get(socket);
-      if (!pace) {
-        if (!isClientsTurn) continue;
-        this.answerPaces.set(socket, (pace = { bytes: bytesTaken(socket), seconds: PATIENCE.answer }));
-      }
-      // There is nobody to tell: what cannot be sent stands before what we would say.
-      if (isTooSlow(pace, bytesTaken(socket), PATIENCE.answer, isClientsTurn)) socket.destroy();
+    }
+    const isClientsTurn = socket.writableLength > 0;
+    let pace = this.answerPaces.get(socket);
+    if (!pace) {
+      if (!isClientsTurn) return;
+      this.answerPaces.set(socket, (pace = { bytes: bytesTaken(socket), seconds: PATIENCE.answer }));
+    }
+    // There is nobody to tell: what cannot be sent stands before what we would say.
+    if (isTooSlow(pace, bytesTaken(socket), PATIENCE.answer, isClientsTurn)) socket.destroy();
+  }
+
+  /** Of a connection's requests the first is worked on; the clock of those behind it has not begun. */
+  private endLateAnswer(socket: Socket, [response]: Iterable<ServerResponse>): void {
+    const { req: request } = response!;
+    const moved = socket.bytesRead - request.readableLength + bytesTaken(socket);
+    const before = this.standstills.get(socket);
+    const isOurTurn = !isAwaitingBody(request) && socket.writableLength === 0 && !response!.writableEnded;
+    if (!isOurTurn || before?.response !== response || before!.moved !== moved) {
+      this.standstills.set(socket, { response: response!, moved, seconds: 0 });
+      return;
+    }
+    // One second each look, however late it is: a process that was stopped has not let its clients wait for the database.
+    before!.seconds += 1;
+    if (before!.seconds < (request.isStream ? DEADLINE.stream : DEADLINE.request)) return;
+    if (response!.headersSent) {
+      // Only a cut connection tells the client that what it has is not the whole answer.
+      socket.destroy();
+      return;
+    }
+    request.isGivenUp = true;
+    const message = request.method === 'GET' || request.method === 'HEAD' ? LATE : `${LATE} ${MAY_BE_DONE}`;
+    const headers = { 'Retry-After': RETRY_AFTER_DEADLINE };
+    this.refuse(response!, 'SERVICE_UNAVAILABLE', message, headers, 'DEADLINE_EXCEEDED');
+  }
+
+  /**
+   * Says with every answer that its connection is closed after it, so that clients go to other instances; everything is
+   * served as ever. Connections on which nothing is asked meanwhile stay open until the drain.
+   */
+  takeLeave(): void {
+    this.isLeaving = true;
+    for (const response of this.allRunning()) {
+      if (!response.headersSent) response.setHeader('Connection', 'close');
     }
   }
 
@@ -231,7 +293,7 @@ export class ServerLife {
   private async finish(graceMs: number): Promise<void> {
     const deadline = Date.now() + graceMs;
     const awaited = this.allRunning();
-    for (const response of awaited) if (!response.headersSent) response.setHeader('Connection', 'close');
+    this.takeLeave();
 
     const isRunning = (response: ServerResponse) => this.running.get(response.req.socket)?.has(response);
     this.closeIdleConnections();
@@ -311,7 +373,8 @@ export class ServerLife {
     response.writeHead(ERROR_STATUS[code], { ...headersFor(code, body), ...more });
     // The answer is out at once, the connection open until the request is: closed earlier, it is reset.
     response.write(body);
-    request.once('end', () => response.end()).resume();
+    if (request.readableEnded) response.end();
+    else request.once('end', () => response.end()).resume();
   }
 
   private envelope(
@@ -326,6 +389,15 @@ export class ServerLife {
       error: { code, ...(reason ? { reason } : {}), message, docs, requestId },
     } satisfies ErrorBody);
   }
+}
+
+const LATE = 'The answer was not ready in time, and is no longer worked on.';
+const MAY_BE_DONE =
+  'What was asked for may have been done or not: send the request again, with the same Idempotency-Key if it had one.';
+
+/** Whether it is the client's turn to send; what has come and is not read yet waits for us. */
+function isAwaitingBody(request: IncomingMessage): boolean {
+  return request.readableLength === 0 && !request.complete;
 }
 
 function isTooSlow(pace: Pace, bytes: number, patience: number, isClientsTurn: boolean): boolean {

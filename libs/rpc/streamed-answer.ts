@@ -40,6 +40,7 @@ export async function sendStream(
   }
   try {
     const first = await nextChunk();
+    if (request.isGivenUp) return;
     // Not response.type(), which would choose the charset.
     response.setHeader('Content-Type', contentType);
     response.setHeader('Content-Disposition', `attachment; filename="${fileName}"`);

@@ -5,3 +5,4 @@ export { type PostgresServer, startPostgres, type StopMode } from './postgres-se
 export { findProgram } from './programs.js';
 export { startRedis, type RedisServer } from './redis-server.js';
 export { startSilentProxy, type SilentProxy } from './silent-proxy.js';
+export { RedisCluster, RedisNode, RedisSentinel } from './redis-nodes.js';

@@ -50,10 +50,11 @@ export class AuthenticationGuard implements CanActivate {
     const limits: RateLimitSubject[] = [];
     // Of the line, not of the key: who rotates with an overlap would get one more limit each time. A key that replaced
     // none has its own id there, under which an instance of a version before this one counts it.
-    if (limit !== Infinity) limits.push({ key: `key:${lineId}`, limit, reason: 'KEY_RATE' });
+    const group = organizationId;
+    if (limit !== Infinity) limits.push({ key: `key:${lineId}`, group, limit, reason: 'KEY_RATE' });
     if (!byOperator) {
       const key = `organization:${organizationId}`;
-      limits.push({ key, limit: this.organizationLimit, reason: 'ORGANIZATION_RATE' });
+      limits.push({ key, group, limit: this.organizationLimit, reason: 'ORGANIZATION_RATE' });
     }
     request.rateLimits = limits;
     return true;

@@ -1,0 +1,234 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Command } from 'ioredis';
+import { RedisCluster, type RedisNode, RedisSentinel, type RedisServer, startRedis } from '#libs/testing';
+import { connectRedis } from './redis-connection.js';
+import { RedisStorage } from './redis-storage.js';
+import { ResilientStorage } from './resilient-storage.js';
+import { acceptedOf, hit, itIsASlidingWindow } from './storage.contract.js';
+
+const HOUR = 3_600_000;
+const BACK = 'log: Redis is back: all instances share one rate limit again';
+
+/** What was opened by a test, and its log lines. */
+class Limiter {
+  private constructor(
+    readonly storage: ResilientStorage,
+    readonly logged: string[],
+  ) {}
+
+  static async open(url: string): Promise<Limiter> {
+    const logged: string[] = [];
+    const logger = {
+      warn: (message: string) => logged.push(`warn: ${message}`),
+      log: (message: string) => logged.push(`log: ${message}`),
+    };
+    return new Limiter(new ResilientStorage(await connectRedis(url), logger), logged);
+  }
+
+  async until(status: 'shared' | 'local'): Promise<void> {
+    while (this.storage.status !== status) await sleep(10);
+  }
+}
+
+const limiters: Limiter[] = [];
+async function open(url: string): Promise<Limiter> {
+  const limiter = await Limiter.open(url);
+  limiters.push(limiter);
+  return limiter;
+}
+afterEach(() => {
+  for (const { storage } of limiters.splice(0)) storage.onApplicationShutdown();
+});
+
+/** Of two instances that share one budget: 10 of 40 pass. */
+async function sharedAcceptedOf(one: Limiter, other: Limiter, key: string = randomUUID()): Promise<number> {
+  let turn = 0;
+  return acceptedOf(40, () => hit((turn++ % 2 ? one : other).storage, key, HOUR, 10));
+}
+
+describe('a Redis Cluster', () => {
+  let cluster: RedisCluster;
+  const [first, second, third, replica] = [0, 1, 2, 3].map((n) => () => cluster.nodes[n]!) as [
+    () => RedisNode,
+    () => RedisNode,
+    () => RedisNode,
+    () => RedisNode,
+  ];
+  let connection: Awaited<ReturnType<typeof connectRedis>>;
+
+  beforeAll(async () => {
+    cluster = await RedisCluster.start(3, 1);
+    connection = await connectRedis(cluster.url);
+  });
+  afterAll(async () => {
+    connection.disconnect();
+    await cluster.stop();
+  });
+
+  itIsASlidingWindow(() => new RedisStorage(connection));
+
+  it('is refused where its URL does not say that it is one, and what is none where it does', async () => {
+    await expect(connectRedis(`redis://${first().address}`)).rejects.toThrow(/add \?cluster=true/);
+    const single = await startRedis();
+    await expect(connectRedis(`${single.url}?cluster=true`)).rejects.toThrow(/without \?cluster=true/);
+    await single.stop();
+  });
+
+  it('is found by one of its nodes, and spreads keys over all', async () => {
+    const { storage, logged } = await open(`redis://${second().address}?cluster=true`);
+    for (let n = 0; n < 60; n += 1) await hit(storage, randomUUID(), HOUR, 10);
+    for (const node of [first(), second(), third()]) expect(await node.ask('DBSIZE')).toBeGreaterThan(5);
+    expect(logged).toEqual([]);
+  });
+
+  it('gives two instances one budget, also after its scripts are lost', async () => {
+    const [one, other] = [await open(cluster.url), await open(cluster.url)];
+    expect(await sharedAcceptedOf(one, other)).toBe(10);
+    for (const node of [first(), second(), third()]) await node.ask('SCRIPT', 'FLUSH');
+    expect(await sharedAcceptedOf(one, other)).toBe(10);
+    expect([...one.logged, ...other.logged]).toEqual([]);
+  });
+
+  it('holds a limit exactly while its slot moves, and nobody notices', async () => {
+    const [one, other] = [await open(cluster.url), await open(cluster.url)];
+    const group = randomUUID();
+    const slot = new Command('get', [group]).getSlot();
+    const nodes = [first(), second(), third()];
+    const from = nodes[Math.floor(slot / Math.ceil(16_384 / 3))]!;
+    const to = nodes.find((node) => node !== from)!;
+    const windows = ['key', 'organization'].map((name) => ({ key: `${name}:${group}`, group, limit: 50 }));
+    let [accepted, isMoving] = [0, true];
+    const ask = async ({ storage }: Limiter) => {
+      while (isMoving) {
+        const records = await storage.accept(windows, HOUR);
+        if (!records.some(({ isBlocked }) => isBlocked)) accepted += 1;
+        await sleep(5);
+      }
+    };
+    const asking = [ask(one), ask(other)];
+    while (accepted < 10) await sleep(1);
+    await cluster.moveSlot(slot, from, to, 200);
+    while (accepted < 50) await sleep(10);
+    await sleep(200);
+    isMoving = false;
+    await Promise.all(asking);
+    expect(accepted).toBe(50);
+    expect([...one.logged, ...other.logged]).toEqual([]);
+    await cluster.moveSlot(slot, to, from);
+  });
+
+  it('goes on locally while a node is away whose slots nobody takes, and returns by itself', async () => {
+    const [one, other] = [await open(cluster.url), await open(cluster.url)];
+    await third().kill();
+    await Promise.all([one.until('local'), other.until('local')]);
+    for (let n = 0; n < 20; n += 1) expect(await sharedAcceptedOf(one, other)).toBe(20);
+    // Long enough for other nodes to tempt it back.
+    await sleep(3_500);
+    expect(one.storage.status).toBe('local');
+    expect(one.logged).toEqual([expect.stringMatching(/^warn: Redis is unreachable \(.+\)/)]);
+
+    await third().start();
+    await Promise.all([one.until('shared'), other.until('shared')]);
+    for (let n = 0; n < 20; n += 1) expect(await sharedAcceptedOf(one, other)).toBe(10);
+    expect(one.logged).toEqual([expect.anything(), BACK]);
+    await cluster.settled();
+  });
+
+  it('shares again when a replica has taken over', async () => {
+    const [one, other] = [await open(cluster.url), await open(cluster.url)];
+    await first().kill();
+    await Promise.all([one.until('local'), other.until('local')]);
+    await Promise.all([one.until('shared'), other.until('shared')]);
+    expect(String(await replica().ask('INFO', 'replication'))).toContain('role:master');
+    for (let n = 0; n < 20; n += 1) expect(await sharedAcceptedOf(one, other)).toBe(10);
+    expect(one.logged).toEqual([expect.stringMatching(/^warn: /), BACK]);
+
+    // The old master comes back as a replica, which nobody notices.
+    await first().start();
+    await cluster.settled();
+    expect(await sharedAcceptedOf(one, other)).toBe(10);
+    expect(one.logged).toHaveLength(2);
+  });
+
+  it('says what to set, and stays local, when it comes later under a URL that does not speak of it', async () => {
+    const node = second();
+    await node.kill();
+    const limiter = await open(`redis://${node.address}`);
+    await limiter.until('local');
+    await node.start();
+    await cluster.settled();
+    await sleep(3_000);
+    expect(limiter.storage.status).toBe('local');
+    expect(limiter.logged).toEqual([
+      expect.stringMatching(/^warn: Redis is unreachable/),
+      expect.stringMatching(/^warn: .+ add \?cluster=true/),
+    ]);
+  });
+});
+
+describe('Redis with sentinels', () => {
+  let redis: RedisSentinel;
+  beforeAll(async () => {
+    redis = await RedisSentinel.start();
+  });
+  afterAll(() => redis.stop());
+
+  it('counts at the master, and goes on at the replica that takes over when the master dies', async () => {
+    const [one, other] = [await open(redis.url), await open(redis.url)];
+    expect(await sharedAcceptedOf(one, other)).toBe(10);
+    const old = await redis.master();
+    await old.kill();
+    await Promise.all([one.until('local'), other.until('local')]);
+    await Promise.all([one.until('shared'), other.until('shared')]);
+    expect(await redis.master()).not.toBe(old);
+    expect(await sharedAcceptedOf(one, other)).toBe(10);
+    expect(one.logged).toEqual([expect.stringMatching(/^warn: /), BACK]);
+
+    await old.start();
+    await old.says('role:slave');
+    expect(await sharedAcceptedOf(one, other)).toBe(10);
+    expect(one.logged).toHaveLength(2);
+  });
+
+  it('follows the master when it is moved while it lives', async () => {
+    const [one, other] = [await open(redis.url), await open(redis.url)];
+    const old = await redis.master();
+    const replica = redis.nodes.find((node) => node !== old)!;
+    await replica.says('master_link_status:up');
+    while ((await redis.sentinel.ask('SENTINEL', 'FAILOVER', 'limits').catch(() => '')) !== 'OK')
+      await sleep(100);
+    while ((await redis.master()) === old) await sleep(20);
+    await old.says('role:slave');
+    // A round meets whatever state the failover has left them in; the last finds all at the new master.
+    for (;;) {
+      await Promise.all([one.until('shared'), other.until('shared')]);
+      const key = randomUUID();
+      if ((await sharedAcceptedOf(one, other, key)) === 10 && one.storage.status === 'shared') {
+        expect(await replica.ask('LLEN', `rate-limit:${key}`)).toBe(10);
+        break;
+      }
+    }
+    for (const { logged } of [one, other]) expect([0, 2]).toContain(logged.length);
+  });
+
+  it('starts while no sentinel answers, and takes them when they come', async () => {
+    await redis.sentinel.kill();
+    const limiter = await open(redis.url);
+    expect(await hit(limiter.storage, randomUUID(), HOUR, 10)).toMatchObject({ isBlocked: false });
+    expect(limiter.storage.status).toBe('local');
+    await redis.sentinel.start();
+    await limiter.until('shared');
+    expect(limiter.logged).toHaveLength(2);
+  });
+});
+
+it('leaves keys of one server their names, by which version 0.2.0 counts them too', async () => {
+  const server: RedisServer = await startRedis();
+  const { storage } = await open(server.url);
+  await storage.accept([{ key: 'key:1', group: 'o', limit: 1 }], HOUR);
+  const redis = await connectRedis(server.url);
+  expect(await redis.exists('rate-limit:key:1')).toBe(1);
+  redis.disconnect();
+  await server.stop();
+});

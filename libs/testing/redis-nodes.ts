@@ -1,0 +1,224 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+
+const SLOTS = 16_384;
+/** Milliseconds after which the others take a node for gone. */
+const NODE_TIMEOUT = 1_000;
+
+/** A redis-server on 127.0.0.1 that can be killed and started again where it was, with what its directory holds. */
+export class RedisNode {
+  private server: ChildProcess | undefined;
+  private readonly clients: Redis[] = [];
+
+  private constructor(
+    readonly port: number,
+    /** On which nodes of a cluster speak with each other. */
+    readonly busPort: number,
+    private readonly directory: string,
+    private readonly options: readonly string[],
+  ) {}
+
+  static async create(options: readonly string[] = [], configuration?: string): Promise<RedisNode> {
+    const [port, busPort] = await findFreePorts(2);
+    const directory = await mkdtemp(join(tmpdir(), 'redis-'));
+    // A sentinel keeps what it learns in its configuration file.
+    const file = join(directory, 'redis.conf');
+    await writeFile(file, configuration ?? '');
+    const own = [
+      '--port',
+      port,
+      '--bind',
+      '127.0.0.1',
+      '--dir',
+      directory,
+      '--save',
+      '',
+      '--appendonly',
+      'no',
+    ];
+    const bus = options.includes('--cluster-enabled') ? ['--cluster-port', busPort!] : [];
+    return new RedisNode(port!, busPort!, directory, [
+      file,
+      ...own.map(String),
+      ...bus.map(String),
+      ...options,
+    ]);
+  }
+
+  get address(): string {
+    return `127.0.0.1:${this.port}`;
+  }
+
+  async start(): Promise<this> {
+    const server = spawn('redis-server', this.options, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const killWithParent = () => void server.kill('SIGKILL');
+    process.once('exit', killWithParent);
+    server.once('exit', () => process.off('exit', killWithParent));
+    server.stdout.resume();
+    await once(server, 'spawn');
+    this.server = server;
+    for (;;) {
+      if (server.exitCode !== null) throw new Error(`redis-server ended with ${server.exitCode}`);
+      if ((await this.ask('PING').catch(() => '')) === 'PONG') return this;
+      await sleep(20);
+    }
+  }
+
+  /** Kills it, as a crash would. */
+  async kill(): Promise<void> {
+    for (const client of this.clients.splice(0)) client.disconnect();
+    const { server } = this;
+    this.server = undefined;
+    if (server?.exitCode !== null || server.signalCode !== null) return;
+    const exited = once(server, 'exit');
+    server.kill('SIGKILL');
+    await exited;
+  }
+
+  async remove(): Promise<void> {
+    await this.kill();
+    await rm(this.directory, { recursive: true, force: true });
+  }
+
+  /** Resolves when its INFO holds this text; a connection that is cut meanwhile is made anew. */
+  async says(text: string): Promise<void> {
+    while (!String(await this.ask('INFO', 'everything').catch(() => '')).includes(text)) await sleep(20);
+  }
+
+  /** What it answers to one command. */
+  async ask(command: string, ...args: (string | number)[]): Promise<unknown> {
+    let [client] = this.clients;
+    if (!client) {
+      client = new Redis(this.port, '127.0.0.1', { lazyConnect: true, retryStrategy: () => null });
+      client.on('error', () => undefined);
+      client.once('end', () => this.clients.splice(this.clients.indexOf(client!), 1));
+      this.clients.push(client);
+    }
+    return client.call(command, ...args);
+  }
+}
+
+/** Nodes of one Redis Cluster, of which the first so many are masters, each with its part of the slots. */
+export class RedisCluster {
+  private constructor(readonly nodes: readonly RedisNode[]) {}
+
+  /** @param replicas as many, one for each of the first masters. */
+  static async start(masters: number, replicas = 0): Promise<RedisCluster> {
+    const nodes = await Promise.all(
+      Array.from({ length: masters + replicas }, async () => {
+        const options = ['--cluster-enabled', 'yes', '--cluster-node-timeout', String(NODE_TIMEOUT)];
+        return (await RedisNode.create(options)).start();
+      }),
+    );
+    const cluster = new RedisCluster(nodes);
+    const part = Math.ceil(SLOTS / masters);
+    for (const [index, node] of nodes.entries()) {
+      await node.ask('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
+      const own = Array.from({ length: SLOTS }, (_, slot) => slot).slice(index * part, (index + 1) * part);
+      if (index < masters) await node.ask('CLUSTER', 'ADDSLOTS', ...own);
+      if (index > 0) await node.ask('CLUSTER', 'MEET', '127.0.0.1', nodes[0]!.port, nodes[0]!.busPort);
+    }
+    await cluster.settled();
+    for (const [index, replica] of nodes.slice(masters).entries()) {
+      await replica.ask('CLUSTER', 'REPLICATE', await cluster.idOf(nodes[index]!));
+    }
+    for (const replica of nodes.slice(masters)) {
+      await replica.says('master_link_status:up');
+    }
+    return cluster;
+  }
+
+  get url(): string {
+    return `redis://${this.nodes.map(({ address }) => address).join()}`;
+  }
+
+  /** Resolves when all nodes that run know of each other and say that the cluster is whole. */
+  async settled(nodes = this.nodes): Promise<void> {
+    const isSettled = async (node: RedisNode) => {
+      const info = String(await node.ask('CLUSTER', 'INFO').catch(() => ''));
+      return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${this.nodes.length}`);
+    };
+    for (const node of nodes) while (!(await isSettled(node))) await sleep(20);
+  }
+
+  async idOf(node: RedisNode): Promise<string> {
+    return String(await node.ask('CLUSTER', 'MYID'));
+  }
+
+  /** Moves a slot while it is used: for `pauseMs` its keys are in two places, and clients are told to ASK. */
+  async moveSlot(slot: number, from: RedisNode, to: RedisNode, pauseMs = 0): Promise<void> {
+    const [fromId, toId] = [await this.idOf(from), await this.idOf(to)];
+    await to.ask('CLUSTER', 'SETSLOT', slot, 'IMPORTING', fromId);
+    await from.ask('CLUSTER', 'SETSLOT', slot, 'MIGRATING', toId);
+    await sleep(pauseMs);
+    for (;;) {
+      const keys = (await from.ask('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[];
+      if (keys.length === 0) break;
+      await from.ask('MIGRATE', '127.0.0.1', to.port, '', 0, 5_000, 'REPLACE', 'KEYS', ...keys);
+    }
+    await sleep(pauseMs);
+    for (const node of [to, from]) await node.ask('CLUSTER', 'SETSLOT', slot, 'NODE', toId);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.remove()));
+  }
+}
+
+/** A master, its replica, and a sentinel that makes the replica the master when the master is gone. */
+export class RedisSentinel {
+  private constructor(
+    readonly sentinel: RedisNode,
+    readonly nodes: readonly [RedisNode, RedisNode],
+  ) {}
+
+  static async start(): Promise<RedisSentinel> {
+    const master = await (await RedisNode.create()).start();
+    const replica = await (await RedisNode.create(['--replicaof', `127.0.0.1 ${master.port}`])).start();
+    await replica.says('master_link_status:up');
+    const sentinel = await RedisNode.create(
+      ['--sentinel'],
+      [
+        `sentinel monitor limits 127.0.0.1 ${master.port} 1`,
+        `sentinel down-after-milliseconds limits ${NODE_TIMEOUT}`,
+        'sentinel failover-timeout limits 5000',
+        '',
+      ].join('\n'),
+    );
+    await sentinel.start();
+    // It asks them every ten seconds otherwise.
+    await sentinel.ask('SENTINEL', 'DEBUG', 'INFO-PERIOD', 200);
+    const found = new RedisSentinel(sentinel, [master, replica]);
+    await sentinel.says('slaves=1');
+    return found;
+  }
+
+  get url(): string {
+    return `redis+sentinel://${this.sentinel.address}/limits`;
+  }
+
+  /** Who the sentinel says is the master. */
+  async master(): Promise<RedisNode> {
+    const [, port] = (await this.sentinel.ask('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'limits')) as string[];
+    return this.nodes.find((node) => String(node.port) === port)!;
+  }
+
+  async stop(): Promise<void> {
+    for (const node of [this.sentinel, ...this.nodes]) await node.remove();
+  }
+}
+
+/** Held open together, so that they differ. */
+async function findFreePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => once(server.close(), 'close')));
+  return ports;
+}
