@@ -4,8 +4,8 @@
  *
  * One run tells everything: a failed check does not keep the tests from running.
  */
-import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -87,7 +87,20 @@ async function runTests() {
     return undefined;
   } finally {
     for (const stop of stops) await stop().catch((error) => console.error(error.message));
+    unmountBelow(directory);
     rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** What an interrupted test left mounted. A server whose data are gone ends by itself. */
+function unmountBelow(directory) {
+  if (!existsSync('/proc/mounts')) return;
+  const mounted = readFileSync('/proc/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '');
+  for (const path of mounted.filter((each) => each.startsWith(directory))) {
+    for (const name of readdirSync(path)) rmSync(join(path, name), { recursive: true, force: true });
+    spawnSync('umount', ['--lazy', path]);
   }
 }
 

@@ -147,8 +147,9 @@ export class Deployment {
     this.store = new EventStore(database.source, new Keyring(ENCRYPTION_KEY));
   }
 
-  static async create(): Promise<Deployment> {
-    return new Deployment(await createTestDatabase());
+  /** @param server the PostgreSQL to make the database on, where it is not the one of all tests */
+  static async create(server?: string): Promise<Deployment> {
+    return new Deployment(await createTestDatabase(server));
   }
 
   get environment(): Environment {

@@ -1,5 +1,7 @@
 export { createTestDatabase, testServerUrl, type TestDatabase } from './database.js';
 export { given } from './given.js';
+export { type Haproxy, startHaproxy } from './haproxy.js';
+export { type PgBouncer, startPgBouncer } from './pgbouncer.js';
 export { findFreePort } from './ports.js';
 export { type PostgresServer, startPostgres, type StopMode } from './postgres-server.js';
 export { findProgram } from './programs.js';

@@ -1,0 +1,62 @@
+import { findSystemUser } from '#libs/database';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findFreePort } from './ports.js';
+import { ServerProgram } from './server-program.js';
+
+export type PgBouncer = {
+  /** The database's address with PgBouncer's in its place. */
+  url: string;
+  /** Kills it: its clients and servers lose their connections. */
+  stop(): Promise<void>;
+  /** Starts it again, on the same port. */
+  start(): Promise<void>;
+  remove(): Promise<void>;
+};
+
+/**
+ * Starts a PgBouncer in transaction mode before a database that lets its user in without a password.
+ *
+ * @param program the path of pgbouncer: `findProgram('pgbouncer')`
+ * @param poolSize connections to the database at most; clients beyond wait
+ */
+export async function startPgBouncer(
+  program: string,
+  databaseUrl: string,
+  poolSize = 20,
+): Promise<PgBouncer> {
+  const directory = await mkdtemp(join(tmpdir(), 'pgbouncer-'));
+  await chmod(directory, 0o711);
+  const target = new URL(databaseUrl);
+  const port = await findFreePort();
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot) await findSystemUser();
+  const file = join(directory, 'pgbouncer.ini');
+  await writeFile(
+    file,
+    `[databases]
+* = host=${target.hostname} port=${target.port} user=${target.username}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = ${poolSize}
+max_client_conn = 1000
+${isRoot ? 'user = postgres' : ''}
+`,
+  );
+  const server = new ServerProgram(program, [file], port);
+  await server.start();
+  return {
+    url: Object.assign(new URL(target), { host: `127.0.0.1:${port}` }).href,
+    stop: () => server.stop(),
+    start: () => server.start(),
+    async remove() {
+      await server.stop();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A program that serves on a port of 127.0.0.1, is killed to stop it, and may be started again. */
+export class ServerProgram {
+  private child: ChildProcess | undefined;
+  private readonly killWithParent = () => void this.child?.kill('SIGKILL');
+
+  constructor(
+    private readonly program: string,
+    private readonly args: readonly string[],
+    private readonly port: number,
+  ) {}
+
+  /** Resolves when it takes connections. */
+  async start(): Promise<void> {
+    const child = spawn(this.program, this.args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    this.child = child;
+    let said = '';
+    child.stderr.on('data', (bytes: Buffer) => (said += bytes.toString()));
+    child.once('error', (error) => (said += error.message));
+    process.once('exit', this.killWithParent);
+    for (let attempt = 0; attempt < 600; attempt += 1) {
+      if (await takesConnections(this.port)) return;
+      if (child.exitCode !== null || child.pid === undefined) break;
+      await sleep(50);
+    }
+    throw new Error(`${this.program} does not serve: ${said}`);
+  }
+
+  async stop(): Promise<void> {
+    process.off('exit', this.killWithParent);
+    const { child } = this;
+    if (child?.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exited;
+  }
+}
+
+function takesConnections(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,119 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Checker } from './faults/checker.js';
+import { type Fault, FAULTS } from './faults/faults.js';
+import { Installation } from './faults/installation.js';
+import { type Caller, Load } from './faults/load.js';
+import { Client } from './harness.js';
+import { cli, eventually } from './processes.js';
+import { verifyTwice } from './verifiers.js';
+
+/** Set by `npm run test:faults`: all faults, each so many seconds where that can be chosen, and their bounds hold. */
+const SECONDS = process.env.FAULT_SECONDS;
+const FAULT_MS = 1_000 * Number(SECONDS ?? 1.5);
+const REST_MS = 500;
+const INSTANCES = 3;
+
+const faults = FAULTS.filter(({ isQuick }) => SECONDS !== undefined || isQuick === true);
+
+let installation: Installation;
+let verifierKey: string;
+
+beforeAll(async () => {
+  installation = await Installation.start(INSTANCES);
+  const { stdout } = await cli(['history', 'key', '--out', '/dev/null', '--json'], installation.environment);
+  ({ key: verifierKey } = JSON.parse(stdout));
+  print(Object.keys(COLUMNS));
+});
+afterAll(() => installation.stop());
+
+describe('nothing acknowledged is lost, nothing is done twice, and every answer is the specification’s', () => {
+  it.each(faults.map(({ name }) => name))('%s', async (name) => {
+    const fault = faults.find((each) => each.name === name)!;
+    const obstacle = fault.obstacle?.(installation);
+    if (obstacle !== undefined) {
+      print([fault.name, `skipped: ${obstacle}`]);
+      return;
+    }
+    await installation.ready(fault.route ?? 'direct');
+    const caller = await installation.caller();
+    const checker = new Checker();
+    const origins = installation.instances.map(({ origin }) => origin);
+    const load = new Load(origins, caller, checker);
+    await load.stable(REST_MS);
+    const begun = performance.now();
+    await fault.strike(installation, FAULT_MS);
+    const over = performance.now();
+    if (fault.isLasting) await sleep(FAULT_MS);
+    await load.stable();
+    await load.end();
+
+    const found = await installation.find(caller);
+    const { lost, doubled } = checker.compare(found);
+    const recovery = load.recovery(fault.isLasting ? begun : over);
+    print(lineOf(fault, checker, { lost, doubled }, { paused: load.longestPause, ...recovery }));
+    if (lost.length + doubled.length + checker.outside.length > 0) print(installation.failures);
+    expect({ lost, doubled, outside: checker.outside }).toEqual({ lost: [], doubled: [], outside: [] });
+    expect(recovery.stable).toBeDefined();
+    if (SECONDS !== undefined) expect(recovery.stable).toBeLessThanOrEqual(fault.bound);
+    await expectProof(caller, found.exported);
+  });
+
+  it('afterwards every read model is what its events make', async () => {
+    const ask = async (...args: string[]) => {
+      const { stdout, stderr } = await cli([...args, '--json'], installation.environment);
+      expect(stderr).toBe('');
+      return JSON.parse(stdout);
+    };
+    const status: { name: string; failure: unknown }[] = await ask('projections', 'status');
+    for (const { name, failure } of status) {
+      expect([name, failure]).toEqual([name, null]);
+      expect([name, await ask('projections', 'verify', name)]).toEqual([name, { differences: [] }]);
+    }
+  });
+});
+
+/** Once the history is sealed up to the export's end, both verifiers prove all of it. */
+async function expectProof({ organizationId, key }: Caller, exported: string): Promise<void> {
+  const events = exported.split('\n').length - 1;
+  const client = new Client(installation.instances[0]!.origin, organizationId, key);
+  let checkpoint!: string;
+  await eventually(async () => {
+    const { body } = await client.get('event.get-checkpoint');
+    expect(body.data.size).toBe(events);
+    ({ checkpoint } = body.data);
+  });
+  const verdict = await verifyTwice(exported, checkpoint, verifierKey);
+  expect(verdict).toMatchObject({ ok: true, provedEvents: events });
+}
+
+const COLUMNS = {
+  fault: 56,
+  requests: 9,
+  acknowledged: 13,
+  lost: 5,
+  doubled: 8,
+  outside: 8,
+  'paused s': 9,
+  'first s': 8,
+  'stable s': 9,
+  'bound s': 8,
+  'failed answers': 0,
+};
+
+/** A row of the table: the seconds are those of the longest pause, and from the fault's end to recovery. */
+function lineOf(
+  { name, bound }: Fault,
+  { requests, acknowledged, outside, failures }: Checker,
+  { lost, doubled }: { lost: string[]; doubled: string[] },
+  times: { paused: number; first: number | undefined; stable: number | undefined },
+): string[] {
+  const seconds = [times.paused, times.first, times.stable].map((each) => each?.toFixed(1) ?? 'never');
+  const failed = [...failures].map(([how, count]) => `${count} × ${how}`).join(', ') || 'none';
+  const counts = [requests, acknowledged, lost.length, doubled.length, outside.length].map(String);
+  return [name, ...counts, ...seconds, String(bound), failed];
+}
+
+function print(cells: readonly string[]): void {
+  const widths = Object.values(COLUMNS);
+  process.stdout.write(`${cells.map((cell, n) => cell.padEnd(widths[n] ?? 0)).join('')}\n`);
+}

@@ -1,0 +1,242 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** What came back for one attempt: an answer, or why there is none. */
+export type Outcome =
+  | { status: number; contentType: string; text: string }
+  | { failure: 'timed out' | 'connection lost' | 'connection refused' };
+
+/** A request as a client means it, however often it is sent. */
+export type Intent = {
+  method: 'GET' | 'POST' | 'DELETE';
+  operation: string;
+  fields: Record<string, unknown>;
+  idempotencyKey?: string;
+  /** The facts that are in the history once it is acknowledged, each of them once; nothing for a query. */
+  leaves: (data: any) => string[];
+};
+
+/** What the client learns from an attempt: what it asked for, or how the attempt failed. */
+export type Verdict = { acknowledged: true; data: any } | { acknowledged: false; how: string };
+
+/** A contact as the client left it; null: erased. */
+export type KnownContact = { email: string; city: string; firstName: string | null } | null;
+
+/** What there is after all, read through the API. */
+export type Found = {
+  /** Lines of event.export-events. */
+  events: {
+    type: string;
+    streamId: string;
+    version: number;
+    recordedAt: string;
+    data: any;
+  }[];
+  /** Lines of contact.export-contacts. */
+  contacts: { id: string; email: string; city: string; firstName: string | null }[];
+  petition: { id: string; signatures: number };
+  list: { id: string; contacts: number };
+};
+
+/** Types of events that requests of the load leave; others (keys, readings of the history) are not its business. */
+const CHECKED =
+  /^(Contact(Created|Updated|Erased|AddedToList|RemovedFromList)|Petition(Created|Published|Signed)|SignatureWithdrawn|Post(Created|Published))$/;
+
+/** One fact, as requests and events are compared by: the same words for a request's effect and for its event. */
+export const fact = {
+  of: (type: string, id: string) => `${type} ${id}`,
+  link: (type: string, recordId: string, contactId: string) => `${type} ${recordId} ${contactId}`,
+};
+
+/**
+ * Remembers all that was acknowledged, and tells afterwards what of it is not there (lost), what is there more often than it
+ * was asked for (doubled), and which answers the specification does not know (outside). Each is a list of sentences.
+ */
+export class Checker {
+  requests = 0;
+  acknowledged = 0;
+  /** Attempts that failed, by how. */
+  readonly failures = new Map<string, number>();
+  readonly outside: string[] = [];
+  readonly contacts = new Map<string, KnownContact>();
+
+  private readonly expected = new Map<string, number>();
+  private readonly misread: string[] = [];
+
+  /** Judges one attempt. Only 200 and 503 are answers to a request that is right, whatever breaks behind the server. */
+  judge(intent: Intent, outcome: Outcome): Verdict {
+    this.requests += 1;
+    if ('failure' in outcome) return this.failed(outcome.failure);
+    const { method, operation } = intent;
+    const problem = problemOf(method, operation, outcome);
+    if (problem !== undefined) this.outside.push(`${method} ${operation}: ${problem}`);
+    if (problem !== undefined || outcome.status !== 200) return this.failed(describe(outcome));
+    const { data } = JSON.parse(outcome.text);
+    this.acknowledged += 1;
+    for (const left of intent.leaves(data)) add(this.expected, left);
+    return { acknowledged: true, data };
+  }
+
+  /** A contact read right after its request was acknowledged, through another instance. */
+  read(contactId: string, { email, city, firstName }: NonNullable<KnownContact>): void {
+    const known = this.contacts.get(contactId);
+    const found = [email, city, firstName].join(', ');
+    const wanted = known ? [known.email, known.city, known.firstName].join(', ') : 'nothing';
+    if (found !== wanted) this.misread.push(`contact ${contactId} was read as ${found}, not as ${wanted}`);
+  }
+
+  compare({ events, contacts, petition, list }: Found): { lost: string[]; doubled: string[] } {
+    const lost = [...this.misread];
+    const doubled: string[] = [];
+    const differ = (what: string, wanted: number, found: number) => {
+      if (found < wanted) lost.push(`${what}: ${found} instead of ${wanted}`);
+      if (found > wanted) doubled.push(`${what}: ${found} instead of ${wanted}`);
+    };
+
+    const found = new Map<string, number>();
+    for (const event of events) if (CHECKED.test(event.type)) add(found, factOf(event));
+    for (const one of new Set([...this.expected.keys(), ...found.keys()])) {
+      differ(one, this.expected.get(one) ?? 0, found.get(one) ?? 0);
+    }
+    lost.push(...disorders(events));
+
+    const exported = new Map(contacts.map((contact) => [contact.id, contact]));
+    differ('contacts exported', exported.size, contacts.length);
+    for (const { id } of contacts) if (!this.contacts.get(id)) doubled.push(`contact ${id} should not stand`);
+    for (const [id, known] of this.contacts) {
+      const { email, city, firstName } = exported.get(id) ?? {};
+      if (known && (email !== known.email || city !== known.city || firstName !== known.firstName)) {
+        lost.push(`contact ${id}: exported as ${email}, ${city}, ${firstName}`);
+      }
+    }
+
+    // Signatures of the erased stay counted, memberships end with them.
+    const count = (type: string, id: string) =>
+      [...this.expected.keys()].filter((one) => one.startsWith(fact.link(type, id, '')));
+    differ(
+      'signatures counted',
+      count('PetitionSigned', petition.id).length - count('SignatureWithdrawn', petition.id).length,
+      petition.signatures,
+    );
+    const removed = new Set(count('ContactRemovedFromList', list.id).map(contactOf));
+    const members = count('ContactAddedToList', list.id).map(contactOf);
+    const standing = members.filter((id) => !removed.has(id) && this.contacts.get(id) !== null);
+    differ('contacts counted', standing.length, list.contacts);
+    return { lost, doubled };
+  }
+
+  private failed(how: string): Verdict {
+    add(this.failures, how);
+    return { acknowledged: false, how };
+  }
+}
+
+/** Why an answer is none of the specification's; undefined when it is one. */
+function problemOf(
+  method: string,
+  operation: string,
+  { status, contentType, text }: Extract<Outcome, { status: number }>,
+): string | undefined {
+  const said = `${status} ${text.slice(0, 200)}`;
+  if (status !== 200 && status !== 503) return `must not answer ${said}`;
+  if (!contentType.startsWith('application/json')) return `answers ${contentType || 'no type'}: ${said}`;
+  let body: any;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return `answers what is no JSON: ${said}`;
+  }
+  const schema = schemaOf(method, operation, status);
+  if (schema === undefined) return `does not document ${said}`;
+  const problem = mismatch(schema, body, 'body');
+  return problem === undefined ? undefined : `${problem}: ${said}`;
+}
+
+type Schema = {
+  $ref?: string;
+  allOf?: Schema[];
+  type?: string | string[];
+  enum?: unknown[];
+  required?: string[];
+  properties?: Record<string, Schema>;
+};
+
+const document = JSON.parse(readFileSync(join(__dirname, '../openapi.json'), 'utf8'));
+
+function schemaOf(method: string, operation: string, status: number): Schema | undefined {
+  const { responses } = document.paths[`/v1/${operation}`][method.toLowerCase()];
+  return responses[status]?.content['application/json'].schema;
+}
+
+/** As much of JSON Schema as the document's answers need: their members, all of them and no others, types and enums. */
+function mismatch(schema: Schema, value: unknown, path: string): string | undefined {
+  if (schema.$ref !== undefined) {
+    return mismatch(document.components.schemas[schema.$ref.split('/').at(-1)!], value, path);
+  }
+  if (schema.allOf) {
+    // The first describes, the others narrow it.
+    return schema.allOf.map((part) => mismatch(part, value, path)).find((problem) => problem !== undefined);
+  }
+  if (schema.enum && !schema.enum.includes(value)) return `${path} is ${JSON.stringify(value)}`;
+  const types = [schema.type ?? []].flat();
+  if (types.length > 0 && !types.some((type) => isA(type, value)))
+    return `${path} is no ${types.join(' or ')}`;
+  if (typeof value !== 'object' || value === null || !schema.properties) return undefined;
+  const members = value as Record<string, unknown>;
+  const missing = schema.required?.find((name) => !(name in members));
+  if (missing !== undefined) return `${path} lacks ${missing}`;
+  if (schema.type !== undefined) {
+    const unknown = Object.keys(members).find((name) => !(name in schema.properties!));
+    if (unknown !== undefined) return `${path} has ${unknown}`;
+  }
+  for (const [name, inner] of Object.entries(schema.properties)) {
+    const problem = name in members ? mismatch(inner, members[name], `${path}.${name}`) : undefined;
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function isA(type: string, value: unknown): boolean {
+  switch (type) {
+    case 'integer':
+      return Number.isInteger(value);
+    case 'array':
+      return Array.isArray(value);
+    case 'null':
+      return value === null;
+    case 'object':
+      return typeof value === 'object' && value !== null && !Array.isArray(value);
+    default:
+      return typeof value === type;
+  }
+}
+
+function describe({ status, text }: Extract<Outcome, { status: number }>): string {
+  const reason = /"reason":"(\w+)"/.exec(text)?.[1];
+  return reason === undefined ? String(status) : `${status} ${reason}`;
+}
+
+function factOf({ type, streamId, data }: Found['events'][number]): string {
+  const recordId: unknown = data.petitionId ?? data.listId;
+  return typeof recordId === 'string' ? fact.link(type, recordId, data.contactId) : fact.of(type, streamId);
+}
+
+const contactOf = (link: string) => link.split(' ')[2]!;
+
+/** Streams whose versions have a hole, or whose times go back. */
+function disorders(events: Found['events']): string[] {
+  const last = new Map<string, Found['events'][number]>();
+  const disordered: string[] = [];
+  for (const event of events) {
+    const before = last.get(event.streamId);
+    const where = `${event.type} ${event.streamId}`;
+    if (event.version !== (before?.version ?? 0) + 1) disordered.push(`${where}: version ${event.version}`);
+    if (before && event.recordedAt < before.recordedAt) disordered.push(`${where}: its time goes back`);
+    last.set(event.streamId, event);
+  }
+  return disordered;
+}
+
+function add(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}

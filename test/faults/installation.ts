@@ -1,0 +1,217 @@
+import { Redis } from 'ioredis';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client as PgClient } from 'pg';
+import {
+  findFreePort,
+  findProgram,
+  type PgBouncer,
+  type PostgresServer,
+  type RedisServer,
+  type SilentProxy,
+  startPgBouncer,
+  startPostgres,
+  startRedis,
+  startSilentProxy,
+} from '#libs/testing';
+import { Client } from '../harness.js';
+import { Deployment, type Environment, eventually, ServerProcess } from '../processes.js';
+import { type Found } from './checker.js';
+import { SmallDisk } from './small-disk.js';
+import { type Caller } from './load.js';
+
+const SETTINGS = { max_connections: 100, max_wal_size: '96MB', min_wal_size: '32MB', fsync: 'off' };
+
+/** How the instances reach PostgreSQL. */
+export type Route = 'direct' | 'proxy' | 'pgbouncer';
+
+/** A server process at a port of its own, which it has again after a restart. */
+export class Instance {
+  private server: ServerProcess | undefined;
+
+  constructor(
+    readonly port: number,
+    private readonly environment: () => Environment,
+  ) {}
+
+  get origin(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  get isUp(): boolean {
+    return this.server !== undefined;
+  }
+
+  /** Resolves when it listens. @param environment beside what all instances have */
+  async start(environment: Environment = {}): Promise<void> {
+    const server = new ServerProcess({ ...this.environment(), ...environment, PORT: String(this.port) });
+    this.server = server;
+    await server.listening();
+  }
+
+  /** Resolves when it has ended. */
+  async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const { server } = this;
+    this.server = undefined;
+    await server?.end(signal);
+  }
+
+  freeze(): void {
+    this.server?.send('SIGSTOP');
+  }
+
+  resume(): void {
+    this.server?.send('SIGCONT');
+  }
+
+  /** What it logged as failures of its own, each kind once. */
+  get failures(): string[] {
+    const failed = (this.server?.log ?? []).filter(({ level }) => level === 'error' || level === 'fatal');
+    return [
+      ...new Set(failed.map(({ message, code, reason }) => `${message} ${code ?? ''} ${reason ?? ''}`)),
+    ];
+  }
+}
+
+/** Instances of the product with their PostgreSQL, Redis and what stands between, all of them the suite's own to break. */
+export class Installation {
+  private constructor(
+    readonly postgres: PostgresServer,
+    private redisServer: RedisServer,
+    readonly deployment: Deployment,
+    readonly proxy: SilentProxy,
+    readonly pgbouncer: PgBouncer | undefined,
+    readonly instances: readonly Instance[],
+    readonly disk: SmallDisk,
+  ) {}
+
+  private route: Route = 'direct';
+
+  static async start(instances: number): Promise<Installation> {
+    const disk = await SmallDisk.mount();
+    const postgres = await startPostgres({ directory: disk.directory, settings: SETTINGS });
+    const redis = await startRedis();
+    const deployment = await Deployment.create(postgres.applicationUrl);
+    const { url } = deployment.database;
+    const program = findProgram('pgbouncer');
+    const pgbouncer = program === undefined ? undefined : await startPgBouncer(program, url);
+    const ports = await Promise.all(Array.from({ length: instances }, findFreePort));
+    const all: Instance[] = [];
+    const proxy = await startSilentProxy(url);
+    const installation = new Installation(postgres, redis, deployment, proxy, pgbouncer, all, disk);
+    all.push(...ports.map((port) => new Instance(port, () => installation.environment)));
+    return installation;
+  }
+
+  get redis(): RedisServer {
+    return this.redisServer;
+  }
+
+  /** @param ms how long there is none */
+  async restartRedis(ms: number): Promise<void> {
+    const { port } = this.redis;
+    await this.redis.stop();
+    await sleep(ms);
+    this.redisServer = await startRedis(port);
+  }
+
+  async emptyRedis(): Promise<void> {
+    const client = new Redis(this.redis.url);
+    await client.flushall();
+    client.disconnect();
+  }
+
+  get environment(): Environment {
+    const urls = {
+      direct: this.deployment.database.url,
+      proxy: this.proxy.url,
+      pgbouncer: this.pgbouncer?.url ?? '',
+    };
+    return { ...this.deployment.environment, DATABASE_URL: urls[this.route], REDIS_URL: this.redis.url };
+  }
+
+  /** Has all instances running, with the database reached in this way. */
+  async ready(route: Route): Promise<void> {
+    const isOther = route !== this.route;
+    this.route = route;
+    await Promise.all(
+      this.instances.map(async (instance) => {
+        if (isOther) await instance.end('SIGKILL');
+        if (!instance.isUp) await instance.start();
+      }),
+    );
+  }
+
+  /** A new organization with a petition and a list. Its key has a limit, or Redis would never be asked. */
+  async caller(): Promise<Caller> {
+    const client = (await this.deployment.organization(1_000_000)).at(this.instances[0]!.origin);
+    const { organizationId, key } = client;
+    const ask = async (operation: string, body: object) => {
+      const answer = await client.post(operation, { organizationId, ...body });
+      expect([operation, answer.status]).toEqual([operation, 200]);
+      return answer.body.data;
+    };
+    let petitionId!: string;
+    // Its key is known to all within a second.
+    await eventually(async () => {
+      ({ petitionId } = await ask('petition.create-petition', { name: 'The petition' }));
+    });
+    await ask('petition.publish-petition', { petitionId });
+    const { listId } = await ask('list.create-list', { name: 'The list' });
+    return { organizationId, key: key!, petitionId, listId };
+  }
+
+  /** All that there is of the caller's organization, as the API tells it, and the history as it was exported. */
+  async find({ organizationId, key, petitionId, listId }: Caller): Promise<Found & { exported: string }> {
+    const client = new Client(this.instances.at(-1)!.origin, organizationId, key);
+    const get = async (operation: string, query: Record<string, string> = {}) => {
+      let body: any;
+      await eventually(async () => {
+        const answer = await client.get(operation, query);
+        expect([operation, answer.status]).toEqual([operation, 200]);
+        ({ body } = answer);
+      });
+      return body;
+    };
+    const linesOf = (text: string) =>
+      text
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line));
+    const exported: string = await get('event.export-events');
+    const events = linesOf(exported).filter(({ streamId }) => streamId !== petitionId && streamId !== listId);
+    return {
+      exported,
+      events,
+      contacts: linesOf(await get('contact.export-contacts')),
+      petition: (await get('petition.get-petition', { petitionId })).data,
+      list: (await get('list.get-list', { listId })).data,
+    };
+  }
+
+  /** What the instances logged as failures, each kind once. */
+  get failures(): string[] {
+    return [...new Set(this.instances.flatMap(({ failures }) => failures))];
+  }
+
+  /** A connection of the superuser to the product's database. */
+  async connect(): Promise<PgClient> {
+    const url = Object.assign(new URL(this.postgres.url), {
+      pathname: new URL(this.deployment.database.url).pathname,
+    });
+    const client = new PgClient({ connectionString: url.href });
+    // Of a connection that is cut on purpose.
+    client.on('error', () => undefined);
+    await client.connect();
+    return client;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.instances.map((instance) => instance.end('SIGKILL')));
+    await this.proxy.close();
+    await this.pgbouncer?.remove();
+    await this.redis.stop();
+    await this.deployment.database.source.destroy();
+    await this.postgres.remove();
+    await this.disk.unmount();
+  }
+}

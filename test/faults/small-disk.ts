@@ -1,0 +1,48 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, statfs } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Room for the cluster and its log (WAL), and little enough of the machine's memory. */
+const SIZE = '640m';
+
+/** A file system in memory that can be filled up; an ordinary directory where mounting is not allowed. */
+export class SmallDisk {
+  private constructor(
+    readonly directory: string,
+    /** Why it cannot be filled; undefined where it can. */
+    readonly problem: string | undefined,
+  ) {}
+
+  static async mount(): Promise<SmallDisk> {
+    const directory = await mkdtemp(join(tmpdir(), 'disk-'));
+    try {
+      await run('mount', ['-t', 'tmpfs', '-o', `size=${SIZE}`, 'tmpfs', directory]);
+    } catch (error) {
+      return new SmallDisk(directory, `no tmpfs can be mounted (${(error as Error).message.trim()})`);
+    }
+    return new SmallDisk(directory, undefined);
+  }
+
+  /** Takes all that is free. */
+  async fill(): Promise<void> {
+    const { bavail, bsize } = await statfs(this.directory);
+    await run('fallocate', ['--length', String(bavail * bsize), this.ballast]);
+  }
+
+  async empty(): Promise<void> {
+    await rm(this.ballast, { force: true });
+  }
+
+  async unmount(): Promise<void> {
+    if (this.problem === undefined) await run('umount', ['--lazy', this.directory]);
+    await rm(this.directory, { recursive: true, force: true });
+  }
+
+  private get ballast(): string {
+    return join(this.directory, 'ballast');
+  }
+}
