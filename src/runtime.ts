@@ -87,6 +87,7 @@ export async function openRuntime(
       }
       readModels = new Projections(source, store, projections, logger, {
         purgeAfterHours: config.erasurePurgeHours,
+        reserved,
       });
       await readModels.start();
       const signer = config.signingKey ? new Signer(config.signingKey) : Signer.derivedFrom(master);

@@ -14,6 +14,7 @@ export {
 } from './database.js';
 export { findPrograms, findSystemUser, findWayToRun } from './embedded-postgres-programs.js';
 export { startEmbeddedPostgres } from './embedded-postgres.js';
+export { isConnectionLost, Lease } from './lease.js';
 export { TooManyWaiting } from './fair-gate.js';
 export { searchIndexes, textSearchOf, type TextSearch } from './text-search.js';
 export { isTimedOut, queryInTurn, queryWide, type WideQuery } from './wide-query.js';

@@ -1,4 +1,5 @@
 import { type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { type Sql } from '#libs/database';
@@ -199,6 +200,77 @@ it('ends a worker that holds the lease and reads no more', async () => {
   await projections.catchUp(await count(database.store, 120), ['Counted']);
   expect(await countOf('held')).toBe(121);
   stream.destroy();
+});
+
+async function eventually(check: () => unknown): Promise<void> {
+  for (let attempt = 0; attempt < 1_200; attempt += 1) {
+    try {
+      return await (check() as Promise<void>);
+    } catch {
+      await sleep(50);
+    }
+  }
+  await check();
+}
+
+it('ends a worker that holds the lease and stopped in the middle of a statement', async () => {
+  const projections = new Projections(database.source, database.store, [counting('half')], silent);
+  await projections.start();
+  await count(database.store, 1);
+  // What a process leaves behind that is stopped while it sends a page of changes: PostgreSQL has read one message of
+  // the statement, and waits for the next with its transaction active.
+  const stopped = new Client({ connectionString: database.url });
+  stopped.on('error', () => undefined);
+  await stopped.connect();
+  await stopped.query('BEGIN');
+  await stopped.query(
+    `SELECT FROM advance_checkpoint('half', 1, '{Counted}', 5000, '1000', 'half_v1, public')`,
+  );
+  const { stream } = (stopped as unknown as { connection: { stream: Socket } }).connection;
+  const statement = Buffer.from('\0SELECT 1\0\0\0');
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(4 + statement.length);
+  stream.write(Buffer.concat([Buffer.from('P'), length, statement]));
+
+  await projections.catchUp(await count(database.store, 2), ['Counted']);
+  expect(await countOf('half')).toBe(2);
+  stream.destroy();
+});
+
+describe('workers that are slow, not stopped', () => {
+  const patienceMs = 200;
+
+  /** Two instances that leave PostgreSQL waiting for so long in the middle of each page. */
+  async function work(name: string, pauseMs: (events: number) => number): Promise<void> {
+    const other = await database.another();
+    const projection = counting(name);
+    const slow: Projection = {
+      ...projection,
+      async apply(events, transaction, seal) {
+        await projection.apply(events, transaction, seal);
+        await sleep(pauseMs(events.length));
+        await transaction.query('SELECT 1');
+      },
+    };
+    const instances = [database, other].map(
+      ({ source, store }) => new Projections(source, store, [slow], silent, { patienceMs }),
+    );
+    await Promise.all(instances.map((projections) => projections.start()));
+    for (let n = 0; n < 64; n += 1) await count(database.store, n);
+    for (const projections of instances) projections.poll();
+    await eventually(async () => expect((await instances[0]!.status())[0]).toMatchObject({ lag: 0 }));
+    await Promise.all(instances.map((projections) => projections.stop()));
+    expect(await countOf(name)).toBe(64);
+    expect((await instances[0]!.status())[0]!.failure).toBeNull();
+    expect(silent.error).not.toHaveBeenCalledWith(
+      expect.objectContaining({ message: expect.stringContaining('failed'), projection: name }),
+    );
+  }
+
+  it('by what a page brings with it: get on with smaller pages', () =>
+    work('heavy', (events) => 25 * events));
+
+  it('whatever the page: get on with more time', () => work('sluggish', () => 3 * patienceMs));
 });
 
 it('an event that cannot be read is a failure like any other: told with its position, and a start goes on', async () => {

@@ -1,9 +1,9 @@
 import { type LoggerService } from '@nestjs/common';
 import { type DataSource } from 'typeorm';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeError, isForbidden, type Sql } from '#libs/database';
+import { describeError, isConnectionLost, isForbidden, Lease, type Sql } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
-import { isConnectionLost, ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
+import { ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
 import { type Projection, type Snapshots } from './projection.js';
 import { type BuildOptions, Rebuild, type RowDifference, UnderWay } from './rebuild.js';
 import { GRACE_MS, HEARTBEAT_MS, Serving, type StandingVersion } from './serving.js';
@@ -16,7 +16,7 @@ const POLL_MS = 500;
 
 /**
  * How long a version must stand still before it is dropped by hand: an instance of version 0.1.0 moves it twice a second,
- * but for when it hangs, which the others (or PostgreSQL) end after 10 s; then it goes on.
+ * but for when it hangs, which nobody else waits for, and PostgreSQL ends after the 10 s of that version; then it goes on.
  */
 const STANDS_STILL_MS = 12_000;
 
@@ -26,8 +26,11 @@ const PAUSE_AFTER_FAILURE_MS = 60_000;
 /** How long a command tries new connections in place of a broken one before it answers all the same. */
 const RECONNECT_MS = 1_000;
 const RECONNECT_PAUSE_MS = 20;
+const MOST_STARTS = 5;
 
 export type ProjectionsOptions = {
+  /** For looking after leases while the pool's own connections wait for them; the pool itself when left out. */
+  reserved?: DataSource;
   /**
    * Files that hold persons in plain are written anew once somebody was erased so long ago. 0, as without it: only by
    * `purge`.
@@ -37,6 +40,8 @@ export type ProjectionsOptions = {
   heartbeatMs?: number;
   graceMs?: number;
   standsStillMs?: number;
+  /** See `Lease`; shorter in tests. */
+  patienceMs?: number;
 };
 
 /** What `purge` did and could not do. */
@@ -75,22 +80,29 @@ export class Projections {
       projections.flatMap(({ snapshots }) => (snapshots ? [[snapshots.streamType, snapshots] as const] : [])),
     );
     this.serving = new Serving(source, projections, options.graceMs ?? GRACE_MS);
+    const lookout = options.reserved ?? source;
     this.runners = projections.map(
       (projection) =>
-        new ProjectionRunner(projection, source, store, {
-          failed: ({ name, version }, position, error) => {
-            this.logger.error({
-              message: 'projection failed: it stops here, the rest goes on',
-              projection: name,
-              version,
-              position,
-              reason: describeError(error),
-            });
+        new ProjectionRunner(
+          projection,
+          source,
+          store,
+          new Lease('checkpoints', lookout, options.patienceMs),
+          {
+            failed: ({ name, version }, position, error) => {
+              this.logger.error({
+                message: 'projection failed: it stops here, the rest goes on',
+                projection: name,
+                version,
+                position,
+                reason: describeError(error),
+              });
+            },
+            recovered: ({ name }) => {
+              this.logger.log({ message: 'projection recovered', projection: name });
+            },
           },
-          recovered: ({ name }) => {
-            this.logger.log({ message: 'projection recovered', projection: name });
-          },
-        }),
+        ),
     );
   }
 
@@ -98,7 +110,19 @@ export class Projections {
   async start(): Promise<void> {
     await this.serving.beat();
     for (const runner of this.runners) await runner.prepare();
-    await Promise.all(this.runners.map((runner) => runner.catchUpToHorizon()));
+    await Promise.all(this.runners.map((runner) => this.catchUpAtStart(runner)));
+  }
+
+  /** A worker that is ended because it stood still, at a start that the machine is too busy for say, begins anew. */
+  private async catchUpAtStart(runner: ProjectionRunner): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await runner.catchUpToHorizon();
+      } catch (error) {
+        if (!isConnectionLost(error) || attempt === MOST_STARTS) throw error;
+        await sleep(RECONNECT_PAUSE_MS);
+      }
+    }
   }
 
   /** Starts the background catch-up. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
-import { describeError, inTransaction, type Sql } from '#libs/database';
+import { describeError, inTransaction, isConnectionLost, Lease, type Sql } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { type Projection, schemaOf } from './projection.js';
 
@@ -8,6 +8,8 @@ import { type Projection, schemaOf } from './projection.js';
 const PAGE = 5_000;
 /** So many events may be left for the transaction that everybody waits for. */
 const LAST_PAGE = 500;
+/** Swaps that may be ended because they stood still, or with their connection. */
+const MOST_SWAPS = 5;
 /** Differences that are told; more would be a broken read model, which a few show as well. */
 const MOST_DIFFERENCES = 100;
 /** A process that hangs while it builds loses the lock then. */
@@ -41,6 +43,7 @@ export class Rebuild {
   private readonly live: string;
   private readonly beside: string;
   private readonly old: string;
+  private readonly lease: Lease;
   /** Everything up to here is in the new tables. */
   private position = 0;
   /** Who was erased up to here has never been in the new tables. */
@@ -55,6 +58,7 @@ export class Rebuild {
     this.live = schemaOf(projection);
     this.beside = `${this.live}_beside`;
     this.old = `${this.live}_old`;
+    this.lease = new Lease('checkpoints', source);
   }
 
   /**
@@ -66,7 +70,7 @@ export class Rebuild {
     await this.alone(async () => {
       await this.build();
       await this.source.query(`DROP SCHEMA IF EXISTS ${this.old} CASCADE`);
-      while (!(await this.trySwap())) await this.advance();
+      while (!(await this.swapUnlessEnded())) await this.advance();
       // Not in the swap's transaction: it waits for readers of the old tables, and nobody may wait for that.
       await this.source.query(`DROP SCHEMA ${this.old} CASCADE`);
     });
@@ -156,9 +160,22 @@ export class Rebuild {
     while (this.position < upTo) await this.applyPage(transaction, upTo);
   }
 
+  /** A swap that took too long between two statements was ended, and is undone: what is left is less the next time. */
+  private async swapUnlessEnded(): Promise<boolean> {
+    for (let attempt = 1; ; attempt += 1) {
+      const { position } = this;
+      try {
+        return await this.lease.run(() => this.trySwap());
+      } catch (error) {
+        this.position = position;
+        if (!isConnectionLost(error) || attempt === MOST_SWAPS) throw error;
+      }
+    }
+  }
+
   /** The lease is held meanwhile: nothing is applied to the live tables, and writers wait for the swap. */
   private trySwap(): Promise<boolean> {
-    return this.source.transaction(async (transaction) => {
+    return inTransaction(this.source, { idle: this.lease.patienceMs }, async (transaction) => {
       const live = await this.livePosition(transaction, 'FOR UPDATE');
       if (live - this.position > LAST_PAGE) return false;
       await this.applyRest(transaction, live);

@@ -1,6 +1,6 @@
 import { type DataSource } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
-import { type Sql } from '#libs/database';
+import { inTransaction, Lease, type Sql } from '#libs/database';
 import { type ProjectionStatus } from './projection-runner.js';
 import { type Projection, schemaOf } from './projection.js';
 
@@ -130,7 +130,8 @@ export class Serving {
    */
   async drop(name: string, version: number, at: number, force = false): Promise<boolean> {
     const schema = schemaOf({ name, version });
-    return this.source.transaction(async (transaction) => {
+    const { patienceMs } = new Lease('checkpoints', this.source);
+    return inTransaction(this.source, { idle: patienceMs }, async (transaction) => {
       await transaction.query(`SELECT set_config('lock_timeout', $1, true)`, [String(LOCK_TIMEOUT_MS)]);
       // Whoever begins to serve it has said so before it looks for this row, and waits for it.
       const stands = await transaction.query<unknown[]>(

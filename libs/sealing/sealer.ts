@@ -1,7 +1,7 @@
 import { type LoggerService } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
-import { describeError, type Sql } from '#libs/database';
+import { describeError, inTransaction, Lease, type Sql } from '#libs/database';
 import { consistencyPath, inclusionPath, leafHash, type ReadSubtree, rootOf } from './merkle.js';
 import { type Part, type SealedTree } from './note.js';
 import { edgeOf, GrowingTree, readFromTiles, type Tile, TILE_WIDTH } from './tiles.js';
@@ -9,8 +9,6 @@ import { edgeOf, GrowingTree, readFromTiles, type Tile, TILE_WIDTH } from './til
 /** A block ends after so long, or after so many events. */
 const SEAL_EVERY_MS = 3_000;
 const LARGEST_BLOCK = 10_000;
-/** A process that hangs inside its transaction loses its connection, and with it the lease. */
-const HUNG_AFTER_MS = 10_000;
 const HASH = 32;
 
 type TileRow = { organization_id: string; level: number; index: string; hashes: Buffer; positions: string[] };
@@ -23,11 +21,14 @@ type SealRow = { organization_id: string; size: string; position: string; root: 
 export class Sealer {
   private readonly stopping = new AbortController();
   private running: Promise<void> | undefined;
+  private readonly lease: Lease;
 
   constructor(
     private readonly source: DataSource,
     private readonly logger: Pick<LoggerService, 'warn'>,
-  ) {}
+  ) {
+    this.lease = new Lease('sealing', source);
+  }
 
   /** Starts to seal in the background. */
   start(): void {
@@ -121,10 +122,11 @@ export class Sealer {
 
   /** @returns how many events the block has; undefined where another instance is at it. */
   private sealBlock(ifFree: boolean): Promise<number | undefined> {
-    return this.source.transaction(async (transaction) => {
-      await transaction.query(`SELECT set_config('idle_in_transaction_session_timeout', $1, true)`, [
-        String(HUNG_AFTER_MS),
-      ]);
+    return this.lease.run(() => this.trySealBlock(ifFree));
+  }
+
+  private trySealBlock(ifFree: boolean): Promise<number | undefined> {
+    return inTransaction(this.source, { idle: this.lease.patienceMs }, async (transaction) => {
       const [lease] = await transaction.query<{ position: string }[]>(
         `SELECT position FROM sealing FOR UPDATE ${ifFree ? 'SKIP LOCKED' : ''}`,
       );
