@@ -9,18 +9,25 @@ import { type Projection, type Projections, type Replayable } from '#libs/projec
 import { RateLimitModule } from '#libs/rate-limit';
 import { RpcModule } from '#libs/rpc';
 import { type Sealer, type Signer } from '#libs/sealing';
-import { apiKeysProjection, AuthModule, replayableApiKeys } from './auth/index.js';
+import { apiKey, apiKeysProjection, AuthModule, replayableApiKeys } from './auth/index.js';
 import { type Config } from './config.js';
-import { contactsProjection, ContactsModule, replayableContacts } from './contacts/index.js';
-import { HistoryModule } from './history/index.js';
-import { ListsModule, listsProjection, replayableLists } from './lists/index.js';
+import { contact, contactsProjection, ContactsModule, replayableContacts } from './contacts/index.js';
+import { historyAccess, HistoryModule } from './history/index.js';
+import { list, ListsModule, listsProjection, membership, replayableLists } from './lists/index.js';
 import {
+  organization,
   OrganizationsModule,
   organizationsProjection,
   replayableOrganization,
 } from './organizations/index.js';
-import { PetitionsModule, petitionsProjection, replayablePetitions } from './petitions/index.js';
-import { PostsModule, postsProjection, replayablePosts } from './posts/index.js';
+import {
+  petition,
+  PetitionsModule,
+  petitionsProjection,
+  replayablePetitions,
+  signature,
+} from './petitions/index.js';
+import { post, PostsModule, postsProjection, replayablePosts } from './posts/index.js';
 
 /** All read models of the product. */
 export const projections: readonly Projection[] = [
@@ -32,8 +39,21 @@ export const projections: readonly Projection[] = [
   postsProjection,
 ];
 
-/** How old shapes of events are read: none has a second one yet. */
+/** What has or will have another shape than the first, and types that are read but not written yet: nothing so far. */
 export const upcasters: Upcasters = {};
+
+/** All streams there are, and the types of events that this version of the program knows in them. */
+export const streams: readonly { streamType: string; events: { readonly [type: string]: true } }[] = [
+  apiKey,
+  contact,
+  historyAccess,
+  list,
+  membership,
+  organization,
+  petition,
+  post,
+  signature,
+];
 
 /** All records that can be rebuilt from an exported history. */
 export const replayables: readonly Replayable[] = [

@@ -150,7 +150,7 @@ describe.each(Object.entries(kinds))('%s', (_, kind) => {
         expect(await commands.load(kind.decider, organizationId, id)).toEqual(expected);
         expect(many.get(id)).toEqual(expected);
         const earlier = Math.floor(Math.random() * (version + 1));
-        expect(await commands.load(kind.decider, organizationId, id, { version: earlier })).toEqual(
+        expect(await commands.look(kind.decider, organizationId, id, { version: earlier })).toEqual(
           fold(kind.decider, history.slice(0, earlier)),
         );
       }

@@ -113,7 +113,7 @@ export class Commands {
   create<State extends object, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     input: Input & { name: string },
-    decide: () => Event[],
+    decide: () => NoInfer<Event>[],
   ): Promise<Outcome> {
     const { organizationId, name } = input;
     const creates = this.named(decider, organizationId, (state) => 'name' in state && state.name === name);
@@ -145,8 +145,8 @@ export class Commands {
     decider: Decider<State, Event>,
     input: Input,
     recordId: string,
-    decide: (state: State) => Event[],
-    complete: (loaded: Folded<State>, events: Event[]) => Partial<Decision> = () => ({}),
+    decide: (state: State) => NoInfer<Event>[],
+    complete: (loaded: Folded<State>, events: NoInfer<Event>[]) => Partial<Decision> = () => ({}),
   ): Promise<Folded<State>> {
     const { organizationId } = input;
     let loaded = unborn(decider);
@@ -158,7 +158,7 @@ export class Commands {
       return { recordId, writes, ...complete(loaded, events) };
     });
     if (version === loaded.version) return loaded;
-    if (!recordedAt) return this.load(decider, organizationId, recordId, { version });
+    if (!recordedAt) return this.look(decider, organizationId, recordId, { version });
     // What was stored is what was decided: nothing need be read again.
     const state = events.reduce((before, event) => decider.evolve(before, event, recordedAt), loaded.state);
     return { state, version, createdAt: loaded.createdAt ?? recordedAt, updatedAt: recordedAt };
@@ -169,7 +169,7 @@ export class Commands {
     decider: Decider<State, Event>,
     input: Input,
     recordId: string,
-    decide: (state: State) => Event[],
+    decide: (state: State) => NoInfer<Event>[],
   ): Promise<void> {
     await this.run(input, async () => ({
       ...(await this.decideOn(decider, input, recordId, decide)),
@@ -181,7 +181,7 @@ export class Commands {
     decider: Decider<State, Event>,
     { organizationId }: Input,
     recordId: string,
-    decide: (state: State) => Event[],
+    decide: (state: State) => NoInfer<Event>[],
   ): Promise<Decision> {
     const { state, version } = await this.load(decider, organizationId, recordId);
     return { recordId, writes: [writeTo(decider, recordId, version, decide(state))] };
@@ -232,14 +232,32 @@ export class Commands {
     return { moment: new Date(asOf), position };
   }
 
-  /** A record folded from its stream: as it is, at a version, or as it was at a moment. */
+  /**
+   * A record as it is, to decide on.
+   *
+   * @throws NewerEvent where a later version of this program has written what this one does not know.
+   */
   async load<State, Event extends DomainEvent>(
+    decider: Decider<State, Event>,
+    organizationId: string,
+    recordId: string,
+  ): Promise<Folded<State>> {
+    return this.loader.load(decider, organizationId, recordId, {}, 'refused');
+  }
+
+  /**
+   * A record to be shown: as it is, at a version, or as it was at a moment. Events of types that this version does not
+   * know are left out.
+   *
+   * @throws NewerEvent where an event has a shape that it does not know.
+   */
+  async look<State, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     organizationId: string,
     recordId: string,
     until: Until = {},
   ): Promise<Folded<State>> {
-    return this.loader.load(decider, organizationId, recordId, until);
+    return this.loader.load(decider, organizationId, recordId, until, 'left out');
   }
 
   /**

@@ -5,6 +5,8 @@ import {
   type EventStore,
   fold,
   type Folded,
+  isKnown,
+  NewerEvent,
   type RecordedEvent,
   type StreamNow,
   unborn,
@@ -15,6 +17,13 @@ import { isId } from '#libs/rpc';
 
 /** Streams of one query: 100 contacts with all that they may hold are 6 MB. */
 const MOST_AT_ONCE = 100;
+
+/**
+ * What becomes of events whose types only a later version of this program knows. Whoever decides refuses the record: what
+ * the event forbids or ends cannot be known here, and what is decided against it is in the history for ever. Whoever
+ * shows it leaves them out.
+ */
+type Unknown = 'refused' | 'left out';
 
 /**
  * Loads records. As they are now: from the row of their read model and the few events after it, whatever the length of
@@ -29,22 +38,28 @@ export class Loader {
     private readonly projections: Projections,
   ) {}
 
-  /** A record as it is, at a version, or as it was at a moment. */
+  /**
+   * A record as it is, at a version, or as it was at a moment.
+   *
+   * @throws NewerEvent where it has an event in a shape that this version of the program does not know, and as `unknown`
+   *   says.
+   */
   async load<State, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     organizationId: string,
     recordId: string,
-    until: Until = {},
+    until: Until,
+    unknown: Unknown,
   ): Promise<Folded<State>> {
     if (!isId(recordId)) return unborn(decider);
     if (until.moment !== undefined || until.position !== undefined) {
-      return this.foldRest(decider, organizationId, recordId, unborn(decider), until);
+      return this.foldRest(decider, organizationId, recordId, unborn(decider), until, unknown);
     }
     const streams = await this.now<Event>(decider.streamType, organizationId, [recordId]);
-    return this.foldNow(decider, organizationId, recordId, streams.get(recordId)!, until);
+    return this.foldNow(decider, organizationId, recordId, streams.get(recordId)!, until, unknown);
   }
 
-  /** Many records at once, each as it is now. */
+  /** Many records at once, each as it is now, to decide on. */
   async loadMany<State, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     organizationId: string,
@@ -55,7 +70,7 @@ export class Loader {
     for (let n = 0; n < ids.length; n += MOST_AT_ONCE) {
       const page = ids.slice(n, n + MOST_AT_ONCE);
       for (const [id, stream] of await this.now<Event>(decider.streamType, organizationId, page)) {
-        records.set(id, await this.foldNow(decider, organizationId, id, stream));
+        records.set(id, await this.foldNow(decider, organizationId, id, stream, {}, 'refused'));
       }
     }
     return records;
@@ -71,7 +86,7 @@ export class Loader {
       return await this.store.readStreamsNow<Event>(organizationId, ids, snapshots?.sql);
     } catch (error) {
       // Commands do not need their read model.
-      if (!snapshots || isUnavailable(error)) throw error;
+      if (!snapshots || isUnavailable(error) || error instanceof NewerEvent) throw error;
       return this.store.readStreamsNow<Event>(organizationId, ids);
     }
   }
@@ -81,11 +96,14 @@ export class Loader {
     organizationId: string,
     recordId: string,
     { snapshot, events, isWhole }: StreamNow<Event>,
-    { version = Infinity }: Until = {},
+    { version = Infinity }: Until,
+    unknown: Unknown,
   ): Promise<Folded<State>> {
-    // The row has gone on: only the history knows how it was.
-    if (snapshot && snapshot.version > version) {
-      return this.foldRest(decider, organizationId, recordId, unborn(decider), { version });
+    const until = version === Infinity ? {} : { version };
+    const isOvertaken = isOwn(decider, events) && requireKnown(decider, events, unknown);
+    // The row has gone on, beyond the version or (see `Snapshots`) beyond what it knows: only the history knows the rest.
+    if (snapshot && (snapshot.version > version || isOvertaken)) {
+      return this.foldRest(decider, organizationId, recordId, unborn(decider), until, unknown);
     }
     let before = unborn(decider);
     if (snapshot) {
@@ -101,7 +119,7 @@ export class Loader {
       before,
     );
     if (isWhole || loaded.version >= version) return loaded;
-    return this.foldRest(decider, organizationId, recordId, loaded, version === Infinity ? {} : { version });
+    return this.foldRest(decider, organizationId, recordId, loaded, until, unknown);
   }
 
   private async foldRest<State, Event extends DomainEvent>(
@@ -110,15 +128,28 @@ export class Loader {
     recordId: string,
     before: Folded<State>,
     until: Until,
+    unknown: Unknown,
   ): Promise<Folded<State>> {
     let folded = before;
     const range = { ...until, after: before.version };
     for await (const events of this.store.readStreamPages<Event>(organizationId, recordId, range)) {
       if (!isOwn(decider, events)) break;
+      requireKnown(decider, events, unknown);
       folded = fold(decider, events, folded);
     }
     return folded;
   }
+}
+
+/** @returns whether there are events of types that are not known. */
+function requireKnown<State, Event extends DomainEvent>(
+  decider: Decider<State, Event>,
+  events: readonly RecordedEvent<Event>[],
+  unknown: Unknown,
+): boolean {
+  const newer: RecordedEvent | undefined = events.find((event: RecordedEvent) => !isKnown(decider, event));
+  if (newer && unknown === 'refused') throw new NewerEvent(newer.type, newer.schema);
+  return newer !== undefined;
 }
 
 /** An id of another kind of record is no record of this one. */

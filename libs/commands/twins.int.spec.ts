@@ -10,6 +10,7 @@ type ThingEvent = { type: 'ThingNamed'; data: { name: string } };
 const thing: Decider<Thing, ThingEvent> = {
   streamType: 'thing',
   initial: { status: 'unknown' },
+  events: { ThingNamed: true },
   evolve: (_, { data }) => ({ status: 'standing', ...data }),
 };
 
@@ -32,15 +33,17 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
+const named = (name: string): ThingEvent[] => [{ type: 'ThingNamed', data: { name } }];
+
 async function create(name: string): Promise<string> {
   const input = systemInput(CreateThing, organizationId, { name }, 'test');
-  const { recordId } = await commands.create(thing, input, () => [{ type: 'ThingNamed', data: { name } }]);
+  const { recordId } = await commands.create(thing, input, () => named(name));
   return recordId;
 }
 
 async function rename(id: string, name: string): Promise<void> {
   const input = systemInput(RenameThing, organizationId, { name }, 'test');
-  await commands.change(thing, input, id, () => [{ type: 'ThingNamed', data: { name } }]);
+  await commands.change(thing, input, id, () => named(name));
 }
 
 /** Creates as `Commands.create` does, and lets something happen while it is looked whether the twin holds. */
@@ -115,7 +118,7 @@ it('taking the requests of many twins at once, in any order, ends', async () => 
     [...names, ...names.toReversed()].map((name, n) => {
       const input = systemInput(CreateThing, organizationId, { name }, 'test');
       const on = n < names.length ? commands : elsewhere;
-      return on.create(thing, input, () => [{ type: 'ThingNamed', data: { name } }]);
+      return on.create(thing, input, () => named(name));
     }),
   );
   const made = anew.map(({ recordId }) => recordId);

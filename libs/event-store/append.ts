@@ -3,7 +3,7 @@ import { type Sql } from '#libs/database';
 import { bodyDigest } from './digest.js';
 import { type DomainEvent, type JsonObject, type Metadata } from './event.js';
 import { encryptPersonal, type Keyring } from './personal-data.js';
-import { currentSchema, type Upcasters } from './upcasting.js';
+import { asWritten, type Upcasters } from './upcasting.js';
 
 /** Events for one stream. */
 export type StreamWrite = {
@@ -102,7 +102,7 @@ export async function appendBatch(
   commands: readonly AppendCommand[],
   upcasters: Upcasters,
 ): Promise<AppendResult[]> {
-  const keys = await existingSubjectKeys(sql, keyring, commands);
+  const keys = await existingSubjectKeys(sql, keyring, commands, upcasters);
   const rows = Object.fromEntries(Object.keys(COLUMNS).map((table) => [table, []])) as unknown as Record<
     Table,
     unknown[][]
@@ -183,7 +183,9 @@ function prepare(
     const key = subjectId && (newKeys.get(subjectId) ?? keys.get(`${command.organizationId} ${subjectId}`));
     for (const [index, event] of write.events.entries()) {
       const eventId = uuidv7();
-      if (event.personal && !key) return undefined;
+      const { data, personal = null } = event;
+      const written = asWritten(upcasters, event.type, { data, personal });
+      if (written.personal && !key) return undefined;
       events.push({
         organizationId: command.organizationId,
         streamType: write.streamType,
@@ -191,9 +193,9 @@ function prepare(
         version: write.expectedVersion + index + 1,
         eventId,
         type: event.type,
-        schema: currentSchema(upcasters, event.type),
-        data: event.data,
-        personal: event.personal && key ? encryptPersonal(key, event.personal, eventId) : null,
+        schema: written.schema,
+        data: written.data,
+        personal: written.personal && key ? encryptPersonal(key, written.personal, eventId) : null,
         subjectId,
         metadata: command.metadata,
       });
@@ -221,13 +223,15 @@ async function existingSubjectKeys(
   sql: Sql,
   keyring: Keyring,
   commands: readonly AppendCommand[],
+  upcasters: Upcasters,
 ): Promise<Map<string, Buffer>> {
   const organizations: string[] = [];
   const subjects: string[] = [];
   for (const { organizationId, writes } of commands) {
     for (const write of writes) {
       if (!write.subjectId || isNewSubject(write)) continue;
-      if (!write.events.some(({ personal }) => personal)) continue;
+      // The shape before may have had as personal what the newest has not.
+      if (!write.events.some(({ type, personal }) => personal ?? upcasters[type])) continue;
       organizations.push(organizationId);
       subjects.push(write.subjectId);
     }

@@ -4,6 +4,11 @@ import { type DomainEvent, type RecordedEvent } from './event.js';
 export type Decider<State, Event extends DomainEvent> = {
   readonly streamType: string;
   readonly initial: State;
+  /**
+   * All types of its events, also those that are not written yet. Any other is of a later version of this program: it is
+   * skipped where a record is shown, and nothing is decided on one that has it.
+   */
+  readonly events: { readonly [type in Event['type']]: true };
   /** @param at when the event was recorded. */
   evolve(state: State, event: Event, at: Date): State;
 };
@@ -22,16 +27,25 @@ export function unborn<State, Event extends DomainEvent>({ initial }: Decider<St
   return { state: initial, version: 0, createdAt: null, updatedAt: null };
 }
 
+/** Whether this version of the program knows what the event does. */
+export function isKnown<State, Event extends DomainEvent>(
+  { events }: Pick<Decider<State, Event>, 'events'>,
+  event: RecordedEvent,
+): event is RecordedEvent<Event> {
+  return Object.hasOwn(events, event.type);
+}
+
+/** Events of types that are not known change nothing but the version. */
 export function fold<State, Event extends DomainEvent>(
   decider: Decider<State, Event>,
   events: readonly RecordedEvent<Event>[],
   before: Folded<State> = unborn(decider),
 ): Folded<State> {
-  const last = events.at(-1);
+  const known = events.filter((event) => isKnown(decider, event));
   return {
-    state: events.reduce((state, event) => decider.evolve(state, event, event.recordedAt), before.state),
-    version: last?.version ?? before.version,
-    createdAt: before.createdAt ?? events[0]?.recordedAt ?? null,
-    updatedAt: last?.recordedAt ?? before.updatedAt,
+    state: known.reduce((state, event) => decider.evolve(state, event, event.recordedAt), before.state),
+    version: events.at(-1)?.version ?? before.version,
+    createdAt: before.createdAt ?? known[0]?.recordedAt ?? null,
+    updatedAt: known.at(-1)?.recordedAt ?? before.updatedAt,
   };
 }

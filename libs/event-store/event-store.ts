@@ -12,7 +12,7 @@ import {
 } from './event.js';
 import { type EventFilter, historyQuery } from './history-query.js';
 import { decryptPersonal, type Keyring, openValue, sealValue } from './personal-data.js';
-import { upcast, type Upcasters } from './upcasting.js';
+import { readSchema, upcast, type Upcasters } from './upcasting.js';
 
 /** Calls under way at once: while one waits for the disk, the next is being planned. */
 const MOST_CALLS_IN_FLIGHT = 2;
@@ -210,7 +210,7 @@ export class EventStore {
 
   /**
    * A page of the log in its global order: positions above `after`, up to `upTo` (which must not lie
-   * beyond a horizon read before).
+   * beyond a horizon read before). Without events in shapes that this version of the program does not know.
    */
   async readAll(
     after: number,
@@ -220,7 +220,7 @@ export class EventStore {
     sql: Sql = this.source,
   ): Promise<RecordedEvent[]> {
     const rows = await sql.query<EventRow[]>(READ_ALL, [after, upTo, limit, types]);
-    return this.read(rows);
+    return this.readable(rows).events;
   }
 
   /**
@@ -352,7 +352,11 @@ export class EventStore {
     return own.equals(row!.check_value);
   }
 
-  /** Events of rows that the caller has read, in the shape in which they are written today. */
+  /**
+   * Events of rows that the caller has read, in the newest shape.
+   *
+   * @throws NewerEvent where one has a shape that this version of the program does not know.
+   */
   read<Event extends DomainEvent>(rows: EventRow[]): RecordedEvent<Event>[] {
     return this.decrypt<Event>(rows).map((event) => {
       const { type, schema, data, personal = null } = event;
@@ -362,6 +366,18 @@ export class EventStore {
       if (key) this.subjectKeys.set(upcasted, key);
       return upcasted;
     });
+  }
+
+  /** The last schema of a type that this version of the program reads. */
+  readSchema(type: string): number {
+    return readSchema(this.upcasters, type);
+  }
+
+  /** Of rows that the caller has read those in shapes that this version of the program knows, and the first of the others. */
+  readable(rows: EventRow[]): { events: RecordedEvent[]; newer: EventRow | undefined } {
+    const isNewer = ({ type, schema }: EventRow) => schema > this.readSchema(type);
+    const newer = rows.find(isNewer);
+    return { events: this.read(newer ? rows.filter((row) => !isNewer(row)) : rows), newer };
   }
 
   /** For events with personal data that this store has read. */

@@ -1,6 +1,6 @@
 export { type AppendCommand, type AppendResult, GivenUp, type Guard, type StreamWrite } from './append.js';
 export { canonical } from './canonical.js';
-export { fold, type Decider, type Folded, unborn } from './decider.js';
+export { fold, type Decider, type Folded, isKnown, unborn } from './decider.js';
 export { bodyDigest, eventDigest, type DigestedEvent } from './digest.js';
 export {
   type Actor,
@@ -14,4 +14,12 @@ export {
 export { type EventRow, EventStore, type StreamNow, type Until } from './event-store.js';
 export { type EventFilter } from './history-query.js';
 export { Keyring, openValue, sealValue } from './personal-data.js';
-export { type EventBody, upcast, type Upcasters } from './upcasting.js';
+export {
+  type Cast,
+  type EventBody,
+  NewerEvent,
+  readSchema,
+  upcast,
+  type Upcasters,
+  writtenSchema,
+} from './upcasting.js';

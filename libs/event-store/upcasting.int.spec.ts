@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
-import { EventStore, Keyring, type Upcasters } from './index.js';
+import { type Cast, EventStore, Keyring, NewerEvent, type Upcasters } from './index.js';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -9,15 +9,36 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 /** Greeted said `name`; then `person: { name }`; then also `loud`. */
-const upcasters: Upcasters = {
-  Greeted: [
-    ({ data, personal }) => ({ data, personal: personal && { person: { name: personal.name! } } }),
-    ({ data, personal }) => ({ data: { ...data, loud: false }, personal }),
-  ],
-};
+const toSecond: Cast = ({ data, personal }) => ({
+  data,
+  personal: personal && { person: { name: personal.name! } },
+});
+const toThird: Cast = ({ data, personal }) => ({ data: { ...data, loud: false }, personal });
+const asSecond: Cast = ({ data: { loud: _loud, ...data }, personal }) => ({ data, personal });
+
+/** Release after release: each reads a shape before it writes it. */
+const RELEASES = {
+  first: {},
+  readsSecond: {
+    Greeted: {
+      reads: [toSecond],
+      writes: {
+        asBefore: ({ data, personal }) => ({
+          data,
+          personal: personal && { name: (personal.person as { name: string }).name },
+        }),
+      },
+    },
+  },
+  writesSecond: { Greeted: { reads: [toSecond], writes: 'newest' } },
+  readsThird: { Greeted: { reads: [toSecond, toThird], writes: { asBefore: asSecond } } },
+  writesThird: { Greeted: { reads: [toSecond, toThird], writes: 'newest' } },
+} satisfies Record<string, Upcasters>;
+
 const keyring = new Keyring(Buffer.alloc(32, 1));
 const organizationId = uuidv7();
 const metadata = { actor: { type: 'system', id: null }, requestId: 'test' } as const;
+const release = (name: keyof typeof RELEASES) => new EventStore(database.source, keyring, RELEASES[name]);
 
 async function greet(store: EventStore, streamId: string, version: number, event: object): Promise<void> {
   const writes = [
@@ -32,51 +53,86 @@ async function greet(store: EventStore, streamId: string, version: number, event
   expect((await store.append({ organizationId, metadata, writes })).status).toBe('appended');
 }
 
-it('reads every shape as the last, stores with the last schema, and shows auditors what was stored', async () => {
-  const past = new EventStore(database.source, keyring);
-  const between = new EventStore(database.source, keyring, { Greeted: upcasters.Greeted!.slice(0, 1) });
-  const today = new EventStore(database.source, keyring, upcasters);
-  const id = uuidv7();
-  await greet(past, id, 0, { personal: { name: 'Ada' } });
-  await greet(between, id, 1, { personal: { person: { name: 'Ada' } } });
-  await greet(today, id, 2, { data: { loud: true }, personal: { person: { name: 'Ada' } } });
+type Shaped = { schema: number; data: object; personal?: object | null };
+const shape = ({ schema, data, personal }: Shaped) => [schema, data, personal];
+const person = { person: { name: 'Ada' } };
 
-  const shape = ({ schema, data, personal }: { schema: number; data: object; personal?: object | null }) => [
-    schema,
-    data,
-    personal,
-  ];
-  const person = { person: { name: 'Ada' } };
+it('reads every shape as the newest, stores what each release writes, and shows auditors what was stored', async () => {
+  const id = uuidv7();
+  await greet(release('first'), id, 0, { personal: { name: 'Ada' } });
+  await greet(release('readsSecond'), id, 1, { personal: person });
+  await greet(release('writesSecond'), id, 2, { personal: person });
+  await greet(release('readsThird'), id, 3, { data: { loud: true }, personal: person });
+  const newest = release('writesThird');
+  await greet(newest, id, 4, { data: { loud: true }, personal: person });
+
   const expected = [
     [1, { loud: false }, person],
+    [1, { loud: false }, person],
+    [2, { loud: false }, person],
     [2, { loud: false }, person],
     [3, { loud: true }, person],
   ];
-  expect((await today.readStream(organizationId, id)).map(shape)).toEqual(expected);
-  expect((await today.readAll(0, await today.horizon(), 10)).map(shape)).toEqual(expected);
-  const range = { after: 0, upTo: await today.horizon() };
-  expect((await today.readHistory(organizationId, range, 10)).events.map(shape)).toEqual([
+  expect((await newest.readStream(organizationId, id)).map(shape)).toEqual(expected);
+  expect((await newest.readAll(0, await newest.horizon(), 10)).map(shape)).toEqual(expected);
+  const range = { after: 0, upTo: await newest.horizon() };
+  expect((await newest.readHistory(organizationId, range, 10)).events.map(shape)).toEqual([
     [1, {}, { name: 'Ada' }],
+    [1, {}, { name: 'Ada' }],
+    [2, {}, person],
     [2, {}, person],
     [3, { loud: true }, person],
   ]);
 });
 
-it('reads the events of the erased, and refuses a schema of the future', async () => {
-  const past = new EventStore(database.source, keyring);
-  const today = new EventStore(database.source, keyring, upcasters);
+it.each([
+  ['first', 'readsSecond'],
+  ['readsSecond', 'writesSecond'],
+  ['writesSecond', 'readsThird'],
+  ['readsThird', 'writesThird'],
+] as const)('%s and %s read what the other writes', async (before, after) => {
   const id = uuidv7();
-  await greet(past, id, 0, { personal: { name: 'Ada' } });
+  const event = (name: keyof typeof RELEASES) => ({
+    data: name.endsWith('Third') ? { loud: true } : {},
+    personal: name === 'first' ? { name: 'Ada' } : person,
+  });
+  await greet(release(before), id, 0, event(before));
+  await greet(release(after), id, 1, event(after));
+  for (const name of [before, after])
+    expect(await release(name).readStream(organizationId, id)).toHaveLength(2);
+});
+
+it('reads the events of the erased', async () => {
+  const newest = release('writesThird');
+  const id = uuidv7();
+  await greet(release('first'), id, 0, { personal: { name: 'Ada' } });
   const writes = [
     { streamType: 'thing', streamId: id, expectedVersion: 1, events: [{ type: 'Ended', data: {} }] },
   ];
-  await today.append({ organizationId, metadata, writes, ends: [id] });
-  expect((await today.readStream(organizationId, id))[0]).toMatchObject({
+  await newest.append({ organizationId, metadata, writes, ends: [id] });
+  expect((await newest.readStream(organizationId, id))[0]).toMatchObject({
     data: { loud: false },
     personal: null,
   });
+});
 
-  const other = uuidv7();
-  await greet(today, other, 0, { data: { loud: true } });
-  await expect(past.readStream(organizationId, other)).rejects.toThrow(/schema 3; this version knows 1/);
+it('refuses the stream of a shape of the future, and leaves it out of the log', async () => {
+  const [first, id] = [release('first'), uuidv7()];
+  const begin = await first.lastPosition();
+  await greet(first, id, 0, {});
+  await greet(release('writesThird'), id, 1, { data: { loud: true } });
+  await greet(first, uuidv7(), 0, {});
+  await expect(first.readStream(organizationId, id)).rejects.toThrow(NewerEvent);
+  await expect(first.readStreamsNow(organizationId, [id])).rejects.toThrow(/Greeted, schema 3/);
+  const page = await first.readPage(begin, await first.horizon(), 10, ['Greeted']);
+  expect(page.events.map(({ schema }) => schema)).toEqual([1, 1]);
+  expect(page.end).toBe(await first.horizon());
+});
+
+it('does not write a type that is only read yet', async () => {
+  const store = new EventStore(database.source, keyring, { Waved: { reads: [], writes: 'not yet' } });
+  const writes = [
+    { streamType: 'thing', streamId: uuidv7(), expectedVersion: 0, events: [{ type: 'Waved', data: {} }] },
+  ];
+  await expect(store.append({ organizationId, metadata, writes })).rejects.toThrow(/not written yet/);
 });

@@ -8,7 +8,14 @@ export {
   LinkTable,
 } from './link-table.js';
 export { type ProjectionStatus } from './projection-runner.js';
-export { type Erasure, schemaOf, type Projection, type Snapshots } from './projection.js';
+export {
+  type Erasure,
+  hasGoneOn,
+  schemaOf,
+  type Projection,
+  type Snapshots,
+  wholeVersion,
+} from './projection.js';
 export { type RecordRow, RecordTable } from './record-table.js';
 export { Projections, type ProjectionsOptions, type Purged } from './projections.js';
 export { type BuildOptions, type RowDifference } from './rebuild.js';

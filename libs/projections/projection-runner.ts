@@ -59,6 +59,7 @@ export class ProjectionRunner {
     private readonly on: {
       failed(this: void, projection: Projection, position: number, error: unknown): void;
       recovered(this: void, projection: Projection): void;
+      skipped(this: void, projection: Projection, event: EventRow): void;
     },
   ) {}
 
@@ -141,7 +142,8 @@ export class ProjectionRunner {
         arrivedAt = performance.now();
         const found = rows.filter(({ position }) => position !== null);
         positions = found.map(({ position }) => Number(position));
-        const page = this.store.read(found);
+        const { events: page, newer } = this.store.readable(found);
+        if (newer) this.on.skipped(this.projection, newer);
         if (page.length > 0) await this.projection.apply(page, transaction, this.store.seal);
         await this.eraseFromEarlier(page, transaction);
         return { position: Number(rows[0]!.reached), horizon: Number(rows[0]!.horizon) };

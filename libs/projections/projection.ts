@@ -5,7 +5,11 @@ import { type DomainEvent, type Json, type Keyring, type RecordedEvent, type Sea
 export type Projection<Event extends DomainEvent = DomainEvent> = {
   /** Kebab-case, unique in the product. */
   readonly name: string;
-  /** To be raised whenever the tables or what events do to them change: the new ones are built beside. */
+  /**
+   * To be raised whenever the tables or what events do to them change, and whenever the program learns to read another
+   * type or shape of them: the new ones are built beside. So whoever shares tables reads the same, and may go on past what
+   * it cannot read.
+   */
   readonly version: number;
   /** Statements that create the tables; unqualified names, they land in the projection's own schema. */
   readonly tables: string;
@@ -29,12 +33,27 @@ export type Snapshots<State = unknown> = {
   /**
    * One SELECT with the parameters $1 (organization) and $2 (uuid[], ids) and exactly the columns `id uuid`,
    * `version integer`, `created_at timestamptz`, `updated_at timestamptz`, `state text`: at most one row for each id, also for
-   * records that are no more. `version` is that of the last event taken in, `state` any JSON. By the primary key.
+   * records that are no more. `version` is that up to which the row has taken in every event, `state` any JSON. By the
+   * primary key.
+   *
+   * A row that was not given an event, because only a later version of this program knows it, goes on with those after
+   * it, but its version does not (`wholeVersion`): who loads it finds that event behind it, and leaves the row.
    */
   readonly sql: string;
   /** Exactly what the decider's `evolve` makes of the stream up to the row's version. */
   read(state: Json, keyring: Keyring): State;
 };
+
+/** The version of a row that takes in an event: see `Snapshots`. @param before of the row, if there is one. */
+export function wholeVersion(before: number | undefined = 0, event: Pick<RecordedEvent, 'version'>): number {
+  return event.version === before + 1 ? event.version : before;
+}
+
+/** SQL: whether the stream of a row has events that the row has not taken in; mostly it has not. */
+export function hasGoneOn(row: string): string {
+  return `EXISTS (SELECT FROM public.events e WHERE e.organization_id = ${row}.organization_id
+                  AND e.stream_id = ${row}.id AND e.version > ${row}.version)`;
+}
 
 export type Erasure<Event extends DomainEvent = DomainEvent> = {
   /** The event that erases the person whose stream it is of. */

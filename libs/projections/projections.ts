@@ -68,6 +68,7 @@ export class Projections {
   private tidying: Promise<void> | undefined;
   private beatAt = 0;
   private tidyAt = 0;
+  private readonly skipped = new Set<string>();
 
   constructor(
     private readonly source: DataSource,
@@ -98,12 +99,28 @@ export class Projections {
                 reason: describeError(error),
               });
             },
+            skipped: (one, { type, schema, position }) => {
+              this.tellSkipped(one, type, schema, Number(position));
+            },
             recovered: ({ name }) => {
               this.logger.log({ message: 'projection recovered', projection: name });
             },
           },
         ),
     );
+  }
+
+  /**
+   * An event in a shape that only a later version of this program knows: that one has a version of its own of the read
+   * model (see `Projection.version`), so this one, whose tables it never reads, goes on. Said once for each shape.
+   */
+  private tellSkipped({ name, version }: Projection, type: string, schema: number, position: number): void {
+    const shape = `${name} ${type} ${schema}`;
+    if (this.skipped.has(shape)) return;
+    this.skipped.add(shape);
+    const message =
+      'a newer version of this program wrote what this one cannot read: its records lack it here';
+    this.logger.warn({ message, projection: name, version, type, schema, position });
   }
 
   /** Creates what is missing and catches up, so that an instance that serves never serves the past. */

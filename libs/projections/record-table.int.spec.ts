@@ -14,6 +14,7 @@ type PageEvent =
 const page: Decider<Page, PageEvent> = {
   streamType: 'page',
   initial: { status: 'unknown' },
+  events: { Made: true, Changed: true, Ended: true },
   evolve(state, event) {
     if (event.type === 'Made') return { status: 'standing', ...event.data };
     if (state.status !== 'standing') return state;

@@ -1,6 +1,6 @@
 import { searchIndexes, type Sql } from '#libs/database';
-import { type Decider, type DomainEvent, type RecordedEvent } from '#libs/event-store';
-import { type Projection, schemaOf, type Snapshots } from './projection.js';
+import { type Decider, type DomainEvent, isKnown, type RecordedEvent } from '#libs/event-store';
+import { type Projection, schemaOf, type Snapshots, wholeVersion } from './projection.js';
 
 /** A column that lists are filtered or sorted by (`index`), or searched by (`search`). */
 type Column = { type: 'text' | 'integer' | 'timestamptz' | 'uuid'; index?: boolean; search?: boolean };
@@ -11,7 +11,7 @@ export type RecordRow<State> = {
   id: string;
   created_at: Date;
   updated_at: Date;
-  /** Of the stream: the last event that the row has taken in. */
+  /** See `Snapshots`. */
   version: number;
   /** Without the field that is kept apart. */
   state: State;
@@ -159,13 +159,14 @@ export class RecordTable<State extends object, Event extends DomainEvent> {
       rows.set(row.id, row);
     }
     for (const event of events) {
+      if (!isKnown(this.decider, event)) continue;
       const before = rows.get(event.streamId);
       rows.set(event.streamId, {
         organization_id: event.organizationId,
         id: event.streamId,
         created_at: before?.created_at ?? event.recordedAt,
         updated_at: event.recordedAt,
-        version: event.version,
+        version: wholeVersion(before?.version, event),
         state: this.decider.evolve(before?.state ?? this.decider.initial, event, event.recordedAt),
       });
     }

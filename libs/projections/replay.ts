@@ -1,4 +1,4 @@
-import { type Decider, type DomainEvent, type Folded, type RecordedEvent } from '#libs/event-store';
+import { type Decider, type DomainEvent, type Folded, isKnown, type RecordedEvent } from '#libs/event-store';
 import { type AtErasure, type LinkChange } from './link-table.js';
 
 /** What is counted on records, event by event: see `LinkTable`. */
@@ -11,7 +11,8 @@ export type Replayable = {
   readonly streamType: string;
   readonly links?: CountedLinks;
   start(): {
-    apply: (event: RecordedEvent) => void;
+    /** @returns whether the event is known: of a type that a later version of this program wrote nothing is. */
+    apply: (event: RecordedEvent) => boolean;
     /** The records that stand, in the order of their first events, as the API answers them. */
     records: (links: ReadonlyMap<string, number>) => Iterable<object>;
   };
@@ -32,13 +33,9 @@ export function replayable<State, Event extends DomainEvent>(
       const all = new Map<string, Folded<State> & { organizationId: string }>();
       return {
         apply(event) {
+          if (!isKnown(decider, event)) return false;
           const before = all.get(event.streamId);
-          const state = decider.evolve(
-            before?.state ?? decider.initial,
-            // What was appended to a decider's streams are its events.
-            event as RecordedEvent<Event>,
-            event.recordedAt,
-          );
+          const state = decider.evolve(before?.state ?? decider.initial, event, event.recordedAt);
           all.set(event.streamId, {
             organizationId: event.organizationId,
             state,
@@ -46,6 +43,7 @@ export function replayable<State, Event extends DomainEvent>(
             createdAt: before?.createdAt ?? event.recordedAt,
             updatedAt: event.recordedAt,
           });
+          return true;
         },
         *records(numbers) {
           for (const [id, folded] of all) {
@@ -58,15 +56,21 @@ export function replayable<State, Event extends DomainEvent>(
   };
 }
 
-/** Rebuilds records from events in their order. @returns the kinds' records, kind by kind. */
+/**
+ * Rebuilds records from events in their order.
+ *
+ * @param onUnknown told of events of records whose types this version of the program does not know: they are left out.
+ * @returns the kinds' records, kind by kind.
+ */
 export async function replay(
   kinds: readonly Replayable[],
   events: AsyncIterable<RecordedEvent>,
+  onUnknown: (event: RecordedEvent) => void = () => undefined,
 ): Promise<{ object: string; records: Iterable<object> }[]> {
   const running = kinds.map((kind) => ({ kind, ...kind.start(), counter: new LinkCounter(kind.links) }));
   const byStream = new Map(running.map((one) => [one.kind.streamType, one]));
   for await (const event of events) {
-    byStream.get(event.streamType)?.apply(event);
+    if (byStream.get(event.streamType)?.apply(event) === false) onUnknown(event);
     for (const { counter } of running) counter.apply(event);
   }
   return running.map(({ kind, records, counter }) => ({

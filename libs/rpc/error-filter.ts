@@ -1,6 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
 import { type Request, type Response } from 'express';
 import { describeError, isTimedOut, isUnavailable, TooManyWaiting } from '#libs/database';
+import { NewerEvent } from '#libs/event-store';
 import { ClientGone } from './body.js';
 import {
   type ErrorBody,
@@ -89,6 +90,14 @@ function toRpcError(error: unknown): RpcError {
       'SERVICE_UNAVAILABLE',
       'The database took too long to find this, so it was given up. Narrow the filters: a shorter time, a longer `q`, one list.',
       { reason: 'TIMED_OUT', headers: { 'Retry-After': '5' } },
+    );
+  }
+  if (error instanceof NewerEvent) {
+    return new RpcError(
+      'SERVICE_UNAVAILABLE',
+      'A later version of this program wrote of the record what this instance does not know. Try again: another may answer.',
+      { reason: 'NEWER_VERSION', headers: { 'Retry-After': '1' } },
+      { cause: error },
     );
   }
   if (error instanceof TooManyWaiting) {

@@ -65,6 +65,8 @@ export const ERROR_REASONS = {
     SHUTTING_DOWN: 'This instance is shutting down; others go on. Repeat the request.',
     RECORD_BUSY: 'Too many requests change one record at once. Repeat fewer of them at a time.',
     TIMED_OUT: 'The database took too long. Ask for less at once.',
+    NEWER_VERSION:
+      'A later version of this program wrote of the record what this instance does not know. Repeat the request: another may.',
     OVERLOADED: 'The server has more to do than it can. Wait as long as the Retry-After header says.',
   },
 } as const satisfies { [code in ErrorCode]?: Record<string, string> };

@@ -1,7 +1,10 @@
 import { type Decider, type DomainEvent } from '#libs/event-store';
 
 /** `given(decider, events).when(decision).then(events)`: a decision tested in the domain's own words. */
-export function given<State, Event extends DomainEvent>(decider: Decider<State, Event>, events: Event[]) {
+export function given<State, Event extends DomainEvent>(
+  decider: Decider<State, Event>,
+  events: NoInfer<Event>[],
+) {
   const state = events.reduce((folded, event) => decider.evolve(folded, event, new Date(0)), decider.initial);
   return {
     when(decide: (state: State) => Event[]) {

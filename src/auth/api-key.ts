@@ -46,6 +46,7 @@ export type ApiKey = { status: 'unknown' } | KnownApiKey;
 export const apiKey: Decider<ApiKey, ApiKeyEvent> = {
   streamType: 'api-key',
   initial: { status: 'unknown' },
+  events: { ApiKeyCreated: true, ApiKeyRotated: true, ApiKeyRevoked: true },
   evolve(state, event, at) {
     if (event.type === 'ApiKeyCreated') {
       // Gone with its subject's key, or left out of an export: no secret has an empty hash.

@@ -16,7 +16,7 @@ it('finds a key by its index, whatever the organization', async () => {
   const plan = await source.transaction(async (transaction) => {
     // On an empty table only a missing index is a reason to scan it then.
     await transaction.query('SET LOCAL enable_seqscan = off');
-    return transaction.query(`EXPLAIN ${FIND_BY_PUBLIC_ID}`, ['abcdefgh']);
+    return transaction.query(`EXPLAIN ${FIND_BY_PUBLIC_ID}`, ['abcdefgh', ['ApiKeyCreated'], [1]]);
   });
   expect(JSON.stringify(plan)).toMatch(/Scan (using|on) api_keys_by_public_id/);
 });

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ReservedConnections, type Sql } from '#libs/database';
-import { type RecordedEvent } from '#libs/event-store';
+import { EventStore, NewerEvent, type RecordedEvent } from '#libs/event-store';
 import { type Projection, RecordTable, schemaOf } from '#libs/projections';
 import { type ApiKey, apiKey, type ApiKeyEvent, knownApiKey, type RateLimit } from './api-key.js';
 
@@ -110,17 +110,26 @@ export const HAS_ENDED = `coalesce(
  * when it was revoked: instances whose own clocks differ would take or refuse it each as they see fit.
  */
 export const FIND_BY_PUBLIC_ID = `
-  SELECT id, organization_id, coalesce(line_id, id) AS line_id, state, by_operator,
+  SELECT id, k.organization_id, coalesce(line_id, id) AS line_id, state, by_operator, newer.type, newer.schema,
          ${HAS_ENDED} AS ended,
          coalesce(expires_at <= statement_timestamp(), false) AS expired,
          (extract(epoch FROM least(revoked_at, expires_at) - statement_timestamp()) * 1000)::float8 AS ends_in
-  FROM ${API_KEYS_TABLE} WHERE public_id = $1`;
+  FROM ${API_KEYS_TABLE} k LEFT JOIN LATERAL (
+    SELECT e.type, e.schema FROM public.events e
+    WHERE e.organization_id = k.organization_id AND e.stream_id = k.id AND e.version > k.version
+      AND NOT EXISTS (SELECT FROM unnest($2::text[], $3::int[]) AS known(type, schema)
+                      WHERE known.type = e.type AND known.schema >= e.schema)
+    LIMIT 1
+  ) newer ON true
+  WHERE public_id = $1`;
 
 /** The oldest first: those without a checksum were made before all others. */
 const LIVE_PUBLIC_IDS = `
   SELECT public_id FROM ${API_KEYS_TABLE}
   WHERE NOT ${HAS_ENDED} AND coalesce(expires_at > statement_timestamp(), true)
   ORDER BY created_at LIMIT $1`;
+
+const TYPES = Object.keys(apiKey.events);
 
 type FoundKey = {
   id: string;
@@ -131,6 +140,8 @@ type FoundKey = {
   ended: boolean;
   expired: boolean;
   ends_in: number | null;
+  type: string | null;
+  schema: number | null;
 };
 
 /** A key as requests are compared with it. */
@@ -149,11 +160,16 @@ export type StoredKey = {
   expired: boolean;
   /** In milliseconds, from when it was asked for: it ends or expires then; negative where it has. */
   endsIn: number | null;
+  /** What a later version of this program wrote of the key and this one does not know: it may have ended it. */
+  newer: NewerEvent | undefined;
 };
 
 @Injectable()
 export class ApiKeysTable {
-  constructor(private readonly reserved: ReservedConnections) {}
+  constructor(
+    private readonly reserved: ReservedConnections,
+    private readonly store: EventStore,
+  ) {}
 
   /** Public ids of keys that are good now, of all organizations; the oldest if there are more than `limit`. */
   async livePublicIds(limit: number): Promise<Set<string>> {
@@ -163,8 +179,13 @@ export class ApiKeysTable {
 
   /** All keys with this public id: one, but for a chance of 1 in 10^14. */
   async findByPublicId(publicId: string): Promise<StoredKey[]> {
-    const rows = await this.reserved.source.query<FoundKey[]>(FIND_BY_PUBLIC_ID, [publicId]);
-    return rows.map(({ id, organization_id, line_id, state, by_operator, ended, expired, ends_in }) => {
+    const rows = await this.reserved.source.query<FoundKey[]>(FIND_BY_PUBLIC_ID, [
+      publicId,
+      TYPES,
+      TYPES.map((type) => this.store.readSchema(type)),
+    ]);
+    return rows.map((row) => {
+      const { id, organization_id, line_id, state, by_operator, ended, expired, ends_in, type, schema } = row;
       const { secretHash, scopes, rateLimit } = knownApiKey(state);
       return {
         id,
@@ -177,6 +198,7 @@ export class ApiKeysTable {
         ended,
         expired,
         endsIn: ends_in,
+        newer: type === null ? undefined : new NewerEvent(type, schema!),
       };
     });
   }

@@ -9,13 +9,16 @@ import { type RecordedEvent } from '#libs/event-store';
 import { replay } from '#libs/projections';
 import { storedRequestId, type StreamedAnswer } from '#libs/rpc';
 import { replayables, upcasters } from '../app.module.js';
-import { ExportEvents, readExported } from '../history/index.js';
+import { ExportEvents, parseExported, readExported } from '../history/index.js';
 import { Progress } from './progress.js';
 import { input, INTERRUPTED, interruptible, path, type Session, UsageError, withSession } from './session.js';
 import { verifyCommand } from './verify.js';
 
 /** The last line of an export lies within so many bytes of its end: content is 256 KiB at most, encoded twice. */
 const LONGEST_LINE = 4 * 1024 * 1024;
+
+/** Of what may be anything. */
+const LONGEST_TYPE = 100;
 
 /** How every line of an export begins. */
 const LINE_BEGINS = '{"position":';
@@ -123,7 +126,7 @@ async function continueAfter(file: string, organizationId: string): Promise<numb
     const { buffer } = await handle.read(Buffer.alloc(size - start), 0, size - start, start);
     const end = buffer.lastIndexOf('\n') + 1;
     const last = buffer.subarray(0, end).toString('utf8').trimEnd().split('\n').at(-1)!;
-    const event = last === '' ? undefined : readExported(last, upcasters);
+    const event = last === '' ? undefined : parseExported(last);
     const torn = buffer.subarray(end, end + LINE_BEGINS.length).toString('utf8');
     // Judged before anything is taken away: the file may be somebody's, named by mistake.
     const isOurs = event ? event.organizationId === organizationId : last === '' && start + end === 0;
@@ -152,7 +155,13 @@ async function replayFile(file: string, { until, sha256 }: { until?: string; sha
       }
     }
     const hash = createHash('sha256');
-    for (const { object, records } of await replay(replayables, events())) {
+    const unknown = new Set<string>();
+    const replayed = await replay(replayables, events(), ({ type }) => unknown.add(type));
+    if (unknown.size > 0) {
+      const types = [...unknown].map((type) => type.slice(0, LONGEST_TYPE)).join(', ');
+      process.stderr.write(`Left out, because only a later version of this program knows them: ${types}.\n`);
+    }
+    for (const { object, records } of replayed) {
       for (const record of records) {
         const line = `${JSON.stringify({ object, data: record })}\n`;
         if (sha256) hash.update(line);
@@ -166,12 +175,17 @@ async function replayFile(file: string, { until, sha256 }: { until?: string; sha
   }
 }
 
+/** By moment a beginning of each stream, as `asOf` has it. */
 function limitOf(until: string | undefined): (event: RecordedEvent) => boolean {
   if (until === undefined) return () => true;
   if (/^\d+$/.test(until)) return ({ position }) => position <= Number(until);
   const moment = Date.parse(until);
   if (Number.isNaN(moment)) throw new UsageError('--until takes a position or an RFC 3339 moment.');
-  return ({ recordedAt }) => recordedAt.getTime() <= moment;
+  const later = new Set<string>();
+  return ({ streamId, recordedAt }) => {
+    if (recordedAt.getTime() > moment) later.add(streamId);
+    return !later.has(streamId);
+  };
 }
 
 async function write(file: string, text: string): Promise<void> {

@@ -39,6 +39,13 @@ export const NO_DETAILS = Object.fromEntries(
 export const contact: Decider<Contact, ContactEvent> = {
   streamType: 'contact',
   initial: { status: 'unknown' },
+  events: {
+    ContactCreated: true,
+    ContactUpdated: true,
+    ContactSubscribed: true,
+    ContactUnsubscribed: true,
+    ContactErased: true,
+  },
   evolve(state, event) {
     if (event.type === 'ContactCreated') {
       const details = { ...NO_DETAILS, ...event.personal };

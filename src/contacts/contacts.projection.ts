@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { searchIndexes } from '#libs/database';
 import { EventStore, openValue, type RecordedEvent, type Seal } from '#libs/event-store';
-import { type Projection, schemaOf, type Snapshots } from '#libs/projections';
+import { type Projection, hasGoneOn, schemaOf, wholeVersion, type Snapshots } from '#libs/projections';
 import { comparableEmail, isId } from '#libs/rpc';
 import { type ContactRecord } from './contact-record.js';
 import {
@@ -47,6 +47,8 @@ type Change = {
   id: string;
   organization_id: string;
   version: number;
+  /** Of a contact that is there: the version that the change came after. */
+  after?: number;
   created_at?: Date;
   updated_at: Date;
   /** Columns to set; an absent one keeps its value. Bytes are hexadecimal. */
@@ -114,7 +116,13 @@ export const contactsProjection: Projection<ContactEvent> = {
       const key = { id, organization_id, version };
       switch (event.type) {
         case 'ContactCreated':
-          created.set(id, { ...key, created_at: updated_at, updated_at, set: columnsOf(event, seal) });
+          created.set(id, {
+            ...key,
+            version: wholeVersion(undefined, event),
+            created_at: updated_at,
+            updated_at,
+            set: columnsOf(event, seal),
+          });
           break;
         case 'ContactErased': {
           const created_at = created.get(id)?.created_at;
@@ -128,10 +136,10 @@ export const contactsProjection: Projection<ContactEvent> = {
         case 'ContactUnsubscribed': {
           const before = created.get(id) ?? changed.get(id);
           if (before) {
-            Object.assign(before, { version, updated_at });
+            Object.assign(before, { version: wholeVersion(before.version, event), updated_at });
             Object.assign(before.set, columnsOf(event, seal));
           } else {
-            changed.set(id, { ...key, updated_at, set: columnsOf(event, seal) });
+            changed.set(id, { ...key, after: version - 1, updated_at, set: columnsOf(event, seal) });
           }
         }
       }
@@ -207,7 +215,7 @@ function detailColumns(
 }
 
 const SET_COLUMNS = ['subscribed', ...TEXT_AND_BYTES];
-const CHANGES = `jsonb_to_recordset($1::jsonb) AS change(id uuid, organization_id uuid, version integer,
+const CHANGES = `jsonb_to_recordset($1::jsonb) AS change(id uuid, organization_id uuid, version integer, after integer,
   created_at timestamptz, updated_at timestamptz, set jsonb)`;
 const fromSet = (column: string) => {
   if (column === 'subscribed') return `(change.set->>'subscribed')::boolean`;
@@ -221,7 +229,8 @@ const INSERT = `
   SELECT organization_id, id, version, created_at, updated_at, ${SET_COLUMNS.map(fromSet).join(', ')} FROM ${CHANGES}`;
 
 const UPDATE = `
-  UPDATE contacts SET version = change.version, updated_at = change.updated_at,
+  UPDATE contacts SET updated_at = change.updated_at,
+    version = CASE WHEN contacts.version = change.after THEN change.version ELSE contacts.version END,
     ${SET_COLUMNS.map(
       (column) =>
         `${column} = CASE WHEN change.set ? '${column}' THEN ${fromSet(column)} ELSE contacts.${column} END`,
@@ -264,10 +273,11 @@ export class ContactsTable {
     private readonly store: EventStore,
   ) {}
 
+  /** Undefined also where the history has gone on: then it knows more. */
   async find(organizationId: string, contactId: string): Promise<ContactRecord | undefined> {
     if (!isId(contactId)) return undefined;
     const [row] = await this.source.query<ContactRow[]>(
-      `SELECT * FROM ${CONTACTS_TABLE} WHERE organization_id = $1 AND id = $2`,
+      `SELECT * FROM ${CONTACTS_TABLE} c WHERE organization_id = $1 AND id = $2 AND NOT ${hasGoneOn('c')}`,
       [organizationId, contactId],
     );
     return row && (await this.records(organizationId, [row]))[0];

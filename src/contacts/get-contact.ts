@@ -2,7 +2,7 @@ import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { Commands } from '#libs/commands';
 import { Id, Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
 import { type ContactRecord, contactSchema, recordFromHistory } from './contact-record.js';
-import { contact, noSuchContact } from './contact.js';
+import { contact } from './contact.js';
 import { ContactsTable } from './contacts.projection.js';
 
 @Operation({
@@ -35,13 +35,11 @@ export class GetContactHandler implements IQueryHandler<GetContact> {
     contactId,
     asOf,
   }: GetContact): Promise<ContactRecord | PastRecord<ContactRecord>> {
-    if (asOf !== undefined) {
-      const past = await this.commands.past(asOf);
-      const folded = await this.commands.load(contact, organizationId, contactId, past);
-      return new PastRecord(recordFromHistory(organizationId, contactId, folded), past);
-    }
-    const record = await this.contacts.find(organizationId, contactId);
-    if (!record) throw noSuchContact();
-    return record;
+    const record = asOf === undefined ? await this.contacts.find(organizationId, contactId) : undefined;
+    if (record) return record;
+    const past = asOf === undefined ? undefined : await this.commands.past(asOf);
+    const folded = await this.commands.look(contact, organizationId, contactId, past);
+    const found = recordFromHistory(organizationId, contactId, folded);
+    return past ? new PastRecord(found, past) : found;
   }
 }

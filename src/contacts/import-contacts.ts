@@ -1,5 +1,6 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision } from '#libs/commands';
+import { NewerEvent } from '#libs/event-store';
 import { comparableEmail, Id, OneOf, Operation, recordSchema, RpcError, StreamedInput } from '#libs/rpc';
 import { contact, hasEmail, type StandingContact } from './contact.js';
 import { type ContactGroup, ContactGroups } from './contact-groups.js';
@@ -146,12 +147,18 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       keys.map(({ key }) => key),
     );
     const contactIds = [...new Set(owners.filter((id) => id !== undefined))];
-    const contacts = await this.commands.loadMany(contact, organizationId, contactIds);
+    const contacts = await this.commands
+      .loadMany(contact, organizationId, contactIds)
+      .catch((error: unknown) => {
+        // One of them cannot be read by this version: each line then finds out for itself.
+        if (error instanceof NewerEvent) return undefined;
+        throw error;
+      });
     const known = new Map<string, Known>();
     keys.forEach(({ email }, index) => {
       const address = comparableEmail(email);
       const contactId = owners[index];
-      if (contactId === undefined || known.has(address)) return;
+      if (contactId === undefined || known.has(address) || !contacts) return;
       const { state, version } = contacts.get(contactId)!;
       if (hasEmail(state, email)) known.set(address, { contactId, state, version });
     });
@@ -193,6 +200,11 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       return { did, contactId: recordId };
     } catch (error) {
       if (error instanceof RpcError && error.status < 500) return { problem: error.message };
+      if (error instanceof NewerEvent) {
+        return {
+          problem: 'A later version of this program changed this contact: import the line again later.',
+        };
+      }
       throw error;
     }
   }

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { type Commands } from '#libs/commands';
-import { type EventStore, type Json, type JsonObject, type Keyring } from '#libs/event-store';
+import { type Decider, type EventStore, type Json, type JsonObject, type Keyring } from '#libs/event-store';
 import { hidden, type Input, isId, operationOf, storedRequestId } from '#libs/rpc';
 
 /**
@@ -12,7 +12,11 @@ export type HistoryAccessEvent = {
   data: { operation: string; asked: JsonObject };
 };
 
-export const HISTORY_ACCESS = 'history-access';
+/** No record: nobody folds these. */
+export const historyAccess = {
+  streamType: 'history-access',
+  events: { HistoryRead: true },
+} as const satisfies Pick<Decider<never, HistoryAccessEvent>, 'streamType' | 'events'>;
 
 export async function recordAccess(commands: Commands, { keyring }: EventStore, input: Input): Promise<void> {
   const { context, organizationId, ...fields } = input;
@@ -23,7 +27,9 @@ export async function recordAccess(commands: Commands, { keyring }: EventStore, 
   const recordId = uuidv7();
   await commands.run(input, () => ({
     recordId,
-    writes: [{ streamType: HISTORY_ACCESS, streamId: recordId, expectedVersion: 0, events: [event] }],
+    writes: [
+      { streamType: historyAccess.streamType, streamId: recordId, expectedVersion: 0, events: [event] },
+    ],
   }));
 }
 

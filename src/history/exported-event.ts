@@ -43,16 +43,14 @@ export const exportedEventSchema: FieldSchema = recordSchema({
   digest: { type: 'string' },
 });
 
-/** The event that a line of an export tells, in the shape in which it is written today; undefined if it tells none. */
-export function readExported(line: string, upcasters: Upcasters): RecordedEvent | undefined {
+/** The event that a line of an export tells, as it was stored; undefined if it tells none. */
+export function parseExported(line: string): RecordedEvent | undefined {
   try {
     const parsed = JSON.parse(line) as ReturnType<typeof exportedEvent>;
     const { previousPosition, encryptedPersonal, recordedAt, digest, ...event } = parsed;
     if (typeof event.streamId !== 'string' || typeof event.type !== 'string') return undefined;
-    const { data, personal } = event;
     return {
       ...event,
-      ...upcast(upcasters, event.type, event.schema, { data, personal }),
       encryptedPersonal: encryptedPersonal === null ? null : Buffer.from(encryptedPersonal, 'base64'),
       recordedAt: new Date(recordedAt),
       digest: Buffer.from(digest, 'hex'),
@@ -60,4 +58,12 @@ export function readExported(line: string, upcasters: Upcasters): RecordedEvent 
   } catch {
     return undefined;
   }
+}
+
+/** The same in the newest shape. @throws NewerEvent where only a later version of this program knows the shape. */
+export function readExported(line: string, upcasters: Upcasters): RecordedEvent | undefined {
+  const event = parseExported(line);
+  if (!event) return undefined;
+  const { type, schema, data, personal = null } = event;
+  return { ...event, ...upcast(upcasters, type, schema, { data, personal }) };
 }

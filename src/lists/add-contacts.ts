@@ -33,7 +33,7 @@ export class AddContactsHandler implements ICommandHandler<AddContacts> {
   async execute(command: AddContacts): Promise<ListRecord> {
     const { organizationId, listId, contactIds } = command;
     const { version } = await this.members.add(command, listId, contactIds);
-    const answered = await this.commands.load(list, organizationId, listId, { version });
+    const answered = await this.commands.look(list, organizationId, listId, { version });
     const count = () => this.lists.count(organizationId, listId);
     return listRecord(organizationId, listId, answered, await this.commands.figure(command, count));
   }

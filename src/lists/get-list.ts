@@ -29,10 +29,14 @@ export class GetListHandler implements IQueryHandler<GetList> {
   ) {}
 
   async execute({ organizationId, listId, asOf }: GetList): Promise<ListRecord | PastRecord<ListRecord>> {
-    if (asOf === undefined) return this.lists.get(organizationId, listId);
-    const past = await this.commands.past(asOf);
-    const folded = await this.commands.load(list, organizationId, listId, past);
+    const record = asOf === undefined ? await this.lists.find(organizationId, listId) : undefined;
+    if (record) return record;
+    const past = asOf === undefined ? undefined : await this.commands.past(asOf);
+    const folded = await this.commands.look(list, organizationId, listId, past);
     standingList(folded.state);
+    if (!past) {
+      return listRecord(organizationId, listId, folded, await this.lists.count(organizationId, listId));
+    }
     const contacts = await this.lists.countAt(organizationId, listId, past);
     return new PastRecord(listRecord(organizationId, listId, folded, contacts), past);
   }

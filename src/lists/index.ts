@@ -3,3 +3,4 @@ export { listsProjection, replayableLists } from './lists.projection.js';
 export { AddContacts } from './add-contacts.js';
 export { CreateList } from './create-list.js';
 export { list } from './list.js';
+export { membership } from './membership.js';

@@ -13,6 +13,7 @@ export type List = { status: 'unknown' } | ({ status: 'standing' } & ListFields)
 export const list: Decider<List, ListEvent> = {
   streamType: 'list',
   initial: { status: 'unknown' },
+  events: { ListCreated: true, ListUpdated: true, ListDeleted: true },
   evolve(state, event) {
     if (event.type === 'ListCreated') return { status: 'standing', ...event.data };
     if (state.status !== 'standing') return state;

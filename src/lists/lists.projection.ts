@@ -4,6 +4,7 @@ import { queryWide } from '#libs/database';
 import { type RecordedEvent } from '#libs/event-store';
 import {
   countAt,
+  hasGoneOn,
   type LinkChange,
   LinkTable,
   type Projection,
@@ -103,14 +104,25 @@ export class ListsTable {
   constructor(private readonly source: DataSource) {}
 
   /** @throws RpcError NOT_FOUND unless the list stands. */
-  async get(organizationId: string, listId: string): Promise<ListRecord> {
-    if (!isId(listId)) throw noSuchList();
+  /** @throws RpcError NOT_FOUND unless the list stands. */
+  async require(organizationId: string, listId: string): Promise<void> {
+    const rows = isId(listId)
+      ? await this.source.query<unknown[]>(
+          `SELECT 1 FROM ${LISTS_TABLE} WHERE organization_id = $1 AND id = $2`,
+          [organizationId, listId],
+        )
+      : [];
+    if (rows.length === 0) throw noSuchList();
+  }
+
+  /** Undefined also where the history has gone on: then it knows more. */
+  async find(organizationId: string, listId: string): Promise<ListRecord | undefined> {
+    if (!isId(listId)) return undefined;
     const [row] = await this.source.query<ListRow[]>(
-      `SELECT * FROM ${LISTS_TABLE} WHERE organization_id = $1 AND id = $2`,
+      `SELECT * FROM ${LISTS_TABLE} l WHERE organization_id = $1 AND id = $2 AND NOT ${hasGoneOn('l')}`,
       [organizationId, listId],
     );
-    if (!row) throw noSuchList();
-    return recordFromRow(row);
+    return row && recordFromRow(row);
   }
 
   /** The contacts on the list; 0 where there is no such list. */

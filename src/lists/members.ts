@@ -26,7 +26,7 @@ export class Members implements ContactGroup, OnModuleInit {
   }
 
   async members(organizationId: string, listId: string): Promise<Condition> {
-    await this.lists.get(organizationId, listId);
+    await this.lists.require(organizationId, listId);
     return { sql: linkedTo(MEMBERS_TABLE), value: listId };
   }
 
@@ -66,13 +66,15 @@ export class Members implements ContactGroup, OnModuleInit {
 
   /** Whoever is not on the list is left alone. @throws RpcError NOT_FOUND, naming who never was a contact. */
   async remove(input: Input, listId: string, contactIds: readonly string[]): Promise<Outcome> {
-    return this.commands.run(input, () => this.decideToRemove(input, listId, contactIds));
+    let attempts = 0;
+    return this.commands.run(input, () => this.decideToRemove(input, listId, contactIds, attempts++ > 0));
   }
 
   private async decideToRemove(
     { organizationId }: Input,
     listId: string,
     contactIds: readonly string[],
+    afresh: boolean,
   ): Promise<Decision> {
     const loaded = await this.commands.load(list, organizationId, listId);
     standingList(loaded.state);
@@ -89,6 +91,11 @@ export class Members implements ContactGroup, OnModuleInit {
       const streamId = gone.has(contactId) ? undefined : standing[index];
       return streamId === undefined ? [] : [{ contactId, streamId }];
     });
+    // Only what this version does not know can have moved a membership that stands.
+    if (afresh) {
+      const streamIds = members.map(({ streamId }) => streamId);
+      await this.commands.loadMany(membership, organizationId, streamIds);
+    }
     return {
       recordId: listId,
       writes: members.map(({ contactId, streamId }) => ({

@@ -14,6 +14,7 @@ export type Membership = { status: 'unknown' } | ({ status: 'standing' | 'ended'
 export const membership: Decider<Membership, MembershipEvent> = {
   streamType: 'list-membership',
   initial: { status: 'unknown' },
+  events: { ContactAddedToList: true, ContactRemovedFromList: true },
   evolve(_state, event) {
     switch (event.type) {
       case 'ContactAddedToList':

@@ -35,7 +35,7 @@ export class RemoveContactsHandler implements ICommandHandler<RemoveContacts> {
   async execute(command: RemoveContacts): Promise<ListRecord> {
     const { organizationId, listId, contactIds } = command;
     const { version } = await this.members.remove(command, listId, contactIds);
-    const answered = await this.commands.load(list, organizationId, listId, { version });
+    const answered = await this.commands.look(list, organizationId, listId, { version });
     const count = () => this.lists.count(organizationId, listId);
     return listRecord(organizationId, listId, answered, await this.commands.figure(command, count));
   }

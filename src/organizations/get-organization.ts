@@ -25,7 +25,7 @@ export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
     asOf,
   }: GetOrganization): Promise<OrganizationRecord | PastRecord<OrganizationRecord>> {
     const past = asOf === undefined ? undefined : await this.commands.past(asOf);
-    const folded = await this.commands.load(organization, organizationId, organizationId, past);
+    const folded = await this.commands.look(organization, organizationId, organizationId, past);
     const record = organizationRecord(organizationId, folded);
     return past ? new PastRecord(record, past) : record;
   }

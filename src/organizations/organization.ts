@@ -18,6 +18,7 @@ export type Organization = { status: 'unknown' } | StandingOrganization;
 export const organization: Decider<Organization, OrganizationEvent> = {
   streamType: 'organization',
   initial: { status: 'unknown' },
+  events: { OrganizationCreated: true, OrganizationUpdated: true },
   evolve(state, event) {
     switch (event.type) {
       case 'OrganizationCreated':

@@ -146,7 +146,7 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
   }
 
   private async signerOf(organizationId: string, signatureId: string): Promise<string> {
-    const { state } = await this.commands.load(signature, organizationId, signatureId);
+    const { state } = await this.commands.look(signature, organizationId, signatureId);
     return state.status === 'unknown' ? '' : state.contactId;
   }
 }

@@ -32,10 +32,15 @@ export class GetPetitionHandler implements IQueryHandler<GetPetition> {
     petitionId,
     asOf,
   }: GetPetition): Promise<PetitionRecord | PastRecord<PetitionRecord>> {
-    if (asOf === undefined) return this.petitions.get(organizationId, petitionId);
-    const past = await this.commands.past(asOf);
-    const folded = await this.commands.load(petition, organizationId, petitionId, past);
+    const record = asOf === undefined ? await this.petitions.find(organizationId, petitionId) : undefined;
+    if (record) return record;
+    const past = asOf === undefined ? undefined : await this.commands.past(asOf);
+    const folded = await this.commands.look(petition, organizationId, petitionId, past);
     standingPetition(folded.state);
+    if (!past) {
+      const signatures = await this.petitions.countSignatures(organizationId, petitionId);
+      return petitionRecord(organizationId, petitionId, folded, signatures);
+    }
     const signatures = await this.petitions.countSignaturesAt(organizationId, petitionId, past);
     return new PastRecord(petitionRecord(organizationId, petitionId, folded, signatures), past);
   }

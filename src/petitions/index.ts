@@ -4,3 +4,4 @@ export { AddSignature } from './add-signature.js';
 export { CreatePetition } from './create-petition.js';
 export { PublishPetition } from './publish-petition.js';
 export { petition } from './petition.js';
+export { signature } from './signature.js';

@@ -26,6 +26,13 @@ export type Petition = StandingPetition | { status: 'UNKNOWN' } | { status: 'DEL
 export const petition: Decider<Petition, PetitionEvent> = {
   streamType: 'petition',
   initial: { status: 'UNKNOWN' },
+  events: {
+    PetitionCreated: true,
+    PetitionUpdated: true,
+    PetitionPublished: true,
+    PetitionClosed: true,
+    PetitionDeleted: true,
+  },
   evolve(state, event) {
     if (event.type === 'PetitionCreated') return { ...event.data, status: 'DRAFT' };
     if (state.status === 'UNKNOWN' || state.status === 'DELETED') return state;

@@ -5,6 +5,7 @@ import { queryWide } from '#libs/database';
 import { type RecordedEvent } from '#libs/event-store';
 import {
   countAt,
+  hasGoneOn,
   type LinkChange,
   LinkTable,
   type Projection,
@@ -144,15 +145,14 @@ export class PetitionsTable {
     if (rows.length === 0) throw noSuchPetition();
   }
 
-  /** @throws RpcError NOT_FOUND unless the petition stands. */
-  async get(organizationId: string, petitionId: string): Promise<PetitionRecord> {
-    if (!isId(petitionId)) throw noSuchPetition();
+  /** Undefined also where the history has gone on: then it knows more. */
+  async find(organizationId: string, petitionId: string): Promise<PetitionRecord | undefined> {
+    if (!isId(petitionId)) return undefined;
     const [row] = await this.source.query<PetitionRow[]>(
-      `SELECT * FROM ${PETITIONS_TABLE} WHERE organization_id = $1 AND id = $2`,
+      `SELECT * FROM ${PETITIONS_TABLE} p WHERE organization_id = $1 AND id = $2 AND NOT ${hasGoneOn('p')}`,
       [organizationId, petitionId],
     );
-    if (!row) throw noSuchPetition();
-    return recordFromRow(row);
+    return row && recordFromRow(row);
   }
 
   /**

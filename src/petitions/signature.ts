@@ -18,6 +18,7 @@ export type Signature =
 export const signature: Decider<Signature, SignatureEvent> = {
   streamType: 'signature',
   initial: { status: 'unknown' },
+  events: { PetitionSigned: true, SignatureWithdrawn: true },
   evolve(state, event) {
     switch (event.type) {
       case 'PetitionSigned':

@@ -25,7 +25,7 @@ export class GetPostHandler implements IQueryHandler<GetPost> {
 
   async execute({ organizationId, postId, asOf }: GetPost): Promise<PostRecord | PastRecord<PostRecord>> {
     const past = asOf === undefined ? undefined : await this.commands.past(asOf);
-    const folded = await this.commands.load(post, organizationId, postId, past);
+    const folded = await this.commands.look(post, organizationId, postId, past);
     const record = postRecord(organizationId, postId, folded);
     return past ? new PastRecord(record, past) : record;
   }

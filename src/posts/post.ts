@@ -23,6 +23,13 @@ export type Post = StandingPost | { status: 'UNKNOWN' } | { status: 'DELETED' };
 export const post: Decider<Post, PostEvent> = {
   streamType: 'post',
   initial: { status: 'UNKNOWN' },
+  events: {
+    PostCreated: true,
+    PostUpdated: true,
+    PostPublished: true,
+    PostArchived: true,
+    PostDeleted: true,
+  },
   evolve(state, event, at) {
     if (event.type === 'PostCreated') return { ...event.data, status: 'DRAFT', publishedAt: null };
     if (state.status === 'UNKNOWN' || state.status === 'DELETED') return state;

@@ -1,0 +1,302 @@
+import { v7 as uuidv7 } from 'uuid';
+import { type Cast, type DomainEvent, EventStore, type Upcasters } from '#libs/event-store';
+import { projections, streams } from '../src/app.module.js';
+import { type Answer, Api, Client } from './harness.js';
+import { verifyTwice } from './verifiers.js';
+
+/**
+ * Events that a later version of this program wrote, by its own event store into the streams of every kind: of a type
+ * that nobody here knows, and every type in a shape that nobody here knows.
+ */
+let api: Api;
+let later: EventStore;
+let other: Client;
+beforeAll(async () => {
+  api = await Api.start();
+  const { source, store } = api.instances[0]!.runtime;
+  const types = streams.flatMap(({ events }) => Object.keys(events));
+  const same: Cast = (body) => body;
+  const shapes = types.map((type) => [type, { reads: [same], writes: 'newest' }] as const);
+  later = new EventStore(source, store.keyring, Object.fromEntries(shapes) satisfies Upcasters);
+  other = await api.organization();
+});
+afterAll(() => api.stop());
+
+type Kind = {
+  /** A record of this kind, by the id of its stream. */
+  make(client: Client): Promise<string>;
+  /** How it is shown; `bySelf` where its own history is what is shown. */
+  show(client: Client, id: string): Promise<Answer>;
+  bySelf: boolean;
+  /** What rests on it. */
+  decide(client: Client, id: string): Promise<Answer>;
+  /** An event of today that it may have after the newer one; none where it has no more. */
+  next?: DomainEvent;
+};
+
+const idOf = async (answer: Promise<Answer>) => {
+  const { status, body } = await answer;
+  expect(status).toBe(200);
+  return Object.values<string>(body.data)[0]!;
+};
+const emailOf = () => `${uuidv7()}@example.org`;
+const makeContact = (client: Client) =>
+  idOf(
+    client.post('contact.create-contact', {
+      organizationId: client.organizationId,
+      email: emailOf(),
+      bio: 'Ω',
+    }),
+  );
+const makeList = (client: Client) => idOf(client.post('list.create-list', { name: uuidv7() }));
+const makePetition = async (client: Client) => {
+  const petitionId = await idOf(client.post('petition.create-petition', { name: uuidv7() }));
+  await client.post('petition.publish-petition', { petitionId });
+  return petitionId;
+};
+
+/** Of links: which record and which contact they are between, by their stream. */
+const links = new Map<string, { recordId: string; contactId: string }>();
+const lastStream = async (client: Client, recordType: string) => {
+  const { body } = await client.get('event.list-events', { recordType, limit: '1000' });
+  return body.data.at(-1).recordId as string;
+};
+
+const kinds: { [streamType: string]: Kind } = {
+  organization: {
+    make: (client) => Promise.resolve(client.organizationId),
+    show: (client) => client.get('organization.get-organization'),
+    bySelf: true,
+    decide: (client) => client.post('organization.update-organization', { website: 'https://example.org' }),
+    next: { type: 'OrganizationUpdated', data: { country: 'KE' } },
+  },
+  contact: {
+    make: makeContact,
+    show: ({ organizationId, ...rest }, contactId) =>
+      new Client(rest.origin, organizationId, rest.key).get('contact.get-contact', {
+        organizationId,
+        contactId,
+      }),
+    bySelf: true,
+    decide: (client, contactId) => client.post('contact.update-contact', { contactId, city: 'Nairobi' }),
+    next: { type: 'ContactUnsubscribed', data: {} },
+  },
+  list: {
+    make: makeList,
+    show: (client, listId) => client.get('list.get-list', { listId }),
+    bySelf: true,
+    decide: (client, listId) => client.post('list.update-list', { listId, description: 'Friends' }),
+    next: { type: 'ListUpdated', data: { description: 'Later' } },
+  },
+  petition: {
+    make: makePetition,
+    show: (client, petitionId) => client.get('petition.get-petition', { petitionId }),
+    bySelf: true,
+    decide: (client, petitionId) =>
+      client.post('petition.add-signature', { petitionId, contact: { email: emailOf() } }),
+    next: { type: 'PetitionUpdated', data: { goal: 7 } },
+  },
+  post: {
+    make: (client) => idOf(client.post('post.create-post', { name: uuidv7() })),
+    show: (client, postId) => client.get('post.get-post', { postId }),
+    bySelf: true,
+    decide: (client, postId) => client.post('post.publish-post', { postId }),
+    next: { type: 'PostUpdated', data: { title: 'Later' } },
+  },
+  'api-key': {
+    make: async (client) => (await api.createKey(client.organizationId)).id,
+    show: (client) => client.get('api-key.list-api-keys'),
+    bySelf: false,
+    decide: (client, apiKeyId) => client.delete('api-key.revoke-api-key', { apiKeyId }),
+  },
+  signature: {
+    async make(client) {
+      const [recordId, contactId] = [await makePetition(client), await makeContact(client)];
+      const id = await idOf(client.post('petition.add-signature', { petitionId: recordId, contactId }));
+      links.set(id, { recordId, contactId });
+      return id;
+    },
+    show: (client, id) => client.get('petition.get-petition', { petitionId: links.get(id)!.recordId }),
+    bySelf: false,
+    decide: (client, id) => {
+      const { recordId: petitionId, contactId } = links.get(id)!;
+      return client.delete('petition.remove-signature', { petitionId, contactId });
+    },
+  },
+  'list-membership': {
+    async make(client) {
+      const [recordId, contactId] = [await makeList(client), await makeContact(client)];
+      await client.post('list.add-contacts', { listId: recordId, contactIds: [contactId] });
+      const id = await lastStream(client, 'list-membership');
+      links.set(id, { recordId, contactId });
+      return id;
+    },
+    show: (client, id) => client.get('list.get-list', { listId: links.get(id)!.recordId }),
+    bySelf: false,
+    decide: (client, id) => {
+      const { recordId: listId, contactId } = links.get(id)!;
+      return client.delete('list.remove-contacts', { listId, contactIds: [contactId] });
+    },
+  },
+  'history-access': {
+    async make(client) {
+      await client.get('event.list-events');
+      return lastStream(client, 'history-access');
+    },
+    show: (client) => client.get('event.list-events', { recordType: 'history-access' }),
+    bySelf: false,
+    // Nothing ever rests on these.
+    decide: () => Promise.resolve({ status: 503, body: { error: { reason: 'NEWER_VERSION' } } } as Answer),
+  },
+};
+
+const UNKNOWN = 'WrittenTomorrow';
+
+/** Stores an event as a later version would, and waits for the read models as its command would. */
+async function append(client: Client, streamType: string, streamId: string, event: DomainEvent) {
+  const { organizationId } = client;
+  const before = await api.database.source.query(
+    'SELECT max(version) AS version FROM events WHERE organization_id = $1 AND stream_id = $2',
+    [organizationId, streamId],
+  );
+  const expectedVersion = before[0].version as number;
+  const metadata = { actor: { type: 'system', id: null }, requestId: 'later' } as const;
+  const writes = [{ streamType, streamId, expectedVersion, events: [event] }];
+  const result = await later.append({ organizationId, metadata, writes });
+  expect(result.status).toBe('appended');
+  await api.instances[0]!.runtime.projections.catchUp(await later.lastPosition());
+}
+
+/** The same kind of record, in another organization, is made, shown and decided on as ever. */
+async function expectOthersGoOn(kind: Kind): Promise<void> {
+  const id = await kind.make(other);
+  expect((await kind.show(other, id)).status).toBe(200);
+}
+
+const refusal = { status: 503, body: { error: { reason: 'NEWER_VERSION' } } };
+
+it('every kind of stream is tried', () => {
+  expect(Object.keys(kinds).toSorted()).toEqual(streams.map(({ streamType }) => streamType).toSorted());
+});
+
+it('a read model that holds records handles every type of their events', () => {
+  for (const { name, snapshots, handles } of projections) {
+    if (!snapshots) continue;
+    const { events } = streams.find(({ streamType }) => streamType === snapshots.streamType)!;
+    expect({ [name]: Object.keys(events).filter((type) => !handles.includes(type)) }).toEqual({ [name]: [] });
+  }
+});
+
+describe.each(streams.map(({ streamType, events }) => [streamType, Object.keys(events)] as const))(
+  '%s',
+  (streamType, types) => {
+    const kind = kinds[streamType]!;
+
+    it('an event of an unknown type is left out where the record is shown, and nothing is decided on it', async () => {
+      const client = await api.organization();
+      const id = await kind.make(client);
+      const before = await kind.show(client, id);
+      await append(client, streamType, id, { type: UNKNOWN, data: { what: 'ever' } });
+
+      const shown = await kind.show(client, id);
+      expect(shown.status).toBe(200);
+      if (kind.bySelf) expect(shown.body).toEqual(before.body);
+      expect(await kind.decide(client, id)).toMatchObject(refusal);
+      await expectOthersGoOn(kind);
+
+      if (!kind.next) return;
+      await append(client, streamType, id, kind.next);
+      // Whose row has gone on without the event is still not decided on.
+      expect(await kind.decide(client, id)).toMatchObject(refusal);
+    });
+
+    it.each(types)('%s in an unknown shape stops nobody, and is not guessed', async (type) => {
+      const client = await api.organization();
+      const id = await kind.make(client);
+      await append(client, streamType, id, { type, data: { what: 'ever' } });
+
+      const shown = await kind.show(client, id);
+      if (kind.bySelf) expect(shown).toMatchObject(refusal);
+      else expect(shown.status).toBe(200);
+      expect(await kind.decide(client, id)).toMatchObject(refusal);
+      await expectOthersGoOn(kind);
+    });
+  },
+);
+
+it('a known event after an unknown one is taken in, also an erasure', async () => {
+  const client = await api.organization();
+  const contactId = await makeContact(client);
+  await append(client, 'contact', contactId, { type: UNKNOWN, data: {} });
+  await append(client, 'contact', contactId, { type: 'WrittenTomorrowToo', data: {} });
+  const store = api.instances[0]!.runtime.store;
+  const metadata = { actor: { type: 'system', id: null }, requestId: 'later' } as const;
+  const { organizationId } = client;
+  const write = (expectedVersion: number, type: string) => ({
+    organizationId,
+    metadata,
+    writes: [{ streamType: 'contact', streamId: contactId, expectedVersion, events: [{ type, data: {} }] }],
+  });
+  await store.append(write(3, 'ContactUnsubscribed'));
+  await api.instances[0]!.runtime.projections.catchUp(await store.lastPosition());
+  const { body } = await client.get('contact.get-contact', { organizationId, contactId });
+  expect(body.data).toMatchObject({ subscribed: false, bio: 'Ω' });
+  await store.append({ ...write(4, 'ContactErased'), ends: [contactId] });
+  await api.instances[0]!.runtime.projections.catchUp(await store.lastPosition());
+  expect((await client.get('contact.get-contact', { organizationId, contactId })).status).toBe(404);
+});
+
+it('a key of which a later version wrote what nobody here knows opens nothing', async () => {
+  const client = await api.organization();
+  const { id, key } = await api.createKey(client.organizationId);
+  await append(client, 'api-key', id, { type: 'ApiKeyRevoked', data: {} });
+  const answer = await new Client(client.origin, client.organizationId, key).get('list.list-lists');
+  expect(answer).toMatchObject(refusal);
+});
+
+it('the history is listed, exported, proved and past records are shown, whatever it has', async () => {
+  const client = await api.organization();
+  const petitionId = await makePetition(client);
+  const before = (await client.get('petition.get-petition', { petitionId })).body.data;
+  await append(client, 'petition', petitionId, { type: UNKNOWN, data: { what: 'ever' } });
+  await append(client, 'petition', petitionId, { type: 'PetitionClosed', data: { why: 'won' } });
+  const asOf = (moment: string) => client.get('petition.get-petition', { petitionId, asOf: moment });
+  expect((await asOf(before.updatedAt)).body.data).toEqual(before);
+  expect(await asOf('9999-01-01T00:00:00Z')).toMatchObject(refusal);
+
+  const { body: listed } = await client.get('event.list-events', { recordId: petitionId });
+  expect(listed.data.slice(-2)).toMatchObject([
+    { type: UNKNOWN, data: { what: 'ever' } },
+    { type: 'PetitionClosed' },
+  ]);
+  const { checkpoint } = (await client.get('event.get-checkpoint')).body.data;
+  const exported = (await client.get('event.export-events')).body;
+  const { signer } = api.instances[0]!.runtime;
+  expect(await verifyTwice(exported, checkpoint, signer.verifierKey)).toMatchObject({ ok: true });
+});
+
+it('an import leaves out the line of a contact that it cannot read, and imports the others', async () => {
+  const client = await api.organization();
+  const { organizationId } = client;
+  const [email, another] = [emailOf(), emailOf()];
+  const contactId = await idOf(client.post('contact.create-contact', { organizationId, email }));
+  await append(client, 'contact', contactId, { type: 'ContactUpdated', data: {} });
+  const lines = [email, another]
+    .map((address) => JSON.stringify({ email: address, city: 'Accra' }))
+    .join('\n');
+  const { body } = await client.request(
+    'POST',
+    `/v1/contact.import-contacts?organizationId=${organizationId}&onConflict=update`,
+    lines,
+    { 'Content-Type': 'application/x-ndjson' },
+  );
+  expect(body.data).toMatchObject({ created: 1, failed: [{ line: 1 }] });
+});
+
+it('no read model has stopped, and each is what a rebuild makes of the same history', async () => {
+  const { projections: readModels } = api.instances[0]!.runtime;
+  for (const { name, failure, lag } of await readModels.status()) {
+    expect({ name, failure, lag }).toEqual({ name, failure: null, lag: 0 });
+    expect({ [name]: await readModels.verify(name) }).toEqual({ [name]: [] });
+  }
+});
