@@ -1,6 +1,6 @@
 import { type LoggerService } from '@nestjs/common';
 import { type DataSource } from 'typeorm';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { describeError, isConnectionLost, isForbidden, Lease, type Sql } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
@@ -69,6 +69,8 @@ export class Projections {
   private beatAt = 0;
   private tidyAt = 0;
   private readonly skipped = new Set<string>();
+  private accompanied: ReadonlySet<string> = new Set();
+  private looking: Promise<number> | undefined;
 
   constructor(
     private readonly source: DataSource,
@@ -126,6 +128,7 @@ export class Projections {
   /** Creates what is missing and catches up, so that an instance that serves never serves the past. */
   async start(): Promise<void> {
     await this.serving.beat();
+    this.noteCompany(await this.serving.standing());
     for (const runner of this.runners) await runner.prepare();
     await Promise.all(this.runners.map((runner) => this.catchUpAtStart(runner)));
   }
@@ -165,6 +168,41 @@ export class Projections {
       ({ projection }) => !eventTypes || projection.handles.some((type) => eventTypes.includes(type)),
     );
     await Promise.all(concerned.map((runner) => this.catchUpOne(runner, position)));
+  }
+
+  /** Whether instances of another version serve a read model: what these write, only they put into their own. */
+  get hasCompany(): boolean {
+    return this.runners.some(({ projection }) => this.accompanied.has(projection.name));
+  }
+
+  /**
+   * Before a request, while instances of other versions serve: resolves when the read models show what these have
+   * answered. Costs nothing while there are none.
+   *
+   * @param name only this read model.
+   */
+  async catchUpWithOthers(name?: string): Promise<void> {
+    const concerned = this.runners.filter(
+      ({ projection }) =>
+        this.accompanied.has(projection.name) && (name === undefined || projection.name === name),
+    );
+    if (concerned.length === 0) return;
+    // What was answered lies below the horizon: whoever answered had it in a read model.
+    const horizon = await this.horizonOfNow();
+    await Promise.all(concerned.map((runner) => this.catchUpOne(runner, horizon)));
+  }
+
+  /** One look answers all who ask before it starts, none who asks after. */
+  private horizonOfNow(): Promise<number> {
+    this.looking ??= nextTurn().then(() => {
+      this.looking = undefined;
+      return this.store.horizon();
+    });
+    return this.looking;
+  }
+
+  private noteCompany(standing: readonly StandingVersion[]): void {
+    this.accompanied = new Set(this.serving.servedBeside(standing).map(({ name }) => name));
   }
 
   private async catchUpOne(runner: ProjectionRunner, position: number): Promise<void> {
@@ -317,7 +355,10 @@ export class Projections {
 
   /** How far every projection of this program is, as the database says. */
   async status(sql: Sql = this.source): Promise<ProjectionStatus[]> {
-    const standing = await this.serving.standing(sql);
+    return this.ownAmong(await this.serving.standing(sql));
+  }
+
+  private ownAmong(standing: readonly StandingVersion[]): ProjectionStatus[] {
     return this.runners.map(({ projection: { name, version } }) => {
       const own = standing.find((candidate) => candidate.name === name && candidate.version === version);
       const { position = 0, lag = 0, failure = null } = own ?? {};
@@ -366,7 +407,9 @@ export class Projections {
     while (!signal.aborted) {
       try {
         await this.keep();
-        const statuses = await this.status();
+        const standing = await this.serving.standing();
+        this.noteCompany(standing);
+        const statuses = this.ownAmong(standing);
         await Promise.all(
           statuses.map(async (status, index) => {
             const runner = this.runners[index]!;

@@ -98,7 +98,7 @@ async function schemas(): Promise<string[]> {
   );
   return found.map(({ nspname }) => nspname);
 }
-async function eventually(check: () => Promise<void>): Promise<void> {
+async function eventually(check: () => Promise<void> | void): Promise<void> {
   for (let attempt = 0; attempt < 200; attempt += 1) {
     try {
       return await check();
@@ -124,6 +124,38 @@ async function whileTheLogGrows<Result>(work: () => Promise<Result>): Promise<Re
     await growing;
   }
 }
+
+it('what an instance of another version has answered is shown here at once, while it serves and no longer', async () => {
+  const [older, newer] = [await instance(1), await instance(2)];
+  for (const projections of [older, newer]) projections.poll();
+  await eventually(() => expect(older.hasCompany && newer.hasCompany).toBe(true));
+  const shown = async (version: number, id: string) => {
+    const rows = await database.source.query(`SELECT FROM people_v${version}.people WHERE id = $1`, [id]);
+    return rows.length;
+  };
+  for (let n = 0; n < 20; n += 1) {
+    const [writer, reader, version] = n % 2 ? [older, newer, 2] : [newer, older, 1];
+    const id = uuidv7();
+    const position = await append(id, 0, { type: 'Named', data: {}, personal: { name: 'Ada' } });
+    await writer.catchUp(position);
+    await reader.catchUpWithOthers();
+    expect(await shown(version, id)).toBe(1);
+  }
+  await older.stop();
+  await eventually(() => expect(newer.hasCompany).toBe(false));
+});
+
+it('an instance that does not say that it serves is company while its checkpoint moves', async () => {
+  const newer = await instance(2);
+  newer.poll();
+  await named('somebody');
+  await eventually(() => expect(newer.hasCompany).toBe(false));
+  await earlierInstance(1);
+  await eventually(async () => {
+    await named('somebody');
+    expect(newer.hasCompany).toBe(true);
+  });
+});
 
 it('an erasure reaches an earlier version that nobody serves any more, whatever it had read', async () => {
   const earlier = await instance(1);

@@ -9,6 +9,8 @@ export const HEARTBEAT_MS = 5_000;
 const SILENT_SECONDS = 60;
 /** Before it is dropped, a version must have been served by nobody for so long: restarts and rollbacks take less. */
 export const GRACE_MS = 300_000;
+/** Who serves a version moves it while there are writes; an instance that hangs is ended after 10 s. */
+const MOVES_WITHIN_MS = 10_000;
 /** A drop waits for readers of the tables, and whoever comes after it waits for the drop. */
 const LOCK_TIMEOUT_MS = 2_000;
 
@@ -45,6 +47,8 @@ export class Serving {
   private readonly instance = uuidv7();
   /** Where versions stood still that nobody says to serve, and since when (in this process's own time). */
   private readonly still = new Map<string, { position: number; since: number }>();
+  /** Where other versions were seen, and until when they are taken for served because they moved. */
+  private readonly moved = new Map<string, { position: number; until: number }>();
 
   constructor(
     private readonly source: DataSource,
@@ -95,6 +99,23 @@ export class Serving {
         failingNow: failing_now,
       }),
     );
+  }
+
+  /**
+   * Those of other versions that somebody serves. Who is of version 0.1.0 does not say so, but moves the checkpoint
+   * twice a second: it is taken to serve for as long as that takes, seen by looks that are as frequent.
+   */
+  servedBeside(standing: readonly StandingVersion[]): StandingVersion[] {
+    const now = performance.now();
+    return standing.filter(({ name, version, position, instances, failingNow }) => {
+      if (this.isOwn(name, version) || !this.projections.some((own) => own.name === name)) return false;
+      const key = `${name} ${version}`;
+      const before = this.moved.get(key);
+      if (before && before.position !== position)
+        this.moved.set(key, { position, until: now + MOVES_WITHIN_MS });
+      if (!before) this.moved.set(key, { position, until: 0 });
+      return instances > 0 || failingNow || now < this.moved.get(key)!.until;
+    });
   }
 
   /**

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ReservedConnections, type Sql } from '#libs/database';
 import { EventStore, NewerEvent, type RecordedEvent } from '#libs/event-store';
-import { type Projection, RecordTable, schemaOf } from '#libs/projections';
+import { type Projection, Projections, RecordTable, schemaOf } from '#libs/projections';
 import { type ApiKey, apiKey, type ApiKeyEvent, knownApiKey, type RateLimit } from './api-key.js';
 
 const table = new RecordTable(
@@ -169,6 +169,7 @@ export class ApiKeysTable {
   constructor(
     private readonly reserved: ReservedConnections,
     private readonly store: EventStore,
+    private readonly projections: Projections,
   ) {}
 
   /** Public ids of keys that are good now, of all organizations; the oldest if there are more than `limit`. */
@@ -179,6 +180,8 @@ export class ApiKeysTable {
 
   /** All keys with this public id: one, but for a chance of 1 in 10^14. */
   async findByPublicId(publicId: string): Promise<StoredKey[]> {
+    // Made or ended a moment ago, by an instance of another version.
+    await this.projections.catchUpWithOthers(apiKeysProjection.name);
     const rows = await this.reserved.source.query<FoundKey[]>(FIND_BY_PUBLIC_ID, [
       publicId,
       TYPES,

@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
+import { ReadYourWritesGuard } from '#libs/commands';
 import { ConcurrencyGuard, RateLimitGuard } from '#libs/rate-limit';
 import { operationsModule } from '#libs/rpc';
 import { ApiKeyUse } from './api-key-use.js';
@@ -31,6 +32,7 @@ export class AuthModule {
         { provide: APP_GUARD, useExisting: RateLimitGuard },
         { provide: APP_GUARD, useClass: ConcurrencyGuard },
         { provide: APP_GUARD, useClass: AuthorizationGuard },
+        { provide: APP_GUARD, useClass: ReadYourWritesGuard },
       ],
     };
   }

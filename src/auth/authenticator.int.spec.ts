@@ -28,7 +28,7 @@ afterAll(() => database.drop());
 
 /** An instance's own; `statements` are those that PostgreSQL was asked. */
 function instance() {
-  const table = new ApiKeysTable(new ReservedConnections(database.source), database.store);
+  const table = new ApiKeysTable(new ReservedConnections(database.source), database.store, projections);
   const statements = jest.spyOn(table, 'findByPublicId');
   const lists = jest.spyOn(table, 'livePublicIds');
   return { authenticator: new Authenticator(table, database.store), statements, lists };
