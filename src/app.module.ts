@@ -4,7 +4,7 @@ import { type DataSource } from 'typeorm';
 import { CommandsModule } from '#libs/commands';
 import { type ReservedConnections } from '#libs/database';
 import { type EventStore, type Upcasters } from '#libs/event-store';
-import { HealthAccess, HealthController, Readiness } from '#libs/operations';
+import { HealthAccess, HealthController, Readiness, RequestCounts } from '#libs/operations';
 import { type Projection, type Projections, type Replayable } from '#libs/projections';
 import { RateLimitModule } from '#libs/rate-limit';
 import { RpcModule } from '#libs/rpc';
@@ -87,7 +87,11 @@ export class AppModule {
   ): DynamicModule {
     return {
       module: AppModule,
-      providers: [{ provide: HealthAccess, useValue: new HealthAccess(healthToken) }, Readiness],
+      providers: [
+        { provide: HealthAccess, useValue: new HealthAccess(healthToken) },
+        Readiness,
+        RequestCounts,
+      ],
       imports: [
         CqrsModule.forRoot(),
         CommandsModule.of(source, reserved, store, projections),

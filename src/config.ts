@@ -26,6 +26,8 @@ export type Config = {
   healthToken: string | undefined;
   /** Seconds for which everything is served on after SIGTERM, so that load balancers can notice. */
   shutdownDelay: number;
+  /** undefined: no metrics are served. */
+  metricsPort: number | undefined;
   logLevel: LogLevel;
 };
 
@@ -111,6 +113,7 @@ export function inspectConfig(environment: Environment): Inspected {
     healthToken: healthToken(get('HEALTH_TOKEN'), wrong),
     // Nobody balances requests among embedded databases.
     shutdownDelay: integer('SHUTDOWN_DELAY', databaseUrl === undefined ? 0 : 5, 0, 3_600),
+    metricsPort: get('METRICS_PORT') === undefined ? undefined : integer('METRICS_PORT', 0, 0, 65_535),
     logLevel: logLevel as LogLevel,
   };
   return { config, wrong };

@@ -49,6 +49,7 @@ it('reads every variable', () => {
       TRUST_PROXY: '2',
       HEALTH_TOKEN: 'a-token-of-the-operator',
       SHUTDOWN_DELAY: '15',
+      METRICS_PORT: '9464',
       LOG_LEVEL: 'debug',
     }),
   ).toEqual({
@@ -65,6 +66,7 @@ it('reads every variable', () => {
     trustProxy: 2,
     healthToken: 'a-token-of-the-operator',
     shutdownDelay: 15,
+    metricsPort: 9464,
     logLevel: 'debug',
   });
 });
@@ -93,6 +95,7 @@ it.each([
   ['PORT', '-1'],
   ['PORT', '65536'],
   ['PORT', '3e3'],
+  ['METRICS_PORT', 'on'],
   ['DATABASE_POOL_SIZE', '2'],
   ['DATABASE_POOL_SIZE', '1.5'],
   ['DATABASE_URL', 'rubbish hunter2'],

@@ -6,6 +6,7 @@ import { JsonLogger, Readiness, standardOutput } from '#libs/operations';
 import { ServerLife } from '#libs/rpc';
 import { type Config, ConfigError, loadConfig } from './config.js';
 import { createDemo, tellHowToBegin, welcome } from './demo.js';
+import { serveInsight } from './insight.js';
 import { openRuntime, type Runtime } from './runtime.js';
 import { createApplication, docsUrl } from './server.js';
 
@@ -79,6 +80,7 @@ async function serve(): Promise<void> {
   try {
     const app = await createApplication(config, runtime, logger);
     const server = app.getHttpServer();
+    const metrics = await serveInsight(config, app, runtime);
     const life = new ServerLife(server, docsUrl(config), { servedToTheEnd: '/health/live' });
     stopping.signal.throwIfAborted();
     await (config.host === undefined ? app.listen(config.port) : app.listen(config.port, config.host));
@@ -88,7 +90,7 @@ async function serve(): Promise<void> {
     const cleaning = setInterval(() => void clean(runtime), CLEANING_MS);
 
     const { port } = server.address() as AddressInfo;
-    logger.log({ message: 'listening', port, embedded: runtime.embedded });
+    logger.log({ message: 'listening', port, metricsPort: metrics?.port, embedded: runtime.embedded });
     const origin = originOf(config, port);
     const demo = runtime.embedded ? await createDemo(app, runtime) : undefined;
     if (demo) standardOutput.write(welcome(origin, demo));
@@ -112,6 +114,7 @@ async function serve(): Promise<void> {
     clearInterval(cleaning);
     await life.drain(GRACE_MS);
     await app.close();
+    metrics?.close();
   } finally {
     await runtime.sealer.stop();
     await runtime.projections.stop();

@@ -5,7 +5,7 @@ import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swag
 import { type NextFunction, type Request, type Response } from 'express';
 import { type IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { requestLog } from '#libs/operations';
+import { RequestCounts, requestLog } from '#libs/operations';
 import { Concurrency } from '#libs/rate-limit';
 import {
   ErrorFilter,
@@ -33,7 +33,7 @@ export async function createApplication(
   );
   app.set('trust proxy', config.trustProxy);
   const isKnown = (path: string) => adapter.allowedMethods(path).length > 0;
-  const log = requestLog(logger, runtime.store.keyring, isKnown);
+  const log = requestLog(logger, runtime.store.keyring, isKnown, app.get(RequestCounts));
   app.use(log, protectPages, app.get(Concurrency).admit, replaceUndecodablePath);
   app.useGlobalFilters(new ErrorFilter(docsUrl(config)));
   const document = describeApi(app);

@@ -14,6 +14,7 @@ type Waiting = { start: () => void; timer: NodeJS.Timeout };
  */
 export class FairGate {
   private running = 0;
+  private turnedAway = 0;
   private readonly runningOf = new Map<string, number>();
   /** In the order in which groups have their turns. */
   private readonly waitingOf = new Map<string, Waiting[]>();
@@ -22,6 +23,13 @@ export class FairGate {
    * @param limits.atOnce work that runs, of all groups; limits.ofOneGroup of it; limits.waiting of one group beside.
    */
   constructor(private readonly limits: { atOnce: number; ofOneGroup: number; waiting: number }) {}
+
+  /** What runs and waits now, and how much was turned away so far. */
+  get use(): { running: number; waiting: number; turnedAway: number } {
+    let waiting = 0;
+    for (const { length } of this.waitingOf.values()) waiting += length;
+    return { running: this.running, waiting, turnedAway: this.turnedAway };
+  }
 
   /** @throws TooManyWaiting when the group has too much waiting, or had to wait longer than this. */
   async run<Result>(group: string, longestWaitMs: number, work: () => Promise<Result>): Promise<Result> {
@@ -36,12 +44,16 @@ export class FairGate {
   private enter(group: string, longestWaitMs: number): Promise<void> | void {
     if (this.hasRoom(group)) return this.start(group);
     const waiting = this.waitingOf.get(group) ?? [];
-    if (waiting.length >= this.limits.waiting) throw new TooManyWaiting();
+    if (waiting.length >= this.limits.waiting) {
+      this.turnedAway += 1;
+      throw new TooManyWaiting();
+    }
     this.waitingOf.set(group, waiting);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         waiting.splice(waiting.indexOf(one), 1);
         if (waiting.length === 0) this.waitingOf.delete(group);
+        this.turnedAway += 1;
         reject(new TooManyWaiting());
       }, longestWaitMs);
       const one = { start: resolve, timer };

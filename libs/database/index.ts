@@ -17,4 +17,5 @@ export { startEmbeddedPostgres } from './embedded-postgres.js';
 export { isConnectionLost, Lease } from './lease.js';
 export { TooManyWaiting } from './fair-gate.js';
 export { searchIndexes, textSearchOf, type TextSearch } from './text-search.js';
-export { isTimedOut, queryInTurn, queryWide, type WideQuery } from './wide-query.js';
+export { poolUse } from './pool-use.js';
+export { isTimedOut, queryInTurn, queryWide, type WideQuery, wideQueries } from './wide-query.js';

@@ -29,6 +29,11 @@ function gateOf(source: DataSource): FairGate {
   return gate;
 }
 
+/** What the wide queries of this pool do now, and how many were turned away so far. */
+export function wideQueries(source: DataSource): FairGate['use'] {
+  return gateOf(source).use;
+}
+
 /**
  * Runs a statement that reads, and whose cost the client decides: within the organization's part of the connections, and
  * ended by PostgreSQL after `LONGEST_MS`, waiting for locks included.

@@ -1,5 +1,6 @@
 import { type DataSource } from 'typeorm';
 import { isUnavailable, queryWide, type Sql, type WideQuery } from '#libs/database';
+import { Distribution, SECONDS } from '#libs/measures';
 import { appendBatch, type AppendCommand, type AppendResult, GivenUp } from './append.js';
 import { takeBatch } from './batch.js';
 import {
@@ -49,6 +50,9 @@ export type EventRow = {
 export class EventStore {
   private readonly queue: Waiting[] = [];
   private calls = 0;
+  /** What `append` does, for who watches it: commands of a call, and seconds that it took. */
+  readonly batches = new Distribution([1, 2, 5, 10, 25, 50, 100, 200]);
+  readonly callSeconds = new Distribution(SECONDS);
   /** The keys of events with personal data, for as long as somebody has the events. */
   private readonly subjectKeys = new WeakMap<RecordedEvent, Buffer>();
 
@@ -73,6 +77,11 @@ export class EventStore {
     });
   }
 
+  /** Commands that wait for a call, and calls under way. */
+  get load(): { waiting: number; calls: number } {
+    return { waiting: this.queue.length, calls: this.calls };
+  }
+
   private callNext(): void {
     while (this.calls < MOST_CALLS_IN_FLIGHT && this.queue.length > 0) {
       const batch = takeBatch(this.queue);
@@ -92,6 +101,7 @@ export class EventStore {
       return false;
     });
     if (batch.length === 0) return;
+    const started = performance.now();
     try {
       const results = await appendBatch(
         this.source,
@@ -110,6 +120,9 @@ export class EventStore {
       } else {
         for (const waiting of batch) waiting.reject(error);
       }
+    } finally {
+      this.batches.add(batch.length);
+      this.callSeconds.add((performance.now() - started) / 1_000);
     }
   }
 

@@ -22,6 +22,8 @@ export class StandardOutput {
   /** In characters, with what is being written. */
   private size = 0;
   private dropped = 0;
+  /** Of all lines so far that were written, how many are missing. */
+  droppedInAll = 0;
   private isTorn = false;
   private isWriting = false;
   private timer: NodeJS.Timeout | undefined;
@@ -32,6 +34,7 @@ export class StandardOutput {
   write(text: string): void {
     if (this.size + text.length > MOST_WAITING) {
       this.dropped += 1;
+      this.droppedInAll += 1;
       return;
     }
     this.waiting.push(text);
@@ -72,6 +75,7 @@ export class StandardOutput {
         return;
       }
       this.dropped += dropped + waiting.length;
+      this.droppedInAll += waiting.length;
       this.timer = setTimeout(() => this.writeBatch(), RETRY_MS);
       this.settle();
     });

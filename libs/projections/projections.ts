@@ -71,6 +71,8 @@ export class Projections {
   private readonly skipped = new Set<string>();
   private accompanied: ReadonlySet<string> = new Set();
   private looking: Promise<number> | undefined;
+  /** What the background saw when it last looked, and when (`performance.now()`): asks nobody. */
+  lastSeen: { statuses: readonly ProjectionStatus[]; at: number } | undefined;
 
   constructor(
     private readonly source: DataSource,
@@ -410,6 +412,7 @@ export class Projections {
         const standing = await this.serving.standing();
         this.noteCompany(standing);
         const statuses = this.ownAmong(standing);
+        this.lastSeen = { statuses, at: performance.now() };
         await Promise.all(
           statuses.map(async (status, index) => {
             const runner = this.runners[index]!;

@@ -43,6 +43,7 @@ export class Concurrency implements OnModuleDestroy {
   private total = 0;
   private share = Infinity;
   private lookedAt = performance.now();
+  private late = 0;
   private readonly looking = setInterval(() => this.look(), LOOK_MS).unref();
 
   /** Middleware: counts a request for its sender until its response is closed and nothing works on it any more. */
@@ -92,6 +93,11 @@ export class Concurrency implements OnModuleDestroy {
     request.countsFor = [organizationId];
   }
 
+  /** Requests under way; how often the event loop was too late, and whether callers have less because of it now. */
+  get load(): { requests: number; late: number; isShedding: boolean } {
+    return { requests: this.total, late: this.late, isShedding: this.share !== Infinity };
+  }
+
   onModuleDestroy(): void {
     clearInterval(this.looking);
   }
@@ -108,6 +114,7 @@ export class Concurrency implements OnModuleDestroy {
     const now = performance.now();
     const isLate = now - this.lookedAt > LOOK_MS + LATE_MS;
     this.lookedAt = now;
+    if (isLate) this.late += 1;
     if (isLate) this.share = Math.max(SMALLEST_SHARE, Math.min(this.share, this.most.caller) / 2);
     else this.share = this.share >= this.most.caller ? Infinity : this.share * 2;
   }

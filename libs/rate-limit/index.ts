@@ -1,6 +1,12 @@
 export { Concurrency, ConcurrencyGuard } from './concurrency.js';
 export { MemoryStorage } from './memory-storage.js';
-export { DEFAULT_LIMIT, RateLimitGuard, type RateLimitSubject, WINDOW } from './rate-limit.guard.js';
+export {
+  decisions,
+  DEFAULT_LIMIT,
+  RateLimitGuard,
+  type RateLimitSubject,
+  WINDOW,
+} from './rate-limit.guard.js';
 export { RateLimitModule, RateLimitStatus } from './rate-limit.module.js';
 export { connectRedis, type RedisConnection, WrongRedis } from './redis-connection.js';
 export { RedisStorage } from './redis-storage.js';

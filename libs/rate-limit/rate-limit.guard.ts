@@ -1,6 +1,7 @@
 import { type ExecutionContext, Injectable } from '@nestjs/common';
 import { ThrottlerGuard } from '@nestjs/throttler';
 import { type Request, type Response } from 'express';
+import { Tally } from '#libs/measures';
 import { type ReasonOf, RpcError } from '#libs/rpc';
 import { Refusals } from './refusals.js';
 import { type StorageRecord, type Window, type WindowStorage } from './window-storage.js';
@@ -25,6 +26,9 @@ export const DEFAULT_LIMIT = 10;
 export const WINDOW = 1_000;
 
 const HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
+
+/** Of the process: requests that the limits of their callers let pass, and those that they refused. */
+export const decisions = new Tally(['accepted', 'refused']);
 
 /** What `@SkipThrottle()` leaves on a handler or class; the package does not export the name. */
 const SKIP = 'THROTTLER:SKIPdefault';
@@ -68,6 +72,7 @@ export class RateLimitGuard extends ThrottlerGuard {
     response.setHeader('RateLimit-Limit', limit);
     response.setHeader('RateLimit-Remaining', Math.max(0, limit - totalHits));
     response.setHeader('RateLimit-Reset', timeToExpire);
+    decisions.add(isBlocked ? 'refused' : 'accepted');
     if (!isBlocked) return;
 
     const wait = Math.max(1, timeToBlockExpire);

@@ -18,6 +18,11 @@ export class RateLimitStatus {
   describe(): 'memory' | 'shared' | 'local' {
     return this.storage instanceof ResilientStorage ? this.storage.status : 'memory';
   }
+
+  /** How often Redis was lost so far. */
+  get fallbacks(): number {
+    return this.storage instanceof ResilientStorage ? this.storage.fallbacks : 0;
+  }
 }
 
 @Module({})

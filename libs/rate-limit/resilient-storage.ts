@@ -30,6 +30,7 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
   private readonly timer: NodeJS.Timeout;
   private connectionError?: Error;
   private closed = false;
+  private lost = 0;
   /** Whether Redis is another kind than it was configured to be. */
   private isWrong = false;
   private current: 'shared' | 'local' = 'shared';
@@ -52,6 +53,11 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
   /** Where requests are counted now: in Redis, or in this instance alone. */
   get status(): 'shared' | 'local' {
     return this.current;
+  }
+
+  /** How often Redis was lost so far. */
+  get fallbacks(): number {
+    return this.lost;
   }
 
   async increment(key: string, ttl: number, limit: number): Promise<StorageRecord> {
@@ -92,7 +98,9 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
     if (isWrong && !this.isWrong) {
       // Started before its Redis could be asked what it is.
       this.logger.warn(`This instance limits requests on its own: ${IS_CLUSTER}`);
-    } else if (this.current === 'shared') {
+    }
+    if (this.current === 'shared') this.lost += 1;
+    if (!isWrong && this.current === 'shared') {
       this.logger.warn(
         `Redis is unreachable (${this.explain(error)}): this instance limits requests on its own until it is back`,
       );

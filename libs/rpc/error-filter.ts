@@ -7,6 +7,7 @@ import {
   type ErrorBody,
   type ErrorCode,
   ERROR_STATUS,
+  errorAnswers,
   type ReasonedCode,
   reasonsOf,
   RpcError,
@@ -35,6 +36,7 @@ export class ErrorFilter implements ExceptionFilter {
     }
     const requestId = identifyRequest(request, response);
     const answer = toRpcError(error);
+    errorAnswers.add(answer.details.reason ?? answer.code);
     if (answer.status >= 500 && !UNLOGGED.includes(answer.details.reason)) {
       const reason = describeError(error instanceof RpcError ? (error.cause ?? error) : error);
       // Without the message, which `reason` tells without personal data.

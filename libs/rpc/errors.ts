@@ -1,3 +1,5 @@
+import { Tally } from '#libs/measures';
+
 /** The closed list of error codes and the HTTP status each answers with. */
 export const ERROR_STATUS = {
   BAD_REQUEST: 400,
@@ -70,6 +72,12 @@ export const ERROR_REASONS = {
     OVERLOADED: 'The server has more to do than it can. Wait as long as the Retry-After header says.',
   },
 } as const satisfies { [code in ErrorCode]?: Record<string, string> };
+
+/** Error answers of this process, by reason, or code where it has none. */
+export const errorAnswers = new Tally([
+  ...Object.keys(ERROR_STATUS).filter((code) => !(code in ERROR_REASONS)),
+  ...Object.values(ERROR_REASONS).flatMap((reasons) => Object.keys(reasons)),
+]);
 
 /** The codes that never come without a reason. */
 export type ReasonedCode = keyof typeof ERROR_REASONS;

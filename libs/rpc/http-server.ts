@@ -10,7 +10,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { answerHeaders, identifyRequest } from './request.js';
-import { type ErrorBody, type ErrorCode, type ErrorReason, ERROR_STATUS } from './errors.js';
+import { type ErrorBody, type ErrorCode, type ErrorReason, ERROR_STATUS, errorAnswers } from './errors.js';
 
 /** Address of the page that explains a code; without a request where none could be read. */
 export type DocsUrl = (code: ErrorCode, request?: IncomingMessage) => string;
@@ -384,6 +384,7 @@ export class ServerLife {
     request?: IncomingMessage,
     reason?: ErrorReason,
   ): string {
+    errorAnswers.add(reason ?? code);
     const docs = this.docsUrl(code, request);
     return JSON.stringify({
       error: { code, ...(reason ? { reason } : {}), message, docs, requestId },

@@ -13,6 +13,7 @@ export { ErrorFilter, errorBody } from './error-filter.js';
 export {
   ERROR_REASONS,
   ERROR_STATUS,
+  errorAnswers,
   RpcError,
   type ErrorBody,
   type ErrorCode,
@@ -52,7 +53,9 @@ export {
 } from './paging.js';
 export { replaceUndecodablePath } from './query.js';
 export { hidden, identifyRequest, storedRequestId, type Caller } from './request.js';
+export { streamsOpen } from './open-streams.js';
 export { StreamedAnswer } from './streamed-answer.js';
+export { unreadBytes } from './unread-answers.js';
 export { UnknownOperationController } from './unknown-operation.controller.js';
 export { RpcExpressAdapter } from './http-adapter.js';
 export { allowLongBody, ServerLife } from './http-server.js';

@@ -14,6 +14,11 @@ const RETRY_AFTER = '5';
 const open = new Map<string, number>();
 let total = 0;
 
+/** Streams of this process that are open now. */
+export function streamsOpen(): number {
+  return total;
+}
+
 /**
  * Counts this request's stream until its response is closed.
  *

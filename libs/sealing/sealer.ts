@@ -49,6 +49,14 @@ export class Sealer {
     while ((await this.sealBlock(ifFree)) === LARGEST_BLOCK);
   }
 
+  /** How far sealing is, of all instances together, and the last position given out so far. */
+  async progress(sql: Sql = this.source): Promise<{ sealed: number; last: number }> {
+    const [row] = await sql.query<{ sealed: string; last: string }[]>(
+      'SELECT (SELECT position FROM sealing) AS sealed, last_position() AS last',
+    );
+    return { sealed: Number(row!.sealed), last: Number(row!.last) };
+  }
+
   /** The last seal of an organization; undefined before its first. */
   async last(organizationId: string): Promise<SealedTree | undefined> {
     const [row] = await this.source.query<SealRow[]>(

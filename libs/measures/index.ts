@@ -1,0 +1,2 @@
+export { Distribution, SECONDS } from './distribution.js';
+export { Tally } from './tally.js';

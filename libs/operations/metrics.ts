@@ -1,0 +1,306 @@
+import { type DataSource } from 'typeorm';
+import { poolUse, type ReservedConnections, wideQueries } from '#libs/database';
+import { type EventStore } from '#libs/event-store';
+import { type Distribution } from '#libs/measures';
+import { type Projections } from '#libs/projections';
+import { type Concurrency, decisions, type RateLimitStatus } from '#libs/rate-limit';
+import { errorAnswers, streamsOpen, unreadBytes } from '#libs/rpc';
+import { type Sealer } from '#libs/sealing';
+import { standardOutput } from './output.js';
+import { type RequestCounts } from './request-counts.js';
+
+/** Who keeps the counters. */
+export type Sources = {
+  version: string;
+  requests: RequestCounts;
+  concurrency: Concurrency;
+  rateLimit: RateLimitStatus;
+  store: EventStore;
+  projections: Projections;
+  pools: Record<string, DataSource>;
+  main: DataSource;
+};
+
+/** What only the database knows, as it last said. */
+export type DatabaseFacts = { answered: boolean; sealed?: number; last?: number };
+
+type Labels = Record<string, string>;
+type Sample = { value: number; labels?: Labels; metricName?: string };
+
+export type Metric = {
+  name: string;
+  type: 'counter' | 'gauge' | 'histogram';
+  help: string;
+  /** Names of its labels, whose values come from closed lists: never from what clients send. */
+  labels?: readonly string[];
+  read: (sources: Sources, database: DatabaseFacts) => Sample[];
+};
+
+/**
+ * Everything that this program measures of itself, but for what prom-client tells of any process. Nothing is counted here: libraries
+ * count, all the time, and are read when somebody asks.
+ */
+export const METRICS: readonly Metric[] = [
+  {
+    name: 'advocacy_info',
+    type: 'gauge',
+    help: 'Always 1; its label is the version of this program.',
+    labels: ['version'],
+    read: ({ version }) => [{ value: 1, labels: { version } }],
+  },
+  {
+    name: 'advocacy_requests_total',
+    type: 'counter',
+    help: 'Requests by operation ("none": a path that is not ours) and status ("aborted": its client went away).',
+    labels: ['operation', 'status'],
+    read: ({ requests }) =>
+      requests
+        .entries()
+        .flatMap(([operation, { statuses }]) =>
+          statuses.entries().map(([status, value]) => ({ value, labels: { operation, status } })),
+        ),
+  },
+  {
+    name: 'advocacy_request_duration_seconds',
+    type: 'histogram',
+    help: 'Seconds from the request to the end of its answer, by operation.',
+    labels: ['operation'],
+    read: ({ requests }) =>
+      requests
+        .entries()
+        .flatMap(([operation, { seconds }]) =>
+          histogram('advocacy_request_duration_seconds', seconds, { operation }),
+        ),
+  },
+  {
+    name: 'advocacy_requests_in_flight',
+    type: 'gauge',
+    help: 'Requests under way.',
+    read: ({ concurrency }) => [{ value: concurrency.load.requests }],
+  },
+  {
+    name: 'advocacy_errors_total',
+    type: 'counter',
+    help: 'Error answers by reason (error.reason), or error.code where there is none; OVERLOADED, CONCURRENCY and DEADLINE_EXCEEDED are requests shed.',
+    labels: ['reason'],
+    read: () => errorAnswers.entries().map(([reason, value]) => ({ value, labels: { reason } })),
+  },
+  {
+    name: 'advocacy_late_total',
+    type: 'counter',
+    help: 'Looks, four a second, that found the event loop more than half a second late.',
+    read: ({ concurrency }) => [{ value: concurrency.load.late }],
+  },
+  {
+    name: 'advocacy_shedding',
+    type: 'gauge',
+    help: '1 while callers may have fewer requests under way because the event loop was late.',
+    read: ({ concurrency }) => [{ value: Number(concurrency.load.isShedding) }],
+  },
+  {
+    name: 'advocacy_streams_open',
+    type: 'gauge',
+    help: 'Imports and exports under way.',
+    read: () => [{ value: streamsOpen() }],
+  },
+  {
+    name: 'advocacy_unread_answer_bytes',
+    type: 'gauge',
+    help: 'Bytes of answers that wait for their clients to read them.',
+    read: () => [{ value: unreadBytes() }],
+  },
+  {
+    name: 'advocacy_limiter_decisions_total',
+    type: 'counter',
+    help: 'Requests that the rate limit of their caller let pass, and those that it refused.',
+    labels: ['decision'],
+    read: () => decisions.entries().map(([decision, value]) => ({ value, labels: { decision } })),
+  },
+  {
+    name: 'advocacy_redis_fallback',
+    type: 'gauge',
+    help: '1 while Redis is unreachable and this instance limits requests on its own.',
+    read: ({ rateLimit }) => [{ value: Number(rateLimit.describe() === 'local') }],
+  },
+  {
+    name: 'advocacy_redis_fallbacks_total',
+    type: 'counter',
+    help: 'How often Redis was lost.',
+    read: ({ rateLimit }) => [{ value: rateLimit.fallbacks }],
+  },
+  {
+    name: 'advocacy_append_batch_commands',
+    type: 'histogram',
+    help: 'Commands of one call that appends.',
+    read: ({ store }) => histogram('advocacy_append_batch_commands', store.batches),
+  },
+  {
+    name: 'advocacy_append_call_seconds',
+    type: 'histogram',
+    help: 'Seconds of one call that appends, its commit included.',
+    read: ({ store }) => histogram('advocacy_append_call_seconds', store.callSeconds),
+  },
+  {
+    name: 'advocacy_append_calls_in_flight',
+    type: 'gauge',
+    help: 'Calls that append under way, 2 at most.',
+    read: ({ store }) => [{ value: store.load.calls }],
+  },
+  {
+    name: 'advocacy_append_queue',
+    type: 'gauge',
+    help: 'Commands that wait for a call.',
+    read: ({ store }) => [{ value: store.load.waiting }],
+  },
+  {
+    name: 'advocacy_projection_lag_positions',
+    type: 'gauge',
+    help: 'Positions of the log that a read model has still to take in, as the background last saw.',
+    labels: ['projection'],
+    read: ({ projections }) =>
+      (projections.lastSeen?.statuses ?? []).map(({ name, lag }) => ({
+        value: lag,
+        labels: { projection: name },
+      })),
+  },
+  {
+    name: 'advocacy_projection_failing',
+    type: 'gauge',
+    help: '1 while a read model stands still at an event that it cannot take in.',
+    labels: ['projection'],
+    read: ({ projections }) =>
+      (projections.lastSeen?.statuses ?? []).map(({ name, failure }) => ({
+        value: Number(failure !== null),
+        labels: { projection: name },
+      })),
+  },
+  {
+    name: 'advocacy_projections_seen_seconds',
+    type: 'gauge',
+    help: 'Seconds since the background last saw the read models; it looks twice a second.',
+    read: ({ projections: { lastSeen } }) =>
+      lastSeen ? [{ value: (performance.now() - lastSeen.at) / 1_000 }] : [],
+  },
+  {
+    name: 'advocacy_last_position',
+    type: 'gauge',
+    help: 'The last position of the log that was given out, by whichever instance.',
+    read: (_, { last }) => (last === undefined ? [] : [{ value: last }]),
+  },
+  {
+    name: 'advocacy_seal_lag_positions',
+    type: 'gauge',
+    help: 'Positions of the log that are not sealed yet, by whichever instance.',
+    read: (_, { sealed, last }) =>
+      sealed === undefined || last === undefined ? [] : [{ value: Math.max(0, last - sealed) }],
+  },
+  {
+    name: 'advocacy_database_up',
+    type: 'gauge',
+    help: '1 if the database answered this scrape within a second; what it says is its last word otherwise.',
+    read: (_, { answered }) => [{ value: Number(answered) }],
+  },
+  {
+    name: 'advocacy_pool_size',
+    type: 'gauge',
+    help: 'Connections to PostgreSQL that a pool may open.',
+    labels: ['pool'],
+    read: (sources) => ofPools(sources, ({ most }) => [{ value: most }]),
+  },
+  {
+    name: 'advocacy_pool_connections',
+    type: 'gauge',
+    help: 'Connections of a pool that work, and those that wait for work.',
+    labels: ['pool', 'state'],
+    read: (sources) =>
+      ofPools(sources, ({ busy, idle }) => [
+        { value: busy, labels: { state: 'busy' } },
+        { value: idle, labels: { state: 'idle' } },
+      ]),
+  },
+  {
+    name: 'advocacy_pool_waiting',
+    type: 'gauge',
+    help: 'Statements that wait for a connection of a pool.',
+    labels: ['pool'],
+    read: (sources) => ofPools(sources, ({ waiting }) => [{ value: waiting }]),
+  },
+  {
+    name: 'advocacy_wide_queries',
+    type: 'gauge',
+    help: 'Lists, searches and pages of exports that run, and those that wait for their organization’s turn.',
+    labels: ['state'],
+    read: ({ main }) => {
+      const { running, waiting } = wideQueries(main);
+      return [
+        { value: running, labels: { state: 'running' } },
+        { value: waiting, labels: { state: 'waiting' } },
+      ];
+    },
+  },
+  {
+    name: 'advocacy_wide_queries_refused_total',
+    type: 'counter',
+    help: 'Lists, searches and pages of exports that did not get their turn in time.',
+    read: ({ main }) => [{ value: wideQueries(main).turnedAway }],
+  },
+  {
+    name: 'advocacy_log_lines_dropped_total',
+    type: 'counter',
+    help: 'Log lines that found no room, because nobody reads them or the disk is full.',
+    read: () => [{ value: standardOutput.droppedInAll }],
+  },
+];
+
+function histogram(name: string, distribution: Distribution, labels: Labels = {}): Sample[] {
+  const counts = distribution.cumulative();
+  const bounds = [...distribution.bounds.map(String), '+Inf'];
+  return [
+    ...counts.map((value, n) => ({
+      metricName: `${name}_bucket`,
+      labels: { ...labels, le: bounds[n]! },
+      value,
+    })),
+    { metricName: `${name}_sum`, labels, value: distribution.sum },
+    { metricName: `${name}_count`, labels, value: counts.at(-1)! },
+  ];
+}
+
+function ofPools({ pools }: Sources, read: (use: ReturnType<typeof poolUse>) => Sample[]): Sample[] {
+  return Object.entries(pools).flatMap(([pool, source]) =>
+    read(poolUse(source)).map(({ value, labels }) => ({ value, labels: { pool, ...labels } })),
+  );
+}
+
+/** A scrape waits so long for the database, and then tells what it last said. */
+const PATIENCE_MS = 1_000;
+
+/** Asks the database what only it knows; of several questions at once only one is under way. */
+export class DatabaseWatcher {
+  private facts: DatabaseFacts = { answered: false };
+  private asking: Promise<void> | undefined;
+
+  constructor(
+    private readonly sealer: Sealer,
+    private readonly reserved: ReservedConnections,
+  ) {}
+
+  async look(): Promise<DatabaseFacts> {
+    this.asking ??= this.sealer
+      .progress(this.reserved.source)
+      .then(
+        (progress) => {
+          this.facts = { answered: true, ...progress };
+        },
+        () => {
+          this.facts = { ...this.facts, answered: false };
+        },
+      )
+      .finally(() => (this.asking = undefined));
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<'late'>((resolve) => (timer = setTimeout(() => resolve('late'), PATIENCE_MS)));
+    const found = await Promise.race([this.asking, late]);
+    clearTimeout(timer);
+    return found === 'late' ? { ...this.facts, answered: false } : this.facts;
+  }
+}

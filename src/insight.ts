@@ -1,0 +1,47 @@
+import { type INestApplicationContext } from '@nestjs/common';
+import { readFileSync } from 'node:fs';
+import { DatabaseWatcher, type MetricsServer, RequestCounts, serveMetrics } from '#libs/operations';
+import { Concurrency, RateLimitStatus } from '#libs/rate-limit';
+import { type Config, ConfigError } from './config.js';
+import { type Runtime } from './runtime.js';
+
+/** Serves the metrics of an instance where METRICS_PORT asks for it. */
+export async function serveInsight(
+  { host, metricsPort }: Pick<Config, 'host' | 'metricsPort'>,
+  app: INestApplicationContext,
+  { source, reserved, store, projections, sealer }: Runtime,
+): Promise<MetricsServer | undefined> {
+  if (metricsPort === undefined) return undefined;
+  const sources = {
+    version: version(),
+    requests: app.get(RequestCounts),
+    concurrency: app.get(Concurrency),
+    rateLimit: app.get(RateLimitStatus),
+    store,
+    projections,
+    main: source,
+    pools: { main: source, reserved: reserved.source },
+  };
+  try {
+    return await serveMetrics({ host, port: metricsPort }, sources, new DatabaseWatcher(sealer, reserved));
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
+    throw new ConfigError([`Port ${metricsPort} of METRICS_PORT is taken: set it to a free one.`]);
+  }
+}
+
+/** Of this program, as its package says; it lies above `src`, and above `dist/src`. */
+function version(): string {
+  for (const path of ['../package.json', '../../package.json']) {
+    try {
+      const { name, version } = JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')) as Record<
+        string,
+        string
+      >;
+      if (name === 'advocacy-api') return version!;
+    } catch {
+      continue;
+    }
+  }
+  return 'unknown';
+}

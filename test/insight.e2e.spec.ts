@@ -1,0 +1,197 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parse } from 'yaml';
+import { METRICS } from '#libs/operations';
+import { findProgram, startSilentProxy } from '#libs/testing';
+import { type Client } from './harness.js';
+import { Deployment, eventually, ServerProcess } from './processes.js';
+
+const root = resolve(__dirname, '..');
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+
+/** Names of a scrape's families, as Prometheus knows them: of a histogram its three. */
+function namesOf(scrape: string): Set<string> {
+  const names = new Set<string>();
+  for (const [, name = '', type] of scrape.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
+    for (const end of type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']) names.add(name + end);
+  }
+  return names;
+}
+
+function valueOf(scrape: string, sample: string): number | undefined {
+  const line = scrape.split('\n').find((candidate) => candidate.startsWith(`${sample} `));
+  return line === undefined ? undefined : Number(line.slice(sample.length + 1));
+}
+
+/** What a PromQL expression asks for: words that are no functions, labels, keywords or texts. */
+function metricsIn(expression: string): string[] {
+  const bare = expression
+    .replace(/"[^"]*"/g, '')
+    .replace(/\{[^}]*\}/g, '')
+    .replace(/\[[^\]]*\]/g, '');
+  const ungrouped = bare.replace(/\b(by|without)\s*\([^)]*\)/g, '');
+  const words = [...ungrouped.matchAll(/[a-zA-Z_:][\w:]*(?!\w*\s*\()/g)].map(([word]) => word);
+  return words.filter((word) => !['and', 'or', 'unless', 'bool', 'on', 'ignoring'].includes(word));
+}
+
+describe('metrics', () => {
+  let deployment: Deployment;
+  let server: ServerProcess;
+  let client: Client;
+  const origin = (of: ServerProcess) => {
+    const port = of.log.find(({ message }) => message === 'listening')?.metricsPort;
+    return `http://127.0.0.1:${port}`;
+  };
+  const scrape = async (of = server) => (await fetch(`${origin(of)}/metrics`)).text();
+
+  beforeAll(async () => {
+    deployment = await Deployment.create();
+    const organization = await deployment.organization();
+    server = await deployment.startServer({ METRICS_PORT: '0' });
+    client = organization.at(server.origin);
+    await eventually(async () => expect(await scrape()).toContain('advocacy_projection_lag_positions{'));
+  });
+  afterAll(() => deployment.stop());
+
+  it('are all served, each under its name, type and help, and the process’s own', async () => {
+    await fetch(`${server.origin}/health/live`);
+    await eventually(async () => expect(await scrape()).toContain('operation="health.live"'));
+    const answer = await fetch(`${origin(server)}/metrics?x=1`);
+    const text = await answer.text();
+    expect(answer.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
+    for (const { name, type, help } of METRICS) {
+      expect(text).toContain(`# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`);
+      expect(text).toMatch(new RegExp(`^${name}(_bucket)?(\\{[^}]*\\})? [0-9.e+-]+$`, 'm'));
+    }
+    expect(text).toContain('nodejs_eventloop_lag_p99_seconds ');
+    expect(valueOf(text, 'advocacy_database_up')).toBe(1);
+    const { version } = JSON.parse(read('package.json'));
+    expect(valueOf(text, `advocacy_info{version="${version}"}`)).toBe(1);
+  });
+
+  it('count every operation by its name and status, and nothing of what clients send', async () => {
+    const { paths } = JSON.parse(read('test/openapi.json')) as { paths: Record<string, object> };
+    const operations = Object.entries(paths).filter(([path]) => path.startsWith('/v1/'));
+    for (const [path, methods] of operations) {
+      const method = Object.keys(methods)[0]!.toUpperCase();
+      await client.request(method, path, method === 'GET' ? undefined : '{}').catch(() => undefined);
+    }
+    await client.request('GET', '/mary@example.org/v1/x');
+    await client.get('contact.list-contacts', { q: 'mary@example.org' });
+    await client.post('contact.create-contact', {
+      organizationId: client.organizationId,
+      email: 'a@example.org',
+    });
+    const text = await scrape();
+    for (const [path] of operations) {
+      const operation = path.slice('/v1/'.length);
+      expect(text).toMatch(
+        new RegExp(`^advocacy_requests_total\\{operation="${operation}",status="\\d+"\\} [1-9]`, 'm'),
+      );
+      expect(text).toContain(`advocacy_request_duration_seconds_count{operation="${operation}"} `);
+    }
+    expect(text).toMatch(/^advocacy_requests_total\{operation="none",status="404"\} 1$/m);
+    expect(valueOf(text, 'advocacy_errors_total{reason="BAD_REQUEST"}')).toBeGreaterThan(0);
+    expect(valueOf(text, 'advocacy_append_batch_commands_count')).toBeGreaterThan(0);
+    expect(text).not.toMatch(/example\.org|[0-9a-f]{8}-[0-9a-f]{4}-7|adv_/);
+  });
+
+  it('tell what the limiter decides', async () => {
+    const limited = (await deployment.organization(2)).at(server.origin);
+    await eventually(async () => expect((await limited.get('contact.list-contacts')).status).not.toBe(401));
+    await Promise.all(Array.from({ length: 10 }, () => limited.get('contact.list-contacts')));
+    const text = await scrape();
+    expect(valueOf(text, 'advocacy_limiter_decisions_total{decision="accepted"}')).toBeGreaterThan(0);
+    expect(valueOf(text, 'advocacy_limiter_decisions_total{decision="refused"}')).toBeGreaterThan(0);
+    expect(valueOf(text, 'advocacy_errors_total{reason="KEY_RATE"}')).toBeGreaterThan(0);
+  });
+
+  it('answer while the database is silent, with what it last said, and see Redis away', async () => {
+    const proxy = await startSilentProxy(deployment.database.url);
+    const one = await deployment.startServer({
+      METRICS_PORT: '0',
+      DATABASE_URL: proxy.url,
+      REDIS_URL: 'redis://127.0.0.1:1',
+    });
+    await eventually(async () => expect(valueOf(await scrape(one), 'advocacy_redis_fallback')).toBe(1));
+    const before = valueOf(await scrape(one), 'advocacy_last_position');
+    expect(before).toBeGreaterThan(0);
+    proxy.silence();
+    const text = await scrape(one);
+    expect(valueOf(text, 'advocacy_database_up')).toBe(0);
+    expect(valueOf(text, 'advocacy_last_position')).toBe(before);
+    await one.end('SIGKILL');
+    await proxy.close();
+  });
+
+  it('are nowhere without METRICS_PORT, and end with the process', async () => {
+    const without = await deployment.startServer();
+    expect(without.log.find(({ message }) => message === 'listening')).not.toHaveProperty('metricsPort');
+    await without.end('SIGKILL');
+    const one = await deployment.startServer({ METRICS_PORT: '0' });
+    const address = origin(one);
+    expect((await fetch(`${address}/`)).status).toBe(404);
+    expect(await one.end('SIGTERM')).toMatchObject({ status: 0 });
+    await expect(fetch(`${address}/metrics`)).rejects.toThrow();
+  });
+
+  it('say which port is taken', async () => {
+    const port = new URL(origin(server)).port;
+    const second = new ServerProcess({ ...deployment.environment, METRICS_PORT: port });
+    const { status, stderr } = await second.ended;
+    expect([status, stderr]).toEqual([1, expect.stringContaining(`Port ${port} of METRICS_PORT is taken`)]);
+  });
+
+  it('are those of docs/metrics.md', () => {
+    const rows = [
+      ...read('docs/metrics.md').matchAll(/^\| `(advocacy_\w+)` +\| (\w+) +\| (.*?) +\| (.*?) +\|$/gm),
+    ];
+    const expected = METRICS.map(({ name, type, labels = [], help }) => [
+      name,
+      type,
+      labels.join(', '),
+      help,
+    ]);
+    expect(rows.map(([, ...cells]) => cells)).toEqual(expected);
+  });
+
+  it('are all that the dashboard and the alerts ask for', async () => {
+    const names = namesOf(await scrape());
+    const { schemaVersion, panels, templating } = JSON.parse(read('deploy/grafana/advocacy-api.json'));
+    expect(schemaVersion).toBeGreaterThanOrEqual(36);
+    expect(templating.list.map(({ name }: { name: string }) => name)).toEqual(['datasource', 'instance']);
+    expect(new Set(panels.map(({ id }: { id: number }) => id)).size).toBe(panels.length);
+    const ofPanels: string[] = panels.flatMap(({ targets = [] }: { targets?: { expr: string }[] }) =>
+      targets.map(({ expr }) => expr),
+    );
+    const { groups } = parse(read('deploy/prometheus/alerts.yml'));
+    const ofAlerts: string[] = groups.flatMap(({ rules }: { rules: { expr: string }[] }) =>
+      rules.map(({ expr }) => expr),
+    );
+    expect([ofPanels.length, ofAlerts.length]).toEqual([expect.any(Number), 15]);
+    for (const expression of [...ofPanels, ...ofAlerts]) {
+      const asked = metricsIn(expression);
+      expect(asked).not.toEqual([]);
+      // Prometheus's own.
+      for (const name of asked.filter((name) => name !== 'up')) {
+        expect([expression, name, names.has(name)]).toEqual([expression, name, true]);
+      }
+    }
+    const shown = new Set(ofPanels.flatMap(metricsIn).map((name) => name.replace(/_bucket$/, '')));
+    expect(METRICS.map(({ name }) => name).filter((name) => !shown.has(name))).toEqual([]);
+  });
+
+  it('make alerts that say what to do, and that promtool takes', () => {
+    const { groups } = parse(read('deploy/prometheus/alerts.yml'));
+    for (const { alert, annotations, labels } of groups[0].rules) {
+      expect([alert, labels.severity]).toEqual([alert, expect.stringMatching(/^(page|ticket)$/)]);
+      expect(annotations.summary).toMatch(/.{60,}\.$/s);
+    }
+    const promtool = findProgram('promtool');
+    if (!promtool) return;
+    const directory = join(root, 'deploy/prometheus');
+    execFileSync(promtool, ['check', 'rules', 'alerts.yml'], { cwd: directory });
+    execFileSync(promtool, ['test', 'rules', 'alerts.test.yml'], { cwd: directory });
+  });
+});
