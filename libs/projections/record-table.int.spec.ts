@@ -83,6 +83,23 @@ async function snapshotsOf(ids: readonly string[]) {
 const pick = <One>(of: readonly One[]): One => of[Math.floor(Math.random() * of.length)]!;
 const texts: Json[] = [null, 'x', { a: [1, 1e300, { 'ä"\\': '\u0001' }] }, [], 0.1, 'y'.repeat(5_000)];
 
+it('a row whose stream has an event that was not given to it goes on, and says how far it is whole', async () => {
+  const id = uuidv7();
+  const made = recorded(id, 1, { type: 'Made', data: { title: 'First', text: 'x' } });
+  const third = recorded(id, 3, { type: 'Changed', data: { title: 'Third' } });
+  const fourth = recorded(id, 4, { type: 'Changed', data: { text: 'y' } });
+  for (const pages of [[[made, third, fourth]], [[made], [third], [fourth]]]) {
+    await counting.query('DELETE FROM pages');
+    for (const events of pages) await table.apply(events, counting);
+    const { version, state } = (await snapshotsOf([id])).get(id)!;
+    expect({ version, state }).toEqual({
+      version: 1,
+      state: { status: 'standing', title: 'Third', text: 'y' },
+    });
+  }
+  await counting.query('DELETE FROM pages');
+});
+
 it('holds what evolve makes of any history, whatever the pages, also of what is no more', async () => {
   const streams = Array.from({ length: 60 }, () => uuidv7());
   const histories = new Map<string, RecordedEvent<PageEvent>[]>(streams.map((id) => [id, []]));

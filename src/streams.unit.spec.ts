@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Decider, fold, NewerEvent, type RecordedEvent } from '#libs/event-store';
+import { replay } from '#libs/projections';
+import { replayables, streams, upcasters } from './app.module.js';
+import { readExported } from './history/index.js';
+
+/** All that a later version of this program may have put between the events of today, on a history that has all of them. */
+const lines = readFileSync(join(__dirname, '..', 'test', 'golden', 'history.ndjson'), 'utf8').trimEnd();
+const history = lines.split('\n').map((line) => readExported(line, upcasters)!);
+const deciders = streams.filter((one): one is Decider<object, any> => 'evolve' in one);
+
+/** After each event one of a type that nobody knows. */
+function withUnknown(events: readonly RecordedEvent[]): RecordedEvent[] {
+  return events.flatMap((event) => [event, { ...event, type: 'WrittenTomorrow', data: { name: 'guessed' } }]);
+}
+
+it.each(deciders.map((decider) => [decider.streamType, decider] as const))(
+  'a %s is the same with events of unknown types among its own',
+  (streamType, decider) => {
+    const events = history.filter((event) => event.streamType === streamType);
+    expect(new Set(events.map(({ type }) => type))).toEqual(new Set(Object.keys(decider.events)));
+    for (const id of new Set(events.map(({ streamId }) => streamId))) {
+      const own = events.filter(({ streamId }) => streamId === id);
+      for (let n = 0; n <= own.length; n += 1) {
+        expect(fold(decider, withUnknown(own.slice(0, n)))).toEqual(fold(decider, own.slice(0, n)));
+      }
+      expect(fold(decider, withUnknown(own).slice(1)).version).toBe(own.at(-1)!.version);
+    }
+  },
+);
+
+it('a replay leaves them out, and tells of them', async () => {
+  const records = async (events: RecordedEvent[], told?: (event: RecordedEvent) => void) => {
+    async function* all() {
+      await Promise.resolve();
+      yield* events;
+    }
+    const replayed = await replay(replayables, all(), told);
+    return replayed.map(({ object, records }) => ({ object, records: [...records] }));
+  };
+  const told: RecordedEvent[] = [];
+  expect(await records(withUnknown(history), (event) => told.push(event))).toEqual(await records(history));
+  const replayed = replayables.map(({ streamType }) => streamType);
+  expect(told).toHaveLength(history.filter(({ streamType }) => replayed.includes(streamType)).length);
+});
+
+it.each(streams.flatMap(({ events }) => Object.keys(events)))(
+  'a line with %s in a shape of the future is refused, not taken for no event',
+  (type) => {
+    const line = JSON.stringify({
+      ...(JSON.parse(lines.split('\n')[0]!) as object),
+      type,
+      schema: 99,
+    });
+    expect(() => readExported(line, upcasters)).toThrow(NewerEvent);
+  },
+);

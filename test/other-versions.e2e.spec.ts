@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { v7 as uuidv7 } from 'uuid';
+import { Api, type Client } from './harness.js';
+import { type ServerProcess } from './processes.js';
+import { published, ReleaseBuild } from './releases.js';
+
+/** A version whose read models are not those of this one: each drives its own. */
+const [first] = published;
+
+let api: Api;
+let older: ServerProcess | undefined;
+let reason = '';
+let here: Client;
+let there: Client;
+beforeAll(async () => {
+  const build = await ReleaseBuild.of(first!);
+  if (typeof build === 'string') {
+    reason = build;
+    return;
+  }
+  api = await Api.start();
+  older = await build.start({
+    DATABASE_URL: api.database.url,
+    ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+    REDIS_URL: '',
+    PORT: '0',
+  });
+  here = await api.organization();
+  there = here.at(older.origin);
+});
+afterAll(async () => {
+  await older?.end('SIGTERM');
+  await (api as Api | undefined)?.stop();
+});
+
+const createContact = async (client: Client) => {
+  const { organizationId } = client;
+  const { body } = await client.post('contact.create-contact', {
+    organizationId,
+    email: `${uuidv7()}@example.org`,
+  });
+  return body.data.contactId as string;
+};
+
+it('what an instance of version 0.1.0 has answered is found here at once', async () => {
+  if (!older) return console.log(`Skipped: ${reason}`);
+  const { organizationId } = here;
+  const { projections } = api.instances[0]!.runtime;
+  // Its instances do not say that they serve: they are seen to.
+  for (let attempt = 0; !projections.hasCompany && attempt < 600; attempt += 1) {
+    if ((await there.get('list.list-lists')).status === 200) await createContact(there);
+    await sleep(100);
+  }
+  expect(projections.hasCompany).toBe(true);
+  const { listId } = (await here.post('list.create-list', { name: 'Friends' })).body.data;
+  for (let n = 1; n <= 15; n += 1) {
+    const contactId = await createContact(there);
+    const added = await here.post('list.add-contacts', { listId, contactIds: [contactId] });
+    expect({ n, status: added.status, contacts: added.body.data?.contacts }).toEqual({
+      n,
+      status: 200,
+      contacts: n,
+    });
+    await there.post('contact.update-contact', { contactId, city: 'Nairobi' });
+    const { body } = await here.get('contact.list-contacts', {
+      organizationId,
+      city: 'Nairobi',
+      limit: '100',
+    });
+    expect(body.data).toHaveLength(n);
+    expect((await here.get('contact.get-contact', { organizationId, contactId })).body.data.city).toBe(
+      'Nairobi',
+    );
+  }
+});
