@@ -1,7 +1,11 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { v7 as uuidv7 } from 'uuid';
-import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { migrate, openDatabase } from '#libs/database';
+import { createTestDatabase, findProgram, startPostgres, type TestDatabase } from '#libs/testing';
+import { migrations } from '#migrations';
 import { eventDigest } from './digest.js';
-import { type AppendCommand, type EventStore, type StreamWrite } from './index.js';
+import { type AppendCommand, EventStore, Keyring, type StreamWrite } from './index.js';
 
 /**
  * The server's clock as this test sets it: PostgreSQL looks for functions in `clock` before its own, and
@@ -120,4 +124,48 @@ it('a past is a whole beginning of the stream, also where the times of an earlie
   expect(await versions(moment(30))).toEqual([1]);
   expect(await versions(moment(65))).toEqual([1, 2, 3]);
   expect(await versions(moment(80))).toEqual([1, 2, 3, 4]);
+});
+
+/** PostgreSQL's whole clock, not only what it answers: as after a failover to a host that is behind. */
+it('a server that comes back an hour behind sets no stream back', async () => {
+  const faketime = findProgram('faketime');
+  if (!faketime) return;
+  const { stdout } = await promisify(execFile)(faketime, ['-f', '+0', 'env']);
+  const { LD_PRELOAD } = Object.fromEntries(stdout.split('\n').map((line) => line.split(/=(.*)/s)));
+  const server = await startPostgres();
+  try {
+    const id = uuidv7();
+    /** On connections of its own: the server was away. */
+    const appendThere = async (expectedVersion: number): Promise<{ own: Date; other: Date }> => {
+      const source = await openDatabase({ url: server.url, poolSize: 4, migrations });
+      try {
+        await migrate(source);
+        const there = new EventStore(source, new Keyring(Buffer.alloc(32, 1)));
+        const results = await Promise.all(
+          [write(id, expectedVersion), write(uuidv7(), 0)].map((one) =>
+            there.append({ organizationId, metadata, writes: [one] }),
+          ),
+        );
+        const [own, other] = results.map((result) => {
+          if (result.status !== 'appended') throw new Error(result.status);
+          return result.recordedAt;
+        });
+        return { own: own!, other: other! };
+      } finally {
+        await source.destroy();
+      }
+    };
+    const before = await appendThere(0);
+    await server.stop('fast');
+    await server.start({ LD_PRELOAD: LD_PRELOAD!, FAKETIME: '-1h', FAKETIME_DONT_FAKE_MONOTONIC: '1' });
+    const behind = await appendThere(1);
+    expect(behind.own).toEqual(before.own);
+    expect(behind.other.getTime()).toBeLessThan(before.other.getTime());
+    await server.stop('fast');
+    await server.start();
+    const after = await appendThere(2);
+    expect(after.own.getTime()).toBeGreaterThan(behind.own.getTime());
+  } finally {
+    await server.remove();
+  }
 });
