@@ -5,6 +5,7 @@ import {
   apiKeyCommands,
   contactsCommands,
   doctorCommand,
+  erasuresCommands,
   historyCommands,
   organizationCommands,
   projectionCommands,
@@ -34,6 +35,7 @@ apiKeyCommands(program);
 contactsCommands(program);
 historyCommands(program);
 projectionCommands(program);
+erasuresCommands(program);
 doctorCommand(program);
 
 program

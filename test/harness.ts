@@ -165,13 +165,11 @@ export class Api {
     readonly instances: Instance[],
   ) {}
 
-  /** @param dump of an older database, to start on (`stored-databases.ts`). */
   static async start({
     instances = 1,
     environment = {},
-    dump,
-  }: { instances?: number; environment?: Environment; dump?: string } = {}): Promise<Api> {
-    const database = await createTestDatabase(undefined, dump);
+  }: { instances?: number; environment?: Environment } = {}): Promise<Api> {
+    const database = await createTestDatabase();
     const api = new Api(database, environment, []);
     for (let n = 0; n < instances; n += 1) await api.addInstance();
     return api;

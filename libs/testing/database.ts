@@ -25,9 +25,8 @@ export function testServerUrl(): string {
  * A migrated database of its own, for tests that count positions or break things.
  *
  * @param server the PostgreSQL to make it on, where it is not the one of all tests
- * @param dump statements that make it, of pg_dump say; it is left as these do, and not migrated
  */
-export async function createTestDatabase(server = testServerUrl(), dump?: string): Promise<TestDatabase> {
+export async function createTestDatabase(server = testServerUrl()): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   await asAdministrator(server, (client) => client.query(`CREATE DATABASE ${name}`));
   const url = new URL(server);
@@ -39,9 +38,8 @@ export async function createTestDatabase(server = testServerUrl(), dump?: string
     sources.push(source);
     return { source, store: new EventStore(source, new Keyring(master)) };
   };
-  if (dump !== undefined) await asAdministrator(url.href, (client) => client.query(dump));
   const first = await another();
-  if (dump === undefined) await migrate(first.source);
+  await migrate(first.source);
   return {
     url: url.href,
     ...first,

@@ -5,6 +5,7 @@ export { contactsProjection, ContactsTable } from './contacts.projection.js';
 export { ContactsModule } from './contacts.module.js';
 export { createInline, holdContact, InlineContact } from './inline-contact.js';
 export { CreateContact } from './create-contact.js';
+export { DeleteContact } from './delete-contact.js';
 export { replayableContacts } from './contact-record.js';
 export { ExportContacts } from './export-contacts.js';
 export { type ImportAnswer, ImportContacts } from './import-contacts.js';

@@ -1,0 +1,105 @@
+import { type Command } from 'commander';
+import { createReadStream } from 'node:fs';
+import { rename, writeFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { describeError } from '#libs/database';
+import { isId, RpcError } from '#libs/rpc';
+import { DeleteContact } from '../contacts/index.js';
+import { input, path, type Session, UsageError, withSession } from './session.js';
+
+/** Read at once; a line has some hundred bytes. */
+const PAGE = 10_000;
+
+type Erasure = { position: number; organizationId: string; contactId: string; erasedAt: string };
+
+/**
+ * A backup brings back the keys of persons who were erased after it was made. The list of erasures holds no personal data
+ * and is kept beside the backups; after a restore it says who is to be erased again.
+ */
+export function erasuresCommands(program: Command): void {
+  const erasures = program
+    .command('erasures')
+    .description('keep the list of who was erased, and erase them again after a backup was restored');
+  erasures
+    .command('list')
+    .description('write all erasures to a file, one a line: ids and moments, no personal data')
+    .requiredOption('--out <file>', 'where to, whole or not at all', path)
+    .addHelpText(
+      'after',
+      '\nPrints { "erasures" }, how many there are. Keep the file where the backups are, and write it more often.',
+    )
+    .action(({ out }: { out: string }) => withSession(program, (session) => list(session, out)));
+  erasures
+    .command('apply')
+    .description('erase everybody on a list who stands: after a restore, before servers are started')
+    .argument('<file>', 'what erasures list wrote', path)
+    .addHelpText(
+      'after',
+      '\nPrints { "erased", "notThere" }: who is erased now, those of before included, and who was made after the backup. ' +
+        'Status 1 if a line is no erasure; all others are applied.',
+    )
+    .action((file: string) => withSession(program, (session) => apply(session, file)));
+}
+
+async function list({ runtime: { source } }: Session, out: string): Promise<{ erasures: number }> {
+  const lines: string[] = [];
+  for (let after = 0; ;) {
+    const rows = await source.query<
+      { position: string; organization_id: string; stream_id: string; recorded_at: Date }[]
+    >(
+      `SELECT position, organization_id, stream_id, recorded_at FROM events
+       WHERE type = 'ContactErased' AND position > $1 ORDER BY position LIMIT ${PAGE}`,
+      [after],
+    );
+    for (const { position, organization_id, stream_id, recorded_at } of rows) {
+      const erasure: Erasure = {
+        position: Number(position),
+        organizationId: organization_id,
+        contactId: stream_id,
+        erasedAt: recorded_at.toISOString(),
+      };
+      lines.push(`${JSON.stringify(erasure)}\n`);
+      after = erasure.position;
+    }
+    if (rows.length < PAGE) break;
+  }
+  const draft = `${out}.${process.pid}.part`;
+  await writeFile(draft, lines.join(''), { mode: 0o600, flush: true })
+    .then(() => rename(draft, out))
+    .catch((error: unknown) => {
+      throw new UsageError(`The file cannot be written: ${describeError(error)}.`);
+    });
+  return { erasures: lines.length };
+}
+
+async function apply(session: Session, file: string): Promise<{ erased: number; notThere: number }> {
+  const answer = { erased: 0, notThere: 0 };
+  let number = 0;
+  for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
+    number += 1;
+    const erasure = read(line);
+    if (!erasure) {
+      process.exitCode = 1;
+      process.stderr.write(`Line ${number} is no erasure.\n`);
+      continue;
+    }
+    const { organizationId, contactId } = erasure;
+    try {
+      await session.run(input(DeleteContact, organizationId, { contactId }));
+      answer.erased += 1;
+    } catch (error) {
+      if (!(error instanceof RpcError) || error.code !== 'NOT_FOUND') throw error;
+      answer.notThere += 1;
+    }
+  }
+  return answer;
+}
+
+function read(line: string): Pick<Erasure, 'organizationId' | 'contactId'> | undefined {
+  try {
+    const { organizationId = '', contactId = '' } = JSON.parse(line) as Partial<Erasure>;
+    return isId(organizationId) && isId(contactId) ? { organizationId, contactId } : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,135 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import ts from 'typescript';
+import { parse } from 'yaml';
+import { inspectConfig } from '../src/config.js';
+
+const FOLDER = resolve(__dirname, '../deploy/kubernetes');
+const read = (name: string): any => parse(readFileSync(join(FOLDER, name), 'utf8'));
+const files = readdirSync(FOLDER).filter((name) => name.endsWith('.yaml'));
+/** Where kubernetes-types, made from Kubernetes's own OpenAPI document, keeps the kinds of each API. */
+const KINDS: { [apiVersion: string]: string } = {
+  v1: 'core/v1',
+  'apps/v1': 'apps/v1',
+  'policy/v1': 'policy/v1',
+  'networking.k8s.io/v1': 'networking/v1',
+};
+/** Of which there are no types there. */
+const OTHERS = ['kustomization.yaml', 'pod-monitor.yaml'];
+
+const deployment = read('deployment.yaml');
+const pod = deployment.spec.template.spec;
+const [container] = pod.containers;
+
+/** What the compiler says of an object that claims to be of a kind: unknown, missing and mistyped fields. */
+function mistakesOf(manifests: any[]): string[] {
+  const source = manifests
+    .map(({ apiVersion, kind, ...rest }, n) => {
+      const object = JSON.stringify({ apiVersion, kind, ...rest });
+      return `import { ${kind} as Kind${n} } from 'kubernetes-types/${KINDS[apiVersion]}';\nexport const manifest${n}: Kind${n} = ${object};`;
+    })
+    .join('\n');
+  const name = join(__dirname, 'manifests.ts');
+  const options = {
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    types: [],
+    module: ts.ModuleKind.Node16,
+    moduleResolution: ts.ModuleResolutionKind.Node16,
+  };
+  const disk = ts.createCompilerHost(options);
+  const host: ts.CompilerHost = {
+    ...disk,
+    fileExists: (file) => file === name || disk.fileExists(file),
+    getSourceFile: (file, ...rest) =>
+      file === name
+        ? ts.createSourceFile(file, source, ts.ScriptTarget.ES2022)
+        : disk.getSourceFile(file, ...rest),
+  };
+  const program = ts.createProgram([name], options, host);
+  return ts
+    .getPreEmitDiagnostics(program)
+    .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '));
+}
+
+it('each manifest is what Kubernetes takes', () => {
+  const manifests = files.filter((name) => !OTHERS.includes(name)).map(read);
+  expect(mistakesOf(manifests)).toEqual([]);
+  const { image, ...without } = container;
+  const mistaken = structuredClone(deployment);
+  mistaken.spec.template.spec.containers = [{ ...without, imge: image }];
+  expect(mistakesOf([mistaken]).join()).toContain('\'"imge"\' does not exist');
+});
+
+it('kustomization.yaml applies all of them but the example of the Secret and what needs an operator', () => {
+  const { resources, images } = read('kustomization.yaml');
+  const left = ['kustomization.yaml', 'secret.example.yaml', 'pod-monitor.yaml'];
+  expect([...resources, ...left].sort()).toEqual(files.sort());
+  expect(images[0].name).toBe(container.image);
+});
+
+it('all select the same pods, by ports that the container has', () => {
+  const labels = deployment.spec.template.metadata.labels;
+  const selectors = [
+    deployment.spec.selector.matchLabels,
+    read('service.yaml').spec.selector,
+    read('disruption-budget.yaml').spec.selector.matchLabels,
+    read('network-policy.yaml').spec.podSelector.matchLabels,
+    read('pod-monitor.yaml').spec.selector.matchLabels,
+    ...pod.topologySpreadConstraints.map(({ labelSelector }: any) => labelSelector.matchLabels),
+  ];
+  for (const selector of selectors) expect(selector).toEqual(labels);
+
+  const ports = container.ports.map(({ name }: { name: string }) => name);
+  const named = [
+    read('service.yaml').spec.ports[0].targetPort,
+    ...read('network-policy.yaml').spec.ingress.flatMap(({ ports: of }: any) =>
+      of.map(({ port }: any) => port),
+    ),
+    read('pod-monitor.yaml').spec.podMetricsEndpoints[0].port,
+    ...['startupProbe', 'livenessProbe', 'readinessProbe'].map((probe) => container[probe].httpGet.port),
+  ];
+  for (const port of named) expect(ports).toContain(port);
+  const { name, port } = read('ingress.yaml').spec.rules[0].http.paths[0].backend.service;
+  expect([name, port.name]).toEqual(['advocacy', read('service.yaml').spec.ports[0].name]);
+});
+
+it('the variables are those that a server reads, right, and the Secret holds no value', () => {
+  const { data } = read('config.yaml');
+  const { stringData } = read('secret.example.yaml');
+  const known = readFileSync(resolve(__dirname, '../.env.example'), 'utf8');
+  for (const name of Object.keys({ ...data, ...stringData }))
+    expect(known).toMatch(new RegExp(`^#${name}=`, 'm'));
+  expect(Object.values(stringData).join('')).toBe('');
+
+  const key = Buffer.alloc(32, 7).toString('base64');
+  const DATABASE_URL = 'postgres://advocacy:password@postgres:5432/advocacy';
+  const { config, wrong } = inspectConfig({ ...data, DATABASE_URL, ENCRYPTION_KEY: key });
+  expect(wrong).toEqual([]);
+  const { containerPort } = container.ports.find(({ name }: { name: string }) => name === 'http');
+  expect(containerPort).toBe(config.port);
+  expect(Number(data.METRICS_PORT)).toBe(
+    container.ports.find(({ name }: { name: string }) => name === 'metrics').containerPort,
+  );
+});
+
+it('pods have the time to leave without a request lost', () => {
+  const delay = Number(read('config.yaml').data.SHUTDOWN_DELAY);
+  // The longest stop of src/main.ts.
+  expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(delay + 10);
+  const { periodSeconds, failureThreshold } = container.readinessProbe;
+  expect(periodSeconds * failureThreshold).toBeLessThan(delay);
+  expect(deployment.spec).toMatchObject({
+    replicas: expect.any(Number),
+    strategy: { rollingUpdate: { maxUnavailable: 0 } },
+  });
+  expect(read('disruption-budget.yaml').spec.maxUnavailable).toBeLessThan(deployment.spec.replicas);
+});
+
+it('probes ask what there is', () => {
+  const { paths } = JSON.parse(readFileSync(join(__dirname, 'openapi.json'), 'utf8'));
+  for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) {
+    expect(Object.keys(paths)).toContain(container[probe].httpGet.path);
+  }
+});
