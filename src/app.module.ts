@@ -4,7 +4,7 @@ import { type DataSource } from 'typeorm';
 import { CommandsModule } from '#libs/commands';
 import { type ReservedConnections } from '#libs/database';
 import { type EventStore, type Upcasters } from '#libs/event-store';
-import { HealthAccess, HealthController, Readiness, RequestCounts } from '#libs/operations';
+import { DatabaseWatch, HealthAccess, HealthController, Readiness, RequestCounts } from '#libs/operations';
 import { type Projection, type Projections, type Replayable } from '#libs/projections';
 import { RateLimitModule } from '#libs/rate-limit';
 import { RpcModule } from '#libs/rpc';
@@ -91,6 +91,7 @@ export class AppModule {
         { provide: HealthAccess, useValue: new HealthAccess(healthToken) },
         Readiness,
         RequestCounts,
+        DatabaseWatch,
       ],
       imports: [
         CqrsModule.forRoot(),

@@ -5,7 +5,7 @@ import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swag
 import { type NextFunction, type Request, type Response } from 'express';
 import { type IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { RequestCounts, requestLog } from '#libs/operations';
+import { DatabaseWatch, RequestCounts, requestLog } from '#libs/operations';
 import { Concurrency } from '#libs/rate-limit';
 import {
   ErrorFilter,
@@ -34,7 +34,13 @@ export async function createApplication(
   app.set('trust proxy', config.trustProxy);
   const isKnown = (path: string) => adapter.allowedMethods(path).length > 0;
   const log = requestLog(logger, runtime.store.keyring, isKnown, app.get(RequestCounts));
-  app.use(log, protectPages, app.get(Concurrency).admit, replaceUndecodablePath);
+  app.use(
+    log,
+    protectPages,
+    app.get(DatabaseWatch).admit,
+    app.get(Concurrency).admit,
+    replaceUndecodablePath,
+  );
   app.useGlobalFilters(new ErrorFilter(docsUrl(config)));
   const document = describeApi(app);
   // Not by SwaggerModule, which writes the document anew for each who asks: as YAML in 20 ms, and asks for no key.

@@ -1,5 +1,6 @@
-import { type DataSource } from 'typeorm';
-import { isUnavailable, queryWide, type Sql, type WideQuery } from '#libs/database';
+import { type DataSource, QueryFailedError } from 'typeorm';
+import { NIL } from 'uuid';
+import { inTransaction, isUnavailable, queryWide, type Sql, type WideQuery } from '#libs/database';
 import { Distribution, SECONDS } from '#libs/measures';
 import { appendBatch, type AppendCommand, type AppendResult, GivenUp } from './append.js';
 import { takeBatch } from './batch.js';
@@ -19,6 +20,19 @@ import { readSchema, upcast, type Upcasters } from './upcasting.js';
 const MOST_CALLS_IN_FLIGHT = 2;
 /** A command that lost only to commands which failed themselves wins within a few rounds. */
 const MOST_RETRIES = 10;
+
+/** For a probe: an append that takes longer waits for something. */
+const PROBE_MS = 2_000;
+/** SQLSTATE: the disk of the database is full. */
+const DISK_FULL = '53100';
+
+/** What became of the calls of append_events: for whoever watches whether writing works. */
+export type AppendTraffic = {
+  underWay: number;
+  /** By the database, whatever it answered to each command. */
+  answered: number;
+  failed: number;
+};
 
 type Waiting = {
   command: AppendCommand;
@@ -53,6 +67,9 @@ export class EventStore {
   /** What `append` does, for who watches it: commands of a call, and seconds that it took. */
   readonly batches = new Distribution([1, 2, 5, 10, 25, 50, 100, 200]);
   readonly callSeconds = new Distribution(SECONDS);
+  private answered = 0;
+  private failed = 0;
+  private isDiskFull = false;
   /** The keys of events with personal data, for as long as somebody has the events. */
   private readonly subjectKeys = new WeakMap<RecordedEvent, Buffer>();
 
@@ -82,6 +99,25 @@ export class EventStore {
     return { waiting: this.queue.length, calls: this.calls };
   }
 
+  get traffic(): AppendTraffic {
+    return { underWay: this.calls, answered: this.answered, failed: this.failed };
+  }
+
+  /**
+   * Does what an append does, but stores nothing: takes its locks, needs its rights, and a database that can be written.
+   *
+   * @throws what an append would; waits for two seconds at most.
+   */
+  async probe(): Promise<void> {
+    await inTransaction(this.source, { statement: PROBE_MS }, async (transaction) => {
+      const nothing = { organizationId: NIL, metadata: PROBE_METADATA, writes: [] };
+      await appendBatch(transaction, this.keyring, [nothing], this.upcasters);
+      // Nothing finds room on a full disk as well. A sort beyond its memory takes some and gives it back.
+      if (this.isDiskFull) for (const statement of TAKE_ROOM) await transaction.query(statement);
+    });
+    this.isDiskFull = false;
+  }
+
   private callNext(): void {
     while (this.calls < MOST_CALLS_IN_FLIGHT && this.queue.length > 0) {
       const batch = takeBatch(this.queue);
@@ -109,8 +145,12 @@ export class EventStore {
         batch.map((waiting) => waiting.command),
         this.upcasters,
       );
+      this.answered += 1;
+      this.isDiskFull = false;
       results.forEach((result, index) => this.answer(batch[index]!, result));
     } catch (error) {
+      this.failed += 1;
+      this.isDiskFull ||= codeOf(error) === DISK_FULL;
       // The call was rolled back as a whole. One by one, so that a bad command cannot hurt its neighbours;
       // not when the connection broke, for then nobody knows whether it was committed.
       if (batch.length > 1 && !isUnavailable(error)) {
@@ -563,6 +603,16 @@ export type Until = { version?: number; moment?: Date; position?: number };
 export const READ_ALL = `${EVENTS_WITH_KEYS}
   WHERE e.position > $1 AND e.position <= $2 AND ($4::text[] IS NULL OR e.type = ANY ($4))
   ORDER BY e.position LIMIT $3`;
+
+const PROBE_METADATA: Metadata = { actor: { type: 'system', id: null }, requestId: 'probe' };
+const TAKE_ROOM = [
+  `SET LOCAL work_mem = '64kB'`,
+  `SELECT count(*) FROM (SELECT md5(n::text) AS text FROM generate_series(1, 30000) n ORDER BY text OFFSET 0) sorted`,
+];
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof QueryFailedError ? (error.driverError as { code?: string }).code : undefined;
+}
 
 /** Two processes made the same new stream at once: the unique index let one through. */
 function isStreamRace(error: unknown): boolean {

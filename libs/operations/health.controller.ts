@@ -2,15 +2,10 @@ import { Controller, Get, HttpCode, Injectable, Req } from '@nestjs/common';
 import { ApiBearerAuth, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import { type Request } from 'express';
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { ReservedConnections } from '#libs/database';
-import { Projections, type ProjectionStatus } from '#libs/projections';
+import { type ProjectionStatus } from '#libs/projections';
 import { RateLimitStatus } from '#libs/rate-limit';
 import { type FieldSchema, recordSchema, RpcError } from '#libs/rpc';
-
-/** A database that takes longer than this to answer `SELECT 1` is as good as away. */
-const DATABASE_TIMEOUT_MS = 2_000;
-/** What the database said, or that it said nothing, is told for so long to everybody who asks, without asking it again. */
-const REMEMBERED_MS = 1_000;
+import { DatabaseWatch } from './database-watch.js';
 
 const integer: FieldSchema = { type: 'integer' };
 
@@ -74,11 +69,8 @@ export class Readiness {
 @Controller('health')
 @ApiTags('health')
 export class HealthController {
-  private answer?: Promise<ProjectionStatus[]>;
-
   constructor(
-    private readonly reserved: ReservedConnections,
-    private readonly projections: Projections,
+    private readonly database: DatabaseWatch,
     private readonly rateLimit: RateLimitStatus,
     private readonly access: HealthAccess,
     private readonly readiness: Readiness,
@@ -93,7 +85,7 @@ export class HealthController {
   }
 
   /**
-   * Ready as long as the database answers. Redis away or a read model failing is told as `degraded`, and
+   * Ready as long as the database reads and writes. Redis away or a read model failing is told as `degraded`, and
    * keeps the traffic: every other instance would be in the same state.
    */
   @Get('ready')
@@ -111,14 +103,18 @@ export class HealthController {
     description: 'It can',
     schema: answer({ database: { type: 'string' }, redis: { type: 'string' } }, { projections: progress }),
   })
-  @ApiResponse({ status: 503, description: 'The database does not answer, or the instance is shutting down' })
+  @ApiResponse({
+    status: 503,
+    description:
+      'The database does not answer or takes no writes (`error.message` says so), or the instance is shutting down',
+  })
   async ready(@Req() { headers }: Request): Promise<object> {
     if (this.readiness.isEnding) {
       throw new RpcError('SERVICE_UNAVAILABLE', 'This instance is shutting down.', {
         reason: 'SHUTTING_DOWN',
       });
     }
-    const projections = await this.askDatabase();
+    const projections = await this.database.ask();
     const rateLimit = this.rateLimit.describe();
     const degraded = rateLimit === 'local' || projections.some(({ failure }) => failure !== null);
     return {
@@ -132,34 +128,6 @@ export class HealthController {
       },
       object: 'health',
     };
-  }
-
-  /** Anybody may ask, as often as they like: the database is asked once a second at most. */
-  private askDatabase(): Promise<ProjectionStatus[]> {
-    if (this.answer) return this.answer;
-    const forget = () => setTimeout(() => (this.answer = undefined), REMEMBERED_MS).unref();
-    this.answer = this.readProjections();
-    this.answer.then(forget, forget);
-    return this.answer;
-  }
-
-  private async readProjections() {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error('no answer in time')), DATABASE_TIMEOUT_MS);
-    });
-    try {
-      return await Promise.race([this.projections.status(this.reserved.source), late]);
-    } catch (error) {
-      throw new RpcError(
-        'SERVICE_UNAVAILABLE',
-        'The database does not answer.',
-        { reason: 'DATABASE_UNREACHABLE' },
-        { cause: error },
-      );
-    } finally {
-      clearTimeout(timer);
-    }
   }
 }
 

@@ -1,3 +1,4 @@
+export { DatabaseWatch } from './database-watch.js';
 export { HealthAccess, HealthController, Readiness } from './health.controller.js';
 export { JsonLogger, LOG_LEVELS, type LogLevel } from './logger.js';
 export { standardOutput } from './output.js';

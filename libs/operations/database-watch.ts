@@ -1,0 +1,230 @@
+import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { QueryFailedError } from 'typeorm';
+import { type NextFunction, type Request, type Response } from 'express';
+import { describeError, isTimedOut, isUnavailable, ReservedConnections } from '#libs/database';
+import { EventStore } from '#libs/event-store';
+import { Projections, type ProjectionStatus } from '#libs/projections';
+import { RpcError } from '#libs/rpc';
+
+/** How often is looked at what the database does. All times below are counted in looks: a process that hangs counts none. */
+const LOOK_MS = 1_000;
+/** A database that takes longer than this to say how far the read models are is as good as away. */
+const ANSWER_MS = 2_000;
+/** For this process's own pauses: after a long one timer and answer are both due, and Node runs timers first. */
+const GRACE_MS = 20;
+/** Without an append that was answered for so long it is tried whether one would be. */
+const IDLE_LOOKS = 5;
+/** Appends wait for seconds where a migration indexes the history or a lease is taken over: longer, and they hang. */
+const HUNG_LOOKS = 10;
+/** So long nothing has been answered before requests are refused without being tried. */
+const SILENT_LOOKS = 3;
+/** Of the requests that are refused otherwise so many are tried at once: the first that succeeds ends it. */
+const MOST_TRIED = 10;
+
+const NO_ANSWER = 'The database does not answer.';
+const NO_WRITES = 'The database takes no writes.';
+/** SQLSTATEs that an operator can do something about. */
+const TROUBLES: { [code: string]: string } = {
+  '25006': 'The database is read-only.',
+  '53100': 'The disk of the database is full.',
+  '53300': 'The database takes no more connections.',
+};
+const WRITES_HANG = 'The database has answered no writes for ten seconds: something holds them up.';
+
+/**
+ * Knows whether the database reads and writes, for `/health/ready` and for requests that need not wait to find out. A
+ * database that answers `SELECT 1` may be full, read-only after a failover, or have a lock that everybody waits for; so
+ * whether writing works is told by the appends themselves, and where there are none, or they fail, by one that stores
+ * nothing (`EventStore.probe`).
+ */
+@Injectable()
+export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
+  /** Requests that were refused because nothing was answered. */
+  shed = 0;
+  private readonly logger = new Logger('DatabaseWatch');
+  private looking?: NodeJS.Timeout;
+  private answer: Promise<ProjectionStatus[]> | undefined;
+  private question: Promise<ProjectionStatus[]> | undefined;
+  private readFailure: string | undefined;
+  private silentLooks = 0;
+  private writeFailure: string | undefined;
+  private hungLooks = 0;
+  private idleLooks = 0;
+  private probing = false;
+  private seen = { underWay: 0, answered: 0, failed: 0 };
+  private tried = 0;
+  private told: string | undefined;
+  private lastFailure: unknown;
+
+  constructor(
+    private readonly reserved: ReservedConnections,
+    private readonly store: EventStore,
+    private readonly projections: Projections,
+  ) {}
+
+  onModuleInit(): void {
+    this.looking = setInterval(() => this.look(), LOOK_MS).unref();
+  }
+
+  onApplicationShutdown(): void {
+    clearInterval(this.looking);
+  }
+
+  /** Why this instance cannot serve, in a sentence for everybody; undefined when it can, as far as is known. */
+  get trouble(): string | undefined {
+    return this.readFailure ?? this.writeFailure ?? (this.hungLooks >= HUNG_LOOKS ? WRITES_HANG : undefined);
+  }
+
+  /**
+   * How far the read models are. Asked once a second at most, however often it is wanted.
+   *
+   * @throws RpcError when the database does not say so within two seconds, or takes no writes.
+   */
+  async ask(): Promise<ProjectionStatus[]> {
+    const statuses = await this.askOnce();
+    if (this.trouble !== undefined) throw unreachable(this.trouble);
+    return statuses;
+  }
+
+  /** Middleware: where nothing at all is answered, most requests are told at once instead of each waiting for it. */
+  readonly admit = (request: Request, response: Response, next: NextFunction): void => {
+    if (!this.isHanging() || !request.url.startsWith('/v1/')) return next();
+    const reads = request.method === 'GET' || request.method === 'HEAD';
+    if (reads && this.silentLooks < SILENT_LOOKS) return next();
+    if (this.tried >= MOST_TRIED) {
+      this.shed += 1;
+      return next(unreachable(this.trouble ?? NO_ANSWER));
+    }
+    this.tried += 1;
+    response.once('close', () => {
+      this.tried -= 1;
+      // Every operation that succeeds has asked the database.
+      if (response.statusCode !== 200) return;
+      this.readsWork();
+      this.lookAtAppends();
+    });
+    next();
+  };
+
+  private isHanging(): boolean {
+    return this.silentLooks >= SILENT_LOOKS || this.hungLooks >= HUNG_LOOKS;
+  }
+
+  private look(): void {
+    if (this.readFailure === undefined) this.silentLooks = 0;
+    else this.silentLooks += 1;
+    this.askOnce().catch(() => undefined);
+
+    const before = this.seen;
+    const hasAnswered = this.lookAtAppends();
+    const { underWay, failed } = this.seen;
+    const isHung = !hasAnswered && before.underWay > 0 && underWay > 0;
+    if (isHung) this.hungLooks += 1;
+    this.idleLooks = hasAnswered ? 0 : this.idleLooks + 1;
+    const isInDoubt = this.writeFailure !== undefined || this.hungLooks > 0 || failed !== before.failed;
+    if (!hasAnswered && (isInDoubt || this.idleLooks >= IDLE_LOOKS)) void this.probe();
+    this.tell();
+  }
+
+  /** @returns whether an append was answered since it was last asked: then writing works. */
+  private lookAtAppends(): boolean {
+    const { underWay, answered, failed } = this.store.traffic;
+    const hasAnswered = answered !== this.seen.answered;
+    this.seen = { underWay, answered, failed };
+    if (hasAnswered) {
+      this.hungLooks = 0;
+      this.writeFailure = undefined;
+    }
+    return hasAnswered;
+  }
+
+  private async probe(): Promise<void> {
+    if (this.probing) return;
+    this.probing = true;
+    try {
+      await this.store.probe();
+      this.idleLooks = 0;
+      this.writeFailure = undefined;
+      // Those that hang may wait for what it does not.
+      if (this.store.traffic.underWay === 0) this.hungLooks = 0;
+    } catch (error) {
+      if (isTimedOut(error)) this.hungLooks += 1;
+      else if (isUnavailable(error)) this.writeFailure = troubleOf(error) ?? NO_WRITES;
+      else this.logger.warn({ message: 'writing could not be tried', reason: describeError(error) });
+      this.lastFailure = error;
+    } finally {
+      this.probing = false;
+    }
+  }
+
+  private askOnce(): Promise<ProjectionStatus[]> {
+    if (this.answer) return this.answer;
+    const answer = this.readProjections();
+    const forget = () =>
+      setTimeout(() => {
+        if (this.answer === answer) this.answer = undefined;
+      }, LOOK_MS).unref();
+    answer.then(forget, forget);
+    return (this.answer = answer);
+  }
+
+  private async readProjections(): Promise<ProjectionStatus[]> {
+    // One that is not answered yet needs no second one beside it.
+    const question = (this.question ??= this.projections.status(this.reserved.source).finally(() => {
+      this.question = undefined;
+    }));
+    question.then(
+      () => this.readsWork(),
+      () => undefined,
+    );
+    try {
+      return await inTime(question);
+    } catch (error) {
+      this.readFailure = troubleOf(error) ?? NO_ANSWER;
+      this.lastFailure = error;
+      throw unreachable(this.readFailure, error);
+    }
+  }
+
+  private readsWork(): void {
+    this.silentLooks = 0;
+    if (this.readFailure === undefined) return;
+    this.readFailure = undefined;
+    this.answer = undefined;
+  }
+
+  /** Once each time that it changes. */
+  private tell(): void {
+    const { trouble } = this;
+    if (trouble === this.told) return;
+    if (trouble === undefined) this.logger.log({ message: 'ready again: the database reads and writes' });
+    else {
+      const reason = this.lastFailure === undefined ? undefined : describeError(this.lastFailure);
+      this.logger.warn({ message: 'not ready', trouble, reason });
+    }
+    this.told = trouble;
+  }
+}
+
+function troubleOf(error: unknown): string | undefined {
+  const { code } = (error instanceof QueryFailedError ? error.driverError : error) as { code?: string };
+  return TROUBLES[code ?? ''];
+}
+
+function unreachable(sentence: string, cause?: unknown): RpcError {
+  return new RpcError(
+    'SERVICE_UNAVAILABLE',
+    sentence,
+    { reason: 'DATABASE_UNREACHABLE', headers: { 'Retry-After': '1' } },
+    { cause },
+  );
+}
+
+function inTime<T>(answer: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let timer = setTimeout(() => {
+      timer = setTimeout(() => reject(new Error('no answer in time')), GRACE_MS);
+    }, ANSWER_MS);
+    answer.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}

@@ -1,0 +1,158 @@
+import { Client as Connection } from 'pg';
+import { type PostgresServer, startPostgres } from '#libs/testing';
+import { type Answer, type Client } from './harness.js';
+import { Deployment, eventually, type ServerProcess } from './processes.js';
+
+let postgres: PostgresServer;
+let deployment: Deployment;
+let server: ServerProcess;
+let client: Client;
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  deployment = await Deployment.create(postgres.applicationUrl);
+  const organization = await deployment.organization();
+  server = await deployment.startServer();
+  client = organization.at(server.origin);
+  expect((await create('first')).status).toBe(200);
+});
+afterAll(async () => {
+  await postgres.resume();
+  await deployment.stop();
+  await postgres.remove();
+});
+
+/** A contact, by a request that its key names. */
+function create(key: string): Promise<Answer> {
+  const { organizationId } = client;
+  const email = `${key}@example.org`;
+  return client.post('contact.create-contact', { organizationId, email }, { 'Idempotency-Key': key });
+}
+
+async function health(question: 'live' | 'ready'): Promise<{ status: number; body: any }> {
+  const response = await fetch(`${server.origin}/health/${question}`);
+  return { status: response.status, body: await response.json() };
+}
+
+const becomesReady = () => eventually(async () => expect((await health('ready')).status).toBe(200));
+const becomesUnready = (message: string) =>
+  eventually(async () => {
+    const { status, body } = await health('ready');
+    expect([status, body.error?.reason, body.error?.message]).toEqual([503, 'DATABASE_UNREACHABLE', message]);
+  });
+
+/** Every request is done once, and answers what it answered first. */
+async function expectDoneOnce(keys: readonly string[]): Promise<void> {
+  const ids = new Map<string, string>();
+  for (const key of [...keys, ...keys]) {
+    const { status, body } = await create(key);
+    expect(status).toBe(200);
+    expect(ids.get(key) ?? body.data.contactId).toBe(body.data.contactId);
+    ids.set(key, body.data.contactId);
+  }
+  expect(new Set(ids.values()).size).toBe(keys.length);
+  const rows = await deployment.database.source.query(
+    `SELECT stream_id FROM events WHERE type = 'ContactCreated' AND stream_id = ANY ($1)`,
+    [[...ids.values()]],
+  );
+  expect(rows).toHaveLength(keys.length);
+}
+
+it('PostgreSQL frozen: all that is asked gets 503, most of it at once; going on, everything is right again', async () => {
+  const keys = Array.from({ length: 300 }, (_, n) => `frozen-${n}`);
+  await postgres.freeze();
+  const answers = keys.map((key) => create(key));
+  await becomesUnready('The database does not answer.');
+  expect((await health('live')).status).toBe(200);
+  // Those of before wait, and some of these; the others are told what is known.
+  await eventually(async () => {
+    const tried = await Promise.all(Array.from({ length: 30 }, (_, n) => create(`shed-${n}`)));
+    for (const { status, headers } of tried) {
+      expect([status, headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^\d$/)]);
+    }
+    const shed = tried.filter(({ body }) => body.error.message === 'The database does not answer.');
+    expect(shed.length).toBeGreaterThanOrEqual(20);
+  });
+  for (const { status, body } of await Promise.all(answers)) {
+    expect([status, body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+  }
+  await postgres.resume();
+  await becomesReady();
+  // Not one is refused any more.
+  await expectDoneOnce(keys.slice(0, 50));
+});
+
+it('a lock on the history: writes get 503, reads go on, readiness says so; released, writes work', async () => {
+  const holder = deployment.database.source.createQueryRunner();
+  await holder.startTransaction();
+  await holder.query('LOCK TABLE events IN EXCLUSIVE MODE');
+  const keys = Array.from({ length: 5 }, (_, n) => `locked-${n}`);
+  const answers = keys.map((key) => create(key));
+  await becomesUnready('The database has answered no writes for ten seconds: something holds them up.');
+  expect((await client.get('contact.list-contacts')).status).toBe(200);
+  expect((await health('live')).status).toBe(200);
+  for (const { status, body, headers } of await Promise.all(answers)) {
+    expect([status, body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    expect(headers.get('retry-after')).toMatch(/^\d$/);
+  }
+  await holder.rollbackTransaction();
+  await holder.release();
+  await becomesReady();
+  await expectDoneOnce(keys);
+});
+
+describe('writes fail', () => {
+  const asSuperuser = async (statement: string) => {
+    const url = new URL(postgres.url);
+    url.pathname = new URL(deployment.database.url).pathname;
+    const connection = new Connection({ connectionString: url.href });
+    await connection.connect();
+    await connection.query(statement);
+    await connection.end();
+  };
+  /** What is set for a role or a database holds for new connections. */
+  const cut = () =>
+    asSuperuser(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'advocacy'`);
+
+  it.each<[string, string, string, string]>([
+    [
+      'a primary that became a standby',
+      'ALTER ROLE advocacy SET default_transaction_read_only = on',
+      'ALTER ROLE advocacy RESET default_transaction_read_only',
+      'The database is read-only.',
+    ],
+    [
+      'no connections left',
+      'ALTER ROLE advocacy CONNECTION LIMIT 0',
+      'ALTER ROLE advocacy CONNECTION LIMIT -1',
+      'The database takes no more connections.',
+    ],
+    [
+      'a full disk',
+      `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = '53100'; END $$;
+       CREATE TRIGGER full_disk BEFORE INSERT ON events FOR EACH STATEMENT EXECUTE FUNCTION fail()`,
+      'DROP TRIGGER full_disk ON events',
+      'The disk of the database is full.',
+    ],
+  ])('%s: readiness says so, and comes back by itself', async (what, breaks, mends, message) => {
+    await becomesReady();
+    await asSuperuser(breaks);
+    await cut();
+    try {
+      await becomesUnready(message);
+      expect((await health('live')).status).toBe(200);
+      expect((await create(what.replaceAll(' ', '-'))).status).toBe(503);
+      await eventually(() =>
+        expect(server.log).toContainEqual(
+          expect.objectContaining({ message: 'not ready', trouble: message }),
+        ),
+      );
+    } finally {
+      await asSuperuser(mends);
+      await cut();
+    }
+    await becomesReady();
+    await eventually(async () => expect((await create(what.replaceAll(' ', '-'))).status).toBe(200));
+  });
+});
