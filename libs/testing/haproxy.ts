@@ -1,10 +1,22 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePort } from './ports.js';
 import { ServerProgram } from './server-program.js';
 
-export type Haproxy = { origin: string; remove(): Promise<void> };
+/** The column of haproxy's statistics (management guide, section 9.1). */
+const STATUS = 17;
+
+export type Haproxy = {
+  origin: string;
+  /** Gives an instance, by its number from 0 on, no new requests; or gives it some again. */
+  drain(instance: number): Promise<void>;
+  admit(instance: number): Promise<void>;
+  /** Whether the last health check found the instance ready. */
+  isReady(instance: number): Promise<boolean>;
+  remove(): Promise<void>;
+};
 
 /**
  * Starts a haproxy before instances of the product, as an operator would write it down: round robin among those
@@ -15,12 +27,14 @@ export type Haproxy = { origin: string; remove(): Promise<void> };
  */
 export async function startHaproxy(program: string, ports: readonly number[]): Promise<Haproxy> {
   const directory = await mkdtemp(join(tmpdir(), 'haproxy-'));
-  const port = await findFreePort();
+  const [port, adminPort] = [await findFreePort(), await findFreePort()];
   const file = join(directory, 'haproxy.cfg');
   const servers = ports.map((each, n) => `  server instance-${n + 1} 127.0.0.1:${each} check`);
   await writeFile(
     file,
-    `defaults
+    `global
+  stats socket ipv4@127.0.0.1:${adminPort} level admin
+defaults
   mode http
   timeout connect 2s
   timeout client 60s
@@ -37,7 +51,23 @@ ${servers.join('\n')}
   );
   const server = new ServerProgram(program, ['-db', '-q', '-f', file], port);
   await server.start();
+  const order = async (text: string) => {
+    const socket = connect(adminPort, '127.0.0.1').setEncoding('utf8');
+    socket.write(`${text}\n`);
+    let answer = '';
+    for await (const part of socket) answer += part as string;
+    return answer;
+  };
+  const setState = (instance: number, state: 'drain' | 'ready') =>
+    order(`set server api/instance-${instance + 1} state ${state}`);
   return {
+    drain: async (instance) => void (await setState(instance, 'drain')),
+    admit: async (instance) => void (await setState(instance, 'ready')),
+    async isReady(instance) {
+      const rows = (await order('show stat')).split('\n').map((line) => line.split(','));
+      const row = rows.find(([proxy, server]) => proxy === 'api' && server === `instance-${instance + 1}`);
+      return row?.[STATUS] === 'UP';
+    },
     origin: `http://127.0.0.1:${port}`,
     async remove() {
       await server.stop();

@@ -45,6 +45,8 @@ auth_type = any
 pool_mode = transaction
 default_pool_size = ${poolSize}
 max_client_conn = 1000
+; A failed login is otherwise repeated after 15 seconds, and PostgreSQL may be back after one.
+server_login_retry = 1
 ${isRoot ? 'user = postgres' : ''}
 `,
   );

@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Environment } from '../processes.js';
+import { type Environment, eventually } from '../processes.js';
 import { type Installation, type Route } from './installation.js';
 
 export type Fault = {
   name: string;
+  breaks: 'instances' | 'PostgreSQL' | 'Redis' | 'PgBouncer';
   /** Most seconds until every instance acknowledges writes, and nothing else, again. */
   bound: number;
   /** Whether it is in the short form, too. */
@@ -12,28 +13,33 @@ export type Fault = {
   route?: Route;
   /** Recovery counts from its beginning, for it never ends by itself. */
   isLasting?: true;
+  /** Clients come through haproxy, and none of them sees anything fail. */
+  isUnnoticed?: true;
   /** Why it cannot be done here; undefined where it can. */
   obstacle?: (installation: Installation) => string | undefined;
   /** Resolves when it is over. @param ms how long it lasts, where that can be chosen */
   strike: (installation: Installation, ms: number) => Promise<void>;
 };
 
-/** Connections of an ordinary role are refused beyond these, of which PostgreSQL keeps three for superusers. */
-const MOST_CONNECTIONS = 100;
-
 /** Where Debian's package has the library. */
 const FAKETIME = ['x86_64', 'aarch64']
   .map((processor) => `/usr/lib/${processor}-linux-gnu/faketime/libfaketime.so.1`)
   .find((path) => existsSync(path));
 
+/** How many pairs of faults there are in the line of many. */
+const PAIRS = 5;
+
 const needsPgBouncer = ({ pgbouncer }: Installation) =>
   pgbouncer === undefined ? 'pgbouncer is not installed' : undefined;
+const needsHaproxy = ({ haproxy }: Installation) =>
+  haproxy === undefined ? 'haproxy is not installed' : undefined;
 const needsFaketime = () => (FAKETIME === undefined ? 'faketime is not installed' : undefined);
 
 /** Each line is a fault, under the name that its test has. */
 export const FAULTS: Fault[] = [
   {
     name: 'an instance killed (SIGKILL) and started again',
+    breaks: 'instances',
     bound: 5,
     isQuick: true,
     async strike({ instances: [instance] }) {
@@ -43,6 +49,7 @@ export const FAULTS: Fault[] = [
   },
   {
     name: 'an instance stopped (SIGTERM) and started again',
+    breaks: 'instances',
     bound: 5,
     async strike({ instances: [instance] }) {
       await instance!.end('SIGTERM');
@@ -51,6 +58,7 @@ export const FAULTS: Fault[] = [
   },
   {
     name: 'an instance frozen (SIGSTOP)',
+    breaks: 'instances',
     bound: 5,
     async strike({ instances: [instance] }, ms) {
       instance!.freeze();
@@ -59,7 +67,22 @@ export const FAULTS: Fault[] = [
     },
   },
   {
+    name: 'instances restarted one by one behind haproxy',
+    breaks: 'instances',
+    bound: 1,
+    isUnnoticed: true,
+    obstacle: needsHaproxy,
+    async strike({ instances, haproxy }) {
+      for (const [n, instance] of instances.entries()) {
+        await instance.end('SIGTERM');
+        await instance.start();
+        await eventually(async () => expect(await haproxy!.isReady(n)).toBe(true));
+      }
+    },
+  },
+  {
     name: 'PostgreSQL restarted (fast)',
+    breaks: 'PostgreSQL',
     bound: 5,
     async strike({ postgres }) {
       await postgres.stop('fast');
@@ -68,6 +91,7 @@ export const FAULTS: Fault[] = [
   },
   {
     name: 'PostgreSQL crashed (immediate restart)',
+    breaks: 'PostgreSQL',
     bound: 5,
     isQuick: true,
     async strike({ postgres }) {
@@ -77,12 +101,14 @@ export const FAULTS: Fault[] = [
   },
   {
     name: 'all connections to PostgreSQL cut',
+    breaks: 'PostgreSQL',
     bound: 5,
     isQuick: true,
     strike: cutConnections,
   },
   {
     name: 'PostgreSQL frozen (SIGSTOP)',
+    breaks: 'PostgreSQL',
     bound: 5,
     async strike({ postgres }, ms) {
       await postgres.freeze();
@@ -92,9 +118,11 @@ export const FAULTS: Fault[] = [
   },
   {
     name: 'connections to PostgreSQL silent, its locks gone',
+    breaks: 'PostgreSQL',
     bound: 10,
     route: 'proxy',
     isLasting: true,
+    isQuick: true,
     async strike({ proxy }) {
       proxy.silence({ serverGone: true });
       return Promise.resolve();
@@ -102,6 +130,7 @@ export const FAULTS: Fault[] = [
   },
   {
     name: 'connections to PostgreSQL silent, its locks held',
+    breaks: 'PostgreSQL',
     bound: 10,
     route: 'proxy',
     isLasting: true,
@@ -112,6 +141,7 @@ export const FAULTS: Fault[] = [
   },
   {
     name: 'PostgreSQL unreachable (connections refused)',
+    breaks: 'PostgreSQL',
     bound: 5,
     route: 'proxy',
     async strike({ proxy }, ms) {
@@ -123,6 +153,7 @@ export const FAULTS: Fault[] = [
   },
   {
     name: 'disk full',
+    breaks: 'PostgreSQL',
     bound: 10,
     obstacle: ({ disk }) => disk.problem,
     async strike({ disk, postgres }, ms) {
@@ -135,21 +166,19 @@ export const FAULTS: Fault[] = [
   },
   {
     name: 'connections exhausted',
+    breaks: 'PostgreSQL',
     bound: 5,
     async strike(installation, ms) {
+      // Refused with the same words as beyond max_connections, and nobody is quicker to take what becomes free.
+      await order(installation, 'ALTER ROLE advocacy CONNECTION LIMIT 1');
       await cutConnections(installation);
-      const taken = [];
-      for (let n = 0; n < MOST_CONNECTIONS; n += 1) {
-        const client = await installation.connect().catch(() => undefined);
-        if (client === undefined) break;
-        taken.push(client);
-      }
       await sleep(ms);
-      await Promise.all(taken.map((client) => client.end().catch(() => undefined)));
+      await order(installation, 'ALTER ROLE advocacy CONNECTION LIMIT -1');
     },
   },
   {
     name: 'a long transaction beside',
+    breaks: 'PostgreSQL',
     bound: 1,
     strike: (installation, ms) =>
       beside(
@@ -160,23 +189,27 @@ export const FAULTS: Fault[] = [
   },
   {
     name: 'the events locked exclusively beside',
+    breaks: 'PostgreSQL',
     bound: 5,
     strike: (installation, ms) => beside(installation, ms, 'BEGIN; LOCK TABLE events'),
   },
   {
     name: 'Redis killed, later started again',
+    breaks: 'Redis',
     bound: 1,
     isQuick: true,
     strike: (installation, ms) => installation.restartRedis(ms),
   },
   {
     name: 'Redis restarted',
+    breaks: 'Redis',
     bound: 1,
     strike: (installation) => installation.restartRedis(0),
   },
-  { name: 'Redis emptied', bound: 1, strike: (installation) => installation.emptyRedis() },
+  { name: 'Redis emptied', breaks: 'Redis', bound: 1, strike: (installation) => installation.emptyRedis() },
   {
     name: 'Redis frozen (SIGSTOP)',
+    breaks: 'Redis',
     bound: 1,
     async strike({ redis }, ms) {
       redis.pause();
@@ -186,6 +219,7 @@ export const FAULTS: Fault[] = [
   },
   {
     name: 'PgBouncer restarted',
+    breaks: 'PgBouncer',
     bound: 5,
     route: 'pgbouncer',
     obstacle: needsPgBouncer,
@@ -196,6 +230,7 @@ export const FAULTS: Fault[] = [
   },
   {
     name: 'PostgreSQL restarted behind PgBouncer',
+    breaks: 'PostgreSQL',
     bound: 10,
     route: 'pgbouncer',
     obstacle: needsPgBouncer,
@@ -206,6 +241,7 @@ export const FAULTS: Fault[] = [
   },
   {
     name: 'the clocks of two instances an hour off, each way',
+    breaks: 'instances',
     bound: 5,
     obstacle: needsFaketime,
     async strike({ instances: [early, late] }, ms) {
@@ -218,6 +254,7 @@ export const FAULTS: Fault[] = [
   },
   {
     name: 'the clock of PostgreSQL an hour ahead, then set back',
+    breaks: 'PostgreSQL',
     bound: 5,
     obstacle: needsFaketime,
     async strike({ postgres }, ms) {
@@ -230,12 +267,46 @@ export const FAULTS: Fault[] = [
   },
 ];
 
-async function cutConnections(installation: Installation): Promise<void> {
-  const client = await installation.connect();
-  await client.query(
+/** Pairs of faults at once, of different things, one pair after another as the seed has it. */
+export function manyFaults(seed: number): Fault {
+  const random = generator(seed);
+  const pick = (faults: readonly Fault[]) => faults[Math.floor(random() * faults.length)]!;
+  return {
+    name: `many faults, seed ${seed}`,
+    breaks: 'PostgreSQL',
+    bound: 10,
+    async strike(installation, ms) {
+      const possible = FAULTS.filter(
+        ({ route, isUnnoticed, obstacle }) =>
+          route === undefined && !isUnnoticed && obstacle?.(installation) === undefined,
+      );
+      for (let pair = 0; pair < PAIRS; pair += 1) {
+        const one = pick(possible);
+        const other = pick(possible.filter(({ breaks }) => breaks !== one.breaks));
+        await Promise.all([one, other].map((fault) => fault.strike(installation, random() * ms)));
+      }
+    },
+  };
+}
+
+/** A linear congruential generator (Numerical Recipes): numbers from 0 to 1, the same for the same seed. */
+function generator(seed: number): () => number {
+  let state = seed;
+  return () => (state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32) / 2 ** 32;
+}
+
+function cutConnections(installation: Installation): Promise<void> {
+  return order(
+    installation,
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
      WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`,
   );
+}
+
+/** Of the superuser, whose connections are kept free. */
+async function order(installation: Installation, statement: string): Promise<void> {
+  const client = await installation.connect();
+  await client.query(statement);
   await client.end();
 }
 
@@ -248,7 +319,7 @@ async function beside(installation: Installation, ms: number, statements: string
 }
 
 async function restart(instance: Installation['instances'][number], environment?: Environment) {
-  await instance.end('SIGTERM');
+  await instance.end('SIGKILL');
   await instance.start(environment);
 }
 

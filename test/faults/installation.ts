@@ -4,10 +4,12 @@ import { Client as PgClient } from 'pg';
 import {
   findFreePort,
   findProgram,
+  type Haproxy,
   type PgBouncer,
   type PostgresServer,
   type RedisServer,
   type SilentProxy,
+  startHaproxy,
   startPgBouncer,
   startPostgres,
   startRedis,
@@ -80,6 +82,7 @@ export class Installation {
     readonly deployment: Deployment,
     readonly proxy: SilentProxy,
     readonly pgbouncer: PgBouncer | undefined,
+    readonly haproxy: Haproxy | undefined,
     readonly instances: readonly Instance[],
     readonly disk: SmallDisk,
   ) {}
@@ -92,12 +95,15 @@ export class Installation {
     const redis = await startRedis();
     const deployment = await Deployment.create(postgres.applicationUrl);
     const { url } = deployment.database;
-    const program = findProgram('pgbouncer');
-    const pgbouncer = program === undefined ? undefined : await startPgBouncer(program, url);
+    const pgbouncerProgram = findProgram('pgbouncer');
+    const pgbouncer =
+      pgbouncerProgram === undefined ? undefined : await startPgBouncer(pgbouncerProgram, url);
     const ports = await Promise.all(Array.from({ length: instances }, findFreePort));
+    const haproxyProgram = findProgram('haproxy');
+    const haproxy = haproxyProgram === undefined ? undefined : await startHaproxy(haproxyProgram, ports);
     const all: Instance[] = [];
     const proxy = await startSilentProxy(url);
-    const installation = new Installation(postgres, redis, deployment, proxy, pgbouncer, all, disk);
+    const installation = new Installation(postgres, redis, deployment, proxy, pgbouncer, haproxy, all, disk);
     all.push(...ports.map((port) => new Instance(port, () => installation.environment)));
     return installation;
   }
@@ -126,7 +132,12 @@ export class Installation {
       proxy: this.proxy.url,
       pgbouncer: this.pgbouncer?.url ?? '',
     };
-    return { ...this.deployment.environment, DATABASE_URL: urls[this.route], REDIS_URL: this.redis.url };
+    return {
+      ...this.deployment.environment,
+      DATABASE_URL: urls[this.route],
+      REDIS_URL: this.redis.url,
+      SHUTDOWN_DELAY: '3',
+    };
   }
 
   /** Has all instances running, with the database reached in this way. */
@@ -209,6 +220,7 @@ export class Installation {
     await Promise.all(this.instances.map((instance) => instance.end('SIGKILL')));
     await this.proxy.close();
     await this.pgbouncer?.remove();
+    await this.haproxy?.remove();
     await this.redis.stop();
     await this.deployment.database.source.destroy();
     await this.postgres.remove();

@@ -8,7 +8,7 @@ const PATIENCE_MS = 5_000;
 const PAUSE_MS = 200;
 /** So many answers that must not be, and the clients give up. */
 const MOST_OUTSIDE = 200;
-const CLIENTS_PER_INSTANCE = 4;
+const CLIENTS = 12;
 /** An instance is stable that has acknowledged writes, and nothing else, for so long. */
 const STABLE_MS = 2_000;
 /** Beyond it, nobody would call it a recovery. */
@@ -41,7 +41,7 @@ export class Load {
     this.attempts = origins.map(() => []);
     this.clients = origins.flatMap((_, home) =>
       // What they give up for stands in the checker.
-      Array.from({ length: CLIENTS_PER_INSTANCE }, () => this.work(home).catch(() => undefined)),
+      Array.from({ length: CLIENTS / origins.length }, () => this.work(home).catch(() => undefined)),
     );
   }
 
