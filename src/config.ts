@@ -45,6 +45,11 @@ export function invokedFrom(): string {
   return process.env.INIT_CWD ?? process.cwd();
 }
 
+/** What OpenTelemetry's SDK reads itself: its variables are its own, and many. */
+export function openTelemetryEnvironment(): Environment {
+  return process.env;
+}
+
 /** Reads `.env` in the working directory; what the environment says already has precedence. */
 export function loadEnvironment(): Environment {
   if (existsSync('.env')) process.loadEnvFile('.env');

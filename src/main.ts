@@ -4,11 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, endPatience } from '#libs/database';
 import { JsonLogger, Readiness, standardOutput } from '#libs/operations';
 import { ServerLife } from '#libs/rpc';
-import { type Config, ConfigError, loadConfig } from './config.js';
+import { currentTracer } from '#libs/tracing';
+import { type Config, ConfigError, loadConfig, openTelemetryEnvironment } from './config.js';
 import { createDemo, tellHowToBegin, welcome } from './demo.js';
 import { serveInsight } from './insight.js';
 import { openRuntime, type Runtime } from './runtime.js';
 import { createApplication, docsUrl } from './server.js';
+import { startTracing } from './tracing.js';
 
 /** Idempotency keys are kept at least 24 hours; a day more for whoever repeats yesterday's batch. */
 const IDEMPOTENCY_HOURS = 48;
@@ -58,6 +60,7 @@ const stop = new Promise<NodeJS.Signals>((resolve) => {
 });
 
 try {
+  await startTracing(openTelemetryEnvironment());
   await serve();
 } catch (error) {
   if (stopping.signal.aborted) {
@@ -125,6 +128,7 @@ async function serve(): Promise<void> {
 }
 
 async function exit(status: number): Promise<never> {
+  await currentTracer()?.close();
   await standardOutput.flush(FLUSH_MS);
   process.exit(status);
 }

@@ -1,4 +1,5 @@
 import { DataSource, QueryFailedError, type QueryRunner } from 'typeorm';
+import { traced } from '#libs/tracing';
 import { type Sql } from './database.js';
 import { FairGate } from './fair-gate.js';
 
@@ -52,20 +53,22 @@ export async function queryWide<Row>(
   values: unknown[],
 ): Promise<Row[]> {
   if (!(sql instanceof DataSource)) return sql.query<Row[]>(text, values);
-  return new Promise((resolve, reject) => {
-    gateOf(sql)
-      .run(organizationId, LONGEST_MS[kind], async () => {
-        const runner = sql.createQueryRunner();
-        try {
-          await runner.query(`BEGIN READ ONLY; SET LOCAL statement_timeout = ${LONGEST_MS[kind]}`);
-          resolve(await runner.manager.query<Row[]>(text, values));
-        } finally {
-          // With the answer given already; the organization's part is free when the connection is.
-          await endAndRelease(runner);
-        }
-      })
-      .catch(reject);
-  });
+  const turn = () =>
+    new Promise<Row[]>((resolve, reject) => {
+      gateOf(sql)
+        .run(organizationId, LONGEST_MS[kind], async () => {
+          const runner = sql.createQueryRunner();
+          try {
+            await runner.query(`BEGIN READ ONLY; SET LOCAL statement_timeout = ${LONGEST_MS[kind]}`);
+            resolve(await runner.manager.query<Row[]>(text, values));
+          } finally {
+            // With the answer given already; the organization's part is free when the connection is.
+            await endAndRelease(runner);
+          }
+        })
+        .catch(reject);
+    });
+  return traced('wide query', { kind }, turn);
 }
 
 /**

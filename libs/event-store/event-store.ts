@@ -2,6 +2,7 @@ import { type DataSource, QueryFailedError } from 'typeorm';
 import { NIL } from 'uuid';
 import { inTransaction, isUnavailable, queryWide, type Sql, type WideQuery } from '#libs/database';
 import { Distribution, SECONDS } from '#libs/measures';
+import { traced } from '#libs/tracing';
 import { appendBatch, type AppendCommand, type AppendResult, GivenUp } from './append.js';
 import { takeBatch } from './batch.js';
 import {
@@ -87,11 +88,13 @@ export class EventStore {
    *   repeating the request is safe because of its idempotency. GivenUp: it was not stored.
    */
   append(command: AppendCommand): Promise<AppendResult> {
-    return new Promise((resolve, reject) => {
-      this.queue.push({ command, retries: 0, resolve, reject });
-      // Not at once: the other requests that this turn of the event loop brings join the call.
-      if (this.queue.length === 1) setImmediate(() => this.callNext());
-    });
+    const wait = () =>
+      new Promise<AppendResult>((resolve, reject) => {
+        this.queue.push({ command, retries: 0, resolve, reject });
+        // Not at once: the other requests that this turn of the event loop brings join the call.
+        if (this.queue.length === 1) setImmediate(() => this.callNext());
+      });
+    return traced('append', { streams: command.writes.length }, wait);
   }
 
   /** Commands that wait for a call, and calls under way. */

@@ -1,5 +1,6 @@
 import { type LoggerService } from '@nestjs/common';
 import { pino, type Logger } from 'pino';
+import { currentTracer } from '#libs/tracing';
 import { standardOutput } from './output.js';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
@@ -19,6 +20,7 @@ export class JsonLogger implements LoggerService {
         base: { pid: process.pid },
         messageKey: 'message',
         timestamp: pino.stdTimeFunctions.isoTime,
+        mixin: traceOfLine,
         formatters: { level: (label) => ({ level: label }) },
       },
       // Not pino's own: it repeats a failed write for ever when the process exits, even where the reader is gone.
@@ -51,6 +53,12 @@ export class JsonLogger implements LoggerService {
   fatal(message: unknown, ...rest: unknown[]): void {
     this.pino.fatal(fields(message, rest));
   }
+}
+
+/** Which trace a line belongs to; a request's own line names it itself. */
+function traceOfLine(): object {
+  const ids = currentTracer()?.ids();
+  return ids ? { traceId: ids.traceId, spanId: ids.spanId } : {};
 }
 
 /** Nest passes the context, and for errors the stack, as strings behind the message. */

@@ -2,6 +2,7 @@ import { type LoggerService } from '@nestjs/common';
 import { type NextFunction, type Request, type Response } from 'express';
 import { type Keyring } from '#libs/event-store';
 import { identifyRequest, storedRequestId } from '#libs/rpc';
+import { currentTracer } from '#libs/tracing';
 import { type RequestCounts } from './request-counts.js';
 
 /**
@@ -20,8 +21,15 @@ export function requestLog(
     const requestId = storedRequestId(identifyRequest(request, response), keyring);
     request.storedRequestId = requestId;
     const started = performance.now();
+    const operation = () => (isKnown(request.path) ? request.path : undefined);
+    const tracer = currentTracer();
+    const describe = () => ({
+      name: operation()?.replace('/v1/', '') ?? 'unknown path',
+      attributes: { requestId },
+    });
+    let trace: object = {};
     response.once('close', () => {
-      const path = isKnown(request.path) ? request.path : undefined;
+      const path = operation();
       const milliseconds = performance.now() - started;
       counts.add(path, response.writableFinished ? response.statusCode : undefined, milliseconds);
       // Asked every few seconds by every load balancer: only worth a line when something is wrong.
@@ -35,8 +43,11 @@ export function requestLog(
         durationMs: Math.round(milliseconds * 10) / 10,
         organizationId: request.caller?.organizationId,
         actorId: request.caller?.actor.id ?? undefined,
+        ...trace,
       });
     });
-    next();
+    if (!tracer) return next();
+    const { traceId, spanId } = tracer.request(request, response, describe, next);
+    trace = { traceId, spanId };
   };
 }

@@ -3,6 +3,7 @@ import { type DataSource } from 'typeorm';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { describeError, isConnectionLost, isForbidden, Lease, type Sql } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
+import { traced } from '#libs/tracing';
 import { ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
 import { type Projection, type Snapshots } from './projection.js';
 import { type BuildOptions, Rebuild, type RowDifference, UnderWay } from './rebuild.js';
@@ -169,7 +170,9 @@ export class Projections {
     const concerned = this.runners.filter(
       ({ projection }) => !eventTypes || projection.handles.some((type) => eventTypes.includes(type)),
     );
-    await Promise.all(concerned.map((runner) => this.catchUpOne(runner, position)));
+    await traced('projections', { position, projections: concerned.length }, () =>
+      Promise.all(concerned.map((runner) => this.catchUpOne(runner, position))),
+    );
   }
 
   /** Whether instances of another version serve a read model: what these write, only they put into their own. */

@@ -33,6 +33,7 @@ import { Operation, type OperationDefinition, operationOf, operationsAmong } fro
 import { type Page } from './paging.js';
 import { notFoundThen, PastRecord } from './past.js';
 import { possibleErrors } from './possible-errors.js';
+import { traced } from '#libs/tracing';
 import { readQuery, refuseQuery } from './query.js';
 import { describeScopes, requireFieldScopes, scopeOf } from './scopes.js';
 import { sendStream, type StreamedAnswer } from './streamed-answer.js';
@@ -97,8 +98,9 @@ function addRoute(controller: Type, input: InputClass): void {
       if (bodyTypes || answerTypes) openStream(request, response);
       if (bodyTypes) allowLongBody(request, response);
       if (answerTypes) request.isStream = true;
-      const result: unknown =
-        method === 'GET' ? await this.queries.execute(command) : await this.commands.execute(command);
+      const result: unknown = await traced(method === 'GET' ? 'query' : 'command', { operation: name }, () =>
+        method === 'GET' ? this.queries.execute(command) : this.commands.execute(command),
+      );
       if (answerTypes) {
         await sendStream(result as StreamedAnswer, request, response);
         return undefined;
