@@ -7,7 +7,10 @@ import { Seals1764000000006 } from './0006-seals.js';
 import { Queries1764000000007 } from './0007-queries.js';
 import { Erasure1764000000008 } from './0008-erasure.js';
 import { PageBytes1764000000009 } from './0009-page-bytes.js';
+import { Mended1764000000010 } from './0010-mended.js';
 import { Times1764000000011 } from './0011-times.js';
+
+export { schema } from './schema.js';
 
 /** Listed one by one: globs do not find ESM files. */
 export const migrations = [
@@ -20,5 +23,6 @@ export const migrations = [
   Queries1764000000007,
   Erasure1764000000008,
   PageBytes1764000000009,
+  Mended1764000000010,
   Times1764000000011,
 ];

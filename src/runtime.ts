@@ -9,6 +9,7 @@ import {
   describeError,
   isUnavailable,
   migrate,
+  missingFromSchema,
   openDatabase,
   RESERVED_CONNECTIONS,
   ReservedConnections,
@@ -17,7 +18,7 @@ import {
 import { EventStore, Keyring } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { Sealer, Signer } from '#libs/sealing';
-import { migrations } from '#migrations';
+import { migrations, schema } from '#migrations';
 import { projections, upcasters } from './app.module.js';
 import { type Config, ConfigError } from './config.js';
 
@@ -78,6 +79,8 @@ export async function openRuntime(
       sources.push(reserved);
       const ran = await migrate(source);
       if (ran.length > 0) logger.log({ message: 'database migrated', migrations: ran });
+      const missing = await missingFromSchema(source, schema);
+      if (missing.length > 0) throw new ConfigError([otherSchema(missing)]);
       const store = new EventStore(source, new Keyring(master), upcasters);
       if (!(await store.isKeyringOfDatabase())) {
         throw new ConfigError([
@@ -144,6 +147,20 @@ async function connect(
       await sleep(1_000, undefined, { signal });
     }
   }
+}
+
+/**
+ * Whoever started on it would answer that it is ready and then fail requests: the migrations have run, and left
+ * something else than they leave, because they were other ones or somebody changed it since.
+ */
+function otherSchema(missing: readonly string[]): string {
+  // A function's parameters fill a page.
+  const named = missing.map((line) => line.replace(/\(.{100,}\)$/, ' with the parameters of this version'));
+  const more = named.length > 5 ? ` and ${named.length - 5} more` : '';
+  return (
+    `The schema of the database is not what this version needs, although its migrations have run. Missing: ` +
+    `${named.slice(0, 5).join(', ')}${more}. Start the version that made it, or restore a backup.`
+  );
 }
 
 /** The embedded mode's own master key: made once, also when several processes start at the same time. */

@@ -165,11 +165,13 @@ export class Api {
     readonly instances: Instance[],
   ) {}
 
+  /** @param dump of an older database, to start on (`stored-databases.ts`). */
   static async start({
     instances = 1,
     environment = {},
-  }: { instances?: number; environment?: Environment } = {}): Promise<Api> {
-    const database = await createTestDatabase();
+    dump,
+  }: { instances?: number; environment?: Environment; dump?: string } = {}): Promise<Api> {
+    const database = await createTestDatabase(undefined, dump);
     const api = new Api(database, environment, []);
     for (let n = 0; n < instances; n += 1) await api.addInstance();
     return api;

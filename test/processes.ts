@@ -16,7 +16,8 @@ export type Result = { status: number | null; signal: NodeJS.Signals | null; std
 const root = resolve(__dirname, '..');
 const MAIN = join(root, 'dist/src/main.js');
 const CLI = join(root, 'dist/src/cli.js');
-const ENCRYPTION_KEY = Buffer.alloc(32, 7);
+/** Published, with the databases of `databases/`: for tests alone. */
+export const ENCRYPTION_KEY = Buffer.alloc(32, 7);
 /** Where no .env lies: a developer's own is not read. */
 const NO_ENV = join(root, 'dist');
 
@@ -147,9 +148,12 @@ export class Deployment {
     this.store = new EventStore(database.source, new Keyring(ENCRYPTION_KEY));
   }
 
-  /** @param server the PostgreSQL to make the database on, where it is not the one of all tests */
-  static async create(server?: string): Promise<Deployment> {
-    return new Deployment(await createTestDatabase(server));
+  /**
+   * @param server the PostgreSQL to make the database on, where it is not the one of all tests
+   * @param dump of an older database, to start on (`stored-databases.ts`)
+   */
+  static async create(server?: string, dump?: string): Promise<Deployment> {
+    return new Deployment(await createTestDatabase(server, dump));
   }
 
   get environment(): Environment {

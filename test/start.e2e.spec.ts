@@ -96,6 +96,20 @@ describe('with DATABASE_URL', () => {
     ]);
   });
 
+  it('refuses a schema that is not what it needs, in place of failing each request', async () => {
+    const { source } = deployment.database;
+    const all = await source.query(
+      `SELECT oid::regprocedure AS name FROM pg_proc WHERE proname = 'append_events'`,
+    );
+    for (const { name } of all) await source.query(`DROP FUNCTION ${name}`);
+    await source.query('ALTER TABLE idempotency_keys RENAME fingerprint TO print');
+    const [line] = await refused({});
+    expect(line).toContain('The schema of the database is not what this version needs');
+    expect(line).toContain(
+      'Missing: column idempotency_keys.fingerprint bytea, function append_events with the parameters of this version.',
+    );
+  });
+
   it('says that the port is taken, and what to do', async () => {
     const squatter = createServer().listen(0, '127.0.0.1');
     await once(squatter, 'listening');

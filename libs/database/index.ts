@@ -16,6 +16,7 @@ export { findPrograms, findSystemUser, findWayToRun } from './embedded-postgres-
 export { startEmbeddedPostgres } from './embedded-postgres.js';
 export { isConnectionLost, Lease } from './lease.js';
 export { TooManyWaiting } from './fair-gate.js';
+export { missingFromSchema, schemaOfDatabase } from './schema.js';
 export { searchIndexes, textSearchOf, type TextSearch } from './text-search.js';
 export { poolUse } from './pool-use.js';
 export { isTimedOut, queryInTurn, queryWide, type WideQuery, wideQueries } from './wide-query.js';

@@ -25,8 +25,9 @@ export function testServerUrl(): string {
  * A migrated database of its own, for tests that count positions or break things.
  *
  * @param server the PostgreSQL to make it on, where it is not the one of all tests
+ * @param dump statements that make it, of pg_dump say; it is left as these do, and not migrated
  */
-export async function createTestDatabase(server = testServerUrl()): Promise<TestDatabase> {
+export async function createTestDatabase(server = testServerUrl(), dump?: string): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   await asAdministrator(server, (client) => client.query(`CREATE DATABASE ${name}`));
   const url = new URL(server);
@@ -38,8 +39,9 @@ export async function createTestDatabase(server = testServerUrl()): Promise<Test
     sources.push(source);
     return { source, store: new EventStore(source, new Keyring(master)) };
   };
+  if (dump !== undefined) await asAdministrator(url.href, (client) => client.query(dump));
   const first = await another();
-  await migrate(first.source);
+  if (dump === undefined) await migrate(first.source);
   return {
     url: url.href,
     ...first,

@@ -1,3 +1,4 @@
+export { catalogOf } from './catalog.js';
 export { createTestDatabase, testServerUrl, type TestDatabase } from './database.js';
 export { given } from './given.js';
 export { type Haproxy, startHaproxy } from './haproxy.js';
