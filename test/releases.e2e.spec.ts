@@ -1,0 +1,192 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findFreePort, findProgram, startHaproxy } from '#libs/testing';
+import { Client } from './harness.js';
+import { Deployment, eventually, type ServerProcess } from './processes.js';
+import { published, ReleaseBuild } from './releases.js';
+import { dumpOf, type StoredDatabase, storedDatabases } from './stored-databases.js';
+
+const stored = (name: string): StoredDatabase => {
+  const found = storedDatabases().find((one) => one.name.endsWith(`-${name}`));
+  if (!found) throw new Error(`There is no stored database of ${name}: see CONTRIBUTING.md, "Release".`);
+  return found;
+};
+
+/** What a test needs that cannot be had everywhere; says so where it cannot. */
+async function buildOf(version: string): Promise<ReleaseBuild | undefined> {
+  const build = await ReleaseBuild.of(published.find((release) => release.version === version)!);
+  if (typeof build !== 'string') return build;
+  console.log(`Skipped: ${build}`);
+  return undefined;
+}
+
+async function done(
+  client: Client,
+  method: 'post' | 'delete',
+  operation: string,
+  body: object,
+  key?: string,
+) {
+  const fields = { organizationId: client.organizationId, ...body };
+  const answer = await client[method](operation, fields, key === undefined ? {} : { 'Idempotency-Key': key });
+  expect([operation, answer.status, answer.body]).toEqual([operation, 200, expect.anything()]);
+  return answer.body.data;
+}
+
+async function read(client: Client, operation: string, query: { [name: string]: string }) {
+  return client.get(operation, { organizationId: client.organizationId, ...query });
+}
+
+async function counts(client: Client, { petitionId, listId }: StoredDatabase) {
+  const petition = await read(client, 'petition.get-petition', { petitionId: petitionId! });
+  const list = await read(client, 'list.get-list', { listId: listId! });
+  return { signatures: petition.body.data.signatures, contacts: list.body.data.contacts };
+}
+
+const clientOf = ({ organizationId, key }: StoredDatabase, { origin }: { origin: string }) =>
+  new Client(origin, organizationId, key);
+
+it.each(published)('$version goes on beside this version', async ({ version }) => {
+  const build = await buildOf(version);
+  if (!build) return;
+  const database = stored(version);
+  const { petitionId, listId } = database;
+  const deployment = await Deployment.create(undefined, dumpOf(database));
+  let old: ServerProcess | undefined;
+  try {
+    old = await build.start(deployment.environment);
+    const before = clientOf(database, old);
+    const standing = await counts(before, database);
+    const now = clientOf(database, await deployment.startServer());
+    const expected = { ...standing };
+    for (let n = 0; n < 6; n += 1) {
+      const [one, other] = n % 2 === 0 ? [before, now] : [now, before];
+      const person = { email: `beside-${n}@example.org`, firstName: 'Beside' };
+      const { contactId } = await done(one, 'post', 'contact.create-contact', person, `beside-${n}`);
+      expect(await done(other, 'post', 'contact.create-contact', person, `beside-${n}`)).toEqual({
+        contactId,
+      });
+      const twin = await other.post('contact.create-contact', {
+        organizationId: other.organizationId,
+        ...person,
+      });
+      expect([200, 409]).toContain(twin.status);
+      await done(other, 'post', 'petition.add-signature', { petitionId, contactId, comment: 'Both' });
+      await done(one, 'post', 'petition.add-signature', { petitionId, contactId });
+      expected.signatures += 1;
+      await done(one, 'post', 'list.add-contacts', { listId, contactIds: [contactId] });
+      expected.contacts += 1;
+      const { postId } = await done(one, 'post', 'post.create-post', { name: `Post ${n}` });
+      await done(other, 'post', 'post.publish-post', { postId });
+      if (n < 4) continue;
+      await done(other, 'delete', 'contact.delete-contact', { contactId });
+      expected.contacts -= 1;
+      for (const client of [one, other]) {
+        await eventually(async () => {
+          expect((await read(client, 'contact.get-contact', { contactId })).status).toBe(404);
+        });
+      }
+    }
+    for (const client of [before, now]) {
+      await eventually(async () => expect(await counts(client, database)).toEqual(expected));
+    }
+
+    await old.end('SIGKILL');
+    const { contactId } = await done(now, 'post', 'contact.create-contact', {
+      email: 'after@example.org',
+      firstName: 'After',
+    });
+    await done(now, 'post', 'petition.add-signature', { petitionId, contactId });
+    expect(await counts(now, database)).toEqual({ ...expected, signatures: expected.signatures + 1 });
+  } finally {
+    await old?.end('SIGKILL');
+    await deployment.stop();
+  }
+});
+
+it('0.1.0 counts again on a database whose links have no positions, once this version has mended it', async () => {
+  const build = await buildOf('0.1.0');
+  if (!build) return;
+  const database = stored('e45b6a7');
+  const deployment = await Deployment.create(undefined, dumpOf(database));
+  let old: ServerProcess | undefined;
+  try {
+    const now = clientOf(database, await deployment.startServer());
+    old = await build.start(deployment.environment);
+    const before = clientOf(database, old);
+    const { petitionId } = database;
+    const { signatures } = await counts(now, database);
+    const { contactId } = await done(before, 'post', 'contact.create-contact', {
+      email: 'again@example.org',
+      firstName: 'Again',
+    });
+    await done(before, 'post', 'petition.add-signature', { petitionId, contactId });
+    for (const client of [before, now]) {
+      await eventually(async () => expect((await counts(client, database)).signatures).toBe(signatures + 1));
+    }
+  } finally {
+    await old?.end('SIGKILL');
+    await deployment.stop();
+  }
+});
+
+// From 0.1.0: what came before it was never published.
+it('three instances behind haproxy upgraded one by one under load: no request fails, nothing is lost or doubled', async () => {
+  const build = await buildOf('0.1.0');
+  const program = findProgram('haproxy');
+  if (!build || program === undefined) return;
+  const database = stored('0.1.0');
+  const { petitionId, organizationId } = database;
+  const deployment = await Deployment.create(undefined, dumpOf(database));
+  const ports = [await findFreePort(), await findFreePort(), await findFreePort()];
+  const environment = { ...deployment.environment, REDIS_URL: process.env.TEST_REDIS_URL! };
+  const olds = await Promise.all(ports.map((port) => build.start({ ...environment, PORT: String(port) })));
+  const haproxy = await startHaproxy(program, ports);
+  const client = clientOf(database, haproxy);
+  const failed: string[] = [];
+  const acknowledged: string[] = [];
+  let upgrading = true;
+  const works = async (worker: number) => {
+    for (let n = 0; upgrading; n += 1) {
+      const email = `rolling-${worker}-${n}@example.org`;
+      try {
+        const { contactId } = await done(client, 'post', 'contact.create-contact', { email, firstName: 'R' });
+        await done(client, 'post', 'petition.add-signature', { petitionId, contactId });
+        acknowledged.push(contactId);
+      } catch (error) {
+        failed.push(String(error));
+      }
+    }
+  };
+  try {
+    await eventually(async () => expect((await fetch(`${haproxy.origin}/health/live`)).status).toBe(200));
+    const { signatures } = await counts(client, database);
+    const load = Promise.all([works(0), works(1), works(2), works(3)]);
+    for (const [n, port] of ports.entries()) {
+      // 0.1.0 has no SHUTDOWN_DELAY: whoever stops it tells the load balancer first.
+      await haproxy.drain(n);
+      await sleep(1_000);
+      await olds[n]!.end('SIGTERM');
+      await deployment.startServer({ ...environment, PORT: String(port) });
+      await haproxy.admit(n);
+      await eventually(async () => expect(await haproxy.isReady(n)).toBe(true));
+    }
+    upgrading = false;
+    await load;
+    expect(failed).toEqual([]);
+    expect(acknowledged.length).toBeGreaterThan(0);
+    expect(new Set(acknowledged).size).toBe(acknowledged.length);
+    expect((await counts(client, database)).signatures).toBe(signatures + acknowledged.length);
+    const [row] = await deployment.database.source.query(
+      `SELECT count(*)::int AS signed, count(DISTINCT data->>'contactId')::int AS signers FROM events
+       WHERE organization_id = $1 AND type = 'PetitionSigned' AND data->>'contactId' = ANY ($2)`,
+      [organizationId, acknowledged],
+    );
+    expect(row).toEqual({ signed: acknowledged.length, signers: acknowledged.length });
+    console.log(`Rolling upgrade: ${2 * acknowledged.length} requests, 0 failed, 0 lost, 0 doubled`);
+  } finally {
+    upgrading = false;
+    await Promise.all(olds.map((old) => old.end('SIGKILL')));
+    await haproxy.remove();
+    await deployment.stop();
+  }
+});
