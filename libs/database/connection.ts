@@ -1,6 +1,6 @@
 import { type Socket } from 'node:net';
 import { Client, type ClientConfig } from 'pg';
-import { type SilenceWatch } from './silence-watch.js';
+import { type SilenceWatch, type Watched } from './silence-watch.js';
 
 /** What PostgreSQL ends by itself, in milliseconds; see `inTransaction`. */
 export type TransactionLimits = {
@@ -10,8 +10,11 @@ export type TransactionLimits = {
   statement?: number;
 };
 
-/** For every transaction that does not say otherwise: none waits for anything but the database for so long. */
-const IDLE_MS = 60_000;
+/**
+ * For every transaction that does not say otherwise: none waits for anything but the database for so long. What a lost
+ * instance held, or one whose connection went silent, is free then.
+ */
+const IDLE_MS = 5_000;
 
 /** A goodbye that a silent server does not answer is waited for so long. */
 const GOODBYE_MS = 1_000;
@@ -30,12 +33,10 @@ export class ConnectionSilent extends Error {
 export type ConnectionConfig = ClientConfig & { watch: SilenceWatch };
 
 /** A connection of the pool that knows since when it has waited for an answer in vain, and can be given up. */
-export class Connection extends Client {
-  /** Waits as long as somebody else works, even where nobody answers at all; see `exclusively`. */
+export class Connection extends Client implements Watched {
   patient = false;
   /** Of the next transaction. */
   limits: TransactionLimits = {};
-  /** Its backend was found to wait for us while we wait for it. */
   suspected = false;
   private quietSince: number | undefined;
   private heardBefore = 0;
@@ -48,17 +49,14 @@ export class Connection extends Client {
     this.on('drain', () => (this.quietSince = undefined));
   }
 
-  /** The server's number for it; a pooler in between makes one up. */
   get backend(): number {
     return (this as unknown as { processID: number }).processID;
   }
 
-  /** Bytes that came: more than before mean that it lives. */
   get heard(): number {
     return (this.connection.stream as Socket).bytesRead;
   }
 
-  /** For how long an answer has been owed without a byte of it, as far as the last look at it knows. */
   quietFor(now: number): number {
     return this.quietSince === undefined ? 0 : now - this.quietSince;
   }
@@ -71,7 +69,6 @@ export class Connection extends Client {
     if (this.quietSince !== undefined) this.quietSince = now;
   }
 
-  /** Ends it at once; the statement under way fails, and the pool makes a new one. */
   giveUp(): void {
     this.connection.stream.destroy(new ConnectionSilent());
   }

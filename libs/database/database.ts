@@ -1,11 +1,9 @@
 import { type EventEmitter } from 'node:events';
-import { types } from 'node:util';
 import {
   DataSource,
   type EntityManager,
   MigrationExecutor,
   type MigrationInterface,
-  QueryFailedError,
   type QueryRunner,
 } from 'typeorm';
 import { Connection, type TransactionLimits } from './connection.js';
@@ -154,56 +152,4 @@ export async function exclusively<T>(
     connection.patient = false;
     await runner.release();
   }
-}
-
-/** Classes of SQLSTATE that speak of the connection or the server, not of the statement. */
-const UNAVAILABLE_STATES = /^(08|57P|53|25006|55000)/;
-const UNAVAILABLE_CODES = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-]);
-/** What pg and its pool say in words only. */
-const UNAVAILABLE_MESSAGES =
-  /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|not queryable|connection timeout|already released/i;
-
-/** Whether an error means that the database cannot be reached now: the caller may try again later. */
-export function isUnavailable(error: unknown): boolean {
-  if (error instanceof QueryFailedError) return isUnavailable(error.driverError);
-  if (error instanceof AggregateError) return error.errors.some(isUnavailable);
-  if (!isError(error)) return false;
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  return (
-    UNAVAILABLE_STATES.test(code) || UNAVAILABLE_CODES.has(code) || UNAVAILABLE_MESSAGES.test(error.message)
-  );
-}
-
-/** Whether PostgreSQL refused a statement because the role has not the right to it. */
-export function isForbidden(error: unknown): boolean {
-  return error instanceof QueryFailedError && (error.driverError as { code?: string }).code === '42501';
-}
-
-/**
- * An error in words fit for logs and reports. SQLSTATE classes 22 and 23 quote the offending value, which
- * may be personal: of those only the code is told.
- */
-export function describeError(error: unknown): string {
-  // Node's error for a name with several addresses holds one error for each, and no message.
-  if (error instanceof AggregateError) return describeError(error.errors[0]);
-  if (!isError(error)) return String(error);
-  if (error instanceof QueryFailedError) {
-    const { code } = error.driverError as { code?: string };
-    return code && /^2[23]/.test(code) ? `SQLSTATE ${code}` : error.message;
-  }
-  return error.message;
-}
-
-/** Errors that Node itself makes are of another realm's Error inside Jest. */
-function isError(value: unknown): value is Error {
-  return value instanceof Error || types.isNativeError(value);
 }

@@ -1,9 +1,5 @@
-import {
-  type DataSource,
-  QueryRunnerAlreadyReleasedError,
-  QueryRunnerProviderAlreadyReleasedError,
-} from 'typeorm';
-import { isUnavailable } from './database.js';
+import { type DataSource } from 'typeorm';
+import { isUnavailable } from './trouble.js';
 
 /**
  * How long the holder of a lease may leave PostgreSQL waiting, for its next statement or with its answer. Longest seen
@@ -68,7 +64,7 @@ export class Lease {
       this.patienceMs = this.shortestMs;
       return result;
     } catch (error) {
-      if (isConnectionLost(error)) this.haveMorePatience();
+      if (isUnavailable(error)) this.haveMorePatience();
       throw error;
     } finally {
       clearInterval(watch);
@@ -94,13 +90,4 @@ export class Lease {
   private haveMorePatience(): void {
     this.patienceMs = Math.min(2 * this.patienceMs, MOST_PATIENCE * this.shortestMs);
   }
-}
-
-/** Of a connection that breaks between two statements of a transaction TypeORM says only that it is gone. */
-export function isConnectionLost(error: unknown): boolean {
-  return (
-    isUnavailable(error) ||
-    error instanceof QueryRunnerAlreadyReleasedError ||
-    error instanceof QueryRunnerProviderAlreadyReleasedError
-  );
 }

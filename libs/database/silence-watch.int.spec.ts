@@ -118,11 +118,11 @@ it('limits of a transaction hold for it alone, at every level of isolation', asy
          current_setting('statement_timeout') AS statement, current_setting('transaction_isolation') AS level`,
     );
   const plain = { idle: '0', statement: '0', level: 'read committed' };
-  expect(await inTransaction(source, { idle: 5_000, statement: 7_000 }, limits)).toEqual([
-    { ...plain, idle: '5s', statement: '7s' },
+  expect(await inTransaction(source, { idle: 6_000, statement: 7_000 }, limits)).toEqual([
+    { ...plain, idle: '6s', statement: '7s' },
   ]);
   expect(await source.transaction('REPEATABLE READ', limits)).toEqual([
-    { ...plain, idle: '1min', level: 'repeatable read' },
+    { ...plain, idle: '5s', level: 'repeatable read' },
   ]);
   expect(await limits(source)).toEqual([plain]);
 });

@@ -1,7 +1,6 @@
 import { type Socket } from 'node:net';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { Client, type ClientConfig } from 'pg';
-import { type Connection } from './connection.js';
 
 /** How often connections are looked at while there are any. */
 const LOOK_MS = 500;
@@ -15,6 +14,23 @@ const LAST_CHANCE_MS = 500;
 const NOBODY_ANSWERS_MS = 6_000;
 /** Between two attempts to have a witness. */
 const PAUSE_MS = 5_000;
+
+/** A connection as it is watched: see connection.ts. */
+export type Watched = {
+  /** The server's number for it; a pooler in between makes one up. */
+  readonly backend: number;
+  /** Bytes that came: more than before mean that it lives. */
+  readonly heard: number;
+  /** Waits as long as somebody else works, even where nobody answers at all; see `exclusively`. */
+  readonly patient: boolean;
+  /** Its backend was found to wait for us while we wait for it. */
+  suspected: boolean;
+  /** For how long an answer has been owed without a byte of it, as far as the last look at it knows. */
+  quietFor(now: number): number;
+  look(now: number): void;
+  /** Ends it at once; the statement under way fails, and the pool makes a new one. */
+  giveUp(): void;
+};
 
 /** Which of these backends wait for us. Others than those of one's own role show no state. */
 const IDLE_BACKENDS = "SELECT pid FROM pg_stat_activity WHERE pid = ANY ($1) AND state LIKE 'idle%'";
@@ -31,7 +47,7 @@ const IDLE_BACKENDS = "SELECT pid FROM pg_stat_activity WHERE pid = ANY ($1) AND
  *   hear it; what is long on purpose waits on, and is given up when new connections work and the witness still does not.
  */
 export class SilenceWatch {
-  private readonly connections = new Set<Connection>();
+  private readonly connections = new Set<Watched>();
   private timer: NodeJS.Timeout | undefined;
   private witness: Witness | undefined;
   private opening: Promise<void> | undefined;
@@ -42,14 +58,14 @@ export class SilenceWatch {
   /** While a program starts it may have to wait for others, behind PgBouncer in its queue. */
   patient = true;
 
-  add(connection: Connection, config: ClientConfig): void {
+  add(connection: Watched, config: ClientConfig): void {
     this.config = config;
     this.connections.add(connection);
     this.timer ??= setInterval(() => void this.look(), LOOK_MS).unref();
     this.keepWitness();
   }
 
-  remove(connection: Connection): void {
+  remove(connection: Watched): void {
     this.connections.delete(connection);
     if (this.connections.size > 0) return;
     clearInterval(this.timer);
@@ -73,13 +89,13 @@ export class SilenceWatch {
     }
   }
 
-  private quiet(ms: number): Connection[] {
+  private quiet(ms: number): Watched[] {
     const now = performance.now();
     for (const connection of this.connections) connection.look(now);
     return [...this.connections].filter((connection) => connection.quietFor(now) >= ms);
   }
 
-  private async judge(quiet: readonly Connection[]): Promise<void> {
+  private async judge(quiet: readonly Watched[]): Promise<void> {
     const { witness } = this;
     const before = new Map([...this.connections].map((connection) => [connection, connection.heard]));
     const unheard = () =>
@@ -110,7 +126,7 @@ export class SilenceWatch {
   }
 
   /** Twice, because the answer, or what we asked, may have been on its way. */
-  private giveUpForgotten(quiet: readonly Connection[], idle: readonly number[]): void {
+  private giveUpForgotten(quiet: readonly Watched[], idle: readonly number[]): void {
     const found = quiet.filter(({ backend }) => idle.includes(backend));
     for (const connection of found) {
       if (connection.suspected) connection.giveUp();

@@ -1,4 +1,4 @@
-import { DataSource, QueryFailedError, type QueryRunner } from 'typeorm';
+import { DataSource, type QueryRunner } from 'typeorm';
 import { traced } from '#libs/tracing';
 import { type Sql } from './database.js';
 import { FairGate } from './fair-gate.js';
@@ -96,9 +96,4 @@ async function endAndRelease(runner: QueryRunner): Promise<void> {
     // Broken: the pool finds that out by itself.
   }
   await runner.release();
-}
-
-/** Whether PostgreSQL ended the statement because it took too long. */
-export function isTimedOut(error: unknown): boolean {
-  return error instanceof QueryFailedError && (error.driverError as { code?: string }).code === '57014';
 }

@@ -1,6 +1,13 @@
 import { type DataSource, QueryFailedError } from 'typeorm';
 import { NIL } from 'uuid';
-import { inTransaction, isUnavailable, queryWide, type Sql, type WideQuery } from '#libs/database';
+import {
+  inTransaction,
+  isCollision,
+  isUnavailable,
+  queryWide,
+  type Sql,
+  type WideQuery,
+} from '#libs/database';
 import { Distribution, SECONDS } from '#libs/measures';
 import { traced } from '#libs/tracing';
 import { appendBatch, type AppendCommand, type AppendResult, GivenUp } from './append.js';
@@ -34,6 +41,9 @@ export type AppendTraffic = {
   answered: number;
   failed: number;
 };
+
+/** Deadlocks of one call: after each it is repeated at once, for it was undone. */
+const MOST_COLLISIONS = 3;
 
 type Waiting = {
   command: AppendCommand;
@@ -132,7 +142,7 @@ export class EventStore {
     }
   }
 
-  private async call(taken: readonly Waiting[]): Promise<void> {
+  private async call(taken: readonly Waiting[], collisions = 0): Promise<void> {
     const batch = taken.filter(({ command, reject }) => {
       // Stored late, it would undo what its caller has done in the meantime, having been told of a failure.
       if (command.isGivenUp?.() !== true) return true;
@@ -154,6 +164,8 @@ export class EventStore {
     } catch (error) {
       this.failed += 1;
       this.isDiskFull ||= codeOf(error) === DISK_FULL;
+      // Locks are taken in one order, but others than appends (an operator's, a migration's) may not keep to it.
+      if (isCollision(error) && collisions < MOST_COLLISIONS) return this.call(batch, collisions + 1);
       // The call was rolled back as a whole. One by one, so that a bad command cannot hurt its neighbours;
       // not when the connection broke, for then nobody knows whether it was committed.
       if (batch.length > 1 && !isUnavailable(error)) {

@@ -2,9 +2,12 @@ import { type DataSource } from 'typeorm';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   describeError,
+  describeTrouble,
   exclusively,
   inTransaction,
-  isConnectionLost,
+  isCollision,
+  isTransient,
+  isUnavailable,
   type Lease,
   type Sql,
 } from '#libs/database';
@@ -155,10 +158,12 @@ export class ProjectionRunner {
       return progress;
     } catch (error) {
       // It may have been taken for one that stands still: a smaller page is quicker to send and to work on.
-      if (isConnectionLost(error)) this.fitPage(Infinity);
+      if (isUnavailable(error)) this.fitPage(Infinity);
       if (positions.length === 0) throw error;
+      // A full disk stays full; it is tried again when somebody asks, or the background looks.
+      if (describeTrouble(error) !== undefined) throw error;
       // Ended in the middle of it: again at once; that fails if the database is away.
-      if (isConnectionLost(error)) return { position: this.position, horizon: positions.at(-1)! };
+      if (isUnavailable(error)) return { position: this.position, horizon: positions.at(-1)! };
       return this.narrowDown(positions, error);
     }
   }
@@ -194,10 +199,13 @@ export class ProjectionRunner {
   /** Halves the page until the one event that fails is found, so that all before it are applied. */
   private async narrowDown(positions: readonly number[], error: unknown): Promise<Progress> {
     const position = positions.at(-1)!;
+    if (isCollision(error)) throw error;
     if (positions.length > 1) {
       this.pageLimit = Math.ceil(positions.length / 2);
       return { position: this.position, horizon: position };
     }
+    // One event that takes too long says nothing against it: a lock may be in the way. It is tried again.
+    if (isTransient(error)) throw error;
     await this.source.query(
       `UPDATE checkpoints SET failed_position = $3, failure = $4, failed_at = clock_timestamp()
        WHERE projection = $1 AND version = $2`,

@@ -1,7 +1,7 @@
 import { type LoggerService } from '@nestjs/common';
 import { type DataSource } from 'typeorm';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { describeError, isConnectionLost, isForbidden, Lease, type Sql } from '#libs/database';
+import { describeError, isCollision, isForbidden, isUnavailable, Lease, type Sql } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { traced } from '#libs/tracing';
 import { ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
@@ -142,7 +142,7 @@ export class Projections {
       try {
         return await runner.catchUpToHorizon();
       } catch (error) {
-        if (!isConnectionLost(error) || attempt === MOST_STARTS) throw error;
+        if (!isUnavailable(error) || attempt === MOST_STARTS) throw error;
         await sleep(RECONNECT_PAUSE_MS);
       }
     }
@@ -217,7 +217,7 @@ export class Projections {
         return await runner.catchUp(position);
       } catch (error) {
         giveUpAt ??= Date.now() + RECONNECT_MS;
-        if (isConnectionLost(error) && Date.now() < giveUpAt) {
+        if ((isUnavailable(error) || isCollision(error)) && Date.now() < giveUpAt) {
           await sleep(RECONNECT_PAUSE_MS);
           continue;
         }

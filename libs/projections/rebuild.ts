@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
-import { describeError, inTransaction, isConnectionLost, Lease, type Sql } from '#libs/database';
+import { describeError, inTransaction, isUnavailable, Lease, type Sql } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { type Projection, schemaOf } from './projection.js';
 
@@ -168,7 +168,7 @@ export class Rebuild {
         return await this.lease.run(() => this.trySwap());
       } catch (error) {
         this.position = position;
-        if (!isConnectionLost(error) || attempt === MOST_SWAPS) throw error;
+        if (!isUnavailable(error) || attempt === MOST_SWAPS) throw error;
       }
     }
   }

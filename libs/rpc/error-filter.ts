@@ -1,6 +1,13 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
 import { type Request, type Response } from 'express';
-import { describeError, isTimedOut, isUnavailable, TooManyWaiting } from '#libs/database';
+import {
+  describeError,
+  describeTrouble,
+  isTimedOut,
+  isTransient,
+  isUnavailable,
+  TooManyWaiting,
+} from '#libs/database';
 import { NewerEvent } from '#libs/event-store';
 import { ClientGone } from './body.js';
 import {
@@ -17,10 +24,15 @@ import { identifyRequest } from './request.js';
 /** Reasons of answers by which one client could fill the log, or which are no failures: the line of the request tells them. */
 const UNLOGGED: readonly unknown[] = ['OVERLOADED', 'TIMED_OUT', 'SHUTTING_DOWN'];
 
+/** What is wrong with the database is said again only after it was right for so long. */
+const SAID_AGAIN_MS = 60_000;
+
 /** Turns everything that is thrown into the specification's error body; nothing of the inside leaves. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger('Errors');
+  /** Troubles that were told, and when they were last met. */
+  private readonly troubles = new Map<string, number>();
 
   constructor(private readonly docsUrl: (code: ErrorCode, request: Request) => string) {}
 
@@ -38,17 +50,7 @@ export class ErrorFilter implements ExceptionFilter {
     const answer = toRpcError(error);
     errorAnswers.add(answer.details.reason ?? answer.code);
     if (answer.status >= 500 && !UNLOGGED.includes(answer.details.reason)) {
-      const reason = describeError(error instanceof RpcError ? (error.cause ?? error) : error);
-      // Without the message, which `reason` tells without personal data.
-      const frames = error instanceof Error ? error.stack?.match(/^ +at .*$/gm) : undefined;
-      const stack = frames?.slice(0, 8).join('\n');
-      this.logger.error({
-        message: 'request failed',
-        code: answer.code,
-        requestId: request.storedRequestId,
-        reason,
-        stack,
-      });
+      this.log(answer, error instanceof RpcError ? (error.cause ?? error) : error, request);
     }
     if (response.headersSent) {
       // Too late for an answer: a cut connection tells the client that this one is not whole.
@@ -61,6 +63,28 @@ export class ErrorFilter implements ExceptionFilter {
       // Whatever the handler was about to answer.
       .type('json')
       .json(errorBody(answer, requestId, this.docsUrl(answer.code, request)));
+  }
+
+  private log(answer: RpcError, error: unknown, request: Request): void {
+    const trouble = describeTrouble(error);
+    // Of a full disk or the like every request fails: said once, not for each.
+    if (trouble !== undefined) {
+      const before = this.troubles.get(trouble) ?? -Infinity;
+      this.troubles.set(trouble, performance.now());
+      if (performance.now() - before < SAID_AGAIN_MS) return;
+    }
+    const reason = describeError(error);
+    // Without the message, which `reason` tells without personal data.
+    const frames = error instanceof Error ? error.stack?.match(/^ +at .*$/gm) : undefined;
+    const stack = frames?.slice(0, 8).join('\n');
+    this.logger.error({
+      message:
+        trouble === undefined ? 'request failed' : 'requests fail: something is wrong with the database',
+      code: answer.code,
+      requestId: request.storedRequestId,
+      reason,
+      stack,
+    });
   }
 }
 
@@ -81,12 +105,6 @@ export function errorBody({ code, message, details }: RpcError, requestId: strin
 function toRpcError(error: unknown): RpcError {
   if (error instanceof RpcError) return error;
   if (error instanceof HttpException) return new RpcError(codeOf(error.getStatus()), error.message);
-  if (isUnavailable(error)) {
-    return new RpcError('SERVICE_UNAVAILABLE', 'The database cannot be reached. Try again in a moment.', {
-      reason: 'DATABASE_UNREACHABLE',
-      headers: { 'Retry-After': '1' },
-    });
-  }
   if (isTimedOut(error)) {
     return new RpcError(
       'SERVICE_UNAVAILABLE',
@@ -101,6 +119,19 @@ function toRpcError(error: unknown): RpcError {
       { reason: 'NEWER_VERSION', headers: { 'Retry-After': '1' } },
       { cause: error },
     );
+  }
+  if (isTransient(error)) {
+    return new RpcError(
+      'SERVICE_UNAVAILABLE',
+      'The database was kept waiting by something else for too long, so nothing was done. Try again in a moment.',
+      { reason: 'TIMED_OUT', headers: { 'Retry-After': '1' } },
+    );
+  }
+  if (isUnavailable(error)) {
+    return new RpcError('SERVICE_UNAVAILABLE', 'The database cannot be reached. Try again in a moment.', {
+      reason: 'DATABASE_UNREACHABLE',
+      headers: { 'Retry-After': '1' },
+    });
   }
   if (error instanceof TooManyWaiting) {
     return new RpcError(

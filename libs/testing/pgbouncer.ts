@@ -20,11 +20,13 @@ export type PgBouncer = {
  *
  * @param program the path of pgbouncer: `findProgram('pgbouncer')`
  * @param poolSize connections to the database at most; clients beyond wait
+ * @param settings others of pgbouncer.ini
  */
 export async function startPgBouncer(
   program: string,
   databaseUrl: string,
   poolSize = 20,
+  settings: { [name: string]: string | number } = {},
 ): Promise<PgBouncer> {
   const directory = await mkdtemp(join(tmpdir(), 'pgbouncer-'));
   await chmod(directory, 0o711);
@@ -44,9 +46,11 @@ unix_socket_dir =
 auth_type = any
 pool_mode = transaction
 default_pool_size = ${poolSize}
-max_client_conn = 1000
 ; A failed login is otherwise repeated after 15 seconds, and PostgreSQL may be back after one.
 server_login_retry = 1
+${Object.entries({ max_client_conn: 1_000, ...settings })
+  .map(([name, value]) => `${name} = ${value}`)
+  .join('\n')}
 ${isRoot ? 'user = postgres' : ''}
 `,
   );

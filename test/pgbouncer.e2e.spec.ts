@@ -1,0 +1,71 @@
+import { Client as Administrator } from 'pg';
+import {
+  findProgram,
+  type PgBouncer,
+  type PostgresServer,
+  startPgBouncer,
+  startPostgres,
+} from '#libs/testing';
+import { Client } from './harness.js';
+import { cli, type Environment, eventually, ServerProcess } from './processes.js';
+
+const program = findProgram('pgbouncer');
+
+/** Fewer connections to PostgreSQL than one instance alone asks for. */
+(program === undefined ? describe.skip : describe)('behind a PgBouncer with a single one', () => {
+  let postgres: PostgresServer;
+  let bouncer: PgBouncer;
+  let environment: Environment;
+  const servers: ServerProcess[] = [];
+
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    const administrator = new Administrator(postgres.url);
+    await administrator.connect();
+    await administrator.query('CREATE DATABASE advocacy OWNER advocacy');
+    await administrator.end();
+    const url = postgres.applicationUrl.replace(/postgres$/, 'advocacy');
+    bouncer = await startPgBouncer(program!, url, 1);
+    environment = { DATABASE_URL: bouncer.url, ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') };
+  });
+  afterAll(async () => {
+    await Promise.all(servers.map((server) => server.end('SIGKILL')));
+    await bouncer.remove();
+    await postgres.remove();
+  });
+
+  it('three that start together on an empty database all serve', async () => {
+    servers.push(...[1, 2, 3].map(() => new ServerProcess({ ...environment, SHUTDOWN_DELAY: '0' })));
+    for (const server of servers) {
+      // Twice as long as usual: they wait for each other.
+      await server.listening().catch(() => server.listening());
+      await eventually(async () => expect((await fetch(`${server.origin}/health/ready`)).status).toBe(200));
+    }
+  });
+
+  it('requests are answered by each, what one wrote by all', async () => {
+    const made = await cli(['--json', 'organization', 'create', '--name', 'Behind a pool'], environment);
+    expect(made.stderr).toBe('');
+    const { organizationId, apiKey } = JSON.parse(made.stdout) as { organizationId: string; apiKey: string };
+    const clients = servers.map(({ origin }) => new Client(origin, organizationId, apiKey));
+    await eventually(async () => {
+      const answers = await Promise.all(
+        clients.map((client) => client.get('contact.list-contacts', { organizationId })),
+      );
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    });
+    const create = (n: number) =>
+      clients[n % 3]!.post('contact.create-contact', { organizationId, email: `${n}@example.org` });
+    const answers = await Promise.all(Array.from({ length: 6 }, (_, n) => create(n)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    for (const client of clients) {
+      const { body } = await client.get('contact.list-contacts', { organizationId });
+      expect(body.data).toHaveLength(6);
+    }
+  });
+
+  it('all end when they are asked to', async () => {
+    const ends = await Promise.all(servers.map((server) => server.end('SIGTERM')));
+    expect(ends.map(({ status }) => status)).toEqual([0, 0, 0]);
+  });
+});
