@@ -100,7 +100,13 @@ describe('metrics', () => {
   it('tell what the limiter decides', async () => {
     const limited = (await deployment.organization(2)).at(server.origin);
     await eventually(async () => expect((await limited.get('contact.list-contacts')).status).not.toBe(401));
-    await Promise.all(Array.from({ length: 10 }, () => limited.get('contact.list-contacts')));
+    // On a busy machine ten may take more than the second in which two are allowed.
+    await eventually(async () => {
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, () => limited.get('contact.list-contacts')),
+      );
+      expect(answers.map(({ status }) => status)).toContain(429);
+    });
     const text = await scrape();
     expect(valueOf(text, 'advocacy_limiter_decisions_total{decision="accepted"}')).toBeGreaterThan(0);
     expect(valueOf(text, 'advocacy_limiter_decisions_total{decision="refused"}')).toBeGreaterThan(0);
