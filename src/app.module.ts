@@ -2,7 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { type DataSource } from 'typeorm';
 import { CommandsModule } from '#libs/commands';
-import { type ReservedConnections } from '#libs/database';
+import { type ReadSource, type ReservedConnections } from '#libs/database';
 import { type EventStore, type Upcasters } from '#libs/event-store';
 import { DatabaseWatch, HealthAccess, HealthController, Readiness, RequestCounts } from '#libs/operations';
 import { type Projection, type Projections, type Replayable } from '#libs/projections';
@@ -68,6 +68,7 @@ export const replayables: readonly Replayable[] = [
 /** What every module of the product stands on. */
 type Foundation = {
   source: DataSource;
+  reads: ReadSource;
   reserved: ReservedConnections;
   store: EventStore;
   projections: Projections;
@@ -78,7 +79,7 @@ type Foundation = {
 @Module({ controllers: [HealthController] })
 export class AppModule {
   static of(
-    { source, reserved, store, projections, sealer, signer }: Foundation,
+    { source, reads, reserved, store, projections, sealer, signer }: Foundation,
     {
       redisUrl,
       healthToken,
@@ -95,7 +96,7 @@ export class AppModule {
       ],
       imports: [
         CqrsModule.forRoot(),
-        CommandsModule.of(source, reserved, store, projections),
+        CommandsModule.of(source, reads, reserved, store, projections),
         RateLimitModule.forRoot(redisUrl === undefined ? {} : { redisUrl }),
         AuthModule.of(organizationRateLimit),
         OrganizationsModule,

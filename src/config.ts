@@ -11,6 +11,8 @@ export type Config = {
   /** undefined: the embedded PostgreSQL under `dataDirectory`. */
   databaseUrl: string | undefined;
   databasePoolSize: number;
+  /** A streaming replica for reads; undefined: there is none. */
+  databaseReplicaUrl: string | undefined;
   redisUrl: string | undefined;
   /** Requests per second of all API keys of an organization that were not made on the command line. */
   organizationRateLimit: number;
@@ -108,6 +110,7 @@ export function inspectConfig(environment: Environment): Inspected {
     publicUrl: url('PUBLIC_URL', 'http://', 'https://')?.replace(/\/+$/, ''),
     databaseUrl,
     databasePoolSize: integer('DATABASE_POOL_SIZE', 10, 3, 1_000),
+    databaseReplicaUrl: url('DATABASE_REPLICA_URL', 'postgres://', 'postgresql://'),
     redisUrl: redisUrl(get('REDIS_URL'), wrong),
     organizationRateLimit: integer('ORGANIZATION_RATE_LIMIT', 100, 1, 1_000_000),
     dataDirectory: get('DATA_DIR') ?? './.data',

@@ -99,6 +99,7 @@ it.each([
   ['DATABASE_POOL_SIZE', '2'],
   ['DATABASE_POOL_SIZE', '1.5'],
   ['DATABASE_URL', 'rubbish hunter2'],
+  ['DATABASE_REPLICA_URL', 'mysql://u:hunter2@localhost/x'],
   ['DATABASE_URL', 'mysql://u:hunter2@localhost/x'],
   ['DATABASE_URL', 'postgres:u:hunter2'],
   ['DATABASE_URL', 'postgres://u:hunter2%zz@localhost/x'],

@@ -11,6 +11,8 @@ import {
   migrate,
   missingFromSchema,
   openDatabase,
+  ReadSource,
+  type ReplicaOptions,
   RESERVED_CONNECTIONS,
   ReservedConnections,
   startEmbeddedPostgres,
@@ -25,6 +27,8 @@ import { type Config, ConfigError } from './config.js';
 /** The database and what stands on it: the same for the server and for the command line. */
 export type Runtime = {
   source: DataSource;
+  /** What a replica may answer. */
+  reads: ReadSource;
   reserved: ReservedConnections;
   store: EventStore;
   projections: Projections;
@@ -66,8 +70,10 @@ export async function openRuntime(
     const source = await connect(url, config.databasePoolSize, config, logger, patience);
     const sources = [source];
     let readModels: Projections | undefined;
+    let reads: ReadSource | undefined;
     const destroy = async () => {
       await readModels?.stop();
+      await reads?.stop();
       await Promise.all(sources.map((one) => one.destroy()));
     };
     const close = async () => {
@@ -81,7 +87,9 @@ export async function openRuntime(
       if (ran.length > 0) logger.log({ message: 'database migrated', migrations: ran });
       const missing = await missingFromSchema(source, schema);
       if (missing.length > 0) throw new ConfigError([otherSchema(missing)]);
-      const store = new EventStore(source, new Keyring(master), upcasters);
+      reads = new ReadSource(source, replicaOf(config, reserved, logger));
+      await reads.start();
+      const store = new EventStore(source, new Keyring(master), upcasters, reads);
       if (!(await store.isKeyringOfDatabase())) {
         throw new ConfigError([
           'ENCRYPTION_KEY is not the key that this database was first used with: personal data could not be read. ' +
@@ -98,6 +106,7 @@ export async function openRuntime(
       const isEmbedded = embedded !== undefined;
       return {
         source,
+        reads,
         reserved: new ReservedConnections(reserved),
         store,
         projections: readModels,
@@ -114,6 +123,23 @@ export async function openRuntime(
     await embedded?.stop();
     throw error;
   }
+}
+
+/** The replica may be away at the start, and come and go. */
+function replicaOf(
+  { databaseReplicaUrl: url, databasePoolSize: poolSize }: Config,
+  primary: DataSource,
+  logger: LoggerService,
+): ReplicaOptions | undefined {
+  if (url === undefined) return undefined;
+  return {
+    primary,
+    open: () => openDatabase({ url, poolSize, migrations: [] }),
+    onChange: (trouble) => {
+      if (trouble === undefined) logger.log({ message: 'the replica serves reads' });
+      else logger.warn({ message: 'the replica cannot serve: the primary does', reason: trouble });
+    },
+  };
 }
 
 async function connect(

@@ -61,6 +61,7 @@ describe('ready', () => {
         status: 'ok',
         database: 'ok',
         redis: 'not configured',
+        replica: 'not configured',
         projections: names.map((name: string) => ({
           name,
           version: expect.any(Number),
@@ -83,7 +84,7 @@ describe('ready', () => {
     const wrong = ['x', `${HEALTH_TOKEN}x`, HEALTH_TOKEN.slice(1), (await api.organization()).key!];
     for (const given of [...headers, ...wrong.map((token) => ({ Authorization: `Bearer ${token}` }))]) {
       const { status, body } = await stranger.request('GET', '/health/ready', undefined, given);
-      const data = { status: 'ok', database: 'ok', redis: 'not configured' };
+      const data = { status: 'ok', database: 'ok', redis: 'not configured', replica: 'not configured' };
       expect([status, body]).toEqual([200, { data, object: 'health' }]);
     }
     const untold = await api.addInstance({ HEALTH_TOKEN: '' });

@@ -1,6 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { ReservedConnections } from '#libs/database';
+import { ReadSource, ReservedConnections } from '#libs/database';
 import { EventStore } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { Commands } from './commands.js';
@@ -10,6 +10,7 @@ import { Commands } from './commands.js';
 export class CommandsModule {
   static of(
     source: DataSource,
+    reads: ReadSource,
     reserved: ReservedConnections,
     store: EventStore,
     projections: Projections,
@@ -19,12 +20,13 @@ export class CommandsModule {
       global: true,
       providers: [
         { provide: DataSource, useValue: source },
+        { provide: ReadSource, useValue: reads },
         { provide: ReservedConnections, useValue: reserved },
         { provide: EventStore, useValue: store },
         { provide: Projections, useValue: projections },
         { provide: Commands, useValue: new Commands(store, projections) },
       ],
-      exports: [DataSource, ReservedConnections, EventStore, Projections, Commands],
+      exports: [DataSource, ReadSource, ReservedConnections, EventStore, Projections, Commands],
     };
   }
 }

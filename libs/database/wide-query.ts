@@ -2,6 +2,7 @@ import { DataSource, type QueryRunner } from 'typeorm';
 import { traced } from '#libs/tracing';
 import { type Sql } from './database.js';
 import { FairGate } from './fair-gate.js';
+import { ReadSource } from './read-source.js';
 
 /**
  * Statements whose cost the client decides: pages of lists, searches and the history; pages of exports, which are ten
@@ -42,7 +43,7 @@ export function wideQueries(source: DataSource): FairGate['use'] {
  * The limit of time is the transaction's, because nothing else passes PgBouncer in transaction mode. It costs a round
  * trip before the statement; the one after it nobody waits for.
  *
- * @param sql the pool; inside a transaction the statement runs as it is.
+ * @param sql where reads go, or the pool; inside a transaction the statement runs as it is.
  * @throws TooManyWaiting, or an error that `isTimedOut` knows.
  */
 export async function queryWide<Row>(
@@ -52,6 +53,10 @@ export async function queryWide<Row>(
   text: string,
   values: unknown[],
 ): Promise<Row[]> {
+  if (sql instanceof ReadSource) {
+    const rows = await sql.askReplica<Row>(organizationId, { longestMs: LONGEST_MS[kind], text, values });
+    return rows ?? queryWide(sql.primary, organizationId, kind, text, values);
+  }
   if (!(sql instanceof DataSource)) return sql.query<Row[]>(text, values);
   const turn = () =>
     new Promise<Row[]>((resolve, reject) => {
@@ -75,7 +80,7 @@ export async function queryWide<Row>(
  * Runs a statement that reads, and costs little but may be asked for hundreds of times at once: within the organization's
  * part of the connections like `queryWide`, but in no transaction, so that it costs no round trip and has no limit of time.
  *
- * @param sql the pool; inside a transaction the statement runs as it is.
+ * @param sql where reads go, or the pool; inside a transaction the statement runs as it is.
  * @throws TooManyWaiting.
  */
 export async function queryInTurn<Row>(
@@ -84,6 +89,10 @@ export async function queryInTurn<Row>(
   text: string,
   values: unknown[],
 ): Promise<Row[]> {
+  if (sql instanceof ReadSource) {
+    const rows = await sql.askReplica<Row>(organizationId, { longestMs: LONGEST_MS.page, text, values });
+    return rows ?? queryInTurn(sql.primary, organizationId, text, values);
+  }
   const run = () => sql.query<Row[]>(text, values);
   return sql instanceof DataSource ? gateOf(sql).run(organizationId, LONGEST_MS.page, run) : run();
 }

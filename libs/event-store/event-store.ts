@@ -4,6 +4,7 @@ import {
   inTransaction,
   isCollision,
   isUnavailable,
+  queryInTurn,
   queryWide,
   type Sql,
   type WideQuery,
@@ -88,6 +89,8 @@ export class EventStore {
     private readonly source: DataSource,
     readonly keyring: Keyring,
     private readonly upcasters: Upcasters = {},
+    /** Where the history and pasts are read. */
+    private readonly reads: Sql = source,
   ) {}
 
   /**
@@ -217,7 +220,7 @@ export class EventStore {
       const values = [organizationId, streamId, version ?? null, position ?? null, last, PAGE];
       // A past is read from the first event on, however many there are; what commands read is bounded.
       const rows = await (moment
-        ? queryWide<PageRow>(this.source, organizationId, 'page', STREAM_PAGE, values)
+        ? queryWide<PageRow>(this.reads, organizationId, 'page', STREAM_PAGE, values)
         : this.source.query<PageRow[]>(STREAM_PAGE, values));
       // Up to the first that came later, not all that did not: of versions before 0.3.0 the times of a stream may go
       // back, and what was never without the event before it is not read without it.
@@ -325,10 +328,10 @@ export class EventStore {
     filter: EventFilter = {},
     kind: WideQuery = 'page',
   ): Promise<{ events: RecordedEvent[]; hasMore: boolean }> {
-    const query = await historyQuery(this.source, organizationId, range, limit + 1, filter);
+    const query = await historyQuery(this.reads, organizationId, range, limit + 1, filter);
     if (!query) return { events: [], hasMore: false };
     const text = firstBytes(`SELECT e.position FROM events e ${query.text}`);
-    const rows = await queryWide<PageRow>(this.source, organizationId, kind, text, query.values);
+    const rows = await queryWide<PageRow>(this.reads, organizationId, kind, text, query.values);
     const events = this.readStored(rows.slice(0, limit));
     return { events, hasMore: isCut(rows) || rows.length > limit };
   }
@@ -461,7 +464,10 @@ export class EventStore {
     subjectIds: readonly string[],
   ): Promise<Map<string, (name: string, sealed: Buffer) => string>> {
     if (subjectIds.length === 0) return new Map();
-    const rows = await this.source.query<{ subject_id: string; wrapped_key: Buffer }[]>(
+    const rows = await queryInTurn<{ subject_id: string; wrapped_key: Buffer }>(
+      // A single record is no more work than the question whether the replica has it.
+      subjectIds.length === 1 ? this.source : this.reads,
+      organizationId,
       'SELECT subject_id, wrapped_key FROM subject_keys WHERE organization_id = $1 AND subject_id = ANY ($2)',
       [organizationId, subjectIds],
     );
@@ -554,7 +560,7 @@ function isCut(rows: readonly PageRow[]): boolean {
  * reading them (pg_column_size is that of the compressed form, a ninetieth at worst), so they are read one after the
  * other until it is enough, and nothing beyond: a sum over all of them would read a page of 1,000 to answer four.
  *
- * @param positions SELECT of their positions in their order, with a LIMIT.
+ * @param positions SELECT of their positions in their order, with a LIMIT; the organization is its first parameter.
  */
 function firstBytes(positions: string): string {
   const size = '(octet_length(e.data::text) + coalesce(octet_length(e.personal), 0))::bigint';
@@ -562,14 +568,16 @@ function firstBytes(positions: string): string {
     WITH RECURSIVE wanted AS MATERIALIZED (SELECT array_agg(position) AS positions FROM (${positions}) found),
     page AS (
       SELECT 1 AS place, e.position, ${size} AS bytes
-      FROM events e WHERE e.position = (SELECT positions[1] FROM wanted)
+      FROM events e WHERE e.organization_id = $1 AND e.position = (SELECT positions[1] FROM wanted)
       UNION ALL
       SELECT p.place + 1, e.position, p.bytes + ${size}
-      FROM page p JOIN events e ON e.position = (SELECT positions FROM wanted)[p.place + 1]
+      FROM page p JOIN events e ON e.organization_id = $1 AND e.position = (SELECT positions FROM wanted)[p.place + 1]
       WHERE p.bytes < ${PAGE_BYTES}
     )
     SELECT e.*, (SELECT cardinality(positions) FROM wanted) AS wanted
-    FROM page p CROSS JOIN LATERAL (${EVENTS_WITH_KEYS} WHERE e.position = p.position) e ORDER BY p.place`;
+    FROM page p CROSS JOIN LATERAL (
+      ${EVENTS_WITH_KEYS} WHERE e.organization_id = $1 AND e.position = p.position
+    ) e ORDER BY p.place`;
 }
 
 const STREAM_PAGE = firstBytes(`

@@ -1,4 +1,4 @@
-import { type Sql } from '#libs/database';
+import { queryInTurn, type Sql } from '#libs/database';
 
 /** What events are asked for; the moments as text that PostgreSQL reads. */
 export type EventFilter = {
@@ -97,7 +97,7 @@ export async function historyQuery(
   const near =
     recordId === undefined
       ? `SELECT e.position FROM events e
-         WHERE e.position = ANY (ARRAY(${walk(EVERYTHING, bind(WALKED_PER_EVENT * limit))}))
+         WHERE e.organization_id = ${organization} AND e.position = ANY (ARRAY(${walk(EVERYTHING, bind(WALKED_PER_EVENT * limit))}))
            AND ${filters.join(' AND ')} ORDER BY e.position LIMIT ${most}`
       : 'SELECT 0::bigint AS position LIMIT 0';
   const positions = `
@@ -113,7 +113,7 @@ export async function historyQuery(
 const EVERYTHING: ByValue = { columns: [], values: [] };
 
 function byPosition(positions: string): string {
-  return `WHERE e.position = ANY (ARRAY(${positions})) ORDER BY e.position`;
+  return `WHERE e.organization_id = $1 AND e.position = ANY (ARRAY(${positions})) ORDER BY e.position`;
 }
 
 type Kind = { stream_type: string; type: string };
@@ -129,7 +129,7 @@ async function findKinds(
 ): Promise<Kind[] | undefined> {
   if (recordType === undefined && type === undefined) return undefined;
   if (recordType !== undefined && type !== undefined) return [{ stream_type: recordType, type }];
-  const kinds = await sql.query<Kind[]>(KINDS, [organizationId]);
+  const kinds = await queryInTurn<Kind>(sql, organizationId, KINDS, [organizationId]);
   return kinds.filter((kind) => kind.stream_type === recordType || kind.type === type);
 }
 

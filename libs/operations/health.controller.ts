@@ -2,6 +2,7 @@ import { Controller, Get, HttpCode, Injectable, Req } from '@nestjs/common';
 import { ApiBearerAuth, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import { type Request } from 'express';
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { ReadSource } from '#libs/database';
 import { type ProjectionStatus } from '#libs/projections';
 import { RateLimitStatus } from '#libs/rate-limit';
 import { type FieldSchema, recordSchema, RpcError } from '#libs/rpc';
@@ -74,6 +75,7 @@ export class HealthController {
     private readonly rateLimit: RateLimitStatus,
     private readonly access: HealthAccess,
     private readonly readiness: Readiness,
+    private readonly reads: ReadSource,
   ) {}
 
   @Get('live')
@@ -94,14 +96,17 @@ export class HealthController {
     operationId: 'health.ready',
     summary: 'The instance can serve: database, Redis, read models',
     description:
-      'Degraded, it can still serve: see `redis` and `projections`. The latter are told to operators alone, who ' +
+      'Degraded, it can still serve: see `redis`, `replica` and `projections`. The latter are told to operators alone, who ' +
       'send their HEALTH_TOKEN as `Authorization: Bearer …`.',
   })
   @ApiBearerAuth()
   @ApiResponse({
     status: 200,
     description: 'It can',
-    schema: answer({ database: { type: 'string' }, redis: { type: 'string' } }, { projections: progress }),
+    schema: answer(
+      { database: { type: 'string' }, redis: { type: 'string' }, replica: { type: 'string' } },
+      { projections: progress },
+    ),
   })
   @ApiResponse({
     status: 503,
@@ -116,7 +121,9 @@ export class HealthController {
     }
     const projections = await this.database.ask();
     const rateLimit = this.rateLimit.describe();
-    const degraded = rateLimit === 'local' || projections.some(({ failure }) => failure !== null);
+    const replica = this.reads.trouble;
+    const failing = projections.some(({ failure }) => failure !== null);
+    const degraded = rateLimit === 'local' || typeof replica === 'string' || failing;
     return {
       data: {
         status: degraded ? 'degraded' : 'ok',
@@ -124,6 +131,12 @@ export class HealthController {
         redis: { memory: 'not configured', shared: 'ok', local: 'unreachable: limits count per instance' }[
           rateLimit
         ],
+        replica:
+          replica === null
+            ? 'not configured'
+            : replica === undefined
+              ? 'ok'
+              : 'not used: the primary serves its reads',
         ...(this.access.allows(headers.authorization) && { projections: projections.map(describe) }),
       },
       object: 'health',

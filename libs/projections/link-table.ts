@@ -174,8 +174,9 @@ export function countAt(table: string): string {
             AND (ended_at IS NULL OR ended_at > $3 OR ended_position > $4)`;
 }
 
-/** SQL: contacts (`organization_id`, `id`) that have a standing link to the record in place of `?`. */
+/** SQL: contacts (`organization_id`, `id`) of organization $1 that have a standing link to the record in place of `?`. */
 export function linkedTo(table: string): string {
   return `(organization_id, id) IN (
-    SELECT l.organization_id, l.subject_id FROM ${table} l WHERE l.record_id = ? AND l.ended_at IS NULL)`;
+    SELECT l.organization_id, l.subject_id FROM ${table} l
+    WHERE l.organization_id = $1 AND l.record_id = ? AND l.ended_at IS NULL)`;
 }

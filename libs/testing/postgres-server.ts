@@ -8,6 +8,8 @@ import { findFreePort } from './ports.js';
 export type StopMode = 'fast' | 'immediate';
 
 export type PostgresServer = {
+  /** Where it lies. */
+  directory: string;
   port: number;
   /** Of the superuser; everybody is let in without a password. */
   url: string;
@@ -29,16 +31,19 @@ export type PostgresServer = {
  * freeze. As root it runs as the system user "postgres".
  *
  * @param directory where to put it, an empty one that others may enter; made when left out
+ * @param replicaOf a server that is stopped: what is started is a streaming replica of it, a hot standby
  * @param initdb options for initdb
  */
 export async function startPostgres({
   directory,
   settings = {},
+  replicaOf,
   initdb = [],
 }: {
   directory?: string;
   settings?: { [name: string]: string | number };
   initdb?: readonly string[];
+  replicaOf?: PostgresServer;
 } = {}): Promise<PostgresServer> {
   const home = directory ?? (await mkdtemp(join(tmpdir(), 'postgres-')));
   await chmod(home, 0o711);
@@ -49,7 +54,12 @@ export async function startPostgres({
   await mkdir(data, { mode: 0o700 });
   if (account) await chown(data, account.uid, account.gid);
   const cluster = ['-D', data, '--username=postgres', '--auth=trust', '--encoding=UTF8', '-N', ...initdb];
-  await run(programs.initdb, cluster);
+  if (replicaOf) {
+    await run('cp', ['-a', `${join(replicaOf.directory, 'data')}/.`, data]);
+    await run('touch', [join(data, 'standby.signal')]);
+  } else {
+    await run(programs.initdb, cluster);
+  }
 
   const port = await findFreePort();
   const options = Object.entries({
@@ -57,6 +67,7 @@ export async function startPostgres({
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
     timezone: 'UTC',
+    ...(replicaOf && { primary_conninfo: `host=127.0.0.1 port=${replicaOf.port} user=postgres` }),
     ...settings,
   }).map(([name, value]) => `-c ${name}='${value}'`);
 
@@ -78,6 +89,7 @@ export async function startPostgres({
   process.once('exit', killWithParent);
 
   const server: PostgresServer = {
+    directory: home,
     port,
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     applicationUrl: `postgres://advocacy@127.0.0.1:${port}/postgres`,
@@ -108,7 +120,8 @@ export async function startPostgres({
   };
   // Single-user mode needs no port.
   const role = 'CREATE ROLE advocacy LOGIN CREATEDB\n';
-  await run(programs.postgres, ['--single', '-c', 'exit_on_error=on', '-D', data, 'postgres'], role);
+  if (!replicaOf)
+    await run(programs.postgres, ['--single', '-c', 'exit_on_error=on', '-D', data, 'postgres'], role);
   await server.start();
   return server;
 }

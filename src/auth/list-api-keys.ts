@@ -1,5 +1,5 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { DataSource } from 'typeorm';
+import { ReadSource } from '#libs/database';
 import { type RecordRow } from '#libs/projections';
 import { findPage, Operation, type Page, PageInput, search, SEARCH_RULE, Text } from '#libs/rpc';
 import { apiKeyRecord, type ApiKeyRecord, apiKeySchema } from './api-key-record.js';
@@ -24,12 +24,12 @@ export class ListApiKeys extends PageInput('name') {
 @QueryHandler(ListApiKeys)
 export class ListApiKeysHandler implements IQueryHandler<ListApiKeys> {
   constructor(
-    private readonly source: DataSource,
+    private readonly reads: ReadSource,
     private readonly use: ApiKeyUse,
   ) {}
 
   async execute(query: ListApiKeys): Promise<Page<ApiKeyRecord>> {
-    const { records, pagination } = await findPage<RecordRow<ApiKey>>(this.source, query, {
+    const { records, pagination } = await findPage<RecordRow<ApiKey>>(this.reads, query, {
       table: API_KEYS_TABLE,
       bytes: 'bytes',
       sortColumns: { name: { column: 'name', type: 'text' } },

@@ -1,5 +1,5 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { DataSource } from 'typeorm';
+import { ReadSource } from '#libs/database';
 import { writeCsv, writeNdjson } from '#libs/records';
 import { type Condition, findPage, OneOf, Operation, StreamedAnswer } from '#libs/rpc';
 import { contactConditions, ContactFilters, FILTER_SCOPES } from './contact-filters.js';
@@ -45,7 +45,7 @@ export class ExportContacts extends ContactFilters {
 @QueryHandler(ExportContacts)
 export class ExportContactsHandler implements IQueryHandler<ExportContacts> {
   constructor(
-    private readonly source: DataSource,
+    private readonly reads: ReadSource,
     private readonly groups: ContactGroups,
     private readonly contacts: ContactsTable,
   ) {}
@@ -68,7 +68,7 @@ export class ExportContactsHandler implements IQueryHandler<ExportContacts> {
     let cursor: string | undefined;
     do {
       const page = { ...query, limit: PAGE, sort: 'createdAt', cursor };
-      const { records, pagination } = await findPage<ContactRow>(this.source, page, {
+      const { records, pagination } = await findPage<ContactRow>(this.reads, page, {
         table: CONTACTS_TABLE,
         bytes: CONTACT_BYTES,
         conditions,

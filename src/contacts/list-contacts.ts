@@ -1,5 +1,5 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { DataSource } from 'typeorm';
+import { ReadSource } from '#libs/database';
 import { findPage, Operation, type Page, Paged } from '#libs/rpc';
 import { contactConditions, ContactFilters, FILTER_SCOPES } from './contact-filters.js';
 import { ContactGroups } from './contact-groups.js';
@@ -20,13 +20,13 @@ export class ListContacts extends Paged(ContactFilters, 'email') {}
 @QueryHandler(ListContacts)
 export class ListContactsHandler implements IQueryHandler<ListContacts> {
   constructor(
-    private readonly source: DataSource,
+    private readonly reads: ReadSource,
     private readonly groups: ContactGroups,
     private readonly contacts: ContactsTable,
   ) {}
 
   async execute(query: ListContacts): Promise<Page<ContactRecord>> {
-    const { records, pagination } = await findPage<ContactRow>(this.source, query, {
+    const { records, pagination } = await findPage<ContactRow>(this.reads, query, {
       table: CONTACTS_TABLE,
       bytes: CONTACT_BYTES,
       sortColumns: { email: { column: 'email_compared', type: 'text' } },

@@ -1,5 +1,5 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { DataSource } from 'typeorm';
+import { ReadSource } from '#libs/database';
 import { findPage, Operation, type Page, PageInput, search, SEARCH_RULE, Text } from '#libs/rpc';
 import { type ListRecord, listSchema } from './list-record.js';
 import { LISTS_TABLE, type ListRow, recordFromRow } from './lists.projection.js';
@@ -19,10 +19,10 @@ export class ListLists extends PageInput('name') {
 
 @QueryHandler(ListLists)
 export class ListListsHandler implements IQueryHandler<ListLists> {
-  constructor(private readonly source: DataSource) {}
+  constructor(private readonly reads: ReadSource) {}
 
   async execute(query: ListLists): Promise<Page<ListRecord>> {
-    const { records, pagination } = await findPage<ListRow>(this.source, query, {
+    const { records, pagination } = await findPage<ListRow>(this.reads, query, {
       table: LISTS_TABLE,
       bytes: 'bytes',
       sortColumns: { name: { column: 'name', type: 'text' } },

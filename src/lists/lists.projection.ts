@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryWide } from '#libs/database';
+import { queryWide, ReadSource } from '#libs/database';
 import { type RecordedEvent } from '#libs/event-store';
 import {
   countAt,
@@ -101,7 +101,10 @@ export function recordFromRow(row: ListRow): ListRecord {
 /** Reads the read model. */
 @Injectable()
 export class ListsTable {
-  constructor(private readonly source: DataSource) {}
+  constructor(
+    private readonly source: DataSource,
+    private readonly reads: ReadSource,
+  ) {}
 
   /** @throws RpcError NOT_FOUND unless the list stands. */
   /** @throws RpcError NOT_FOUND unless the list stands. */
@@ -137,7 +140,7 @@ export class ListsTable {
   async countAt(organizationId: string, listId: string, { moment, position }: Past): Promise<number> {
     const values = [organizationId, listId, moment, position];
     const query = countAt(MEMBERS_TABLE);
-    const [row] = await queryWide<{ count: number }>(this.source, organizationId, 'page', query, values);
+    const [row] = await queryWide<{ count: number }>(this.reads, organizationId, 'page', query, values);
     return row!.count;
   }
 }

@@ -1,5 +1,5 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { DataSource } from 'typeorm';
+import { ReadSource } from '#libs/database';
 import {
   compare,
   findPage,
@@ -35,10 +35,10 @@ export class ListPetitions extends PageInput('name') {
 
 @QueryHandler(ListPetitions)
 export class ListPetitionsHandler implements IQueryHandler<ListPetitions> {
-  constructor(private readonly source: DataSource) {}
+  constructor(private readonly reads: ReadSource) {}
 
   async execute(query: ListPetitions): Promise<Page<PetitionRecord>> {
-    const { records, pagination } = await findPage<PetitionRow>(this.source, query, {
+    const { records, pagination } = await findPage<PetitionRow>(this.reads, query, {
       table: PETITIONS_TABLE,
       ...petitionPage(query.include),
       sortColumns: { name: { column: 'name', type: 'text' } },

@@ -1,5 +1,5 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { DataSource } from 'typeorm';
+import { ReadSource } from '#libs/database';
 import { EventStore } from '#libs/event-store';
 import { LINK_BYTES, LINK_DETAIL, type LinkRow } from '#libs/projections';
 import { CreatedPageInput, findPage, Id, Operation, type Page } from '#libs/rpc';
@@ -22,7 +22,7 @@ export class ListSignatures extends CreatedPageInput() {
 @QueryHandler(ListSignatures)
 export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
   constructor(
-    private readonly source: DataSource,
+    private readonly reads: ReadSource,
     private readonly petitions: PetitionsTable,
     private readonly store: EventStore,
   ) {}
@@ -30,7 +30,7 @@ export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
   async execute(query: ListSignatures): Promise<Page<SignatureRecord>> {
     const { organizationId, petitionId } = query;
     await this.petitions.require(organizationId, petitionId);
-    const { records, pagination } = await findPage<LinkRow>(this.source, query, {
+    const { records, pagination } = await findPage<LinkRow>(this.reads, query, {
       table: SIGNATURES_TABLE,
       bytes: LINK_BYTES,
       within: { sql: 'record_id = ? AND ended_at IS NULL', value: petitionId },

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
-import { queryWide } from '#libs/database';
+import { queryWide, ReadSource } from '#libs/database';
 import { type RecordedEvent } from '#libs/event-store';
 import {
   countAt,
@@ -132,7 +132,10 @@ export class PetitionsTable {
   /** Counts that are about to be read. */
   private readonly counting = new Map<string, Promise<number>>();
 
-  constructor(private readonly source: DataSource) {}
+  constructor(
+    private readonly source: DataSource,
+    private readonly reads: ReadSource,
+  ) {}
 
   /** @throws RpcError NOT_FOUND unless the petition stands. */
   async require(organizationId: string, petitionId: string): Promise<void> {
@@ -187,7 +190,7 @@ export class PetitionsTable {
   ): Promise<number> {
     const values = [organizationId, petitionId, moment, position];
     const query = countAt(SIGNATURES_TABLE);
-    const [row] = await queryWide<{ count: number }>(this.source, organizationId, 'page', query, values);
+    const [row] = await queryWide<{ count: number }>(this.reads, organizationId, 'page', query, values);
     return row!.count;
   }
 

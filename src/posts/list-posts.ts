@@ -1,5 +1,5 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { DataSource } from 'typeorm';
+import { ReadSource } from '#libs/database';
 import {
   compare,
   findPage,
@@ -37,10 +37,10 @@ export class ListPosts extends PageInput('name') {
 
 @QueryHandler(ListPosts)
 export class ListPostsHandler implements IQueryHandler<ListPosts> {
-  constructor(private readonly source: DataSource) {}
+  constructor(private readonly reads: ReadSource) {}
 
   async execute(query: ListPosts): Promise<Page<PostRecord>> {
-    const { records, pagination } = await findPage<RecordRow<Post>>(this.source, query, {
+    const { records, pagination } = await findPage<RecordRow<Post>>(this.reads, query, {
       table: POSTS_TABLE,
       ...postPage(query.include),
       sortColumns: { name: { column: 'name', type: 'text' } },
