@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Checker } from './faults/checker.js';
-import { type Fault, FAULTS, manyFaults } from './faults/faults.js';
+import { type Fault, FAULTS, manyFaults, upgrade } from './faults/faults.js';
 import { Installation } from './faults/installation.js';
 import { type Caller, Load } from './faults/load.js';
 import { Client } from './harness.js';
 import { cli, eventually } from './processes.js';
+import { published, ReleaseBuild } from './releases.js';
+import { dumpOf, storedDatabases } from './stored-databases.js';
 import { verifyTwice } from './verifiers.js';
 
 /** Set by `npm run test:faults`: all faults, each so many seconds where that can be chosen, and their bounds hold. */
@@ -43,30 +45,7 @@ describe('nothing acknowledged is lost, nothing is done twice, and every answer 
         return;
       }
       await installation.ready(fault.route ?? 'direct');
-      const caller = await installation.caller();
-      const checker = new Checker();
-      const origins = fault.isUnnoticed
-        ? [installation.haproxy!.origin]
-        : installation.instances.map(({ origin }) => origin);
-      const load = new Load(origins, caller, checker);
-      await load.stable(REST_MS);
-      const begun = performance.now();
-      await fault.strike(installation, FAULT_MS);
-      const over = performance.now();
-      if (fault.isLasting) await sleep(FAULT_MS);
-      await load.stable();
-      await load.end();
-
-      const found = await installation.find(caller);
-      const { lost, doubled } = checker.compare(found);
-      const recovery = load.recovery(fault.isLasting ? begun : over);
-      print(lineOf(fault, checker, { lost, doubled }, { paused: load.longestPause, ...recovery }));
-      if (lost.length + doubled.length + checker.outside.length > 0) print(installation.failures);
-      expect({ lost, doubled, outside: checker.outside }).toEqual({ lost: [], doubled: [], outside: [] });
-      if (fault.isUnnoticed) expect(Object.fromEntries(checker.failures)).toEqual({});
-      expect(recovery.stable).toBeDefined();
-      if (SECONDS !== undefined) expect(recovery.stable).toBeLessThanOrEqual(fault.bound);
-      await expectProof(caller, found.exported);
+      await endure(installation, fault, await installation.caller());
     },
     LONGEST_MS,
   );
@@ -85,8 +64,82 @@ describe('nothing acknowledged is lost, nothing is done twice, and every answer 
   });
 });
 
+const upgraded = SECONDS === undefined ? [] : published.map(({ version }) => version);
+if (upgraded.length > 0) {
+  describe('nobody notices that instances are upgraded', () => {
+    it.each(upgraded)(
+      'from %s',
+      async (version) => {
+        const release = published.find((each) => each.version === version)!;
+        const stored = storedDatabases().find(({ commit }) => release.commit.startsWith(commit))!;
+        const build = await ReleaseBuild.of(release);
+        const fault = upgrade(version);
+        const older = await Installation.start(INSTANCES, dumpOf(stored));
+        try {
+          const obstacle = typeof build === 'string' ? build : fault.obstacle?.(older);
+          if (typeof build === 'string' || obstacle !== undefined) {
+            print([fault.name, `skipped: ${obstacle}`]);
+            return;
+          }
+          for (const instance of older.instances) await instance.start({}, build);
+          const ask = async (...args: string[]) =>
+            JSON.parse((await build.run(['--json', ...args], older.environment)).stdout);
+          const { organizationId } = await ask('organization', 'create', '--name', 'Upgraded');
+          const unlimited = ['--name', 'Load', '--rate-limit', 'unlimited'];
+          const made = await ask('api-key', 'create', '--organization', organizationId, ...unlimited);
+          const client = new Client('', organizationId, made.key ?? made.apiKey);
+          await endure(older, fault, await older.callerOf(client), false);
+        } finally {
+          await older.stop();
+        }
+      },
+      LONGEST_MS,
+    );
+  });
+}
+
+/**
+ * Strikes while clients work, and compares afterwards.
+ *
+ * @param readsAtOnce whether every instance must show at once what another one wrote
+ */
+async function endure(
+  installation: Installation,
+  fault: Fault,
+  caller: Caller,
+  readsAtOnce = true,
+): Promise<void> {
+  const checker = new Checker();
+  const origins = fault.isUnnoticed
+    ? [installation.haproxy!.origin]
+    : installation.instances.map(({ origin }) => origin);
+  const load = new Load(origins, caller, checker, readsAtOnce);
+  await load.stable(REST_MS);
+  const begun = performance.now();
+  await fault.strike(installation, FAULT_MS);
+  const over = performance.now();
+  if (fault.isLasting) await sleep(FAULT_MS);
+  await load.stable();
+  await load.end();
+
+  const found = await installation.find(caller);
+  const { lost, doubled } = checker.compare(found);
+  const recovery = load.recovery(fault.isLasting ? begun : over);
+  print(lineOf(fault, checker, { lost, doubled }, { paused: load.longestPause, ...recovery }));
+  if (lost.length + doubled.length + checker.outside.length > 0) print(installation.failures);
+  expect({ lost, doubled, outside: checker.outside }).toEqual({ lost: [], doubled: [], outside: [] });
+  if (fault.isUnnoticed) expect(Object.fromEntries(checker.failures)).toEqual({});
+  expect(recovery.stable).toBeDefined();
+  if (SECONDS !== undefined) expect(recovery.stable).toBeLessThanOrEqual(fault.bound);
+  await expectProof(installation, caller, found.exported);
+}
+
 /** Once the history is sealed up to the export's end, both verifiers prove all of it. */
-async function expectProof({ organizationId, key }: Caller, exported: string): Promise<void> {
+async function expectProof(
+  installation: Installation,
+  { organizationId, key }: Caller,
+  exported: string,
+): Promise<void> {
   const events = exported.split('\n').length - 1;
   const client = new Client(installation.instances[0]!.origin, organizationId, key);
   let checkpoint!: string;

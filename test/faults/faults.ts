@@ -29,6 +29,9 @@ const FAKETIME = ['x86_64', 'aarch64']
 /** How many pairs of faults there are in the line of many. */
 const PAIRS = 5;
 
+/** For the answers that are under way. */
+const DRAIN_MS = 2_000;
+
 const needsPgBouncer = ({ pgbouncer }: Installation) =>
   pgbouncer === undefined ? 'pgbouncer is not installed' : undefined;
 const needsHaproxy = ({ haproxy }: Installation) =>
@@ -266,6 +269,27 @@ export const FAULTS: Fault[] = [
     },
   },
 ];
+
+/** Instances of an earlier version replaced by this one's. Some know no SHUTDOWN_DELAY: the operator drains them. */
+export function upgrade(version: string): Fault {
+  return {
+    name: `instances of ${version} upgraded one by one behind haproxy`,
+    breaks: 'instances',
+    bound: 1,
+    isUnnoticed: true,
+    obstacle: needsHaproxy,
+    async strike({ instances, haproxy }) {
+      for (const [n, instance] of instances.entries()) {
+        await haproxy!.drain(n);
+        await sleep(DRAIN_MS);
+        await instance.end('SIGTERM');
+        await instance.start();
+        await haproxy!.admit(n);
+        await eventually(async () => expect(await haproxy!.isReady(n)).toBe(true));
+      }
+    },
+  };
+}
 
 /** Pairs of faults at once, of different things, one pair after another as the seed has it. */
 export function manyFaults(seed: number): Fault {

@@ -16,6 +16,7 @@ import {
   startSilentProxy,
 } from '#libs/testing';
 import { Client } from '../harness.js';
+import { type ReleaseBuild } from '../releases.js';
 import { Deployment, type Environment, eventually, ServerProcess } from '../processes.js';
 import { type Found } from './checker.js';
 import { SmallDisk } from './small-disk.js';
@@ -43,11 +44,16 @@ export class Instance {
     return this.server !== undefined;
   }
 
-  /** Resolves when it listens. @param environment beside what all instances have */
-  async start(environment: Environment = {}): Promise<void> {
-    const server = new ServerProcess({ ...this.environment(), ...environment, PORT: String(this.port) });
-    this.server = server;
-    await server.listening();
+  /**
+   * Resolves when it listens.
+   *
+   * @param environment beside what all instances have
+   * @param build of another version, to run that
+   */
+  async start(environment: Environment = {}, build?: ReleaseBuild): Promise<void> {
+    const all = { ...this.environment(), ...environment, PORT: String(this.port) };
+    this.server = build === undefined ? new ServerProcess(all) : await build.start(all);
+    await this.server.listening();
   }
 
   /** Resolves when it has ended. */
@@ -89,11 +95,12 @@ export class Installation {
 
   private route: Route = 'direct';
 
-  static async start(instances: number): Promise<Installation> {
+  /** @param dump of an older database, to start on (`stored-databases.ts`) */
+  static async start(instances: number, dump?: string): Promise<Installation> {
     const disk = await SmallDisk.mount();
     const postgres = await startPostgres({ directory: disk.directory, settings: SETTINGS });
     const redis = await startRedis();
-    const deployment = await Deployment.create(postgres.applicationUrl);
+    const deployment = await Deployment.create(postgres.applicationUrl, dump);
     const { url } = deployment.database;
     const pgbouncerProgram = findProgram('pgbouncer');
     const pgbouncer =
@@ -154,7 +161,12 @@ export class Installation {
 
   /** A new organization with a petition and a list. Its key has a limit, or Redis would never be asked. */
   async caller(): Promise<Caller> {
-    const client = (await this.deployment.organization(1_000_000)).at(this.instances[0]!.origin);
+    return this.callerOf(await this.deployment.organization(1_000_000));
+  }
+
+  /** The same, of an organization that there is. */
+  async callerOf(of: Client): Promise<Caller> {
+    const client = of.at(this.instances[0]!.origin);
     const { organizationId, key } = client;
     const ask = async (operation: string, body: object) => {
       const answer = await client.post(operation, { organizationId, ...body });

@@ -32,11 +32,15 @@ export class Load {
   private stories = 0;
   private isEnding = false;
 
-  /** @param origins of the instances, or of what stands before them. */
+  /**
+   * @param origins of the instances, or of what stands before them.
+   * @param readsAtOnce whether every instance must show at once what another one wrote
+   */
   constructor(
     private readonly origins: readonly string[],
     private readonly caller: Caller,
     private readonly checker: Checker,
+    private readonly readsAtOnce = true,
   ) {
     this.attempts = origins.map(() => []);
     this.clients = origins.flatMap((_, home) =>
@@ -204,6 +208,7 @@ export class Load {
 
   /** What was just written, asked of the next instance; one that cannot answer now is not asked again. */
   private async readElsewhere(home: number, contactId: string): Promise<void> {
+    if (!this.readsAtOnce) return;
     const fields = { organizationId: this.caller.organizationId, contactId };
     const intent: Intent = { method: 'GET', operation: 'contact.get-contact', fields, leaves: () => [] };
     const verdict = await this.attempt(intent, (home + 1) % this.origins.length);
