@@ -1,6 +1,12 @@
 import { type INestApplicationContext } from '@nestjs/common';
 import { readFileSync } from 'node:fs';
-import { DatabaseWatcher, type MetricsServer, RequestCounts, serveMetrics } from '#libs/operations';
+import {
+  DatabaseWatch,
+  ScrapedDatabase,
+  type MetricsServer,
+  RequestCounts,
+  serveMetrics,
+} from '#libs/operations';
 import { Concurrency, RateLimitStatus } from '#libs/rate-limit';
 import { type Config, ConfigError } from './config.js';
 import { type Runtime } from './runtime.js';
@@ -18,12 +24,13 @@ export async function serveInsight(
     concurrency: app.get(Concurrency),
     rateLimit: app.get(RateLimitStatus),
     store,
+    watch: app.get(DatabaseWatch),
     projections,
     main: source,
     pools: { main: source, reserved: reserved.source },
   };
   try {
-    return await serveMetrics({ host, port: metricsPort }, sources, new DatabaseWatcher(sealer, reserved));
+    return await serveMetrics({ host, port: metricsPort }, sources, new ScrapedDatabase(sealer, reserved));
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
     throw new ConfigError([`Port ${metricsPort} of METRICS_PORT is taken: set it to a free one.`]);

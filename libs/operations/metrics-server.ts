@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import { type AddressInfo } from 'node:net';
-import { type DatabaseWatcher, type DatabaseFacts, METRICS, type Sources } from './metrics.js';
+import { type ScrapedDatabase, type DatabaseFacts, METRICS, type Sources } from './metrics.js';
 
 export type MetricsServer = { port: number; close(): void };
 
@@ -14,7 +14,7 @@ export type MetricsServer = { port: number; close(): void };
 export async function serveMetrics(
   { host, port }: { host: string | undefined; port: number },
   sources: Sources,
-  watcher: DatabaseWatcher,
+  watcher: ScrapedDatabase,
 ): Promise<MetricsServer> {
   // Only here, so that who measures nothing does not load it.
   const { collectDefaultMetrics, Registry } = await import('prom-client');

@@ -6,6 +6,7 @@ import { type Projections } from '#libs/projections';
 import { type Concurrency, decisions, type RateLimitStatus } from '#libs/rate-limit';
 import { errorAnswers, streamsOpen, unreadBytes } from '#libs/rpc';
 import { type Sealer } from '#libs/sealing';
+import { type DatabaseWatch } from './database-watch.js';
 import { standardOutput } from './output.js';
 import { type RequestCounts } from './request-counts.js';
 
@@ -16,6 +17,7 @@ export type Sources = {
   concurrency: Concurrency;
   rateLimit: RateLimitStatus;
   store: EventStore;
+  watch: DatabaseWatch;
   projections: Projections;
   pools: Record<string, DataSource>;
   main: DataSource;
@@ -201,6 +203,12 @@ export const METRICS: readonly Metric[] = [
     read: (_, { answered }) => [{ value: Number(answered) }],
   },
   {
+    name: 'advocacy_ready',
+    type: 'gauge',
+    help: '0 while the database does not read and write for this instance, so that /health/ready says no.',
+    read: ({ watch }) => [{ value: Number(watch.trouble === undefined) }],
+  },
+  {
     name: 'advocacy_pool_size',
     type: 'gauge',
     help: 'Connections to PostgreSQL that a pool may open.',
@@ -276,7 +284,7 @@ function ofPools({ pools }: Sources, read: (use: ReturnType<typeof poolUse>) => 
 const PATIENCE_MS = 1_000;
 
 /** Asks the database what only it knows; of several questions at once only one is under way. */
-export class DatabaseWatcher {
+export class ScrapedDatabase {
   private facts: DatabaseFacts = { answered: false };
   private asking: Promise<void> | undefined;
 
