@@ -100,17 +100,18 @@ describe('metrics', () => {
   it('tell what the limiter decides', async () => {
     const limited = (await deployment.organization(2)).at(server.origin);
     await eventually(async () => expect((await limited.get('contact.list-contacts')).status).not.toBe(401));
-    // On a busy machine ten may take more than the second in which two are allowed.
+    // On a busy machine they may take more than the second in which two are allowed, or be turned away before they count.
     await eventually(async () => {
-      const answers = await Promise.all(
-        Array.from({ length: 20 }, () => limited.get('contact.list-contacts')),
-      );
-      expect(answers.map(({ status }) => status)).toContain(429);
+      await Promise.all(Array.from({ length: 20 }, () => limited.get('contact.list-contacts')));
+      const text = await scrape();
+      for (const counted of [
+        'advocacy_limiter_decisions_total{decision="accepted"}',
+        'advocacy_limiter_decisions_total{decision="refused"}',
+        'advocacy_errors_total{reason="KEY_RATE"}',
+      ]) {
+        expect(valueOf(text, counted)).toBeGreaterThan(0);
+      }
     });
-    const text = await scrape();
-    expect(valueOf(text, 'advocacy_limiter_decisions_total{decision="accepted"}')).toBeGreaterThan(0);
-    expect(valueOf(text, 'advocacy_limiter_decisions_total{decision="refused"}')).toBeGreaterThan(0);
-    expect(valueOf(text, 'advocacy_errors_total{reason="KEY_RATE"}')).toBeGreaterThan(0);
   });
 
   it('answer while the database is silent, with what it last said, and see Redis away', async () => {
