@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
 import {
   describeError,
+  isTurnedAway,
   isUnavailable,
   migrate,
   missingFromSchema,
@@ -163,7 +164,7 @@ async function connect(
       });
     } catch (error) {
       const reason = describeError(error);
-      if (!isUnavailable(error) || Date.now() >= deadline) {
+      if (!isUnavailable(error) || isTurnedAway(error) || Date.now() >= deadline) {
         const which = config.databaseUrl === undefined ? 'built-in PostgreSQL' : 'database in DATABASE_URL';
         throw new ConfigError([`The ${which} cannot be used: ${reason}.`]);
       }

@@ -85,6 +85,7 @@ it('PostgreSQL frozen: all that is asked gets 503, most of it at once; going on,
 it('a lock on the history: writes get 503, reads go on, readiness says so; released, writes work', async () => {
   const holder = deployment.database.source.createQueryRunner();
   await holder.startTransaction();
+  await holder.query('SET LOCAL idle_in_transaction_session_timeout = 0');
   await holder.query('LOCK TABLE events IN EXCLUSIVE MODE');
   const keys = Array.from({ length: 5 }, (_, n) => `locked-${n}`);
   const answers = keys.map((key) => create(key));
@@ -154,5 +155,29 @@ describe('writes fail', () => {
     }
     await becomesReady();
     await eventually(async () => expect((await create(what.replaceAll(' ', '-'))).status).toBe(200));
+  });
+
+  it('a right that was taken away: readiness says so too', async () => {
+    await becomesReady();
+    await asSuperuser('REVOKE INSERT ON events FROM advocacy');
+    try {
+      await becomesUnready('The database answers no writes.');
+    } finally {
+      await asSuperuser('GRANT INSERT ON events TO advocacy');
+    }
+    await becomesReady();
+  });
+
+  it('a role that may not log in: 503, as anything that somebody will mend', async () => {
+    await asSuperuser('ALTER ROLE advocacy NOLOGIN');
+    await cut();
+    try {
+      await eventually(async () => expect((await create('nobody')).status).toBe(503));
+      expect((await create('nobody')).status).toBe(503);
+    } finally {
+      await asSuperuser('ALTER ROLE advocacy LOGIN');
+    }
+    await becomesReady();
+    await eventually(async () => expect((await create('somebody')).status).toBe(200));
   });
 });

@@ -235,8 +235,17 @@ const ILLNESSES: Illness[] = [
   ),
 
   problem('connections', /some instances will be refused/, variables({ DATABASE_POOL_SIZE: '60' })),
-  problem('connections', /5 × \(10 \+ 2\), of 57: some/, sql(instances(5))),
+  problem('connections', /5 × \(10 \+ 3\), of 57: some/, sql(instances(5))),
   warning('connections', /a deployment beside the running instances/, sql(instances(4))),
+
+  warning(
+    'replica',
+    /^The replica cannot be asked: /,
+    variables({ DATABASE_REPLICA_URL: 'postgres://advocacy@127.0.0.1:1/advocacy' }),
+  ),
+  warning('replica', /a server that follows none/, (_, name) =>
+    Promise.resolve({ DATABASE_REPLICA_URL: urlOf(name) }),
+  ),
 
   warning('extensions', /^pg_trgm is not there/, sql('DROP EXTENSION pg_trgm CASCADE')),
 

@@ -149,6 +149,7 @@ describe('ready', () => {
     const before = (await ask('ready')).body.data.projections;
     const holder = source.createQueryRunner();
     await holder.startTransaction();
+    await holder.query('SET LOCAL idle_in_transaction_session_timeout = 0');
     await holder.query(`SELECT FROM checkpoints WHERE projection = 'contacts' FOR UPDATE`);
     const waiting = createContact('grace@example.org');
     const find = (projections: any[]) => projections.find(({ name }) => name === 'contacts');

@@ -1,7 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client as Connection } from 'pg';
 import { type PostgresServer, startPostgres } from '#libs/testing';
+import { inspectConfig } from '../src/config.js';
+import { examine } from '../src/doctor/index.js';
 import { Api, type Client } from './harness.js';
 import { eventually } from './processes.js';
 
@@ -89,6 +92,33 @@ async function expectWritesRead(): Promise<void> {
   expect(await find()).toEqual([]);
   expect((await elsewhere.get('contact.get-contact', past)).status).toBe(404);
 }
+
+describe('doctor', () => {
+  const diagnose = async () => {
+    const url = new URL(replica.applicationUrl);
+    url.pathname = new URL(api.database.url).pathname;
+    const environment = {
+      DATABASE_URL: api.database.url,
+      DATABASE_REPLICA_URL: url.href,
+      ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    };
+    const found: string[] = [];
+    for await (const { check, message } of examine(inspectConfig(environment)))
+      if (check === 'replica') found.push(message);
+    return found;
+  };
+
+  it('tells whether it follows and keeps up', async () => {
+    await eventually(async () => expect(await diagnose()).toEqual(['The replica follows and keeps up.']));
+    await onReplica('SELECT pg_wal_replay_pause()');
+    try {
+      await createContact();
+      expect(await diagnose()).toEqual([expect.stringMatching(/^The replica is \d+ KiB of the log behind/)]);
+    } finally {
+      await onReplica('SELECT pg_wal_replay_resume()');
+    }
+  });
+});
 
 describe('every read operation', () => {
   const byKey = 'reads one record by its key: asking whether the replica has it costs the primary as much';

@@ -50,6 +50,7 @@ async function lock(
   const { source } = deployment.database;
   const holder: QueryRunner = source.createQueryRunner();
   await holder.startTransaction();
+  await holder.query('SET LOCAL idle_in_transaction_session_timeout = 0');
   await holder.query(`LOCK TABLE ${tables} IN ACCESS EXCLUSIVE MODE`);
   return {
     waiting: () =>

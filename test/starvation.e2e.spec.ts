@@ -22,6 +22,7 @@ async function hold(table: string): Promise<() => Promise<void>> {
   const [row] = await source.query('SELECT version FROM checkpoints WHERE projection = $1', [table]);
   const runner = source.createQueryRunner();
   await runner.startTransaction();
+  await runner.query('SET LOCAL idle_in_transaction_session_timeout = 0');
   await runner.query(`LOCK TABLE ${table}_v${row.version}.${table} IN ACCESS EXCLUSIVE MODE`);
   return async () => {
     await runner.rollbackTransaction();

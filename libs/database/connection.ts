@@ -16,6 +16,9 @@ export type TransactionLimits = {
  */
 const IDLE_MS = 5_000;
 
+/** SQLSTATE: a write on a standby, or where transactions are read-only. */
+const READ_ONLY = '25006';
+
 /** A goodbye that a silent server does not answer is waited for so long. */
 const GOODBYE_MS = 1_000;
 
@@ -26,6 +29,16 @@ export class ConnectionSilent extends Error {
   constructor() {
     super('the connection to the database went silent and was given up');
     this.name = 'ConnectionSilent';
+  }
+}
+
+/** It led to a server that takes no writes; the address may lead elsewhere by now. */
+export class ConnectionReadOnly extends Error {
+  readonly code = '25006';
+
+  constructor() {
+    super('the server of this connection takes no writes: it was given up for a new one');
+    this.name = 'ConnectionReadOnly';
   }
 }
 
@@ -40,6 +53,8 @@ export class Connection extends Client implements Watched {
   suspected = false;
   private quietSince: number | undefined;
   private heardBefore = 0;
+  private isAtRest = false;
+  private isRetired = false;
 
   constructor(config: ConnectionConfig) {
     super(config);
@@ -47,6 +62,14 @@ export class Connection extends Client implements Watched {
     this.once('connect', () => watch.add(this, own));
     this.once('end', () => watch.remove(this));
     this.on('drain', () => (this.quietSince = undefined));
+    const { connection } = this;
+    connection.on('errorMessage', ({ code }: { code?: string }) => {
+      if (code === READ_ONLY) watch.leadsAstray();
+    });
+    connection.on('readyForQuery', ({ status }: { status?: string }) => {
+      this.isAtRest = status === 'I';
+      if (this.isAtRest && this.isRetired) void this.end();
+    });
   }
 
   get backend(): number {
@@ -73,9 +96,17 @@ export class Connection extends Client implements Watched {
     this.connection.stream.destroy(new ConnectionSilent());
   }
 
+  retire(): void {
+    this.isRetired = true;
+    // Of an idle connection the pool hears by its error; of one at work by its end, when it is given back.
+    if (this.isAtRest && this.quietSince === undefined)
+      this.connection.stream.destroy(new ConnectionReadOnly());
+  }
+
   /** As pg's own, whose many forms TypeScript cannot hand on. */
   override query(...args: unknown[]): never {
     this.quietSince = performance.now();
+    this.isAtRest = false;
     // In the same message: it costs no round trip, and PgBouncer keeps it with the transaction.
     if (args[0] === 'START TRANSACTION') args[0] += `; ${this.takeLimits()}`;
     return (super.query as (...all: unknown[]) => never)(...args);

@@ -31,6 +31,8 @@ export class ReservedConnections {
 
 /** How many: look-ups by key take a fraction of a millisecond, and health asks once a second. */
 export const RESERVED_CONNECTIONS = 2;
+/** Those, and the one that notices silence (SilenceWatch). */
+export const CONNECTIONS_BESIDE_THE_POOL = RESERVED_CONNECTIONS + 1;
 
 /** Any constant serves, as long as every version of this program uses the same one. */
 const MIGRATION_LOCK = 7_021_947_360;

@@ -4,6 +4,7 @@ export {
   inTransaction,
   migrate,
   openDatabase,
+  CONNECTIONS_BESIDE_THE_POOL,
   RESERVED_CONNECTIONS,
   ReservedConnections,
   type DatabaseOptions,
@@ -24,6 +25,7 @@ export {
   isForbidden,
   isTimedOut,
   isTransient,
+  isTurnedAway,
   isUnavailable,
 } from './trouble.js';
 export { queryInTurn, queryWide, type WideQuery, wideQueries } from './wide-query.js';

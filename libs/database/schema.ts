@@ -15,7 +15,7 @@ const STANDING = `
   UNION ALL
   SELECT format('trigger %s of %s', t.tgname, t.tgrelid::regclass)
   FROM pg_trigger t
-  WHERE pg_table_is_visible(t.tgrelid) AND NOT t.tgisinternal AND t.tgenabled <> 'D'
+  WHERE pg_table_is_visible(t.tgrelid) AND NOT t.tgisinternal
   ORDER BY 1`;
 
 /** What the database's schema has, a line for each thing, but for read models. */

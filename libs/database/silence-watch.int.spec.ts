@@ -1,7 +1,7 @@
 import { type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
-import { type SilentProxy, startSilentProxy, testServerUrl } from '#libs/testing';
+import { createTestDatabase, type SilentProxy, startSilentProxy, testServerUrl } from '#libs/testing';
 import { type Connection } from './connection.js';
 import { endPatience, inTransaction, isUnavailable, openDatabase } from './index.js';
 
@@ -125,4 +125,23 @@ it('limits of a transaction hold for it alone, at every level of isolation', asy
     { ...plain, idle: '5s', level: 'repeatable read' },
   ]);
   expect(await limits(source)).toEqual([plain]);
+});
+
+it('connections to a server that takes no writes are made anew as soon as one is told so', async () => {
+  const database = await createTestDatabase();
+  const name = new URL(database.url).pathname.slice(1);
+  const set = (change: string) =>
+    database.source.query(`BEGIN READ WRITE; ALTER DATABASE ${name} ${change}; COMMIT`);
+  const write = () => own.query(`SELECT nextval('numbers')`);
+  await database.source.query('CREATE SEQUENCE numbers');
+  await set('SET default_transaction_read_only = on');
+  const own = await openDatabase({ url: database.url, poolSize: 5, migrations: [] });
+  // A pool under load: all of its connections are made while the server takes no writes.
+  await Promise.all(Array.from({ length: 5 }, () => own.query('SELECT pg_sleep(0.2)')));
+  await set('RESET default_transaction_read_only');
+
+  await expectUnavailable(write());
+  await Promise.all(Array.from({ length: 10 }, write));
+  await own.destroy();
+  await database.drop();
 });

@@ -12,6 +12,8 @@ const ANSWER_MS = 1_500;
 const LAST_CHANCE_MS = 500;
 /** Where neither old nor new connections are answered, nobody waits longer for an answer. */
 const NOBODY_ANSWERS_MS = 6_000;
+/** Where the server stays read-only, all connections are made anew once in so long, and not for each write. */
+const ASTRAY_MS = 1_000;
 /** Between two attempts to have a witness. */
 const PAUSE_MS = 5_000;
 
@@ -30,6 +32,8 @@ export type Watched = {
   look(now: number): void;
   /** Ends it at once; the statement under way fails, and the pool makes a new one. */
   giveUp(): void;
+  /** Ends it as soon as it is in no transaction. */
+  retire(): void;
 };
 
 /** Which of these backends wait for us. Others than those of one's own role show no state. */
@@ -55,6 +59,7 @@ export class SilenceWatch {
   private judging = false;
   private askAgainAt = 0;
   private config: ClientConfig = {};
+  private astrayUntil = 0;
   /** While a program starts it may have to wait for others, behind PgBouncer in its queue. */
   patient = true;
 
@@ -73,6 +78,17 @@ export class SilenceWatch {
     this.witness?.close();
     this.witness = undefined;
     this.openAgainAt = 0;
+  }
+
+  /**
+   * One of the connections was told that its server takes no writes: it was the primary, or the address led to a standby
+   * when the connection was made, and the others are no better. New ones go to where the address leads now; a pool under
+   * load would keep the old ones for ever, and answer reads from a server that falls behind.
+   */
+  leadsAstray(): void {
+    if (performance.now() < this.astrayUntil) return;
+    this.astrayUntil = performance.now() + ASTRAY_MS;
+    for (const connection of this.connections) connection.retire();
   }
 
   private async look(): Promise<void> {

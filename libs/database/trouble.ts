@@ -6,7 +6,7 @@ import {
 import { types } from 'node:util';
 
 /** Classes of SQLSTATE that speak of the connection or the server, not of the statement. */
-const UNAVAILABLE_STATES = /^(08|57P|53|25006|25P03|55000)/;
+const UNAVAILABLE_STATES = /^(08|57P|53|58|25006|25P03|55000|28|3D000)/;
 const UNAVAILABLE_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -29,6 +29,15 @@ export function isUnavailable(error: unknown): boolean {
   if (error instanceof QueryRunnerProviderAlreadyReleasedError) return true;
   const { code, message } = said(error);
   return UNAVAILABLE_STATES.test(code) || UNAVAILABLE_CODES.has(code) || UNAVAILABLE_MESSAGES.test(message);
+}
+
+/**
+ * Whether the server refuses the role, its password or the database. While we run, somebody changes that and will mend it;
+ * at the start it is the configuration that is wrong.
+ */
+export function isTurnedAway(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.some(isTurnedAway);
+  return /^(28|3D000)/.test(said(error).code);
 }
 
 /**

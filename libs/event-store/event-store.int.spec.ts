@@ -58,6 +58,7 @@ describe('append', () => {
     const other = await database.another();
     const holder = database.source.createQueryRunner();
     await holder.startTransaction();
+    await holder.query('SET LOCAL idle_in_transaction_session_timeout = 0');
     await holder.query('LOCK TABLE events IN EXCLUSIVE MODE');
     // Each call is as large as one may be, so that what follows waits behind it.
     const calls = () => Array.from({ length: 2_000 }, () => write(uuidv7(), 0));

@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { QueryFailedError } from 'typeorm';
 import { type NextFunction, type Request, type Response } from 'express';
-import { describeError, isTimedOut, isUnavailable, ReservedConnections } from '#libs/database';
+import { describeError, isTimedOut, isTransient, ReservedConnections } from '#libs/database';
 import { EventStore } from '#libs/event-store';
 import { Projections, type ProjectionStatus } from '#libs/projections';
 import { RpcError } from '#libs/rpc';
@@ -22,7 +22,9 @@ const SILENT_LOOKS = 3;
 const MOST_TRIED = 10;
 
 const NO_ANSWER = 'The database does not answer.';
-const NO_WRITES = 'The database takes no writes.';
+const NO_WRITES = 'The database answers no writes.';
+/** A probe that was ended after its two seconds, and the look that began it. */
+const PROBE_LOOKS = 3;
 /** SQLSTATEs that an operator can do something about. */
 const TROUBLES: { [code: string]: string } = {
   '25006': 'The database is read-only.',
@@ -148,10 +150,10 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
       // Those that hang may wait for what it does not.
       if (this.store.traffic.underWay === 0) this.hungLooks = 0;
     } catch (error) {
-      if (isTimedOut(error)) this.hungLooks += 1;
-      else if (isUnavailable(error)) this.writeFailure = troubleOf(error) ?? NO_WRITES;
-      else this.logger.warn({ message: 'writing could not be tried', reason: describeError(error) });
       this.lastFailure = error;
+      if (isTimedOut(error)) this.hungLooks += PROBE_LOOKS;
+      // It stores nothing, so whatever fails fails for everybody: a right that was taken away, a function that is gone.
+      else if (!isTransient(error)) this.writeFailure = troubleOf(error) ?? NO_WRITES;
     } finally {
       this.probing = false;
     }

@@ -1,4 +1,4 @@
-import { RESERVED_CONNECTIONS } from '#libs/database';
+import { CONNECTIONS_BESIDE_THE_POOL } from '#libs/database';
 import { type Finding, ok, problem, warning } from './finding.js';
 import { instancesOf } from './read-models.js';
 import { type DatabaseCheck } from './patient.js';
@@ -13,10 +13,10 @@ export const connections: DatabaseCheck = {
   name: 'connections',
   async examine({ database, config }) {
     const instances = (await instancesOf(database)) ?? 0;
-    const each = config.databasePoolSize + RESERVED_CONNECTIONS;
+    const each = config.databasePoolSize + CONNECTIONS_BESIDE_THE_POOL;
     const wanted = Math.max(1, instances) * each;
     const { backend } = await database.row<{ backend: number }>('SELECT pg_backend_pid() AS backend');
-    const arithmetic = `${Math.max(1, instances)} × (${config.databasePoolSize} + ${RESERVED_CONNECTIONS})`;
+    const arithmetic = `${Math.max(1, instances)} × (${config.databasePoolSize} + ${CONNECTIONS_BESIDE_THE_POOL})`;
     if (backend !== database.toldProcessId) {
       return [
         ok(

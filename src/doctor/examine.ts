@@ -14,6 +14,7 @@ import { type Check, type DatabaseCheck, type Patient } from './patient.js';
 import { readModels } from './read-models.js';
 import { ReadOnlyDatabase } from './read-only-database.js';
 import { redis } from './redis.js';
+import { replica } from './replica.js';
 import { role } from './role.js';
 import { encryptionKey, extensions, migrations } from './schema.js';
 import { seals } from './seals.js';
@@ -27,7 +28,7 @@ const OF_THE_DATABASE: readonly DatabaseCheck[] = [
   ...[migrations, readModels, seals, activity, storage],
 ];
 
-const OF_THE_REST: readonly Check[] = [disk, redis, address];
+const OF_THE_REST: readonly Check[] = [replica, disk, redis, address];
 
 /**
  * Looks at everything that an instance needs, and changes nothing. Whatever is broken, each check says what it found: one

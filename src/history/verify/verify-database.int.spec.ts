@@ -128,6 +128,7 @@ async function tamper(sql: Sql, work: () => Promise<unknown>): Promise<void> {
 async function tampered(history: History, work: (sql: Sql) => Promise<unknown>): Promise<Verdicts> {
   const runner: QueryRunner = database.source.createQueryRunner();
   await runner.startTransaction();
+  await runner.query('SET LOCAL idle_in_transaction_session_timeout = 0');
   try {
     await tamper(runner.manager, () => work(runner.manager));
     return await verdictsOn(runner.manager, history);
@@ -234,6 +235,7 @@ describe('a stored history', () => {
   it('names an event without a time', async () => {
     const runner = database.source.createQueryRunner();
     await runner.startTransaction();
+    await runner.query('SET LOCAL idle_in_transaction_session_timeout = 0');
     await tamper(runner.manager, () => set(`recorded_at = 'infinity'`, at(8))(runner.manager));
     expect(
       await verifyDatabase(runner.manager, history.organizationId, history.checkpoint, key),
