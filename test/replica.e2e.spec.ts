@@ -112,7 +112,7 @@ describe('doctor', () => {
     await eventually(async () => expect(await diagnose()).toEqual(['The replica follows and keeps up.']));
     await onReplica('SELECT pg_wal_replay_pause()');
     try {
-      await createContact();
+      await expectWritesRead();
       expect(await diagnose()).toEqual([expect.stringMatching(/^The replica is \d+ KiB of the log behind/)]);
     } finally {
       await onReplica('SELECT pg_wal_replay_resume()');
