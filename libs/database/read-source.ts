@@ -31,7 +31,7 @@ const LSN = /^[0-9A-F]{1,8}\/[0-9A-F]{1,8}$/;
 const TIMELINE = /^\d{1,10}$/;
 
 /** Whose copy a database is. */
-const IDENTITY = `SELECT current_database() || ' ' || system_identifier AS identity FROM pg_control_system()`;
+export const DATABASE_IDENTITY = `SELECT current_database() || ' ' || system_identifier AS identity FROM pg_control_system()`;
 
 type Mark = { lsn: string; timeline: string };
 
@@ -266,7 +266,7 @@ export class ReadSource implements Sql {
     const answer = await this.within(
       ANSWER_MS,
       connection.query(
-        `SELECT pg_is_in_recovery() AS standby, (${IDENTITY}) AS identity,
+        `SELECT pg_is_in_recovery() AS standby, (${DATABASE_IDENTITY}) AS identity,
            (SELECT timeline_id FROM pg_control_checkpoint()) AS timeline`,
       ),
     );
@@ -279,7 +279,7 @@ export class ReadSource implements Sql {
 }
 
 async function identityOf(source: DataSource): Promise<string> {
-  const [row] = await source.query<{ identity: string }[]>(IDENTITY);
+  const [row] = await source.query<{ identity: string }[]>(DATABASE_IDENTITY);
   return row!.identity;
 }
 

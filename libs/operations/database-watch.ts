@@ -41,8 +41,6 @@ const WRITES_HANG = 'The database has answered no writes for ten seconds: someth
  */
 @Injectable()
 export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
-  /** Requests that were refused because nothing was answered. */
-  shed = 0;
   private readonly logger = new Logger('DatabaseWatch');
   private looking?: NodeJS.Timeout;
   private answer: Promise<ProjectionStatus[]> | undefined;
@@ -93,10 +91,7 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
     if (!this.isHanging() || !request.url.startsWith('/v1/')) return next();
     const reads = request.method === 'GET' || request.method === 'HEAD';
     if (reads && this.silentLooks < SILENT_LOOKS) return next();
-    if (this.tried >= MOST_TRIED) {
-      this.shed += 1;
-      return next(unreachable(this.trouble ?? NO_ANSWER));
-    }
+    if (this.tried >= MOST_TRIED) return next(unreachable(this.trouble ?? NO_ANSWER));
     this.tried += 1;
     response.once('close', () => {
       this.tried -= 1;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeError } from '#libs/database';
+import { DATABASE_IDENTITY, describeError } from '#libs/database';
 import { type Finding, ok, warning } from './finding.js';
 import { type Check } from './patient.js';
 import { ReadOnlyDatabase } from './read-only-database.js';
@@ -43,8 +43,8 @@ async function compare(standby: ReadOnlyDatabase, primary: ReadOnlyDatabase): Pr
     ];
   }
   const [{ identity: one }, { identity: other }] = [
-    await primary.row<{ identity: string }>(IDENTITY),
-    await standby.row<{ identity: string }>(IDENTITY),
+    await primary.row<{ identity: string }>(DATABASE_IDENTITY),
+    await standby.row<{ identity: string }>(DATABASE_IDENTITY),
   ];
   if (one !== other) {
     return [
@@ -73,5 +73,3 @@ async function compare(standby: ReadOnlyDatabase, primary: ReadOnlyDatabase): Pr
     await sleep(PAUSE_MS);
   }
 }
-
-const IDENTITY = `SELECT current_database() || ' ' || system_identifier AS identity FROM pg_control_system()`;
