@@ -350,6 +350,9 @@ describe('a history rewritten with right digests', () => {
 });
 
 describe('a checkpoint or a key that proves nothing', () => {
+  const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+  /** The last character before one "=" has two bits to spare: the next one stands for the same bytes. */
+  const nextCharacter = (character: string) => BASE64[BASE64.indexOf(character) + 1]!;
   const [name, id, encoded] = key.split('+') as [string, string, string];
   const other = new Signer(Buffer.alloc(32, 6)).verifierKey;
   it.each([
@@ -361,7 +364,12 @@ describe('a checkpoint or a key that proves nothing', () => {
     ['another size', checkpoint.replace('\n600\n', '\n599\n'), key],
     ['a part left out', checkpoint.replace(/part .*\n/, ''), key],
     ['no signature', checkpoint.slice(0, checkpoint.indexOf('—')), key],
-    ['a changed signature', checkpoint.replace(/.(?===?\n$)/, (c) => (c === 'A' ? 'B' : 'A')), key],
+    ['a changed signature', checkpoint.replace(/.(?=.{9}=\n$)/, (c) => (c === 'A' ? 'B' : 'A')), key],
+    [
+      'a signature with a bit that its bytes do not have',
+      checkpoint.replace(/.(?==\n$)/, nextCharacter),
+      key,
+    ],
     ['no text', '', key],
   ])('is refused: %s', async (_, note, verifierKey) => {
     expect(await verifyTwice(ndjson(history), note, verifierKey)).toEqual({
