@@ -1,5 +1,5 @@
 /**
- * The second verifier: node test/verifier.mjs FILE --checkpoint C --key K
+ * The second verifier: node test/verifier.mjs FILE --checkpoint C --key K [--parts P]
  *
  * Written from ARCHITECTURE.md, "The history, for auditors", alone, and as literally as it goes: it imports nothing
  * but Node.js, and holds the hash of every leaf in memory. It prints the verdict; its status is 0 where that is ok.
@@ -7,6 +7,7 @@
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import { createReadStream, existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const FIELDS =
@@ -51,9 +52,19 @@ function treeHash(leaves, start, end) {
 }
 
 /** RFC 4648: the bytes of a text have one encoding, and Node.js reads others too. Those are no bytes here. */
-function fromBase64(text) {
+function fromBase64(text = '') {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : Buffer.of();
+}
+
+/** @returns the number that a text writes as ECMAScript does; NaN where it is none. */
+function wholeNumber(text) {
+  return String(parseInt(text, 10)) === text && Number.isSafeInteger(+text) && +text >= 0 ? +text : NaN;
+}
+
+function isMoment(text) {
+  const time = new Date(text);
+  return !Number.isNaN(time.getTime()) && time.toISOString() === text;
 }
 
 function openCheckpoint(note, verifierKey) {
@@ -68,31 +79,78 @@ function openCheckpoint(note, verifierKey) {
   demand(text, null, 'no signed note');
   const jwk = { kty: 'OKP', crv: 'Ed25519', x: key.subarray(1).toString('base64url') };
   const publicKey = createPublicKey({ key: jwk, format: 'jwk' });
-  const isSigned = lines.split('\n').some((line) => {
-    const [dash, signer, signature = ''] = line.split(' ');
+  let isSigned = false;
+  for (const line of lines.split('\n').slice(0, -1)) {
+    const [, signer, signature] = /^— ([^+\s]+) (\S+)$/.exec(line) ?? [];
     const bytes = fromBase64(signature);
-    if (dash !== '—' || signer !== name || bytes.length !== 68 || !bytes.subarray(0, 4).equals(id))
-      return false;
-    return verify(null, Buffer.from(text), publicKey, bytes.subarray(4));
-  });
+    demand(bytes.length > 4, null, 'not a signature line');
+    if (signer !== name || !bytes.subarray(0, 4).equals(id)) continue;
+    demand(verify(null, Buffer.from(text), publicKey, bytes.subarray(4)), null, 'a false signature');
+    isSigned = true;
+  }
   demand(isSigned, null, 'not signed with this key');
 
-  const [origin, size, root, position, , ...parts] = text.trimEnd().split('\n');
+  const [origin, size, root, position, sealed, ...parts] = text.split('\n').slice(0, -1);
+  demand(/^advocacy-api\/\S+$/.test(origin), null, 'no origin');
+  demand(name === origin || name === 'advocacy-api', null, 'a key for other checkpoints');
   const checkpoint = {
     organizationId: origin.replace('advocacy-api/', ''),
-    size: Number(size),
+    size: wholeNumber(size),
     root: fromBase64(root),
-    position: Number(position.replace('position ', '')),
-    parts: [],
+    position: wholeNumber(position?.replace(/^position /, '')),
   };
-  let end = 0;
-  for (const part of parts) {
-    const [, first, last, leaves, hash] = part.split(' ');
-    const start = end;
-    end += Number(leaves);
-    checkpoint.parts.push({ first: Number(first), last, start, end, hash: fromBase64(hash) });
-  }
+  demand(checkpoint.size >= 0 && checkpoint.root.length === 32, null, 'no tree');
+  demand(/^position /.test(position) && checkpoint.position >= 0, null, 'no position');
+  demand(/^sealed /.test(sealed) && isMoment(sealed.replace(/^sealed /, '')), null, 'no time');
+  demand(
+    parts.every((part) => part.startsWith('part ')),
+    null,
+    'another line',
+  );
+  checkpoint.parts = readParts(
+    parts.map((part) => part.replace(/^part /, '')),
+    checkpoint,
+  );
+  demand(checkpoint.parts, null, 'no parts of the tree');
   return checkpoint;
+}
+
+/** @returns undefined where the lines are not those of complete subtrees, from the left. */
+function readParts(lines, { size }) {
+  const parts = [];
+  let end = 0;
+  for (const line of lines) {
+    const fields = line.split(' ');
+    const [first, last, leaves] = fields.map(wholeNumber);
+    const hash = fromBase64(fields[3]);
+    const start = end;
+    end += leaves;
+    const isComplete = Number.isInteger(Math.log2(leaves)) && start % leaves === 0 && end <= size;
+    if (fields.length !== 4 || !(first >= 0 && last >= 0) || hash.length !== 32 || !isComplete) return;
+    parts.push({ first, last, start, end, hash });
+  }
+  return parts;
+}
+
+/** @returns undefined where the parts that a server told beside the checkpoint are not the checkpoint's. */
+function openParts(text, { size, root, position }) {
+  const parts =
+    text === '' || text.endsWith('\n') ? readParts(text.split('\n').slice(0, -1), { size }) : undefined;
+  const ascend = parts?.every(
+    ({ first, last, start, end }, n) =>
+      first > (parts[n - 1]?.last ?? 0) && last - first + 1 >= end - start && last <= position,
+  );
+  return ascend && hashOfParts(parts, 0, size)?.equals(root) ? parts : undefined;
+}
+
+function hashOfParts(parts, start, end) {
+  if (end === start) return sha256();
+  const part = parts.find((one) => one.start === start && one.end === end);
+  if (part || end - start === 1) return part?.hash;
+  let k = 1;
+  while (k * 2 < end - start) k *= 2;
+  const [left, right] = [hashOfParts(parts, start, start + k), hashOfParts(parts, start + k, end)];
+  return left && right && sha256(Buffer.of(1), left, right);
 }
 
 /** @throws Difference where the line is no event, or not the one after `before`. */
@@ -139,11 +197,36 @@ function readEvent(bytes, before, organizationId) {
   return event;
 }
 
-const leaves = [];
-let [events, provedEvents] = [0, 0];
+/** @returns the verdict on an export, a checkpoint and the parts beside it (or undefined). */
+export async function verifyHistory(file, note, verifierKey, givenParts) {
+  const verdict = {
+    ...{ ok: true, events: 0, provedEvents: 0, firstWrongPosition: null, reason: null },
+    ...{ warnings: [], warningCount: 0 },
+  };
+  try {
+    const checkpoint = openCheckpoint(note, verifierKey);
+    if (givenParts !== undefined) {
+      const parts = openParts(givenParts, checkpoint);
+      if (parts) checkpoint.parts = parts;
+      else warn(verdict, null, 'the parts are not those of the checkpoint');
+    }
+    await compare(file, checkpoint, verdict);
+  } catch (error) {
+    if (!(error instanceof Difference)) throw error;
+    Object.assign(verdict, { ok: false, firstWrongPosition: error.position, reason: error.message });
+  }
+  return verdict;
+}
 
-async function verifyHistory(file, note, verifierKey) {
-  const { organizationId, size, root, position: sealedUpTo, parts } = openCheckpoint(note, verifierKey);
+function warn(verdict, position, reason) {
+  verdict.warningCount += 1;
+  if (verdict.warnings.length < 20) verdict.warnings.push({ position, reason });
+}
+
+/** @throws Difference the first; the verdict has how far it came. */
+async function compare(file, { organizationId, size, root, position: sealedUpTo, parts }, verdict) {
+  if (size === 0) demand(root.equals(sha256()), null, 'no events have another root');
+  const leaves = [];
   let before = { position: 0, previousPosition: -1 };
   let firstAfterParts = 1;
   const missing = () =>
@@ -157,7 +240,7 @@ async function verifyHistory(file, note, verifierKey) {
     input: createReadStream(file, 'latin1'),
     crlfDelay: Infinity,
   })) {
-    events += 1;
+    verdict.events += 1;
     let event;
     try {
       event = readEvent(Buffer.from(line, 'latin1'), before, organizationId);
@@ -172,33 +255,31 @@ async function verifyHistory(file, note, verifierKey) {
     }
     if (position > sealedUpTo) throw missing();
     before = event;
-    if (leaves.length === provedEvents) firstAfterParts = position;
+    if (leaves.length === verdict.provedEvents) firstAfterParts = position;
     leaves.push(sha256(Buffer.of(0), int64(position), Buffer.from(digest, 'hex')));
     const part = parts.find(({ end }) => end === leaves.length);
     if (part) {
       const isSame = treeHash(leaves, part.start, part.end).equals(part.hash);
       demand(isSame, part.first, `another history between ${part.first} and ${part.last}`);
-      provedEvents = part.end;
+      verdict.provedEvents = part.end;
     }
     if (leaves.length === size) {
       demand(treeHash(leaves, 0, size).equals(root), firstAfterParts, 'another history after the last part');
-      provedEvents = size;
+      verdict.provedEvents = size;
     }
   }
   if (leaves.length < size) throw missing();
 }
 
-const { positionals, values } = parseArgs({
-  allowPositionals: true,
-  options: { checkpoint: { type: 'string' }, key: { type: 'string' } },
-});
-const key = existsSync(values.key) ? readFileSync(values.key, 'utf8') : values.key;
-const verdict = await verifyHistory(positionals[0], readFileSync(values.checkpoint, 'utf8'), key.trim()).then(
-  () => ({ ok: true, events, provedEvents, firstWrongPosition: null, reason: null }),
-  (error) => {
-    if (!(error instanceof Difference)) throw error;
-    return { ok: false, events, provedEvents, firstWrongPosition: error.position, reason: error.message };
-  },
-);
-console.log(JSON.stringify(verdict));
-process.exitCode = verdict.ok ? 0 : 1;
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { positionals, values } = parseArgs({
+    allowPositionals: true,
+    options: { checkpoint: { type: 'string' }, key: { type: 'string' }, parts: { type: 'string' } },
+  });
+  const read = (path) => readFileSync(path, 'utf8');
+  const key = existsSync(values.key) ? read(values.key) : values.key;
+  const parts = values.parts && read(values.parts);
+  const verdict = await verifyHistory(positionals[0], read(values.checkpoint), key.trim(), parts);
+  console.log(JSON.stringify(verdict));
+  process.exitCode = verdict.ok ? 0 : 1;
+}

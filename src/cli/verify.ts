@@ -8,7 +8,7 @@ import { openRuntime } from '../runtime.js';
 import { Progress } from './progress.js';
 import { INTERRUPTED, interruptible, path } from './session.js';
 
-type VerifyOptions = { organization?: string; checkpoint: string; key: string };
+type VerifyOptions = { organization?: string; checkpoint: string; key: string; parts?: string };
 
 /** Adds `verify` to the commands of `history`. */
 export function verifyCommand(history: Command): void {
@@ -25,11 +25,16 @@ export function verifyCommand(history: Command): void {
       path,
     )
     .requiredOption('--key <key>', 'the verifier key of the server, or a file that holds it')
+    .option(
+      '--parts <file>',
+      'parts of the checkpoint, which place a difference; left out, the file beside it that ends in .parts',
+      path,
+    )
     .addHelpText(
       'after',
       `
 Tells the first position at which the history is not the one that was sealed; with --json as { "ok", "events",
-"provedEvents", "firstWrongPosition", "reason" }. Ends with status 0 if there is none, with 1 if there is one or nothing
+"provedEvents", "firstWrongPosition", "reason", "warnings", "warningCount" }. Ends with status 0 if there is none, with 1 if there is one or nothing
 could be verified. A file needs no database and no server.`,
     )
     .action(async (file: string | undefined, options: VerifyOptions) => {
@@ -45,12 +50,12 @@ could be verified. A file needs no database and no server.`,
       try {
         const checkpoint = await readFile(options.checkpoint, 'utf8');
         const key = await keyOf(options.key);
+        const parts = await partsOf(options);
+        const how = { signal, onProgress, parts };
         const verdict =
           file === undefined
-            ? await withDatabase((sql) =>
-                verifyDatabase(sql, organization!, checkpoint, key, { signal, onProgress }),
-              )
-            : await verifyFile(file, checkpoint, key, { signal, onProgress });
+            ? await withDatabase((sql) => verifyDatabase(sql, organization!, checkpoint, key, how))
+            : await verifyFile(file, checkpoint, key, how);
         progress.stop();
         const json = verify.optsWithGlobals<{ json?: true }>().json === true;
         process.stdout.write(json ? `${JSON.stringify(verdict)}\n` : inWords(verdict));
@@ -84,15 +89,24 @@ async function keyOf(text: string): Promise<string> {
   return /^[^+\s]+\+[0-9a-f]{8}\+/.test(text) ? text : readFile(path(text), 'utf8');
 }
 
-function inWords({ ok, events, provedEvents, firstWrongPosition, reason }: Verdict): string {
+/** What stands beside the checkpoint, unless another file is named. */
+async function partsOf({ checkpoint, parts }: VerifyOptions): Promise<string | undefined> {
+  return readFile(parts ?? `${checkpoint}.parts`, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (parts === undefined && error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+}
+
+function inWords({ ok, events, provedEvents, firstWrongPosition, reason, ...verdict }: Verdict): string {
   const count = (number: number) => number.toLocaleString('en');
+  const warnings = verdict.warnings.map((warning) => `Note: ${warning.reason}\n`).join('');
   if (ok) {
     const newer = events - provedEvents;
     const rest = newer > 0 ? ` ${count(newer)} are newer than the checkpoint: the next one proves them.` : '';
-    return `The history is what was sealed: ${count(provedEvents)} events are proved.${rest}\n`;
+    return `The history is what was sealed: ${count(provedEvents)} events are proved.${rest}\n${warnings}`;
   }
   const proved = provedEvents > 0 ? `The first ${count(provedEvents)} events are proved.\n` : '';
   return firstWrongPosition === null
-    ? `The history could not be proved.\n${reason}\n${proved}`
-    : `The history is not what was sealed.\nFirst wrong position: ${firstWrongPosition}\n${reason}\n${proved}`;
+    ? `The history could not be proved.\n${reason}\n${proved}${warnings}`
+    : `The history is not what was sealed.\nFirst wrong position: ${firstWrongPosition}\n${reason}\n${proved}${warnings}`;
 }

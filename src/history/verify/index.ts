@@ -1,10 +1,10 @@
 import { open } from 'node:fs/promises';
 import { type Sql } from '#libs/database';
-import { type Checkpoint, NotAuthentic, openCheckpoint } from './checkpoint.js';
+import { type Checkpoint, NotAuthentic, openCheckpoint, openParts } from './checkpoint.js';
 import { eventsOfTable } from './events-table.js';
 import { eventsOfExport } from './export-file.js';
 import { checkSeals } from './seal-tables.js';
-import { type Found, type Verdict } from './verdict.js';
+import { type Found, MOST_WARNINGS, type Verdict } from './verdict.js';
 import { verifyEvents } from './verify-events.js';
 
 export { type Verdict } from './verdict.js';
@@ -22,6 +22,8 @@ export type Progress = {
 };
 
 export type VerifyOptions = {
+  /** The parts that the server told beside the checkpoint, as text. */
+  parts?: string | undefined;
   onProgress?: (progress: Progress) => void;
   /** Ends the verification with the signal's reason. */
   signal?: AbortSignal;
@@ -59,7 +61,7 @@ export function verifyExport(
   share: () => number = () => 0,
   options: VerifyOptions = {},
 ): Promise<Verdict> {
-  return withCheckpoint(checkpoint, key, (opened) => {
+  return withCheckpoint(checkpoint, key, options, (opened) => {
     const step = stepper(share, options);
     return verifyEvents(opened, counted(eventsOfExport(chunks, opened.organizationId), step));
   });
@@ -73,7 +75,7 @@ export function verifyDatabase(
   key: string,
   options: VerifyOptions = {},
 ): Promise<Verdict> {
-  return withCheckpoint(checkpoint, key, async (opened) => {
+  return withCheckpoint(checkpoint, key, options, async (opened) => {
     if (opened.organizationId !== organizationId) {
       return unproved(
         `The checkpoint is of organization ${opened.organizationId}: give that of ${organizationId}.`,
@@ -89,10 +91,18 @@ export function verifyDatabase(
 async function withCheckpoint(
   note: string,
   key: string,
+  { parts }: VerifyOptions,
   work: (checkpoint: Checkpoint) => Promise<Verdict>,
 ): Promise<Verdict> {
   try {
-    return await work(openCheckpoint(note, key));
+    const checkpoint = openCheckpoint(note, key);
+    if (parts === undefined) return await work(checkpoint);
+    const opened = openParts(parts, checkpoint);
+    if (typeof opened !== 'string') return await work({ ...checkpoint, parts: opened });
+    const reason = `The parts are not those of the checkpoint and were ignored: ${opened}.`;
+    const verdict = await work(checkpoint);
+    const warnings = [{ position: null, reason }, ...verdict.warnings].slice(0, MOST_WARNINGS);
+    return { ...verdict, warnings, warningCount: verdict.warningCount + 1 };
   } catch (error) {
     if (error instanceof NotAuthentic) return unproved(error.message);
     throw error;
@@ -100,7 +110,10 @@ async function withCheckpoint(
 }
 
 function unproved(reason: string): Verdict {
-  return { ok: false, events: 0, provedEvents: 0, firstWrongPosition: null, reason };
+  return {
+    ...{ ok: false, events: 0, provedEvents: 0, firstWrongPosition: null, reason },
+    ...{ warnings: [], warningCount: 0 },
+  };
 }
 
 type Done = { leaves: number; events: number };

@@ -22,16 +22,20 @@ export class Tree {
   /** By level n: the complete subtree of 2^n leaves that waits for its right sibling. */
   private readonly edge: (Buffer | undefined)[] = [];
 
-  /** @returns the roots of the complete subtrees that end with this leaf: of 1, 2, 4 … leaves. */
-  append(leaf: Buffer): Buffer[] {
-    const completed = [leaf];
-    let level = 0;
+  /**
+   * Adds a complete subtree of 2^`level` leaves; the tree's size must be a multiple of that.
+   *
+   * @returns by level, the roots of the complete subtrees that end with it.
+   */
+  append(hash: Buffer, level = 0): Buffer[] {
+    const completed: Buffer[] = [];
+    completed[level] = hash;
+    this.size += 2 ** level;
     for (let left; (left = this.edge[level]) !== undefined; level += 1) {
-      completed.push(nodeHash(left, completed[level]!));
+      completed[level + 1] = nodeHash(left, completed[level]!);
       this.edge[level] = undefined;
     }
     this.edge[level] = completed[level];
-    this.size += 1;
     return completed;
   }
 

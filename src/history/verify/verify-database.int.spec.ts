@@ -191,12 +191,12 @@ describe('a stored history', () => {
   });
 
   it('is proved as it was appended, newer events beside', async () => {
-    expect(await verdictsOn(database.source, history)).toEqual({ live: right, exported: right });
+    expect(await verdictsOn(database.source, history)).toMatchObject({ live: right, exported: right });
   });
 
   it('is proved by the checkpoint of its own organization alone', async () => {
     const other = uuidv7();
-    expect(await verifyDatabase(database.source, other, history.checkpoint, key)).toEqual({
+    expect(await verifyDatabase(database.source, other, history.checkpoint, key)).toMatchObject({
       ok: false,
       events: 0,
       provedEvents: 0,
@@ -386,7 +386,7 @@ describe('a stored history', () => {
       );
       expect(live).toMatchObject({ ok: false, events: 603, provedEvents: 600, firstWrongPosition: null });
       expect(live.reason).toContain(reason);
-      expect(exported).toEqual(right);
+      expect(exported).toMatchObject(right);
     }
   });
 
@@ -414,7 +414,7 @@ it('proves what was appended before a person was erased, and names their events 
   await append(database.store, organizationId, [{ ...erased, events }], [personId]);
   expect(await exportOf(database.source, organizationId)).not.toContain('Ada');
   const after = { ...right, events: 604 };
-  expect(await verdictsOn(database.source, history)).toEqual({ live: after, exported: after });
+  expect(await verdictsOn(database.source, history)).toMatchObject({ live: after, exported: after });
 
   const gone = await tampered(history, set('personal = NULL', history.positions[0]!));
   expect([gone.live.firstWrongPosition, gone.exported.firstWrongPosition]).toEqual([

@@ -25,9 +25,13 @@ export async function verifyEvents(
   let unproved = 1;
   let sealsMistake = seals.mistake;
 
+  const verdict = (ok: boolean, firstWrongPosition: number | null, reason: string | null): Verdict => ({
+    ...{ ok, events: read, provedEvents: proved, firstWrongPosition, reason },
+    ...{ warnings: [], warningCount: 0 },
+  });
   const wrong = (firstWrongPosition: number | null, reason: string): Verdict => {
     const also = sealsMistake ? ` The database’s own seals are wrong too: ${sealsMistake}.` : '';
-    return { ok: false, events: read, provedEvents: proved, firstWrongPosition, reason: reason + also };
+    return verdict(false, firstWrongPosition, reason + also);
   };
   const rest = () => {
     const from = nextPart === 0 ? 'the beginning' : `position ${parts[nextPart - 1]!.lastPosition}`;
@@ -98,9 +102,9 @@ export async function verifyEvents(
   if (tree.size < size) return missing();
   if (sealsMistake) {
     const reason = `Every event is as it was sealed, but the database’s own seals are not: ${sealsMistake}.`;
-    return { ok: false, events: read, provedEvents: proved, firstWrongPosition: null, reason };
+    return verdict(false, null, reason);
   }
-  return { ok: true, events: read, provedEvents: proved, firstWrongPosition: null, reason: null };
+  return verdict(true, null, null);
 }
 
 /** Where an event is not the one that was sealed at its place. */

@@ -1,14 +1,47 @@
-import { createHash } from 'node:crypto';
+import { createHash, createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { eventDigest, type JsonObject } from '#libs/event-store';
-import { Signer } from '#libs/sealing';
 import { verifyTwice } from '../../../test/verifiers.js';
 import { canonical } from './digest.js';
 import { verifyExport } from './index.js';
 
 const organizationId = uuidv7();
-const signer = new Signer(Buffer.alloc(32, 5));
+const origin = `advocacy-api/${organizationId}`;
+const sha256 = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
+
+/** Signs as C2SP signed-note says. */
+class Signer {
+  private readonly privateKey;
+  readonly verifierKey: string;
+  private readonly id: Buffer;
+
+  constructor(
+    seed: number,
+    private readonly name: string,
+  ) {
+    const der = Buffer.concat([
+      Buffer.from('302e020100300506032b657004220420', 'hex'),
+      Buffer.alloc(32, seed),
+    ]);
+    this.privateKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+    const { x } = createPublicKey(this.privateKey).export({ format: 'jwk' });
+    const bytes = Buffer.concat([Buffer.of(1), Buffer.from(x!, 'base64url')]);
+    this.id = sha256(Buffer.from(`${name}\n`), bytes).subarray(0, 4);
+    this.verifierKey = `${name}+${this.id.toString('hex')}+${bytes.toString('base64')}`;
+  }
+
+  /** A signature line of the text; with `others`, of another. */
+  line(text: string): string {
+    const signature = sign(null, Buffer.from(text), this.privateKey);
+    return `— ${this.name} ${Buffer.concat([this.id, signature]).toString('base64')}\n`;
+  }
+}
+
+const signer = new Signer(5, 'advocacy-api');
+const ownSigner = new Signer(5, origin);
 const key = signer.verifierKey;
+const signed = (text: string, ...signers: Signer[]) =>
+  `${text}\n${signers.map((one) => one.line(text)).join('')}`;
 
 type Line = {
   position: number;
@@ -66,8 +99,6 @@ function digestOf(line: Line): string {
   return eventDigest(event, new Date(line.recordedAt)).toString('hex');
 }
 
-const sha256 = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
-
 function rootOf(lines: readonly Line[]): Buffer {
   if (lines.length === 0) return sha256();
   if (lines.length > 1) {
@@ -79,20 +110,39 @@ function rootOf(lines: readonly Line[]): Buffer {
   return sha256(Buffer.of(0), position, Buffer.from(lines[0]!.digest, 'hex'));
 }
 
-function checkpointOf(lines: readonly Line[], position = lines.at(-1)?.position ?? 0): string {
+/** The first line of a checkpoint and those after it that every form of it has. */
+function textOf(lines: readonly Line[], position = lines.at(-1)?.position ?? 0): string {
+  const root = rootOf(lines).toString('base64');
+  return `${origin}\n${lines.length}\n${root}\nposition ${position}\nsealed 2026-11-20T09:30:00.000Z\n`;
+}
+
+/** Complete subtrees of 65,536 leaves, then of 256, then of these. */
+function partsOf(lines: readonly Line[], ...smaller: number[]): string {
   const parts = [];
-  for (let start = 0, leaves = 65_536; leaves >= 256;) {
-    if (start + leaves > lines.length) {
-      leaves /= 256;
-      continue;
+  let start = 0;
+  for (const leaves of [65_536, 256, ...smaller]) {
+    for (; start + leaves <= lines.length; start += leaves) {
+      const part = lines.slice(start, start + leaves);
+      parts.push(
+        `${part[0]!.position} ${part.at(-1)!.position} ${leaves} ${rootOf(part).toString('base64')}\n`,
+      );
     }
-    const part = lines.slice(start, start + leaves);
-    const ends = { firstPosition: part[0]!.position, lastPosition: part.at(-1)!.position };
-    parts.push({ ...ends, leaves, hash: rootOf(part) });
-    start += leaves;
   }
-  const sealed = { organizationId, size: lines.length, root: rootOf(lines), position, parts };
-  return signer.signCheckpoint({ ...sealed, sealedAt: new Date(0) });
+  return parts.join('');
+}
+
+const POWERS = [128, 64, 32, 16, 8, 4, 2, 1];
+const allPartsOf = (lines: readonly Line[]) => partsOf(lines, ...POWERS);
+
+/** As versions up to 0.3.0 made it. */
+function checkpointOf(lines: readonly Line[], position?: number): string {
+  return signed(
+    textOf(lines, position) +
+      partsOf(lines)
+        .replace(/^/gm, 'part ')
+        .replace(/part $/, ''),
+    signer,
+  );
 }
 
 const ndjson = (lines: readonly object[]) => lines.map((line) => `${JSON.stringify(line)}\n`).join('');
@@ -107,19 +157,19 @@ const changedAt = (index: number, change: (line: Line) => object) =>
 describe('a history that is what was sealed', () => {
   it.each([1, 2, 3, 255, 256, 257, 600])('is proved, %i events', async (size) => {
     const lines = fabricate(size);
-    expect(await verifyTwice(ndjson(lines), checkpointOf(lines), key)).toEqual({
+    expect(await verifyTwice(ndjson(lines), checkpointOf(lines), key)).toMatchObject({
       ok: true,
       events: size,
       provedEvents: size,
       firstWrongPosition: null,
       reason: null,
+      warningCount: 0,
     });
   });
 
-  it('is proved beyond 65,536 events, and a difference is placed behind them', async () => {
+  it('is proved in parts of 65,536 events, and a difference is placed behind them', async () => {
     const lines = fabricate(65_536 + 256 + 3);
     const large = checkpointOf(lines);
-    expect(await verifyTwice(ndjson(lines), large, key)).toMatchObject({ ok: true, provedEvents: 65_795 });
     const changed = { ...lines[65_540]!, type: 'Other' };
     lines[65_540] = { ...changed, digest: digestOf(changed) };
     expect(await verifyTwice(ndjson(lines), large, key)).toMatchObject({
@@ -176,7 +226,7 @@ describe('a line that is wrong by itself', () => {
     ],
     ['the organization', () => ({ organizationId: uuidv7() })],
   ] as [string, (line: Line) => object][])('is named where %s was changed', async (_, change) => {
-    expect(await verifyTwice(ndjson(changedAt(301, change)), checkpoint, key)).toEqual({
+    expect(await verifyTwice(ndjson(changedAt(301, change)), checkpoint, key)).toMatchObject({
       ...rest,
       events: 302,
       provedEvents: 256,
@@ -213,7 +263,9 @@ describe('a line that is wrong by itself', () => {
     async (_, change) => {
       const lines = ndjson(history).trimEnd().split('\n');
       lines[5] = change(lines[5]!);
-      expect(await verifyTwice(Buffer.from(`${lines.join('\n')}\n`, 'latin1'), checkpoint, key)).toEqual({
+      expect(
+        await verifyTwice(Buffer.from(`${lines.join('\n')}\n`, 'latin1'), checkpoint, key),
+      ).toMatchObject({
         ...rest,
         events: 6,
         provedEvents: 0,
@@ -354,7 +406,7 @@ describe('a checkpoint or a key that proves nothing', () => {
   /** The last character before one "=" has two bits to spare: the next one stands for the same bytes. */
   const nextCharacter = (character: string) => BASE64[BASE64.indexOf(character) + 1]!;
   const [name, id, encoded] = key.split('+') as [string, string, string];
-  const other = new Signer(Buffer.alloc(32, 6)).verifierKey;
+  const other = new Signer(6, 'advocacy-api').verifierKey;
   it.each([
     ['another key', checkpoint, other],
     ['a key of another id', checkpoint, `${name}+00000000+${encoded}`],
@@ -372,7 +424,7 @@ describe('a checkpoint or a key that proves nothing', () => {
     ],
     ['no text', '', key],
   ])('is refused: %s', async (_, note, verifierKey) => {
-    expect(await verifyTwice(ndjson(history), note, verifierKey)).toEqual({
+    expect(await verifyTwice(ndjson(history), note, verifierKey)).toMatchObject({
       ...rest,
       events: 0,
       provedEvents: 0,
@@ -380,32 +432,135 @@ describe('a checkpoint or a key that proves nothing', () => {
     });
   });
 
-  it('is refused where it contradicts itself, although it is signed', async () => {
-    const sealedAt = new Date(0);
-    const sealed = { organizationId, size: 600, root: rootOf(history), position: 7, sealedAt };
-    const part = { firstPosition: 1, lastPosition: 2, hash: rootOf([]) };
-    for (const parts of [
-      [{ ...part, leaves: 1024 }],
-      [{ ...part, leaves: 100 }],
-      [
-        { ...part, leaves: 1 },
-        { ...part, leaves: 256 },
-      ],
-    ]) {
-      const note = signer.signCheckpoint({ ...sealed, parts });
-      expect(await verifyExport(chunksOf(''), note, key)).toEqual({
-        ok: false,
-        events: 0,
-        provedEvents: 0,
-        firstWrongPosition: null,
-        reason: 'This is not a checkpoint: its parts are not complete subtrees of the tree.',
-      });
-    }
+  it.each([
+    ['1 2 1024', 'more leaves than there are'],
+    ['1 2 100', 'leaves that make no subtree'],
+    ['1 2 1', 'a subtree that begins in the middle of another', '3 300 256'],
+  ])('is refused where it contradicts itself, although it is signed: %s, %s', async (...[part, , other]) => {
+    const hash = rootOf([]).toString('base64');
+    const parts = [part, other].map((one) => (one ? `part ${one} ${hash}\n` : '')).join('');
+    const note = signed(textOf(history) + parts, signer);
+    expect(await verifyTwice('', note, key)).toMatchObject({
+      ...{ ok: false, events: 0, provedEvents: 0, firstWrongPosition: null },
+      reason: 'This is not a checkpoint: its parts are not complete subtrees of the tree.',
+    });
   });
 
   it('is accepted beside the signatures of others', async () => {
     const witnessed = `${checkpoint}— witness.example/w ${Buffer.alloc(68, 1).toString('base64')}\n`;
     expect(await verifyTwice(ndjson(history), witnessed, key)).toMatchObject({ ok: true });
+  });
+});
+
+describe('a checkpoint of five lines', () => {
+  const text = textOf(history);
+  const parts = allPartsOf(history);
+  const note = signed(text, ownSigner, signer);
+
+  it('is verified by the key of either name, with the parts beside it and without', async () => {
+    for (const verifierKey of [key, ownSigner.verifierKey]) {
+      for (const given of [undefined, parts]) {
+        expect(await verifyTwice(ndjson(history), note, verifierKey, given)).toMatchObject({
+          ...{ ok: true, provedEvents: 600, warningCount: 0 },
+        });
+      }
+    }
+    expect(await verifyTwice('', signed(textOf([]), ownSigner), ownSigner.verifierKey, '')).toMatchObject({
+      ...{ ok: true, events: 0, warningCount: 0 },
+    });
+  });
+
+  it('places a rewritten history where its parts say, to the end; without them between the ends', async () => {
+    for (const [index, part] of [
+      [255, 0],
+      [511, 256],
+      [570, 512],
+      [576, 576],
+      [599, 592],
+    ] as const) {
+      const rewritten = ndjson(linked(changedAt(index, () => ({ type: 'Other' }))));
+      expect(await verifyTwice(rewritten, note, key, parts)).toMatchObject({
+        ...{ ok: false, provedEvents: part, firstWrongPosition: positionOf(part) },
+      });
+      expect(await verifyTwice(rewritten, note, key)).toMatchObject({
+        ...{ ok: false, provedEvents: 0, firstWrongPosition: FIRST },
+      });
+    }
+    const short = ndjson(linked(history.filter((_, n) => n !== 596)));
+    expect(await verifyTwice(short, note, key, parts)).toMatchObject({
+      ...{ ok: false, provedEvents: 592, firstWrongPosition: positionOf(592) },
+    });
+  });
+
+  it.each([
+    ['of another history', allPartsOf(linked(changedAt(3, () => ({ type: 'Other' }))))],
+    ['that end before it does', parts.replace(/.*\n$/, '')],
+    ['that go on after its end', `${parts}9999 9999 1 ${rootOf([]).toString('base64')}\n`],
+    ['in another order', parts.replace(/^(.*\n)(.*\n)/, '$2$1')],
+    ['with positions that go back', parts.replace(/^10 /, '9999 ')],
+    ['beyond its position', parts.replace(/ \d+( 8 .*\n)$/, ' 999999$1')],
+    ['that have room for fewer leaves', parts.replace(/^10 \d+ /, '10 20 ')],
+    ['without their last line feed', parts.trimEnd()],
+    ['with an empty line', `\n${parts}`],
+    ['as they stood in older checkpoints', parts.replace(/^/gm, 'part ')],
+    ['with white space', parts.replace(/ /, '  ')],
+    ['with a number written otherwise', parts.replace(/^10 /, '010 ')],
+    ['that are none', ''],
+  ])('is told, and goes without, parts %s', async (_, given) => {
+    const verdict = await verifyTwice(ndjson(history), note, key, given);
+    const warnings = [{ position: null, reason: expect.stringContaining('were ignored') }];
+    expect(verdict).toMatchObject({ ok: true, provedEvents: 600, warningCount: 1, warnings });
+    const rewritten = ndjson(linked(changedAt(300, () => ({ type: 'Other' }))));
+    expect(await verifyTwice(rewritten, note, key, given)).toMatchObject({
+      ...{ ok: false, firstWrongPosition: FIRST, warningCount: 1 },
+    });
+  });
+
+  it('keeps its own parts where those beside it are others', async () => {
+    const rewritten = ndjson(linked(changedAt(300, () => ({ type: 'Other' }))));
+    for (const [given, warningCount] of [
+      [parts, 0],
+      [parts.replace(/^10 /, '9999 '), 1],
+    ] as const) {
+      expect(await verifyTwice(rewritten, checkpoint, key, given)).toMatchObject({
+        ...{ ok: false, provedEvents: 256, firstWrongPosition: positionOf(256), warningCount },
+      });
+    }
+  });
+
+  const false_ = signer.line(`${text}\n`);
+  const witness = new Signer(8, 'witness.example/w');
+  const stranger = new Signer(6, 'advocacy-api');
+  const foreign = new Signer(5, `advocacy-api/${uuidv7()}`);
+  it.each([
+    ['several signers', signed(text, stranger, witness, ownSigner, signer), key],
+    ['false signatures of keys that nobody asked for', note + stranger.line('another text\n'), key],
+    ['the same signature twice', note + signer.line(text), key],
+    ['a line of another kind of signature', `${note}— witness.example/w ${'A'.repeat(104)}\n`, key],
+  ])('is verified with %s', async (_, given, verifierKey) => {
+    expect(await verifyTwice(ndjson(history), given, verifierKey)).toMatchObject({ ok: true });
+  });
+
+  it.each([
+    ['a false signature of the key beside its true one', note + false_, key],
+    ['… before it', `${text}\n${false_}${signer.line(text)}`, key],
+    ['a signature of the key that is too short', `${note}${signer.line(text).slice(0, 60)}\n`, key],
+    ['no signature under the name of the key', signed(text, ownSigner), key],
+    ['a key of the same name and another origin', signed(text, foreign), foreign.verifierKey],
+    ['a key of another name', signed(text, witness), witness.verifierKey],
+    ['a line that is no signature', `${note}paid\n`, key],
+    ['an empty line more', `${note}\n`, key],
+    ['a sixth line', signed(`${text}paid\n`, signer), key],
+    ['no time', signed(text.replace(/sealed .*\n/, ''), signer), key],
+    ['a moment of another zone', signed(text.replace('000Z', '000+00:00'), signer), key],
+    ['a size written otherwise', signed(text.replace('\n600\n', '\n0600\n'), signer), key],
+    ['a root that is too short', signed(text.replace(/\n\S{44}\n/, '\nAAAA\n'), signer), key],
+    ['no position', signed(text.replace(/position .*/, 'position'), signer), key],
+    ['another origin', signed(text.replace('advocacy-api/', 'example.org/'), signer), key],
+  ])('is refused with %s', async (_, given, verifierKey) => {
+    expect(await verifyTwice(ndjson(history), given, verifierKey)).toMatchObject({
+      ...{ ok: false, events: 0, firstWrongPosition: null },
+    });
   });
 });
 
