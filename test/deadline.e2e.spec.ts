@@ -35,10 +35,10 @@ async function health(question: 'live' | 'ready'): Promise<{ status: number; bod
 }
 
 const becomesReady = () => eventually(async () => expect((await health('ready')).status).toBe(200));
-const becomesUnready = (message: string) =>
+const becomesUnready = (message: string, reason = 'DATABASE_TAKES_NO_WRITES') =>
   eventually(async () => {
     const { status, body } = await health('ready');
-    expect([status, body.error?.reason, body.error?.message]).toEqual([503, 'DATABASE_UNREACHABLE', message]);
+    expect([status, body.error?.reason, body.error?.message]).toEqual([503, reason, message]);
   });
 
 /** Every request is done once, and answers what it answered first. */
@@ -62,7 +62,7 @@ it('PostgreSQL frozen: all that is asked gets 503, most of it at once; going on,
   const keys = Array.from({ length: 300 }, (_, n) => `frozen-${n}`);
   await postgres.freeze();
   const answers = keys.map((key) => create(key));
-  await becomesUnready('The database does not answer.');
+  await becomesUnready('The database does not answer.', 'DATABASE_UNREACHABLE');
   expect((await health('live')).status).toBe(200);
   // Those of before wait, and some of these; the others are told what is known.
   await eventually(async () => {
@@ -115,18 +115,20 @@ describe('writes fail', () => {
   const cut = () =>
     asSuperuser(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'advocacy'`);
 
-  it.each<[string, string, string, string]>([
+  it.each<[what: string, breaks: string, mends: string, message: string, reason: string]>([
     [
       'a primary that became a standby',
       'ALTER ROLE advocacy SET default_transaction_read_only = on',
       'ALTER ROLE advocacy RESET default_transaction_read_only',
-      'The database is read-only.',
+      'The database takes no writes at the moment.',
+      'DATABASE_TAKES_NO_WRITES',
     ],
     [
       'no connections left',
       'ALTER ROLE advocacy CONNECTION LIMIT 0',
       'ALTER ROLE advocacy CONNECTION LIMIT -1',
       'The database takes no more connections.',
+      'DATABASE_UNREACHABLE',
     ],
     [
       'a full disk',
@@ -134,28 +136,34 @@ describe('writes fail', () => {
          $$ BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = '53100'; END $$;
        CREATE TRIGGER full_disk BEFORE INSERT ON events FOR EACH STATEMENT EXECUTE FUNCTION fail()`,
       'DROP TRIGGER full_disk ON events',
-      'The disk of the database is full.',
+      'The disk of the database is full: it takes no writes at the moment.',
+      'DATABASE_TAKES_NO_WRITES',
     ],
-  ])('%s: readiness says so, and comes back by itself', async (what, breaks, mends, message) => {
-    await becomesReady();
-    await asSuperuser(breaks);
-    await cut();
-    try {
-      await becomesUnready(message);
-      expect((await health('live')).status).toBe(200);
-      expect((await create(what.replaceAll(' ', '-'))).status).toBe(503);
-      await eventually(() =>
-        expect(server.log).toContainEqual(
-          expect.objectContaining({ message: 'not ready', trouble: message }),
-        ),
-      );
-    } finally {
-      await asSuperuser(mends);
+  ])(
+    '%s: readiness says so, and comes back by itself, requests are told too',
+    async (what, breaks, mends, message, reason) => {
+      await becomesReady();
+      await asSuperuser(breaks);
       await cut();
-    }
-    await becomesReady();
-    await eventually(async () => expect((await create(what.replaceAll(' ', '-'))).status).toBe(200));
-  });
+      try {
+        await becomesUnready(message, reason);
+        expect((await health('live')).status).toBe(200);
+        const { status, body } = await create(what.replaceAll(' ', '-'));
+        expect([status, body.error.reason]).toEqual([503, reason]);
+        expect(body.error.message).toContain(message);
+        await eventually(() =>
+          expect(server.log).toContainEqual(
+            expect.objectContaining({ message: 'not ready', trouble: message }),
+          ),
+        );
+      } finally {
+        await asSuperuser(mends);
+        await cut();
+      }
+      await becomesReady();
+      await eventually(async () => expect((await create(what.replaceAll(' ', '-'))).status).toBe(200));
+    },
+  );
 
   it('a right that was taken away: readiness says so too', async () => {
     await becomesReady();

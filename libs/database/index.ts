@@ -22,10 +22,13 @@ export {
   describeError,
   describeTrouble,
   isCollision,
+  isConnectionLost,
   isForbidden,
   isTimedOut,
   isTransient,
   isTurnedAway,
   isUnavailable,
+  type Trouble,
+  troubleOf,
 } from './trouble.js';
 export { queryInTurn, queryWide, type WideQuery, wideQueries } from './wide-query.js';

@@ -17,6 +17,7 @@ import {
   describeError,
   describeTrouble,
   isCollision,
+  isConnectionLost,
   isTransient,
   isUnavailable,
   openDatabase,
@@ -98,6 +99,10 @@ describe('what was undone for a reason that lies in the moment', () => {
     const error = await thrown(one.query('SELECT 1'));
     expect(isUnavailable(error) || isTransient(error)).toBe(true);
     await one.release();
+    // All that TypeORM says of it.
+    const released = await thrown(one.query('SELECT 1'));
+    expect([isUnavailable(released), isConnectionLost(released)]).toEqual([true, true]);
+    expect(describeError(released)).toBe('the connection was lost between two statements of a transaction');
   });
 });
 

@@ -5,30 +5,161 @@ import {
 } from 'typeorm';
 import { types } from 'node:util';
 
-/** Classes of SQLSTATE that speak of the connection or the server, not of the statement. */
-const UNAVAILABLE_STATES = /^(08|57P|53|58|25006|25P03|55000|28|3D000)/;
-const UNAVAILABLE_CODES = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-]);
-/** What pg and its pool say in words only. */
-const UNAVAILABLE_MESSAGES =
-  /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|not queryable|connection timeout|already released/i;
+/** What can be wrong with the database, as opposed to a statement. */
+export type Trouble = {
+  /** Of PostgreSQL and PgBouncer (SQLSTATE) or the operating system; none where pg and its pool have words alone. */
+  code: RegExp | '';
+  words?: RegExp;
+  kind?: 'connection lost' | 'takes no writes' | 'turned away';
+  /** For everybody, where there is more to say than that it does not answer. */
+  publicly?: string;
+  /** For operators: what it is, and what to do. It holds no data, and may stand in logs and reports. */
+  sentence: string;
+};
 
-/** Whether an error means that the database cannot be reached now: the caller may try again later. */
-export function isUnavailable(error: unknown): boolean {
-  if (error instanceof AggregateError) return error.errors.some(isUnavailable);
-  // Of a connection that breaks between two statements of a transaction TypeORM says only that it is gone.
-  if (error instanceof QueryRunnerAlreadyReleasedError) return true;
-  if (error instanceof QueryRunnerProviderAlreadyReleasedError) return true;
+const NO_CONNECTIONS = 'The database takes no more connections.';
+const NO_ANSWER =
+  'PostgreSQL does not answer: it hangs or has too much to do, or the network loses what is sent. Look at its host.';
+const BROKEN =
+  'Connections to PostgreSQL broke: it or its host ended, failed over, or something in between cut them. New ones are made as soon as it takes them.';
+
+/** The first that fits. Whatever fits none is no trouble of the database. */
+const TROUBLES: readonly Trouble[] = [
+  {
+    code: /^53100/,
+    kind: 'takes no writes',
+    publicly: 'The disk of the database is full: it takes no writes at the moment.',
+    sentence:
+      "PostgreSQL's disk is full: nothing can be written until there is room again. Make room or enlarge it.",
+  },
+  { code: /^53200/, sentence: 'PostgreSQL is out of memory.' },
+  {
+    code: /^53300/,
+    words: /connections for role/,
+    publicly: NO_CONNECTIONS,
+    sentence:
+      "PostgreSQL takes no more connections of this role. Raise the role's CONNECTION LIMIT, run fewer instances, or lower DATABASE_POOL_SIZE.",
+  },
+  {
+    code: /^53300/,
+    words: /connections for database/,
+    publicly: NO_CONNECTIONS,
+    sentence:
+      "PostgreSQL takes no more connections to this database. Raise the database's CONNECTION LIMIT, run fewer instances, or lower DATABASE_POOL_SIZE.",
+  },
+  {
+    code: /^53300/,
+    publicly: NO_CONNECTIONS,
+    sentence:
+      'PostgreSQL takes no more connections. Raise max_connections, run fewer instances, lower DATABASE_POOL_SIZE, or put PgBouncer in between.',
+  },
+  { code: /^53/, sentence: 'A limit of PostgreSQL or of the role is exceeded, such as temp_file_limit.' },
+  {
+    code: /^08P01/,
+    words: /no more connections allowed/,
+    publicly: NO_CONNECTIONS,
+    sentence:
+      'PgBouncer takes no more connections. Raise max_client_conn, run fewer instances, or lower DATABASE_POOL_SIZE.',
+  },
+  {
+    code: /^08P01/,
+    words: /query_wait_timeout/,
+    sentence:
+      'PgBouncer had no connection to PostgreSQL for too long. Raise default_pool_size, or find what holds its connections.',
+  },
+  {
+    code: /^08P01/,
+    words: /server login|cannot connect|server conn/i,
+    sentence: 'PgBouncer cannot connect to PostgreSQL.',
+  },
+  {
+    code: /^25006/,
+    kind: 'takes no writes',
+    publicly: 'The database takes no writes at the moment.',
+    sentence:
+      'PostgreSQL takes no writes: it is a standby, or set read-only. DATABASE_URL must name the primary.',
+  },
+  { code: /^57P03/, sentence: 'PostgreSQL is starting, recovering or shutting down.' },
+  {
+    code: /^28/,
+    kind: 'turned away',
+    sentence: 'PostgreSQL refuses the role or its password in DATABASE_URL.',
+  },
+  { code: /^3D000/, kind: 'turned away', sentence: 'The database in DATABASE_URL does not exist.' },
+  {
+    code: /^25P03/,
+    kind: 'connection lost',
+    sentence:
+      'PostgreSQL ended a transaction that this process left standing: it or its machine stood still, or has too much to do.',
+  },
+  {
+    code: /^(08|57P)/,
+    kind: 'connection lost',
+    sentence:
+      'Connections to PostgreSQL were ended: it was stopped or has failed over, or somebody ended them. New ones are made as soon as it takes them.',
+  },
+  { code: /^58/, sentence: 'PostgreSQL met an error of its files or its machine: its own log has more.' },
+  {
+    code: /^55000/,
+    sentence: 'PostgreSQL cannot do this in its state: mostly, it is recovering or a standby.',
+  },
+  {
+    code: /^ECONNREFUSED$/,
+    sentence:
+      'PostgreSQL takes no connections where DATABASE_URL says: it does not run, or not there. Start it; instances come back by themselves.',
+  },
+  {
+    code: /^(ENOTFOUND|EAI_AGAIN)$/,
+    sentence: 'The host in DATABASE_URL has no address: its name is wrong, or the name service is away.',
+  },
+  {
+    code: /^(EHOSTUNREACH|ENETUNREACH)$/,
+    sentence:
+      'The network does not lead to PostgreSQL: its host is down, or a route or firewall has changed.',
+  },
+  {
+    code: '',
+    words: /timeout exceeded when trying to connect/,
+    sentence:
+      'No connection to PostgreSQL was had in time: it takes none, or all of DATABASE_POOL_SIZE are busy. `doctor`, line "activity", says with what.',
+  },
+  { code: /^ETIMEDOUT$/, sentence: NO_ANSWER },
+  { code: '', words: /connection timeout/i, sentence: NO_ANSWER },
+  { code: /^(ECONNRESET|EPIPE)$/, kind: 'connection lost', sentence: BROKEN },
+  {
+    code: '',
+    words:
+      /connection terminated|client has encountered a connection error|not queryable|lost between two statements/i,
+    kind: 'connection lost',
+    sentence: BROKEN,
+  },
+];
+
+/** What is wrong with the database; undefined where it is the statement, or nothing that an operator could mend. */
+export function troubleOf(error: unknown): Trouble | undefined {
+  if (error instanceof AggregateError) {
+    return error.errors.map(troubleOf).find((trouble) => trouble !== undefined);
+  }
   const { code, message } = said(error);
-  return UNAVAILABLE_STATES.test(code) || UNAVAILABLE_CODES.has(code) || UNAVAILABLE_MESSAGES.test(message);
+  return TROUBLES.find(
+    (trouble) =>
+      (trouble.code === '' ? code === '' : trouble.code.test(code)) && (trouble.words?.test(message) ?? true),
+  );
+}
+
+/** What is wrong with the database, in a sentence for operators. */
+export function describeTrouble(error: unknown): string | undefined {
+  return troubleOf(error)?.sentence;
+}
+
+/** Whether an error means that the database cannot do its work now: the caller may try again later. */
+export function isUnavailable(error: unknown): boolean {
+  return troubleOf(error) !== undefined;
+}
+
+/** Whether only the connection broke: the same may well succeed at once on a new one. */
+export function isConnectionLost(error: unknown): boolean {
+  return troubleOf(error)?.kind === 'connection lost';
 }
 
 /**
@@ -36,8 +167,7 @@ export function isUnavailable(error: unknown): boolean {
  * at the start it is the configuration that is wrong.
  */
 export function isTurnedAway(error: unknown): boolean {
-  if (error instanceof AggregateError) return error.errors.some(isTurnedAway);
-  return /^(28|3D000)/.test(said(error).code);
+  return troubleOf(error)?.kind === 'turned away';
 }
 
 /**
@@ -71,62 +201,6 @@ export function isForbidden(error: unknown): boolean {
   return said(error).code === '42501';
 }
 
-/** What an operator can do something about: by code and words, the first that fits. */
-const TROUBLES: [code: string, words: RegExp, sentence: string][] = [
-  [
-    '53100',
-    /./,
-    "PostgreSQL's disk is full: nothing can be written until there is room again. Make room or enlarge it.",
-  ],
-  ['53200', /./, 'PostgreSQL is out of memory.'],
-  [
-    '53300',
-    /connections for role/,
-    "PostgreSQL takes no more connections of this role. Raise the role's CONNECTION LIMIT, run fewer instances, or lower DATABASE_POOL_SIZE.",
-  ],
-  [
-    '53300',
-    /connections for database/,
-    "PostgreSQL takes no more connections to this database. Raise the database's CONNECTION LIMIT, run fewer instances, or lower DATABASE_POOL_SIZE.",
-  ],
-  [
-    '53300',
-    /./,
-    'PostgreSQL takes no more connections. Raise max_connections, run fewer instances, lower DATABASE_POOL_SIZE, or put PgBouncer in between.',
-  ],
-  ['53400', /./, 'A limit of PostgreSQL or of the role is exceeded, such as temp_file_limit.'],
-  [
-    '08P01',
-    /no more connections allowed/,
-    'PgBouncer takes no more connections. Raise max_client_conn, run fewer instances, or lower DATABASE_POOL_SIZE.',
-  ],
-  [
-    '08P01',
-    /query_wait_timeout/,
-    'PgBouncer had no connection to PostgreSQL for too long. Raise default_pool_size, or find what holds its connections.',
-  ],
-  ['08P01', /server login|cannot connect|server conn/i, 'PgBouncer cannot connect to PostgreSQL.'],
-  [
-    '25006',
-    /./,
-    'PostgreSQL takes no writes: it is a standby, or set read-only. DATABASE_URL must name the primary.',
-  ],
-  ['57P03', /./, 'PostgreSQL is starting, recovering or shutting down.'],
-  ['28', /./, 'PostgreSQL refuses the role or its password in DATABASE_URL.'],
-  ['3D000', /./, 'The database in DATABASE_URL does not exist.'],
-];
-
-/**
- * What is wrong with the database, in a sentence that says what to do; undefined where it is nothing that an operator
- * could mend. It holds no data, and may stand in logs and reports.
- */
-export function describeTrouble(error: unknown): string | undefined {
-  if (error instanceof AggregateError) return describeTrouble(error.errors[0]);
-  const { code, message } = said(error);
-  if (code === '') return undefined;
-  return TROUBLES.find(([state, words]) => code.startsWith(state) && words.test(message))?.[2];
-}
-
 /**
  * An error in words fit for logs and reports. SQLSTATE classes 22 and 23 quote the offending value, which
  * may be personal: of those only the code is told.
@@ -139,13 +213,22 @@ export function describeError(error: unknown): string {
     const { code } = error.driverError as { code?: string };
     if (code && /^2[23]/.test(code)) return `SQLSTATE ${code}`;
   }
-  const trouble = describeTrouble(error);
-  return trouble === undefined ? error.message : `${trouble} (${error.message})`;
+  const { code, message } = said(error);
+  // Other servers refuse connections too: whose error it is only SQLSTATEs tell.
+  const trouble = /^\d/.test(code) ? describeTrouble(error) : undefined;
+  return trouble === undefined ? message : `${trouble} (${message})`;
 }
 
 /** Code and words of whoever spoke: PostgreSQL, PgBouncer, the operating system. */
-function said(error: unknown): { code: string; message: string } {
+export function said(error: unknown): { code: string; message: string } {
   if (error instanceof QueryFailedError) return said(error.driverError);
+  // Of a connection that breaks while a transaction has nothing under way TypeORM says only that its runner is gone.
+  if (
+    error instanceof QueryRunnerAlreadyReleasedError ||
+    error instanceof QueryRunnerProviderAlreadyReleasedError
+  ) {
+    return { code: '', message: 'the connection was lost between two statements of a transaction' };
+  }
   if (!isError(error)) return { code: '', message: '' };
   const { code } = error as { code?: unknown };
   return { code: typeof code === 'string' ? code : '', message: error.message };

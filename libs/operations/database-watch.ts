@@ -1,7 +1,6 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import { QueryFailedError } from 'typeorm';
 import { type NextFunction, type Request, type Response } from 'express';
-import { describeError, isTimedOut, isTransient, ReservedConnections } from '#libs/database';
+import { describeError, isTimedOut, isTransient, ReservedConnections, troubleOf } from '#libs/database';
 import { EventStore } from '#libs/event-store';
 import { Projections, type ProjectionStatus } from '#libs/projections';
 import { RpcError } from '#libs/rpc';
@@ -25,12 +24,6 @@ const NO_ANSWER = 'The database does not answer.';
 const NO_WRITES = 'The database answers no writes.';
 /** A probe that was ended after its two seconds, and the look that began it. */
 const PROBE_LOOKS = 3;
-/** SQLSTATEs that an operator can do something about. */
-const TROUBLES: { [code: string]: string } = {
-  '25006': 'The database is read-only.',
-  '53100': 'The disk of the database is full.',
-  '53300': 'The database takes no more connections.',
-};
 const WRITES_HANG = 'The database has answered no writes for ten seconds: something holds them up.';
 
 /**
@@ -82,7 +75,7 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
    */
   async ask(): Promise<ProjectionStatus[]> {
     const statuses = await this.askOnce();
-    if (this.trouble !== undefined) throw unreachable(this.trouble);
+    if (this.trouble !== undefined) throw this.refusal(this.trouble);
     return statuses;
   }
 
@@ -91,7 +84,7 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
     if (!this.isHanging() || !request.url.startsWith('/v1/')) return next();
     const reads = request.method === 'GET' || request.method === 'HEAD';
     if (reads && this.silentLooks < SILENT_LOOKS) return next();
-    if (this.tried >= MOST_TRIED) return next(unreachable(this.trouble ?? NO_ANSWER));
+    if (this.tried >= MOST_TRIED) return next(this.refusal(this.trouble ?? NO_ANSWER));
     this.tried += 1;
     response.once('close', () => {
       this.tried -= 1;
@@ -148,7 +141,7 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
       this.lastFailure = error;
       if (isTimedOut(error)) this.hungLooks += PROBE_LOOKS;
       // It stores nothing, so whatever fails fails for everybody: a right that was taken away, a function that is gone.
-      else if (!isTransient(error)) this.writeFailure = troubleOf(error) ?? NO_WRITES;
+      else if (!isTransient(error)) this.writeFailure = troubleOf(error)?.publicly ?? NO_WRITES;
     } finally {
       this.probing = false;
     }
@@ -177,9 +170,9 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
     try {
       return await inTime(question);
     } catch (error) {
-      this.readFailure = troubleOf(error) ?? NO_ANSWER;
+      this.readFailure = troubleOf(error)?.publicly ?? NO_ANSWER;
       this.lastFailure = error;
-      throw unreachable(this.readFailure, error);
+      throw this.refusal(this.readFailure, error);
     }
   }
 
@@ -188,6 +181,12 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
     if (this.readFailure === undefined) return;
     this.readFailure = undefined;
     this.answer = undefined;
+  }
+
+  private refusal(sentence: string, cause?: unknown): RpcError {
+    const reason = this.readFailure === undefined ? 'DATABASE_TAKES_NO_WRITES' : 'DATABASE_UNREACHABLE';
+    const headers = { 'Retry-After': '1' };
+    return new RpcError('SERVICE_UNAVAILABLE', sentence, { reason, headers }, { cause });
   }
 
   /** Once each time that it changes. */
@@ -201,20 +200,6 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
     }
     this.told = trouble;
   }
-}
-
-function troubleOf(error: unknown): string | undefined {
-  const { code } = (error instanceof QueryFailedError ? error.driverError : error) as { code?: string };
-  return TROUBLES[code ?? ''];
-}
-
-function unreachable(sentence: string, cause?: unknown): RpcError {
-  return new RpcError(
-    'SERVICE_UNAVAILABLE',
-    sentence,
-    { reason: 'DATABASE_UNREACHABLE', headers: { 'Retry-After': '1' } },
-    { cause },
-  );
 }
 
 function inTime<T>(answer: Promise<T>): Promise<T> {

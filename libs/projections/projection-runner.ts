@@ -2,10 +2,10 @@ import { type DataSource } from 'typeorm';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   describeError,
-  describeTrouble,
   exclusively,
   inTransaction,
   isCollision,
+  isConnectionLost,
   isTransient,
   isUnavailable,
   type Lease,
@@ -160,10 +160,10 @@ export class ProjectionRunner {
       // It may have been taken for one that stands still: a smaller page is quicker to send and to work on.
       if (isUnavailable(error)) this.fitPage(Infinity);
       if (positions.length === 0) throw error;
-      // A full disk stays full; it is tried again when somebody asks, or the background looks.
-      if (describeTrouble(error) !== undefined) throw error;
       // Ended in the middle of it: again at once; that fails if the database is away.
-      if (isUnavailable(error)) return { position: this.position, horizon: positions.at(-1)! };
+      if (isConnectionLost(error)) return { position: this.position, horizon: positions.at(-1)! };
+      // A full disk stays full; it is tried again when somebody asks, or the background looks.
+      if (isUnavailable(error)) throw error;
       return this.narrowDown(positions, error);
     }
   }

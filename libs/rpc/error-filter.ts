@@ -5,8 +5,8 @@ import {
   describeTrouble,
   isTimedOut,
   isTransient,
-  isUnavailable,
   TooManyWaiting,
+  troubleOf,
 } from '#libs/database';
 import { NewerEvent } from '#libs/event-store';
 import { ClientGone } from './body.js';
@@ -127,9 +127,11 @@ function toRpcError(error: unknown): RpcError {
       { reason: 'TIMED_OUT', headers: { 'Retry-After': '1' } },
     );
   }
-  if (isUnavailable(error)) {
-    return new RpcError('SERVICE_UNAVAILABLE', 'The database cannot be reached. Try again in a moment.', {
-      reason: 'DATABASE_UNREACHABLE',
+  const trouble = troubleOf(error);
+  if (trouble) {
+    const { publicly = 'The database cannot be reached.', kind } = trouble;
+    return new RpcError('SERVICE_UNAVAILABLE', `${publicly} Try again in a moment.`, {
+      reason: kind === 'takes no writes' ? 'DATABASE_TAKES_NO_WRITES' : 'DATABASE_UNREACHABLE',
       headers: { 'Retry-After': '1' },
     });
   }
