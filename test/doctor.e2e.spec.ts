@@ -11,6 +11,7 @@ import {
   findProgram,
   type PostgresServer,
   type RedisServer,
+  startPgBouncer,
   startPostgres,
   startRedis,
 } from '#libs/testing';
@@ -29,21 +30,24 @@ let directory: string;
 /** Of a database that a server has used, and that nothing is wrong with: others are copies of it. */
 let model: string;
 let redis: RedisServer;
+/** Of a database in which one session waits for another's lock, since the beginning. */
+let locked: { name: string; end: () => Promise<void> };
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'doctor-'));
   cluster = await startPostgres({
     directory,
-    initdb: ['--no-data-checksums'],
+    // These two are changed at the end; what the command line sets cannot be.
+    initdb: ['--no-data-checksums', '-c', 'archive_mode=on', '-c', 'wal_level=replica'],
     settings: {
       fsync: 'off',
       full_page_writes: 'off',
       autovacuum: 'off',
       log_statement: 'all',
       log_parameter_max_length_on_error: -1,
-      archive_mode: 'on',
       archive_command: 'false',
       max_connections: 60,
+      max_wal_senders: 0,
     },
   });
   redis = await startRedis();
@@ -68,6 +72,7 @@ beforeAll(async () => {
   await runtime.close();
   await database.source.destroy();
   model = new URL(database.url).pathname.slice(1);
+  locked = await lock(await newDatabase());
 });
 afterAll(async () => {
   await cluster.remove();
@@ -101,45 +106,55 @@ async function newDatabase(options = `TEMPLATE ${model}`): Promise<string> {
   return name;
 }
 
+async function lock(name: string): Promise<typeof locked> {
+  const [holder, waiter] = [1, 2].map(() => new Client({ connectionString: urlOf(name) })) as [
+    Client,
+    Client,
+  ];
+  for (const client of [holder, waiter]) {
+    // Where the test that ends them is left out, the cluster does.
+    client.on('error', () => undefined);
+    await client.connect();
+  }
+  await holder.query('BEGIN; LOCK TABLE sealing');
+  const waiting = waiter.query('SELECT * FROM sealing').catch(() => undefined);
+  return {
+    name,
+    async end() {
+      await holder.end();
+      await waiting;
+      await waiter.end();
+    },
+  };
+}
+
 async function diagnose(environment: Environment): Promise<Examined[]> {
   const found: Examined[] = [];
   for await (const finding of examine(inspectConfig(environment))) found.push(finding);
   return found;
 }
 
-/** An illness, what brings it about, and the finding that tells of it. */
-type Illness = {
-  check: string;
-  level: 'warning' | 'problem';
-  message: RegExp;
-  /** Answers variables to set, DATABASE_URL among them if it is another. */
-  harm: (run: Run, name: string) => Promise<unknown>;
+type Told = { check: string; level: 'warning' | 'problem'; message: RegExp };
+const told =
+  (level: Told['level']) =>
+  (check: string, message: RegExp): Told => ({ check, level, message });
+const problem = told('problem');
+const warning = told('warning');
+
+/** Illnesses of one deployment that do not hide each other: what brings them about, and the findings that tell of them. */
+type Patient = {
+  name: string;
+  /** In a copy of the model. Answers variables to set, DATABASE_URL among them if it is another. */
+  harm: (run: Run, name: string) => Promise<Environment | void>;
+  tells: Told[];
 };
 
-const illness =
-  (level: Illness['level']) =>
-  (check: string, message: RegExp, harm: Illness['harm'] = () => Promise.resolve()): Illness => ({
-    level,
-    check,
-    message,
-    harm,
-  });
-const problem = illness('problem');
-const warning = illness('warning');
-
+const patient = (name: string, harm: Patient['harm'], ...tells: Told[]): Patient => ({ name, harm, tells });
 const sql =
-  (...statements: string[]) =>
-  async (run: Run) => {
+  (...statements: string[]): Patient['harm'] =>
+  async (run) => {
     for (const statement of statements) await run(statement);
   };
-const variables = (environment: Environment) => () => Promise.resolve(environment);
-const address = (change: (url: URL) => void) => (_: Run, name: string) => {
-  const url = new URL(urlOf(name));
-  change(url);
-  return Promise.resolve({ DATABASE_URL: url.href });
-};
-const setting = (name: string, value: string) => (run: Run, database: string) =>
-  run(`ALTER DATABASE ${database} SET ${name} = ${value}`);
 const event = (at: string, type = 'Anything') =>
   `INSERT INTO events (position, organization_id, stream_type, stream_id, version, event_id, type, schema, data, metadata,
      recorded_at, digest)
@@ -147,245 +162,258 @@ const event = (at: string, type = 'Anything') =>
      '{"actor": {"type": "system", "id": "test"}, "requestId": "test"}', ${at}, '\\x00'`;
 const instances = (count: number) =>
   `INSERT INTO serving SELECT gen_random_uuid(), 'contacts', 999, clock_timestamp() FROM generate_series(1, ${count})`;
+const unusedUrl = async (scheme: string) => `${scheme}://127.0.0.1:${await findFreePort()}`;
 
-const ILLNESSES: Illness[] = [
-  problem('configuration', /^PORT must be /, variables({ PORT: 'abc' })),
-  problem('configuration', /^DATABASE_URL must be /, variables({ DATABASE_URL: 'rubbish' })),
-  problem('configuration', /^ENCRYPTION_KEY must be /, variables({ ENCRYPTION_KEY: 'rubbish' })),
-  problem('configuration', /^REDIS_URL must be /, variables({ REDIS_URL: 'rubbish' })),
-  problem('configuration', /^PUBLIC_URL must be /, variables({ PUBLIC_URL: 'rubbish' })),
-  warning('configuration', /^PUBLIC_URL is not set/),
-  warning('configuration', /^PUBLIC_URL is not https/, variables({ PUBLIC_URL: 'http://api.example.org' })),
-  warning('configuration', /^TRUST_PROXY=true/, variables({ TRUST_PROXY: 'true' })),
-  warning('configuration', /^SIGNING_KEY is the/, variables({ SIGNING_KEY: ENCRYPTION_KEY })),
-
-  problem(
-    'database',
-    /ECONNREFUSED/,
-    address((url) => (url.port = '1')),
+const PATIENTS: Patient[] = [
+  patient(
+    'variables that cannot be read',
+    () =>
+      Promise.resolve({
+        PORT: 'abc',
+        ENCRYPTION_KEY: 'rubbish',
+        REDIS_URL: 'rubbish',
+        PUBLIC_URL: 'rubbish',
+      }),
+    problem('configuration', /^PORT must be /),
+    problem('configuration', /^ENCRYPTION_KEY must be /),
+    problem('configuration', /^REDIS_URL must be /),
+    problem('configuration', /^PUBLIC_URL must be /),
+    problem('encryption key', /^There is no key/),
   ),
-  problem(
-    'database',
-    /does not exist/,
-    address((url) => (url.pathname = '/nothing')),
+  patient(
+    'no address that leads anywhere',
+    async () => ({
+      DATABASE_URL: 'rubbish',
+      REDIS_URL: await unusedUrl('redis'),
+      PUBLIC_URL: await unusedUrl('http'),
+    }),
+    problem('configuration', /^DATABASE_URL must be /),
+    problem('redis', /^Redis cannot be used: .*ECONNREFUSED/),
+    warning('address', /^PUBLIC_URL cannot be reached from here/),
   ),
-  problem(
-    'database',
-    /"nobody" does not exist/,
-    address((url) => (url.username = 'nobody')),
+  patient(
+    'careless variables, and a superuser',
+    (_, name) =>
+      Promise.resolve({
+        DATABASE_URL: urlOf(name, cluster.url),
+        DATABASE_POOL_SIZE: '60',
+        DATABASE_REPLICA_URL: urlOf(name),
+        PUBLIC_URL: 'http://api.invalid',
+        TRUST_PROXY: 'true',
+        SIGNING_KEY: ENCRYPTION_KEY,
+      }),
+    warning('configuration', /^PUBLIC_URL is not https/),
+    warning('configuration', /^TRUST_PROXY=true/),
+    warning('configuration', /^SIGNING_KEY is the/),
+    warning('role', /is a superuser/),
+    problem('connections', /some instances will be refused/),
+    warning('replica', /a server that follows none/),
   ),
-  problem('database', /too many connections/, (run, name) =>
-    run(`ALTER DATABASE ${name} CONNECTION LIMIT 0`),
+  patient(
+    'a cluster and a database that are set as none should be',
+    async (run, name) => {
+      const settings = {
+        synchronous_commit: 'off',
+        default_transaction_read_only: 'on',
+        default_transaction_isolation: 'serializable',
+        DateStyle: 'German',
+        statement_timeout: '60000',
+        lock_timeout: '60000',
+        idle_in_transaction_session_timeout: '60000',
+        idle_session_timeout: '60000',
+      };
+      for (const [setting, value] of Object.entries(settings))
+        await run(`ALTER DATABASE ${name} SET ${setting} = ${value}`);
+    },
+    warning('configuration', /^PUBLIC_URL is not set/),
+    problem('settings', /^fsync is off/),
+    problem('settings', /^full_page_writes is off/),
+    problem('settings', /^synchronous_commit is off/),
+    problem('settings', /read-only by default/),
+    problem('settings', /^Transactions are serializable/),
+    problem('settings', /^DateStyle is German/),
+    warning('settings', /^autovacuum is off/),
+    warning('settings', /no data checksums/),
+    warning('settings', /^log_statement is all/),
+    warning('settings', /^log_error_verbosity is default/),
+    warning('settings', /logged with their values/),
+    warning('settings', /^statement_timeout is 60000 ms/),
+    warning('settings', /^lock_timeout is 60000 ms/),
+    warning('settings', /^idle_in_transaction_session_timeout is 60000 ms/),
+    warning('settings', /^idle_session_timeout is 60000 ms/),
   ),
-  problem('database', /encoding is SQL_ASCII/, async () => ({
-    DATABASE_URL: urlOf(await newDatabase("TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'")),
-  })),
-  warning('database', /^The collation of the system/, async () => {
-    const name = await newDatabase(
-      "TEMPLATE template0 LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' LOCALE 'C'",
-    );
-    await asSuperuser(name, (run) =>
-      run(`UPDATE pg_database SET datcollversion = '0' WHERE datname = $1`, [name]),
-    );
-    return { DATABASE_URL: urlOf(name) };
-  }),
-
-  warning('role', /is a superuser/, (_, name) => Promise.resolve({ DATABASE_URL: urlOf(name, cluster.url) })),
-  problem('role', /may make no schemas/, (run, name) => run(`ALTER DATABASE ${name} OWNER TO postgres`)),
-  problem(
-    'role',
-    /may not call pg_terminate_backend/,
-    sql('REVOKE EXECUTE ON FUNCTION pg_terminate_backend FROM PUBLIC'),
+  patient(
+    'a role that may too little and too much',
+    async (run, name) => {
+      await run(`ALTER DATABASE ${name} OWNER TO postgres`);
+      await run('REVOKE EXECUTE ON FUNCTION pg_terminate_backend FROM PUBLIC');
+      await run('GRANT UPDATE, DELETE ON events TO advocacy');
+      await run('ALTER TABLE events DISABLE TRIGGER events_are_append_only');
+      await run('ALTER TABLE serving OWNER TO postgres');
+      await run('GRANT SELECT ON serving TO advocacy');
+    },
+    problem('role', /may make no schemas/),
+    problem('role', /may not call pg_terminate_backend/),
+    problem('role', /may UPDATE, DELETE the events/),
+    problem('role', /trigger .* not always on/),
+    problem('role', /does not own serving/),
   ),
-  problem('role', /may UPDATE, DELETE the events/, sql('GRANT UPDATE, DELETE ON events TO advocacy')),
-  problem(
-    'role',
-    /trigger .* not always on/,
-    sql('ALTER TABLE events DISABLE TRIGGER events_are_append_only'),
+  patient(
+    'a database that is empty and of another encoding and collation',
+    async () => {
+      const locale = "LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C' LOCALE 'C'";
+      const name = await newDatabase(`TEMPLATE template0 ENCODING 'SQL_ASCII' ${locale}`);
+      await asSuperuser(name, (run) =>
+        run(`UPDATE pg_database SET datcollversion = '0' WHERE datname = $1`, [name]),
+      );
+      return { DATABASE_URL: urlOf(name) };
+    },
+    problem('database', /encoding is SQL_ASCII/),
+    warning('database', /^The collation of the system/),
+    warning('migrations', /^The database is empty/),
+    warning('projections', /^There are no read models/),
+    warning('seals', /^Nothing is sealed yet/),
   ),
-  problem('role', /trigger .* is gone/, sql('DROP TRIGGER events_are_append_only ON events')),
-  problem(
-    'role',
-    /does not own serving/,
-    sql('ALTER TABLE serving OWNER TO postgres', 'GRANT SELECT ON serving TO advocacy'),
+  patient(
+    'a schema that others have changed, and the key of another database',
+    async (run) => {
+      await run('DROP EXTENSION pg_trgm CASCADE');
+      await run('DROP TRIGGER events_are_append_only ON events');
+      await run('DROP FUNCTION append_events');
+      await run(`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'erasures'::regclass`);
+      return { ENCRYPTION_KEY: OTHER_KEY };
+    },
+    warning('extensions', /^pg_trgm is not there/),
+    problem('role', /trigger .* is gone/),
+    problem('migrations', /^append_events is missing/),
+    problem('migrations', /^The index erasures of events is not valid/),
+    problem('encryption key', /^ENCRYPTION_KEY is not the key/),
   ),
-
-  problem('settings', /^fsync is off/),
-  problem('settings', /^full_page_writes is off/),
-  problem('settings', /^synchronous_commit is off/, (run, name) =>
-    setting('synchronous_commit', 'off')(run, name),
-  ),
-  problem('settings', /read-only by default/, (run, name) =>
-    setting('default_transaction_read_only', 'on')(run, name),
-  ),
-  problem('settings', /^Transactions are serializable/, (run, name) =>
-    setting('default_transaction_isolation', 'serializable')(run, name),
-  ),
-  problem('settings', /^DateStyle is German/, (run, name) => setting('DateStyle', 'German')(run, name)),
-  warning('settings', /^autovacuum is off/),
-  warning('settings', /no data checksums/),
-  warning('settings', /^log_statement is all/),
-  warning('settings', /^log_error_verbosity is default/),
-  warning('settings', /logged with their values/),
-  ...['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout'].map(
-    (name) =>
-      warning('settings', new RegExp(`^${name} is 60000 ms`), (run: Run, database: string) =>
-        setting(name, '60000')(run, database),
-      ),
-  ),
-
-  problem('connections', /some instances will be refused/, variables({ DATABASE_POOL_SIZE: '60' })),
-  problem('connections', /5 × \(10 \+ 3\), of 57: some/, sql(instances(5))),
-  warning('connections', /a deployment beside the running instances/, sql(instances(4))),
-
-  warning(
-    'replica',
-    /^The replica cannot be asked: /,
-    variables({ DATABASE_REPLICA_URL: 'postgres://advocacy@127.0.0.1:1/advocacy' }),
-  ),
-  warning('replica', /a server that follows none/, (_, name) =>
-    Promise.resolve({ DATABASE_REPLICA_URL: urlOf(name) }),
-  ),
-
-  warning('extensions', /^pg_trgm is not there/, sql('DROP EXTENSION pg_trgm CASCADE')),
-
-  problem(
-    'clock',
-    /was set back: the last event is from \d{4}\.\d s ahead/,
-    sql(event(`clock_timestamp() + interval '1 hour'`)),
-  ),
-
-  problem('encryption key', /^ENCRYPTION_KEY is not the key/, variables({ ENCRYPTION_KEY: OTHER_KEY })),
-  problem('encryption key', /^There is no key/, variables({ ENCRYPTION_KEY: 'rubbish' })),
-
-  warning('migrations', /^The database is empty/, async () => ({
-    DATABASE_URL: urlOf(await newDatabase('')),
-  })),
-  warning(
-    'migrations',
-    /^Seals1764000000006 has not run/,
-    sql(`DELETE FROM migrations WHERE name LIKE 'Seals%'`),
-  ),
-  warning(
-    'migrations',
-    /is of a newer version/,
-    sql(`INSERT INTO migrations (timestamp, name) VALUES (1, 'Tomorrow1')`),
-  ),
-  problem('migrations', /^append_events is missing/, sql('DROP FUNCTION append_events')),
-  problem(
-    'migrations',
-    /^The index erasures of events is not valid/,
-    sql(`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'erasures'::regclass`),
-  ),
-
-  warning('projections', /^There are no read models/, async () => ({
-    DATABASE_URL: urlOf(await newDatabase('')),
-  })),
-  warning(
-    'projections',
-    /^posts \d+, which this version serves, is not built/,
-    sql(`DELETE FROM checkpoints WHERE projection = 'posts'`),
-  ),
-  problem(
-    'projections',
-    /^lists \d+ stands still at position 7: oops\. Reads/,
+  patient(
+    'a version in between, and a history that is not what was sealed',
     sql(
-      `UPDATE checkpoints SET failed_position = 7, failure = 'oops', failed_at = now() WHERE projection = 'lists'`,
+      `DELETE FROM migrations WHERE name LIKE 'Seals%'`,
+      `INSERT INTO migrations (timestamp, name) VALUES (1, 'Tomorrow1')`,
+      event('clock_timestamp()'),
+      'UPDATE sealing SET position = 1000',
     ),
+    warning('migrations', /^Seals1764000000006 has not run/),
+    warning('migrations', /is of a newer version/),
+    problem('seals', /is not what was sealed before/),
   ),
-  problem('projections', /^The tables of contacts \d+ are gone/, async (run) => {
-    const [row] = await run(`SELECT max(version) AS version FROM checkpoints WHERE projection = 'contacts'`);
-    await run(`ALTER SCHEMA contacts_v${row.version} RENAME TO elsewhere`);
-  }),
-  warning(
-    'projections',
-    /events to read, and no server serves it/,
-    sql(`SELECT setval('events_position', 20000)`),
-  ),
-  warning(
-    'projections',
-    /^posts \d+ has 19,\d+ events to read\./,
-    sql(
-      `SELECT setval('events_position', 20000)`,
-      `INSERT INTO serving SELECT gen_random_uuid(), projection, version, clock_timestamp() FROM checkpoints`,
-    ),
-  ),
-  warning(
-    'projections',
-    /still hold somebody who was erased 50 hours ago/,
-    sql(event(`clock_timestamp() - interval '50 hours'`, 'ContactErased')),
-  ),
-
-  warning('seals', /^Nothing is sealed yet/, async () => ({ DATABASE_URL: urlOf(await newDatabase('')) })),
-  warning(
-    'seals',
-    /^1 event not sealed yet.*: no server runs/,
-    sql(event(`clock_timestamp() - interval '2 minutes'`)),
-  ),
-  problem(
-    'seals',
-    /^1 event not sealed yet.*although servers run/,
-    sql(event(`clock_timestamp() - interval '2 minutes'`), instances(1)),
-  ),
-  problem(
-    'seals',
-    /is not what was sealed before/,
-    sql(event('clock_timestamp()'), 'UPDATE sealing SET position = 1000'),
-  ),
-  problem(
-    'seals',
-    /does not lead to its last seal: .+\.$/,
+  patient(
+    'a history that was rewritten, and four instances',
     sql(
       'ALTER TABLE events DISABLE TRIGGER events_are_append_only',
       `UPDATE events SET data = '{"name": "Polluters"}'`,
+      instances(4),
     ),
+    problem('seals', /does not lead to its last seal: .+\.$/),
+    warning('connections', /a deployment beside the running instances/),
   ),
-
-  problem('storage', /^The log cannot be archived/, async (run) => {
-    await run('SELECT pg_switch_wal()');
-    await eventually(async () => {
-      const [{ failed }] = (await run('SELECT failed_count > 0 AS failed FROM pg_stat_archiver')) as [any];
-      expect(failed).toBe(true);
-    });
-  }),
-  warning('storage', /^bloated holds 150,000 rows that are gone/, async (run) => {
-    await run('CREATE TABLE bloated AS SELECT generate_series(1, 150000)');
-    await run('DELETE FROM bloated');
-    await run('SELECT pg_stat_force_next_flush()');
-    await eventually(async () => {
-      const [{ dead }] = (await run(
-        `SELECT n_dead_tup::int AS dead FROM pg_stat_user_tables WHERE relname = 'bloated'`,
-      )) as [any];
-      expect(dead).toBe(150_000);
-    });
-  }),
-
-  problem('redis', /^Redis cannot be used: .*ECONNREFUSED/, async () => ({
-    REDIS_URL: `redis://127.0.0.1:${await findFreePort()}`,
-  })),
-  warning('redis', /^2 instances run without REDIS_URL/, sql(instances(2))),
-  warning('address', /^PUBLIC_URL cannot be reached from here/, async () => ({
-    PUBLIC_URL: `http://127.0.0.1:${await findFreePort()}`,
-  })),
+  patient(
+    'read models that nobody looks after',
+    async (run) => {
+      await run(`SELECT setval('events_position', 20000)`);
+      await run(`DELETE FROM checkpoints WHERE projection = 'posts'`);
+      await run(
+        `UPDATE checkpoints SET failed_position = 7, failure = 'oops', failed_at = now() WHERE projection = 'lists'`,
+      );
+      const [row] = await run(
+        `SELECT max(version) AS version FROM checkpoints WHERE projection = 'contacts'`,
+      );
+      await run(`ALTER SCHEMA contacts_v${row.version} RENAME TO elsewhere`);
+    },
+    warning('projections', /^posts \d+, which this version serves, is not built/),
+    problem('projections', /^lists \d+ stands still at position 7: oops\. Reads/),
+    problem('projections', /^The tables of contacts \d+ are gone/),
+    warning('projections', /events to read, and no server serves it/),
+  ),
+  patient(
+    'read models that lag behind, and five instances without Redis',
+    sql(
+      event(`clock_timestamp() - interval '2 minutes'`),
+      `SELECT setval('events_position', 20000)`,
+      `INSERT INTO serving SELECT gen_random_uuid(), projection, version, clock_timestamp() FROM checkpoints
+       WHERE projection = 'posts'`,
+      instances(4),
+    ),
+    warning('projections', /^posts \d+ has 19,\d+ events to read\./),
+    problem('seals', /^1 event not sealed yet.*although servers run/),
+    problem('connections', /5 × \(10 \+ 3\), of 57: some/),
+    warning('redis', /^5 instances run without REDIS_URL/),
+  ),
+  patient(
+    'a clock that was set back, and somebody who was erased long ago',
+    async (run) => {
+      await run(event(`clock_timestamp() - interval '50 hours'`, 'ContactErased'));
+      await run(event(`clock_timestamp() + interval '1 hour'`));
+      return { DATABASE_REPLICA_URL: `${await unusedUrl('postgres')}/advocacy` };
+    },
+    problem('clock', /was set back: the last event is from \d{4}\.\d s ahead/),
+    warning('projections', /still hold somebody who was erased 50 hours ago/),
+    warning('seals', /^2 events not sealed yet.*: no server runs/),
+    warning('replica', /^The replica cannot be asked: /),
+  ),
+  patient(
+    'a log that cannot be archived, and a table that nobody cleans',
+    async (run) => {
+      await run('SELECT pg_switch_wal()');
+      await run('CREATE TABLE bloated AS SELECT generate_series(1, 150000)');
+      await run('DELETE FROM bloated');
+      await run('SELECT pg_stat_force_next_flush()');
+      await eventually(async () => {
+        const [found] = await run(
+          `SELECT failed_count > 0 AS failed, n_dead_tup::int AS dead FROM pg_stat_archiver, pg_stat_user_tables
+           WHERE relname = 'bloated'`,
+        );
+        expect(found).toEqual({ failed: true, dead: 150_000 });
+      });
+    },
+    problem('storage', /^The log cannot be archived/),
+    warning('storage', /^bloated holds 150,000 rows that are gone/),
+  ),
 ];
 
-it.each(ILLNESSES.map((one) => [one.check, one.message.source, one] as const))(
-  'tells in %s: %s',
-  async (check, _, { level, message, harm }) => {
-    const name = await newDatabase();
-    const harmed = (await asSuperuser(name, (run) => harm(run, name))) as Environment | undefined;
-    const environment = harmed && !Array.isArray(harmed) ? harmed : {};
-    const found = await diagnose({ DATABASE_URL: urlOf(name), ENCRYPTION_KEY, ...environment });
-    expect(found.filter((one) => one.check === check)).toContainEqual({
-      check,
-      level,
-      message: expect.stringMatching(message),
-      advice: expect.stringMatching(/^.{10,}[.)\d]$/s),
-    });
-    // Nothing that is broken keeps another check from being made.
-    expect(found.map(({ message: said }) => said).join()).not.toContain('could not be looked at');
-  },
-);
+it.each(PATIENTS.map((one) => [one.name, one] as const))('tells of %s', async (_, { harm, tells }) => {
+  const name = await newDatabase();
+  const environment = await asSuperuser(name, (run) => harm(run, name));
+  expectTold(await diagnose({ DATABASE_URL: urlOf(name), ENCRYPTION_KEY, ...environment }), tells);
+});
+
+const UNREACHABLE: [what: string, change: (url: URL) => void, message: RegExp][] = [
+  ['nobody listens', (url: URL) => void (url.port = '1'), /ECONNREFUSED/],
+  ['there is no such database', (url: URL) => void (url.pathname = '/nothing'), /"nothing" does not exist/],
+  ['there is no such role', (url: URL) => void (url.username = 'nobody'), /"nobody" does not exist/],
+];
+
+it.each(UNREACHABLE)('tells that %s', async (_, change, message) => {
+  const url = new URL(urlOf(model));
+  change(url);
+  expectTold(await diagnose({ DATABASE_URL: url.href, ENCRYPTION_KEY }), [problem('database', message)]);
+});
+
+it('tells that a database takes no more connections', async () => {
+  const name = await newDatabase('');
+  await asSuperuser('postgres', (run) => run(`ALTER DATABASE ${name} CONNECTION LIMIT 0`));
+  const found = await diagnose({ DATABASE_URL: urlOf(name), ENCRYPTION_KEY });
+  expectTold(found, [problem('database', /too many connections/)]);
+});
+
+function expectAmong(found: readonly Examined[], { check, level, message }: Told): void {
+  expect(found.filter((one) => one.check === check)).toContainEqual({
+    check,
+    level,
+    message: expect.stringMatching(message),
+    advice: expect.stringMatching(/^.{10,}[.)\d]$/s),
+  });
+}
+
+function expectTold(found: readonly Examined[], tells: readonly Told[]): void {
+  for (const one of tells) expectAmong(found, one);
+  // Nothing that is broken keeps another check from being made.
+  expect(found.map(({ message }) => message).join()).not.toContain('could not be looked at');
+}
 
 it('tells of Redis that it evicts, is nearly full, is a replica, or hangs', async () => {
   const one = await startRedis();
@@ -415,24 +443,10 @@ it('tells of Redis that it evicts, is nearly full, is a replica, or hangs', asyn
 });
 
 it('tells of sessions that wait for a lock', async () => {
-  const name = await newDatabase();
-  const [holder, waiter] = [1, 2].map(() => new Client({ connectionString: urlOf(name) }));
-  await holder!.connect();
-  await waiter!.connect();
-  await holder!.query('BEGIN; LOCK TABLE sealing');
-  const waiting = waiter!.query('SELECT * FROM sealing').catch(() => undefined);
-  await eventually(async () => {
-    const found = await diagnose({ DATABASE_URL: urlOf(name), ENCRYPTION_KEY });
-    expect(found).toContainEqual({
-      check: 'activity',
-      level: 'problem',
-      message: expect.stringMatching(/^1 session has waited for a lock for more than 5 s, behind \d+\.$/),
-      advice: expect.any(String),
-    });
-  });
-  await holder!.end();
-  await waiting;
-  await waiter!.end();
+  const environment = { DATABASE_URL: urlOf(locked.name), ENCRYPTION_KEY };
+  const waits = problem('activity', /^1 session has waited for a lock for more than 5 s, behind \d+\.$/);
+  await eventually(async () => expectAmong(await diagnose(environment), waits));
+  await locked.end();
 });
 
 it('tells of a clock that is another than the database’s', async () => {
@@ -456,30 +470,9 @@ it('tells of PgBouncer, and of the one mode in which nothing works', async () =>
   const program = findProgram('pgbouncer');
   if (program === undefined) return;
   const found = async (poolMode: 'transaction' | 'session' | 'statement') => {
-    const port = await findFreePort();
-    const ini = join(directory, `${poolMode}.ini`);
-    await writeFile(
-      ini,
-      `[databases]
-* = host=127.0.0.1 port=${cluster.port} user=advocacy
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = ${port}
-unix_socket_dir =
-auth_type = any
-pool_mode = ${poolMode}
-${process.getuid?.() === 0 ? 'user = postgres' : ''}
-`,
-    );
-    const pgbouncer = new Program(program, [ini], {});
-    const url = new URL(urlOf(model));
-    url.port = String(port);
-    let findings: Examined[] = [];
-    await eventually(async () => {
-      findings = await diagnose({ DATABASE_URL: url.href, ENCRYPTION_KEY });
-      expect(JSON.stringify(findings)).not.toContain('ECONNREFUSED');
-    });
-    await pgbouncer.end('SIGKILL');
+    const pgbouncer = await startPgBouncer(program, urlOf(model), 20, { pool_mode: poolMode });
+    const findings = await diagnose({ DATABASE_URL: pgbouncer.url, ENCRYPTION_KEY });
+    await pgbouncer.remove();
     return findings
       .filter(({ check }) => check === 'database')
       .map(({ level, message }) => `${level}: ${message}`);
@@ -512,39 +505,29 @@ it('tells of a disk that is nearly full', async () => {
   }
 });
 
-describe('a server that all is well with', () => {
-  let deployment: Deployment;
-  beforeAll(async () => {
-    deployment = await Deployment.create();
-    await deployment.organization();
-  });
-  afterAll(() => deployment.stop());
-
-  it('has no problem: status 0, a line for each check, and nothing is changed', async () => {
-    const port = String(await findFreePort());
-    const PUBLIC_URL = `http://127.0.0.1:${port}`;
-    const environment = { ...deployment.environment, REDIS_URL: redis.url, PUBLIC_URL };
-    await deployment.startServer({ ...environment, PORT: port });
-    await deployment.database.source.query('SELECT pg_stat_force_next_flush()').catch(() => undefined);
-    const { status, stdout, stderr } = await cli(['doctor'], environment);
-    expect([status, stderr]).toEqual([0, '']);
-    const lines = stdout.trimEnd().split('\n');
-    expect(lines.at(-1)).toMatch(/^0 problems, \d+ warnings?$/);
-    const checks = lines.slice(0, -1).map((line) => /^(\S+) +([a-z]+( key)?)  /.exec(line)!.slice(1, 3));
-    expect([...new Set(checks.map(([, name]) => name))]).toEqual([
-      ...['configuration', 'database', 'role', 'settings', 'connections', 'extensions', 'clock'],
-      ...['encryption key', 'migrations', 'projections', 'seals', 'activity', 'storage', 'redis', 'address'],
-    ]);
-    // How the tests' own PostgreSQL is set is not ours to say.
-    const ofTheServer = ['role', 'settings', 'storage'];
-    expect(checks.filter(([level, name]) => level !== 'ok' && !ofTheServer.includes(name!))).toEqual([]);
-  });
-
-  it('as JSON: one line', async () => {
-    const { stdout } = await cli(['doctor', '--json'], deployment.environment);
-    expect(stdout).toMatch(/^\{[^\n]*\}\n$/);
-    expect(JSON.parse(stdout)).toEqual({ ok: true, findings: expect.any(Array) });
-  });
+it('of a server that all is well with: no problem, status 0, each check once', async () => {
+  const deployment = await Deployment.create();
+  const port = String(await findFreePort());
+  const environment = {
+    ...deployment.environment,
+    REDIS_URL: redis.url,
+    PUBLIC_URL: `http://127.0.0.1:${port}`,
+  };
+  await deployment.organization();
+  await deployment.startServer({ ...environment, PORT: port });
+  const { status, stdout, stderr } = await cli(['doctor', '--json'], environment);
+  await deployment.stop();
+  expect([status, stderr]).toEqual([0, '']);
+  expect(stdout).toMatch(/^\{[^\n]*\}\n$/);
+  const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: Examined[] };
+  expect(ok).toBe(true);
+  expect([...new Set(findings.map(({ check }) => check))]).toEqual([
+    ...['configuration', 'database', 'role', 'settings', 'connections', 'extensions', 'clock'],
+    ...['encryption key', 'migrations', 'projections', 'seals', 'activity', 'storage', 'redis', 'address'],
+  ]);
+  // How the tests' own PostgreSQL is set is not ours to say.
+  const ofTheServer = ['role', 'settings', 'storage'];
+  expect(findings.filter(({ level, check }) => level !== 'ok' && !ofTheServer.includes(check))).toEqual([]);
 });
 
 it('a database that nobody can reach: status 1, and no secret', async () => {
@@ -557,6 +540,9 @@ it('a database that nobody can reach: status 1, and no secret', async () => {
   };
   const { status, stdout, stderr } = await cli(['doctor'], environment);
   expect([status, stderr]).toEqual([1, '']);
+  const lines = stdout.trimEnd().split('\n');
+  expect(lines.at(-1)).toMatch(/^\d problems, \d warnings?$/);
+  for (const line of lines.slice(0, -1)) expect(line).toMatch(/^(ok|warning|problem) +[a-z]+( key)? {2}/);
   expect(stdout).toMatch(/^problem +database /m);
   expect(stdout).toMatch(/^problem +redis /m);
   expect(stdout).not.toMatch(/hunter/);
@@ -575,26 +561,17 @@ it('an empty migration is not made, nor a read model, nor a key', async () => {
   await rm(directory, { recursive: true });
 });
 
-it('tells of a cluster that keeps no log to restore from', async () => {
-  const minimal = await startPostgres({ settings: { wal_level: 'minimal', max_wal_senders: 0 } });
-  const found = await diagnose({ DATABASE_URL: minimal.url, ENCRYPTION_KEY });
-  await minimal.remove();
-  expect(found).toContainEqual(
-    expect.objectContaining({ check: 'settings', message: expect.stringMatching(/^wal_level is minimal/) }),
-  );
-});
-
 // The last: the cluster is a replica of nobody afterwards.
-it('tells of a database that is a replica', async () => {
+it('tells of a database that is a replica, and of a cluster that keeps no log to restore from', async () => {
+  await asSuperuser('postgres', async (run) => {
+    await run('ALTER SYSTEM SET wal_level = minimal');
+    await run('ALTER SYSTEM SET archive_mode = off');
+  });
   await cluster.stop('fast');
   await writeFile(join(directory, 'data', 'standby.signal'), '');
   await cluster.start();
-  const found = await diagnose({ DATABASE_URL: urlOf(model), ENCRYPTION_KEY });
-  expect(found).toContainEqual(
-    expect.objectContaining({
-      check: 'database',
-      level: 'problem',
-      message: 'DATABASE_URL leads to a replica, which takes no writes.',
-    }),
-  );
+  expectTold(await diagnose({ DATABASE_URL: urlOf(model), ENCRYPTION_KEY }), [
+    problem('database', /^DATABASE_URL leads to a replica, which takes no writes\.$/),
+    warning('settings', /^wal_level is minimal/),
+  ]);
 });
