@@ -9,6 +9,7 @@ import { Erasure1764000000008 } from './0008-erasure.js';
 import { PageBytes1764000000009 } from './0009-page-bytes.js';
 import { Mended1764000000010 } from './0010-mended.js';
 import { Times1764000000011 } from './0011-times.js';
+import { Positions1764000000012, PositionsValid1764000000012 } from './0012-positions.js';
 
 export { schema } from './schema.js';
 
@@ -25,4 +26,6 @@ export const migrations = [
   PageBytes1764000000009,
   Mended1764000000010,
   Times1764000000011,
+  Positions1764000000012,
+  PositionsValid1764000000012,
 ];

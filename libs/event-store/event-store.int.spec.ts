@@ -409,3 +409,49 @@ describe('plans', () => {
     expect(JSON.stringify(plan)).toMatch(/Index Scan using events_pkey/);
   });
 });
+
+it('reads no event at a position that the sequence never gave, whoever put it there', async () => {
+  const own = await createTestDatabase();
+  try {
+    const streamId = uuidv7();
+    await own.store.append(command([write(streamId, 0)]));
+    const copy = (position: string, version: number) => {
+      const eventId = uuidv7();
+      return own.source
+        .query(
+          `INSERT INTO events SELECT $1, organization_id, stream_type, stream_id, $2, $3, type, schema, data, personal,
+             subject_id, metadata, recorded_at, digest FROM events WHERE stream_id = $4 AND version = 1`,
+          [position, version, eventId, streamId],
+        )
+        .then(() => eventId);
+    };
+    await expect(copy('0', 2)).rejects.toThrow('events_from_1');
+    await own.source.query('ALTER TABLE events DROP CONSTRAINT events_from_1');
+    const beyond = await copy('9007199254740993', 2);
+    const below = await copy('-9223372036854775808', 3);
+
+    for (const { store: reader } of [own, await own.another()]) {
+      const versions = (events: { version: number }[]) => events.map(({ version }) => version);
+      expect(versions(await reader.readStream(organizationId, streamId))).toEqual([1]);
+      const now = (await reader.readStreamsNow(organizationId, [streamId])).get(streamId)!;
+      expect(versions(now.events)).toEqual([1]);
+      const until = { moment: new Date(Date.now() + 60_000) };
+      expect(versions(await reader.readStream(organizationId, streamId, until))).toEqual([1]);
+      expect(await reader.findEvent(organizationId, beyond)).toBeUndefined();
+      expect(await reader.findEvent(organizationId, below)).toBeUndefined();
+      expect(await reader.previousPosition(organizationId, 1)).toBe(0);
+    }
+
+    const other = uuidv7();
+    await own.source.query(
+      `INSERT INTO events SELECT -1, organization_id, stream_type, $1, 1, $1, type, schema, data, personal,
+         subject_id, metadata, recorded_at, digest FROM events WHERE stream_id = $2 AND version = 1`,
+      [other, streamId],
+    );
+    expect([...(await own.store.findStreams(organizationId, 'thing', [streamId, other]))]).toEqual([
+      streamId,
+    ]);
+  } finally {
+    await own.drop();
+  }
+});

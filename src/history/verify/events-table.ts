@@ -18,21 +18,21 @@ type Row = {
   /** A number where it is infinite. */
   recorded_at: Date | number;
   digest: Buffer;
+  /** The last position that was given out. */
+  last: string;
 };
 
 const PAGE = 1_000;
-/** The lowest bigint: whoever puts an event in may number it as they like. */
-const BEFORE_ALL = '-9223372036854775808';
 
 /** The stored events of an organization in the order of their positions, each checked by itself. */
 export async function* eventsOfTable(sql: Sql, organizationId: string): AsyncGenerator<Found> {
-  let after = BEFORE_ALL;
-  for (;;) {
-    const rows = await sql.query<Row[]>(
+  // From the lowest of all on: whoever puts an event in may number it as they like.
+  for (let after: string | null = null; ;) {
+    const rows: Row[] = await sql.query(
       `SELECT position, organization_id, stream_type, stream_id, version, event_id, type, schema, data, personal,
-              subject_id, metadata, recorded_at, digest
-       FROM events WHERE organization_id = $1 AND position > $2 ORDER BY position LIMIT ${PAGE}`,
-      [organizationId, after],
+              subject_id, metadata, recorded_at, digest, (SELECT last_position()) AS last
+       FROM events WHERE organization_id = $1 ${after === null ? '' : 'AND position > $2'} ORDER BY position LIMIT ${PAGE}`,
+      after === null ? [organizationId] : [organizationId, after],
     );
     for (const row of rows) yield check(row);
     if (rows.length < PAGE) return;
@@ -42,6 +42,13 @@ export async function* eventsOfTable(sql: Sql, organizationId: string): AsyncGen
 
 function check(row: Row): Found {
   const position = Number(row.position);
+  if (position < 1) {
+    return { position, mistake: `The event at position ${row.position} was put in: positions begin with 1.` };
+  }
+  if (BigInt(row.position) > BigInt(row.last)) {
+    const given = `position ${row.last} is the last that was given to any`;
+    return { position, mistake: `The event at position ${row.position} was put in: ${given}.` };
+  }
   const recordedAt = Number(row.recorded_at);
   if (!Number.isSafeInteger(recordedAt)) {
     return { position, mistake: `The event at position ${position} has no time.` };

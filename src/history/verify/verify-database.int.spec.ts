@@ -1,9 +1,10 @@
-import { type QueryRunner } from 'typeorm';
+import { type EntityManager, type QueryRunner } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { type Sql } from '#libs/database';
 import { eventDigest, type EventRow, type EventStore } from '#libs/event-store';
 import { Sealer, Signer } from '#libs/sealing';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { Positions1764000000012, PositionsValid1764000000012 } from '../../../migrations/0012-positions.js';
 import { verifyTwice } from '../../../test/verifiers.js';
 import { type Verdict, verifyDatabase } from './index.js';
 
@@ -146,7 +147,7 @@ const remove =
     sql.query('DELETE FROM events WHERE position = ANY ($1)', [positions]);
 
 /** Gives a row the digest of what it says now: a forger who knows the format. */
-async function redigest(sql: Sql, position: number): Promise<void> {
+async function redigest(sql: Sql, position: number | string): Promise<void> {
   const [row] = await sql.query<EventRow[]>('SELECT * FROM events WHERE position = $1', [position]);
   const { organization_id, stream_type, stream_id, event_id, subject_id, recorded_at, ...same } = row!;
   const digest = eventDigest(
@@ -171,7 +172,7 @@ async function redigest(sql: Sql, position: number): Promise<void> {
 }
 
 /** A copy of an event at a position that nobody has, with a digest of its own. */
-async function putIn(sql: Sql, original: number, position: number): Promise<void> {
+async function putIn(sql: Sql, original: number, position: number | string): Promise<void> {
   await sql.query(
     `INSERT INTO events SELECT $2, organization_id, stream_type, $3, 1, $3, type, schema, data, NULL, NULL, metadata,
        recorded_at, digest FROM events WHERE position = $1`,
@@ -281,9 +282,9 @@ describe('a stored history', () => {
   it('names the first of two events whose positions were swapped', async () => {
     await expectPlaced(
       async (sql) => {
-        await set('position = -1', at(300))(sql);
+        await set('position = 1000000000', at(300))(sql);
         await set(`position = ${at(300)}`, at(302))(sql);
-        await set(`position = ${at(302)}`, -1)(sql);
+        await set(`position = ${at(302)}`, 1_000_000_000)(sql);
       },
       { live: at(300), exported: at(256) },
     );
@@ -342,7 +343,39 @@ describe('a stored history', () => {
     };
     const between = free(at(300));
     await expectPlaced((sql) => putIn(sql, at(20), between), { live: between, exported: at(256) });
-    await expectPlaced((sql) => putIn(sql, at(20), -5), { live: -5, exported: 1 });
+  });
+
+  it('names an event at a position that was never given', async () => {
+    await expect(putIn(database.source, at(20), -5)).rejects.toThrow('events_from_1');
+    for (const [position, reason] of [
+      ['-9223372036854775808', 'positions begin with 1'],
+      ['0', 'positions begin with 1'],
+      ['1000000000', 'is the last that was given'],
+      ['9223372036854775807', 'is the last that was given'],
+    ] as const) {
+      const { live } = await tampered(history, async (sql) => {
+        await sql.query('ALTER TABLE events DROP CONSTRAINT events_from_1');
+        await putIn(sql, at(20), position);
+      });
+      expect(live).toMatchObject({ ok: false, firstWrongPosition: Number(position) });
+      expect(live.provedEvents).toBe(Number(position) > 0 ? 600 : 0);
+      expect(live.reason).toContain(`The event at position ${position} was put in`);
+      expect(live.reason).toContain(reason);
+    }
+  });
+
+  it('is upgraded with an event at such a position, and told', async () => {
+    const { live } = await tampered(history, async (sql) => {
+      await sql.query('ALTER TABLE events DROP CONSTRAINT events_from_1');
+      await putIn(sql, at(20), -1);
+      for (const migration of [new Positions1764000000012(), new PositionsValid1764000000012()]) {
+        await migration.up((sql as EntityManager).queryRunner!);
+      }
+      await expect(
+        sql.query(`SELECT convalidated AS valid FROM pg_constraint WHERE conname = 'events_from_1'`),
+      ).resolves.toEqual([{ valid: false }]);
+    });
+    expect(live).toMatchObject({ ok: false, firstWrongPosition: -1 });
   });
 
   it('names an event that was put in between the last one and the checkpoint’s position', async () => {
