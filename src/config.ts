@@ -69,8 +69,13 @@ export function readConfig(environment: Environment): Config {
   return config;
 }
 
-/** Each sentence begins with the name of its variable, whose value in `config` then means nothing. */
-export type Inspected = { config: Config; wrong: string[] };
+export type Inspected = {
+  config: Config;
+  /** Each sentence begins with the name of its variable, whose value in `config` then means nothing. */
+  wrong: string[];
+  /** Variables that are set and that somebody who tries the program out at home needs not. */
+  ofDeployments: string[];
+};
 
 /** As {@link readConfig}, for whoever wants to see what can be read beside what is wrong. */
 export function inspectConfig(environment: Environment): Inspected {
@@ -124,7 +129,18 @@ export function inspectConfig(environment: Environment): Inspected {
     metricsPort: get('METRICS_PORT') === undefined ? undefined : integer('METRICS_PORT', 0, 0, 65_535),
     logLevel: logLevel as LogLevel,
   };
-  return { config, wrong };
+  const ofDeployments = [
+    ...[
+      'REDIS_URL',
+      'DATABASE_REPLICA_URL',
+      'TRUST_PROXY',
+      'ENCRYPTION_KEY',
+      'KUBERNETES_SERVICE_HOST',
+    ].filter(get),
+    ...(get('PUBLIC_URL')?.startsWith('https://') ? ['PUBLIC_URL'] : []),
+    ...(get('NODE_ENV') === 'production' ? ['NODE_ENV=production'] : []),
+  ];
+  return { config, wrong, ofDeployments };
 }
 
 const HOW_TO_MAKE_A_KEY = 'Make one with: openssl rand -base64 32';

@@ -134,10 +134,10 @@ async function diagnose(environment: Environment): Promise<Examined[]> {
   return found;
 }
 
-type Told = { check: string; level: 'warning' | 'problem'; message: RegExp };
+type Told = { check: string; level: 'warning' | 'problem'; message: RegExp; advice: RegExp };
 const told =
   (level: Told['level']) =>
-  (check: string, message: RegExp): Told => ({ check, level, message });
+  (check: string, message: RegExp, advice = /^.{10,}[.)\d]$/s): Told => ({ check, level, message, advice });
 const problem = told('problem');
 const warning = told('warning');
 
@@ -210,11 +210,26 @@ const PATIENTS: Patient[] = [
     warning('replica', /a server that follows none/),
   ),
   patient(
-    'a cluster and a database that are set as none should be',
+    'a forgotten DATABASE_URL',
+    () =>
+      Promise.resolve({
+        DATABASE_URL: '',
+        DATA_DIR: join(directory, 'nothing'),
+        ENCRYPTION_KEY,
+        NODE_ENV: 'production',
+        REDIS_URL: redis.url,
+        TRUST_PROXY: '1',
+      }),
+    warning(
+      'configuration',
+      /^DATABASE_URL is not set, but REDIS_URL, TRUST_PROXY, ENCRYPTION_KEY, NODE_ENV=production are: .*embedded.* no other instance sees/,
+    ),
+  ),
+  patient(
+    'a cluster, a database and a role that are set as none should be',
     async (run, name) => {
       const settings = {
         synchronous_commit: 'off',
-        default_transaction_read_only: 'on',
         default_transaction_isolation: 'serializable',
         DateStyle: 'German',
         statement_timeout: '60000',
@@ -224,21 +239,36 @@ const PATIENTS: Patient[] = [
       };
       for (const [setting, value] of Object.entries(settings))
         await run(`ALTER DATABASE ${name} SET ${setting} = ${value}`);
+      const role = `role_of_${name}`;
+      await run(`CREATE ROLE ${role} LOGIN IN ROLE advocacy`);
+      await run(`ALTER ROLE ${role} IN DATABASE ${name} SET lock_timeout = 60000`);
+      await run(`ALTER ROLE ${role} SET default_transaction_read_only = on`);
+      const url = new URL(urlOf(name));
+      url.username = role;
+      return { DATABASE_URL: url.href };
     },
     warning('configuration', /^PUBLIC_URL is not set/),
-    problem('settings', /^fsync is off/),
+    problem('settings', /^fsync is off/, /command line/),
     problem('settings', /^full_page_writes is off/),
-    problem('settings', /^synchronous_commit is off/),
-    problem('settings', /read-only by default/),
+    problem('settings', /^synchronous_commit is off/, /ALTER DATABASE sick_\w+ RESET synchronous_commit;/),
+    problem(
+      'settings',
+      /^Transactions are read-only by default .*default_transaction_read_only.*: nothing can be written/,
+      /^As a superuser: SET \S+ = off; ALTER ROLE role_of_sick_\w+ RESET default_transaction_read_only; /,
+    ),
     problem('settings', /^Transactions are serializable/),
     problem('settings', /^DateStyle is German/),
     warning('settings', /^autovacuum is off/),
     warning('settings', /no data checksums/),
     warning('settings', /^log_statement is all/),
-    warning('settings', /^log_error_verbosity is default/),
+    warning(
+      'settings',
+      /^log_error_verbosity is default/,
+      /^As a superuser: ALTER SYSTEM SET log_error_verbosity = terse; /,
+    ),
     warning('settings', /logged with their values/),
     warning('settings', /^statement_timeout is 60000 ms/),
-    warning('settings', /^lock_timeout is 60000 ms/),
+    warning('settings', /^lock_timeout is 60000 ms/, /ALTER ROLE \w+ IN DATABASE \w+ RESET lock_timeout;/),
     warning('settings', /^idle_in_transaction_session_timeout is 60000 ms/),
     warning('settings', /^idle_session_timeout is 60000 ms/),
   ),
@@ -259,17 +289,19 @@ const PATIENTS: Patient[] = [
     problem('role', /does not own serving/),
   ),
   patient(
-    'a database that is empty and of another encoding and collation',
+    'a database that is empty, and of another encoding, collation and owner',
     async () => {
       const locale = "LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C' LOCALE 'C'";
       const name = await newDatabase(`TEMPLATE template0 ENCODING 'SQL_ASCII' ${locale}`);
       await asSuperuser(name, (run) =>
         run(`UPDATE pg_database SET datcollversion = '0' WHERE datname = $1`, [name]),
       );
+      await asSuperuser(name, (run) => run(`ALTER DATABASE ${name} OWNER TO postgres`));
       return { DATABASE_URL: urlOf(name) };
     },
     problem('database', /encoding is SQL_ASCII/),
     warning('database', /^The collation of the system/),
+    warning('extensions', /^The migrations cannot make pg_trgm and btree_gin/),
     warning('migrations', /^The database is empty/),
     warning('projections', /^There are no read models/),
     warning('seals', /^Nothing is sealed yet/),
@@ -278,12 +310,13 @@ const PATIENTS: Patient[] = [
     'a schema that others have changed, and the key of another database',
     async (run) => {
       await run('DROP EXTENSION pg_trgm CASCADE');
+      await run('DROP EXTENSION btree_gin CASCADE');
       await run('DROP TRIGGER events_are_append_only ON events');
       await run('DROP FUNCTION append_events');
       await run(`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'erasures'::regclass`);
       return { ENCRYPTION_KEY: OTHER_KEY };
     },
-    warning('extensions', /^pg_trgm is not there/),
+    warning('extensions', /^pg_trgm and btree_gin are not there: /),
     problem('role', /trigger .* is gone/),
     problem('migrations', /^append_events is missing/),
     problem('migrations', /^The index erasures of events is not valid/),
@@ -400,12 +433,12 @@ it('tells that a database takes no more connections', async () => {
   expectTold(found, [problem('database', /too many connections/)]);
 });
 
-function expectAmong(found: readonly Examined[], { check, level, message }: Told): void {
+function expectAmong(found: readonly Examined[], { check, level, message, advice }: Told): void {
   expect(found.filter((one) => one.check === check)).toContainEqual({
     check,
     level,
     message: expect.stringMatching(message),
-    advice: expect.stringMatching(/^.{10,}[.)\d]$/s),
+    advice: expect.stringMatching(advice),
   });
 }
 
@@ -551,7 +584,11 @@ it('a database that nobody can reach: status 1, and no secret', async () => {
 
 it('an empty migration is not made, nor a read model, nor a key', async () => {
   const name = await newDatabase('');
-  await diagnose({ DATABASE_URL: urlOf(name), ENCRYPTION_KEY });
+  expect(await diagnose({ DATABASE_URL: urlOf(name), ENCRYPTION_KEY })).toContainEqual({
+    check: 'extensions',
+    level: 'ok',
+    message: 'The migrations will make pg_trgm and btree_gin.',
+  });
   expect(
     await asSuperuser(name, (run) => run(`SELECT FROM pg_class WHERE relnamespace = 'public'::regnamespace`)),
   ).toEqual([]);
@@ -562,7 +599,7 @@ it('an empty migration is not made, nor a read model, nor a key', async () => {
 });
 
 // The last: the cluster is a replica of nobody afterwards.
-it('tells of a database that is a replica, and of a cluster that keeps no log to restore from', async () => {
+it('tells of a database that is a replica, keeps no log to restore from, and is frozen', async () => {
   await asSuperuser('postgres', async (run) => {
     await run('ALTER SYSTEM SET wal_level = minimal');
     await run('ALTER SYSTEM SET archive_mode = off');
@@ -570,8 +607,13 @@ it('tells of a database that is a replica, and of a cluster that keeps no log to
   await cluster.stop('fast');
   await writeFile(join(directory, 'data', 'standby.signal'), '');
   await cluster.start();
-  expectTold(await diagnose({ DATABASE_URL: urlOf(model), ENCRYPTION_KEY }), [
+  const environment = { DATABASE_URL: urlOf(model), ENCRYPTION_KEY };
+  expectTold(await diagnose(environment), [
     problem('database', /^DATABASE_URL leads to a replica, which takes no writes\.$/),
     warning('settings', /^wal_level is minimal/),
+  ]);
+  await cluster.freeze();
+  expectTold(await diagnose(environment), [
+    problem('database', /: it takes connections and does not answer/, /PgBouncer/),
   ]);
 });

@@ -28,6 +28,7 @@ export {
   isTransient,
   isTurnedAway,
   isUnavailable,
+  said,
   type Trouble,
   troubleOf,
 } from './trouble.js';

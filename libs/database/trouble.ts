@@ -70,22 +70,32 @@ const TROUBLES: readonly Trouble[] = [
   {
     code: /^08P01/,
     words: /server login|cannot connect|server conn/i,
-    sentence: 'PgBouncer cannot connect to PostgreSQL.',
+    sentence:
+      'PgBouncer cannot connect to PostgreSQL. Its own log says why: host and port in pgbouncer.ini, or the role and its password.',
   },
   {
     code: /^25006/,
     kind: 'takes no writes',
     publicly: 'The database takes no writes at the moment.',
     sentence:
-      'PostgreSQL takes no writes: it is a standby, or set read-only. DATABASE_URL must name the primary.',
+      'PostgreSQL takes no writes: it is a standby, or default_transaction_read_only is on. DATABASE_URL must name the primary; `doctor` says which it is.',
   },
-  { code: /^57P03/, sentence: 'PostgreSQL is starting, recovering or shutting down.' },
+  {
+    code: /^57P03/,
+    sentence: 'PostgreSQL is starting, recovering or shutting down. Wait: its own log says how far it is.',
+  },
   {
     code: /^28/,
     kind: 'turned away',
-    sentence: 'PostgreSQL refuses the role or its password in DATABASE_URL.',
+    sentence:
+      'PostgreSQL refuses the role or its password in DATABASE_URL. Mend them there, the password percent-encoded, or let the role in by pg_hba.conf.',
   },
-  { code: /^3D000/, kind: 'turned away', sentence: 'The database in DATABASE_URL does not exist.' },
+  {
+    code: /^3D000/,
+    kind: 'turned away',
+    sentence:
+      'The database in DATABASE_URL does not exist. Mend the name, or make it: CREATE DATABASE … OWNER the role.',
+  },
   {
     code: /^25P03/,
     kind: 'connection lost',
@@ -106,11 +116,12 @@ const TROUBLES: readonly Trouble[] = [
   {
     code: /^ECONNREFUSED$/,
     sentence:
-      'PostgreSQL takes no connections where DATABASE_URL says: it does not run, or not there. Start it; instances come back by themselves.',
+      'PostgreSQL takes no connections where DATABASE_URL says: it does not run, or not there. Start it, or mend host and port; instances come back by themselves.',
   },
   {
     code: /^(ENOTFOUND|EAI_AGAIN)$/,
-    sentence: 'The host in DATABASE_URL has no address: its name is wrong, or the name service is away.',
+    sentence:
+      'The host in DATABASE_URL has no address: its name is wrong, or the name service is away. Mend either.',
   },
   {
     code: /^(EHOSTUNREACH|ENETUNREACH)$/,
@@ -124,7 +135,7 @@ const TROUBLES: readonly Trouble[] = [
       'No connection to PostgreSQL was had in time: it takes none, or all of DATABASE_POOL_SIZE are busy. `doctor`, line "activity", says with what.',
   },
   { code: /^ETIMEDOUT$/, sentence: NO_ANSWER },
-  { code: '', words: /connection timeout/i, sentence: NO_ANSWER },
+  { code: '', words: /connection timeout|timeout expired|query read timeout/i, sentence: NO_ANSWER },
   { code: /^(ECONNRESET|EPIPE)$/, kind: 'connection lost', sentence: BROKEN },
   {
     code: '',
@@ -216,7 +227,9 @@ export function describeError(error: unknown): string {
   const { code, message } = said(error);
   // Other servers refuse connections too: whose error it is only SQLSTATEs tell.
   const trouble = /^\d/.test(code) ? describeTrouble(error) : undefined;
-  return trouble === undefined ? message : `${trouble} (${message})`;
+  // Whoever asks puts it into a sentence of their own.
+  const open = (sentence: string) => sentence.replace(/\.$/, '');
+  return trouble === undefined ? message : `${open(trouble)} (${open(message)})`;
 }
 
 /** Code and words of whoever spoke: PostgreSQL, PgBouncer, the operating system. */

@@ -5,9 +5,19 @@ import { type Check } from './patient.js';
 /** What is set, as far as it can be judged without asking anybody. Wrong variables are found before: see `examine`. */
 export const configuration: Check = {
   name: 'configuration',
-  examine({ config }) {
+  examine({ config, ofDeployments }) {
     const found: Finding[] = [];
     const { publicUrl, trustProxy, encryptionKey, signingKey } = config;
+    if (config.databaseUrl === undefined && ofDeployments.length > 0) {
+      const [is, it] = ofDeployments.length === 1 ? ['is', 'it'] : ['are', 'them'];
+      found.push(
+        warning(
+          `DATABASE_URL is not set, but ${ofDeployments.join(', ')} ${is}: this instance uses the embedded PostgreSQL ` +
+            'under DATA_DIR, and no other instance sees what it writes.',
+          `Set DATABASE_URL to the database that all instances share; where this one is to stay alone, nothing needs ${it}.`,
+        ),
+      );
+    }
     if (config.databaseUrl !== undefined && publicUrl === undefined) {
       found.push(
         warning(

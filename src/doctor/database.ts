@@ -1,29 +1,22 @@
+import { describeTrouble, said } from '#libs/database';
 import { type Finding, ok, problem, warning } from './finding.js';
 import { isLocal } from './configuration.js';
 import { type DatabaseCheck } from './patient.js';
-import { type ReadOnlyDatabase } from './read-only-database.js';
+import { type ReadOnlyDatabase, Unanswered } from './read-only-database.js';
 
 const OLDEST_VERSION = 14;
 
-/** Why there is no connection, by SQLSTATE or the system's code: what to do about it. */
-const WAYS_OUT: [codes: RegExp, advice: string][] = [
-  [/^28/, 'Set role and password in DATABASE_URL (percent-encoded), and let the role in by pg_hba.conf.'],
-  [/^3D000/, 'Name the database in DATABASE_URL, or make it: CREATE DATABASE … OWNER the role.'],
-  [/^53300/, 'Raise max_connections, or lower DATABASE_POOL_SIZE or the number of instances.'],
-  [/^57P03/, 'Wait: PostgreSQL is starting up, recovering or shutting down. Its log says how far it is.'],
-  [/^(ENOTFOUND|EAI_AGAIN)/, 'The host in DATABASE_URL has no address: mend the name, or the resolver.'],
-  [/^(ECONNREFUSED|ENOENT)/, 'Start PostgreSQL, or mend host and port in DATABASE_URL.'],
-  [/^08P01/, 'If it is PgBouncer: give it the role and password (auth_file or auth_query), and see its log.'],
-];
-
 /** What a failed connection is, in a sentence without the URL. */
-export function unreachable(error: unknown, reason: string, embedded: boolean): Finding {
-  const { code = '' } = (error instanceof AggregateError ? error.errors[0] : error) as { code?: string };
-  const [, advice] = WAYS_OUT.find(([codes]) => codes.test(code)) ?? [];
+export function unreachable(error: unknown, embedded: boolean): Finding {
+  // Of a name with several addresses.
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   return problem(
-    `The ${embedded ? 'built-in PostgreSQL' : 'database in DATABASE_URL'} cannot be used: ${reason}; ` +
+    `The ${embedded ? 'built-in PostgreSQL' : 'database in DATABASE_URL'} cannot be used: ${said(first).message}; ` +
       'nothing that lies in it was looked at.',
-    advice ?? 'Look whether PostgreSQL runs, and whether a firewall stands in between.',
+    error instanceof Unanswered
+      ? 'Look at its host: processes that are stopped or wait for a disk (ps: state T or D), memory that is swapped. ' +
+          'If it is PgBouncer: it takes everybody, and lets them wait while PostgreSQL behind it cannot be reached.'
+      : (describeTrouble(error) ?? 'Look whether PostgreSQL runs, and whether a firewall stands in between.'),
   );
 }
 

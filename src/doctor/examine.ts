@@ -34,12 +34,12 @@ const OF_THE_REST: readonly Check[] = [replica, disk, redis, address];
  * Looks at everything that an instance needs, and changes nothing. Whatever is broken, each check says what it found: one
  * that cannot be made is a finding too.
  */
-export async function* examine({ config, wrong }: Inspected): AsyncGenerator<Examined> {
+export async function* examine({ config, wrong, ofDeployments }: Inspected): AsyncGenerator<Examined> {
   const isWrong = (variable: string) => wrong.some((sentence) => sentence.startsWith(`${variable} `));
   for (const sentence of wrong) {
     yield { check: 'configuration', ...problem(sentence, 'No server starts before it is mended.') };
   }
-  const patient: Patient = { config, isWrong, database: undefined, encryptionKey: undefined };
+  const patient: Patient = { config, ofDeployments, isWrong, database: undefined, encryptionKey: undefined };
   if (wrong.length === 0) yield* made(configuration, patient);
 
   const opened = isWrong('DATABASE_URL') ? {} : await openDatabase(config);
@@ -94,9 +94,8 @@ async function openDatabase({ databaseUrl, dataDirectory }: Config): Promise<Ope
     return { database, close };
   } catch (error) {
     await close();
-    const reason = describeError(error);
-    if (/statement pooling/i.test(reason)) return { finding: STATEMENT_POOLING };
-    return { finding: unreachable(error, reason, isEmbedded) };
+    if (/statement pooling/i.test(describeError(error))) return { finding: STATEMENT_POOLING };
+    return { finding: unreachable(error, isEmbedded) };
   }
 }
 

@@ -5,6 +5,8 @@ import { type ReadOnlyDatabase } from './read-only-database.js';
 /** All that a check may look at. */
 export type Patient = {
   config: Config;
+  /** Variables that are set and that only deployments need. */
+  ofDeployments: readonly string[];
   /** Whether a variable is wrong, so that its value means nothing. */
   isWrong: (variable: string) => boolean;
   /** undefined: the embedded one, or none. */

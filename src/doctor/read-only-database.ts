@@ -1,10 +1,17 @@
 import { Client } from 'pg';
-import { type Sql } from '#libs/database';
+import { said, type Sql } from '#libs/database';
 
 /** A database that does not answer is found out in seconds. */
 const CONNECT_MS = 5_000;
 const STATEMENT_MS = 10_000;
 const LOCK_MS = 2_000;
+
+/** Something took the connection, and then said nothing. */
+export class Unanswered extends Error {
+  constructor() {
+    super(`it takes connections and does not answer within ${CONNECT_MS / 1_000} s`);
+  }
+}
 
 /**
  * One connection that can only read: every statement runs in a READ ONLY transaction of its own, so that PostgreSQL itself
@@ -29,11 +36,13 @@ export class ReadOnlyDatabase implements Sql {
     // A connection that breaks is told of by the statement that needs it.
     client.on('error', () => undefined);
     const before = performance.now();
+    let isTaken = false;
+    client.connection.once('connect', () => (isTaken = true));
     try {
       await client.connect();
     } catch (error) {
       await client.end().catch(() => undefined);
-      throw error;
+      throw isTaken && said(error).message === 'timeout expired' ? new Unanswered() : error;
     }
     return new ReadOnlyDatabase(client, performance.now() - before);
   }

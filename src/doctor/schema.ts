@@ -105,21 +105,39 @@ export const encryptionKey: DatabaseCheck = {
 export const extensions: DatabaseCheck = {
   name: 'extensions',
   async examine({ database }) {
-    const missing = await database.query<{ name: string; offered: boolean }[]>(
-      `SELECT name, EXISTS (SELECT FROM pg_available_extensions a WHERE a.name = wanted.name) AS offered
-       FROM unnest(ARRAY['pg_trgm', 'btree_gin']) AS wanted(name)
-       WHERE NOT EXISTS (SELECT FROM pg_extension e WHERE e.extname = wanted.name)`,
-    );
-    if (missing.length === 0) return [ok('pg_trgm and btree_gin are there.')];
-    const names = missing.map(({ name }) => name);
-    const install = missing.every(({ offered }) => offered)
-      ? ''
-      : 'Install the contrib package of PostgreSQL; then ';
+    const rows = await database.query<Extension[]>(EXTENSIONS);
+    const [first] = rows;
+    if (!first) return [ok('pg_trgm and btree_gin are there.')];
+    const names = rows.map(({ name }) => name).join(' and ');
+    const isWhole = rows.every(({ offered }) => offered);
+    const mayMake = rows.every(({ may_make }) => may_make);
+    if (first.is_empty && mayMake) return [ok(`The migrations will make ${names}.`)];
+    const install = isWhole ? '' : 'Install the contrib package of PostgreSQL. ';
+    const create = rows.map(({ name }) => `CREATE EXTENSION ${name};`).join(' ');
+    const who = mayMake ? `In this database: ${create}` : `As a superuser, in this database: ${create}`;
     return [
-      warning(
-        `${names.join(' and ')} is not there: q finds only what a text begins with.`,
-        `${install}${names.map((name) => `CREATE EXTENSION ${name};`).join(' ')} then projections rebuild of each read model.`,
-      ),
+      first.is_empty
+        ? warning(
+            `The migrations cannot make ${names}: q will find only what a text begins with.`,
+            `${install}${who} before the first start.`,
+          )
+        : warning(
+            `${names} ${rows.length === 1 ? 'is' : 'are'} not there: q finds only what a text begins with.`,
+            `${install}${who} then projections rebuild of each read model.`,
+          ),
     ];
   },
 };
+
+type Extension = { name: string; offered: boolean; may_make: boolean; is_empty: boolean };
+
+// Those that are trusted may be made by whoever may create in the database.
+const EXTENSIONS = `
+  SELECT wanted.name, a.name IS NOT NULL AS offered, to_regclass('migrations') IS NULL AS is_empty,
+    coalesce((SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
+      OR (v.trusted AND has_database_privilege(current_database(), 'CREATE')), false) AND a.name IS NOT NULL AS may_make
+  FROM unnest(ARRAY['pg_trgm', 'btree_gin']) AS wanted(name)
+  LEFT JOIN pg_available_extensions a ON a.name = wanted.name
+  LEFT JOIN pg_available_extension_versions v ON v.name = a.name AND v.version = a.default_version
+  WHERE NOT EXISTS (SELECT FROM pg_extension e WHERE e.extname = wanted.name)
+  ORDER BY 1 DESC`;

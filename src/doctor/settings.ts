@@ -4,7 +4,10 @@ import { type DatabaseCheck } from './patient.js';
 type Rule = {
   setting: string;
   isWrong: (value: string) => boolean;
-  finding: (value: string) => Finding;
+  level: 'problem' | 'warning';
+  message: (value: string) => string;
+  /** What it should be, or how it is changed where it is none of those that anybody may set. */
+  right: { value: string } | { advice: string };
 };
 
 const is = (wrong: string) => (value: string) => value === wrong;
@@ -14,131 +17,151 @@ const isOn = (value: string) => Number(value) > 0;
 const LOSES = 'what was acknowledged can be lost when the machine stops';
 const SHOWS = 'names and addresses can get into PostgreSQL’s log';
 
-const set = (setting: string, value: string) =>
-  `ALTER SYSTEM SET ${setting} = ${value}, SELECT pg_reload_conf(); and look at ALTER ROLE and ALTER DATABASE … SET.`;
-
 /** What PostgreSQL is set to, for this role in this database, that the application does not set by itself. */
 const RULES: readonly Rule[] = [
   {
     setting: 'fsync',
     isWrong: is('off'),
-    finding: () => problem(`fsync is off: ${LOSES}, the database with it.`, set('fsync', 'on')),
+    level: 'problem',
+    message: () => `fsync is off: ${LOSES}, the database with it.`,
+    right: { value: 'on' },
   },
   {
     setting: 'full_page_writes',
     isWrong: is('off'),
-    finding: () =>
-      problem(
-        'full_page_writes is off: a crash in the middle of a page spoils it.',
-        set('full_page_writes', 'on'),
-      ),
+    level: 'problem',
+    message: () => 'full_page_writes is off: a crash in the middle of a page spoils it.',
+    right: { value: 'on' },
   },
   {
     setting: 'synchronous_commit',
     isWrong: is('off'),
-    finding: () => problem(`synchronous_commit is off: ${LOSES}.`, set('synchronous_commit', 'on')),
+    level: 'problem',
+    message: () => `synchronous_commit is off: ${LOSES}.`,
+    right: { value: 'on' },
   },
   {
     setting: 'default_transaction_read_only',
     isWrong: is('on'),
-    finding: () =>
-      problem(
-        'Transactions are read-only by default: nothing can be written.',
-        set('default_transaction_read_only', 'off'),
-      ),
+    level: 'problem',
+    message: () =>
+      'Transactions are read-only by default (default_transaction_read_only is on): nothing can be written.',
+    right: { value: 'off' },
   },
   {
     setting: 'default_transaction_isolation',
     isWrong: (value) => value !== 'read committed',
-    finding: (value) =>
-      problem(
-        `Transactions are ${value} by default: writers of the same stream would fail instead of waiting.`,
-        set('default_transaction_isolation', "'read committed'"),
-      ),
+    level: 'problem',
+    message: (value) =>
+      `Transactions are ${value} by default: writers of the same stream would fail instead of waiting.`,
+    right: { value: "'read committed'" },
   },
   {
     setting: 'DateStyle',
     isWrong: (value) => !value.startsWith('ISO'),
-    finding: (value) =>
-      problem(`DateStyle is ${value}: times cannot be read.`, set('DateStyle', "'ISO, MDY'")),
+    level: 'problem',
+    message: (value) => `DateStyle is ${value}: times cannot be read.`,
+    right: { value: "'ISO, MDY'" },
   },
   {
     setting: 'autovacuum',
     isWrong: is('off'),
-    finding: () =>
-      warning('autovacuum is off: tables grow and slow down without end.', set('autovacuum', 'on')),
+    level: 'warning',
+    message: () => 'autovacuum is off: tables grow and slow down without end.',
+    right: { value: 'on' },
   },
   {
     setting: 'data_checksums',
     isWrong: is('off'),
-    finding: () =>
-      warning(
-        'The cluster has no data checksums: a disk that returns something else is not noticed.',
+    level: 'warning',
+    message: () => 'The cluster has no data checksums: a disk that returns something else is not noticed.',
+    right: {
+      advice:
         'Stop PostgreSQL and run pg_checksums --enable, or make the next cluster with initdb --data-checksums.',
-      ),
+    },
   },
   {
     setting: 'wal_level',
     isWrong: is('minimal'),
-    finding: () =>
-      warning(
-        'wal_level is minimal: neither base backups that can be brought up to a moment nor replicas are possible.',
-        'ALTER SYSTEM SET wal_level = replica, and restart PostgreSQL.',
-      ),
+    level: 'warning',
+    message: () =>
+      'wal_level is minimal: neither base backups that can be brought up to a moment nor replicas are possible.',
+    right: { advice: 'As a superuser: ALTER SYSTEM SET wal_level = replica; then restart PostgreSQL.' },
   },
   {
     setting: 'log_statement',
     isWrong: (value) => value === 'mod' || value === 'all',
-    finding: (value) =>
-      warning(
-        `log_statement is ${value}: ${SHOWS}, where erasures do not reach.`,
-        set('log_statement', 'ddl'),
-      ),
+    level: 'warning',
+    message: (value) => `log_statement is ${value}: ${SHOWS}, where erasures do not reach.`,
+    right: { value: 'ddl' },
   },
   {
     setting: 'log_error_verbosity',
     isWrong: (value) => value !== 'terse',
-    finding: (value) =>
-      warning(
-        `log_error_verbosity is ${value}: by the details of errors ${SHOWS}.`,
-        set('log_error_verbosity', 'terse'),
-      ),
+    level: 'warning',
+    message: (value) => `log_error_verbosity is ${value}: by the details of errors ${SHOWS}.`,
+    right: { value: 'terse' },
   },
   {
     setting: 'log_parameter_max_length_on_error',
     isWrong: (value) => value !== '0',
-    finding: () =>
-      warning(
-        `Statements that fail are logged with their values: ${SHOWS}.`,
-        set('log_parameter_max_length_on_error', '0'),
-      ),
+    level: 'warning',
+    message: () => `Statements that fail are logged with their values: ${SHOWS}.`,
+    right: { value: '0' },
   },
   ...['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout'].map(
     (setting): Rule => ({
       setting,
       isWrong: isOn,
-      finding: (value) =>
-        warning(
-          `${setting} is ${value} ms for this role: the instances set their own limits, and migrations and rebuilds take longer.`,
-          set(setting, '0'),
-        ),
+      level: 'warning',
+      message: (value) =>
+        `${setting} is ${value} ms for this role: the instances set their own limits, and migrations and rebuilds take longer.`,
+      right: { value: '0' },
     }),
   ),
 ];
 
+type Setting = { name: string; value: string; source: string; set_by: string | null };
+
 export const settings: DatabaseCheck = {
   name: 'settings',
   async examine({ database }) {
-    const rows = await database.query<{ name: string; setting: string }[]>(
-      // Our own connection has limits of its own: reset_val is what others begin with.
-      'SELECT name, coalesce(reset_val, setting) AS setting FROM pg_settings WHERE name = ANY ($1)',
-      [RULES.map(({ setting }) => setting)],
-    );
-    const values = new Map(rows.map(({ name, setting }) => [name, setting]));
-    const found = RULES.flatMap(({ setting, isWrong, finding }) => {
-      const value = values.get(setting);
-      return value !== undefined && isWrong(value) ? [finding(value)] : [];
+    const rows = await database.query<Setting[]>(SETTINGS, [RULES.map(({ setting }) => setting)]);
+    const found = RULES.flatMap(({ setting, isWrong, level, message, right }): Finding[] => {
+      const row = rows.find(({ name }) => name === setting);
+      if (!row || !isWrong(row.value)) return [];
+      const advice = 'advice' in right ? right.advice : wayOut(row, right.value);
+      return [{ problem, warning }[level](message(row.value), advice)];
     });
     return found.length > 0 ? found : [ok('PostgreSQL keeps what it acknowledges, and logs no values.')];
   },
 };
+
+/** Where it is set, there it is taken back: what a role or a database is given hides all that is set elsewhere. */
+function wayOut({ name, source, set_by }: Setting, value: string): string {
+  if (set_by !== null) {
+    // Whoever connects to such a database can write no more than we.
+    const first = name === 'default_transaction_read_only' ? `SET ${name} = off; ` : '';
+    return `As a superuser: ${first}${set_by} RESET ${name}; new connections have it: restart the instances one by one, and PgBouncer.`;
+  }
+  if (source === 'command line') {
+    return `Take ${name} out of the command line that PostgreSQL is started with, and restart it.`;
+  }
+  return `As a superuser: ALTER SYSTEM SET ${name} = ${value}; SELECT pg_reload_conf();`;
+}
+
+// Our own connection has limits of its own: reset_val is what others begin with. What is set for fewer counts.
+const SETTINGS = `
+  SELECT s.name, coalesce(s.reset_val, s.setting) AS value, s.source,
+    (SELECT CASE
+         WHEN r.setrole = 0 AND r.setdatabase = 0 THEN 'ALTER ROLE ALL'
+         WHEN r.setrole = 0 THEN format('ALTER DATABASE %I', current_database())
+         WHEN r.setdatabase = 0 THEN format('ALTER ROLE %I', session_user)
+         ELSE format('ALTER ROLE %I IN DATABASE %I', session_user, current_database())
+       END
+     FROM pg_db_role_setting r, unnest(r.setconfig) AS entry
+     WHERE lower(split_part(entry, '=', 1)) = lower(s.name)
+       AND r.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+       AND r.setrole IN (0, (SELECT oid FROM pg_roles WHERE rolname = session_user))
+     ORDER BY r.setrole = 0, r.setdatabase = 0 LIMIT 1) AS set_by
+  FROM pg_settings s WHERE s.name = ANY ($1)`;
