@@ -469,7 +469,7 @@ it('tells of Redis that it evicts, is nearly full, is a replica, or hangs', asyn
   await admin.replicaof('127.0.0.1', redis.port);
   expect(await findings()).toMatch(/^problem: REDIS_URL leads to a replica/);
   admin.disconnect();
-  one.pause();
+  one.freeze();
   expect(await findings()).toMatch(/^problem: Redis cannot be used: it does not answer/);
   one.resume();
   await one.stop();

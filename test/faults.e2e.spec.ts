@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { JsonLogger } from '#libs/operations';
+import { readConfig } from '../src/config.js';
+import { openRuntime } from '../src/runtime.js';
 import { Checker } from './faults/checker.js';
 import { type Fault, FAULTS, manyFaults, upgrade } from './faults/faults.js';
-import { Installation } from './faults/installation.js';
+import { Installation, type Route } from './faults/installation.js';
 import { type Caller, Load } from './faults/load.js';
 import { Client } from './harness.js';
-import { cli, eventually } from './processes.js';
+import { eventually } from './processes.js';
 import { published, ReleaseBuild } from './releases.js';
-import { dumpOf, storedDatabases } from './stored-databases.js';
+import { dumpOf, expectAnswers, type StoredDatabase, storedDatabases } from './stored-databases.js';
 import { verifyTwice } from './verifiers.js';
 
 /** Set by `npm run test:faults`: all faults, each so many seconds where that can be chosen, and their bounds hold. */
@@ -20,16 +23,29 @@ const LONGEST_MS = 400_000;
 /** Of the line of many faults; printed with it, so that it can be had again. */
 const SEED = Number(process.env.FAULT_SEED ?? Date.now() % 1_000_000);
 
+/** Those of one route together: to change it, all instances start anew. */
 const faults =
-  SECONDS === undefined ? FAULTS.filter(({ isQuick }) => isQuick) : [...FAULTS, manyFaults(SEED)];
+  SECONDS === undefined
+    ? FAULTS.filter(({ isQuick }) => isQuick)
+    : [...FAULTS, manyFaults(SEED)].sort((one, other) => routeOf(one).localeCompare(routeOf(other)));
+
+/** Of the earlier versions: the first that there was, and those that were published. */
+const [oldest, ...later] = storedDatabases().map((stored) => ({ ...stored, version: stored.name.slice(3) }));
+const upgraded = [
+  oldest!,
+  ...(SECONDS === undefined
+    ? []
+    : later.filter(({ commit }) => published.some((one) => one.commit === commit))),
+];
+
+/** An organization's history as a fault has left it. */
+type Exported = { after: string; organizationId: string; key: string; exported: string };
 
 let installation: Installation;
-let verifierKey: string;
+const histories: Exported[] = [];
 
 beforeAll(async () => {
   installation = await Installation.start(INSTANCES);
-  const { stdout } = await cli(['history', 'key', '--out', '/dev/null', '--json'], installation.environment);
-  ({ key: verifierKey } = JSON.parse(stdout));
   print(Object.keys(COLUMNS));
 });
 afterAll(() => installation.stop(), LONGEST_MS);
@@ -44,81 +60,63 @@ describe('nothing acknowledged is lost, nothing is done twice, and every answer 
         print([fault.name, `skipped: ${obstacle}`]);
         return;
       }
-      await installation.ready(fault.route ?? 'direct');
-      await endure(installation, fault, await installation.caller());
+      await installation.ready(routeOf(fault));
+      await endure(fault, await installation.caller());
     },
     LONGEST_MS,
   );
 
-  it('afterwards every read model is what its events make', async () => {
-    const ask = async (...args: string[]) => {
-      const { stdout, stderr } = await cli([...args, '--json'], installation.environment);
-      if (stdout === '') throw new Error(stderr);
-      return JSON.parse(stdout);
-    };
-    const status: { name: string; failure: unknown }[] = await ask('projections', 'status');
-    for (const { name, failure } of status) {
-      expect([name, failure]).toEqual([name, null]);
-      expect([name, await ask('projections', 'verify', name)]).toEqual([name, { differences: [] }]);
-    }
-  });
+  it(
+    'afterwards every history is proved, and every read model is what its events make',
+    expectProofs,
+    LONGEST_MS,
+  );
 });
 
-const upgraded = SECONDS === undefined ? [] : published.map(({ version }) => version);
-if (upgraded.length > 0) {
-  describe('nobody notices that instances are upgraded', () => {
-    it.each(upgraded)(
-      'from %s',
-      async (version) => {
-        const release = published.find((each) => each.version === version)!;
-        const stored = storedDatabases().find(({ commit }) => release.commit.startsWith(commit))!;
-        const build = await ReleaseBuild.of(release);
-        const fault = upgrade(version);
-        const older = await Installation.start(INSTANCES, dumpOf(stored));
-        try {
-          const obstacle = typeof build === 'string' ? build : fault.obstacle?.(older);
-          if (typeof build === 'string' || obstacle !== undefined) {
-            print([fault.name, `skipped: ${obstacle}`]);
-            return;
-          }
-          for (const instance of older.instances) await instance.start({}, build);
-          const ask = async (...args: string[]) =>
-            JSON.parse((await build.run(['--json', ...args], older.environment)).stdout);
-          const { organizationId } = await ask('organization', 'create', '--name', 'Upgraded');
-          const unlimited = ['--name', 'Load', '--rate-limit', 'unlimited'];
-          const made = await ask('api-key', 'create', '--organization', organizationId, ...unlimited);
-          const client = new Client('', organizationId, made.key ?? made.apiKey);
-          await endure(older, fault, await older.callerOf(client), false);
-        } finally {
-          await older.stop();
-        }
-      },
-      LONGEST_MS,
-    );
-  });
-}
+describe('nobody notices that instances are upgraded', () => {
+  it.each(upgraded.map(({ version }) => version))(
+    'from %s',
+    async (version) => {
+      const stored = upgraded.find((each) => each.version === version)!;
+      const fault = upgrade(version);
+      const build = await ReleaseBuild.of(stored);
+      const obstacle = typeof build === 'string' ? build : fault.obstacle?.(installation);
+      if (typeof build === 'string' || obstacle !== undefined) {
+        print([fault.name, `skipped: ${obstacle}`]);
+        return;
+      }
+      await installation.goBack(dumpOf(stored), build);
+      const ask = async (...args: string[]) =>
+        JSON.parse((await build.run(['--json', ...args], installation.environment)).stdout);
+      const { organizationId } = await ask('organization', 'create', '--name', 'Upgraded');
+      const unlimited = ['--name', 'Load', '--rate-limit', 'unlimited'];
+      const made = await ask('api-key', 'create', '--organization', organizationId, ...unlimited);
+      await endure(fault, { organizationId, key: made.key ?? made.apiKey }, stored);
+      await expectProofs();
+    },
+    LONGEST_MS,
+  );
+});
 
 /**
  * Strikes while clients work, and compares afterwards.
  *
- * @param readsAtOnce whether every instance must show at once what another one wrote
+ * @param stored the database of an earlier version that instances are upgraded from: its own organization is compared, too
  */
-async function endure(
-  installation: Installation,
-  fault: Fault,
-  caller: Caller,
-  readsAtOnce = true,
-): Promise<void> {
+async function endure(fault: Fault, caller: Caller, stored?: StoredDatabase): Promise<void> {
+  if (fault.isBalanced) await installation.untilBalanced();
   const checker = new Checker();
-  const origins = fault.isUnnoticed
+  const origins = fault.isBalanced
     ? [installation.haproxy!.origin]
     : installation.instances.map(({ origin }) => origin);
-  const load = new Load(origins, caller, checker, readsAtOnce);
+  const load = new Load(origins, caller, checker, stored === undefined);
   await load.stable(REST_MS);
   const begun = performance.now();
   await fault.strike(installation, FAULT_MS);
   const over = performance.now();
   if (fault.isLasting) await sleep(FAULT_MS);
+  // What the first versions did not know is counted from here on.
+  caller.records ??= await installation.makeRecords(caller);
   await load.stable();
   await load.end();
 
@@ -131,25 +129,46 @@ async function endure(
   if (fault.isUnnoticed) expect(Object.fromEntries(checker.failures)).toEqual({});
   expect(recovery.stable).toBeDefined();
   if (SECONDS !== undefined) expect(recovery.stable).toBeLessThanOrEqual(fault.bound);
-  await expectProof(installation, caller, found.exported);
+  histories.push({ ...caller, after: fault.name, exported: found.exported });
+  if (stored) await expectKept(stored);
 }
 
-/** Once the history is sealed up to the export's end, both verifiers prove all of it. */
-async function expectProof(
-  installation: Installation,
-  { organizationId, key }: Caller,
-  exported: string,
-): Promise<void> {
-  const events = exported.split('\n').length - 1;
+/** What an earlier version stored is answered as it answered it, and its history can be proved. */
+async function expectKept(stored: StoredDatabase): Promise<void> {
+  const { organizationId, key } = stored;
   const client = new Client(installation.instances[0]!.origin, organizationId, key);
-  let checkpoint!: string;
-  await eventually(async () => {
-    const { body } = await client.get('event.get-checkpoint');
-    expect(body.data.size).toBe(events);
-    ({ checkpoint } = body.data);
-  });
-  const verdict = await verifyTwice(exported, checkpoint, verifierKey);
-  expect(verdict).toMatchObject({ ok: true, provedEvents: events });
+  await expectAnswers(stored, client);
+  const { status, body } = await client.get('event.export-events');
+  expect(status).toBe(200);
+  histories.push({ after: stored.name, organizationId, key, exported: body });
+}
+
+/** Both verifiers prove every history to its end, and the read models are what the events make. */
+async function expectProofs(): Promise<void> {
+  const runtime = await openRuntime(readConfig(installation.environment), new JsonLogger('silent'));
+  try {
+    for (const { after, organizationId, key, exported } of histories.splice(0)) {
+      const events = exported.split('\n').length - 1;
+      const client = new Client(installation.instances[0]!.origin, organizationId, key);
+      let checkpoint!: string;
+      await eventually(async () => {
+        const { body } = await client.get('event.get-checkpoint');
+        expect([after, body.data.size]).toEqual([after, events]);
+        ({ checkpoint } = body.data);
+      });
+      const verdict = await verifyTwice(exported, checkpoint, runtime.signer.verifierKey);
+      expect([after, verdict]).toEqual([after, expect.objectContaining({ ok: true, provedEvents: events })]);
+    }
+    for (const { name, failure } of await runtime.projections.status()) {
+      expect([name, failure, await runtime.projections.verify(name)]).toEqual([name, null, []]);
+    }
+  } finally {
+    await runtime.close();
+  }
+}
+
+function routeOf({ route }: Fault): Route {
+  return route ?? 'direct';
 }
 
 const COLUMNS = {

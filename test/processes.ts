@@ -27,6 +27,10 @@ function environmentOf(environment: Environment): Environment {
   return { PATH, HOME, ...(TMPDIR === undefined ? {} : { TMPDIR }), ...environment };
 }
 
+/** One listener for all: Node warns of more than ten. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+
 /** A program and what it wrote. */
 export class Program {
   stdout = '';
@@ -45,15 +49,14 @@ export class Program {
     });
     this.child.stdout!.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
     this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
-    const killWithParent = () => void this.child.kill('SIGKILL');
-    process.once('exit', killWithParent);
+    running.add(this.child);
     this.exited = new Promise((resolve) => {
       this.child.once('exit', (status, signal) => resolve({ status, signal }));
     });
     this.ended = new Promise((resolve, reject) => {
       this.child.once('error', reject);
       this.child.once('close', (status, signal) => {
-        process.off('exit', killWithParent);
+        running.delete(this.child);
         resolve({ status, signal, stdout: this.stdout, stderr: this.stderr });
       });
     });

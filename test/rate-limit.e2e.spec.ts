@@ -392,7 +392,7 @@ describe('on two instances with Redis', () => {
         redis = await startRedis(redis.port);
       },
     ],
-    ['hangs', () => redis.pause(), () => redis.resume()],
+    ['hangs', () => redis.freeze(), () => redis.resume()],
   ])(
     'goes on while Redis %s, each instance on its own, and shares again by itself',
     async (_, stop, start) => {

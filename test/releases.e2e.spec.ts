@@ -1,5 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { findFreePort, findProgram, startHaproxy } from '#libs/testing';
 import { Client } from './harness.js';
 import { Deployment, eventually, type ServerProcess } from './processes.js';
 import { published, ReleaseBuild } from './releases.js';
@@ -125,68 +123,6 @@ it('0.1.0 counts again on a database whose links have no positions, once this ve
     }
   } finally {
     await old?.end('SIGKILL');
-    await deployment.stop();
-  }
-});
-
-// From 0.1.0: what came before it was never published.
-it('three instances behind haproxy upgraded one by one under load: no request fails, nothing is lost or doubled', async () => {
-  const build = await buildOf('0.1.0');
-  const program = findProgram('haproxy');
-  if (!build || program === undefined) return;
-  const database = stored('0.1.0');
-  const { petitionId, organizationId } = database;
-  const deployment = await Deployment.create(undefined, dumpOf(database));
-  const ports = [await findFreePort(), await findFreePort(), await findFreePort()];
-  const environment = { ...deployment.environment, REDIS_URL: process.env.TEST_REDIS_URL! };
-  const olds = await Promise.all(ports.map((port) => build.start({ ...environment, PORT: String(port) })));
-  const haproxy = await startHaproxy(program, ports);
-  const client = clientOf(database, haproxy);
-  const failed: string[] = [];
-  const acknowledged: string[] = [];
-  let upgrading = true;
-  const works = async (worker: number) => {
-    for (let n = 0; upgrading; n += 1) {
-      const email = `rolling-${worker}-${n}@example.org`;
-      try {
-        const { contactId } = await done(client, 'post', 'contact.create-contact', { email, firstName: 'R' });
-        await done(client, 'post', 'petition.add-signature', { petitionId, contactId });
-        acknowledged.push(contactId);
-      } catch (error) {
-        failed.push(String(error));
-      }
-    }
-  };
-  try {
-    await eventually(async () => expect((await fetch(`${haproxy.origin}/health/live`)).status).toBe(200));
-    const { signatures } = await counts(client, database);
-    const load = Promise.all([works(0), works(1), works(2), works(3)]);
-    for (const [n, port] of ports.entries()) {
-      // 0.1.0 has no SHUTDOWN_DELAY: whoever stops it tells the load balancer first.
-      await haproxy.drain(n);
-      await sleep(1_000);
-      await olds[n]!.end('SIGTERM');
-      await deployment.startServer({ ...environment, PORT: String(port) });
-      await haproxy.admit(n);
-      await eventually(async () => expect(await haproxy.isReady(n)).toBe(true));
-    }
-    upgrading = false;
-    await load;
-    expect(failed).toEqual([]);
-    expect(acknowledged.length).toBeGreaterThan(0);
-    expect(new Set(acknowledged).size).toBe(acknowledged.length);
-    expect((await counts(client, database)).signatures).toBe(signatures + acknowledged.length);
-    const [row] = await deployment.database.source.query(
-      `SELECT count(*)::int AS signed, count(DISTINCT data->>'contactId')::int AS signers FROM events
-       WHERE organization_id = $1 AND type = 'PetitionSigned' AND data->>'contactId' = ANY ($2)`,
-      [organizationId, acknowledged],
-    );
-    expect(row).toEqual({ signed: acknowledged.length, signers: acknowledged.length });
-    console.log(`Rolling upgrade: ${2 * acknowledged.length} requests, 0 failed, 0 lost, 0 doubled`);
-  } finally {
-    upgrading = false;
-    await Promise.all(olds.map((old) => old.end('SIGKILL')));
-    await haproxy.remove();
     await deployment.stop();
   }
 });

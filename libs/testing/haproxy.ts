@@ -2,16 +2,19 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { findFreePort } from './ports.js';
 import { ServerProgram } from './server-program.js';
 
-/** The column of haproxy's statistics (management guide, section 9.1). */
+/** Columns of haproxy's statistics (management guide, section 9.1). */
+const CURRENT_SESSIONS = 4;
 const STATUS = 17;
 
 export type Haproxy = {
   origin: string;
-  /** Gives an instance, by its number from 0 on, no new requests; or gives it some again. */
+  /** Gives an instance, by its number from 0 on, no new requests. Resolves when those under way are answered. */
   drain(instance: number): Promise<void>;
+  /** Gives it some again. */
   admit(instance: number): Promise<void>;
   /** Whether the last health check found the instance ready. */
   isReady(instance: number): Promise<boolean>;
@@ -60,14 +63,17 @@ ${servers.join('\n')}
   };
   const setState = (instance: number, state: 'drain' | 'ready') =>
     order(`set server api/instance-${instance + 1} state ${state}`);
+  const column = async (instance: number, index: number) => {
+    const rows = (await order('show stat')).split('\n').map((line) => line.split(','));
+    return rows.find(([proxy, name]) => proxy === 'api' && name === `instance-${instance + 1}`)?.[index];
+  };
   return {
-    drain: async (instance) => void (await setState(instance, 'drain')),
-    admit: async (instance) => void (await setState(instance, 'ready')),
-    async isReady(instance) {
-      const rows = (await order('show stat')).split('\n').map((line) => line.split(','));
-      const row = rows.find(([proxy, server]) => proxy === 'api' && server === `instance-${instance + 1}`);
-      return row?.[STATUS] === 'UP';
+    async drain(instance) {
+      await setState(instance, 'drain');
+      while ((await column(instance, CURRENT_SESSIONS)) !== '0') await sleep(20);
     },
+    admit: async (instance) => void (await setState(instance, 'ready')),
+    isReady: async (instance) => (await column(instance, STATUS)) === 'UP',
     origin: `http://127.0.0.1:${port}`,
     async remove() {
       await server.stop();

@@ -19,6 +19,8 @@ export type PostgresServer = {
   /** Starts it again, on the same port. Resolves when it takes connections. */
   start(environment?: { [name: string]: string }): Promise<void>;
   isRunning(): Promise<boolean>;
+  /** What it has logged so far. */
+  readLog(): Promise<string>;
   /** SIGSTOP for all its processes: connections stay and new ones are taken, but nothing is answered. */
   freeze(): Promise<void>;
   resume(): Promise<void>;
@@ -51,6 +53,7 @@ export async function startPostgres({
   const account = process.getuid?.() === 0 ? await findSystemUser() : undefined;
   const run = await findWayToRun(account, programs, home);
   const data = join(home, 'data');
+  const log = join(data, 'server.log');
   await mkdir(data, { mode: 0o700 });
   if (account) await chown(data, account.uid, account.gid);
   const cluster = ['-D', data, '--username=postgres', '--auth=trust', '--encoding=UTF8', '-N', ...initdb];
@@ -99,8 +102,7 @@ export async function startPostgres({
     },
     async start(environment = {}) {
       const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
-      const log = ['--log', join(data, 'server.log')];
-      const start = [programs.pg_ctl, 'start', '-D', data, '--silent', '--wait', ...log];
+      const start = [programs.pg_ctl, 'start', '-D', data, '--silent', '--wait', '--log', log];
       await run('env', [...variables, ...start, '--options', options.join(' ')]);
       known = await processId();
     },
@@ -109,6 +111,7 @@ export async function startPostgres({
         () => true,
         () => false,
       ),
+    readLog: () => readFile(log, 'utf8'),
     freeze: () => send('SIGSTOP'),
     resume: () => send('SIGCONT'),
     async remove() {

@@ -11,7 +11,7 @@ export type RedisServer = {
   /** Kills the server, as a crash would; what it held is gone. */
   stop(): Promise<void>;
   /** The server keeps its connections but answers nothing until {@link RedisServer.resume}. */
-  pause(): void;
+  freeze(): void;
   resume(): void;
 };
 
@@ -51,7 +51,7 @@ export async function startRedis(port?: number): Promise<RedisServer> {
       }
       await rm(directory, { recursive: true, force: true });
     },
-    pause: () => void server.kill('SIGSTOP'),
+    freeze: () => void server.kill('SIGSTOP'),
     resume: () => void server.kill('SIGCONT'),
   };
 }

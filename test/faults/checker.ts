@@ -11,7 +11,7 @@ export type Intent = {
   method: 'GET' | 'POST' | 'DELETE';
   operation: string;
   fields: Record<string, unknown>;
-  idempotencyKey?: string;
+  idempotencyKey?: string | undefined;
   /** The facts that are in the history once it is acknowledged, each of them once; nothing for a query. */
   leaves: (data: any) => string[];
 };

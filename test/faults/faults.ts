@@ -1,7 +1,10 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type PostgresServer, type SilentProxy, type StopMode } from '#libs/testing';
+import { schemaOf } from '#libs/projections';
+import { contactsProjection } from '../../src/contacts/index.js';
 import { type Environment, eventually } from '../processes.js';
-import { type Installation, type Route } from './installation.js';
+import { type Installation, type Instance, type Route } from './installation.js';
 
 export type Fault = {
   name: string;
@@ -13,8 +16,10 @@ export type Fault = {
   route?: Route;
   /** Recovery counts from its beginning, for it never ends by itself. */
   isLasting?: true;
-  /** Clients come through haproxy, and none of them sees anything fail. */
+  /** None of the clients sees anything fail. */
   isUnnoticed?: true;
+  /** Clients come through haproxy. */
+  isBalanced?: true;
   /** Why it cannot be done here; undefined where it can. */
   obstacle?: (installation: Installation) => string | undefined;
   /** Resolves when it is over. @param ms how long it lasts, where that can be chosen */
@@ -29,9 +34,6 @@ const FAKETIME = ['x86_64', 'aarch64']
 /** How many pairs of faults there are in the line of many. */
 const PAIRS = 5;
 
-/** For the answers that are under way. */
-const DRAIN_MS = 2_000;
-
 const needsPgBouncer = ({ pgbouncer }: Installation) =>
   pgbouncer === undefined ? 'pgbouncer is not installed' : undefined;
 const needsHaproxy = ({ haproxy }: Installation) =>
@@ -45,41 +47,31 @@ export const FAULTS: Fault[] = [
     breaks: 'instances',
     bound: 5,
     isQuick: true,
-    async strike({ instances: [instance] }) {
-      await instance!.end('SIGKILL');
-      await instance!.start();
-    },
+    strike: ({ instances: [instance] }) => restartInstance(instance!, 'SIGKILL'),
   },
   {
     name: 'an instance stopped (SIGTERM) and started again',
     breaks: 'instances',
     bound: 5,
-    async strike({ instances: [instance] }) {
-      await instance!.end('SIGTERM');
-      await instance!.start();
-    },
+    strike: ({ instances: [instance] }) => restartInstance(instance!, 'SIGTERM'),
   },
   {
     name: 'an instance frozen (SIGSTOP)',
     breaks: 'instances',
     bound: 5,
-    async strike({ instances: [instance] }, ms) {
-      instance!.freeze();
-      await sleep(ms);
-      instance!.resume();
-    },
+    strike: ({ instances: [instance] }, ms) => frozen(instance!, ms),
   },
   {
     name: 'instances restarted one by one behind haproxy',
     breaks: 'instances',
     bound: 1,
     isUnnoticed: true,
+    isBalanced: true,
     obstacle: needsHaproxy,
-    async strike({ instances, haproxy }) {
-      for (const [n, instance] of instances.entries()) {
-        await instance.end('SIGTERM');
-        await instance.start();
-        await eventually(async () => expect(await haproxy!.isReady(n)).toBe(true));
+    async strike(installation) {
+      for (const instance of installation.instances) {
+        await restartInstance(instance, 'SIGTERM');
+        await installation.untilBalanced();
       }
     },
   },
@@ -87,61 +79,33 @@ export const FAULTS: Fault[] = [
     name: 'PostgreSQL restarted (fast)',
     breaks: 'PostgreSQL',
     bound: 5,
-    async strike({ postgres }) {
-      await postgres.stop('fast');
-      await postgres.start();
-    },
+    strike: ({ postgres }) => restartPostgres(postgres, 'fast'),
   },
   {
     name: 'PostgreSQL crashed (immediate restart)',
     breaks: 'PostgreSQL',
     bound: 5,
     isQuick: true,
-    async strike({ postgres }) {
-      await postgres.stop('immediate');
-      await postgres.start();
-    },
+    strike: ({ postgres }) => restartPostgres(postgres, 'immediate'),
   },
   {
     name: 'all connections to PostgreSQL cut',
     breaks: 'PostgreSQL',
     bound: 5,
-    isQuick: true,
     strike: cutConnections,
   },
   {
     name: 'PostgreSQL frozen (SIGSTOP)',
     breaks: 'PostgreSQL',
     bound: 5,
-    async strike({ postgres }, ms) {
-      await postgres.freeze();
-      await sleep(ms);
-      await postgres.resume();
-    },
+    strike: ({ postgres }, ms) => frozen(postgres, ms),
   },
   {
     name: 'connections to PostgreSQL silent, its locks gone',
-    breaks: 'PostgreSQL',
-    bound: 10,
-    route: 'proxy',
-    isLasting: true,
     isQuick: true,
-    async strike({ proxy }) {
-      proxy.silence({ serverGone: true });
-      return Promise.resolve();
-    },
+    ...silence({ serverGone: true }),
   },
-  {
-    name: 'connections to PostgreSQL silent, its locks held',
-    breaks: 'PostgreSQL',
-    bound: 10,
-    route: 'proxy',
-    isLasting: true,
-    async strike({ proxy }) {
-      proxy.silence();
-      return Promise.resolve();
-    },
-  },
+  { name: 'connections to PostgreSQL silent, its locks held', ...silence() },
   {
     name: 'PostgreSQL unreachable (connections refused)',
     breaks: 'PostgreSQL',
@@ -197,6 +161,17 @@ export const FAULTS: Fault[] = [
     strike: (installation, ms) => beside(installation, ms, 'BEGIN; LOCK TABLE events'),
   },
   {
+    name: 'deadlocks of appends and read models with somebody else',
+    breaks: 'PostgreSQL',
+    bound: 5,
+    isQuick: true,
+    isUnnoticed: true,
+    async strike(installation) {
+      await deadlock(installation, 'unique_keys', 'events');
+      await deadlock(installation, `${schemaOf(contactsProjection)}.contacts`, 'checkpoints');
+    },
+  },
+  {
     name: 'Redis killed, later started again',
     breaks: 'Redis',
     bound: 1,
@@ -214,11 +189,7 @@ export const FAULTS: Fault[] = [
     name: 'Redis frozen (SIGSTOP)',
     breaks: 'Redis',
     bound: 1,
-    async strike({ redis }, ms) {
-      redis.pause();
-      await sleep(ms);
-      redis.resume();
-    },
+    strike: ({ redis }, ms) => frozen(redis, ms),
   },
   {
     name: 'PgBouncer restarted',
@@ -237,10 +208,7 @@ export const FAULTS: Fault[] = [
     bound: 10,
     route: 'pgbouncer',
     obstacle: needsPgBouncer,
-    async strike({ postgres }) {
-      await postgres.stop('fast');
-      await postgres.start();
-    },
+    strike: ({ postgres }) => restartPostgres(postgres, 'fast'),
   },
   {
     name: 'the clocks of two instances an hour off, each way',
@@ -248,11 +216,11 @@ export const FAULTS: Fault[] = [
     bound: 5,
     obstacle: needsFaketime,
     async strike({ instances: [early, late] }, ms) {
-      await restart(early!, clock('-1h'));
-      await restart(late!, clock('+1h'));
+      await restartInstance(early!, 'SIGKILL', clock('-1h'));
+      await restartInstance(late!, 'SIGKILL', clock('+1h'));
       await sleep(ms);
-      await restart(early!);
-      await restart(late!);
+      await restartInstance(early!, 'SIGKILL');
+      await restartInstance(late!, 'SIGKILL');
     },
   },
   {
@@ -261,11 +229,9 @@ export const FAULTS: Fault[] = [
     bound: 5,
     obstacle: needsFaketime,
     async strike({ postgres }, ms) {
-      await postgres.stop('fast');
-      await postgres.start(clock('+1h'));
+      await restartPostgres(postgres, 'fast', clock('+1h'));
       await sleep(ms);
-      await postgres.stop('fast');
-      await postgres.start();
+      await restartPostgres(postgres, 'fast');
     },
   },
 ];
@@ -277,15 +243,14 @@ export function upgrade(version: string): Fault {
     breaks: 'instances',
     bound: 1,
     isUnnoticed: true,
+    isBalanced: true,
     obstacle: needsHaproxy,
-    async strike({ instances, haproxy }) {
-      for (const [n, instance] of instances.entries()) {
-        await haproxy!.drain(n);
-        await sleep(DRAIN_MS);
-        await instance.end('SIGTERM');
-        await instance.start();
-        await haproxy!.admit(n);
-        await eventually(async () => expect(await haproxy!.isReady(n)).toBe(true));
+    async strike(installation) {
+      for (const [n, instance] of installation.instances.entries()) {
+        await installation.haproxy!.drain(n);
+        await restartInstance(instance, 'SIGTERM');
+        await installation.haproxy!.admit(n);
+        await installation.untilBalanced();
       }
     },
   };
@@ -342,9 +307,56 @@ async function beside(installation: Installation, ms: number, statements: string
   await client.end();
 }
 
-async function restart(instance: Installation['instances'][number], environment?: Environment) {
-  await instance.end('SIGKILL');
+/**
+ * Somebody else takes one lock, waits for a transaction that has the other and waits for this one, and then for that other:
+ * until PostgreSQL has undone the transaction. Readers are in nobody's way.
+ */
+async function deadlock(installation: Installation, first: string, second: string): Promise<void> {
+  const undone = async () => (await installation.postgres.readLog()).split('deadlock detected').length;
+  const before = await undone();
+  const client = await installation.connect();
+  // Whoever waits for so long looks for a deadlock, and gives way: the instances.
+  await client.query(`SET deadlock_timeout = '1min'`);
+  await client.query(`BEGIN; LOCK TABLE ${first} IN SHARE ROW EXCLUSIVE MODE`);
+  await eventually(async () => {
+    const { rowCount } = await client.query(
+      `SELECT FROM pg_locks waiting JOIN pg_locks held USING (pid)
+       WHERE waiting.relation = '${first}'::regclass AND NOT waiting.granted
+         AND held.relation = '${second}'::regclass AND held.granted`,
+    );
+    expect(rowCount).toBeGreaterThan(0);
+  });
+  await client.query(`LOCK TABLE ${second}`);
+  await client.end();
+  expect(await undone()).toBeGreaterThan(before);
+}
+
+async function restartInstance(instance: Instance, signal: 'SIGTERM' | 'SIGKILL', environment?: Environment) {
+  await instance.end(signal);
   await instance.start(environment);
+}
+
+async function restartPostgres(postgres: PostgresServer, mode: StopMode, environment?: Environment) {
+  await postgres.stop(mode);
+  await postgres.start(environment);
+}
+
+/** Stopped by SIGSTOP for so long. */
+async function frozen(one: { freeze: () => unknown; resume: () => unknown }, ms: number): Promise<void> {
+  await one.freeze();
+  await sleep(ms);
+  await one.resume();
+}
+
+/** The connections that there are say nothing any more, for ever. */
+function silence(how?: Parameters<SilentProxy['silence']>[0]): Omit<Fault, 'name'> {
+  return {
+    breaks: 'PostgreSQL',
+    bound: 10,
+    route: 'proxy',
+    isLasting: true,
+    strike: ({ proxy }) => Promise.resolve(proxy.silence(how)),
+  };
 }
 
 /** What makes a program see another time of day; how long things take stays as it is. */

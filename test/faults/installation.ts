@@ -85,7 +85,7 @@ export class Installation {
   private constructor(
     readonly postgres: PostgresServer,
     private redisServer: RedisServer,
-    readonly deployment: Deployment,
+    private deployment: Deployment,
     readonly proxy: SilentProxy,
     readonly pgbouncer: PgBouncer | undefined,
     readonly haproxy: Haproxy | undefined,
@@ -95,12 +95,11 @@ export class Installation {
 
   private route: Route = 'direct';
 
-  /** @param dump of an older database, to start on (`stored-databases.ts`) */
-  static async start(instances: number, dump?: string): Promise<Installation> {
+  static async start(instances: number): Promise<Installation> {
     const disk = await SmallDisk.mount();
     const postgres = await startPostgres({ directory: disk.directory, settings: SETTINGS });
     const redis = await startRedis();
-    const deployment = await Deployment.create(postgres.applicationUrl, dump);
+    const deployment = await Deployment.create(postgres.applicationUrl);
     const { url } = deployment.database;
     const pgbouncerProgram = findProgram('pgbouncer');
     const pgbouncer =
@@ -113,6 +112,26 @@ export class Installation {
     const installation = new Installation(postgres, redis, deployment, proxy, pgbouncer, haproxy, all, disk);
     all.push(...ports.map((port) => new Instance(port, () => installation.environment)));
     return installation;
+  }
+
+  /**
+   * Leaves its database for one of an earlier version, and has instances of that version running.
+   *
+   * @param dump of the database (`stored-databases.ts`)
+   */
+  async goBack(dump: string, build: ReleaseBuild): Promise<void> {
+    await Promise.all(this.instances.map((instance) => instance.end('SIGKILL')));
+    await this.deployment.database.source.destroy();
+    this.deployment = await Deployment.create(this.postgres.applicationUrl, dump);
+    this.route = 'direct';
+    await Promise.all(this.instances.map((instance) => instance.start({}, build)));
+  }
+
+  /** Resolves when haproxy gives requests to every instance. */
+  async untilBalanced(): Promise<void> {
+    await eventually(async () => {
+      for (const n of this.instances.keys()) expect([n, await this.haproxy!.isReady(n)]).toEqual([n, true]);
+    });
   }
 
   get redis(): RedisServer {
@@ -159,15 +178,16 @@ export class Installation {
     );
   }
 
-  /** A new organization with a petition and a list. Its key has a limit, or Redis would never be asked. */
+  /** A new organization. Its key has a limit, or Redis would never be asked. */
   async caller(): Promise<Caller> {
-    return this.callerOf(await this.deployment.organization(1_000_000));
+    const { organizationId, key } = await this.deployment.organization(1_000_000);
+    const caller = { organizationId, key: key! };
+    return { ...caller, records: await this.makeRecords(caller) };
   }
 
-  /** The same, of an organization that there is. */
-  async callerOf(of: Client): Promise<Caller> {
-    const client = of.at(this.instances[0]!.origin);
-    const { organizationId, key } = client;
+  /** A petition and a list of the caller's organization. */
+  async makeRecords({ organizationId, key }: Caller): Promise<Required<Caller>['records']> {
+    const client = new Client(this.instances[0]!.origin, organizationId, key);
     const ask = async (operation: string, body: object) => {
       const answer = await client.post(operation, { organizationId, ...body });
       expect([operation, answer.status]).toEqual([operation, 200]);
@@ -180,11 +200,12 @@ export class Installation {
     });
     await ask('petition.publish-petition', { petitionId });
     const { listId } = await ask('list.create-list', { name: 'The list' });
-    return { organizationId, key: key!, petitionId, listId };
+    return { petitionId, listId };
   }
 
   /** All that there is of the caller's organization, as the API tells it, and the history as it was exported. */
-  async find({ organizationId, key, petitionId, listId }: Caller): Promise<Found & { exported: string }> {
+  async find({ organizationId, key, records }: Caller): Promise<Found & { exported: string }> {
+    const { petitionId, listId } = records!;
     const client = new Client(this.instances.at(-1)!.origin, organizationId, key);
     const get = async (operation: string, query: Record<string, string> = {}) => {
       let body: any;

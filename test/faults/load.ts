@@ -14,8 +14,20 @@ const STABLE_MS = 2_000;
 /** Beyond it, nobody would call it a recovery. */
 const LONGEST_RECOVERY_MS = 90_000;
 
-/** Who asks: a key of an organization that has a published petition and a list. */
-export type Caller = { organizationId: string; key: string; petitionId: string; listId: string };
+/** Who asks: a key of an organization, and what the stories are about: a published petition and a list, once it has them. */
+export type Caller = {
+  organizationId: string;
+  key: string;
+  records?: { petitionId: string; listId: string };
+};
+
+/** Asks until it is acknowledged. @returns what the answer says. */
+type Ask = (
+  method: Intent['method'],
+  operation: string,
+  fields: object,
+  leaves: Intent['leaves'],
+) => Promise<any>;
 
 /** One attempt at a write, as far as recovery is told by it. */
 type Attempt = { at: number; acknowledged: boolean };
@@ -34,7 +46,7 @@ export class Load {
 
   /**
    * @param origins of the instances, or of what stands before them.
-   * @param readsAtOnce whether every instance must show at once what another one wrote
+   * @param readsAtOnce whether every instance must show at once what another one wrote; otherwise it is only asked for a list
    */
   constructor(
     private readonly origins: readonly string[],
@@ -112,20 +124,23 @@ export class Load {
     while (!this.isEnding) await this.story(home, this.stories++);
   }
 
-  /** A person's story, and now and then something besides. Every second one is told with keys. */
+  /**
+   * A person's story, and now and then something besides. Every second one is told with keys, and only these end something:
+   * a late repeat of what had none would undo it.
+   */
   private async story(home: number, n: number): Promise<void> {
-    const { petitionId, listId } = this.caller;
-    const isKeyed = n % 2 === 0;
     let step = 0;
     const key = () => `story-${n}-${(step += 1)}`;
-    const post = (operation: string, fields: object, leaves: Intent['leaves']) =>
-      this.acknowledged(home, 'POST', operation, fields, leaves, isKeyed ? key() : undefined);
-    const remove = (operation: string, fields: object, leaves: Intent['leaves']) =>
-      this.acknowledged(home, 'DELETE', operation, fields, leaves, key());
+    const isKeyed = n % 2 === 0;
+    const ask: Ask = (method, operation, fields, leaves) =>
+      this.acknowledged(home, {
+        ...{ method, operation, fields, leaves },
+        idempotencyKey: isKeyed ? key() : undefined,
+      });
 
     const { contacts } = this.checker;
     const [email, city] = [`person-${n}@example.org`, `City ${n}`];
-    const created = await post('contact.create-contact', { email, city }, (data) => [
+    const created = await ask('POST', 'contact.create-contact', { email, city }, (data) => [
       fact.of('ContactCreated', data.contactId),
     ]);
     const { contactId } = created;
@@ -133,71 +148,73 @@ export class Load {
     await this.readElsewhere(home, contactId);
 
     const firstName = `Person ${n}`;
-    await post('contact.update-contact', { contactId, firstName }, () => [
+    await ask('POST', 'contact.update-contact', { contactId, firstName }, () => [
       fact.of('ContactUpdated', contactId),
     ]);
     contacts.set(contactId, { email, city, firstName });
     await this.readElsewhere(home, contactId);
 
-    await post('petition.add-signature', { petitionId, contactId }, () => [
+    const { records } = this.caller;
+    if (records) await this.involve(ask, n, contactId, records);
+    if (n % 6 === 0) {
+      await ask('DELETE', 'contact.delete-contact', { contactId }, () => [
+        fact.of('ContactErased', contactId),
+      ]);
+      contacts.set(contactId, null);
+    }
+  }
+
+  /** What the person signs, joins and leaves. */
+  private async involve(
+    ask: Ask,
+    n: number,
+    contactId: string,
+    { petitionId, listId }: Required<Caller>['records'],
+  ): Promise<void> {
+    await ask('POST', 'petition.add-signature', { petitionId, contactId }, () => [
       fact.link('PetitionSigned', petitionId, contactId),
     ]);
-    const signer = { email: `signer-${n}@example.org`, city };
-    const signed = await post('petition.add-signature', { petitionId, contact: signer }, (data) => [
+    const signer = { email: `signer-${n}@example.org`, city: `City ${n}` };
+    const signed = await ask('POST', 'petition.add-signature', { petitionId, contact: signer }, (data) => [
       fact.of('ContactCreated', data.contactId),
       fact.link('PetitionSigned', petitionId, data.contactId),
     ]);
-    contacts.set(signed.contactId, { ...signer, firstName: null });
+    this.checker.contacts.set(signed.contactId, { ...signer, firstName: null });
 
     if (n % 3 === 0) {
-      await post('list.add-contacts', { listId, contactIds: [contactId] }, () => [
+      await ask('POST', 'list.add-contacts', { listId, contactIds: [contactId] }, () => [
         fact.link('ContactAddedToList', listId, contactId),
       ]);
     }
     if (n % 5 === 1) {
       const petition = { name: `Petition ${n}` };
       const leaves = (data: any) => [fact.of('PetitionCreated', data.petitionId)];
-      await post('petition.create-petition', petition, leaves);
+      await ask('POST', 'petition.create-petition', petition, leaves);
     }
     if (n % 5 === 2) {
       const leaves = (data: any) => [fact.of('PostCreated', data.postId)];
-      const { postId } = await post('post.create-post', { name: `Post ${n}` }, leaves);
-      await post('post.publish-post', { postId }, () => [fact.of('PostPublished', postId)]);
+      const { postId } = await ask('POST', 'post.create-post', { name: `Post ${n}` }, leaves);
+      await ask('POST', 'post.publish-post', { postId }, () => [fact.of('PostPublished', postId)]);
     }
-    // Only where all before had keys: a late repeat of what had none would undo these.
     if (n % 12 === 0) {
-      await remove('list.remove-contacts', { listId, contactIds: [contactId] }, () => [
+      await ask('DELETE', 'list.remove-contacts', { listId, contactIds: [contactId] }, () => [
         fact.link('ContactRemovedFromList', listId, contactId),
       ]);
     }
     if (n % 4 === 0) {
-      await remove('petition.remove-signature', { petitionId, contactId }, () => [
+      await ask('DELETE', 'petition.remove-signature', { petitionId, contactId }, () => [
         fact.link('SignatureWithdrawn', petitionId, contactId),
       ]);
-    }
-    if (n % 6 === 0) {
-      await remove('contact.delete-contact', { contactId }, () => [fact.of('ContactErased', contactId)]);
-      contacts.set(contactId, null);
     }
   }
 
   /** Repeats the request until it is acknowledged. @returns what the answer says. */
   private async acknowledged(
     home: number,
-    method: Intent['method'],
-    operation: string,
-    fields: object,
-    leaves: Intent['leaves'],
-    idempotencyKey: string | undefined,
+    request: Omit<Intent, 'fields'> & { fields: object },
   ): Promise<any> {
     const { organizationId } = this.caller;
-    const intent: Intent = {
-      method,
-      operation,
-      fields: { organizationId, ...fields },
-      leaves,
-      idempotencyKey,
-    };
+    const intent: Intent = { ...request, fields: { organizationId, ...request.fields } };
     for (let instance = home; ; instance = (instance + 1) % this.origins.length, await sleep(PAUSE_MS)) {
       const verdict = await this.attempt(intent, instance);
       this.attempts[instance]!.push({ at: performance.now(), acknowledged: verdict.acknowledged });
@@ -208,11 +225,13 @@ export class Load {
 
   /** What was just written, asked of the next instance; one that cannot answer now is not asked again. */
   private async readElsewhere(home: number, contactId: string): Promise<void> {
-    if (!this.readsAtOnce) return;
-    const fields = { organizationId: this.caller.organizationId, contactId };
-    const intent: Intent = { method: 'GET', operation: 'contact.get-contact', fields, leaves: () => [] };
+    const { organizationId } = this.caller;
+    const query = this.readsAtOnce
+      ? { operation: 'contact.get-contact', fields: { organizationId, contactId } }
+      : { operation: 'contact.list-contacts', fields: { organizationId, limit: '1' } };
+    const intent: Intent = { method: 'GET', ...query, leaves: () => [] };
     const verdict = await this.attempt(intent, (home + 1) % this.origins.length);
-    if (verdict.acknowledged) this.checker.read(contactId, verdict.data);
+    if (this.readsAtOnce && verdict.acknowledged) this.checker.read(contactId, verdict.data);
   }
 
   private async attempt(intent: Intent, instance: number) {
