@@ -1,5 +1,4 @@
 import { type INestApplicationContext } from '@nestjs/common';
-import { readFileSync } from 'node:fs';
 import {
   DatabaseWatch,
   ScrapedDatabase,
@@ -10,6 +9,7 @@ import {
 import { Concurrency, RateLimitStatus } from '#libs/rate-limit';
 import { type Config, ConfigError } from './config.js';
 import { type Runtime } from './runtime.js';
+import { programVersion } from './version.js';
 
 /** Serves the metrics of an instance where METRICS_PORT asks for it. */
 export async function serveInsight(
@@ -19,7 +19,7 @@ export async function serveInsight(
 ): Promise<MetricsServer | undefined> {
   if (metricsPort === undefined) return undefined;
   const sources = {
-    version: version(),
+    version: programVersion(),
     requests: app.get(RequestCounts),
     concurrency: app.get(Concurrency),
     rateLimit: app.get(RateLimitStatus),
@@ -35,20 +35,4 @@ export async function serveInsight(
     if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
     throw new ConfigError([`Port ${metricsPort} of METRICS_PORT is taken: set it to a free one.`]);
   }
-}
-
-/** Of this program, as its package says; it lies above `src`, and above `dist/src`. */
-function version(): string {
-  for (const path of ['../package.json', '../../package.json']) {
-    try {
-      const { name, version } = JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')) as Record<
-        string,
-        string
-      >;
-      if (name === 'advocacy-api') return version!;
-    } catch {
-      continue;
-    }
-  }
-  return 'unknown';
 }

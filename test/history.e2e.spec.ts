@@ -117,6 +117,39 @@ it('refuses a file that holds something else', async () => {
   expect([replay.status, replay.stderr]).toEqual([1, expect.stringMatching(/^Line 1 is no event/)]);
 });
 
+it('replay tells what it cannot read, and what nothing vouches for', async () => {
+  const golden = await readFile(join(__dirname, 'golden/history.ndjson'), 'utf8');
+  const file = join(directory, 'replayed.ndjson');
+  const replay = async (text: string, ...options: string[]) => {
+    await writeFile(file, text);
+    const { status, stdout, stderr } = await cli(['history', 'replay', file, '--sha256', ...options], {});
+    return { status, records: stdout.length, stderr };
+  };
+  const lines = golden.trimEnd().split('\n');
+  const at = lines.findIndex((line) => line.includes('"type":"PostCreated"'));
+  const newer = lines.with(at, lines[at]!.replace('"schema":1', '"schema":3')).join('\n');
+  expect(await replay(newer)).toEqual({
+    status: 1,
+    records: 0,
+    stderr: expect.stringMatching(
+      `^Line ${at + 1} holds PostCreated in schema 3, which a newer release wrote: this one, \\d+\\.\\d+\\.\\d+, ` +
+        'reads it up to schema 1. Replay the file with the newer release.\n$',
+    ),
+  });
+  const readable = (some: string[]) => some.filter((line) => !line.includes('"personal":null')).length;
+  // What comes later is not needed.
+  expect(await replay(newer, '--until', String(at))).toEqual({
+    status: 0,
+    records: 65,
+    stderr: `Nothing vouches for the personal data of ${readable(lines.slice(0, at))} events but who wrote the file.\n`,
+  });
+  const forged = lines.with(at, lines[at]!.replace('"personal":null', '"personal":{"name":"Eve"}'));
+  expect((await replay(forged.join('\n'))).stderr).toBe(
+    `Nothing vouches for the personal data of ${readable(forged)} events but who wrote the file; ` +
+      'of 1 event nothing personal was ever stored.\n',
+  );
+});
+
 it('projections: status, rebuild and verify while the server runs', async () => {
   const status = await run('projections', 'status');
   const names = status.map(({ name }: { name: string }) => name);

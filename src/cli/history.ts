@@ -5,11 +5,12 @@ import { open, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { pipeline } from 'node:stream/promises';
 import { describeError } from '#libs/database';
-import { type RecordedEvent } from '#libs/event-store';
+import { readSchema, type RecordedEvent } from '#libs/event-store';
 import { replay } from '#libs/projections';
 import { storedRequestId, type StreamedAnswer } from '#libs/rpc';
 import { replayables, upcasters } from '../app.module.js';
-import { ExportEvents, parseExported, readExported } from '../history/index.js';
+import { ExportEvents, inNewestShape, parseExported } from '../history/index.js';
+import { programVersion } from '../version.js';
 import { Progress } from './progress.js';
 import { input, INTERRUPTED, interruptible, path, type Session, UsageError, withSession } from './session.js';
 import { verifyCommand } from './verify.js';
@@ -145,13 +146,25 @@ async function continueAfter(file: string, organizationId: string): Promise<numb
 async function replayFile(file: string, { until, sha256 }: { until?: string; sha256?: true }): Promise<void> {
   try {
     const isBefore = limitOf(until);
+    let [readable, unstored] = [0, 0];
     async function* events(): AsyncGenerator<RecordedEvent> {
       let number = 0;
       for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
         number += 1;
-        const event = readExported(line, upcasters);
-        if (!event) throw new UsageError(`Line ${number} is no event of an exported history.`);
-        if (isBefore(event)) yield event;
+        const stored = parseExported(line);
+        if (!stored) throw new UsageError(`Line ${number} is no event of an exported history.`);
+        if (!isBefore(stored)) continue;
+        const { type, schema, personal, encryptedPersonal } = stored;
+        const newest = readSchema(upcasters, type);
+        if (schema > newest) {
+          throw new UsageError(
+            `Line ${number} holds ${type.slice(0, LONGEST_TYPE)} in schema ${schema}, which a newer release wrote: ` +
+              `this one, ${programVersion()}, reads it up to schema ${newest}. Replay the file with the newer release.`,
+          );
+        }
+        if (personal) readable += 1;
+        if (personal && !encryptedPersonal) unstored += 1;
+        yield inNewestShape(stored, upcasters);
       }
     }
     const hash = createHash('sha256');
@@ -161,6 +174,7 @@ async function replayFile(file: string, { until, sha256 }: { until?: string; sha
       const types = [...unknown].map((type) => type.slice(0, LONGEST_TYPE)).join(', ');
       process.stderr.write(`Left out, because only a later version of this program knows them: ${types}.\n`);
     }
+    if (readable > 0) process.stderr.write(`${unvouched(readable, unstored)}\n`);
     for (const { object, records } of replayed) {
       for (const record of records) {
         const line = `${JSON.stringify({ object, data: record })}\n`;
@@ -173,6 +187,13 @@ async function replayFile(file: string, { until, sha256 }: { until?: string; sha
     process.stderr.write(`${describeError(error)}\n`);
     process.exitCode = 1;
   }
+}
+
+/** No digest covers what stands readable, and only the server has the keys to what is encrypted beside it. */
+function unvouched(readable: number, unstored: number): string {
+  const events = (count: number) => `${count.toLocaleString('en')} ${count === 1 ? 'event' : 'events'}`;
+  const worse = unstored > 0 ? `; of ${events(unstored)} nothing personal was ever stored` : '';
+  return `Nothing vouches for the personal data of ${events(readable)} but who wrote the file${worse}.`;
 }
 
 /** By moment a beginning of each stream, as `asOf` has it. */

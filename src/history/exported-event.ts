@@ -61,9 +61,13 @@ export function parseExported(line: string): RecordedEvent | undefined {
 }
 
 /** The same in the newest shape. @throws NewerEvent where only a later version of this program knows the shape. */
-export function readExported(line: string, upcasters: Upcasters): RecordedEvent | undefined {
-  const event = parseExported(line);
-  if (!event) return undefined;
+export function inNewestShape(event: RecordedEvent, upcasters: Upcasters): RecordedEvent {
   const { type, schema, data, personal = null } = event;
   return { ...event, ...upcast(upcasters, type, schema, { data, personal }) };
+}
+
+/** Both at once. @throws NewerEvent */
+export function readExported(line: string, upcasters: Upcasters): RecordedEvent | undefined {
+  const event = parseExported(line);
+  return event && inNewestShape(event, upcasters);
 }

@@ -1,4 +1,4 @@
 export { historyAccess } from './access.js';
 export { ExportEvents } from './export-events.js';
-export { parseExported, readExported } from './exported-event.js';
+export { inNewestShape, parseExported, readExported } from './exported-event.js';
 export { HistoryModule } from './history.module.js';
