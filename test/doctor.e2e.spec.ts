@@ -10,6 +10,7 @@ import {
   findFreePort,
   findProgram,
   type PostgresServer,
+  RedisNode,
   type RedisServer,
   startPgBouncer,
   startPostgres,
@@ -188,7 +189,7 @@ const PATIENTS: Patient[] = [
       PUBLIC_URL: await unusedUrl('http'),
     }),
     problem('configuration', /^DATABASE_URL must be /),
-    problem('redis', /^Redis cannot be used: .*ECONNREFUSED/),
+    problem('redis', /^Redis cannot be used: nothing takes connections .*ECONNREFUSED/),
     warning('address', /^PUBLIC_URL cannot be reached from here/),
   ),
   patient(
@@ -468,11 +469,43 @@ it('tells of Redis that it evicts, is nearly full, is a replica, or hangs', asyn
   await admin.config('SET', 'maxmemory', '0');
   await admin.replicaof('127.0.0.1', redis.port);
   expect(await findings()).toMatch(/^problem: REDIS_URL leads to a replica/);
+  await admin.config('SET', 'requirepass', 'secret');
+  expect(await findings()).toMatch(/^problem: Redis cannot be used: it wants a password \(NOAUTH.*\w\);/);
   admin.disconnect();
   one.freeze();
   expect(await findings()).toMatch(/^problem: Redis cannot be used: it does not answer/);
   one.resume();
   await one.stop();
+});
+
+it('tells of a Redis that is another kind than its URL says, or none of which is reached, in words of ours', async () => {
+  const node = await (await RedisNode.create(['--cluster-enabled', 'yes'])).start();
+  const sentinel = await (await RedisNode.create(['--sentinel'])).start();
+  const nowhere = `127.0.0.1:${await findFreePort()}`;
+  const single = redis.url.replace(/^.*\//, '');
+  const tried: [REDIS_URL: string, message: RegExp, advice: RegExp][] = [
+    [`redis://${node.address}`, /^REDIS_URL names a node of a Redis Cluster/, /add \?cluster=true/],
+    [`redis://${single}?cluster=true`, /^REDIS_URL asks for a Redis Cluster/, /without \?cluster=true/],
+    [`redis://${node.address}?cluster=true`, /cluster.*(slots|master)/, /CLUSTER INFO/],
+    [`redis://${nowhere},${nowhere}`, /: nothing takes connections/, /^Start it, or mend hosts and ports/],
+    [
+      `redis+sentinel://${nowhere}/limits`,
+      /: nothing takes connections/,
+      /^Start it, or mend hosts and ports/,
+    ],
+    [`redis+sentinel://${sentinel.address}/limits`, /know no master of that name/, /SENTINEL MASTERS/],
+    [`redis+sentinel://${single}/limits`, /sentinels are none/, /^Name the sentinels/],
+    [`redis://${sentinel.address}`, /names a sentinel/, /redis\+sentinel:/],
+  ];
+  for (const [REDIS_URL, message, advice] of tried) {
+    const found = await diagnose({ DATA_DIR: join(directory, 'nothing'), REDIS_URL });
+    expectTold(found, [problem('redis', message, advice)]);
+    const [{ message: whole } = { message: '' }] = found.filter(({ check }) => check === 'redis');
+    expect(whole).not.toMatch(
+      /Failed to refresh|All sentinels|enableOfflineQueue|maxRetriesPerRequest|is closed|\.\)/,
+    );
+  }
+  await Promise.all([node.remove(), sentinel.remove()]);
 });
 
 it('tells of sessions that wait for a lock', async () => {

@@ -1,17 +1,25 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { lastOf, rememberFailures, type RedisTrouble } from './redis-trouble.js';
 import { readRedisUrl, REDIS_URL_FORMS, type RedisTarget } from './redis-url.js';
 
 /** One server (or the master that sentinels name), or a cluster of them. */
 export type RedisConnection = Redis | Cluster;
 
 /** Redis is not what its URL says, and never will be: whoever starts with it must set another. */
-export class WrongRedis extends Error {}
+export class WrongRedis extends Error {
+  constructor(readonly trouble: RedisTrouble) {
+    super(`${trouble.what}: ${trouble.advice}`);
+  }
+}
 
-export const IS_CLUSTER =
-  'REDIS_URL names a node of a Redis Cluster as if it stood alone: add ?cluster=true, or name several of its nodes, ' +
-  'separated by commas';
-const IS_NO_CLUSTER =
-  'REDIS_URL asks for a Redis Cluster, and what it names is none: name one server, without ?cluster=true';
+export const IS_CLUSTER: RedisTrouble = {
+  what: 'REDIS_URL names a node of a Redis Cluster as if it stood alone',
+  advice: 'add ?cluster=true, or name several of its nodes, separated by commas',
+};
+const IS_NO_CLUSTER: RedisTrouble = {
+  what: 'REDIS_URL asks for a Redis Cluster, and what it names is none',
+  advice: 'name one server, without ?cluster=true',
+};
 
 /** The longest that a new connection is waited for, in milliseconds. */
 const CONNECT_TIMEOUT = 1_000;
@@ -47,6 +55,7 @@ export async function connectRedis(url: string): Promise<RedisConnection> {
   const target = readRedisUrl(url);
   if (!target) throw new Error(`The Redis URL must look like ${REDIS_URL_FORMS}.`);
   const redis = open(target);
+  rememberFailures(redis);
   let unusable: Error | undefined;
   // Without a listener ioredis prints every failed attempt. The commands' errors tell the same, once.
   const failed = new Promise((resolve) => {
@@ -63,11 +72,6 @@ export async function connectRedis(url: string): Promise<RedisConnection> {
     throw new WrongRedis(wrong);
   }
   return redis;
-}
-
-/** Of a cluster that cannot be reached, why its last node could not. */
-export function lastOf(error: Error): Error {
-  return 'lastNodeError' in error && error.lastNodeError instanceof Error ? error.lastNodeError : error;
 }
 
 function open(target: RedisTarget): RedisConnection {

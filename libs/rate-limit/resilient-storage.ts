@@ -1,8 +1,9 @@
 import { type LoggerService, type OnApplicationShutdown } from '@nestjs/common';
-import { Cluster, ReplyError } from 'ioredis';
+import { Cluster } from 'ioredis';
 import { MemoryStorage } from './memory-storage.js';
-import { IS_CLUSTER, lastOf, type RedisConnection } from './redis-connection.js';
+import { IS_CLUSTER, type RedisConnection } from './redis-connection.js';
 import { RedisStorage } from './redis-storage.js';
+import { redisTroubleOf } from './redis-trouble.js';
 import { type StorageRecord, type Window, type WindowStorage } from './window-storage.js';
 
 /** The longest a request waits for Redis, in milliseconds; the last of them are the grace below. */
@@ -28,7 +29,6 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
   private readonly shared: RedisStorage;
   private readonly local = new MemoryStorage();
   private readonly timer: NodeJS.Timeout;
-  private connectionError?: Error;
   private closed = false;
   private lost = 0;
   /** Whether Redis is another kind than it was configured to be. */
@@ -41,11 +41,6 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
     private readonly logger: Pick<LoggerService, 'log' | 'warn'>,
   ) {
     this.shared = new RedisStorage(redis);
-    const keep = (error: Error) => (this.connectionError = lastOf(error));
-    // Of a round among sentinels the next line tells only that it failed, this one why.
-    redis.on('sentinelError', keep);
-    redis.on('error', (error: Error) => error.message.startsWith('All sentinels') || keep(error));
-    redis.on('ready', () => (this.connectionError = undefined));
     this.timer = setInterval(() => void this.probe(), PROBE_INTERVAL).unref();
     void this.probe();
   }
@@ -97,24 +92,18 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
     const isWrong = !(this.redis instanceof Cluster) && ANSWERS_OF_A_CLUSTER.test(error.message);
     if (isWrong && !this.isWrong) {
       // Started before its Redis could be asked what it is.
-      this.logger.warn(`This instance limits requests on its own: ${IS_CLUSTER}`);
+      this.logger.warn(`This instance limits requests on its own: ${IS_CLUSTER.what}: ${IS_CLUSTER.advice}`);
     }
     if (this.current === 'shared') this.lost += 1;
     if (!isWrong && this.current === 'shared') {
+      const { what, said, advice } = redisTroubleOf(this.redis, error);
+      const reason = said === undefined ? what : `${what}: ${said}`;
       this.logger.warn(
-        `Redis is unreachable (${this.explain(error)}): this instance limits requests on its own until it is back`,
+        `Redis is unreachable (${reason}): this instance limits requests on its own until it is back. ${advice}`,
       );
     }
     this.isWrong ||= isWrong;
     this.current = 'local';
-  }
-
-  /** Without a connection the command's error says only that there is none; the connection's own says why. */
-  private explain(error: Error): string {
-    if (this.redis.status === 'ready' || error instanceof ReplyError) return error.message;
-    // Node's error for a name with several addresses has a code and no message.
-    const { message, code } = (this.connectionError ?? {}) as NodeJS.ErrnoException;
-    return message || (code ?? 'no connection');
   }
 
   private comeBack(): void {

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeError } from '#libs/database';
-import { connectRedis } from '#libs/rate-limit';
+import { connectRedis, type RedisConnection, redisTroubleOf, WrongRedis } from '#libs/rate-limit';
 import { bytes, type Finding, ok, problem, warning } from './finding.js';
 import { instancesOf } from './read-models.js';
 import { type Check } from './patient.js';
@@ -26,38 +25,37 @@ export const redis: Check = {
         ),
       ];
     }
-    const connection = await connectRedis(config.redisUrl);
+    let connection: RedisConnection | undefined;
     try {
-      // The first attempt has ended; what it said is said again by the next.
-      const refusal = new Promise<string>((resolve) =>
-        connection.on('error', (error: Error) => resolve(describeError(error))),
-      );
-      const late = sleep(PATIENCE_MS, undefined, { ref: false });
-      const answer = await Promise.race([
-        connection.info().catch(async (error: unknown) => {
-          const closed = /closed|writeable/i.test(describeError(error));
-          const reason = closed ? await Promise.race([refusal, late]) : undefined;
-          return { failed: reason ?? describeError(error) };
-        }),
-        late.then(() => ({ failed: 'it does not answer' })),
-      ]);
-      if (typeof answer !== 'string') {
-        return [
-          problem(
-            `Redis cannot be used: ${answer.failed}; limits count per instance meanwhile.`,
-            'Start it, or mend host, port and password in REDIS_URL.',
-          ),
-        ];
-      }
+      connection = await connectRedis(config.redisUrl);
+      const info = await inTime(connection.info());
       const before = Date.now();
-      const [seconds] = (await connection.time()) as unknown as [string, string];
+      // As instances ask it, by a script on a key of theirs, which only reads here.
+      const time = connection.eval("return redis.call('TIME')", 1, 'rate-limit:probe');
+      const [seconds] = (await inTime(time)) as [string, string];
       const apart = Number(seconds) * 1_000 + 500 - (before + Date.now()) / 2;
-      return judge(answer, apart);
+      return judge(info, apart);
+    } catch (error) {
+      if (error instanceof WrongRedis) {
+        const { what, advice } = error.trouble;
+        return [problem(`${what}.`, `No server starts before it is mended: ${advice}.`)];
+      }
+      if (!connection) throw error;
+      const { what, said, advice } = redisTroubleOf(connection, error as Error);
+      const reason = said === undefined ? what : `${what} (${said})`;
+      return [problem(`Redis cannot be used: ${reason}; limits count per instance meanwhile.`, advice)];
     } finally {
-      connection.disconnect();
+      connection?.disconnect();
     }
   },
 };
+
+async function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  const late = sleep(PATIENCE_MS, undefined, { ref: false }).then(() => {
+    throw new Error(`no answer within ${PATIENCE_MS / 1_000} s`);
+  });
+  return Promise.race([answer, late]);
+}
 
 function judge(info: string, apart: number): Finding[] {
   const value = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? '';
