@@ -1,13 +1,9 @@
 import { type Answer, type Client } from './harness.js';
-import { Deployment, eventually, inParallel, type ServerProcess } from './processes.js';
+import { type Deployment, deploymentOfEach, eventually, inParallel, type ServerProcess } from './processes.js';
 
 let deployment: Deployment;
 let client: Client;
-beforeEach(async () => {
-  deployment = await Deployment.create();
-  client = await deployment.organization();
-});
-afterEach(() => deployment.stop());
+deploymentOfEach((own, organization) => ([deployment, client] = [own, organization]));
 
 const AT_A_TIME = 64;
 

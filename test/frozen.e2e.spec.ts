@@ -1,15 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { type Client } from './harness.js';
-import { Deployment, eventually, type ServerProcess } from './processes.js';
+import { type Deployment, deploymentOfEach, eventually, type ServerProcess } from './processes.js';
 
 let deployment: Deployment;
 let client: Client;
-beforeEach(async () => {
-  deployment = await Deployment.create();
-  client = await deployment.organization();
-});
-afterEach(() => deployment.stop());
+deploymentOfEach((own, organization) => ([deployment, client] = [own, organization]));
 
 /** Contacts of a page that takes a moment to be sent, worked on and sent back. */
 const BACKLOG = 700;

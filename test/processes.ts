@@ -195,6 +195,16 @@ export class Deployment {
   }
 }
 
+/** Gives each test of a file a deployment and an organization of its own. */
+export function deploymentOfEach(give: (own: Deployment, organization: Client) => void): void {
+  let own: Deployment;
+  beforeEach(async () => {
+    own = await Deployment.create();
+    give(own, await own.organization());
+  });
+  afterEach(() => own.stop());
+}
+
 /** A temporary directory for the embedded PostgreSQL, which as root belongs to another user. */
 export async function createDirectory(): Promise<{ path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'embedded-'));

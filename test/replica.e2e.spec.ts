@@ -2,9 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client as Connection } from 'pg';
+import { schemaOf } from '#libs/projections';
 import { type PostgresServer, startPostgres } from '#libs/testing';
 import { inspectConfig } from '../src/config.js';
+import { contactsProjection } from '../src/contacts/index.js';
 import { examine } from '../src/doctor/index.js';
+import { petitionsProjection } from '../src/petitions/index.js';
 import { Api, type Client } from './harness.js';
 import { eventually } from './processes.js';
 
@@ -18,7 +21,8 @@ let elsewhere: Client;
 beforeAll(async () => {
   primary = await startPostgres();
   await primary.stop('fast');
-  replica = await startPostgres({ replicaOf: primary });
+  // Whoever is in the way of replay is ended at once.
+  replica = await startPostgres({ replicaOf: primary, settings: { max_standby_streaming_delay: 0 } });
   await primary.start();
   process.env.TEST_DATABASE_URL = primary.applicationUrl;
   api = await Api.start({ instances: 0 });
@@ -218,14 +222,40 @@ it('a replica that is behind shows nothing old, says so, and serves again when i
   expect(reads().replica).toBeGreaterThan(0);
 });
 
-it('a statement that replay cancels is answered by the primary', async () => {
-  const statement = { longestMs: 5_000, text: 'SELECT $1::int AS n', values: [1] };
-  const source = api.instances[0]!.runtime.reads;
-  expect(await source.askReplica(client.organizationId, statement)).toEqual([{ n: 1 }]);
-  const cancelled = "DO $$ BEGIN RAISE EXCEPTION 'conflict with recovery' USING ERRCODE = '40001'; END $$";
-  const conflict = { ...statement, text: cancelled, values: [] };
-  expect(await source.askReplica(client.organizationId, conflict)).toBeUndefined();
-  expect(source.trouble).toBeUndefined();
+it('what replay cancels on the replica, the primary answers', async () => {
+  const { organizationId } = client;
+  const { contactId } = await createContact();
+  const { body } = await client.post('petition.create-petition', { organizationId, name: 'Signed' });
+  const { petitionId } = body.data;
+  await client.post('petition.publish-petition', { organizationId, petitionId });
+  await client.post('petition.add-signature', { organizationId, petitionId, contactId });
+  const connectionString = Object.assign(new URL(primary.url), {
+    pathname: new URL(api.database.url).pathname,
+  }).href;
+  const [long, short] = [new Connection({ connectionString }), new Connection({ connectionString })];
+  await Promise.all([long.connect(), short.connect()]);
+  forgetReads();
+  try {
+    await long.query(`BEGIN; LOCK TABLE ${schemaOf(petitionsProjection)}.signatures`);
+    // Commits, and with that the lock's place in the log goes to the replica.
+    await createContact();
+    const asked = elsewhere.get('contact.list-contacts', { organizationId, petitionId });
+    // There it waits for the signatures, and is in the way of who locks the contacts.
+    await eventually(async () => {
+      expect(await onReplica('SELECT FROM pg_locks WHERE NOT granted')).toHaveLength(1);
+    });
+    await short.query(`BEGIN; LOCK TABLE ${schemaOf(contactsProjection)}.contacts; COMMIT`);
+    await eventually(async () => {
+      expect(await replica.readLog()).toContain('canceling statement due to conflict with recovery');
+    });
+    await long.query('ROLLBACK');
+    const answer = await asked;
+    expect([answer.status, answer.body.data]).toMatchObject([200, [{ id: contactId }]]);
+  } finally {
+    await Promise.all([long.end(), short.end()]);
+  }
+  expect(reads()).toMatchObject({ primary: 1 });
+  expect(api.instances[1]!.runtime.reads.trouble).toBeUndefined();
 });
 
 it.each([

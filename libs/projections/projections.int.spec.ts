@@ -36,7 +36,7 @@ async function countOf(name: string): Promise<number> {
   return Number(row.count);
 }
 
-async function count(store: EventStore, n: number, padding = ''): Promise<number> {
+async function count(store: EventStore, n: number, padding = '', times = 1): Promise<number> {
   const result = await store.append({
     organizationId,
     metadata: { actor: { type: 'system', id: null }, requestId: 'test' },
@@ -47,7 +47,7 @@ async function count(store: EventStore, n: number, padding = ''): Promise<number
         expectedVersion: 0,
         events: [
           { type: 'Ignored', data: {} },
-          { type: 'Counted', data: { n, padding } },
+          ...Array.from({ length: times }, () => ({ type: 'Counted', data: { n, padding } })),
         ],
       },
     ],
@@ -271,6 +271,29 @@ describe('workers that are slow, not stopped', () => {
     work('heavy', (events) => 25 * events));
 
   it('whatever the page: get on with more time', () => work('sluggish', () => 3 * patienceMs));
+});
+
+it('halves a page that PostgreSQL ends because it takes too long, and one that others wait for', async () => {
+  const pages: number[] = [];
+  const halved = counting('halved');
+  const projection: Projection = {
+    ...halved,
+    async apply(events, transaction, seal) {
+      pages.push(events.length);
+      await halved.apply(events, transaction, seal);
+      if (pages.length === 1) await transaction.query('SET LOCAL statement_timeout = 50');
+      if (pages.length <= 2) await transaction.query('SELECT pg_sleep(1.1)');
+    },
+  };
+  const { source, store } = database;
+  const projections = new Projections(source, store, [projection], silent);
+  const position = await count(store, 1, '', 400);
+  await projections.start();
+  await projections.catchUp(position, ['Counted']);
+  const [ended, long, next] = pages as [number, number, number];
+  expect([long, next]).toEqual([ended / 2, ended / 4]);
+  expect(await countOf('halved')).toBe(400);
+  expect((await projections.status())[0]).toMatchObject({ lag: 0, failure: null });
 });
 
 it('an event that cannot be read is a failure like any other: told with its position, and a start goes on', async () => {
