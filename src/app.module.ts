@@ -2,7 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { type DataSource } from 'typeorm';
 import { CommandsModule } from '#libs/commands';
-import { type ReadSource, type ReservedConnections } from '#libs/database';
+import { type ReadSource, type ReservedConnections, type TroubleLog } from '#libs/database';
 import { type EventStore, type Upcasters } from '#libs/event-store';
 import { DatabaseWatch, HealthAccess, HealthController, Readiness, RequestCounts } from '#libs/operations';
 import { type Projection, type Projections, type Replayable } from '#libs/projections';
@@ -74,12 +74,13 @@ type Foundation = {
   projections: Projections;
   sealer: Sealer;
   signer: Signer;
+  troubles: TroubleLog;
 };
 
 @Module({ controllers: [HealthController] })
 export class AppModule {
   static of(
-    { source, reads, reserved, store, projections, sealer, signer }: Foundation,
+    { source, reads, reserved, store, projections, sealer, signer, troubles }: Foundation,
     {
       redisUrl,
       healthToken,
@@ -96,7 +97,7 @@ export class AppModule {
       ],
       imports: [
         CqrsModule.forRoot(),
-        CommandsModule.of(source, reads, reserved, store, projections),
+        CommandsModule.of(source, reads, reserved, store, projections, troubles),
         RateLimitModule.forRoot(redisUrl === undefined ? {} : { redisUrl }),
         AuthModule.of(organizationRateLimit),
         OrganizationsModule,

@@ -44,6 +44,7 @@ process.on('uncaughtException', (error) => {
   void exit(1);
 });
 
+let isServing = false;
 const stopping = new AbortController();
 const hurrying = new AbortController();
 const stop = new Promise<NodeJS.Signals>((resolve) => {
@@ -63,6 +64,10 @@ try {
   await startTracing(openTelemetryEnvironment());
   await serve();
 } catch (error) {
+  if (isServing) {
+    logger.fatal({ message: 'the server ended with an error', reason: describeError(error) });
+    await exit(1);
+  }
   if (stopping.signal.aborted) {
     logger.log({ message: 'stopped before it could start', reason: describeError(error) });
     await exit(0);
@@ -87,6 +92,7 @@ async function serve(): Promise<void> {
     const life = new ServerLife(server, docsUrl(config), { servedToTheEnd: '/health/live' });
     stopping.signal.throwIfAborted();
     await (config.host === undefined ? app.listen(config.port) : app.listen(config.port, config.host));
+    isServing = true;
     endPatience(runtime.source);
     runtime.projections.poll();
     runtime.sealer.start();
@@ -133,11 +139,12 @@ async function exit(status: number): Promise<never> {
   process.exit(status);
 }
 
-async function clean({ store }: Runtime): Promise<void> {
+async function clean({ store, troubles }: Runtime): Promise<void> {
   try {
     const forgotten = await store.forgetIdempotencyKeys(IDEMPOTENCY_HOURS);
     if (forgotten > 0) logger.log({ message: 'idempotency keys forgotten', forgotten });
   } catch (error) {
+    if (troubles.tell(error)) return;
     logger.warn({ message: 'idempotency keys not cleaned', reason: describeError(error) });
   }
 }

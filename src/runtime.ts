@@ -17,6 +17,7 @@ import {
   RESERVED_CONNECTIONS,
   ReservedConnections,
   startEmbeddedPostgres,
+  TroubleLog,
 } from '#libs/database';
 import { EventStore, Keyring } from '#libs/event-store';
 import { Projections } from '#libs/projections';
@@ -35,6 +36,7 @@ export type Runtime = {
   projections: Projections;
   sealer: Sealer;
   signer: Signer;
+  troubles: TroubleLog;
   embedded: boolean;
   close(): Promise<void>;
 };
@@ -68,7 +70,8 @@ export async function openRuntime(
   try {
     const master = config.encryptionKey ?? (await embeddedKey(dataDirectory));
     const url = config.databaseUrl ?? embedded!.url;
-    const source = await connect(url, config.databasePoolSize, config, logger, patience);
+    const troubles = new TroubleLog(logger);
+    const source = await connect(url, config.databasePoolSize, config, logger, troubles, patience);
     const sources = [source];
     let readModels: Projections | undefined;
     let reads: ReadSource | undefined;
@@ -82,7 +85,7 @@ export async function openRuntime(
       await embedded?.stop();
     };
     try {
-      const reserved = await connect(url, RESERVED_CONNECTIONS, config, logger, patience);
+      const reserved = await connect(url, RESERVED_CONNECTIONS, config, logger, troubles, patience);
       sources.push(reserved);
       const ran = await migrate(source);
       if (ran.length > 0) logger.log({ message: 'database migrated', migrations: ran });
@@ -100,10 +103,11 @@ export async function openRuntime(
       readModels = new Projections(source, store, projections, logger, {
         purgeAfterHours: config.erasurePurgeHours,
         reserved,
+        troubles,
       });
       await readModels.start();
       const signer = config.signingKey ? new Signer(config.signingKey) : Signer.derivedFrom(master);
-      const sealer = new Sealer(source, logger);
+      const sealer = new Sealer(source, logger, troubles);
       const isEmbedded = embedded !== undefined;
       return {
         source,
@@ -113,6 +117,7 @@ export async function openRuntime(
         projections: readModels,
         sealer,
         signer,
+        troubles,
         embedded: isEmbedded,
         close,
       };
@@ -148,6 +153,7 @@ async function connect(
   poolSize: number,
   config: Config,
   logger: LoggerService,
+  troubles: TroubleLog,
   { databaseWaitMs, signal }: Patience,
 ): Promise<DataSource> {
   const deadline = Date.now() + databaseWaitMs;
@@ -159,7 +165,8 @@ async function connect(
         poolSize,
         migrations,
         onConnectionError: (error) => {
-          logger.warn({ message: 'database connection lost', reason: describeError(error) });
+          if (!troubles.tell(error))
+            logger.warn({ message: 'database connection lost', reason: describeError(error) });
         },
       });
     } catch (error) {

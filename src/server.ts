@@ -41,7 +41,7 @@ export async function createApplication(
     app.get(Concurrency).admit,
     replaceUndecodablePath,
   );
-  app.useGlobalFilters(new ErrorFilter(docsUrl(config)));
+  app.useGlobalFilters(new ErrorFilter(docsUrl(config), runtime.troubles));
   const document = describeApi(app);
   // Not by SwaggerModule, which writes the document anew for each who asks: as YAML in 20 ms, and asks for no key.
   SwaggerModule.setup('docs', app, document, { raw: false, customSiteTitle: 'Advocacy API' });

@@ -249,7 +249,9 @@ describe('export-contacts', () => {
       for await (const chunk of response) expect(chunk.length).toBeGreaterThan(0);
     })();
     await expect(whole).rejects.toThrow('aborted');
-    await eventually(() => expect(failures()).toHaveLength(1));
+    await eventually(() => expect(logged()).toHaveLength(2));
+    expect(logged()[1]).toMatchObject({ message: 'request cut off', error: 'DATABASE_UNREACHABLE' });
+    expect(failures()).toEqual([]);
     gate.stop();
     await deployment.stop();
   });

@@ -82,6 +82,61 @@ it('PostgreSQL frozen: all that is asked gets 503, most of it at once; going on,
   await expectDoneOnce(keys.slice(0, 50));
 });
 
+it('PostgreSQL stopped: the log says once what is wrong and what to do, and once that it is over', async () => {
+  const isOver = () => {
+    const last = server.log.findLast(({ message }) => / database$| well again$/.test(message));
+    return expect(last?.message).toBe('the database is well again');
+  };
+  await eventually(isOver);
+  const from = server.log.length;
+  const lines = () => server.log.slice(from);
+  const told = (message: string) => lines().filter((line) => line.message === message);
+  await postgres.stop('immediate');
+  let refused = 0;
+  const ask = async () => {
+    const { status, body } = await client.get('contact.list-contacts');
+    if (status === 200) return;
+    expect([status, body.error.reason]).toEqual([503, 'DATABASE_UNREACHABLE']);
+    refused += 1;
+  };
+  await eventually(async () => {
+    await Promise.all(Array.from({ length: 10 }, ask));
+    expect(refused).toBeGreaterThan(50);
+    expect(told('not ready')).toHaveLength(1);
+  });
+  await becomesUnready('The database does not answer.', 'DATABASE_UNREACHABLE');
+  await postgres.start();
+  await becomesReady();
+  await eventually(() => expect(told('the database is well again')).toHaveLength(1));
+
+  const [over] = told('the database is well again');
+  expect(over).toMatchObject({ level: 'info', refusedRequests: refused, seconds: expect.any(Number) });
+  const troubles = told('something is wrong with the database');
+  expect(new Set(troubles.map(({ trouble }) => trouble)).size).toBe(troubles.length);
+  expect(troubles).toContainEqual(
+    expect.objectContaining({
+      level: 'error',
+      trouble: expect.stringContaining('Start it'),
+      reason: expect.stringContaining('ECONNREFUSED'),
+    }),
+  );
+  // Nothing else, but the line of each request.
+  expect(new Set(lines().map(({ message }) => message))).toEqual(
+    new Set([
+      'request',
+      'something is wrong with the database',
+      'not ready',
+      'ready again: the database reads and writes',
+      'the database is well again',
+    ]),
+  );
+  expect(told('ready again: the database reads and writes')).toHaveLength(1);
+  expect(lines().filter(({ stack }) => stack !== undefined)).toEqual([]);
+  const requests = told('request').filter(({ status }) => status === 503);
+  expect(requests.length).toBeGreaterThan(50);
+  for (const { level, error } of requests) expect([level, error]).toEqual(['info', 'DATABASE_UNREACHABLE']);
+});
+
 it('a lock on the history: writes get 503, reads go on, readiness says so; released, writes work', async () => {
   const holder = deployment.database.source.createQueryRunner();
   await holder.startTransaction();
@@ -115,13 +170,14 @@ describe('writes fail', () => {
   const cut = () =>
     asSuperuser(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'advocacy'`);
 
-  it.each<[what: string, breaks: string, mends: string, message: string, reason: string]>([
+  it.each<[what: string, breaks: string, mends: string, message: string, reason: string, words: RegExp]>([
     [
       'a primary that became a standby',
       'ALTER ROLE advocacy SET default_transaction_read_only = on',
       'ALTER ROLE advocacy RESET default_transaction_read_only',
       'The database takes no writes at the moment.',
       'DATABASE_TAKES_NO_WRITES',
+      /read-only transaction|takes no writes/,
     ],
     [
       'no connections left',
@@ -129,6 +185,7 @@ describe('writes fail', () => {
       'ALTER ROLE advocacy CONNECTION LIMIT -1',
       'The database takes no more connections.',
       'DATABASE_UNREACHABLE',
+      /too many connections for role/,
     ],
     [
       'a full disk',
@@ -138,10 +195,11 @@ describe('writes fail', () => {
       'DROP TRIGGER full_disk ON events',
       'The disk of the database is full: it takes no writes at the moment.',
       'DATABASE_TAKES_NO_WRITES',
+      /No space left on device/,
     ],
   ])(
     '%s: readiness says so, and comes back by itself, requests are told too',
-    async (what, breaks, mends, message, reason) => {
+    async (what, breaks, mends, message, reason, words) => {
       await becomesReady();
       await asSuperuser(breaks);
       await cut();
@@ -151,11 +209,15 @@ describe('writes fail', () => {
         const { status, body } = await create(what.replaceAll(' ', '-'));
         expect([status, body.error.reason]).toEqual([503, reason]);
         expect(body.error.message).toContain(message);
-        await eventually(() =>
+        await eventually(() => {
           expect(server.log).toContainEqual(
             expect.objectContaining({ message: 'not ready', trouble: message }),
-          ),
-        );
+          );
+          const line = { message: 'something is wrong with the database', level: 'error' };
+          expect(server.log).toContainEqual(
+            expect.objectContaining({ ...line, reason: expect.stringMatching(words) }),
+          );
+        });
       } finally {
         await asSuperuser(mends);
         await cut();

@@ -118,6 +118,8 @@ describe.each(POINTS)('an instance frozen inside its lease, $point', ({ point, s
     expect(rows.map(({ id }: { id: string }) => id).sort()).toEqual([...stored, ...created].sort());
     for (const server of [frozen, other]) {
       expect(server.log.filter(({ message }) => message.startsWith('projection '))).toEqual([]);
+      expect(server.log.filter(({ level }) => level === 'error')).toEqual([]);
+      expect(server.stdout).not.toContain('already released');
     }
     await eventually(async () => {
       const { body } = await client.at(frozen.origin).request('GET', '/health/ready');

@@ -143,6 +143,10 @@ describe('SIGTERM', () => {
     await running;
     // Not everything could be closed.
     expect(status).toBe(1);
+    expect(server.log).toContainEqual(
+      expect.objectContaining({ message: 'request cut off', reason: expect.stringContaining('stops') }),
+    );
+    expect(server.log.filter(({ message }) => message === 'request failed')).toEqual([]);
   });
 
   it('status 0 at once while the server waits for its database', async () => {
@@ -204,6 +208,8 @@ describe('SHUTDOWN_DELAY', () => {
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     server.send('SIGTERM');
     expect((await server.ended).status).toBe(0);
+    // Nothing is wrong.
+    expect(server.log.filter(({ level }) => level !== 'info')).toEqual([]);
   });
 
   it('ends by itself when it has passed, status 0', async () => {

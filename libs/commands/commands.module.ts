@@ -1,6 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { ReadSource, ReservedConnections } from '#libs/database';
+import { ReadSource, ReservedConnections, TroubleLog } from '#libs/database';
 import { EventStore } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { Commands } from './commands.js';
@@ -14,6 +14,7 @@ export class CommandsModule {
     reserved: ReservedConnections,
     store: EventStore,
     projections: Projections,
+    troubles: TroubleLog,
   ): DynamicModule {
     return {
       module: CommandsModule,
@@ -24,9 +25,10 @@ export class CommandsModule {
         { provide: ReservedConnections, useValue: reserved },
         { provide: EventStore, useValue: store },
         { provide: Projections, useValue: projections },
+        { provide: TroubleLog, useValue: troubles },
         { provide: Commands, useValue: new Commands(store, projections) },
       ],
-      exports: [DataSource, ReadSource, ReservedConnections, EventStore, Projections, Commands],
+      exports: [DataSource, ReadSource, ReservedConnections, EventStore, Projections, TroubleLog, Commands],
     };
   }
 }

@@ -32,4 +32,5 @@ export {
   type Trouble,
   troubleOf,
 } from './trouble.js';
+export { TroubleLog } from './trouble-log.js';
 export { queryInTurn, queryWide, type WideQuery, wideQueries } from './wide-query.js';

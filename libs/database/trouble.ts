@@ -212,24 +212,29 @@ export function isForbidden(error: unknown): boolean {
   return said(error).code === '42501';
 }
 
+/** An error in words fit for logs and reports, with what to do where PostgreSQL or PgBouncer said it. */
+export function describeError(error: unknown): string {
+  // Other servers refuse connections too: whose error it is only SQLSTATEs tell.
+  const trouble = /^\d/.test(said(error).code) ? describeTrouble(error) : undefined;
+  const reason = reasonOf(error);
+  // Whoever asks puts it into a sentence of their own.
+  const open = (sentence: string) => sentence.replace(/\.$/, '');
+  return trouble === undefined ? reason : `${open(trouble)} (${open(reason)})`;
+}
+
 /**
- * An error in words fit for logs and reports. SQLSTATE classes 22 and 23 quote the offending value, which
+ * The words of an error, fit for logs and reports. SQLSTATE classes 22 and 23 quote the offending value, which
  * may be personal: of those only the code is told.
  */
-export function describeError(error: unknown): string {
+export function reasonOf(error: unknown): string {
   // Node's error for a name with several addresses holds one error for each, and no message.
-  if (error instanceof AggregateError) return describeError(error.errors[0]);
+  if (error instanceof AggregateError) return reasonOf(error.errors[0]);
   if (!isError(error)) return String(error);
   if (error instanceof QueryFailedError) {
     const { code } = error.driverError as { code?: string };
     if (code && /^2[23]/.test(code)) return `SQLSTATE ${code}`;
   }
-  const { code, message } = said(error);
-  // Other servers refuse connections too: whose error it is only SQLSTATEs tell.
-  const trouble = /^\d/.test(code) ? describeTrouble(error) : undefined;
-  // Whoever asks puts it into a sentence of their own.
-  const open = (sentence: string) => sentence.replace(/\.$/, '');
-  return trouble === undefined ? message : `${open(trouble)} (${open(message)})`;
+  return said(error).message;
 }
 
 /** Code and words of whoever spoke: PostgreSQL, PgBouncer, the operating system. */

@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { type NextFunction, type Request, type Response } from 'express';
-import { describeError, isTimedOut, isTransient, ReservedConnections, troubleOf } from '#libs/database';
+import { isTimedOut, isTransient, ReservedConnections, TroubleLog, troubleOf } from '#libs/database';
 import { EventStore } from '#libs/event-store';
 import { Projections, type ProjectionStatus } from '#libs/projections';
 import { RpcError } from '#libs/rpc';
@@ -15,6 +15,8 @@ const GRACE_MS = 20;
 const IDLE_LOOKS = 5;
 /** Appends wait for seconds where a migration indexes the history or a lease is taken over: longer, and they hang. */
 const HUNG_LOOKS = 10;
+/** After this long PostgreSQL has ended the transactions that a process left standing. */
+const STANDSTILL_MS = 5_000;
 /** So long nothing has been answered before requests are refused without being tried. */
 const SILENT_LOOKS = 3;
 /** Of the requests that are refused otherwise so many are tried at once: the first that succeeds ends it. */
@@ -25,6 +27,12 @@ const NO_WRITES = 'The database answers no writes.';
 /** A probe that was ended after its two seconds, and the look that began it. */
 const PROBE_LOOKS = 3;
 const WRITES_HANG = 'The database has answered no writes for ten seconds: something holds them up.';
+
+/** For operators, where it is nothing that is known. */
+const READS_FAIL = 'PostgreSQL cannot be asked how far the read models are. `doctor` may know why.';
+const WRITES_FAIL = 'PostgreSQL refuses what an append needs. `doctor` may know why.';
+const SOMETHING_HOLDS_UP =
+  'PostgreSQL has answered no writes for ten seconds: a lock or an old transaction holds them up. `doctor`, line "activity", says whose.';
 
 /**
  * Knows whether the database reads and writes, for `/health/ready` and for requests that need not wait to find out. A
@@ -46,13 +54,14 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
   private probing = false;
   private seen = { underWay: 0, answered: 0, failed: 0 };
   private tried = 0;
+  private lookedAt = performance.now();
   private told: string | undefined;
-  private lastFailure: unknown;
 
   constructor(
     private readonly reserved: ReservedConnections,
     private readonly store: EventStore,
     private readonly projections: Projections,
+    private readonly troubles: TroubleLog,
   ) {}
 
   onModuleInit(): void {
@@ -101,6 +110,7 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
   }
 
   private look(): void {
+    this.tellStandstill();
     if (this.readFailure === undefined) this.silentLooks = 0;
     else this.silentLooks += 1;
     this.askOnce().catch(() => undefined);
@@ -113,7 +123,22 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
     this.idleLooks = hasAnswered ? 0 : this.idleLooks + 1;
     const isInDoubt = this.writeFailure !== undefined || this.hungLooks > 0 || failed !== before.failed;
     if (!hasAnswered && (isInDoubt || this.idleLooks >= IDLE_LOOKS)) void this.probe();
+    if (this.hungLooks >= HUNG_LOOKS) this.troubles.tell(undefined, SOMETHING_HOLDS_UP);
+    if (this.trouble === undefined && !isInDoubt) this.troubles.works();
     this.tell();
+  }
+
+  /** Else who reads the log wonders what became of the connections that PostgreSQL has ended meanwhile. */
+  private tellStandstill(): void {
+    const stoodMs = performance.now() - this.lookedAt - LOOK_MS;
+    this.lookedAt += LOOK_MS + stoodMs;
+    if (stoodMs < STANDSTILL_MS) return;
+    this.logger.warn({
+      message: 'this process stood still',
+      seconds: Math.round(stoodMs / 100) / 10,
+      meaning:
+        'It was stopped, or its machine was or has too much to do. Its connections to the database may have been ended meanwhile; it goes on by itself.',
+    });
   }
 
   /** @returns whether an append was answered since it was last asked: then writing works. */
@@ -138,10 +163,12 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
       // Those that hang may wait for what it does not.
       if (this.store.traffic.underWay === 0) this.hungLooks = 0;
     } catch (error) {
-      this.lastFailure = error;
       if (isTimedOut(error)) this.hungLooks += PROBE_LOOKS;
       // It stores nothing, so whatever fails fails for everybody: a right that was taken away, a function that is gone.
-      else if (!isTransient(error)) this.writeFailure = troubleOf(error)?.publicly ?? NO_WRITES;
+      else if (!isTransient(error)) {
+        this.writeFailure = troubleOf(error)?.publicly ?? NO_WRITES;
+        this.troubles.tell(error, WRITES_FAIL);
+      }
     } finally {
       this.probing = false;
     }
@@ -171,7 +198,7 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
       return await inTime(question);
     } catch (error) {
       this.readFailure = troubleOf(error)?.publicly ?? NO_ANSWER;
-      this.lastFailure = error;
+      this.troubles.tell(error, READS_FAIL);
       throw this.refusal(this.readFailure, error);
     }
   }
@@ -189,23 +216,28 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
     return new RpcError('SERVICE_UNAVAILABLE', sentence, { reason, headers }, { cause });
   }
 
-  /** Once each time that it changes. */
+  /** Once each time that it changes: load balancers leave the instance out meanwhile. */
   private tell(): void {
     const { trouble } = this;
     if (trouble === this.told) return;
     if (trouble === undefined) this.logger.log({ message: 'ready again: the database reads and writes' });
-    else {
-      const reason = this.lastFailure === undefined ? undefined : describeError(this.lastFailure);
-      this.logger.warn({ message: 'not ready', trouble, reason });
-    }
+    else this.logger.warn({ message: 'not ready', trouble });
     this.told = trouble;
+  }
+}
+
+class NoAnswer extends Error {
+  readonly code = 'ETIMEDOUT';
+
+  constructor() {
+    super(`no answer within ${ANSWER_MS / 1_000} s`);
   }
 }
 
 function inTime<T>(answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     let timer = setTimeout(() => {
-      timer = setTimeout(() => reject(new Error('no answer in time')), GRACE_MS);
+      timer = setTimeout(() => reject(new NoAnswer()), GRACE_MS);
     }, ANSWER_MS);
     answer.then(resolve, reject).finally(() => clearTimeout(timer));
   });

@@ -34,12 +34,17 @@ export function requestLog(
       counts.add(path, response.writableFinished ? response.statusCode : undefined, milliseconds);
       // Asked every few seconds by every load balancer: only worth a line when something is wrong.
       if (path?.startsWith('/health/') && response.statusCode === 200) return;
+      const { cutOff } = request;
+      const aborted = cutOff === undefined ? 'request aborted by the client' : 'request cut off';
       logger.log({
-        message: response.writableFinished ? 'request' : 'request aborted by the client',
+        message: response.writableFinished ? 'request' : aborted,
+        reason: cutOff,
         requestId,
         method: request.method,
         path,
-        status: response.statusCode,
+        // Of what was not answered it would be 200.
+        status: response.headersSent ? response.statusCode : undefined,
+        error: request.errorReason,
         durationMs: Math.round(milliseconds * 10) / 10,
         organizationId: request.caller?.organizationId,
         actorId: request.caller?.actor.id ?? undefined,

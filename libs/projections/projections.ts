@@ -1,7 +1,15 @@
 import { type LoggerService } from '@nestjs/common';
 import { type DataSource } from 'typeorm';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { describeError, isCollision, isForbidden, isUnavailable, Lease, type Sql } from '#libs/database';
+import {
+  describeError,
+  isCollision,
+  isForbidden,
+  isUnavailable,
+  Lease,
+  type Sql,
+  type TroubleLog,
+} from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { traced } from '#libs/tracing';
 import { ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
@@ -32,6 +40,8 @@ const MOST_STARTS = 5;
 export type ProjectionsOptions = {
   /** For looking after leases while the pool's own connections wait for them; the pool itself when left out. */
   reserved?: DataSource;
+  /** Who tells what is wrong with the database, and once for all. */
+  troubles?: TroubleLog;
   /**
    * Files that hold persons in plain are written anew once somebody was erased so long ago. 0, as without it: only by
    * `purge`.
@@ -221,6 +231,7 @@ export class Projections {
           await sleep(RECONNECT_PAUSE_MS);
           continue;
         }
+        if (this.stopping.signal.aborted || this.options.troubles?.tell(error)) return;
         this.logger.error({
           message: 'projection not caught up: the answer may come before the read model',
           projection: runner.projection.name,
@@ -380,7 +391,8 @@ export class Projections {
     this.tidying ??= this.tidyUp()
       .catch((error: unknown) => {
         if (this.stopping.signal.aborted) return;
-        this.logger.warn({ message: 'read models could not be tidied up', reason: describeError(error) });
+        if (!this.options.troubles?.tell(error))
+          this.logger.warn({ message: 'read models could not be tidied up', reason: describeError(error) });
         this.tidyAt = performance.now() + PAUSE_AFTER_FAILURE_MS;
       })
       .finally(() => (this.tidying = undefined));
@@ -425,9 +437,10 @@ export class Projections {
         );
         reachable = true;
       } catch (error) {
-        // Said once, not twice a second for as long as the database is away.
+        const isTold = this.options.troubles?.tell(error) === true;
+        // Said once, not twice a second.
         const reason = describeError(error);
-        if (reachable) this.logger.warn({ message: 'projections cannot be polled', reason });
+        if (reachable && !isTold) this.logger.warn({ message: 'projections cannot be polled', reason });
         reachable = false;
       }
       await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);

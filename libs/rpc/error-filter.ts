@@ -2,10 +2,10 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger 
 import { type Request, type Response } from 'express';
 import {
   describeError,
-  describeTrouble,
   isTimedOut,
   isTransient,
   TooManyWaiting,
+  type TroubleLog,
   troubleOf,
 } from '#libs/database';
 import { NewerEvent } from '#libs/event-store';
@@ -24,17 +24,18 @@ import { identifyRequest } from './request.js';
 /** Reasons of answers by which one client could fill the log, or which are no failures: the line of the request tells them. */
 const UNLOGGED: readonly unknown[] = ['OVERLOADED', 'TIMED_OUT', 'SHUTTING_DOWN'];
 
-/** What is wrong with the database is said again only after it was right for so long. */
-const SAID_AGAIN_MS = 60_000;
+/** What is wrong with the database is told once, not for each request. */
+const OF_THE_DATABASE: readonly unknown[] = ['DATABASE_UNREACHABLE', 'DATABASE_TAKES_NO_WRITES'];
 
 /** Turns everything that is thrown into the specification's error body; nothing of the inside leaves. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger('Errors');
-  /** Troubles that were told, and when they were last met. */
-  private readonly troubles = new Map<string, number>();
 
-  constructor(private readonly docsUrl: (code: ErrorCode, request: Request) => string) {}
+  constructor(
+    private readonly docsUrl: (code: ErrorCode, request: Request) => string,
+    private readonly troubles: Pick<TroubleLog, 'refuse'>,
+  ) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
@@ -48,12 +49,17 @@ export class ErrorFilter implements ExceptionFilter {
     }
     const requestId = identifyRequest(request, response);
     const answer = toRpcError(error);
-    errorAnswers.add(answer.details.reason ?? answer.code);
-    if (answer.status >= 500 && !UNLOGGED.includes(answer.details.reason)) {
-      this.log(answer, error instanceof RpcError ? (error.cause ?? error) : error, request);
-    }
+    const { reason } = answer.details;
+    request.errorReason = reason ?? answer.code;
+    errorAnswers.add(request.errorReason);
+    const cause = error instanceof RpcError ? error.cause : error;
+    if (OF_THE_DATABASE.includes(reason)) {
+      // Who asks whether we are ready is no request that was refused.
+      if (request.path.startsWith('/v1/')) this.troubles.refuse(cause, answer.message);
+    } else if (answer.status >= 500 && !UNLOGGED.includes(reason)) this.log(answer, cause ?? error, request);
     if (response.headersSent) {
       // Too late for an answer: a cut connection tells the client that this one is not whole.
+      request.cutOff = 'a part of the answer was out when an error came';
       response.destroy();
       return;
     }
@@ -66,20 +72,12 @@ export class ErrorFilter implements ExceptionFilter {
   }
 
   private log(answer: RpcError, error: unknown, request: Request): void {
-    const trouble = describeTrouble(error);
-    // Of a full disk or the like every request fails: said once, not for each.
-    if (trouble !== undefined) {
-      const before = this.troubles.get(trouble) ?? -Infinity;
-      this.troubles.set(trouble, performance.now());
-      if (performance.now() - before < SAID_AGAIN_MS) return;
-    }
     const reason = describeError(error);
     // Without the message, which `reason` tells without personal data.
     const frames = error instanceof Error ? error.stack?.match(/^ +at .*$/gm) : undefined;
     const stack = frames?.slice(0, 8).join('\n');
     this.logger.error({
-      message:
-        trouble === undefined ? 'request failed' : 'requests fail: something is wrong with the database',
+      message: 'request failed',
       code: answer.code,
       requestId: request.storedRequestId,
       reason,

@@ -71,6 +71,10 @@ declare module 'node:http' {
     isGivenUp?: boolean;
     /** Its answer, or its body, is streamed: `DEADLINE.stream`. */
     isStream?: boolean;
+    /** Of an answer that is an error: `error.reason`, or `error.code` where it has none. */
+    errorReason?: string;
+    /** Why we have ended its connection before its answer was out. */
+    cutOff?: string;
   }
 }
 
@@ -243,7 +247,9 @@ export class ServerLife {
       this.answerPaces.set(socket, (pace = { bytes: bytesTaken(socket), seconds: PATIENCE.answer }));
     }
     // There is nobody to tell: what cannot be sent stands before what we would say.
-    if (isTooSlow(pace, bytesTaken(socket), PATIENCE.answer, isClientsTurn)) socket.destroy();
+    if (isTooSlow(pace, bytesTaken(socket), PATIENCE.answer, isClientsTurn)) {
+      this.cutOff(socket, 'the client reads too slowly');
+    }
   }
 
   /** Of a connection's requests the first is worked on; the clock of those behind it has not begun. */
@@ -261,7 +267,10 @@ export class ServerLife {
     if (before!.seconds < (request.isStream ? DEADLINE.stream : DEADLINE.request)) return;
     if (response!.headersSent) {
       // Only a cut connection tells the client that what it has is not the whole answer.
-      socket.destroy();
+      this.cutOff(
+        socket,
+        `nothing moved for ${DEADLINE.stream} s: the database hangs, or something in it is held`,
+      );
       return;
     }
     request.isGivenUp = true;
@@ -301,13 +310,25 @@ export class ServerLife {
       await sleep(20);
       this.closeIdleConnections();
     }
-    for (const response of awaited) if (isRunning(response)) response.req.socket.destroy();
+    for (const response of awaited) {
+      if (isRunning(response))
+        this.cutOff(response.req.socket, 'this instance stops, and it was not done in time');
+    }
 
     // Only now: until here a load balancer that does not know yet gets a 503 instead of a refused connection.
     const closed = new Promise((resolve) => this.server.close(resolve));
     await Promise.race([closed, sleep(LINGER_MS, undefined, { ref: false })]);
     this.server.closeAllConnections();
     clearInterval(this.looking);
+  }
+
+  /** What still comes of the work, nobody waits for. */
+  private cutOff(socket: Socket, reason: string): void {
+    for (const { req: request } of this.running.get(socket) ?? []) {
+      request.isGivenUp = true;
+      request.cutOff = reason;
+    }
+    socket.destroy();
   }
 
   /** Node takes a response for done once end() was called, and would cut one that is still being sent. */
@@ -370,6 +391,7 @@ export class ServerLife {
   ): void {
     const { req: request } = response;
     const body = this.envelope(code, message, identifyRequest(request, response), request, reason);
+    request.errorReason = reason ?? code;
     response.writeHead(ERROR_STATUS[code], { ...headersFor(code, body), ...more });
     // The answer is out at once, the connection open until the request is: closed earlier, it is reset.
     response.write(body);

@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { get, type IncomingMessage, request } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { TroubleLog } from '#libs/database';
 import { ErrorFilter, Input, Integer, OneOf, Operation, operationsModule, recordSchema } from './index.js';
 import { identifyRequest, RpcExpressAdapter, ServerLife, StreamedAnswer, StreamedInput } from './index.js';
 
@@ -114,7 +115,7 @@ beforeEach(async () => {
     error: (message: unknown) => errors.push(message),
   };
   app = await NestFactory.create(BytesModule, new RpcExpressAdapter(), { logger, bodyParser: false });
-  app.useGlobalFilters(new ErrorFilter((code) => code));
+  app.useGlobalFilters(new ErrorFilter((code) => code, new TroubleLog(logger)));
   const server = app.getHttpServer();
   life = new ServerLife(server, (code) => code);
   await app.listen(0, '127.0.0.1');

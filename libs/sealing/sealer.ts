@@ -1,7 +1,7 @@
 import { type LoggerService } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
-import { describeError, inTransaction, Lease, type Sql } from '#libs/database';
+import { describeError, inTransaction, Lease, type Sql, type TroubleLog } from '#libs/database';
 import { consistencyPath, inclusionPath, leafHash, type ReadSubtree, rootOf } from './merkle.js';
 import { type Part, type SealedTree } from './note.js';
 import { edgeOf, GrowingTree, readFromTiles, type Tile, TILE_WIDTH } from './tiles.js';
@@ -26,6 +26,7 @@ export class Sealer {
   constructor(
     private readonly source: DataSource,
     private readonly logger: Pick<LoggerService, 'warn'>,
+    private readonly troubles?: TroubleLog,
   ) {
     this.lease = new Lease('sealing', source);
   }
@@ -167,8 +168,10 @@ export class Sealer {
         await this.seal({ ifFree: true });
         failing = false;
       } catch (error) {
-        // Said once, not every few seconds for as long as the database is away.
-        if (!failing) this.logger.warn({ message: 'history not sealed', reason: describeError(error) });
+        const isTold = this.troubles?.tell(error) === true;
+        // Said once, not every few seconds.
+        if (!failing && !isTold)
+          this.logger.warn({ message: 'history not sealed', reason: describeError(error) });
         failing = true;
       }
       await sleep(SEAL_EVERY_MS, undefined, { signal }).catch(() => undefined);

@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { describeError } from '#libs/database';
+import { describeError, TroubleLog } from '#libs/database';
 
 /** Each key costs an instance one row in so many milliseconds, however many requests it sends. */
 const WRITE_INTERVAL_MS = 5_000;
@@ -20,7 +20,10 @@ export class ApiKeyUse implements OnApplicationShutdown {
   private writing: Promise<void> = Promise.resolve();
   private isFailing = false;
 
-  constructor(private readonly source: DataSource) {}
+  constructor(
+    private readonly source: DataSource,
+    private readonly troubles: TroubleLog,
+  ) {}
 
   /** The key was used now. Never waits, never fails. */
   note(organizationId: string, apiKeyId: string): void {
@@ -58,7 +61,8 @@ export class ApiKeyUse implements OnApplicationShutdown {
       this.isFailing = false;
     } catch (error) {
       this.uses = new Map([...uses, ...this.uses]);
-      if (!this.isFailing) {
+      const isTold = this.troubles.tell(error);
+      if (!this.isFailing && !isTold) {
         this.logger.warn({ message: 'last use of API keys not written', reason: describeError(error) });
       }
       this.isFailing = true;
