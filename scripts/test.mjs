@@ -1,10 +1,12 @@
 /**
- * npm test: format, lint, types, module walls, then every test against a real PostgreSQL and a real Redis.
+ * npm test: every test against a real PostgreSQL and a real Redis; format, lint, types and module walls beside them.
  * With arguments it only runs Jest, with these arguments: npm test -- libs/rpc -t paging
  *
- * One run tells everything: a failed check does not keep the tests from running.
+ * One run tells everything: a failed check does not keep the tests from running. What the checks say is printed when the
+ * tests have ended, so that it does not stand between the lines of these.
  */
 import { spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -20,41 +22,54 @@ const PACKAGES = {
   faketime: 'faketime',
 };
 
+/** What is checked without running anything: the names, the programs, their arguments. */
+const CHECKS = [
+  ['Format', 'prettier', '--check', '--log-level', 'warn', '.'],
+  ['Lint', 'eslint', '.'],
+  // A build information file of its own: the build's must not learn of files that were never written.
+  ['Types', 'tsc', '--noEmit', '-p', 'tsconfig.json', '--tsBuildInfoFile', 'dist/.tsbuildinfo-check'],
+  ['Module walls', 'depcruise', '--config', '.dependency-cruiser.cjs', 'src', 'libs', 'migrations', 'test'],
+];
+
 const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
 const jestArguments = process.argv.slice(2);
 const failures = [];
+const children = new Set();
 let interruptedBy;
-let child;
 
 for (const signal of Object.keys(signalNumbers)) {
   process.on(signal, () => {
     interruptedBy ??= signal;
-    child?.kill(signal);
+    for (const child of children) child.kill(signal);
   });
 }
 
 await prepare();
-if (jestArguments.length === 0) {
-  await step('Format', 'prettier', '--check', '--log-level', 'warn', '.');
-  await step('Lint', 'eslint', '.');
-  // A build information file of its own: the build's must not learn of files that were never written.
-  const info = ['--tsBuildInfoFile', 'dist/.tsbuildinfo-check'];
-  await step('Types', 'tsc', '--noEmit', '-p', 'tsconfig.json', ...info);
-  const folders = ['src', 'libs', 'migrations', 'test'];
-  await step('Module walls', 'depcruise', '--config', '.dependency-cruiser.cjs', ...folders);
-}
+const checking = jestArguments.length === 0 ? runChecks() : [];
 const results = interruptedBy ? undefined : await runTests();
+for (const { name, status, output } of await checking) {
+  console.log(`${name}: ${status === 0 ? 'ok' : 'failed'}`);
+  if (status === 0) continue;
+  failures.push({ name, status });
+  console.log(output);
+}
 
 if (failures.length > 0) console.log(`Failed: ${failures.map(({ name }) => name).join(', ')}`);
 console.log(summary(results));
 if (interruptedBy) process.exitCode = 128 + signalNumbers[interruptedBy];
 else process.exitCode = failures[0]?.status ?? 0;
 
-async function step(name, program, ...args) {
-  if (interruptedBy) return;
-  console.log(name);
-  const status = await run(join(root, 'node_modules', '.bin', program), args);
-  if (status !== 0) failures.push({ name, status });
+/** One after another: each takes a core, and a gigabyte. */
+async function runChecks() {
+  const checks = [];
+  for (const [name, program, ...args] of CHECKS) {
+    let output = '';
+    const options = { stdio: ['ignore', 'pipe', 'pipe'], onOutput: (text) => (output += text) };
+    const status = await run(join(root, 'node_modules', '.bin', program), args, options);
+    if (interruptedBy) break;
+    checks.push({ name, status, output });
+  }
+  return checks;
 }
 
 /** Runs Jest between the start and the stop of the servers; answers Jest's own results. */
@@ -65,11 +80,13 @@ async function runTests() {
   const stops = [];
   try {
     await installPrograms();
+    const databaseUrl = process.env.DATABASE_URL ?? (await startPostgres(directory, stops));
     const env = {
       ...process.env,
       // What a test interrupted by Ctrl-C could not remove goes with the directory.
       TMPDIR: directory,
-      TEST_DATABASE_URL: process.env.DATABASE_URL ?? (await startPostgres(directory, stops)),
+      TEST_DATABASE_URL: databaseUrl,
+      TEST_TEMPLATE_URL: await createTemplate(databaseUrl, stops),
       TEST_REDIS_URL: process.env.REDIS_URL ?? (await startRedis(directory, stops)),
     };
     if (interruptedBy) return undefined;
@@ -86,7 +103,7 @@ async function runTests() {
     failures.push({ name: 'Tests', status: 1 });
     return undefined;
   } finally {
-    for (const stop of stops) await stop().catch((error) => console.error(error.message));
+    for (const stop of stops.reverse()) await stop().catch((error) => console.error(error.message));
     unmountBelow(directory);
     rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
   }
@@ -117,6 +134,23 @@ async function startPostgres(directory, stops) {
   const postgres = await startEmbeddedPostgres({ directory, log: () => {}, createDatabases: true });
   stops.push(postgres.stop);
   return postgres.url;
+}
+
+/** A migrated database, of which tests get copies: migrating takes four times as long, and there are hundreds. */
+async function createTemplate(serverUrl, stops) {
+  const { migrate, openDatabase } = await import('../dist/libs/database/index.js');
+  const { migrations } = await import('../dist/migrations/index.js');
+  const name = `test_template_${randomBytes(6).toString('hex')}`;
+  const onServer = async (statement) => {
+    const server = await openDatabase({ url: serverUrl, poolSize: 1, migrations: [] });
+    await server.query(statement).finally(() => server.destroy());
+  };
+  await onServer(`CREATE DATABASE ${name}`);
+  stops.push(() => onServer(`DROP DATABASE ${name}`));
+  const { href: url } = Object.assign(new URL(serverUrl), { pathname: `/${name}` });
+  const template = await openDatabase({ url, poolSize: 1, migrations });
+  await migrate(template).finally(() => template.destroy());
+  return url;
 }
 
 async function startRedis(directory, stops) {
@@ -196,10 +230,14 @@ function findFreePort() {
 }
 
 /** Runs a program to its end; answers its exit status, 127 when there is no such program. */
-function run(program, args, options = {}) {
-  return new Promise((resolve) => {
-    child = spawn(program, args, { cwd: root, stdio: 'inherit', ...options });
+async function run(program, args, { onOutput, ...options } = {}) {
+  const child = spawn(program, args, { cwd: root, stdio: 'inherit', ...options });
+  children.add(child);
+  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', onOutput);
+  const status = await new Promise((resolve) => {
     child.once('error', () => resolve(127));
     child.once('close', (status, signal) => resolve(status ?? 128 + (signalNumbers[signal] ?? 9)));
   });
+  children.delete(child);
+  return status;
 }

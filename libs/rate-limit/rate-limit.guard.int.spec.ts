@@ -120,6 +120,7 @@ describe('RateLimitGuard', () => {
   it('lets those wait who do not mind being refused, and nobody else', async () => {
     const [flooding, patient] = [randomUUID(), randomUUID()];
     let refused = 0;
+    const began = performance.now();
     const flood = Array.from({ length: 200 }, async () => {
       const { status } = await fetch(`${url}/one`, { headers: { key: flooding, limit: '1' } });
       refused += status === 429 ? 1 : 0;
@@ -132,7 +133,9 @@ describe('RateLimitGuard', () => {
     expect([first.status, second.status]).toEqual([200, 429]);
     expect(refused).toBeLessThan(199);
     await Promise.all(flood);
-    expect(refused).toBe(199);
+    const seconds = Math.ceil((performance.now() - began) / 1_000);
+    expect(refused).toBeLessThanOrEqual(199);
+    expect(refused).toBeGreaterThanOrEqual(200 - 1 - seconds);
   });
 
   it('counts a caller over all routes', async () => {

@@ -14,7 +14,7 @@ const NODE_TIMEOUT = 1_000;
 /** A redis-server on 127.0.0.1 that can be killed and started again where it was, with what its directory holds. */
 export class RedisNode {
   private server: ChildProcess | undefined;
-  private readonly clients: Redis[] = [];
+  private client: Redis | undefined;
 
   private constructor(
     readonly port: number,
@@ -24,12 +24,21 @@ export class RedisNode {
     private readonly options: readonly string[],
   ) {}
 
-  static async create(options: readonly string[] = [], configuration?: string): Promise<RedisNode> {
-    const [port, busPort] = await findFreePorts(2);
+  /**
+   * @param configuration of redis.conf
+   * @param given a port, where it must not be any free one
+   */
+  static async create(
+    options: readonly string[] = [],
+    configuration = '',
+    given?: number,
+  ): Promise<RedisNode> {
+    const [free, busPort] = await findFreePorts(2);
+    const port = given ?? free!;
     const directory = await mkdtemp(join(tmpdir(), 'redis-'));
     // A sentinel keeps what it learns in its configuration file.
     const file = join(directory, 'redis.conf');
-    await writeFile(file, configuration ?? '');
+    await writeFile(file, configuration);
     const own = [
       '--port',
       port,
@@ -43,7 +52,7 @@ export class RedisNode {
       'no',
     ];
     const bus = options.includes('--cluster-enabled') ? ['--cluster-port', busPort!] : [];
-    return new RedisNode(port!, busPort!, directory, [
+    return new RedisNode(port, busPort!, directory, [
       file,
       ...own.map(String),
       ...bus.map(String),
@@ -65,14 +74,20 @@ export class RedisNode {
     this.server = server;
     for (;;) {
       if (server.exitCode !== null) throw new Error(`redis-server ended with ${server.exitCode}`);
-      if ((await this.ask('PING').catch(() => '')) === 'PONG') return this;
+      if ((await this.ask('PING').catch(() => '')) === 'PONG') break;
       await sleep(20);
     }
+    this.disconnect();
+    return this;
+  }
+
+  send(signal: NodeJS.Signals): void {
+    this.server?.kill(signal);
   }
 
   /** Kills it, as a crash would. */
   async kill(): Promise<void> {
-    for (const client of this.clients.splice(0)) client.disconnect();
+    this.disconnect();
     const { server } = this;
     this.server = undefined;
     if (server?.exitCode !== null || server.signalCode !== null) return;
@@ -86,6 +101,11 @@ export class RedisNode {
     await rm(this.directory, { recursive: true, force: true });
   }
 
+  private disconnect(): void {
+    this.client?.disconnect();
+    this.client = undefined;
+  }
+
   /** Resolves when its INFO holds this text; a connection that is cut meanwhile is made anew. */
   async says(text: string): Promise<void> {
     while (!String(await this.ask('INFO', 'everything').catch(() => '')).includes(text)) await sleep(20);
@@ -93,14 +113,12 @@ export class RedisNode {
 
   /** What it answers to one command. */
   async ask(command: string, ...args: (string | number)[]): Promise<unknown> {
-    let [client] = this.clients;
-    if (!client) {
-      client = new Redis(this.port, '127.0.0.1', { lazyConnect: true, retryStrategy: () => null });
-      client.on('error', () => undefined);
-      client.once('end', () => this.clients.splice(this.clients.indexOf(client!), 1));
-      this.clients.push(client);
+    if (this.client?.status === 'end') this.client = undefined;
+    if (!this.client) {
+      this.client = new Redis(this.port, '127.0.0.1', { lazyConnect: true, retryStrategy: () => null });
+      this.client.on('error', () => undefined);
     }
-    return client.call(command, ...args);
+    return this.client.call(command, ...args);
   }
 }
 
