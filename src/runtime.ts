@@ -90,7 +90,13 @@ export async function openRuntime(
       const ran = await migrate(source);
       if (ran.length > 0) logger.log({ message: 'database migrated', migrations: ran });
       const missing = await missingFromSchema(source, schema);
-      if (missing.length > 0) throw new ConfigError([otherSchema(missing)]);
+      if (missing.parts.length > 0) throw new ConfigError([otherSchema(missing.parts)]);
+      if (missing.indexes.length > 0) {
+        logger.warn({
+          message: 'indexes are missing: what they find is looked for in whole tables. Make them again',
+          statements: missing.indexes,
+        });
+      }
       reads = new ReadSource(source, replicaOf(config, reserved, logger));
       await reads.start();
       const store = new EventStore(source, new Keyring(master), upcasters, reads);
@@ -188,12 +194,10 @@ async function connect(
  * something else than they leave, because they were other ones or somebody changed it since.
  */
 function otherSchema(missing: readonly string[]): string {
-  // A function's parameters fill a page.
-  const named = missing.map((line) => line.replace(/\(.{100,}\)$/, ' with the parameters of this version'));
-  const more = named.length > 5 ? ` and ${named.length - 5} more` : '';
+  const more = missing.length > 5 ? ` and ${missing.length - 5} more` : '';
   return (
     `The schema of the database is not what this version needs, although its migrations have run. Missing: ` +
-    `${named.slice(0, 5).join(', ')}${more}. Start the version that made it, or restore a backup.`
+    `${missing.slice(0, 5).join(', ')}${more}. Start the version that made it, or restore a backup.`
   );
 }
 

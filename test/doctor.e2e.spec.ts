@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
+import { missingFromSchema } from '#libs/database';
 import { JsonLogger } from '#libs/operations';
 import {
   createTestDatabase,
@@ -16,6 +17,7 @@ import {
   startPostgres,
   startRedis,
 } from '#libs/testing';
+import { schema } from '#migrations';
 import { inspectConfig, readConfig } from '../src/config.js';
 import { examine, type Examined } from '../src/doctor/index.js';
 import { openRuntime } from '../src/runtime.js';
@@ -314,12 +316,22 @@ const PATIENTS: Patient[] = [
       await run('DROP EXTENSION btree_gin CASCADE');
       await run('DROP TRIGGER events_are_append_only ON events');
       await run('DROP FUNCTION append_events');
+      await run('ALTER TABLE idempotency_keys RENAME fingerprint TO print');
+      await run('DROP INDEX events_by_actor, events_by_time');
       await run(`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'erasures'::regclass`);
       return { ENCRYPTION_KEY: OTHER_KEY };
     },
     warning('extensions', /^pg_trgm and btree_gin are not there: /),
     problem('role', /trigger .* is gone/),
-    problem('migrations', /^append_events is missing/),
+    problem(
+      'migrations',
+      /^Every migration has run, and yet there is no column idempotency_keys\.fingerprint bytea, no function append_events with .*, no trigger events_are_append_only of events: no server/,
+    ),
+    warning(
+      'migrations',
+      /^2 indexes of the migrations are gone: /,
+      /: CREATE INDEX CONCURRENTLY events_by_actor ON events USING .*; CREATE INDEX CONCURRENTLY events_by_time ON .*;$/,
+    ),
     problem('migrations', /^The index erasures of events is not valid/),
     problem('encryption key', /^ENCRYPTION_KEY is not the key/),
   ),
@@ -613,6 +625,19 @@ it('a database that nobody can reach: status 1, and no secret', async () => {
   expect(stdout).toMatch(/^problem +redis /m);
   expect(stdout).not.toMatch(/hunter/);
   expect(stdout).not.toContain(OTHER_KEY);
+});
+
+it('a start goes on without an index, and its log says how to make it again', async () => {
+  const name = await newDatabase();
+  await asSuperuser(name, (run) => run('DROP INDEX events_by_time'));
+  const warned: unknown[] = [];
+  const logger = Object.assign(new JsonLogger('silent'), { warn: (line: unknown) => warned.push(line) });
+  const runtime = await openRuntime(readConfig({ DATABASE_URL: urlOf(name), ENCRYPTION_KEY }), logger);
+  const { source } = runtime;
+  const [{ statements }] = warned as [{ statements: string[] }];
+  for (const statement of statements) await source.query(statement);
+  expect(await missingFromSchema(source, schema)).toEqual({ parts: [], indexes: [] });
+  await runtime.close();
 });
 
 it('an empty migration is not made, nor a read model, nor a key', async () => {

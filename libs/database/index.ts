@@ -14,7 +14,7 @@ export { findPrograms, findSystemUser, findWayToRun } from './embedded-postgres-
 export { startEmbeddedPostgres } from './embedded-postgres.js';
 export { Lease } from './lease.js';
 export { TooManyWaiting } from './fair-gate.js';
-export { missingFromSchema, schemaOfDatabase } from './schema.js';
+export { type Missing, missingFromSchema, schemaOfDatabase } from './schema.js';
 export { DATABASE_IDENTITY, ReadSource, type ReplicaOptions } from './read-source.js';
 export { searchIndexes, textSearchOf, type TextSearch } from './text-search.js';
 export { poolUse } from './pool-use.js';

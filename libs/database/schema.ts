@@ -1,7 +1,7 @@
 import { type Sql } from './database.js';
 
-// What statements name: columns with their types, functions with their parameters, and triggers. Not how a function
-// works, nor what there is besides: a later version, which adds to the schema, may have migrated already.
+// What statements name: columns with their types, sequences, functions with their parameters, triggers and indexes. Not how
+// a function works, nor what there is besides: a later version, which adds to the schema, may have migrated already.
 const STANDING = `
   SELECT format('column %s.%s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod)) AS line
   FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
@@ -16,7 +16,21 @@ const STANDING = `
   SELECT format('trigger %s of %s', t.tgname, t.tgrelid::regclass)
   FROM pg_trigger t
   WHERE pg_table_is_visible(t.tgrelid) AND NOT t.tgisinternal
+  UNION ALL
+  SELECT format('sequence %s', c.relname) FROM pg_class c
+  WHERE c.relkind = 'S' AND pg_table_is_visible(c.oid) AND c.relnamespace <> 'pg_catalog'::regnamespace
+  UNION ALL
+  SELECT format('%s %s: %s', CASE WHEN i.indisunique THEN 'unique index' ELSE 'index' END, c.relname,
+    replace(pg_get_indexdef(c.oid), format(' ON %I.', n.nspname), ' ON ') || coalesce(
+      (SELECT string_agg(format('; ALTER INDEX %I ALTER COLUMN %s SET STATISTICS %s', c.relname, a.attnum, a.attstattarget), ''
+         ORDER BY a.attnum)
+       FROM pg_attribute a WHERE a.attrelid = c.oid AND coalesce(a.attstattarget, -1) >= 0), ''))
+  FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE pg_table_is_visible(c.oid) AND n.nspname <> 'pg_catalog'
   ORDER BY 1`;
+
+/** Of an index, behind its name; servers of other versions may write it in other words. */
+const DEFINITION = /: CREATE .*/;
 
 /** What the database's schema has, a line for each thing, but for read models. */
 export async function schemaOfDatabase(sql: Sql): Promise<string[]> {
@@ -24,8 +38,27 @@ export async function schemaOfDatabase(sql: Sql): Promise<string[]> {
   return rows.map(({ line }) => line);
 }
 
+/** Of a function: they fill a page. */
+const LONG_PARAMETERS = /\(.{100,}\)$/;
+
+export type Missing = {
+  /** Without which statements fail, each in a few words. */
+  parts: string[];
+  /** Without which statements are slow: what makes each. */
+  indexes: string[];
+};
+
 /** @returns what of `needed` (lines of `schemaOfDatabase`) the database has not. */
-export async function missingFromSchema(sql: Sql, needed: readonly string[]): Promise<string[]> {
-  const standing = new Set(await schemaOfDatabase(sql));
-  return needed.filter((line) => !standing.has(line));
+export async function missingFromSchema(sql: Sql, needed: readonly string[]): Promise<Missing> {
+  const standing = new Set((await schemaOfDatabase(sql)).map((line) => line.replace(DEFINITION, '')));
+  const missing = needed.filter((line) => !standing.has(line.replace(DEFINITION, '')));
+  const [indexes, parts] = [true, false].map((isIndex) =>
+    missing.filter((line) => line.startsWith('index ') === isIndex),
+  );
+  return {
+    parts: parts!.map((line) =>
+      line.replace(DEFINITION, '').replace(LONG_PARAMETERS, ' with the parameters of this version'),
+    ),
+    indexes: indexes!.map((line) => line.replace(/^.*?: /, '')),
+  };
 }

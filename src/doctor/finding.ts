@@ -22,5 +22,5 @@ export function bytes(count: number): string {
 export const number = (count: number): string => count.toLocaleString('en');
 
 /** `1 instance`, `2 instances`. */
-export const counted = (count: number, what: string): string =>
-  `${number(count)} ${what}${count === 1 ? '' : 's'}`;
+export const counted = (count: number, one: string, several = `${one}s`): string =>
+  `${number(count)} ${count === 1 ? one : several}`;

@@ -1,6 +1,7 @@
 import { Keyring } from '#libs/event-store';
-import { migrations as ours } from '#migrations';
-import { type Finding, ok, problem, warning } from './finding.js';
+import { type Missing, missingFromSchema } from '#libs/database';
+import { migrations as ours, schema } from '#migrations';
+import { counted, type Finding, ok, problem, warning } from './finding.js';
 import { type DatabaseCheck } from './patient.js';
 
 /** Whether the tables are those of this version of the program. */
@@ -34,19 +35,9 @@ export const migrations: DatabaseCheck = {
         ),
       );
     }
-    const missing = await database.query<{ name: string }[]>(
-      `SELECT name FROM unnest($1::text[]) AS name
-       WHERE to_regclass(name) IS NULL AND NOT EXISTS (SELECT FROM pg_proc WHERE proname = name)`,
-      [PARTS],
-    );
-    if (pending.length === 0 && missing.length > 0) {
-      found.push(
-        problem(
-          `${missing.map(({ name }) => name).join(', ')} is missing, although every migration has run.`,
-          'Somebody dropped it, or a backup was restored in part: restore it whole (docs/backup.md).',
-        ),
-      );
-    }
+    // Of what is still to run nobody knows what it will make.
+    const missing = pending.length === 0 ? await missingFromSchema(database, schema) : undefined;
+    if (missing) found.push(...judge(missing));
     const broken = await database.query<{ name: string; table: string }[]>(
       `SELECT i.indexrelid::regclass::text AS name, i.indrelid::regclass::text AS table
        FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -64,11 +55,26 @@ export const migrations: DatabaseCheck = {
   },
 };
 
-/** Of what every version needs since its migration: the names of tables and functions. */
-const PARTS = [
-  ...['events', 'unique_keys', 'idempotency_keys', 'subject_keys', 'checkpoints', 'key_check', 'serving'],
-  ...['sealing', 'seals', 'seal_tiles', 'append_events', 'event_horizon', 'advance_checkpoint'],
-];
+function judge({ parts, indexes }: Missing): Finding[] {
+  const found: Finding[] = [];
+  if (parts.length > 0) {
+    found.push(
+      problem(
+        `Every migration has run, and yet there is no ${parts.join(', no ')}: no server starts on it.`,
+        'Somebody dropped or changed it, or a backup was restored in part: restore it whole (docs/backup.md), or start the version that made it.',
+      ),
+    );
+  }
+  if (indexes.length > 0) {
+    found.push(
+      warning(
+        `${counted(indexes.length, 'index', 'indexes')} of the migrations ${indexes.length === 1 ? 'is' : 'are'} gone: what is found by ${indexes.length === 1 ? 'it' : 'them'} is looked for in the whole table.`,
+        `Make it again, which nobody waits for: ${indexes.map((one) => `${one.replace(' INDEX ', ' INDEX CONCURRENTLY ')};`).join(' ')}`,
+      ),
+    );
+  }
+  return found;
+}
 
 /** Whether personal data can be read with the key that is configured. */
 export const encryptionKey: DatabaseCheck = {
