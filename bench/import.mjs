@@ -77,7 +77,7 @@ function contactOf(n) {
   };
 }
 
-async function importFile({ origin, pid }, { organizationId, apiKey }, lines, format, again) {
+async function importFile({ origin, pid }, { organizationId, key }, lines, format, again) {
   const before = residentMiB(pid);
   // By the time, not by what was sent: between the two lie the buffers of the connection.
   const samples = [];
@@ -99,7 +99,7 @@ async function importFile({ origin, pid }, { organizationId, apiKey }, lines, fo
   const post = request(`${origin}/v1/contact.import-contacts?organizationId=${organizationId}`, {
     method: 'POST',
     headers: {
-      Authorization: `Bearer ${apiKey}`,
+      Authorization: `Bearer ${key}`,
       'Content-Type': format === 'csv' ? 'text/csv' : 'application/x-ndjson',
     },
   });

@@ -19,7 +19,7 @@ const SIGNERS = [
 ];
 
 /** What the first start made. */
-type Demo = { organizationId: string; apiKey: string; petitionId: string };
+type Demo = { organizationId: string; key: string; petitionId: string };
 
 /**
  * Makes the first organization of an empty embedded database, with something to look at and a key to try,
@@ -63,7 +63,7 @@ async function fillDemo(bus: CommandBus): Promise<Demo> {
   const run = <T extends Input, Answer>(type: InputClass<T>, fields: Partial<T>): Promise<Answer> =>
     bus.execute(systemInput(type, organizationId, fields, 'first-start'));
 
-  const { apiKey } = await run<CreateOrganization, { apiKey: string }>(CreateOrganization, {
+  const { key } = await run<CreateOrganization, { key: string }>(CreateOrganization, {
     name: 'Demo organization',
   });
   const contactIds: string[] = [];
@@ -89,23 +89,23 @@ async function fillDemo(bus: CommandBus): Promise<Demo> {
     description: 'Four people have signed. Ask four more.',
   });
   await run(PublishPost, { postId });
-  return { organizationId, apiKey, petitionId };
+  return { organizationId, key, petitionId };
 }
 
 /** What the terminal shows once. The key appears here and nowhere else. */
-export function welcome(origin: string, { organizationId, apiKey, petitionId }: Demo): string {
+export function welcome(origin: string, { organizationId, key, petitionId }: Demo): string {
   const body = JSON.stringify({ petitionId, contact: { email: 'you@example.org', firstName: 'You' } });
   return `
   A demo organization was made, with contacts, a list, a post and a petition that people signed.
   Its key is shown this once:
 
     organization  ${organizationId}
-    API key       ${apiKey}
+    API key       ${key}
     petition      ${petitionId}
 
   The documentation is at ${origin}/docs. Sign the petition:
 
-curl -X POST ${origin}/v1/petition.add-signature -H 'Authorization: Bearer ${apiKey}' -H 'Content-Type: application/json' -d '${body}'
+curl -X POST ${origin}/v1/petition.add-signature -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'
 
 `;
 }

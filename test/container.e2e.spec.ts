@@ -72,7 +72,7 @@ describe('the Dockerfile', () => {
     expect([status, stderr, JSON.parse(stdout)]).toEqual([
       0,
       '',
-      { organizationId: expect.any(String), apiKey: expect.stringMatching(/^adv_/) },
+      expect.objectContaining({ organizationId: expect.any(String), key: expect.stringMatching(/^adv_/) }),
     ]);
     await deployment.stop();
     await directory.remove();

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { testServerUrl } from '#libs/testing';
-import { cli } from './processes.js';
+import { cli, CLI, Program } from './processes.js';
 
 const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
 
@@ -16,10 +16,16 @@ it('who was erased after a backup is erased again when it was restored', async (
   const administrator = new Client({ connectionString: testServerUrl() });
   await administrator.connect();
   await administrator.query(`CREATE DATABASE ${live}`);
-  const on = async (database: string, ...args: string[]): Promise<any> => {
+  const urlOf = (database: string) => {
     const url = new URL(testServerUrl());
     url.pathname = `/${database}`;
-    const { stdout, stderr } = await cli(['--json', ...args], { DATABASE_URL: url.href, ENCRYPTION_KEY });
+    return url.href;
+  };
+  const on = async (database: string, ...args: string[]): Promise<any> => {
+    const { stdout, stderr } = await cli(['--json', ...args], {
+      DATABASE_URL: urlOf(database),
+      ENCRYPTION_KEY,
+    });
     return stdout === '' ? { stderr } : JSON.parse(stdout);
   };
   const emails = async (database: string) => {
@@ -44,9 +50,7 @@ it('who was erased after a backup is erased again when it was restored', async (
     return Object.fromEntries(rows.map(({ id, email }) => [email.split('@')[0], id]));
   };
   const inLive = async (sql: string) => {
-    const url = new URL(testServerUrl());
-    url.pathname = `/${live}`;
-    const client = new Client({ connectionString: url.href });
+    const client = new Client({ connectionString: urlOf(live) });
     await client.connect();
     const { rows } = await client.query(
       `SELECT 'contacts_v' || max(version) AS schema FROM checkpoints WHERE projection = 'contacts'`,
@@ -80,6 +84,13 @@ it('who was erased after a backup is erased again when it was restored', async (
   await appendFile(file('erasures'), 'rubbish\n');
   // Once more, which changes nothing; a line that cannot be read is told, and stops no other.
   expect(await on(restored, 'erasures', 'apply', file('erasures'))).toEqual({ erased: 1, notThere: 1 });
+
+  // Without files, as in containers: out of one database into the other.
+  const command = (database: string, args: string) =>
+    `DATABASE_URL='${urlOf(database)}' "${process.execPath}" "${CLI}" --json erasures ${args}`;
+  const script = `${command(live, 'list')} | ${command(restored, 'apply -')}`;
+  const piped = await new Program('sh', ['-c', script], { ENCRYPTION_KEY }).ended;
+  expect([piped.stderr, JSON.parse(piped.stdout)]).toEqual(['', { erased: 1, notThere: 1 }]);
 
   for (const name of [live, restored]) await administrator.query(`DROP DATABASE ${name}`);
   await administrator.end();

@@ -62,11 +62,26 @@ it('each manifest is what Kubernetes takes', () => {
   expect(mistakesOf([mistaken]).join()).toContain('\'"imge"\' does not exist');
 });
 
-it('kustomization.yaml applies all of them but the example of the Secret and what needs an operator', () => {
+it('kustomization.yaml applies all of them but examples, what needs an operator, and the pod of the command line', () => {
   const { resources, images } = read('kustomization.yaml');
-  const left = ['kustomization.yaml', 'secret.example.yaml', 'pod-monitor.yaml'];
+  const left = ['kustomization.yaml', 'secret.example.yaml', 'pod-monitor.yaml', 'command-line.yaml'];
   expect([...resources, ...left].sort()).toEqual(files.sort());
   expect(images[0].name).toBe(container.image);
+});
+
+it('the pod of the command line is what an instance is, gets no requests, and can write files', () => {
+  const { metadata, spec } = read('command-line.yaml');
+  const [image] = read('kustomization.yaml').images;
+  const [commandLine] = spec.containers;
+  expect(commandLine).toMatchObject({
+    image: `${image.newName}:${image.newTag}`,
+    envFrom: container.envFrom,
+    securityContext: container.securityContext,
+    volumeMounts: [{ name: spec.volumes[0].name, mountPath: commandLine.workingDir }],
+  });
+  expect(spec.securityContext).toEqual({ ...pod.securityContext, fsGroup: pod.securityContext.runAsGroup });
+  expect(metadata.namespace).toBe(read('kustomization.yaml').namespace);
+  expect(metadata.labels).not.toEqual(deployment.metadata.labels);
 });
 
 it('all select the same pods, by ports that the container has', () => {
@@ -125,6 +140,12 @@ it('pods have the time to leave without a request lost', () => {
     strategy: { rollingUpdate: { maxUnavailable: 0 } },
   });
   expect(read('disruption-budget.yaml').spec.maxUnavailable).toBeLessThan(deployment.spec.replicas);
+});
+
+it('the image alone gives the first start as long as Kubernetes does', () => {
+  const { periodSeconds, failureThreshold } = container.startupProbe;
+  const [, hours] = /--start-period=(\d+)h /.exec(readFileSync(resolve(__dirname, '../Dockerfile'), 'utf8'))!;
+  expect(periodSeconds * failureThreshold).toBe(Number(hours) * 3_600);
 });
 
 it('probes ask what there is', () => {

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { type Cast, type DomainEvent, EventStore, type Upcasters } from '#libs/event-store';
-import { projections, streams } from '../src/app.module.js';
+import { projections, streams, upcasters } from '../src/app.module.js';
 import { type Answer, Api, Client } from './harness.js';
 import { verifyTwice } from './verifiers.js';
 
@@ -16,7 +16,10 @@ beforeAll(async () => {
   const { source, store } = api.instances[0]!.runtime;
   const types = streams.flatMap(({ events }) => Object.keys(events));
   const same: Cast = (body) => body;
-  const shapes = types.map((type) => [type, { reads: [same], writes: 'newest' }] as const);
+  const shapes = types.map((type) => {
+    const known = upcasters[type]?.reads ?? [];
+    return [type, { reads: [same, ...known], writes: 'newest' }] as const;
+  });
   later = new EventStore(source, store.keyring, Object.fromEntries(shapes) satisfies Upcasters);
   other = await api.organization();
 });

@@ -46,8 +46,8 @@ const program = findProgram('pgbouncer');
   it('requests are answered by each, what one wrote by all', async () => {
     const made = await cli(['--json', 'organization', 'create', '--name', 'Behind a pool'], environment);
     expect(made.stderr).toBe('');
-    const { organizationId, apiKey } = JSON.parse(made.stdout) as { organizationId: string; apiKey: string };
-    const clients = servers.map(({ origin }) => new Client(origin, organizationId, apiKey));
+    const { organizationId, key } = JSON.parse(made.stdout) as { organizationId: string; key: string };
+    const clients = servers.map(({ origin }) => new Client(origin, organizationId, key));
     await eventually(async () => {
       const answers = await Promise.all(
         clients.map((client) => client.get('contact.list-contacts', { organizationId })),

@@ -15,7 +15,7 @@ export type Result = { status: number | null; signal: NodeJS.Signals | null; std
 
 const root = resolve(__dirname, '..');
 const MAIN = join(root, 'dist/src/main.js');
-const CLI = join(root, 'dist/src/cli.js');
+export const CLI = join(root, 'dist/src/cli.js');
 /** Published, with the databases of `databases/`: for tests alone. */
 export const ENCRYPTION_KEY = Buffer.alloc(32, 7);
 /** Where no .env lies: a developer's own is not read. */

@@ -227,6 +227,7 @@ async function startServer({ data, programs, run }: Cluster, port: number | unde
     log_timezone: 'UTC',
     // Of the server's life, not of its clients' errors: their details quote rows, and so personal data.
     log_min_messages: 'log',
+    log_error_verbosity: 'terse',
     log_checkpoints: 'off',
     // The log (WAL) holds what was written, also of persons who are erased since. So its files are given up after
     // the next checkpoint, not written over some day; and begun anew every hour, so that the last one goes too.

@@ -7,7 +7,16 @@ import { describeError } from '#libs/database';
 import { type StreamedAnswer } from '#libs/rpc';
 import { ExportContacts, type ImportAnswer, ImportContacts } from '../contacts/index.js';
 import { Progress } from './progress.js';
-import { input, INTERRUPTED, interruptible, path, type Session, UsageError, withSession } from './session.js';
+import {
+  input,
+  INTERRUPTED,
+  interruptible,
+  path,
+  print,
+  type Session,
+  UsageError,
+  withSession,
+} from './session.js';
 
 const MEDIA_TYPES = { ndjson: 'application/x-ndjson', csv: 'text/csv' };
 type Format = keyof typeof MEDIA_TYPES;
@@ -108,15 +117,13 @@ async function exportTo(
   const progress = new Progress('contacts', () => ({ count: contacts }));
   try {
     if (out !== undefined) await writeWhole(out, chunks, interruption);
-    else await pipeline(chunks, process.stdout, { signal: interruption, end: false });
+    else await print(chunks, interruption);
   } catch (error) {
     if (interruption.aborted) {
       process.exitCode = INTERRUPTED;
       process.stderr.write('Stopped before the end: the same command begins anew.\n');
       return undefined;
     }
-    // Whoever reads from us has read enough.
-    if (out === undefined && (error as NodeJS.ErrnoException).code === 'EPIPE') return undefined;
     throw error;
   } finally {
     progress.stop();

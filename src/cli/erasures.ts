@@ -22,17 +22,18 @@ export function erasuresCommands(program: Command): void {
     .description('keep the list of who was erased, and erase them again after a backup was restored');
   erasures
     .command('list')
-    .description('write all erasures to a file, one a line: ids and moments, no personal data')
-    .requiredOption('--out <file>', 'where to, whole or not at all', path)
+    .description('write all erasures, one a line: ids and moments, no personal data')
+    .option('--out <file>', 'where to, whole or not at all; default: standard output', path)
     .addHelpText(
       'after',
-      '\nPrints { "erasures" }, how many there are. Keep the file where the backups are, and write it more often.',
+      '\nWhere they go into a file, prints { "erasures" }, how many there are. Keep it where the backups are, and write it ' +
+        'more often.',
     )
-    .action(({ out }: { out: string }) => withSession(program, (session) => list(session, out)));
+    .action(({ out }: { out?: string }) => withSession(program, (session) => list(session, out)));
   erasures
     .command('apply')
     .description('erase everybody on a list who stands: after a restore, before servers are started')
-    .argument('<file>', 'what erasures list wrote', path)
+    .argument('<file>', 'what erasures list wrote, or - for standard input', path)
     .addHelpText(
       'after',
       '\nPrints { "erased", "notThere" }: who is erased now, those of before included, and who was made after the backup. ' +
@@ -41,7 +42,10 @@ export function erasuresCommands(program: Command): void {
     .action((file: string) => withSession(program, (session) => apply(session, file)));
 }
 
-async function list({ runtime: { source } }: Session, out: string): Promise<{ erasures: number }> {
+async function list(
+  { runtime: { source } }: Session,
+  out: string | undefined,
+): Promise<{ erasures: number } | undefined> {
   const lines: string[] = [];
   for (let after = 0; ;) {
     const rows = await source.query<
@@ -63,6 +67,10 @@ async function list({ runtime: { source } }: Session, out: string): Promise<{ er
     }
     if (rows.length < PAGE) break;
   }
+  if (out === undefined) {
+    process.stdout.write(lines.join(''));
+    return undefined;
+  }
   const draft = `${out}.${process.pid}.part`;
   await writeFile(draft, lines.join(''), { mode: 0o600, flush: true })
     .then(() => rename(draft, out))
@@ -75,7 +83,8 @@ async function list({ runtime: { source } }: Session, out: string): Promise<{ er
 async function apply(session: Session, file: string): Promise<{ erased: number; notThere: number }> {
   const answer = { erased: 0, notThere: 0 };
   let number = 0;
-  for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
+  const text = file === '-' ? process.stdin : createReadStream(file);
+  for await (const line of createInterface({ input: text, crlfDelay: Infinity })) {
     number += 1;
     const erasure = read(line);
     if (!erasure) {

@@ -12,7 +12,16 @@ import { replayables, upcasters } from '../app.module.js';
 import { ExportEvents, inNewestShape, parseExported } from '../history/index.js';
 import { programVersion } from '../version.js';
 import { Progress } from './progress.js';
-import { input, INTERRUPTED, interruptible, path, type Session, UsageError, withSession } from './session.js';
+import {
+  input,
+  INTERRUPTED,
+  interruptible,
+  path,
+  print,
+  type Session,
+  UsageError,
+  withSession,
+} from './session.js';
 import { verifyCommand } from './verify.js';
 
 /** The last line of an export lies within so many bytes of its end: content is 256 KiB at most, encoded twice. */
@@ -28,42 +37,49 @@ export function historyCommands(program: Command): void {
   const history = program.command('history').description('export, seal, verify and replay the history');
   history
     .command('export')
-    .description('write the history of an organization to a file, one event a line')
+    .description('write the history of an organization, one event a line')
     .requiredOption('--organization <id>', 'the organization')
-    .requiredOption('--out <file>', 'where to; a file that is there already is continued', path)
+    .option(
+      '--out <file>',
+      'where to; a file that is there already is continued; default: standard output',
+      path,
+    )
     .addHelpText(
       'after',
-      '\nPrints { "events" }, how many were added. Ctrl-C stops it; the same command goes on where it stopped.',
+      '\nWhere it goes into a file, prints { "events" }, how many were added. Ctrl-C stops it; the same command then ' +
+        'goes on where it stopped.',
     )
-    .action((options: { organization: string; out: string }) =>
+    .action((options: { organization: string; out?: string }) =>
       withSession(program, (session) => exportTo(session, options)),
     );
   history
     .command('checkpoint')
-    .description('seal what is there, and write the signed checkpoint to a file; keep it elsewhere')
+    .description('seal what is there, and write the signed checkpoint; keep it elsewhere')
     .requiredOption('--organization <id>', 'the organization')
-    .requiredOption('--out <file>', 'where to', path)
-    .addHelpText('after', '\nPrints { "size", "position" }: events sealed, and up to where.')
-    .action((options: { organization: string; out: string }) =>
+    .option('--out <file>', 'where to; default: standard output', path)
+    .addHelpText(
+      'after',
+      '\nWhere it goes into a file, prints { "size", "position" }: events sealed, and up to where.',
+    )
+    .action((options: { organization: string; out?: string }) =>
       withSession(program, async ({ runtime: { sealer, signer }, requireOrganization }) => {
         await requireOrganization(options.organization);
         await sealer.seal();
         const tree = await sealer.last(options.organization);
         if (!tree) throw new Error('The organization has no events.');
-        await write(options.out, signer.signCheckpoint(tree));
-        return { size: tree.size, position: tree.position };
+        const { size, position } = tree;
+        return write(options.out, signer.signCheckpoint(tree), { size, position });
       }),
     );
   history
     .command('key')
-    .description('write the public key that checkpoints are verified with to a file')
-    .requiredOption('--out <file>', 'where to', path)
-    .addHelpText('after', '\nPrints { "key" }.')
-    .action((options: { out: string }) =>
-      withSession(program, async ({ runtime: { signer } }) => {
-        await write(options.out, `${signer.verifierKey}\n`);
-        return { key: signer.verifierKey };
-      }),
+    .description('write the public key that checkpoints are verified with')
+    .option('--out <file>', 'where to; default: standard output', path)
+    .addHelpText('after', '\nWhere it goes into a file, prints { "key" }.')
+    .action((options: { out?: string }) =>
+      withSession(program, ({ runtime: { signer } }) =>
+        write(options.out, `${signer.verifierKey}\n`, { key: signer.verifierKey }),
+      ),
     );
   history
     .command('replay')
@@ -90,10 +106,10 @@ export function historyCommands(program: Command): void {
 
 async function exportTo(
   session: Session,
-  { organization, out }: { organization: string; out: string },
-): Promise<{ events: number }> {
+  { organization, out }: { organization: string; out?: string },
+): Promise<{ events: number } | undefined> {
   await session.requireOrganization(organization);
-  const after = await continueAfter(out, organization);
+  const after = out === undefined ? 0 : await continueAfter(out, organization);
   const interruption = interruptible();
   let state = { count: 0, done: 0, total: 1 };
   const onProgress = (count: number, position: number, upTo: number) =>
@@ -102,16 +118,20 @@ async function exportTo(
   const { chunks } = await session.ask<StreamedAnswer>(query);
   const progress = new Progress('events', () => state);
   try {
-    const file = await open(out, 'a', 0o600);
-    await pipeline(chunks, file.createWriteStream({ flush: true }), { signal: interruption });
+    if (out === undefined) await print(chunks, interruption);
+    else {
+      const file = await open(out, 'a', 0o600);
+      await pipeline(chunks, file.createWriteStream({ flush: true }), { signal: interruption });
+    }
   } catch (error) {
     if (!interruption.aborted) throw error;
     process.exitCode = INTERRUPTED;
-    process.stderr.write('Stopped before the end: the same command goes on where it stopped.\n');
+    const again = out === undefined ? 'begins anew' : 'goes on where it stopped';
+    process.stderr.write(`Stopped before the end: the same command ${again}.\n`);
   } finally {
     progress.stop();
   }
-  return { events: state.count };
+  return out === undefined ? undefined : { events: state.count };
 }
 
 /** The last position in a file that an export wrote, which may have been interrupted in the middle of a line. */
@@ -209,8 +229,14 @@ function limitOf(until: string | undefined): (event: RecordedEvent) => boolean {
   };
 }
 
-async function write(file: string, text: string): Promise<void> {
+/** @returns what is printed of it: nothing where the text itself is. */
+async function write(file: string | undefined, text: string, about: object): Promise<object | undefined> {
+  if (file === undefined) {
+    process.stdout.write(text);
+    return undefined;
+  }
   await writeFile(file, text).catch((error: unknown) => {
     throw new UsageError(`The file cannot be written: ${describeError(error)}.`);
   });
+  return about;
 }

@@ -16,9 +16,16 @@ export function organizationCommands(program: Command): void {
     .command('create')
     .description('create an organization with its first API key, which may do everything')
     .requiredOption('--name <name>', 'its name, up to 200 characters', name)
-    .addHelpText('after', '\nPrints { "organizationId", "apiKey" }. The key is shown this once: keep it.')
+    .addHelpText(
+      'after',
+      '\nPrints { "organizationId", "apiKeyId", "key" }, and the key once more as "apiKey", which versions before 0.3.0 ' +
+        'called it. It is shown this once: keep it.',
+    )
     .action(({ name }: { name: string }) =>
-      withSession(program, ({ run }) => run(input(CreateOrganization, uuidv7(), { name }))),
+      withSession(program, async ({ run }) => {
+        const created = await run<{ key: string }>(input(CreateOrganization, uuidv7(), { name }));
+        return { ...created, apiKey: created.key };
+      }),
     );
   organizations
     .command('list')

@@ -1,6 +1,7 @@
 import { type Command } from 'commander';
 import { NestFactory } from '@nestjs/core';
 import { resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { Commands } from '#libs/commands';
 import { describeError } from '#libs/database';
@@ -74,6 +75,15 @@ export function interruptible(): AbortSignal {
   const controller = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => controller.abort());
   return controller.signal;
+}
+
+/** Writes to standard output, for as long as somebody reads it: `| head` has read enough at some line. */
+export async function print(chunks: AsyncIterable<string | Uint8Array>, signal: AbortSignal): Promise<void> {
+  try {
+    await pipeline(chunks, process.stdout, { signal, end: false });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
+  }
 }
 
 /** A file as whoever typed it means it: npm runs us in the checkout, and tells where they are. */

@@ -107,7 +107,6 @@ export class ListsTable {
   ) {}
 
   /** @throws RpcError NOT_FOUND unless the list stands. */
-  /** @throws RpcError NOT_FOUND unless the list stands. */
   async require(organizationId: string, listId: string): Promise<void> {
     const rows = isId(listId)
       ? await this.source.query<unknown[]>(

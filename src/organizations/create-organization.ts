@@ -17,7 +17,9 @@ export class CreateOrganizationHandler implements ICommandHandler<CreateOrganiza
     private readonly store: EventStore,
   ) {}
 
-  async execute(command: CreateOrganization): Promise<{ organizationId: string; apiKey: string }> {
+  async execute(
+    command: CreateOrganization,
+  ): Promise<{ organizationId: string; apiKeyId: string; key: string }> {
     const { organizationId, name } = command;
     const first = newApiKey(this.store.keyring, {
       name: 'First key',
@@ -37,6 +39,6 @@ export class CreateOrganizationHandler implements ICommandHandler<CreateOrganiza
         first.write,
       ],
     }));
-    return { organizationId, apiKey: first.key };
+    return { organizationId, apiKeyId: first.apiKeyId, key: first.key };
   }
 }
