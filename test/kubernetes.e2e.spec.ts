@@ -66,7 +66,8 @@ it('kustomization.yaml applies all of them but examples, what needs an operator,
   const { resources, images } = read('kustomization.yaml');
   const left = ['kustomization.yaml', 'secret.example.yaml', 'pod-monitor.yaml', 'command-line.yaml'];
   expect([...resources, ...left].sort()).toEqual(files.sort());
-  expect(images[0].name).toBe(container.image);
+  const { version } = JSON.parse(readFileSync(resolve(__dirname, '../package.json'), 'utf8'));
+  expect(images).toEqual([expect.objectContaining({ name: container.image, newTag: version })]);
 });
 
 it('the pod of the command line is what an instance is, gets no requests, and can write files', () => {
