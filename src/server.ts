@@ -1,6 +1,7 @@
 import { type LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { type NestExpressApplication } from '@nestjs/platform-express';
+import * as swagger from '@nestjs/swagger';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { type NextFunction, type Request, type Response } from 'express';
 import { type IncomingMessage } from 'node:http';
@@ -8,6 +9,7 @@ import { isIP } from 'node:net';
 import { DatabaseWatch, RequestCounts, requestLog } from '#libs/operations';
 import { Concurrency } from '#libs/rate-limit';
 import {
+  documentRoutes,
   ErrorFilter,
   type ErrorCode,
   errorSchemas,
@@ -54,6 +56,7 @@ export function describeApi(app: NestExpressApplication): OpenAPIObject {
   const description =
     'Contacts, petitions, posts and lists of organizations, as an event-sourced RPC API. POST creates or updates, GET reads, DELETE ' +
     'removes; every operation is idempotent. Errors are explained at the address in `error.docs`.';
+  documentRoutes(swagger);
   const document = SwaggerModule.createDocument(
     app,
     new DocumentBuilder()

@@ -1,11 +1,10 @@
 import { Controller, Get, HttpCode, Injectable, Req } from '@nestjs/common';
-import { ApiBearerAuth, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import { type Request } from 'express';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { ReadSource } from '#libs/database';
 import { type ProjectionStatus } from '#libs/projections';
 import { RateLimitStatus } from '#libs/rate-limit';
-import { type FieldSchema, recordSchema, RpcError } from '#libs/rpc';
+import { Documented, type FieldSchema, recordSchema, RpcError } from '#libs/rpc';
 import { DatabaseWatch } from './database-watch.js';
 
 const integer: FieldSchema = { type: 'integer' };
@@ -68,7 +67,7 @@ export class Readiness {
 
 /** Two questions of a load balancer: is the process alive, and may it have traffic. */
 @Controller('health')
-@ApiTags('health')
+@Documented(({ ApiTags }) => [ApiTags('health')])
 export class HealthController {
   constructor(
     private readonly database: DatabaseWatch,
@@ -80,8 +79,10 @@ export class HealthController {
 
   @Get('live')
   @HttpCode(200)
-  @ApiOperation({ operationId: 'health.live', summary: 'The process answers' })
-  @ApiResponse({ status: 200, description: 'It does', schema: answer({}) })
+  @Documented(({ ApiOperation, ApiResponse }) => [
+    ApiOperation({ operationId: 'health.live', summary: 'The process answers' }),
+    ApiResponse({ status: 200, description: 'It does', schema: answer({}) }),
+  ])
   live(): object {
     return { data: { status: 'ok' }, object: 'health' };
   }
@@ -92,27 +93,29 @@ export class HealthController {
    */
   @Get('ready')
   @HttpCode(200)
-  @ApiOperation({
-    operationId: 'health.ready',
-    summary: 'The instance can serve: database, Redis, read models',
-    description:
-      'Degraded, it can still serve: see `redis`, `replica` and `projections`. The latter are told to operators alone, who ' +
-      'send their HEALTH_TOKEN as `Authorization: Bearer …`.',
-  })
-  @ApiBearerAuth()
-  @ApiResponse({
-    status: 200,
-    description: 'It can',
-    schema: answer(
-      { database: { type: 'string' }, redis: { type: 'string' }, replica: { type: 'string' } },
-      { projections: progress },
-    ),
-  })
-  @ApiResponse({
-    status: 503,
-    description:
-      'The database does not answer or takes no writes (`error.message` says so), or the instance is shutting down',
-  })
+  @Documented(({ ApiBearerAuth, ApiOperation, ApiResponse }) => [
+    ApiOperation({
+      operationId: 'health.ready',
+      summary: 'The instance can serve: database, Redis, read models',
+      description:
+        'Degraded, it can still serve: see `redis`, `replica` and `projections`. The latter are told to operators alone, who ' +
+        'send their HEALTH_TOKEN as `Authorization: Bearer …`.',
+    }),
+    ApiBearerAuth(),
+    ApiResponse({
+      status: 200,
+      description: 'It can',
+      schema: answer(
+        { database: { type: 'string' }, redis: { type: 'string' }, replica: { type: 'string' } },
+        { projections: progress },
+      ),
+    }),
+    ApiResponse({
+      status: 503,
+      description:
+        'The database does not answer or takes no writes (`error.message` says so), or the instance is shutting down',
+    }),
+  ])
   async ready(@Req() { headers }: Request): Promise<object> {
     if (this.readiness.isEnding) {
       throw new RpcError('SERVICE_UNAVAILABLE', 'This instance is shutting down.', {

@@ -10,21 +10,12 @@ import {
   type Type,
 } from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
-import {
-  ApiBearerAuth,
-  ApiBody,
-  ApiConsumes,
-  ApiExtension,
-  ApiHeader,
-  ApiOperation,
-  ApiQuery,
-  ApiResponse,
-  ApiTags,
-} from '@nestjs/swagger';
+import type * as Swagger from '@nestjs/swagger';
 import { type Request, type Response } from 'express';
 import { ClientGone, readJsonBody, refuseBody, streamBody } from './body.js';
 import { type RequestContext } from './context.js';
 import { answerContent, errorContent, idempotencyKeyHeader, inputSchema } from './documentation.js';
+import { Documented } from './documented.js';
 import { RpcError } from './errors.js';
 import { fieldsOf } from './fields.js';
 import { type Input, type InputClass, invalid, parseInput, type StreamedInput } from './input.js';
@@ -60,7 +51,7 @@ export function pathOf({ name }: OperationDefinition): string {
  */
 export function controllerOf(exports: object): Type {
   @Controller()
-  @ApiBearerAuth()
+  @Documented(({ ApiBearerAuth }) => [ApiBearerAuth()])
   class OperationsController {
     constructor(
       readonly commands: CommandBus,
@@ -86,7 +77,7 @@ type Buses = { commands: CommandBus; queries: QueryBus };
 
 function addRoute(controller: Type, input: InputClass): void {
   const definition = operationOf(input)!;
-  const { method, name, summary, description, object, list, bodyTypes, answerTypes } = definition;
+  const { method, name, object, list, bodyTypes, answerTypes } = definition;
 
   async function serve(this: Buses, request: Request, response: Response): Promise<object | undefined> {
     const command = await readInput(input, definition, request, response);
@@ -123,7 +114,6 @@ function addRoute(controller: Type, input: InputClass): void {
     }
   }
 
-  const [service] = name.split('.') as [string];
   const target = controller.prototype as object;
   Object.defineProperty(target, name, { value: serve, configurable: true, writable: true });
   // Guards find the operation by its handler.
@@ -135,22 +125,7 @@ function addRoute(controller: Type, input: InputClass): void {
   const decorators: MethodDecorator[] = [
     ROUTES[method](pathOf(definition)),
     HttpCode(200),
-    ApiTags(service),
-    ApiOperation({
-      operationId: name,
-      summary,
-      description: [description, describeScopes(definition)].filter(Boolean).join(' '),
-    }),
-    ApiExtension('x-scopes', { always: scopeOf(definition), with: definition.fieldScopes ?? {} }),
-    ...inputDocumentation(input, definition),
-    ApiResponse({
-      status: 200,
-      description: 'Done',
-      content: answerContent(definition, fieldsOf(input).has('asOf')),
-    }),
-    ...possibleErrors(input, definition).map((error) =>
-      ApiResponse({ status: error.status, ...errorContent(error) }),
-    ),
+    Documented((swagger) => documentation(swagger, input, definition)),
   ];
   for (const decorate of decorators) decorate(target, name, descriptor);
 }
@@ -200,7 +175,36 @@ function idempotencyKeyOf(request: Request): string | undefined {
   return key;
 }
 
+function documentation(
+  swagger: typeof Swagger,
+  input: InputClass,
+  definition: OperationDefinition,
+): MethodDecorator[] {
+  const { name, summary, description, fieldScopes = {} } = definition;
+  const { ApiTags, ApiOperation, ApiExtension, ApiResponse } = swagger;
+  const [service] = name.split('.') as [string];
+  return [
+    ApiTags(service),
+    ApiOperation({
+      operationId: name,
+      summary,
+      description: [description, describeScopes(definition)].filter(Boolean).join(' '),
+    }),
+    ApiExtension('x-scopes', { always: scopeOf(definition), with: fieldScopes }),
+    ...inputDocumentation(swagger, input, definition),
+    ApiResponse({
+      status: 200,
+      description: 'Done',
+      content: answerContent(definition, fieldsOf(input).has('asOf')),
+    }),
+    ...possibleErrors(input, definition).map((error) =>
+      ApiResponse({ status: error.status, ...errorContent(error) }),
+    ),
+  ];
+}
+
 function inputDocumentation(
+  { ApiBody, ApiConsumes, ApiHeader, ApiQuery }: typeof Swagger,
   input: InputClass,
   { method, bodyTypes }: OperationDefinition,
 ): MethodDecorator[] {

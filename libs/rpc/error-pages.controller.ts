@@ -1,5 +1,5 @@
 import { Controller, Get, Header, Param } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
+import { Documented } from './documented.js';
 import { ERROR_REASONS, type ErrorCode, ERROR_STATUS, RpcError } from './errors.js';
 
 /** What each code means and what to do: the page behind `error.docs`. */
@@ -32,7 +32,7 @@ const EXPLANATIONS: Record<ErrorCode, string> = {
 };
 
 @Controller('errors')
-@ApiExcludeController()
+@Documented(({ ApiExcludeController }) => [ApiExcludeController()])
 export class ErrorPagesController {
   @Get(':code')
   @Header('Content-Type', 'text/html; charset=utf-8')

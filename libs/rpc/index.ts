@@ -9,6 +9,7 @@ export {
   textOrNull,
   timestamp,
 } from './documentation.js';
+export { Documented, documentRoutes } from './documented.js';
 export { ErrorFilter, errorBody } from './error-filter.js';
 export {
   ERROR_REASONS,

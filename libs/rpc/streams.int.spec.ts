@@ -1,6 +1,7 @@
 import { type INestApplication, Module, type NestMiddleware, type MiddlewareConsumer } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { CommandHandler, CqrsModule, QueryHandler } from '@nestjs/cqrs';
+import * as swagger from '@nestjs/swagger';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { type Request, type Response } from 'express';
 import { once } from 'node:events';
@@ -8,7 +9,8 @@ import { get, type IncomingMessage, request } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TroubleLog } from '#libs/database';
-import { ErrorFilter, Input, Integer, OneOf, Operation, operationsModule, recordSchema } from './index.js';
+import { documentRoutes, ErrorFilter, Input, Integer, OneOf, Operation } from './index.js';
+import { operationsModule, recordSchema } from './index.js';
 import { identifyRequest, RpcExpressAdapter, ServerLife, StreamedAnswer, StreamedInput } from './index.js';
 
 @Operation({
@@ -354,6 +356,7 @@ describe('streams at once', () => {
 });
 
 it('the documentation names the media types, and the fields as query parameters', () => {
+  documentRoutes(swagger);
   const { paths } = SwaggerModule.createDocument(app, new DocumentBuilder().build());
   const { post } = paths['/v1/byte.count-bytes'] as any;
   expect(Object.keys(post.requestBody.content)).toEqual(['text/plain', 'text/csv']);

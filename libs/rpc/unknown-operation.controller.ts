@@ -1,13 +1,13 @@
 import { All, Controller, Req } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { ApiExcludeController } from '@nestjs/swagger';
 import { type Request } from 'express';
+import { Documented } from './documented.js';
 import { RpcError } from './errors.js';
 import { RpcExpressAdapter } from './http-adapter.js';
 
 /** Answers what no operation serves; a route like any other, so that it counts against the rate limit. */
 @Controller()
-@ApiExcludeController()
+@Documented(({ ApiExcludeController }) => [ApiExcludeController()])
 export class UnknownOperationController {
   constructor(private readonly host: HttpAdapterHost<RpcExpressAdapter>) {}
 
