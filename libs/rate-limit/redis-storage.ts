@@ -1,5 +1,5 @@
 import { Cluster, Command, type Result } from 'ioredis';
-import { type RedisConnection } from './redis-connection.js';
+import { type RedisConnection } from './redis-trouble.js';
 import { type StorageRecord, type Window, type WindowStorage } from './window-storage.js';
 
 /** What the script answers for each key, one after another; the last two are microseconds. */

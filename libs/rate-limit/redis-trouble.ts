@@ -1,5 +1,6 @@
-import { Cluster } from 'ioredis';
-import { type RedisConnection } from './redis-connection.js';
+import { Cluster, type Redis } from 'ioredis';
+
+export type RedisConnection = Redis | Cluster;
 
 /** Why Redis cannot be used, in half a sentence, and what to do, in whole ones. */
 export type RedisTrouble = { what: string; advice: string };

@@ -1,9 +1,9 @@
 import { type LoggerService, type OnApplicationShutdown } from '@nestjs/common';
 import { Cluster } from 'ioredis';
 import { MemoryStorage } from './memory-storage.js';
-import { IS_CLUSTER, type RedisConnection } from './redis-connection.js';
+import { IS_CLUSTER } from './redis-connection.js';
 import { RedisStorage } from './redis-storage.js';
-import { redisTroubleOf } from './redis-trouble.js';
+import { type RedisConnection, redisTroubleOf } from './redis-trouble.js';
 import { type StorageRecord, type Window, type WindowStorage } from './window-storage.js';
 
 /** The longest a request waits for Redis, in milliseconds; the last of them are the grace below. */
