@@ -98,8 +98,9 @@ async function schemas(): Promise<string[]> {
   );
   return found.map(({ nspname }) => nspname);
 }
+/** For a minute: a version is taken to be served for ten seconds after its checkpoint moved. */
 async function eventually(check: () => Promise<void> | void): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt += 1) {
+  for (let attempt = 0; attempt < 1_200; attempt += 1) {
     try {
       return await check();
     } catch {
