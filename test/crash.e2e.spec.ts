@@ -1,5 +1,11 @@
 import { type Answer, type Client } from './harness.js';
-import { type Deployment, deploymentOfEach, eventually, inParallel, type ServerProcess } from './processes.js';
+import {
+  type Deployment,
+  deploymentOfEach,
+  eventually,
+  inParallel,
+  type ServerProcess,
+} from './processes.js';
 
 let deployment: Deployment;
 let client: Client;
