@@ -2,8 +2,6 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { lastOf, type RedisConnection, rememberFailures, type RedisTrouble } from './redis-trouble.js';
 import { readRedisUrl, REDIS_URL_FORMS, type RedisTarget } from './redis-url.js';
 
-/** One server (or the master that sentinels name), or a cluster of them. */
-
 /** Redis is not what its URL says, and never will be: whoever starts with it must set another. */
 export class WrongRedis extends Error {
   constructor(readonly trouble: RedisTrouble) {

@@ -1,5 +1,6 @@
 import { Cluster, type Redis } from 'ioredis';
 
+/** One server (or the master that sentinels name), or a cluster of them. */
 export type RedisConnection = Redis | Cluster;
 
 /** Why Redis cannot be used, in half a sentence, and what to do, in whole ones. */
