@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { Client as Connection } from 'pg';
 import { v7 as uuid } from 'uuid';
 import { Commands } from '#libs/commands';
 import { SCOPES } from '../src/auth/index.js';
@@ -206,5 +207,174 @@ describe('the secret of a key', () => {
       overlapSeconds: 60,
     });
     expect(rotated.data.key).toMatch(/^adv_/);
+  });
+});
+
+describe('the organization', () => {
+  /** Statements that look at what organizations own without naming one, and why they may. */
+  const EXCEPTIONS: { [reason: string]: RegExp } = {
+    'who asks is not known yet: the key says which organization it belongs to':
+      /FROM api_keys_v\d+\.api_keys k .* WHERE public_id = \$1$/,
+    'sealing goes through the events of all organizations':
+      /^SELECT position, organization_id FROM events WHERE position > \$1/,
+    'a read model is purged of all that is erased':
+      /^SELECT FROM checkpoints c JOIN events e ON e\.position > c\.clean_position/,
+  };
+
+  /** What the operations are asked, all of them, as clients do: alone, filtered, searched, in the past, again. */
+  async function round(): Promise<Set<string>> {
+    const { organizationId } = owner;
+    const asked = new Set<string>();
+    const ask = async (operation: string, fields: object = {}, headers = {}): Promise<any> => {
+      asked.add(operation);
+      const isRead = /\.(get|list|export)-/.test(operation);
+      const isDeletion = /\.(delete|remove|revoke)-/.test(operation);
+      const answer = isRead
+        ? await owner.get(operation, fields as Record<string, string>)
+        : await owner[isDeletion ? 'delete' : 'post'](operation, fields, headers);
+      expect([operation, answer.status]).toEqual([operation, 200]);
+      return answer.body.data;
+    };
+    const again = { 'Idempotency-Key': uuid() };
+    const everywhere = [
+      {},
+      { limit: '1' },
+      { q: 'ada' },
+      { q: 'a' },
+      { createdAfter: '2020-01-01T00:00:00Z' },
+      { sort: 'updatedAt' },
+    ];
+
+    const ada = { organizationId, email: 'ada@example.org', firstName: 'Ada' };
+    const { contactId } = await ask('contact.create-contact', ada);
+    await ask('contact.create-contact', ada);
+    const { contactId: graceId } = await ask(
+      'contact.create-contact',
+      { ...ada, email: 'grace@example.org' },
+      again,
+    );
+    await ask('contact.create-contact', { ...ada, email: 'grace@example.org' }, again);
+    await ask('contact.create-contact', { ...ada, city: 'Paris', onConflict: 'update' });
+    await ask('contact.update-contact', { contactId, city: 'Lyon' });
+    asked.add('contact.import-contacts');
+    for (const query of ['', '?onConflict=update']) {
+      const csv = { 'Content-Type': 'text/csv' };
+      const body = 'email,zip\nada@example.org,69001\nwangari@example.org,1\n';
+      expect((await owner.request('POST', `/v1/contact.import-contacts${query}`, body, csv)).status).toBe(
+        200,
+      );
+    }
+    const { listId } = await ask('list.create-list', { name: 'Volunteers' });
+    await ask('list.update-list', { listId, description: 'All' });
+    await ask('list.add-contacts', { listId, contactIds: [contactId, graceId] });
+    await ask('list.remove-contacts', { listId, contactIds: [graceId] });
+    const { petitionId } = await ask('petition.create-petition', { name: 'River' });
+    await ask('petition.update-petition', { petitionId, goal: 7 });
+    await ask('petition.publish-petition', { petitionId });
+    await ask('petition.add-signature', { petitionId, contactId });
+    await ask('petition.add-signature', { petitionId, contact: { email: 'chico@example.org' } });
+    await ask('petition.remove-signature', { petitionId, contactId });
+    await ask('petition.add-signature', { petitionId, contactId, comment: 'Again' });
+    const { postId } = await ask('post.create-post', { name: 'News', content: { blocks: [] } });
+    await ask('post.update-post', { postId, title: 'Newer' });
+    await ask('post.publish-post', { postId });
+    await ask('organization.update-organization', { website: 'https://example.org' });
+    const { apiKeyId } = await ask('api-key.create-api-key', { name: 'Website' });
+    const { apiKeyId: successor } = await ask('api-key.rotate-api-key', { apiKeyId, overlapSeconds: 60 });
+
+    const asOf = new Date().toISOString();
+    for (const past of [{}, { asOf }]) {
+      await ask('contact.get-contact', { contactId, organizationId, ...past });
+      await ask('petition.get-petition', { petitionId, ...past });
+      await ask('post.get-post', { postId, ...past });
+      await ask('list.get-list', { listId, ...past });
+      await ask('organization.get-organization', past);
+    }
+    const people = [
+      { email: 'ada@example.org' },
+      { city: 'Lyon', subscribed: 'true' },
+      { listId },
+      { petitionId },
+      { sort: 'email' },
+    ];
+    for (const filter of [...everywhere, ...people]) {
+      await ask('contact.list-contacts', filter);
+      const { limit, sort, ...exported } = filter as Record<string, string>;
+      await ask('contact.export-contacts', exported);
+    }
+    for (const filter of everywhere) {
+      for (const operation of [
+        'petition.list-petitions',
+        'post.list-posts',
+        'list.list-lists',
+        'api-key.list-api-keys',
+      ])
+        await ask(operation, filter);
+    }
+    await ask('petition.list-petitions', { status: 'PUBLISHED', include: 'content' });
+    await ask('post.list-posts', { status: 'PUBLISHED', include: 'content' });
+    await ask('petition.list-signatures', { petitionId });
+
+    const [event] = await ask('event.list-events', { recordId: contactId });
+    for (const filter of [{}, { recordType: 'contact', type: 'ContactUpdated' }, { actorId: event.actor.id }])
+      await ask('event.list-events', filter);
+    await ask('event.list-events', { requestId: event.requestId, occurredAfter: '2020-01-01T00:00:00Z' });
+    await ask('event.get-event', { eventId: event.id });
+    await ask('event.export-events');
+    await ask('event.get-checkpoint');
+    await ask('event.get-proof', { eventId: event.id });
+
+    await ask('api-key.revoke-api-key', { apiKeyId: successor });
+    await ask('contact.delete-contact', { contactId });
+    await ask('contact.delete-contact', { contactId });
+    await ask('petition.close-petition', { petitionId });
+    await ask('petition.delete-petition', { petitionId });
+    await ask('post.archive-post', { postId });
+    await ask('post.delete-post', { postId });
+    await ask('list.delete-list', { listId });
+    return asked;
+  }
+
+  /** The parts of a statement that have their own tables: what stands in each pair of brackets, without that within. */
+  function partsOf(statement: string): string[] {
+    const parts = [''];
+    const open = [0];
+    // A row that is compared, or joined by, begins with the organization.
+    for (const character of statement.replace(/\((\w+\.)?organization_id, /g, 'organization_id = (')) {
+      if (character === '(') open.push(parts.push('') - 1);
+      else if (character === ')') open.pop();
+      else parts[open.at(-1)!] += character;
+    }
+    return parts.flatMap((part) => part.split(/\bUNION\b/));
+  }
+
+  it('is named by every statement that serves a request, wherever it looks at what organizations own', async () => {
+    const owned: { name: string }[] = await api.database.source.query(
+      `SELECT DISTINCT table_name AS name FROM information_schema.columns
+       WHERE column_name = 'organization_id' AND table_schema <> 'information_schema'`,
+    );
+    expect(owned.length).toBeGreaterThan(15);
+    const tables = owned.map(({ name }) => name).join('|');
+    const LOOKS = new RegExp(`\\b(FROM|JOIN|USING|UPDATE)\\s+(\\w+\\.)?(${tables})\\b`);
+    const NAMES = /\borganization_id (=|IN)|= \w+\.organization_id\b/;
+
+    const statements = new Set<string>();
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- called with the connection that it belongs to
+    const { query } = Connection.prototype;
+    Connection.prototype.query = function (this: Connection, ...args: any[]) {
+      const text: string = args[0].text ?? args[0];
+      statements.add(text.replace(/\s+/g, ' ').trim());
+      return (query as (...all: any[]) => unknown).apply(this, args);
+    } as typeof query;
+    const asked = await round().finally(() => (Connection.prototype.query = query));
+    expect([...asked].sort()).toEqual(Object.keys(TABLE).sort());
+
+    const looking = [...statements].filter((statement) => LOOKS.test(statement));
+    expect(looking.length).toBeGreaterThan(60);
+    const nameless = looking.filter((statement) =>
+      partsOf(statement).some((part) => LOOKS.test(part) && !NAMES.test(part)),
+    );
+    const isExcepted = (statement: string) => Object.values(EXCEPTIONS).some((one) => one.test(statement));
+    expect(nameless.filter((statement) => !isExcepted(statement))).toEqual([]);
   });
 });
