@@ -16,7 +16,7 @@ export type Fault = {
   route?: Route;
   /** Recovery counts from its beginning, for it never ends by itself. */
   isLasting?: true;
-  /** None of the clients sees anything fail. */
+  /** None of the clients sees anything fail, and no instance logs a failure. */
   isUnnoticed?: true;
   /** Clients come through haproxy. */
   isBalanced?: true;

@@ -22,6 +22,7 @@ import { type Found } from './checker.js';
 import { SmallDisk } from './small-disk.js';
 import { type Caller } from './load.js';
 
+const INSTANCES = 3;
 const SETTINGS = { max_connections: 100, max_wal_size: '96MB', min_wal_size: '32MB', fsync: 'off' };
 
 /** How the instances reach PostgreSQL. */
@@ -30,6 +31,7 @@ export type Route = 'direct' | 'proxy' | 'pgbouncer';
 /** A server process at a port of its own, which it has again after a restart. */
 export class Instance {
   private server: ServerProcess | undefined;
+  private seen = 0;
 
   constructor(
     readonly port: number,
@@ -53,6 +55,7 @@ export class Instance {
   async start(environment: Environment = {}, build?: ReleaseBuild): Promise<void> {
     const all = { ...this.environment(), ...environment, PORT: String(this.port) };
     this.server = build === undefined ? new ServerProcess(all) : await build.start(all);
+    this.seen = 0;
     await this.server.listening();
   }
 
@@ -71,12 +74,16 @@ export class Instance {
     this.server?.send('SIGCONT');
   }
 
-  /** What it logged as failures of its own, each kind once. */
+  /** What it has logged as failures of its own since it started or {@link Instance.forget} was called. */
   get failures(): string[] {
-    const failed = (this.server?.log ?? []).filter(({ level }) => level === 'error' || level === 'fatal');
-    return [
-      ...new Set(failed.map(({ message, code, reason }) => `${message} ${code ?? ''} ${reason ?? ''}`)),
-    ];
+    const log = this.server?.log.slice(this.seen) ?? [];
+    return log
+      .filter(({ level }) => level === 'error' || level === 'fatal')
+      .map(({ message, code, reason }) => `${message} ${code ?? ''} ${reason ?? ''}`);
+  }
+
+  forget(): void {
+    this.seen = this.server?.log.length ?? 0;
   }
 }
 
@@ -95,7 +102,7 @@ export class Installation {
 
   private route: Route = 'direct';
 
-  static async start(instances: number): Promise<Installation> {
+  static async start(): Promise<Installation> {
     const disk = await SmallDisk.mount();
     const postgres = await startPostgres({ directory: disk.directory, settings: SETTINGS });
     const redis = await startRedis();
@@ -104,7 +111,7 @@ export class Installation {
     const pgbouncerProgram = findProgram('pgbouncer');
     const pgbouncer =
       pgbouncerProgram === undefined ? undefined : await startPgBouncer(pgbouncerProgram, url);
-    const ports = await Promise.all(Array.from({ length: instances }, findFreePort));
+    const ports = await Promise.all(Array.from({ length: INSTANCES }, findFreePort));
     const haproxyProgram = findProgram('haproxy');
     const haproxy = haproxyProgram === undefined ? undefined : await startHaproxy(haproxyProgram, ports);
     const all: Instance[] = [];
@@ -232,7 +239,7 @@ export class Installation {
     };
   }
 
-  /** What the instances logged as failures, each kind once. */
+  /** What the instances have logged as failures since {@link Instance.forget}, each kind once. */
   get failures(): string[] {
     return [...new Set(this.instances.flatMap(({ failures }) => failures))];
   }
