@@ -65,6 +65,7 @@ export const FAULTS: Fault[] = [
     name: 'instances restarted one by one behind haproxy',
     breaks: 'instances',
     bound: 1,
+    isQuick: true,
     isUnnoticed: true,
     isBalanced: true,
     obstacle: needsHaproxy,
