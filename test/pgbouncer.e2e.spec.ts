@@ -1,4 +1,5 @@
 import { Client as Administrator } from 'pg';
+import { JsonLogger } from '#libs/operations';
 import {
   findProgram,
   type PgBouncer,
@@ -6,6 +7,9 @@ import {
   startPgBouncer,
   startPostgres,
 } from '#libs/testing';
+import { readConfig } from '../src/config.js';
+import { verifyDatabase } from '../src/history/verify/index.js';
+import { openRuntime } from '../src/runtime.js';
 import { Client } from './harness.js';
 import { cli, type Environment, eventually, ServerProcess } from './processes.js';
 
@@ -61,6 +65,26 @@ const program = findProgram('pgbouncer');
     for (const client of clients) {
       const { body } = await client.get('contact.list-contacts', { organizationId });
       expect(body.data).toHaveLength(6);
+    }
+  });
+
+  it('read models are verified and rebuilt, and the history sealed and verified, while they serve', async () => {
+    const runtime = await openRuntime(readConfig(environment), new JsonLogger('silent'));
+    try {
+      const { projections, sealer, signer, source } = runtime;
+      const standing = await projections.versions();
+      expect(standing.filter(({ instances }) => instances === 4)).toHaveLength(standing.length);
+      for (const { name } of standing) expect([name, await projections.verify(name)]).toEqual([name, []]);
+      await projections.rebuild('contacts');
+      await sealer.seal();
+      const [{ organization_id: organizationId }] = await source.query(
+        'SELECT organization_id FROM seals LIMIT 1',
+      );
+      const checkpoint = signer.signCheckpoint((await sealer.last(organizationId))!);
+      const verdict = await verifyDatabase(source, organizationId, checkpoint, signer.verifierKey);
+      expect(verdict).toMatchObject({ ok: true, provedEvents: expect.any(Number) });
+    } finally {
+      await runtime.close();
     }
   });
 

@@ -2,12 +2,14 @@ import { type Socket } from 'node:net';
 import { Client, type ClientConfig } from 'pg';
 import { type SilenceWatch, type Watched } from './silence-watch.js';
 
-/** What PostgreSQL ends by itself, in milliseconds; see `inTransaction`. */
+/** What a transaction begins with; see `inTransaction`. What PostgreSQL ends by itself, in milliseconds. */
 export type TransactionLimits = {
   /** A transaction whose client sends nothing, because it hangs or is gone: its locks are in everybody's way. */
   idle?: number;
   /** One statement, waiting for locks included. */
   statement?: number;
+  /** Not a limit: all its statements see the database as the first does. */
+  isSnapshot?: boolean;
 };
 
 /**
@@ -113,10 +115,11 @@ export class Connection extends Client implements Watched {
   }
 
   private takeLimits(): string {
-    const { idle = IDLE_MS, statement } = this.limits;
+    const { idle = IDLE_MS, statement, isSnapshot } = this.limits;
     this.limits = {};
     const limits = [`SET LOCAL idle_in_transaction_session_timeout = ${idle}`];
     if (statement !== undefined) limits.push(`SET LOCAL statement_timeout = ${statement}`);
+    if (isSnapshot) limits.push('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
     return limits.join('; ');
   }
 

@@ -10,6 +10,8 @@ export {
   type DatabaseOptions,
   type Sql,
 } from './database.js';
+export { type TransactionLimits } from './connection.js';
+export { fewAtOnce } from './few-at-once.js';
 export { findPrograms, findSystemUser, findWayToRun } from './embedded-postgres-programs.js';
 export { startEmbeddedPostgres } from './embedded-postgres.js';
 export { Lease } from './lease.js';

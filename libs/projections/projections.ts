@@ -3,6 +3,7 @@ import { type DataSource } from 'typeorm';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import {
   describeError,
+  fewAtOnce,
   isCollision,
   isForbidden,
   isUnavailable,
@@ -143,7 +144,7 @@ export class Projections {
     await this.serving.beat();
     this.noteCompany(await this.serving.standing());
     for (const runner of this.runners) await runner.prepare();
-    await Promise.all(this.runners.map((runner) => this.catchUpAtStart(runner)));
+    await fewAtOnce(this.runners, (runner) => this.catchUpAtStart(runner));
   }
 
   /** A worker that is ended because it stood still, at a start that the machine is too busy for say, begins anew. */

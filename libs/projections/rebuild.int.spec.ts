@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
+import { openDatabase } from '#libs/database';
+import { EventStore } from '#libs/event-store';
+import { migrations } from '#migrations';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { type Projection, Projections } from './index.js';
 
@@ -135,6 +138,67 @@ it('is one at a time; what was interrupted leaves nothing behind', async () => {
   await two.projections.rebuild('things');
   const left = await database.source.query("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'things%'");
   expect(left).toHaveLength(1);
+});
+
+it('needs one connection, also to overtake a read model that fails', async () => {
+  const broken = await open(counting(2));
+  const id = uuidv7();
+  await count(broken, id, 0);
+  await count(broken, id, 1);
+  const source = await openDatabase({ url: database.url, poolSize: 1, migrations });
+  const store = new EventStore(source, database.store.keyring);
+  const projections = new Projections(source, store, [counting()], silent);
+  try {
+    expect(await projections.verify('things')).toEqual([
+      { table: 'things', key: { id }, problem: 'different', columns: ['last', 'times'] },
+    ]);
+    await projections.rebuild('things');
+    expect(await projections.verify('things')).toEqual([]);
+    expect((await projections.status())[0]).toMatchObject({ lag: 0, failure: null });
+  } finally {
+    await source.destroy();
+  }
+});
+
+it('gives way to who builds already, of whatever version, and takes over from who was not heard of for a minute', async () => {
+  const instance = await open();
+  const { source, projections } = instance;
+  await count(instance, uuidv7(), 0);
+  const sign = (secondsAgo: number) =>
+    source.query(`CREATE SCHEMA things_v1_beside; DO $$ BEGIN EXECUTE format('COMMENT ON SCHEMA things_v1_beside IS %L',
+      'somebody ' || extract(epoch FROM clock_timestamp())::float8 - ${secondsAgo}); END $$`);
+  await sign(30);
+  await expect(projections.verify('things')).rejects.toThrow(/already/);
+  await source.query('DROP SCHEMA things_v1_beside');
+  await sign(90);
+  expect(await projections.verify('things')).toEqual([]);
+
+  // As versions before 0.3.0 begin: they wait for our page, and drop what we built.
+  const another = source.createQueryRunner();
+  const takeOver = async () => {
+    await another.query("SELECT pg_advisory_xact_lock(17751, hashtext('things_v1'))");
+    await another.query('DROP SCHEMA things_v1_beside CASCADE; CREATE SCHEMA things_v1_beside');
+  };
+  let takingOver: Promise<void> | undefined;
+  const things = counting();
+  const apply: Projection['apply'] = async (events, transaction, seal) => {
+    await things.apply(events, transaction, seal);
+    takingOver ??= takeOver();
+    for (let waits = 0; waits === 0;) {
+      const [row] = await source.query(
+        `SELECT count(*)::int AS waits FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+      );
+      waits = row.waits;
+    }
+  };
+  await another.startTransaction();
+  const slow = new Projections(source, database.store, [{ ...things, apply }], silent);
+  await expect(slow.rebuild('things')).rejects.toThrow(/already/);
+  await takingOver;
+  await another.commitTransaction();
+  await another.release();
+  expect(await source.query("SELECT FROM pg_namespace WHERE nspname = 'things_v1_beside'")).toHaveLength(1);
 });
 
 it('says which projections there are', async () => {

@@ -1,6 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
-import { describeError, inTransaction, isUnavailable, Lease, type Sql } from '#libs/database';
+import { v7 as uuidv7 } from 'uuid';
+import {
+  describeError,
+  inTransaction,
+  isUnavailable,
+  Lease,
+  type Sql,
+  type TransactionLimits,
+} from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { type Projection, schemaOf } from './projection.js';
 
@@ -12,8 +20,13 @@ const LAST_PAGE = 500;
 const MOST_SWAPS = 5;
 /** Differences that are told; more would be a broken read model, which a few show as well. */
 const MOST_DIFFERENCES = 100;
-/** A process that hangs while it builds loses the lock then. */
-const LONGEST_BUILD_MS = 86_400_000;
+/** Who was not heard of for so long builds no more; a page under way is no silence, however long. */
+const SILENT_SECONDS = 60;
+/** Others hold the lock for a moment only. */
+const MOST_LOOKS = 20;
+const LOOK_PAUSE_MS = 100;
+/** Between two pages of one who works gently. */
+const LONGEST_REST_MS = 10_000;
 /** Beside PostgreSQL's own hash of the name: advisory locks of rebuilds. */
 const REBUILD_LOCK = 17_751;
 
@@ -38,8 +51,15 @@ export type RowDifference = {
 /** Another process rebuilds or verifies the same projection. */
 export class UnderWay extends Error {}
 
-/** Builds a projection's tables anew from the log, in a schema beside the live one. */
+/**
+ * Builds a projection's tables anew from the log, in a schema beside the live one.
+ *
+ * One builds at a time, and with one connection at a time: whoever held a lock in one transaction and built in others could
+ * wait for itself behind a pooler with few. So each step is a transaction that takes the lock, and the comment of the schema
+ * says in between whose it is, and when that was last heard of.
+ */
 export class Rebuild {
+  private readonly builder = uuidv7();
   private readonly live: string;
   private readonly beside: string;
   private readonly old: string;
@@ -67,41 +87,27 @@ export class Rebuild {
    * @throws when another process is at it.
    */
   async swap(): Promise<void> {
-    await this.alone(async () => {
-      await this.build();
-      await this.source.query(`DROP SCHEMA IF EXISTS ${this.old} CASCADE`);
+    await this.building(async () => {
+      await this.step((transaction) => transaction.query(`DROP SCHEMA IF EXISTS ${this.old} CASCADE`));
       while (!(await this.swapUnlessEnded())) await this.advance();
-      // Not in the swap's transaction: it waits for readers of the old tables, and nobody may wait for that.
-      await this.source.query(`DROP SCHEMA ${this.old} CASCADE`);
     });
+    // Not in the swap's transaction: it waits for readers of the old tables, and nobody may wait for that.
+    await this.tidy();
   }
 
   /** Builds, compares row by row with the live tables at one position, and drops what was built. */
   async compare(): Promise<RowDifference[]> {
-    return this.alone(async () => {
-      await this.build();
-      return this.source.transaction('REPEATABLE READ', async (transaction) => {
-        // The snapshot of this statement is the one position at which both are compared.
-        const live = await this.livePosition(transaction);
-        await this.applyRest(transaction, live);
-        return this.findDifferences(transaction);
-      });
-    });
-  }
-
-  private async alone<Result>(work: () => Promise<Result>): Promise<Result> {
-    return inTransaction(this.source, { idle: LONGEST_BUILD_MS }, async (lock) => {
-      const [row] = await lock.query<{ free: boolean }[]>(
-        'SELECT pg_try_advisory_xact_lock($1, hashtext($2)) AS free',
-        [REBUILD_LOCK, this.live],
-      );
-      if (!row!.free) throw new UnderWay(`${this.projection.name} is being rebuilt or verified already.`);
-      try {
-        return await work();
-      } finally {
-        await this.source.query(`DROP SCHEMA IF EXISTS ${this.beside} CASCADE`);
-      }
-    });
+    return this.building(() =>
+      this.step(
+        async (transaction) => {
+          // The snapshot is the one position at which both are compared.
+          const live = await this.livePosition(transaction);
+          await this.applyRest(transaction, live);
+          return this.findDifferences(transaction);
+        },
+        { isSnapshot: true },
+      ),
+    );
   }
 
   /** Drops what an interrupted rebuild left behind, unless one is under way. */
@@ -110,23 +116,87 @@ export class Rebuild {
       [this.beside, this.old],
     ]);
     if (left.length === 0) return;
-    await this.alone(() => this.source.query(`DROP SCHEMA IF EXISTS ${this.old} CASCADE`)).catch((error) => {
-      if (!(error instanceof UnderWay)) throw error;
+    await this.source.transaction(async (transaction) => {
+      const { free, builder } = await this.look(transaction);
+      if (!free) return;
+      await transaction.query(`DROP SCHEMA IF EXISTS ${this.old} CASCADE`);
+      if (builder === undefined) await transaction.query(`DROP SCHEMA IF EXISTS ${this.beside} CASCADE`);
     });
   }
 
-  private async build(): Promise<void> {
+  private async building<Result>(work: () => Promise<Result>): Promise<Result> {
     this.cleanPosition = await this.store.horizon();
     await this.source.transaction(async (transaction) => {
+      const { free, builder, now } = await this.look(transaction);
+      if (!free || builder !== undefined) throw this.underWay();
       await transaction.query(`DROP SCHEMA IF EXISTS ${this.beside} CASCADE`);
       await transaction.query(`CREATE SCHEMA ${this.beside}`);
+      await this.sign(transaction, now);
       await this.useBeside(transaction);
       await transaction.query(this.projection.tables);
     });
-    while ((await this.advance()) > LAST_PAGE);
-    // Statistics for the comparison and for the first readers.
-    for (const table of await this.tables()) await this.source.query(`ANALYZE ${this.beside}.${table}`);
-    await this.advance();
+    try {
+      while ((await this.advance()) > LAST_PAGE);
+      // Statistics for the comparison and for the first readers.
+      await this.step(async (transaction) => {
+        for (const table of await this.tables(transaction)) {
+          await transaction.query(`ANALYZE ${this.beside}.${table}`);
+        }
+      });
+      await this.advance();
+      return await work();
+    } finally {
+      await this.source.transaction(async (transaction) => {
+        const { free, builder } = await this.look(transaction);
+        if (!free || builder !== this.builder) return;
+        await transaction.query(`DROP SCHEMA ${this.beside} CASCADE`);
+      });
+    }
+  }
+
+  /** A transaction beside which nobody else builds. */
+  private async step<Result>(
+    work: (transaction: Sql) => Promise<Result>,
+    limits: TransactionLimits = {},
+  ): Promise<Result> {
+    for (let attempt = 1; ; attempt += 1) {
+      const done = await inTransaction(this.source, limits, async (transaction) => {
+        const { free, builder, now } = await this.look(transaction);
+        if (!free) return undefined;
+        if (builder !== this.builder) throw this.underWay();
+        await this.sign(transaction, now);
+        return { result: await work(transaction) };
+      });
+      if (done) return done.result;
+      // Somebody looks whether we build, which takes a moment; or a version before 0.3.0 has begun to build.
+      if (attempt === MOST_LOOKS) throw this.underWay();
+      await sleep(LOOK_PAUSE_MS);
+    }
+  }
+
+  /** Takes the lock, if it is free, until the transaction ends, and tells who builds. */
+  private async look(transaction: Sql): Promise<{ free: boolean; builder: string | undefined; now: number }> {
+    // Versions before 0.3.0 hold the lock while they build, and sign nothing.
+    const [row] = await transaction.query<{ free: boolean; comment: string | null; now: number }[]>(
+      `SELECT pg_try_advisory_xact_lock($1, hashtext($2)) AS free,
+         obj_description(to_regnamespace($3), 'pg_namespace') AS comment,
+         extract(epoch FROM clock_timestamp())::float8 AS now`,
+      [REBUILD_LOCK, this.live, this.beside],
+    );
+    const { free, comment, now } = row!;
+    const [builder, heardOf] = comment?.split(' ') ?? [];
+    const isHeardOf = builder === this.builder || Number(heardOf) > now - SILENT_SECONDS;
+    return { free, builder: isHeardOf ? builder : undefined, now };
+  }
+
+  private async sign(transaction: Sql, now: number): Promise<void> {
+    await transaction.query(`COMMENT ON SCHEMA ${this.beside} IS '${this.builder} ${now}'`);
+  }
+
+  private underWay(): UnderWay {
+    return new UnderWay(
+      `${this.projection.name} is being rebuilt or verified already, or was until a minute ago.`,
+    );
   }
 
   /** Applies one page. @returns how many positions lie between the new tables and the live ones now. */
@@ -135,14 +205,16 @@ export class Rebuild {
     const live = await this.livePosition(this.source);
     const begin = performance.now();
     try {
-      await this.source.transaction((transaction) => this.applyPage(transaction, live));
+      await this.step((transaction) => this.applyPage(transaction, live));
     } catch (error) {
+      if (error instanceof UnderWay) throw error;
       const where = `the ${PAGE.toLocaleString('en')} events after position ${this.position}`;
       throw new Error(`${this.projection.name} cannot be built from ${where}: ${describeError(error)}`);
     }
     this.options.onProgress?.(this.position, live);
     if (this.options.gently) {
-      await sleep(performance.now() - begin, undefined, { signal: this.options.signal });
+      const rest = Math.min(performance.now() - begin, LONGEST_REST_MS);
+      await sleep(rest, undefined, { signal: this.options.signal });
     }
     return live - this.position;
   }
@@ -175,20 +247,24 @@ export class Rebuild {
 
   /** The lease is held meanwhile: nothing is applied to the live tables, and writers wait for the swap. */
   private trySwap(): Promise<boolean> {
-    return inTransaction(this.source, { idle: this.lease.patienceMs }, async (transaction) => {
-      const live = await this.livePosition(transaction, 'FOR UPDATE');
-      if (live - this.position > LAST_PAGE) return false;
-      await this.applyRest(transaction, live);
-      await transaction.query(`ALTER SCHEMA ${this.live} RENAME TO ${this.old}`);
-      await transaction.query(`ALTER SCHEMA ${this.beside} RENAME TO ${this.live}`);
-      await transaction.query(
-        `UPDATE checkpoints SET position = $3, clean_position = $4,
+    return this.step(
+      async (transaction) => {
+        const live = await this.livePosition(transaction, 'FOR UPDATE');
+        if (live - this.position > LAST_PAGE) return false;
+        await this.applyRest(transaction, live);
+        await transaction.query(`COMMENT ON SCHEMA ${this.beside} IS NULL`);
+        await transaction.query(`ALTER SCHEMA ${this.live} RENAME TO ${this.old}`);
+        await transaction.query(`ALTER SCHEMA ${this.beside} RENAME TO ${this.live}`);
+        await transaction.query(
+          `UPDATE checkpoints SET position = $3, clean_position = $4,
            failed_position = NULL, failure = NULL, failed_at = NULL
          WHERE projection = $1 AND version = $2`,
-        [this.projection.name, this.projection.version, this.position, this.cleanPosition],
-      );
-      return true;
-    });
+          [this.projection.name, this.projection.version, this.position, this.cleanPosition],
+        );
+        return true;
+      },
+      { idle: this.lease.patienceMs },
+    );
   }
 
   /** How far the live tables are; a failing projection stands still, and is then overtaken. */
@@ -199,15 +275,15 @@ export class Rebuild {
       [this.projection.name, this.projection.version],
     );
     if (!row) throw new Error(`${this.projection.name} has no tables yet: start a server first.`);
-    return Math.max(Number(row.position), row.failing ? await this.store.horizon() : 0);
+    return Math.max(Number(row.position), row.failing ? await this.store.horizon(sql) : 0);
   }
 
   private async useBeside(transaction: Sql): Promise<void> {
     await transaction.query(`SELECT set_config('search_path', $1, true)`, [`${this.beside}, public`]);
   }
 
-  private async tables(): Promise<string[]> {
-    const rows = await this.source.query<{ tablename: string }[]>(
+  private async tables(transaction: Sql): Promise<string[]> {
+    const rows = await transaction.query<{ tablename: string }[]>(
       'SELECT tablename FROM pg_tables WHERE schemaname = $1 ORDER BY 1',
       [this.beside],
     );
@@ -216,7 +292,7 @@ export class Rebuild {
 
   private async findDifferences(transaction: Sql): Promise<RowDifference[]> {
     const differences: RowDifference[] = [];
-    for (const table of await this.tables()) {
+    for (const table of await this.tables(transaction)) {
       const keys = await transaction.query<{ name: string }[]>(
         `SELECT a.attname AS name FROM pg_index i
          JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)

@@ -1,5 +1,6 @@
 import { type Command } from 'commander';
 import { v7 as uuidv7 } from 'uuid';
+import { fewAtOnce } from '#libs/database';
 import { type EventStore, fold } from '#libs/event-store';
 import {
   CreateOrganization,
@@ -36,12 +37,10 @@ export function organizationCommands(program: Command): void {
 
 async function listOrganizations(store: EventStore): Promise<{ organizationId: string; name: string }[]> {
   const created = await store.readAll(0, await store.horizon(), MOST_ORGANIZATIONS, ['OrganizationCreated']);
-  return Promise.all(
-    created.map(async ({ organizationId }) => {
-      const history = await store.readStream<OrganizationEvent>(organizationId, organizationId);
-      return { organizationId, name: standingOrganization(fold(organization, history).state).name };
-    }),
-  );
+  return fewAtOnce(created, async ({ organizationId }) => {
+    const history = await store.readStream<OrganizationEvent>(organizationId, organizationId);
+    return { organizationId, name: standingOrganization(fold(organization, history).state).name };
+  });
 }
 
 const MOST_ORGANIZATIONS = 10_000;

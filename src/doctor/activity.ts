@@ -1,7 +1,7 @@
 import { counted, type Finding, ok, problem, warning } from './finding.js';
 import { type DatabaseCheck } from './patient.js';
 
-/** What holds locks or keeps old rows alive for longer than this is no part of our own work, but for rebuilds. */
+/** What holds locks or keeps old rows alive for longer than this is no part of our own work. */
 const LONG_SECONDS = 300;
 const WAITING_SECONDS = 5;
 
@@ -28,7 +28,7 @@ export const activity: DatabaseCheck = {
       found.push(
         warning(
           `Session ${pid} (${role}, ${application === '' ? 'unnamed' : application}) has been in one transaction for ${seconds} s: ${state}.`,
-          'Old rows cannot be cleaned away meanwhile. End it unless it is a backup or a rebuild that is under way.',
+          'Old rows cannot be cleaned away meanwhile. End it unless it is a backup that is under way.',
         ),
       );
     }
