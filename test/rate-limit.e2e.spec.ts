@@ -334,7 +334,7 @@ describe('on two instances with Redis', () => {
     );
   }
   const SHARED = 'ok, redis ok';
-  const LOCAL = 'degraded, redis unreachable: limits count per instance';
+  const LOCAL = 'degraded, redis not used: limits count per instance';
 
   async function until(health: string): Promise<void> {
     while ((await redisHealth()).some((found) => found !== health)) await sleep(50);

@@ -131,7 +131,7 @@ export class HealthController {
       data: {
         status: degraded ? 'degraded' : 'ok',
         database: 'ok',
-        redis: { memory: 'not configured', shared: 'ok', local: 'unreachable: limits count per instance' }[
+        redis: { memory: 'not configured', shared: 'ok', local: 'not used: limits count per instance' }[
           rateLimit
         ],
         replica:

@@ -121,7 +121,7 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'advocacy_redis_fallback',
     type: 'gauge',
-    help: '1 while Redis is unreachable and this instance limits requests on its own.',
+    help: '1 while Redis cannot be used and this instance limits requests on its own.',
     read: ({ rateLimit }) => [{ value: Number(rateLimit.describe() === 'local') }],
   },
   {

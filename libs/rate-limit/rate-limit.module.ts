@@ -13,7 +13,7 @@ export class RateLimitStatus {
 
   /**
    * Where requests are counted: `memory` as configured; in Redis, `shared` with all instances; or `local` to
-   * this one, because Redis is unreachable.
+   * this one, because Redis cannot be used.
    */
   describe(): 'memory' | 'shared' | 'local' {
     return this.storage instanceof ResilientStorage ? this.storage.status : 'memory';

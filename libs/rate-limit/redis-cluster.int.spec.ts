@@ -126,7 +126,7 @@ describe('a Redis Cluster', () => {
     // Long enough for other nodes to tempt it back.
     await sleep(3_500);
     expect(one.storage.status).toBe('local');
-    expect(one.logged).toEqual([expect.stringMatching(/^warn: Redis is unreachable \(.+\)/)]);
+    expect(one.logged).toEqual([expect.stringMatching(/^warn: Redis cannot be used \(.+\)/)]);
 
     await third().start();
     await Promise.all([one.until('shared'), other.until('shared')]);
@@ -161,7 +161,7 @@ describe('a Redis Cluster', () => {
     await sleep(3_000);
     expect(limiter.storage.status).toBe('local');
     expect(limiter.logged).toEqual([
-      expect.stringMatching(/^warn: Redis is unreachable/),
+      expect.stringMatching(/^warn: Redis cannot be used/),
       expect.stringMatching(/^warn: .+ add \?cluster=true/),
     ]);
   });

@@ -1,4 +1,5 @@
 import { Cluster, Command, type Result } from 'ioredis';
+import { randomUUID } from 'node:crypto';
 import { type RedisConnection } from './redis-trouble.js';
 import { type StorageRecord, type Window, type WindowStorage } from './window-storage.js';
 
@@ -69,8 +70,6 @@ return answer
 /** The window of probes, in milliseconds. */
 const PROBE_TTL = 1_000;
 const PROBE_LIMIT = Number.MAX_SAFE_INTEGER;
-/** Two keys in different slots: one server keeps both, a node of a cluster refuses them (CROSSSLOT) at any time. */
-const PROBES = ['probe', 'probe-twin'].map((key) => ({ key, limit: PROBE_LIMIT }));
 /** Groups that are tried to find one for each master of a cluster: of 1,000 masters, say. */
 const MOST_PROBE_GROUPS = 16_384;
 
@@ -112,19 +111,22 @@ export class RedisStorage implements WindowStorage {
       };
     });
   }
+
   /**
-   * Asks what requests ask, with a write: a PING would call a full or read-only Redis healthy. Of a cluster each master is
+   * Asks what a new caller's request asks: a PING would call a full or read-only Redis healthy, and so would a key that is
+   * there already, for what a script has taken away from a full Redis it may add again. Of a cluster each master is
    * asked, and whoever has the slots that nobody has: one node that fails is not come back from by what another answers.
    */
   async probe(): Promise<void> {
+    const key = `probe:${randomUUID()}`;
     if (!(this.redis instanceof Cluster)) {
-      await this.accept(PROBES, PROBE_TTL);
+      // Two keys in different slots: one server keeps both, a node of a cluster refuses them (CROSSSLOT) at any time.
+      const windows = [key, `${key}:twin`].map((name) => ({ key: name, limit: PROBE_LIMIT }));
+      await this.accept(windows, PROBE_TTL);
       return;
     }
     const groups = groupsForAll(this.redis);
-    await Promise.all(
-      groups.map((group) => this.accept([{ key: 'probe', group, limit: PROBE_LIMIT }], PROBE_TTL)),
-    );
+    await Promise.all(groups.map((group) => this.accept([{ key, group, limit: PROBE_LIMIT }], PROBE_TTL)));
   }
 
   private nameOf({ key, group = key }: Window): string {

@@ -49,7 +49,7 @@ describe('ResilientStorage', () => {
     const key = randomUUID();
     expect(await acceptedOf(100, () => hit(storage, key, HOUR, 10))).toBe(10);
     expect(storage.status).toBe('local');
-    expect(logged).toEqual([expect.stringMatching(/^warn: Redis is unreachable/)]);
+    expect(logged).toEqual([expect.stringMatching(/^warn: Redis cannot be used/)]);
 
     server = await startRedis(server.port);
     await until('shared');
@@ -95,7 +95,40 @@ describe('ResilientStorage', () => {
     await until('shared');
   });
 
-  it('treats a Redis that refuses writes as unreachable', async () => {
+  it('does without a Redis whose memory is full, and says so once', async () => {
+    const operator = (await connectRedis(server.url)) as Redis;
+    await operator.config('SET', 'maxmemory', '1');
+    for (const end = Date.now() + 3_500; Date.now() < end;) {
+      // Some of before and some new ones, over several probes.
+      await Promise.all(['known', randomUUID()].map((key) => hit(storage, key, 1_000, 1_000)));
+      await sleep(10);
+    }
+    expect(storage.status).toBe('local');
+    expect(logged).toEqual([
+      expect.stringMatching(/^warn: Redis cannot be used \(its memory is full: OOM.* Raise maxmemory/),
+    ]);
+    await operator.config('SET', 'maxmemory', '0');
+    operator.disconnect();
+    await until('shared');
+    expect(logged).toHaveLength(2);
+  });
+
+  it('comes back later to a Redis that soon refuses again', async () => {
+    const operator = (await connectRedis(server.url)) as Redis;
+    const probesIn = (stats: unknown) => Number(/cmdstat_evalsha:calls=(\d+)/.exec(String(stats))![1]);
+    const lose = async () => {
+      await operator.config('SET', 'maxmemory', '1');
+      await until('local');
+      const well = operator.pipeline().config('SET', 'maxmemory', '0').info('commandstats');
+      const [, [, before]] = (await well.exec()) as [unknown, [unknown, string]];
+      await until('shared');
+      return probesIn(await operator.info('commandstats')) - probesIn(before);
+    };
+    for (const wanted of [1, 2, 4]) expect(await lose()).toBeGreaterThanOrEqual(wanted);
+    operator.disconnect();
+  });
+
+  it('does without a Redis that is a replica', async () => {
     const operator = (await connectRedis(server.url)) as Redis;
     await operator.replicaof('127.0.0.1', server.port);
     expect(await hit(storage, randomUUID(), HOUR, 10)).toMatchObject({ isBlocked: false });

@@ -1,5 +1,5 @@
 import { type LoggerService, type OnApplicationShutdown } from '@nestjs/common';
-import { Cluster } from 'ioredis';
+import { Cluster, ReplyError } from 'ioredis';
 import { MemoryStorage } from './memory-storage.js';
 import { IS_CLUSTER } from './redis-connection.js';
 import { RedisStorage } from './redis-storage.js';
@@ -10,6 +10,9 @@ import { type StorageRecord, type Window, type WindowStorage } from './window-st
 const PATIENCE = 250;
 const GRACE = 20;
 const PROBE_INTERVAL = 1_000;
+/** Where Redis refuses again within so long after it came back, it must prove itself for longer. */
+const SOON = 60_000;
+const MOST_PROBES = 64;
 
 /** What a node of a cluster says to a client that knows of none. */
 const ANSWERS_OF_A_CLUSTER = /^(MOVED|ASK|CROSSSLOT|CLUSTERDOWN) /;
@@ -21,9 +24,10 @@ class RedisTooSlow extends Error {
 }
 
 /**
- * Counts in Redis, and in this process while Redis is unreachable, slow or refuses. After one failure all
+ * Counts in Redis, and in this process while Redis is away, slow or refuses. After one failure all
  * requests are counted locally at once, without waiting, until a probe succeeds. The probe runs once a second
- * whatever the status, so that `status` is true on an idle instance too. Each change is logged once.
+ * whatever the status, so that `status` is true on an idle instance too. Each change is logged once. Where Redis refuses
+ * again within a minute, as one that is nearly full does, twice as many probes must succeed the next time.
  */
 export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
   private readonly shared: RedisStorage;
@@ -34,6 +38,9 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
   /** Whether Redis is another kind than it was configured to be. */
   private isWrong = false;
   private current: 'shared' | 'local' = 'shared';
+  private backAt = -Infinity;
+  private probesWanted = 1;
+  private probesDone = 0;
 
   /** Owns the connection from now on: {@link onApplicationShutdown} closes it. */
   constructor(
@@ -94,12 +101,18 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
       // Started before its Redis could be asked what it is.
       this.logger.warn(`This instance limits requests on its own: ${IS_CLUSTER.what}: ${IS_CLUSTER.advice}`);
     }
-    if (this.current === 'shared') this.lost += 1;
+    this.probesDone = 0;
+    if (this.current === 'shared') {
+      this.lost += 1;
+      const isSoon = performance.now() - this.backAt < SOON;
+      this.probesWanted =
+        isSoon && error instanceof ReplyError ? Math.min(2 * this.probesWanted, MOST_PROBES) : 1;
+    }
     if (!isWrong && this.current === 'shared') {
       const { what, said, advice } = redisTroubleOf(this.redis, error);
       const reason = said === undefined ? what : `${what}: ${said}`;
       this.logger.warn(
-        `Redis is unreachable (${reason}): this instance limits requests on its own until it is back. ${advice}`,
+        `Redis cannot be used (${reason}): this instance limits requests on its own until it can. ${advice}`,
       );
     }
     this.isWrong ||= isWrong;
@@ -108,7 +121,10 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
 
   private comeBack(): void {
     if (this.closed || this.current === 'shared') return;
+    this.probesDone += 1;
+    if (this.probesDone < this.probesWanted) return;
     this.current = 'shared';
+    this.backAt = performance.now();
     this.logger.log('Redis is back: all instances share one rate limit again');
   }
 }
