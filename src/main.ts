@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, endPatience } from '#libs/database';
-import { JsonLogger, Readiness, standardOutput } from '#libs/operations';
+import { JsonLogger, logConsole, Readiness, standardOutput } from '#libs/operations';
 import { ServerLife } from '#libs/rpc';
 import { currentTracer } from '#libs/tracing';
 import { type Config, ConfigError, loadConfig, openTelemetryEnvironment } from './config.js';
@@ -35,6 +35,7 @@ const FLUSH_MS = 300;
 
 const config = readConfigOrExit();
 const logger = new JsonLogger(config.logLevel);
+logConsole(logger);
 // The reader of what we say has gone: that is no reason to go too.
 process.stderr.on('error', () => undefined);
 process.on('uncaughtException', (error) => {

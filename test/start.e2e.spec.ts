@@ -31,8 +31,15 @@ describe('with DATABASE_URL', () => {
 
   /** A start that does not succeed: status 1, and what it says on stderr, line by line. */
   async function refused(environment: Environment): Promise<string[]> {
-    const { status, stderr } = await new ServerProcess({ ...deployment.environment, ...environment }).ended;
+    const server = new ServerProcess({ ...deployment.environment, ...environment });
+    const { status, stderr } = await server.ended;
     expect(status).toBe(1);
+    // Of what the environment alone tells, the log does not begin.
+    const ends = server.log.filter(({ level }) => level === 'error' || level === 'fatal');
+    if (server.log.length > 0) {
+      expect(ends).toEqual([expect.objectContaining({ message: 'the server could not start' })]);
+      expect(stderr).toContain(ends[0]!.reason);
+    }
     return stderr.trimEnd().split('\n');
   }
 
@@ -108,6 +115,29 @@ describe('with DATABASE_URL', () => {
     expect(line).toContain(
       'Missing: column idempotency_keys.fingerprint bytea, function append_events with the parameters of this version.',
     );
+  });
+
+  it('says once that Redis is of another kind than REDIS_URL says', async () => {
+    const [line, ...more] = await refused({ REDIS_URL: `${process.env.TEST_REDIS_URL!}?cluster=true` });
+    expect(line).toMatch(
+      /^The server could not start: REDIS_URL asks for a Redis Cluster, .*name one server/,
+    );
+    expect(more).toEqual([]);
+  });
+
+  it('logs what a library prints by itself, once', async () => {
+    const REDIS_URL = process.env.TEST_REDIS_URL!.replace('//', '//:a-secret@');
+    const server = await deployment.startServer({ REDIS_URL });
+    expect(await ready(server)).toMatchObject({ redis: 'ok' });
+    const { stdout, stderr } = await server.end('SIGTERM');
+    expect(stderr).toBe('');
+    expect(server.log.filter(({ message }) => message === 'a library says')).toEqual([
+      expect.objectContaining({
+        level: 'warn',
+        text: expect.stringContaining('does not require a password'),
+      }),
+    ]);
+    expect(stdout).not.toContain('a-secret');
   });
 
   it('says that the port is taken, and what to do', async () => {

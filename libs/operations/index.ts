@@ -1,3 +1,4 @@
+export { logConsole } from './console.js';
 export { DatabaseWatch } from './database-watch.js';
 export { HealthAccess, HealthController, Readiness } from './health.controller.js';
 export { JsonLogger, LOG_LEVELS, type LogLevel } from './logger.js';

@@ -1,10 +1,14 @@
 import { type LoggerService } from '@nestjs/common';
 import { pino, type Logger } from 'pino';
+import { describeError } from '#libs/database';
 import { currentTracer } from '#libs/tracing';
 import { standardOutput } from './output.js';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** Of a start that fails, Nest logs what it throws, which is told by whoever starts. */
+const THROWN_TOO: readonly unknown[] = ['ExceptionHandler', 'NestApplication'];
 
 /**
  * JSON lines on standard output, for Nest and for us. Callers log objects with a constant `message`; never
@@ -47,6 +51,7 @@ export class JsonLogger implements LoggerService {
   }
 
   error(message: unknown, ...rest: unknown[]): void {
+    if (THROWN_TOO.includes(rest.at(-1))) return;
     this.pino.error(fields(message, rest));
   }
 
@@ -66,8 +71,9 @@ function fields(message: unknown, rest: unknown[]): object {
   const texts = rest.filter((part) => typeof part === 'string');
   const stack = texts.find((text) => /^ +at /m.test(text));
   const context = texts.find((text) => text !== stack);
+  const told = message instanceof Error ? describeError(message) : message;
   return {
-    ...(typeof message === 'object' && message !== null ? message : { message: String(message) }),
+    ...(typeof told === 'object' && told !== null ? told : { message: String(told) }),
     ...(context === undefined ? {} : { context }),
     ...(stack === undefined ? {} : { stack }),
   };
