@@ -156,7 +156,13 @@ const kinds: { [streamType: string]: Kind } = {
 const UNKNOWN = 'WrittenTomorrow';
 
 /** Stores an event as a later version would, and waits for the read models as its command would. */
-async function append(client: Client, streamType: string, streamId: string, event: DomainEvent) {
+async function append(
+  client: Client,
+  streamType: string,
+  streamId: string,
+  event: DomainEvent,
+  store: EventStore = later,
+) {
   const { organizationId } = client;
   const before = await api.database.source.query(
     'SELECT max(version) AS version FROM events WHERE organization_id = $1 AND stream_id = $2',
@@ -165,7 +171,7 @@ async function append(client: Client, streamType: string, streamId: string, even
   const expectedVersion = before[0].version as number;
   const metadata = { actor: { type: 'system', id: null }, requestId: 'later' } as const;
   const writes = [{ streamType, streamId, expectedVersion, events: [event] }];
-  const result = await later.append({ organizationId, metadata, writes });
+  const result = await store.append({ organizationId, metadata, writes });
   expect(result.status).toBe('appended');
   await api.instances[0]!.runtime.projections.catchUp(await later.lastPosition());
 }
@@ -176,7 +182,8 @@ async function expectOthersGoOn(kind: Kind): Promise<void> {
   expect((await kind.show(other, id)).status).toBe(200);
 }
 
-const refusal = { status: 503, body: { error: { reason: 'NEWER_VERSION' } } };
+const refusalFor = (reason: string) => ({ status: 503, body: { error: { reason } } });
+const refusal = refusalFor('NEWER_VERSION');
 
 it('every kind of stream is tried', () => {
   expect(Object.keys(kinds).toSorted()).toEqual(streams.map(({ streamType }) => streamType).toSorted());
@@ -211,6 +218,45 @@ describe.each(streams.map(({ streamType, events }) => [streamType, Object.keys(e
       await append(client, streamType, id, kind.next);
       // Whose row has gone on without the event is still not decided on.
       expect(await kind.decide(client, id)).toMatchObject(refusal);
+    });
+
+    it('an event that somebody has put there, whose data are no object, is left out, listed and stops nobody', async () => {
+      const client = await api.organization();
+      const id = await kind.make(client);
+      const before = await kind.show(client, id);
+      const { store } = api.instances[0]!.runtime;
+      for (const data of ['a text', null, 7, ['a list']]) {
+        await append(client, streamType, id, { type: types.at(-1)!, data: data as never }, store);
+      }
+      const shown = await kind.show(client, id);
+      expect(shown.status).toBe(200);
+      if (kind.bySelf) expect(shown.body).toEqual(before.body);
+      const asOf = new Date().toISOString();
+      if (shown.body.data.id === id && streamType !== 'organization') {
+        const fields: Record<string, string> = { [`${streamType}Id`]: id, asOf };
+        if (streamType === 'contact') fields.organizationId = client.organizationId;
+        const past = await client.get(`${streamType}.get-${streamType}`, fields);
+        expect(past.status).toBe(200);
+      }
+      // Nothing ever rests on what was read.
+      if (streamType !== 'history-access') {
+        expect(await kind.decide(client, id)).toMatchObject(refusalFor('HISTORY_DAMAGED'));
+      }
+      await expectOthersGoOn(kind);
+
+      const { body } = await client.get('event.list-events', { recordId: id, limit: '1000' });
+      const damaged = body.data.filter(({ data }: { data: unknown }) => data === null);
+      expect(damaged).toHaveLength(4);
+      const found = await client.get('event.get-event', { eventId: damaged[0].id });
+      expect(found.body.data).toEqual(damaged[0]);
+      const exported = await client.get('event.export-events');
+      const lines = exported.body
+        .trimEnd()
+        .split('\n')
+        .map((line: string) => JSON.parse(line));
+      expect(lines.map(({ data }: { data: unknown }) => data)).toEqual(
+        expect.arrayContaining(['a text', null, 7]),
+      );
     });
 
     it.each(types)('%s in an unknown shape stops nobody, and is not guessed', async (type) => {

@@ -1,11 +1,13 @@
 import { isUnavailable } from '#libs/database';
 import {
+  DamagedEvent,
   type Decider,
   type DomainEvent,
   type EventStore,
   fold,
   type Folded,
   isKnown,
+  isObject,
   NewerEvent,
   type RecordedEvent,
   type StreamNow,
@@ -19,9 +21,9 @@ import { isId } from '#libs/rpc';
 const MOST_AT_ONCE = 100;
 
 /**
- * What becomes of events whose types only a later version of this program knows. Whoever decides refuses the record: what
- * the event forbids or ends cannot be known here, and what is decided against it is in the history for ever. Whoever
- * shows it leaves them out.
+ * What becomes of events whose types only a later version of this program knows, and of damaged ones. Whoever decides
+ * refuses the record: what the event forbids or ends cannot be known here, and what is decided against it is in the history
+ * for ever. Whoever shows it leaves them out.
  */
 type Unknown = 'refused' | 'left out';
 
@@ -148,7 +150,9 @@ function requireKnown<State, Event extends DomainEvent>(
   unknown: Unknown,
 ): boolean {
   const newer: RecordedEvent | undefined = events.find((event: RecordedEvent) => !isKnown(decider, event));
-  if (newer && unknown === 'refused') throw new NewerEvent(newer.type, newer.schema);
+  if (newer && unknown === 'refused') {
+    throw isObject(newer.data) ? new NewerEvent(newer.type, newer.schema) : new DamagedEvent(newer);
+  }
   return newer !== undefined;
 }
 

@@ -1,4 +1,4 @@
-import { type DomainEvent, type RecordedEvent } from './event.js';
+import { type DomainEvent, isObject, type RecordedEvent } from './event.js';
 
 /** How a record follows from its events: the same for commands, reads of the past, replay and tests. */
 export type Decider<State, Event extends DomainEvent> = {
@@ -27,15 +27,15 @@ export function unborn<State, Event extends DomainEvent>({ initial }: Decider<St
   return { state: initial, version: 0, createdAt: null, updatedAt: null };
 }
 
-/** Whether this version of the program knows what the event does. */
+/** Whether this version of the program knows what the event does: its type, and no damage. */
 export function isKnown<State, Event extends DomainEvent>(
   { events }: Pick<Decider<State, Event>, 'events'>,
   event: RecordedEvent,
 ): event is RecordedEvent<Event> {
-  return Object.hasOwn(events, event.type);
+  return Object.hasOwn(events, event.type) && isObject(event.data);
 }
 
-/** Events of types that are not known change nothing but the version. */
+/** Events that are not known change nothing but the version. */
 export function fold<State, Event extends DomainEvent>(
   decider: Decider<State, Event>,
   events: readonly RecordedEvent<Event>[],

@@ -15,6 +15,7 @@ import { appendBatch, type AppendCommand, type AppendResult, GivenUp } from './a
 import { takeBatch } from './batch.js';
 import {
   type DomainEvent,
+  isObject,
   type Json,
   type JsonObject,
   type Metadata,
@@ -447,14 +448,14 @@ export class EventStore {
   }
 
   /**
-   * Events of rows that the caller has read, in the newest shape.
+   * Events of rows that the caller has read, in the newest shape; what is damaged stays as it is (`isKnown`).
    *
    * @throws NewerEvent where one has a shape that this version of the program does not know.
    */
   read<Event extends DomainEvent>(rows: EventRow[]): RecordedEvent<Event>[] {
     return this.decrypt<Event>(rows).map((event) => {
       const { type, schema, data, personal = null } = event;
-      if (!this.upcasters[type] && schema === 1) return event;
+      if (schema <= this.readSchema(type) && (!this.upcasters[type] || !isObject(data))) return event;
       const upcasted = { ...event, ...upcast(this.upcasters, type, schema, { data, personal }) };
       const key = this.subjectKeys.get(event);
       if (key) this.subjectKeys.set(upcasted, key);
@@ -467,11 +468,14 @@ export class EventStore {
     return readSchema(this.upcasters, type);
   }
 
-  /** Of rows that the caller has read those in shapes that this version of the program knows, and the first of the others. */
-  readable(rows: EventRow[]): { events: RecordedEvent[]; newer: EventRow | undefined } {
-    const isNewer = ({ type, schema }: EventRow) => schema > this.readSchema(type);
-    const newer = rows.find(isNewer);
-    return { events: this.read(newer ? rows.filter((row) => !isNewer(row)) : rows), newer };
+  /**
+   * Of rows that the caller has read those in shapes that this version of the program knows, and the first of the others: of a
+   * newer shape, or damaged.
+   */
+  readable(rows: EventRow[]): { events: RecordedEvent[]; left: EventRow | undefined } {
+    const isLeft = ({ type, schema, data }: EventRow) => schema > this.readSchema(type) || !isObject(data);
+    const left = rows.find(isLeft);
+    return { events: this.read(left ? rows.filter((row) => !isLeft(row)) : rows), left };
   }
 
   /** For events with personal data that this store has read. */

@@ -1,6 +1,11 @@
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
+/** No event is written without: whoever finds other data has met what somebody else has put into the database. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** What happened, in the domain's words. `personal` is what erasure must be able to take away. */
 export type DomainEvent = {
   readonly type: string;

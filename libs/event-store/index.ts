@@ -5,6 +5,7 @@ export { bodyDigest, eventDigest, type DigestedEvent } from './digest.js';
 export {
   type Actor,
   type DomainEvent,
+  isObject,
   type Json,
   type JsonObject,
   type Metadata,
@@ -16,6 +17,7 @@ export { type EventFilter } from './history-query.js';
 export { Keyring, openValue, sealValue } from './personal-data.js';
 export {
   type Cast,
+  DamagedEvent,
   type EventBody,
   NewerEvent,
   readSchema,

@@ -42,6 +42,15 @@ export class NewerEvent extends Error {
   }
 }
 
+/** An event that no version of this program wrote: somebody has changed the history. Nothing is decided on its record. */
+export class DamagedEvent extends Error {
+  constructor(event: { position: number | string; type: string }) {
+    super(
+      `The data of the ${event.type} at position ${event.position} are no object: somebody has changed the history.`,
+    );
+  }
+}
+
 /** The last schema of a type that this version of the program reads. */
 export function readSchema(upcasters: Upcasters, type: string): number {
   return 1 + (upcasters[type]?.reads.length ?? 0);

@@ -11,7 +11,7 @@ import {
   type Sql,
   type TroubleLog,
 } from '#libs/database';
-import { type EventStore } from '#libs/event-store';
+import { type EventRow, type EventStore, isObject } from '#libs/event-store';
 import { traced } from '#libs/tracing';
 import { ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
 import { type Projection, type Snapshots } from './projection.js';
@@ -115,9 +115,7 @@ export class Projections {
                 reason: describeError(error),
               });
             },
-            skipped: (one, { type, schema, position }) => {
-              this.tellSkipped(one, type, schema, Number(position));
-            },
+            skipped: (one, event) => this.tellSkipped(one, event),
             recovered: ({ name }) => {
               this.logger.log({ message: 'projection recovered', projection: name });
             },
@@ -128,15 +126,17 @@ export class Projections {
 
   /**
    * An event in a shape that only a later version of this program knows: that one has a version of its own of the read
-   * model (see `Projection.version`), so this one, whose tables it never reads, goes on. Said once for each shape.
+   * model (see `Projection.version`), so this one, whose tables it never reads, goes on. Said once for each shape. Or one that
+   * is damaged, which must not stand in everybody's way.
    */
-  private tellSkipped({ name, version }: Projection, type: string, schema: number, position: number): void {
-    const shape = `${name} ${type} ${schema}`;
+  private tellSkipped({ name, version }: Projection, { type, schema, position, data }: EventRow): void {
+    const shape = `${name} ${type} ${schema} ${isObject(data)}`;
     if (this.skipped.has(shape)) return;
     this.skipped.add(shape);
-    const message =
-      'a newer version of this program wrote what this one cannot read: its records lack it here';
-    this.logger.warn({ message, projection: name, version, type, schema, position });
+    const message = isObject(data)
+      ? 'a newer version of this program wrote what this one cannot read: its records lack it here'
+      : 'somebody has changed the history: an event is not what this program writes, and its record lacks it';
+    this.logger.warn({ message, projection: name, version, type, schema, position: Number(position) });
   }
 
   /** Creates what is missing and catches up, so that an instance that serves never serves the past. */

@@ -8,7 +8,7 @@ import {
   type TroubleLog,
   troubleOf,
 } from '#libs/database';
-import { NewerEvent } from '#libs/event-store';
+import { DamagedEvent, NewerEvent } from '#libs/event-store';
 import { ClientGone } from './body.js';
 import {
   type ErrorBody,
@@ -115,6 +115,14 @@ function toRpcError(error: unknown): RpcError {
       'SERVICE_UNAVAILABLE',
       'A later version of this program wrote of the record what this instance does not know. Try again: another may answer.',
       { reason: 'NEWER_VERSION', headers: { 'Retry-After': '1' } },
+      { cause: error },
+    );
+  }
+  if (error instanceof DamagedEvent) {
+    return new RpcError(
+      'SERVICE_UNAVAILABLE',
+      'Somebody has changed the history of this record in the database, so nothing is decided on it. Tell who runs this service.',
+      { reason: 'HISTORY_DAMAGED' },
       { cause: error },
     );
   }

@@ -71,6 +71,8 @@ export const ERROR_REASONS = {
     TIMED_OUT: 'The database took too long. Ask for less at once.',
     NEWER_VERSION:
       'A later version of this program wrote of the record what this instance does not know. Repeat the request: another may.',
+    HISTORY_DAMAGED:
+      'Somebody has changed the history of the record in the database: nothing is decided on it. Tell who runs the service, with error.requestId.',
     OVERLOADED: 'The server has more to do than it can. Wait as long as the Retry-After header says.',
   },
 } as const satisfies { [code in ErrorCode]?: Record<string, string> };

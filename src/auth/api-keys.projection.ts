@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ReservedConnections, type Sql } from '#libs/database';
-import { EventStore, NewerEvent, type RecordedEvent } from '#libs/event-store';
+import { DamagedEvent, EventStore, NewerEvent, type RecordedEvent } from '#libs/event-store';
 import { type Projection, Projections, RecordTable, schemaOf } from '#libs/projections';
 import { type ApiKey, apiKey, type ApiKeyEvent, knownApiKey, type RateLimit } from './api-key.js';
 
@@ -110,17 +110,18 @@ export const HAS_ENDED = `coalesce(
  * when it was revoked: instances whose own clocks differ would take or refuse it each as they see fit.
  */
 export const FIND_BY_PUBLIC_ID = `
-  SELECT id, k.organization_id, coalesce(line_id, id) AS line_id, state, by_operator, newer.type, newer.schema,
+  SELECT id, k.organization_id, coalesce(line_id, id) AS line_id, state, by_operator,
+         unknown.type, unknown.schema, unknown.position, unknown.damaged,
          ${HAS_ENDED} AS ended,
          coalesce(expires_at <= statement_timestamp(), false) AS expired,
          (extract(epoch FROM least(revoked_at, expires_at) - statement_timestamp()) * 1000)::float8 AS ends_in
   FROM ${API_KEYS_TABLE} k LEFT JOIN LATERAL (
-    SELECT e.type, e.schema FROM public.events e
+    SELECT e.type, e.schema, e.position, jsonb_typeof(e.data) <> 'object' AS damaged FROM public.events e
     WHERE e.organization_id = k.organization_id AND e.stream_id = k.id AND e.version > k.version
       AND NOT EXISTS (SELECT FROM unnest($2::text[], $3::int[]) AS known(type, schema)
-                      WHERE known.type = e.type AND known.schema >= e.schema)
+                      WHERE known.type = e.type AND known.schema >= e.schema AND jsonb_typeof(e.data) = 'object')
     LIMIT 1
-  ) newer ON true
+  ) unknown ON true
   WHERE public_id = $1`;
 
 /** The oldest first: those without a checksum were made before all others. */
@@ -142,6 +143,8 @@ type FoundKey = {
   ends_in: number | null;
   type: string | null;
   schema: number | null;
+  position: string | null;
+  damaged: boolean | null;
 };
 
 /** A key as requests are compared with it. */
@@ -160,9 +163,14 @@ export type StoredKey = {
   expired: boolean;
   /** In milliseconds, from when it was asked for: it ends or expires then; negative where it has. */
   endsIn: number | null;
-  /** What a later version of this program wrote of the key and this one does not know: it may have ended it. */
-  newer: NewerEvent | undefined;
+  /** What this version of the program does not know of the key, or cannot read: it may have ended it. */
+  unknown: NewerEvent | DamagedEvent | undefined;
 };
+
+function unknownOf({ type, schema, position, damaged }: FoundKey): StoredKey['unknown'] {
+  if (type === null) return undefined;
+  return damaged ? new DamagedEvent({ type, position: position! }) : new NewerEvent(type, schema!);
+}
 
 @Injectable()
 export class ApiKeysTable {
@@ -188,7 +196,7 @@ export class ApiKeysTable {
       TYPES.map((type) => this.store.readSchema(type)),
     ]);
     return rows.map((row) => {
-      const { id, organization_id, line_id, state, by_operator, ended, expired, ends_in, type, schema } = row;
+      const { id, organization_id, line_id, state, by_operator, ended, expired, ends_in } = row;
       const { secretHash, scopes, rateLimit } = knownApiKey(state);
       return {
         id,
@@ -201,7 +209,7 @@ export class ApiKeysTable {
         ended,
         expired,
         endsIn: ends_in,
-        newer: type === null ? undefined : new NewerEvent(type, schema!),
+        unknown: unknownOf(row),
       };
     });
   }

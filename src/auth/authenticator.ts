@@ -51,7 +51,7 @@ export class Authenticator {
   /**
    * @param header the Authorization header.
    * @param beforeGuess called before a key is looked up that anybody may have invented; what it throws is thrown.
-   * @throws when the database cannot be reached; NewerEvent where a later version of this program may have ended the key.
+   * @throws when the database cannot be reached; NewerEvent or DamagedEvent where nobody here can tell whether the key has ended.
    */
   async authenticate(header: string | undefined, beforeGuess: () => Promise<void>): Promise<Authentication> {
     if (header === undefined) return { refusal: NO_KEY };
@@ -74,7 +74,7 @@ export class Authenticator {
     const key = stored.find(({ secretHash }) => isSameHash(secretHash, shown.secretHash));
     if (!key || key.ended) return { refusal: UNKNOWN };
     if (key.expired) return { refusal: EXPIRED };
-    if (key.newer) throw key.newer;
+    if (key.unknown) throw key.unknown;
     if (!shown.isMadeHere && !this.isKnown(shown)) {
       makeRoom(this.known);
       this.known.set(shown.publicId, shown.secretHash);

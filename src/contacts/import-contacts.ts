@@ -1,6 +1,6 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision } from '#libs/commands';
-import { NewerEvent } from '#libs/event-store';
+import { DamagedEvent, NewerEvent } from '#libs/event-store';
 import { comparableEmail, Id, OneOf, Operation, recordSchema, RpcError, StreamedInput } from '#libs/rpc';
 import { contact, hasEmail, type StandingContact } from './contact.js';
 import { type ContactGroup, ContactGroups } from './contact-groups.js';
@@ -151,7 +151,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       .loadMany(contact, organizationId, contactIds)
       .catch((error: unknown) => {
         // One of them cannot be read by this version: each line then finds out for itself.
-        if (error instanceof NewerEvent) return undefined;
+        if (error instanceof NewerEvent || error instanceof DamagedEvent) return undefined;
         throw error;
       });
     const known = new Map<string, Known>();
@@ -204,6 +204,9 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
         return {
           problem: 'A later version of this program changed this contact: import the line again later.',
         };
+      }
+      if (error instanceof DamagedEvent) {
+        return { problem: 'The history of this contact is damaged: tell who runs this service.' };
       }
       throw error;
     }

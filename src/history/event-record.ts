@@ -1,4 +1,4 @@
-import { type Actor, type JsonObject, type RecordedEvent } from '#libs/event-store';
+import { type Actor, isObject, type JsonObject, type RecordedEvent } from '#libs/event-store';
 import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
 
 /** An event as the API answers it. */
@@ -12,7 +12,7 @@ export type EventRecord = {
   occurredAt: Date;
   requestId: string;
   actor: Actor;
-  data: JsonObject;
+  data: JsonObject | null;
 };
 
 export const eventSchema = recordSchema({
@@ -34,13 +34,16 @@ export const eventSchema = recordSchema({
     id: textOrNull,
   }),
   data: {
-    type: 'object',
-    description: '`personal` in it holds the data of a person; null once the person was erased.',
+    type: ['object', 'null'],
+    description:
+      '`personal` in it holds the data of a person; null once the person was erased. The whole is null where somebody has put ' +
+      'what is no object into the database: the export has it.',
   },
 });
 
 export function eventRecord(event: RecordedEvent): EventRecord {
   const { eventId, streamType, streamId, metadata } = event;
+  const data = isObject(event.data) ? withoutSecrets(event.data) : null;
   return {
     id: eventId,
     position: event.position,
@@ -51,9 +54,7 @@ export function eventRecord(event: RecordedEvent): EventRecord {
     occurredAt: event.recordedAt,
     requestId: metadata.requestId,
     actor: metadata.actor,
-    data: event.encryptedPersonal
-      ? { ...withoutSecrets(event.data), personal: personalOf(event) }
-      : withoutSecrets(event.data),
+    data: data && event.encryptedPersonal ? { ...data, personal: personalOf(event) } : data,
   };
 }
 
