@@ -378,6 +378,19 @@ export class EventStore {
     return Number(row?.position ?? 0);
   }
 
+  /** The highest position that these streams have; 0 where they are none. */
+  async lastPositionOf(organizationId: string, streamIds: readonly string[]): Promise<number> {
+    if (streamIds.length === 0) return 0;
+    const rows = await this.source.query<{ position: string }[]>(
+      `SELECT last.position FROM unnest($2::uuid[]) AS s(id) CROSS JOIN LATERAL (
+         SELECT e.position FROM events e WHERE e.organization_id = $1 AND e.stream_id = s.id
+         ORDER BY e.version DESC LIMIT 1
+       ) last`,
+      [organizationId, streamIds],
+    );
+    return (await this.inLog(rows)).reduce((last, { position }) => Math.max(last, Number(position)), 0);
+  }
+
   /** The streams that hold these unique keys, by the key in hexadecimal. */
   async findOwners(organizationId: string, keys: readonly Buffer[]): Promise<Map<string, string>> {
     const rows = await this.source.query<{ key: Buffer; stream_id: string }[]>(

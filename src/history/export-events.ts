@@ -1,11 +1,10 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Commands } from '#libs/commands';
-import { EventStore } from '#libs/event-store';
-import { writeNdjson } from '#libs/records';
+import { EventStore, type RecordedEvent } from '#libs/event-store';
 import { Input, Integer, Operation, StreamedAnswer } from '#libs/rpc';
 import { recordAccess } from './access.js';
-import { exportedEvent, exportedEventSchema } from './exported-event.js';
+import { exportedEventSchema, exportedLine } from './exported-event.js';
 
 /** Events of one query, and of one chunk of the answer, at most. */
 const PAGE = 1_000;
@@ -20,7 +19,8 @@ const HORIZON_PAUSE_MS = 5;
   description:
     'All events up to now, oldest first, one a line, in the form that can be verified without this server. To go ' +
     'on where an export ended, give the position of its last whole line as `after`. An answer that ends without ' +
-    'its last chunk (RFC 9112, section 8) is not whole. The export is itself recorded, as its last event.',
+    'its last chunk (RFC 9112, section 8) is not whole. The export is itself recorded, as its last event, unless ' +
+    'somebody was erased while it was written: then it goes on to the event of the erasure.',
   answers: exportedEventSchema,
   answerTypes: ['application/x-ndjson'],
 })
@@ -48,20 +48,19 @@ export class ExportEventsHandler implements IQueryHandler<ExportEvents> {
     const query = Object.assign(new ExportEvents(), asked);
     await recordAccess(this.commands, this.store, query);
     // With its own record, so that a checkpoint made right after it has no event that the export lacks.
-    const last = await this.store.lastPosition();
-    let upTo = await this.store.horizon();
-    for (; upTo < last; upTo = await this.store.horizon()) await sleep(HORIZON_PAUSE_MS);
+    const upTo = await this.store.lastPosition();
+    await this.untilComplete(upTo);
     return new StreamedAnswer('application/x-ndjson', 'events.ndjson', this.write(query, upTo, onProgress));
   }
 
   private async *write(
     { organizationId, after }: ExportEvents,
-    upTo: number,
+    last: number,
     onProgress: ExportEvents['onProgress'],
   ): AsyncGenerator<string> {
     let previous = after === 0 ? 0 : await this.store.previousPosition(organizationId, after + 1);
     let exported = 0;
-    for (let position = after; ;) {
+    for (let position = after, upTo = last; ;) {
       const { events, hasMore } = await this.store.readHistory(
         organizationId,
         { after: position, upTo },
@@ -69,16 +68,34 @@ export class ExportEventsHandler implements IQueryHandler<ExportEvents> {
         {},
         'export',
       );
-      const lines = events.map((event) => {
-        const line = exportedEvent(event, previous);
+      let lines = '';
+      for (const event of events) {
+        lines += exportedLine(event, previous);
         previous = event.position;
-        return line;
-      });
-      if (lines.length > 0) yield writeNdjson(lines);
-      exported += lines.length;
-      position = events.at(-1)?.position ?? upTo;
+      }
+      if (lines !== '') yield lines;
+      exported += events.length;
+      position = hasMore ? previous : upTo;
+      // Who was erased while this was written is told to have been: otherwise their data seem to be lost.
+      const erasedAt = await this.store.lastPositionOf(organizationId, unreadableSubjects(events));
+      if (erasedAt > upTo) {
+        upTo = erasedAt;
+        await this.untilComplete(upTo);
+      }
       onProgress?.(exported, position, upTo);
-      if (!hasMore) return;
+      if (position >= upTo) return;
     }
   }
+
+  private async untilComplete(upTo: number): Promise<void> {
+    while ((await this.store.horizon()) < upTo) await sleep(HORIZON_PAUSE_MS);
+  }
+}
+
+function unreadableSubjects(events: readonly RecordedEvent[]): string[] {
+  const subjects = new Set<string>();
+  for (const { encryptedPersonal, personal, subjectId } of events) {
+    if (encryptedPersonal && !personal && subjectId !== null) subjects.add(subjectId);
+  }
+  return [...subjects];
 }

@@ -1,4 +1,4 @@
-import { type RecordedEvent, upcast, type Upcasters } from '#libs/event-store';
+import { canonical, type RecordedEvent, upcast, type Upcasters } from '#libs/event-store';
 import { personalOf } from './event-record.js';
 import { type FieldSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
 
@@ -22,6 +22,15 @@ export function exportedEvent(event: RecordedEvent, previousPosition: number) {
     recordedAt: event.recordedAt.toISOString(),
     digest: event.digest.toString('hex'),
   };
+}
+
+/**
+ * A line of an export: the members in the order above, their values in canonical form, so that there is one way to write it.
+ * Versions up to 0.3.0 had the members of the values in PostgreSQL's order.
+ */
+export function exportedLine(event: RecordedEvent, previousPosition: number): string {
+  const members = Object.entries(exportedEvent(event, previousPosition));
+  return `{${members.map(([name, value]) => `"${name}":${canonical(value)}`).join(',')}}\n`;
 }
 
 export const exportedEventSchema: FieldSchema = recordSchema({
