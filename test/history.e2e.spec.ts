@@ -1,7 +1,10 @@
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { appendFile, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import { type Client } from './harness.js';
 import { cli, Deployment } from './processes.js';
 
@@ -194,6 +197,13 @@ it('verify: the file and the database prove against the checkpoint, until somebo
   expect(await run('history', 'verify', '--organization', organizationId, ...proof)).toMatchObject(proved);
   const words = await cli(['history', 'verify', file, '--checkpoint', checkpoint, '--key', text], {});
   expect([words.status, words.stdout]).toEqual([0, expect.stringMatching(/^The history is what was sealed/)]);
+  expect(words.stderr).toMatch(
+    new RegExp(
+      `^The history of organization ${organizationId} holds, unchanged, in order and complete, what the checkpoint of ` +
+        `${sealed.size} events, up to position ${sealed.position}, sealed at \\S+Z with the key \\S+\\+[0-9a-f]{8}, covers; ` +
+        '\\d newer events are not covered.\\n$',
+    ),
+  );
 
   // The other way round too: the export has its own record, so nothing in the checkpoint is missing from it.
   const [later, after] = [join(directory, 'later.ndjson'), join(directory, 'after')];
@@ -218,10 +228,39 @@ it('verify: the file and the database prove against the checkpoint, until somebo
   await exported(tampered);
   for (const which of [[tampered], ['--organization', organizationId]]) {
     const args = ['--json', 'history', 'verify', ...which, ...proof];
-    const { status, stdout } = await cli(args, deployment.environment);
+    const { status, stdout, stderr } = await cli(args, deployment.environment);
     expect(status).toBe(1);
-    expect(JSON.parse(stdout)).toMatchObject({ ok: false, firstWrongPosition: Number(victim.position) });
+    expect(JSON.parse(stdout)).toMatchObject({
+      ...{ ok: false, firstWrongPosition: Number(victim.position) },
+      checkpoint: { organizationId, size: sealed.size, position: sealed.position },
+    });
+    expect(stderr).toMatch(/was compared with the checkpoint of .* and was not accepted: .*digest/);
   }
+  // As large files are.
+  expect(await verifiedByThreads(file, checkpoint, key)).toMatchObject(proved);
+  expect(await verifiedByThreads(tampered, checkpoint, key)).toMatchObject({
+    ok: false,
+    firstWrongPosition: Number(victim.position),
+  });
   const neither = await cli(['history', 'verify', ...proof], {});
   expect([neither.status, neither.stderr]).toEqual([1, expect.stringMatching(/name either the file/)]);
 });
+
+/** In small pieces by two threads; they are files of the built program. */
+async function verifiedByThreads(
+  ...files: [file: string, checkpoint: string, key: string]
+): Promise<unknown> {
+  const verify = pathToFileURL(resolve(__dirname, '../dist/src/history/verify/index.js')).href;
+  const script = `
+    import { createReadStream, readFileSync } from 'node:fs';
+    import { verifyExport } from ${JSON.stringify(verify)};
+    const [file, ...notes] = process.argv.slice(2);
+    const pieces = createReadStream(file, { highWaterMark: 1000 });
+    const [checkpoint, key] = notes.map((note) => readFileSync(note, 'utf8'));
+    const verdict = await verifyExport(pieces, checkpoint, key, undefined, { threads: 2 });
+    console.log(JSON.stringify(verdict));`;
+  const program = join(directory, 'verify.mjs');
+  await writeFile(program, script);
+  const { stdout } = await promisify(execFile)(process.execPath, [program, ...files]);
+  return JSON.parse(stdout);
+}

@@ -6,13 +6,35 @@
  */
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import { createReadStream, existsSync, readFileSync } from 'node:fs';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-const FIELDS =
-  'data digest encryptedPersonal eventId metadata organizationId personal position previousPosition recordedAt ' +
-  'schema streamId streamType subjectId type version';
+const isText = (value) => typeof value === 'string';
+const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isId = (value) => isText(value) && /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(value);
+const isNumber = (from, to) => (value) => Number.isInteger(value) && value >= from && value <= to;
+const orNull = (is) => (value) => value === null || is(value);
+
+/** The fields of a line, in their order. */
+const FIELDS = {
+  position: isNumber(1, Number.MAX_SAFE_INTEGER),
+  previousPosition: isNumber(0, Number.MAX_SAFE_INTEGER),
+  ...{ organizationId: isText, streamType: isText, streamId: isId, version: isNumber(1, 2147483647) },
+  ...{
+    eventId: isText,
+    type: isText,
+    schema: isNumber(1, 32767),
+    data: isObject,
+    personal: orNull(isObject),
+  },
+  ...{ encryptedPersonal: orNull(isText), subjectId: orNull(isId), metadata: isObject },
+  ...{ recordedAt: isText, digest: isText },
+};
+
+/** An event of one of these types destroys the key to the data of the person, or API key, whose stream it is in. */
+const ENDINGS = ['ContactErased', 'ApiKeyRevoked', 'ApiKeyRotated'];
+
+const LONGEST_LINE = 16 * 1024 * 1024;
 
 /** Ends the verification: the first difference was found. */
 class Difference extends Error {
@@ -62,9 +84,15 @@ function wholeNumber(text) {
   return String(parseInt(text, 10)) === text && Number.isSafeInteger(+text) && +text >= 0 ? +text : NaN;
 }
 
+/** RFC 3339, UTC, milliseconds. */
 function isMoment(text) {
   const time = new Date(text);
-  return !Number.isNaN(time.getTime()) && time.toISOString() === text;
+  return text.length === 24 && !Number.isNaN(time.getTime()) && time.toISOString() === text;
+}
+
+function isDeeper(json, levels) {
+  if (json === null || typeof json !== 'object') return false;
+  return levels === 0 || Object.values(json).some((inner) => isDeeper(inner, levels - 1));
 }
 
 function openCheckpoint(note, verifierKey) {
@@ -98,10 +126,12 @@ function openCheckpoint(note, verifierKey) {
     size: wholeNumber(size),
     root: fromBase64(root),
     position: wholeNumber(position?.replace(/^position /, '')),
+    sealedAt: sealed?.replace(/^sealed /, ''),
+    key: `${name}+${keyId}`,
   };
   demand(checkpoint.size >= 0 && checkpoint.root.length === 32, null, 'no tree');
   demand(/^position /.test(position) && checkpoint.position >= 0, null, 'no position');
-  demand(/^sealed /.test(sealed) && isMoment(sealed.replace(/^sealed /, '')), null, 'no time');
+  demand(/^sealed /.test(sealed) && isMoment(checkpoint.sealedAt), null, 'no time');
   demand(
     parts.every((part) => part.startsWith('part ')),
     null,
@@ -153,32 +183,40 @@ function hashOfParts(parts, start, end) {
   return left && right && sha256(Buffer.of(1), left, right);
 }
 
+/** A line is spelled in one way; but its values may also be as versions up to 0.3.0 wrote them: not sorted. */
+function isSpelled(text, event) {
+  const spellings = Object.keys(FIELDS).map((name) => {
+    const forms = [canonical(event[name]), JSON.stringify(event[name])];
+    return forms.map((form) => `${JSON.stringify(name)}:${form}`);
+  });
+  let rest = text;
+  for (const [index, forms] of spellings.entries()) {
+    const begins = forms
+      .map((form) => (index === 0 ? '{' : ',') + form)
+      .find((form) => rest.startsWith(form));
+    if (begins === undefined) return false;
+    rest = rest.slice(begins.length);
+  }
+  return rest === '}';
+}
+
 /** @throws Difference where the line is no event, or not the one after `before`. */
 function readEvent(bytes, before, organizationId) {
   const next = before.position + 1;
-  let event;
+  let text, event;
   try {
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-    let members = 0;
-    event = JSON.parse(text, (_, value) => {
-      if (value && typeof value === 'object' && !Array.isArray(value)) members += Object.keys(value).length;
-      return value;
-    });
-    const colons = text.replace(/"(?:[^"\\]|\\.)*"/g, '').split(':').length - 1;
-    demand(colons === members, next, 'a member twice');
-  } catch (error) {
-    throw error instanceof Difference ? error : new Difference(next, 'no JSON');
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    event = JSON.parse(text);
+  } catch {
+    throw new Difference(next, 'no JSON');
   }
-  demand(
-    Object.keys(event ?? {})
-      .sort()
-      .join(' ') === FIELDS,
-    next,
-    'not the fields of an event',
-  );
-  const { position, previousPosition, personal, encryptedPersonal, recordedAt, digest, ...rest } = event;
-  demand(Number.isSafeInteger(position) && position > 0, next, 'no position');
-  demand(Number.isSafeInteger(previousPosition) && previousPosition >= 0, next, 'no previousPosition');
+  demand(bytes.length <= LONGEST_LINE, next, 'too long');
+  demand(isObject(event), next, 'no object');
+  for (const [name, is] of Object.entries(FIELDS)) demand(is(event[name]), next, `no ${name}`);
+  const { position, previousPosition, data, personal, metadata, encryptedPersonal, recordedAt, digest } =
+    event;
+  demand(![data, personal, metadata].some((value) => isDeeper(value, 200)), next, 'nested too deeply');
+  demand(isSpelled(text, event), next, 'spelled otherwise');
 
   const isMissing = previousPosition > before.previousPosition;
   const disputed = isMissing ? previousPosition : before.position;
@@ -186,11 +224,14 @@ function readEvent(bytes, before, organizationId) {
   demand(position > before.position, next, 'positions do not ascend');
   demand(event.organizationId === organizationId, position, 'of another organization');
   demand(personal === null || encryptedPersonal !== null, position, 'personal data from nowhere');
-  const time = new Date(recordedAt);
-  demand(!Number.isNaN(time.getTime()) && time.toISOString() === recordedAt, position, 'no time');
-  const body = sha256(Buffer.from(canonical({ ...rest, personal: encryptedPersonal })));
+  demand(isMoment(recordedAt), position, 'no time');
+  const { eventId, schema, streamId, streamType, subjectId, type, version } = event;
+  const digested = { data, eventId, metadata, organizationId, personal: encryptedPersonal, schema };
+  const body = sha256(
+    Buffer.from(canonical({ ...digested, streamId, streamType, subjectId, type, version })),
+  );
   demand(
-    sha256(body, int64(time.getTime())).toString('hex') === digest,
+    sha256(body, int64(Date.parse(recordedAt))).toString('hex') === digest,
     position,
     'not the digest of its content',
   );
@@ -200,11 +241,13 @@ function readEvent(bytes, before, organizationId) {
 /** @returns the verdict on an export, a checkpoint and the parts beside it (or undefined). */
 export async function verifyHistory(file, note, verifierKey, givenParts) {
   const verdict = {
-    ...{ ok: true, events: 0, provedEvents: 0, firstWrongPosition: null, reason: null },
-    ...{ warnings: [], warningCount: 0 },
+    ...{ ok: true, events: 0, provedEvents: 0, newerEvents: 0, firstWrongPosition: null, reason: null },
+    ...{ warnings: [], warningCount: 0, checkpoint: null },
   };
   try {
     const checkpoint = openCheckpoint(note, verifierKey);
+    const { organizationId, size, position, sealedAt, key } = checkpoint;
+    verdict.checkpoint = { organizationId, size, position, sealedAt, key };
     if (givenParts !== undefined) {
       const parts = openParts(givenParts, checkpoint);
       if (parts) checkpoint.parts = parts;
@@ -223,10 +266,25 @@ function warn(verdict, position, reason) {
   if (verdict.warnings.length < 20) verdict.warnings.push({ position, reason });
 }
 
+/** The lines of a file, as bytes without their line feeds; what has none at the end, or far from it, is no line. */
+async function* linesOf(file) {
+  let rest = Buffer.of();
+  for await (const chunk of createReadStream(file)) {
+    rest = Buffer.concat([rest, chunk]);
+    let start = 0;
+    for (let end; (end = rest.indexOf('\n', start)) >= 0; start = end + 1) yield rest.subarray(start, end);
+    rest = rest.subarray(start);
+    if (rest.length > LONGEST_LINE) break;
+  }
+  if (rest.length > 0) yield Buffer.from('no line');
+}
+
 /** @throws Difference the first; the verdict has how far it came. */
 async function compare(file, { organizationId, size, root, position: sealedUpTo, parts }, verdict) {
   if (size === 0) demand(root.equals(sha256()), null, 'no events have another root');
   const leaves = [];
+  /** By stream, its last event; by subject, the first event whose data cannot be read; subjects that ended. */
+  const [streams, unreadable, ended] = [new Map(), new Map(), new Set()];
   let before = { position: 0, previousPosition: -1 };
   let firstAfterParts = 1;
   const missing = () =>
@@ -235,26 +293,31 @@ async function compare(file, { organizationId, size, root, position: sealedUpTo,
       `${size - leaves.length} of the ${size} events of the checkpoint are missing`,
     );
 
-  // latin1 keeps every byte as it is.
-  for await (const line of createInterface({
-    input: createReadStream(file, 'latin1'),
-    crlfDelay: Infinity,
-  })) {
+  for await (const line of linesOf(file)) {
     verdict.events += 1;
     let event;
     try {
-      event = readEvent(Buffer.from(line, 'latin1'), before, organizationId);
+      event = readEvent(line, before, organizationId);
     } catch (difference) {
       throw leaves.length < size && difference.position > sealedUpTo ? missing() : difference;
     }
-    const { position, digest } = event;
-    if (leaves.length === size) {
-      demand(position > sealedUpTo, position, 'put in after the checkpoint was made');
-      before = event;
-      continue;
-    }
-    if (position > sealedUpTo) throw missing();
+    const { position, digest, streamId, subjectId, version, recordedAt } = event;
+    const isNewer = leaves.length === size;
+    if (isNewer) demand(position > sealedUpTo, position, 'put in after the checkpoint was made');
+    else if (position > sealedUpTo) throw missing();
+    if (isNewer) verdict.newerEvents += 1;
+
+    const previous = streams.get(streamId);
+    demand(version === (previous?.version ?? 0) + 1, position, 'not the next version of its stream');
+    if (previous && recordedAt < previous.recordedAt)
+      warn(verdict, position, 'recorded before its predecessor');
+    streams.set(streamId, { version, recordedAt });
+    if (ENDINGS.includes(event.type)) ended.add(streamId);
+    const isUnreadable = event.encryptedPersonal !== null && event.personal === null;
+    if (isUnreadable && !unreadable.has(subjectId)) unreadable.set(subjectId, position);
+
     before = event;
+    if (isNewer) continue;
     if (leaves.length === verdict.provedEvents) firstAfterParts = position;
     leaves.push(sha256(Buffer.of(0), int64(position), Buffer.from(digest, 'hex')));
     const part = parts.find(({ end }) => end === leaves.length);
@@ -269,6 +332,9 @@ async function compare(file, { organizationId, size, root, position: sealedUpTo,
     }
   }
   if (leaves.length < size) throw missing();
+  const unexplained = [...unreadable].filter(([subjectId]) => !ended.has(subjectId));
+  const [first] = unexplained.map(([, position]) => position).sort((a, b) => a - b);
+  demand(first === undefined, first, 'personal data that cannot be read although nobody was erased');
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -1,4 +1,5 @@
 import { createPublicKey, hash, verify } from 'node:crypto';
+import { HASH } from './sha256.js';
 import { Tree } from './tree.js';
 
 /** What a checkpoint says: ARCHITECTURE.md, "Checkpoint". */
@@ -11,6 +12,8 @@ export type Checkpoint = {
   position: number;
   /** When, RFC 3339. */
   sealedAt: string;
+  /** Name and id of the key that signed it. */
+  key: string;
   /** Complete subtrees, from the left; those of notes up to 0.3.0 do not reach to the end. */
   parts: readonly Part[];
 };
@@ -25,7 +28,6 @@ const ED25519 = 1;
 /** SubjectPublicKeyInfo of an Ed25519 key up to its 32 bytes (RFC 8410, section 4). */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 
-const HASH = 32;
 /** The name of keys that verify the checkpoints of all organizations. */
 const GENERAL_NAME = 'advocacy-api';
 
@@ -55,7 +57,7 @@ export function openCheckpoint(note: string, verifierKey: string): Checkpoint {
       `A signature of the key ${keyName(key)} is not that of the checkpoint’s text: the text is not what was signed.`,
     );
   }
-  const checkpoint = parseText(text);
+  const checkpoint = { ...parseText(text), key: keyName(key) };
   if (key.name !== GENERAL_NAME && key.name !== `${GENERAL_NAME}/${checkpoint.organizationId}`) {
     throw new NotAuthentic(
       `The key ${keyName(key)} is not for the checkpoints of organization ${checkpoint.organizationId}.`,
@@ -122,7 +124,7 @@ function signaturesOf(lines: string, key: Key): Buffer[] {
     });
 }
 
-function parseText(text: string): Checkpoint {
+function parseText(text: string): Omit<Checkpoint, 'key'> {
   const [origin = '', size = '', root = '', position = '', sealed = '', ...lines] = text
     .slice(0, -1)
     .split('\n');

@@ -1,11 +1,11 @@
 import { type Sql } from '#libs/database';
 import { type Checkpoint } from './checkpoint.js';
+import { HASH } from './sha256.js';
 import { Tree } from './tree.js';
 
 /** Hashes a row of seal_tiles, and the levels of the tree that a row spans. */
 const TILE_WIDTH = 256;
 const LEVELS_A_TILE = 8;
-const HASH = 32;
 /** Rows read at once, half a megabyte. */
 const PAGE = 32;
 
@@ -14,13 +14,14 @@ type Tile = { hashes: Buffer | null; positions: string[] | null };
 
 /** A leaf as it was sealed. */
 export type SealedLeaf = { position: number; hash: Buffer };
-/** Reads the leaf with this number, from 0, in ascending order; undefined if it is not there. */
-export type ReadLeaf = (index: number) => Promise<SealedLeaf | undefined>;
+/** Reads so many leaves from the one with this number, from 0, on; ascending from call to call. */
+export type ReadLeaves = (from: number, count: number) => Promise<SealedLeaf[]>;
 
 /** What the database keeps of its seals. */
 export type Seals = {
   /** The leaves that the checkpoint was made of; undefined where those stored are others. */
-  leaves?: ReadLeaf;
+  leaves?: ReadLeaves;
+  rows?: SealRows;
   /** What is wrong with the tables; null if nothing is. */
   mistake: string | null;
 };
@@ -28,42 +29,116 @@ export type Seals = {
 /** Looks whether the tables of the seals lead to the checkpoint. */
 export async function checkSeals(
   sql: Sql,
-  { organizationId, size, root, position }: Checkpoint,
-  onLeaf: () => void,
+  checkpoint: Checkpoint,
+  onLeaves: (count: number) => void,
+): Promise<Seals> {
+  const rows = await SealRows.of(sql, checkpoint);
+  const tiles = await checkTiles(sql, checkpoint, onLeaves);
+  return { ...tiles, rows };
+}
+
+async function checkTiles(
+  sql: Sql,
+  { organizationId, size, root }: Checkpoint,
+  onLeaves: (count: number) => void,
 ): Promise<Seals> {
   const levels: ReadTile[] = [];
   const read = (level: number) => (levels[level] ??= tilesOf(sql, organizationId, level));
   const tree = new Tree();
   let mistake: string | null = null;
   for (let index = 0, before = 0; index < size; index += 1) {
-    const leaf = await leafAt(read(0), index);
+    const leaf = leafOf(await read(0)(Math.floor(index / TILE_WIDTH)), index);
     if (!leaf) return { mistake: `the table seal_tiles has ${index} of its ${size} leaves` };
     if (leaf.position <= before) mistake ??= `the positions in seal_tiles go back to ${leaf.position}`;
     before = leaf.position;
-    const completed = tree.append(leaf.hash);
+    tree.append(leaf.hash);
     // A full tile is one hash of the level above.
-    for (let level = 1; level * LEVELS_A_TILE < completed.length; level += 1) {
+    for (let level = 1; level * LEVELS_A_TILE <= tree.top; level += 1) {
       const above = Math.floor(index / TILE_WIDTH ** level);
       const stored = hashAt(await read(level)(Math.floor(above / TILE_WIDTH)), above % TILE_WIDTH);
-      if (!stored?.equals(completed[level * LEVELS_A_TILE]!)) {
+      if (!stored?.equals(tree.completed[level * LEVELS_A_TILE]!)) {
         mistake ??= `hash ${above} of level ${level} in seal_tiles does not follow from those below`;
       }
     }
-    onLeaf();
+    if (tree.size % TILE_WIDTH === 0) onLeaves(TILE_WIDTH);
   }
   if (!tree.root().equals(root)) return { mistake: 'the table seal_tiles has another root' };
+  const readTile = tilesOf(sql, organizationId, 0);
+  const leaves = async (from: number, count: number) => {
+    const found: SealedLeaf[] = [];
+    for (let index = from; index < from + count; index += 1) {
+      const leaf = leafOf(await readTile(Math.floor(index / TILE_WIDTH)), index);
+      if (!leaf) break;
+      found.push(leaf);
+    }
+    return found;
+  };
+  return { leaves, mistake };
+}
 
-  if (size === 0) return { mistake };
-  const [seal] = await sql.query<{ root: Buffer; position: string }[]>(
-    'SELECT root, position FROM seals WHERE organization_id = $1 AND size = $2',
-    [organizationId, size],
-  );
-  if (!seal) mistake ??= `the table seals has no seal of ${size} events`;
-  else if (!seal.root.equals(root) || Number(seal.position) !== position) {
-    mistake ??= `the table seals says something else of the seal of ${size} events`;
+type SealRow = { size: string; position: string; root: Buffer };
+
+/**
+ * The rows of `seals`, each compared with the tree of its size. Not all sizes that were sealed have one: they are thinned.
+ */
+export class SealRows {
+  private rows: SealRow[] = [];
+  /** What the last compared row says: no event of a larger tree is at or below it. */
+  private upTo = 0;
+
+  private constructor(
+    private readonly sql: Sql,
+    private readonly checkpoint: Checkpoint,
+    /** Of the last seal that there was at the beginning. */
+    private readonly lastSize: number,
+  ) {}
+
+  static async of(sql: Sql, checkpoint: Checkpoint): Promise<SealRows> {
+    const [row] = await sql.query<{ size: string | null }[]>(
+      'SELECT max(size) AS size FROM seals WHERE organization_id = $1',
+      [checkpoint.organizationId],
+    );
+    return new SealRows(sql, checkpoint, Number(row!.size ?? 0));
   }
-  const leaves = tilesOf(sql, organizationId, 0);
-  return { leaves: (index) => leafAt(leaves, index), mistake };
+
+  /** Reads the seals of trees larger than `after`, up to `upTo`. */
+  async read(after: number, upTo: number): Promise<void> {
+    this.rows = await this.sql.query<SealRow[]>(
+      'SELECT size, position, root FROM seals WHERE organization_id = $1 AND size > $2 AND size <= $3 ORDER BY size',
+      [this.checkpoint.organizationId, after, upTo],
+    );
+  }
+
+  /** @param position that of the event which the tree has last. @returns what the seal of this tree has wrong. */
+  compare(tree: Tree, position: number): string | undefined {
+    const tooFar = this.upTo >= position;
+    if (Number(this.rows[0]?.size) !== tree.size) {
+      return tooFar
+        ? `the seal before ${tree.size} events says that it goes to position ${this.upTo}`
+        : undefined;
+    }
+    const row = this.rows.shift()!;
+    this.upTo = Number(row.position);
+    const { size, root, position: sealedUpTo } = this.checkpoint;
+    const isOurs = tree.size !== size || (row.root.equals(root) && Number(row.position) === sealedUpTo);
+    if (!tooFar && isOurs && this.upTo >= position && row.root.equals(tree.root())) return undefined;
+    return `the table seals says something else of the seal of ${tree.size} events`;
+  }
+
+  /** @returns what is wrong with the seals beyond the history. */
+  async end(events: number): Promise<string | undefined> {
+    const { size } = this.checkpoint;
+    if (this.lastSize < size) return `the table seals has none of ${size} events or more`;
+    if (this.lastSize > events) {
+      return `the table seals has one of ${this.lastSize} events, the history has ${events}`;
+    }
+    // Sealing would go on behind it, and leave out what comes before.
+    const [row] = await this.sql.query<{ last: string }[]>('SELECT last_position() AS last');
+    const { last } = row!;
+    return this.upTo > Number(last)
+      ? `the table seals goes to position ${this.upTo}, although ${last} is the last that was given`
+      : undefined;
+  }
 }
 
 type ReadTile = (index: number) => Promise<Tile | undefined>;
@@ -85,8 +160,7 @@ function tilesOf(sql: Sql, organizationId: string, level: number): ReadTile {
   };
 }
 
-async function leafAt(read: ReadTile, index: number): Promise<SealedLeaf | undefined> {
-  const tile = await read(Math.floor(index / TILE_WIDTH));
+function leafOf(tile: Tile | undefined, index: number): SealedLeaf | undefined {
   const hash = hashAt(tile, index % TILE_WIDTH);
   const position = Number(tile?.positions?.[index % TILE_WIDTH] ?? NaN);
   return hash && Number.isSafeInteger(position) ? { position, hash } : undefined;

@@ -1,49 +1,65 @@
-import { hash } from 'node:crypto';
+import { HASH, sha256, writeInt64 } from './sha256.js';
 
-/** Hashes of an append-only Merkle tree after RFC 6962, section 2.1 (SHA-256). */
+/** Hashes of an append-only Merkle tree after RFC 6962, section 2.1. */
 
-const LEAF = Buffer.of(0);
-const NODE = Buffer.of(1);
+const leaf = Buffer.alloc(1 + 8 + HASH);
 
-function nodeHash(left: Buffer, right: Buffer): Buffer {
-  return hash('sha256', Buffer.concat([NODE, left, right]), 'buffer');
+/** Writes the hash of an event's leaf: its position (8 bytes, big-endian) and its digest (hexadecimal). */
+export function leafHash(position: number, digest: string, into: Uint8Array, at: number): void {
+  writeInt64(position, leaf, 1);
+  leaf.write(digest, 9, 'hex');
+  sha256(leaf, into, at);
 }
 
-/** The hash of an event's leaf: its position (8 bytes, big-endian) and its digest. */
-export function leafHash(position: number, digest: Buffer): Buffer {
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigInt64BE(BigInt(position));
-  return hash('sha256', Buffer.concat([LEAF, bytes, digest]), 'buffer');
+const node = Buffer.alloc(1 + 2 * HASH, 1);
+
+function nodeHash(left: Uint8Array, right: Uint8Array, into: Uint8Array): void {
+  node.set(left, 1);
+  node.set(right, 1 + HASH);
+  sha256(node, into);
 }
 
 /** A tree of any size in the memory of its right edge: one hash for each bit of its size. */
 export class Tree {
   size = 0;
-  /** By level n: the complete subtree of 2^n leaves that waits for its right sibling. */
-  private readonly edge: (Buffer | undefined)[] = [];
-
   /**
-   * Adds a complete subtree of 2^`level` leaves; the tree's size must be a multiple of that.
-   *
-   * @returns by level, the roots of the complete subtrees that end with it.
+   * By level, after an append: the root of the complete subtree of 2^level leaves that ends with it, up to `top`. Those of
+   * lower levels than what was appended are of before.
    */
-  append(hash: Buffer, level = 0): Buffer[] {
-    const completed: Buffer[] = [];
-    completed[level] = hash;
+  readonly completed: Buffer[] = [];
+  top = 0;
+  /** By level n: the complete subtree of 2^n leaves that waits for its right sibling. */
+  private readonly edge: Buffer[] = [];
+  private readonly isWaiting: boolean[] = [];
+
+  /** Adds a complete subtree of 2^`level` leaves; the tree's size must be a multiple of that. */
+  append(hash: Uint8Array, level = 0): void {
+    this.bufferAt(this.completed, level).set(hash);
     this.size += 2 ** level;
-    for (let left; (left = this.edge[level]) !== undefined; level += 1) {
-      completed[level + 1] = nodeHash(left, completed[level]!);
-      this.edge[level] = undefined;
+    let top = level;
+    for (; this.isWaiting[top]; top += 1) {
+      nodeHash(this.edge[top]!, this.completed[top]!, this.bufferAt(this.completed, top + 1));
+      this.isWaiting[top] = false;
     }
-    this.edge[level] = completed[level];
-    return completed;
+    this.bufferAt(this.edge, top).set(this.completed[top]!);
+    this.isWaiting[top] = true;
+    this.top = top;
   }
 
   root(): Buffer {
-    let root: Buffer | undefined;
-    for (const left of this.edge) {
-      if (left) root = root ? nodeHash(left, root) : left;
+    const root = Buffer.alloc(HASH);
+    sha256('', root);
+    let isFirst = true;
+    for (const [level, left] of this.edge.entries()) {
+      if (!this.isWaiting[level]) continue;
+      if (isFirst) root.set(left);
+      else nodeHash(left, root, root);
+      isFirst = false;
     }
-    return root ?? hash('sha256', '', 'buffer');
+    return root;
+  }
+
+  private bufferAt(buffers: Buffer[], level: number): Buffer {
+    return (buffers[level] ??= Buffer.alloc(HASH));
   }
 }

@@ -5,17 +5,33 @@ export type Verdict = {
   events: number;
   /** Of these, from the first on, how many are proved to be those of the checkpoint. */
   provedEvents: number;
+  /** Of these, how many are newer than the checkpoint: it does not cover them. */
+  newerEvents: number;
   /** The first position at which the history is not the one that was sealed; null where no event is wrong. */
   firstWrongPosition: number | null;
   /** In one sentence or two, what is wrong; null where nothing is. */
   reason: string | null;
   /** What is odd but no proof of a change, the first `MOST_WARNINGS` of them; the position is null where no event is meant. */
-  warnings: { position: number | null; reason: string }[];
+  warnings: Warning[];
   /** How many there are. */
   warningCount: number;
+  /** What the history was compared with; null where that was no checkpoint of the key. */
+  checkpoint: Against | null;
+};
+
+export type Warning = { position: number | null; reason: string };
+
+/** A checkpoint as a verdict names it. */
+export type Against = {
+  organizationId: string;
+  /** Events in the tree. */
+  size: number;
+  /** No event at or below it is missing from the tree. */
+  position: number;
+  /** When, RFC 3339. */
+  sealedAt: string;
+  /** Name and id of the key that signed it. */
+  key: string;
 };
 
 export const MOST_WARNINGS = 20;
-
-/** An event as it was found, or what is wrong with it by itself. */
-export type Found = { position: number; digest: Buffer } | { position: number; mistake: string };

@@ -3,9 +3,13 @@ import { v7 as uuidv7 } from 'uuid';
 import { type Sql } from '#libs/database';
 import { eventDigest, type EventRow, type EventStore } from '#libs/event-store';
 import { Sealer, Signer } from '#libs/sealing';
+import { Commands } from '#libs/commands';
+import { Projections } from '#libs/projections';
+import { systemInput } from '#libs/rpc';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { Positions1764000000012, PositionsValid1764000000012 } from '../../../migrations/0012-positions.js';
 import { verifyTwice } from '../../../test/verifiers.js';
+import { ExportEvents, ExportEventsHandler } from '../export-events.js';
 import { type Verdict, verifyDatabase } from './index.js';
 
 const signer = new Signer(Buffer.alloc(32, 5));
@@ -43,6 +47,7 @@ async function write(): Promise<History> {
     ]);
     if (version % 3 === 0) await append(store, uuidv7(), [thing()]);
     if (version % 100 === 0) await database.source.query(`SELECT nextval('events_position')`);
+    if (version === 300) await sealer.seal();
   }
   await append(store, uuidv7(), [thing()]);
   await sealer.seal();
@@ -181,7 +186,13 @@ async function putIn(sql: Sql, original: number, position: number | string): Pro
   await redigest(sql, position);
 }
 
-const right = { ok: true, events: 603, provedEvents: 600, firstWrongPosition: null, reason: null };
+const right: Partial<Verdict> = {
+  ok: true,
+  events: 603,
+  provedEvents: 600,
+  firstWrongPosition: null,
+  reason: null,
+};
 
 describe('a stored history', () => {
   let history: History;
@@ -411,7 +422,19 @@ describe('a stored history', () => {
       ],
       ['DELETE FROM seal_tiles WHERE level = 0 AND index = 1', 'seal_tiles has 256 of its 600 leaves'],
       [`UPDATE seals SET root = sha256('') WHERE size = 600`, 'seals says something else'],
-      ['DELETE FROM seals WHERE size = 600', 'seals has no seal of 600'],
+      ['DELETE FROM seals WHERE size = 600', 'seals has none of 600 events or more'],
+      [
+        `UPDATE seals SET root = sha256('') WHERE size < 600`,
+        'seals says something else of the seal of 302 events',
+      ],
+      [
+        `UPDATE seals SET position = ${at(301)} - 1 WHERE size < 600`,
+        'something else of the seal of 302 events',
+      ],
+      [`UPDATE seals SET position = ${at(302)} WHERE size < 600`, 'the seal before 303 events says'],
+      [`UPDATE seals SET size = 301 WHERE size < 600`, 'something else of the seal of 301 events'],
+      ['UPDATE seals SET size = 604 WHERE size < 600', 'seals has one of 604 events, the history has 603'],
+      [`UPDATE seals SET size = 602, root = sha256('') WHERE size < 600`, 'of the seal of 602 events'],
     ] as const) {
       const where = statement.includes('WHERE') ? 'AND' : 'WHERE';
       const { live, exported } = await tampered(history, (sql) =>
@@ -421,6 +444,53 @@ describe('a stored history', () => {
       expect(live.reason).toContain(reason);
       expect(exported).toMatchObject(right);
     }
+    // They are thinned.
+    const thinned = await tampered(history, (sql) =>
+      sql.query('DELETE FROM seals WHERE organization_id = $1 AND size < 600', [organizationId]),
+    );
+    expect(thinned).toMatchObject({ live: right, exported: right });
+  });
+
+  it('names the first event whose data cannot be read although nobody was erased', async () => {
+    const { organizationId } = history;
+    const destroyed = await tampered(history, (sql) =>
+      sql.query('DELETE FROM subject_keys WHERE organization_id = $1', [organizationId]),
+    );
+    for (const verdict of [destroyed.live, destroyed.exported]) {
+      expect(verdict).toMatchObject({
+        ...{ ok: false, events: 603, provedEvents: 600, firstWrongPosition: at(0) },
+        reason: expect.stringContaining('cannot be read although no event erased them'),
+      });
+    }
+    // Whether a key opens anything only the server knows: its export does.
+    const changed = await tampered(history, (sql) =>
+      sql.query(`UPDATE subject_keys SET wrapped_key = sha256('') WHERE organization_id = $1`, [
+        organizationId,
+      ]),
+    );
+    expect(changed).toMatchObject({ live: right, exported: { ok: false, firstWrongPosition: at(0) } });
+  });
+
+  it('names an event without the one before it in its stream, and tells where times go back', async () => {
+    const newest = at(602);
+    const gap = await tampered(history, async (sql) => {
+      await set('version = 2', newest)(sql);
+      await redigest(sql, newest);
+    });
+    for (const verdict of [gap.live, gap.exported]) {
+      expect(verdict).toMatchObject({
+        ...{ ok: false, events: 603, provedEvents: 600, newerEvents: 3, firstWrongPosition: newest },
+        reason: `The event at position ${newest} has version 2, although it is the first of its stream.`,
+      });
+    }
+    const back = await tampered(history, async (sql) => {
+      const stream = `stream_id = (SELECT stream_id FROM events WHERE position = ${at(601)})`;
+      await set(`${stream}, version = 2, recorded_at = recorded_at - interval '1 day'`, newest)(sql);
+      await redigest(sql, newest);
+    });
+    const reason = `The event at position ${newest} was recorded before version 1 of its stream.`;
+    const told = { ...right, warningCount: 1, warnings: [{ position: newest, reason }] };
+    expect(back).toMatchObject({ live: told, exported: told });
   });
 
   it('is placed by the checkpoint’s parts where seal_tiles was changed too', async () => {
@@ -443,7 +513,7 @@ it('proves what was appended before a person was erased, and names their events 
   const erased = { streamType: 'person', streamId: personId, subjectId: personId, expectedVersion: 1 };
   const before = await exportOf(database.source, organizationId);
   expect(before).toContain('Ada');
-  const events = [{ type: 'Erased', data: {} }];
+  const events = [{ type: 'ContactErased', data: {} }];
   await append(database.store, organizationId, [{ ...erased, events }], [personId]);
   expect(await exportOf(database.source, organizationId)).not.toContain('Ada');
   const after = { ...right, events: 604 };
@@ -454,6 +524,15 @@ it('proves what was appended before a person was erased, and names their events 
     history.positions[0],
     history.positions[0],
   ]);
+
+  await sealer.seal();
+  const ahead = await tampered(history, (sql) =>
+    sql.query('UPDATE seals SET position = position + 1000000 WHERE organization_id = $1 AND size = 604', [
+      organizationId,
+    ]),
+  );
+  expect(ahead.live).toMatchObject({ ok: false, provedEvents: 600, firstWrongPosition: null });
+  expect(ahead.live.reason).toContain('is the last that was given');
 });
 
 it('is not convinced by seals made anew over a rewritten history', async () => {
@@ -479,4 +558,51 @@ it('is not convinced by seals made anew over a rewritten history', async () => {
     live: { ok: true, provedEvents: 603 },
     exported: { ok: true, provedEvents: 603 },
   });
+});
+
+it('proves exports of before, while and after somebody was erased', async () => {
+  const { source, store } = database;
+  const logger = { log: () => undefined, warn: () => undefined, error: () => undefined };
+  const commands = new Commands(store, new Projections(source, store, [], logger));
+  const handler = new ExportEventsHandler(commands, store);
+  const [organizationId, personId] = [uuidv7(), uuidv7()];
+  const person = { streamType: 'person', streamId: personId, subjectId: personId };
+  const named = { type: 'Named', data: { 10: 1, 9: 2, name: 3 }, personal: { name: 'Ada', 10: 1, 9: 2 } };
+  await append(store, organizationId, [{ ...person, expectedVersion: 0, events: [named] }]);
+  // Wider than a page, so that what follows is read after the erasure.
+  const wide = { type: 'Happened', data: { text: 'x'.repeat(600_000) } };
+  for (let n = 0; n < 3; n += 1) await append(store, organizationId, [{ ...thing(), events: [wide] }]);
+  await append(store, organizationId, [{ ...thing(), events: [named], subjectId: personId }]);
+  await sealer.seal();
+  const checkpoint = signer.signCheckpoint((await sealer.last(organizationId))!);
+
+  const exportWhile = async (happens: () => Promise<void>) => {
+    const query = systemInput(ExportEvents, organizationId, { after: 0 }, 'test');
+    const { chunks } = await handler.execute(query);
+    let [text, isFirst] = ['', true];
+    for await (const chunk of chunks) {
+      text += chunk.toString();
+      if (isFirst) await happens();
+      isFirst = false;
+    }
+    return text;
+  };
+  const erase = () => {
+    const erased = { ...person, expectedVersion: 1, events: [{ type: 'ContactErased', data: {} }] };
+    return append(store, organizationId, [thing()])
+      .then(() => append(store, organizationId, [erased], [personId]))
+      .then(() => append(store, organizationId, [thing()]));
+  };
+  const before = await exportWhile(() => Promise.resolve());
+  // In canonical form, names that are numbers too.
+  expect(before).toContain('"data":{"10":1,"9":2,"name":3},"personal":{"10":1,"9":2,"name":"Ada"}');
+  expect(before).toContain('"metadata":{"actor":{"id":"someone","type":"api-key"},"requestId":"test"}');
+  const during = await exportWhile(erase);
+  expect(during).toContain('"personal":{"10":1,"9":2,"name":"Ada"}');
+  expect(during.trimEnd().split('\n').at(-1)).toContain('"type":"ContactErased"');
+  const after = await exportWhile(() => Promise.resolve());
+  expect(after).not.toContain('Ada');
+  for (const exported of [before, during, after]) {
+    expect(await verifyTwice(exported, checkpoint, key)).toMatchObject({ ok: true, provedEvents: 5 });
+  }
 });

@@ -1,23 +1,39 @@
+import { type Batch } from './batch.js';
 import { type Checkpoint } from './checkpoint.js';
 import { type SealedLeaf, type Seals } from './seal-tables.js';
-import { leafHash, Tree } from './tree.js';
-import { type Found, type Verdict } from './verdict.js';
+import { HASH } from './sha256.js';
+import { Streams } from './streams.js';
+import { Tree } from './tree.js';
+import { MOST_WARNINGS, type Verdict } from './verdict.js';
+
+/** What is known beside the events, of a history in the database. */
+export type Beside = {
+  seals: Seals;
+  /** Of these subjects those whose keys an event destroyed after those that are read here. */
+  endedLater: (subjectIds: readonly string[]) => Promise<ReadonlySet<string>>;
+};
+
+const NOTHING: Beside = { seals: { mistake: null }, endedLater: () => Promise.resolve(new Set()) };
 
 /**
- * Compares events, in the order of their positions, with a checkpoint, in constant memory.
+ * Compares events, in the order of their positions, with a checkpoint.
  *
- * The first difference is named exactly where an event contradicts itself, or where the leaves the checkpoint was
+ * The first difference is named exactly where an event contradicts itself or another, or where the leaves the checkpoint was
  * made of are at hand; else a part of the checkpoint says between which positions it lies.
  */
 export async function verifyEvents(
   checkpoint: Checkpoint,
-  events: AsyncIterable<Found>,
-  seals: Seals = { mistake: null },
+  batches: AsyncIterable<Batch>,
+  { seals, endedLater }: Beside = NOTHING,
 ): Promise<Verdict> {
   const { size, root, parts } = checkpoint;
   const tree = new Tree();
+  const streams = new Streams();
+  const warnings: Verdict['warnings'] = [];
+  let warningCount = 0;
   let read = 0;
   let proved = 0;
+  let newer = 0;
   let nextPart = 0;
   let endOfNextPart = parts[0]?.leaves ?? Infinity;
   /** The position read last, and the first one that no part vouches for. */
@@ -25,10 +41,13 @@ export async function verifyEvents(
   let unproved = 1;
   let sealsMistake = seals.mistake;
 
-  const verdict = (ok: boolean, firstWrongPosition: number | null, reason: string | null): Verdict => ({
-    ...{ ok, events: read, provedEvents: proved, firstWrongPosition, reason },
-    ...{ warnings: [], warningCount: 0 },
-  });
+  const verdict = (ok: boolean, firstWrongPosition: number | null, reason: string | null): Verdict => {
+    const { organizationId, position, sealedAt, key } = checkpoint;
+    return {
+      ...{ ok, events: read, provedEvents: proved, newerEvents: newer, firstWrongPosition, reason },
+      ...{ warnings, warningCount, checkpoint: { organizationId, size, position, sealedAt, key } },
+    };
+  };
   const wrong = (firstWrongPosition: number | null, reason: string): Verdict => {
     const also = sealsMistake ? ` The database’s own seals are wrong too: ${sealsMistake}.` : '';
     return verdict(false, firstWrongPosition, reason + also);
@@ -39,7 +58,7 @@ export async function verifyEvents(
   };
   const missing = async (): Promise<Verdict> => {
     const count = `${size - tree.size} of the ${size} events of the checkpoint are missing`;
-    const sealed = await seals.leaves?.(tree.size);
+    const [sealed] = (await seals.leaves?.(tree.size, 1)) ?? [];
     if (sealed) return wrong(sealed.position, `${count}, from position ${sealed.position} on.`);
     // All that is between the last event and the checkpoint's position may be gone; where nothing is between, an
     // event before it is.
@@ -50,61 +69,111 @@ export async function verifyEvents(
 
   if (size === 0 && !root.equals(tree.root()))
     return wrong(null, 'The checkpoint of no events has a wrong root.');
-  for await (const found of events) {
-    read += 1;
-    if (tree.size === size) {
-      if ('mistake' in found) return wrong(found.position, found.mistake);
-      if (found.position <= checkpoint.position) return wrong(found.position, putIn(found.position));
-      continue;
-    }
-    const sealed = await seals.leaves?.(tree.size);
-    if (found.position > checkpoint.position) return missing();
-    if ('mistake' in found) {
-      return sealed && sealed.position < found.position
-        ? wrong(sealed.position, gone(sealed.position))
-        : wrong(found.position, found.mistake);
-    }
-    const leaf = leafHash(found.position, found.digest);
-    if (sealed && !leaf.equals(sealed.hash)) return wrong(...difference(found.position, sealed));
-    if (sealed && sealed.position !== found.position) {
-      sealsMistake ??= `seal_tiles has position ${sealed.position} in place of ${found.position}`;
+  for await (const batch of batches) {
+    const begin = tree.size;
+    const sealedLeaves = await seals.leaves?.(begin, Math.min(batch.count + 1, size - begin));
+    const sealed = (): SealedLeaf | undefined => sealedLeaves?.[tree.size - begin];
+    await seals.rows?.read(begin, begin + batch.count);
+
+    for (let n = 0; n < batch.count; n += 1) {
+      read += 1;
+      const position = batch.positions[n]!;
+      const leaf = batch.leaves.subarray(n * HASH, (n + 1) * HASH);
+      const isNewer = tree.size >= size;
+      if (isNewer) {
+        if (position <= checkpoint.position) return wrong(position, putIn(position));
+        newer += 1;
+      } else {
+        if (position > checkpoint.position) return missing();
+        const own = sealed();
+        if (own && !own.hash.equals(leaf)) return wrong(...difference(position, own));
+        if (own && own.position !== position) {
+          sealsMistake ??= `seal_tiles has position ${own.position} in place of ${position}`;
+        }
+      }
+      const { mistake, warning } = streams.add(batch, n);
+      if (mistake !== undefined) return wrong(position, mistake);
+      if (warning !== undefined) {
+        warningCount += 1;
+        if (warnings.length < MOST_WARNINGS) warnings.push({ position, reason: warning });
+      }
+      tree.append(leaf);
+      sealsMistake ??= seals.rows?.compare(tree, position) ?? null;
+      last = position;
+      if (isNewer) continue;
+
+      if (tree.size - 1 === proved) unproved = position;
+      if (sealedLeaves) proved = tree.size;
+      if (tree.size === endOfNextPart) {
+        const part = parts[nextPart]!;
+        if (!tree.completed[Math.log2(part.leaves)]!.equals(part.hash)) {
+          return wrong(
+            part.firstPosition,
+            `The history differs from the checkpoint between positions ${part.firstPosition} and ${part.lastPosition}, ` +
+              'although every event there agrees with its digest.',
+          );
+        }
+        proved = tree.size;
+        nextPart += 1;
+        endOfNextPart += parts[nextPart]?.leaves ?? Infinity;
+      }
+      if (tree.size === size) {
+        if (!tree.root().equals(root)) {
+          return proved === size
+            ? wrong(null, 'The checkpoint contradicts itself: its root does not follow from its parts.')
+            : wrong(
+                unproved,
+                `The history differs from the checkpoint ${rest()}, although every event agrees with its digest.`,
+              );
+        }
+        proved = size;
+      }
     }
 
-    last = found.position;
-    if (tree.size === proved) unproved = found.position;
-    const completed = tree.append(leaf);
-    if (sealed) proved = tree.size;
-    if (tree.size === endOfNextPart) {
-      const part = parts[nextPart]!;
-      if (!completed[Math.log2(part.leaves)]!.equals(part.hash)) {
-        return wrong(
-          part.firstPosition,
-          `The history differs from the checkpoint between positions ${part.firstPosition} and ${part.lastPosition}, ` +
-            'although every event there agrees with its digest.',
-        );
-      }
-      proved = tree.size;
-      nextPart += 1;
-      endOfNextPart += parts[nextPart]?.leaves ?? Infinity;
+    if (!batch.mistake) continue;
+    read += 1;
+    const { position, reason } = batch.mistake;
+    if (tree.size < size) {
+      if (position > checkpoint.position) return missing();
+      const own = sealed();
+      if (own && own.position < position) return wrong(own.position, gone(own.position));
     }
-    if (tree.size === size) {
-      if (!tree.root().equals(root)) {
-        return proved === size
-          ? wrong(null, 'The checkpoint contradicts itself: its root does not follow from its parts.')
-          : wrong(
-              unproved,
-              `The history differs from the checkpoint ${rest()}, although every event agrees with its digest.`,
-            );
-      }
-      proved = size;
-    }
+    return wrong(position, reason);
   }
   if (tree.size < size) return missing();
+
+  const unread = await firstUnexplained(streams, endedLater);
+  if (unread !== undefined) {
+    return wrong(
+      unread,
+      `Every event is as it was sealed, but the personal data of the one at position ${unread} cannot be read although no ` +
+        'event erased them: their key was destroyed or changed by another hand.',
+    );
+  }
+  sealsMistake ??= (await seals.rows?.end(tree.size)) ?? null;
   if (sealsMistake) {
     const reason = `Every event is as it was sealed, but the database’s own seals are not: ${sealsMistake}.`;
     return verdict(false, null, reason);
   }
   return verdict(true, null, null);
+}
+
+/** Subjects that are asked for at once. */
+const SUBJECTS = 1_000;
+
+/** The first position with personal data that cannot be read although nothing destroyed their key. */
+async function firstUnexplained(
+  streams: Streams,
+  endedLater: Beside['endedLater'],
+): Promise<number | undefined> {
+  const found = [...streams.unexplained()].sort((a, b) => a.position - b.position);
+  for (let start = 0; start < found.length; start += SUBJECTS) {
+    const some = found.slice(start, start + SUBJECTS);
+    const ended = await endedLater(some.map(({ subjectId }) => subjectId));
+    const first = some.find(({ subjectId }) => !ended.has(subjectId));
+    if (first) return first.position;
+  }
+  return undefined;
 }
 
 /** Where an event is not the one that was sealed at its place. */

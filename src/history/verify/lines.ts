@@ -1,0 +1,201 @@
+import { isUtf8 } from 'node:buffer';
+import { addEvent, type Batch, isId, newBatch } from './batch.js';
+import { canonical, digestOf, inQuotes, isSorted, type Quote } from './digest.js';
+
+/** A line of an export: ARCHITECTURE.md, "Export". */
+type Line = {
+  position: number;
+  previousPosition: number;
+  organizationId: string;
+  streamType: string;
+  streamId: string;
+  version: number;
+  eventId: string;
+  type: string;
+  schema: number;
+  data: object;
+  personal: object | null;
+  encryptedPersonal: string | null;
+  subjectId: string | null;
+  metadata: object;
+  recordedAt: string;
+  digest: string;
+};
+
+const isNumber = (value: unknown, least: number, most: number) =>
+  Number.isInteger(value) && (value as number) >= least && (value as number) <= most;
+const isText = (value: unknown) => typeof value === 'string';
+const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isPosition = (value: unknown) => isNumber(value, 1, Number.MAX_SAFE_INTEGER);
+
+/** What the fields are, in the order in which a line has them. */
+const FIELDS: { readonly [name in keyof Line]: (value: unknown) => boolean } = {
+  position: isPosition,
+  previousPosition: (value) => value === 0 || isPosition(value),
+  organizationId: isText,
+  streamType: isText,
+  streamId: isId,
+  version: (value) => isNumber(value, 1, 2 ** 31 - 1),
+  eventId: isText,
+  type: isText,
+  schema: (value) => isNumber(value, 1, 2 ** 15 - 1),
+  data: isObject,
+  personal: (value) => value === null || isObject(value),
+  encryptedPersonal: (value) => value === null || isText(value),
+  subjectId: (value) => value === null || isId(value),
+  metadata: isObject,
+  recordedAt: isText,
+  digest: isText,
+};
+const CHECKS = Object.entries(FIELDS) as [keyof Line, (value: unknown) => boolean][];
+
+/** Lines of an export that were checked. */
+export type CheckedLines = Batch & {
+  /** What is wrong with the line that follows the events, the last one of these that was looked at. */
+  wrong: WrongLine | null;
+};
+
+/** Without positions where the line does not tell any: it is no event. */
+export type WrongLine = { position?: number; previousPosition?: number; what: string };
+
+/** Far above any event (a request has 1 MiB at most), so that a file without line feeds fills no memory. */
+export const LONGEST_LINE = 16 * 1024 * 1024;
+export const TOO_LONG = `has more than ${LONGEST_LINE} bytes`;
+
+/** What a line has at least: the names of its fields, an id, a time and a digest. */
+const SHORTEST_LINE = 300;
+
+/**
+ * Checks lines, each by itself.
+ *
+ * @param lines whole ones, each with its line feed.
+ */
+export function checkLines(lines: Uint8Array, organizationId: string): CheckedLines {
+  const bytes = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength);
+  const checked = { ...newBatch(Math.ceil(bytes.length / SHORTEST_LINE)), wrong: null as WrongLine | null };
+  const areUtf8 = isUtf8(bytes);
+  for (let start = 0, end; !checked.wrong && (end = bytes.indexOf(10, start)) >= 0; start = end + 1) {
+    if (end - start > LONGEST_LINE) checked.wrong = { what: TOO_LONG };
+    else if (!areUtf8 && !isUtf8(bytes.subarray(start, end))) checked.wrong = { what: 'is not UTF-8' };
+    else checked.wrong = checkLine(bytes.toString('utf8', start, end), organizationId, checked);
+  }
+  return checked;
+}
+
+/** Adds the event that a line tells. @returns what is wrong with it. */
+function checkLine(text: string, organizationId: string, batch: Batch): WrongLine | null {
+  let line: Line;
+  try {
+    line = JSON.parse(text) as Line;
+  } catch {
+    return { what: 'is not JSON' };
+  }
+  if (!isObject(line)) return { what: 'is not a JSON object' };
+  for (const [name, isRight] of CHECKS) {
+    if (!isRight(line[name])) {
+      return { what: Object.hasOwn(line, name) ? `has a ${name} that is none` : `has no ${name}` };
+    }
+  }
+  const data = formsOf(line.data);
+  const personal = formsOf(line.personal);
+  const metadata = formsOf(line.metadata);
+  if (!data || !personal || !metadata) return { what: 'is nested too deeply' };
+  const quote = spellingOf(text, line, data, personal, metadata);
+  if (!quote) return { what: whatElse(line) };
+
+  const { position, previousPosition, encryptedPersonal } = line;
+  const wrong = (what: string) => ({ position, previousPosition, what });
+  if (line.organizationId !== organizationId) {
+    return wrong(`belongs to organization ${line.organizationId}, the checkpoint to ${organizationId}`);
+  }
+  // The digest does not cover it, and without a ciphertext nobody ever said it.
+  if (line.personal !== null && encryptedPersonal === null)
+    return wrong('has personal data that were never stored');
+  const recordedAt = millisecondsOf(line.recordedAt);
+  if (recordedAt === undefined) return wrong('has a recordedAt that is not in UTC with milliseconds');
+  if (digestOf(line, data.canonical, metadata.canonical, recordedAt, quote) !== line.digest) {
+    return wrong('has a digest that is not its content’s');
+  }
+  addEvent(batch, line, recordedAt, encryptedPersonal !== null && line.personal === null);
+  return null;
+}
+
+/** How a value may be written: as ECMAScript writes what it reads, or in canonical form; mostly they are the same. */
+type Forms = { written: string; canonical: string };
+
+const NULL: Forms = { written: 'null', canonical: 'null' };
+
+function formsOf(json: object | null): Forms | undefined {
+  if (json === null) return NULL;
+  const sorted = isSorted(json);
+  if (sorted === undefined) return undefined;
+  const written = JSON.stringify(json);
+  return { written, canonical: sorted ? written : canonical(json) };
+}
+
+/**
+ * Whether the text is the one spelling of the line, or the one that versions up to 0.3.0 wrote.
+ *
+ * @returns what writes its texts. Most lines need no escapes and have sorted members: they are compared as a whole.
+ */
+function spellingOf(
+  text: string,
+  line: Line,
+  data: Forms,
+  personal: Forms,
+  metadata: Forms,
+): Quote | undefined {
+  if (text === spell(line, data.written, personal.written, metadata.written, inQuotes)) return inQuotes;
+  for (const one of new Set([data.written, data.canonical])) {
+    for (const other of new Set([personal.written, personal.canonical])) {
+      for (const third of new Set([metadata.written, metadata.canonical])) {
+        if (text === spell(line, one, other, third, JSON.stringify)) return JSON.stringify;
+      }
+    }
+  }
+  return undefined;
+}
+
+function spell(line: Line, data: string, personal: string, metadata: string, quote: Quote): string {
+  return (
+    `{"position":${line.position},"previousPosition":${line.previousPosition},` +
+    `"organizationId":${quote(line.organizationId)},"streamType":${quote(line.streamType)},` +
+    `"streamId":${quote(line.streamId)},"version":${line.version},"eventId":${quote(line.eventId)},` +
+    `"type":${quote(line.type)},"schema":${line.schema},"data":${data},"personal":${personal},` +
+    `"encryptedPersonal":${quote(line.encryptedPersonal)},"subjectId":${quote(line.subjectId)},` +
+    `"metadata":${metadata},"recordedAt":${quote(line.recordedAt)},"digest":${quote(line.digest)}}`
+  );
+}
+
+/** Why a line that says all that it must is written otherwise. */
+function whatElse(line: object): string {
+  const unknown = Object.keys(line).find((name) => !Object.hasOwn(FIELDS, name));
+  // Nothing would vouch for it.
+  if (unknown !== undefined) return `has "${unknown}", which is no field of an event`;
+  return 'is not spelled as an export spells it: white space, numbers, texts, the order or a second member of a name';
+}
+
+/** The minute of the line before: of a day's events most have the same. */
+const minute = { text: '', time: 0 };
+
+/** Of RFC 3339, UTC, with milliseconds; undefined for everything else. */
+function millisecondsOf(text: string): number | undefined {
+  const start = text.slice(0, 17);
+  if (start !== minute.text) {
+    const time = Date.parse(`${start}00.000Z`);
+    if (Number.isNaN(time) || new Date(time).toISOString() !== `${start}00.000Z`) return undefined;
+    minute.text = start;
+    minute.time = time;
+  }
+  if (text.length !== 24 || text[19] !== '.' || text[23] !== 'Z') return undefined;
+  // Seconds and thousandths, read as one number.
+  let milliseconds = 0;
+  for (const place of PLACES) {
+    const digit = text.charCodeAt(place) - 0x30;
+    if (!(digit >= 0 && digit <= 9)) return undefined;
+    milliseconds = milliseconds * 10 + digit;
+  }
+  return milliseconds < 60_000 ? minute.time + milliseconds : undefined;
+}
+
+const PLACES = [17, 18, 20, 21, 22];
