@@ -98,7 +98,7 @@ export async function expectAnswers({ answers, petitionId }: StoredDatabase, cli
 }
 
 /**
- * Makes the file of a commit, by running it: `MAKE_DATABASE=0.3.0=<commit> npm test -- databases`. Wants a PostgreSQL that
+ * Makes the file of a commit, by running it: `MAKE_DATABASE=0.4.0=<commit> npm test -- databases`. Wants a PostgreSQL that
  * the installed pg_dump knows (DATABASE_URL).
  */
 export async function makeDatabase(release: Release): Promise<void> {
