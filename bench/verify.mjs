@@ -4,36 +4,24 @@
  */
 import { spawn } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { migrate, openDatabase } from '../dist/libs/database/index.js';
 import { EventStore, Keyring } from '../dist/libs/event-store/index.js';
-import { Sealer, Signer } from '../dist/libs/sealing/index.js';
 import { migrations } from '../dist/migrations/index.js';
 import { verifyDatabase, verifyFile } from '../dist/src/history/verify/index.js';
 import { verifyHistory } from '../test/verifier.mjs';
 import { withDatabase } from './database.mjs';
+import { appendHistory, exportHistory, sealHistory } from './history.mjs';
 
 const HELP = `npm run bench -- verify [options]
 
   --events 1000000  events of the history`;
 
-const EVENTS_A_COMMAND = 1_000;
 const organizationId = randomUUID();
-const metadata = { actor: { type: 'api-key', id: randomUUID() }, requestId: randomUUID() };
-const data = {
-  petitionId: randomUUID(),
-  contactId: randomUUID(),
-  source: 'https://example.org/petitions/save-the-river',
-  comment: 'The river is where our children learned to swim.',
-  newsletter: true,
-};
-const personal = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Example', zip: '10115' };
 
 export async function run(args) {
   const { values } = parseArgs({
@@ -68,73 +56,19 @@ export async function run(args) {
   }
 }
 
-/** Appends and seals the history, and exports it. @returns the verifier key. */
+/** Appends, seals and exports the history. @returns the verifier key. */
 async function write(url, events, file, checkpoint) {
   const source = await openDatabase({ url, poolSize: 4, migrations });
   try {
     await migrate(source);
     const store = new EventStore(source, new Keyring(randomBytes(32)));
-    for (let written = 0; written < events; written += EVENTS_A_COMMAND) {
-      const happened = Array.from({ length: Math.min(EVENTS_A_COMMAND, events - written) }, (_, n) =>
-        n % 10 === 0
-          ? { type: 'PetitionSigned', data, personal }
-          : { type: 'PetitionSigned', data: { ...data, n } },
-      );
-      const streamId = randomUUID();
-      const write = {
-        streamType: 'signature',
-        streamId,
-        expectedVersion: 0,
-        events: happened,
-        subjectId: streamId,
-      };
-      const { status } = await store.append({ organizationId, metadata, writes: [write] });
-      if (status !== 'appended') throw new Error(`The append ended as "${status}".`);
-    }
-    const sealer = new Sealer(source, console);
-    await sealer.seal();
-    const signer = Signer.derivedFrom(randomBytes(32));
-    await writeFile(checkpoint, signer.signCheckpoint(await sealer.last(organizationId)));
-    await pipeline(linesOf(source), createWriteStream(file));
-    return signer.verifierKey;
+    await appendHistory(source, store, organizationId, events);
+    const sealed = await sealHistory(source, organizationId);
+    await writeFile(checkpoint, sealed.checkpoint);
+    await exportHistory(store, organizationId, file);
+    return sealed.key;
   } finally {
     await source.destroy();
-  }
-}
-
-async function* linesOf(source) {
-  for (let previousPosition = 0; ;) {
-    const rows = await source.query(
-      'SELECT * FROM events WHERE organization_id = $1 AND position > $2 ORDER BY position LIMIT 1000',
-      [organizationId, previousPosition],
-    );
-    if (rows.length === 0) return;
-    let lines = '';
-    for (const row of rows) {
-      const position = Number(row.position);
-      const line = {
-        ...{
-          position,
-          previousPosition,
-          organizationId,
-          streamType: row.stream_type,
-          streamId: row.stream_id,
-        },
-        ...{
-          version: row.version,
-          eventId: row.event_id,
-          type: row.type,
-          schema: row.schema,
-          data: row.data,
-        },
-        ...{ personal: null, encryptedPersonal: row.personal?.toString('base64') ?? null },
-        ...{ subjectId: row.subject_id, metadata: row.metadata, recordedAt: row.recorded_at.toISOString() },
-        digest: row.digest.toString('hex'),
-      };
-      lines += `${JSON.stringify(line)}\n`;
-      previousPosition = position;
-    }
-    yield lines;
   }
 }
 

@@ -10,12 +10,14 @@ const benchmarks = {
   import: 'lines of an import over HTTP, and the memory that the server needs for it',
   rebuild: 'requests while a read model of 500,000 contacts is rebuilt beside them',
   verify: 'verification of a history of a million events: of an export and in the database',
+  tampering:
+    'a history of a million events tampered with in each way: whether it is found, where, and what is told',
 };
 
 const [name = '--help', ...options] = process.argv.slice(2);
 if (name === '--help') {
   console.log('npm run bench -- <name> [options]\n');
-  for (const [benchmark, what] of Object.entries(benchmarks)) console.log(`  ${benchmark.padEnd(8)} ${what}`);
+  for (const [benchmark, what] of Object.entries(benchmarks)) console.log(`  ${benchmark.padEnd(9)} ${what}`);
   console.log('\nnpm run bench -- <name> --help tells its options.');
   console.log('Runs on the PostgreSQL of DATABASE_URL, or on one of its own.');
 } else if (benchmarks[name]) {

@@ -1,0 +1,95 @@
+/** A history to verify: in a database, sealed, and exported. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { Sealer, Signer } from '../dist/libs/sealing/index.js';
+import { exportedLine } from '../dist/src/history/exported-event.js';
+
+const EVENTS_A_STREAM = 10;
+const STREAMS_A_COMMAND = 100;
+const SEALS = 10;
+
+const metadata = { actor: { type: 'api-key', id: randomUUID() }, requestId: randomUUID() };
+const data = {
+  petitionId: randomUUID(),
+  contactId: randomUUID(),
+  source: 'https://example.org/petitions/save-the-river',
+  comment: 'The river is where our children learned to swim.',
+  newsletter: true,
+};
+const personal = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Example', zip: '10115' };
+
+/** Appends `events` events, in streams of ten, the first of each with personal data; another organization's are between them. */
+export async function appendHistory(source, store, organizationId, events) {
+  const sealer = new Sealer(source, console);
+  const other = randomUUID();
+  for (let written = 0, sealed = 0; written < events;) {
+    const count = Math.min(STREAMS_A_COMMAND * EVENTS_A_STREAM, events - written);
+    const writes = [];
+    for (let n = 0; n < count; n += EVENTS_A_STREAM) {
+      const streamId = randomUUID();
+      const own = Array.from({ length: Math.min(EVENTS_A_STREAM, count - n) }, (_, m) => ({
+        type: 'PetitionSigned',
+        data: { ...data, n: written + n + m },
+        ...(m === 0 ? { personal } : {}),
+      }));
+      writes.push({
+        streamType: 'signature',
+        streamId,
+        subjectId: streamId,
+        expectedVersion: 0,
+        events: own,
+      });
+    }
+    await append(store, organizationId, writes);
+    const event = { type: 'PetitionSigned', data };
+    await append(store, other, [
+      { streamType: 'signature', streamId: randomUUID(), expectedVersion: 0, events: [event] },
+    ]);
+    written += count;
+    if (written - sealed < events / SEALS) continue;
+    await sealer.seal();
+    sealed = written;
+  }
+}
+
+/** @param ends subjects whose keys it destroys. */
+export async function append(store, organizationId, writes, ends = []) {
+  const { status } = await store.append({ organizationId, metadata, writes, ends });
+  if (status !== 'appended') throw new Error(`The append ended as "${status}".`);
+}
+
+/** Seals what is there. @returns the checkpoint, and the key that verifies it. */
+export async function sealHistory(source, organizationId) {
+  const sealer = new Sealer(source, console);
+  await sealer.seal();
+  const signer = Signer.derivedFrom(randomBytes(32));
+  return {
+    checkpoint: signer.signCheckpoint(await sealer.last(organizationId)),
+    key: signer.verifierKey,
+  };
+}
+
+export async function exportHistory(store, organizationId, file) {
+  await pipeline(linesOf(store, organizationId), createWriteStream(file));
+}
+
+async function* linesOf(store, organizationId) {
+  const upTo = await store.horizon();
+  for (let previous = 0, more = true; more;) {
+    const { events, hasMore } = await store.readHistory(
+      organizationId,
+      { after: previous, upTo },
+      1_000,
+      {},
+      'export',
+    );
+    let lines = '';
+    for (const event of events) {
+      lines += exportedLine(event, previous);
+      previous = event.position;
+    }
+    yield lines;
+    more = hasMore;
+  }
+}
