@@ -236,31 +236,37 @@ it('verify: the file and the database prove against the checkpoint, until somebo
     });
     expect(stderr).toMatch(/was compared with the checkpoint of .* and was not accepted: .*digest/);
   }
-  // As large files are.
+  // As what is large.
   expect(await verifiedByThreads(file, checkpoint, key)).toMatchObject(proved);
-  expect(await verifiedByThreads(tampered, checkpoint, key)).toMatchObject({
-    ok: false,
-    firstWrongPosition: Number(victim.position),
-  });
+  for (const what of [tampered, organizationId]) {
+    const verdict = await verifiedByThreads(what, checkpoint, key);
+    expect(verdict).toMatchObject({ ok: false, firstWrongPosition: Number(victim.position) });
+  }
   const neither = await cli(['history', 'verify', ...proof], {});
   expect([neither.status, neither.stderr]).toEqual([1, expect.stringMatching(/name either the file/)]);
 });
 
-/** In small pieces by two threads; they are files of the built program. */
-async function verifiedByThreads(
-  ...files: [file: string, checkpoint: string, key: string]
-): Promise<unknown> {
-  const verify = pathToFileURL(resolve(__dirname, '../dist/src/history/verify/index.js')).href;
+/** By two threads, which are files of the built program: of a file in small pieces, or of the database. */
+async function verifiedByThreads(what: string, checkpoint: string, key: string): Promise<unknown> {
+  const [libs, verify] = ['libs/database', 'src/history/verify'].map((part) =>
+    JSON.stringify(pathToFileURL(resolve(__dirname, `../dist/${part}/index.js`)).href),
+  );
   const script = `
     import { createReadStream, readFileSync } from 'node:fs';
-    import { verifyExport } from ${JSON.stringify(verify)};
-    const [file, ...notes] = process.argv.slice(2);
-    const pieces = createReadStream(file, { highWaterMark: 1000 });
-    const [checkpoint, key] = notes.map((note) => readFileSync(note, 'utf8'));
-    const verdict = await verifyExport(pieces, checkpoint, key, undefined, { threads: 2 });
-    console.log(JSON.stringify(verdict));`;
+    import { openDatabase } from ${libs};
+    import { verifyDatabase, verifyExport } from ${verify};
+    const [what, ...files] = process.argv.slice(2);
+    const proof = files.map((file) => readFileSync(file, 'utf8'));
+    const ofFile = () =>
+      verifyExport(createReadStream(what, { highWaterMark: 1000 }), ...proof, undefined, { threads: 2 });
+    const ofDatabase = async () => {
+      const source = await openDatabase({ url: process.env.DATABASE_URL, poolSize: 1, migrations: [] });
+      return verifyDatabase(source, what, ...proof, { threads: 2 }).finally(() => source.destroy());
+    };
+    console.log(JSON.stringify(await (what.includes('/') ? ofFile() : ofDatabase())));`;
   const program = join(directory, 'verify.mjs');
   await writeFile(program, script);
-  const { stdout } = await promisify(execFile)(process.execPath, [program, ...files]);
+  const args = [program, what, checkpoint, key];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env: deployment.environment });
   return JSON.parse(stdout);
 }

@@ -2,12 +2,13 @@ import { open } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { type Sql } from '#libs/database';
 import { type Batch } from './batch.js';
+import { CheckThreads, type Work } from './check-threads.js';
 import { type Checkpoint, NotAuthentic, openCheckpoint, openParts } from './checkpoint.js';
 import { EventsTable } from './events-table.js';
 import { eventsOfExport } from './export-file.js';
-import { LineThreads } from './line-threads.js';
 import { checkLines } from './lines.js';
 import { checkSeals } from './seal-tables.js';
+import { checkStored } from './stored-events.js';
 import { MOST_WARNINGS, type Verdict } from './verdict.js';
 import { verifyEvents } from './verify-events.js';
 
@@ -31,7 +32,7 @@ export type VerifyOptions = {
   onProgress?: (progress: Progress) => void;
   /** Ends the verification with the signal's reason. */
   signal?: AbortSignal;
-  /** That check the lines of an export, beside this one; 0 for none. Left out, what the machine has, for large files. */
+  /** That check events beside this one; 0 for none. Left out, what the machine has, for large histories. */
   threads?: number;
 };
 
@@ -39,10 +40,12 @@ export type VerifyOptions = {
 const LEAF_COST = 0.1;
 /** Large reads: a line is found in 1 MiB as quickly as in 64 KiB, and is cut less often. */
 const READ_BYTES = 1024 * 1024;
-/** A thread takes a tenth of a second to start, in which 10 MiB are verified. */
+/** A thread takes a tenth of a second to start, in which some thousand events are verified. */
 const SMALL_FILE = 16 * 1024 * 1024;
-/** What follows the lines in order keeps up with so many threads. */
+const SMALL_HISTORY = 20_000;
+/** What follows the events in order keeps up with so many. */
 const MOST_THREADS = 6;
+const THREADS = Math.min(availableParallelism(), MOST_THREADS);
 
 /** Verifies an export of a whole history. @throws when the file cannot be read. */
 export async function verifyFile(
@@ -56,7 +59,7 @@ export async function verifyFile(
     const { size } = await handle.stat();
     const stream = handle.createReadStream({ highWaterMark: READ_BYTES });
     const share = () => (size === 0 ? 0 : Math.min(1, stream.bytesRead / size));
-    const threads = size < SMALL_FILE ? 0 : Math.min(availableParallelism(), MOST_THREADS);
+    const threads = size < SMALL_FILE ? 0 : THREADS;
     return await verifyExport(stream, checkpoint, key, share, { threads, ...options });
   } finally {
     await handle.close();
@@ -75,18 +78,12 @@ export function verifyExport(
     const { organizationId } = opened;
     const step = stepper(share, options);
     const { threads = 0 } = options;
-    if (threads === 0) {
-      const events = eventsOfExport(chunks, (lines) => checkLines(lines, organizationId), 1);
-      return verifyEvents(opened, counted(events, step));
-    }
-    const pool = new LineThreads(threads, organizationId);
-    try {
-      // Each has the next piece there when it has done one.
-      const events = eventsOfExport(chunks, (lines) => pool.check(lines), 2 * threads);
-      return await verifyEvents(opened, counted(events, step));
-    } finally {
-      await pool.end();
-    }
+    return withThreads(threads, { of: 'lines', organizationId }, (pool) => {
+      const check = pool
+        ? (lines: Uint8Array) => pool.checkLines(lines)
+        : (lines: Uint8Array) => checkLines(lines, organizationId);
+      return verifyEvents(opened, counted(eventsOfExport(chunks, check, ahead(threads)), step));
+    });
   });
 }
 
@@ -109,8 +106,28 @@ export function verifyDatabase(
     const seals = await checkSeals(sql, opened, (leaves) => step({ leaves }));
     const table = await EventsTable.of(sql, organizationId);
     const endedLater = (subjectIds: readonly string[]) => table.endedLater(subjectIds);
-    return verifyEvents(opened, counted(table.batches(), step), { seals, endedLater });
+    const { threads = opened.size < SMALL_HISTORY ? 0 : THREADS } = options;
+    return withThreads(threads, { of: 'stored' }, (pool) => {
+      const check = pool ? (events: readonly string[]) => pool.checkStored(events) : checkStored;
+      const batches = table.batches(check, ahead(threads));
+      return verifyEvents(opened, counted(batches, step), { seals, endedLater });
+    });
   });
+}
+
+/** Pieces that are under way at once: each thread has the next one there when it has done one. */
+function ahead(threads: number): number {
+  return Math.max(1, 2 * threads);
+}
+
+async function withThreads(
+  count: number,
+  of: Work,
+  work: (threads: CheckThreads | undefined) => Promise<Verdict>,
+): Promise<Verdict> {
+  if (count === 0) return work(undefined);
+  const threads = new CheckThreads(count, of);
+  return work(threads).finally(() => threads.end());
 }
 
 async function withCheckpoint(

@@ -1,0 +1,56 @@
+import { Worker } from 'node:worker_threads';
+import { type Batch } from './batch.js';
+import { type CheckedLines } from './lines.js';
+
+/** What threads check, lines of an export or stored events. */
+export type Work = { of: 'lines'; organizationId: string } | { of: 'stored' };
+
+/** Threads that check events, each by itself. */
+export class CheckThreads {
+  private readonly threads: { worker: Worker; waiting: Waiting[] }[];
+  private next = 0;
+
+  constructor(
+    readonly count: number,
+    work: Work,
+  ) {
+    this.threads = Array.from({ length: count }, () => {
+      const worker = new Worker(new URL('./check-thread.js', import.meta.url), { workerData: work });
+      const waiting: Waiting[] = [];
+      worker.on('message', (checked: CheckedLines | Batch) => waiting.shift()!.resolve(checked as never));
+      worker.on('error', (error) => {
+        for (const { reject } of waiting.splice(0)) reject(error);
+      });
+      return { worker, waiting };
+    });
+  }
+
+  checkLines(lines: Uint8Array): Promise<CheckedLines> {
+    // What is sent is gone here, and the rest of the buffer holds the beginning of the next line.
+    const own = new Uint8Array(lines);
+    return this.send(own, [own.buffer]);
+  }
+
+  checkStored(events: readonly string[]): Promise<Batch> {
+    return this.send(events, []);
+  }
+
+  /** The threads take turns. */
+  private send<Checked>(given: unknown, moved: ArrayBuffer[]): Promise<Checked> {
+    const { worker, waiting } = this.threads[this.next]!;
+    this.next = (this.next + 1) % this.count;
+    const checked = new Promise<Checked>((resolve, reject) => {
+      waiting.push({ resolve, reject });
+      worker.postMessage(given, moved);
+    });
+    // Who stops in between waits for nothing.
+    checked.catch(() => undefined);
+    return checked;
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.threads.map(({ worker }) => worker.terminate()));
+  }
+}
+
+type Waiting = { resolve: (checked: never) => void; reject: (error: unknown) => void };

@@ -1,0 +1,61 @@
+import { addEvent, type Batch, newBatch } from './batch.js';
+import { canonical, digestOf } from './digest.js';
+
+/** A row of `events` as JSON, in the order of `STORED_EVENT`. */
+type Stored = [
+  /** Decimal: it may be beyond what a double holds. */
+  position: string,
+  organizationId: string,
+  streamType: string,
+  streamId: string,
+  version: number,
+  eventId: string,
+  type: string,
+  schema: number,
+  data: unknown,
+  encryptedPersonal: string | null,
+  subjectId: string | null,
+  metadata: unknown,
+  /** Milliseconds since 1970; null where it is infinite. */
+  recordedAt: number | null,
+  digest: string,
+  isUnreadable: boolean,
+];
+
+/** Written as JSON by the database, so that reading what it holds is left to whoever checks it: it is most of the work. */
+export const STORED_EVENT = `
+  json_build_array(
+    e.position::text, e.organization_id, e.stream_type, e.stream_id, e.version, e.event_id, e.type, e.schema, e.data,
+    translate(encode(e.personal, 'base64'), E'\\n', ''), e.subject_id, e.metadata,
+    CASE WHEN isfinite(e.recorded_at) THEN (extract(epoch FROM e.recorded_at) * 1000)::float8 END,
+    encode(e.digest, 'hex'),
+    e.personal IS NOT NULL AND NOT EXISTS (
+      SELECT FROM subject_keys k WHERE k.organization_id = e.organization_id AND k.subject_id = e.subject_id)
+  )::text`;
+
+/** Checks stored events, each by itself. @returns those up to the first that is wrong. */
+export function checkStored(events: readonly string[]): Batch {
+  const batch = newBatch(events.length);
+  for (const text of events) {
+    batch.mistake = check(JSON.parse(text) as Stored, batch);
+    if (batch.mistake) break;
+  }
+  return batch;
+}
+
+function check(stored: Stored, batch: Batch): Batch['mistake'] {
+  const [written, organizationId, streamType, streamId, version, eventId, type, schema, ...rest] = stored;
+  const [data, encryptedPersonal, subjectId, metadata, recordedAt, digest, isUnreadable] = rest;
+  const position = Number(written);
+  const wrong = (what: string) => ({ position, reason: `The event at position ${written} ${what}.` });
+  if (position < 1) return wrong('was put in: positions begin with 1');
+  if (recordedAt === null || !Number.isSafeInteger(recordedAt)) return wrong('has no time');
+  const ids = { organizationId, streamType, streamId, eventId, subjectId };
+  const content = { ...ids, version, type, schema, encryptedPersonal };
+  if (digestOf(content, canonical(data), canonical(metadata), recordedAt) !== digest) {
+    return wrong('has a digest that is not its content’s');
+  }
+  const event = { position, previousPosition: 0, streamId, subjectId, version, type, digest };
+  addEvent(batch, event, recordedAt, isUnreadable);
+  return null;
+}
