@@ -705,6 +705,20 @@ it('names a last line that does not end', async () => {
   }
 });
 
+it('takes lines of 16 MiB, and none that are longer', async () => {
+  const ofLength = (length: number) => {
+    const short = ndjson(fabricate(1)).length - 1;
+    return fabricate(1, { comment: 'x'.repeat(length - short + 'The river'.length) });
+  };
+  const longest = ofLength(16 * 1024 * 1024);
+  expect(await verifyTwice(ndjson(longest), checkpointOf(longest), key)).toMatchObject({ ok: true });
+  const longer = ofLength(16 * 1024 * 1024 + 1);
+  expect(await verifyTwice(ndjson(longer), checkpointOf(longer), key)).toMatchObject({
+    ...{ ok: false, events: 1, firstWrongPosition: 1 },
+    reason: 'Line 1 has more than 16777216 bytes.',
+  });
+});
+
 it('tells of its progress and can be interrupted', async () => {
   const stopped = new AbortController();
   const progress: { events: number; share: number }[] = [];
