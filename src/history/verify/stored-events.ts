@@ -22,15 +22,19 @@ type Stored = [
   isUnreadable: boolean,
 ];
 
-/** Written as JSON by the database, so that reading what it holds is left to whoever checks it: it is most of the work. */
+/**
+ * Written as JSON by the database, so that reading what it holds is left to whoever checks it: it is most of the work.
+ *
+ * The key is asked for by a scalar subquery: PostgreSQL answers NOT EXISTS by reading all keys there are, for every page.
+ */
 export const STORED_EVENT = `
   json_build_array(
     e.position::text, e.organization_id, e.stream_type, e.stream_id, e.version, e.event_id, e.type, e.schema, e.data,
     translate(encode(e.personal, 'base64'), E'\\n', ''), e.subject_id, e.metadata,
     CASE WHEN isfinite(e.recorded_at) THEN (extract(epoch FROM e.recorded_at) * 1000)::float8 END,
     encode(e.digest, 'hex'),
-    e.personal IS NOT NULL AND NOT EXISTS (
-      SELECT FROM subject_keys k WHERE k.organization_id = e.organization_id AND k.subject_id = e.subject_id)
+    e.personal IS NOT NULL AND (
+      SELECT true FROM subject_keys k WHERE k.organization_id = e.organization_id AND k.subject_id = e.subject_id) IS NULL
   )::text`;
 
 /** Checks stored events, each by itself. @returns those up to the first that is wrong. */
