@@ -10,6 +10,7 @@ import { PageBytes1764000000009 } from './0009-page-bytes.js';
 import { Mended1764000000010 } from './0010-mended.js';
 import { Times1764000000011 } from './0011-times.js';
 import { Positions1764000000012, PositionsValid1764000000012 } from './0012-positions.js';
+import { HistoryReads1764000000014 } from './0014-history-reads.js';
 
 export { schema } from './schema.js';
 
@@ -28,4 +29,5 @@ export const migrations = [
   Times1764000000011,
   Positions1764000000012,
   PositionsValid1764000000012,
+  HistoryReads1764000000014,
 ];

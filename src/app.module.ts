@@ -12,7 +12,7 @@ import { type Sealer, type Signer } from '#libs/sealing';
 import { apiKey, apiKeysProjection, AuthModule, replayableApiKeys } from './auth/index.js';
 import { type Config } from './config.js';
 import { contact, contactsProjection, ContactsModule, replayableContacts } from './contacts/index.js';
-import { historyAccess, HistoryModule } from './history/index.js';
+import { historyAccess, HistoryModule, historyReads } from './history/index.js';
 import { list, ListsModule, listsProjection, membership, replayableLists } from './lists/index.js';
 import {
   organization,
@@ -47,6 +47,7 @@ export const streams: readonly { streamType: string; events: { readonly [type: s
   apiKey,
   contact,
   historyAccess,
+  historyReads,
   list,
   membership,
   organization,

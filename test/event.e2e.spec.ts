@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
-import { Api, type Client } from './harness.js';
+import { HistoryReads } from '../src/history/index.js';
+import { Api, Client } from './harness.js';
 
 let api: Api;
 let client: Client;
@@ -30,6 +31,12 @@ async function events(query: Record<string, string> = {}): Promise<Found[]> {
   return body.data;
 }
 const types = (found: Found[]) => found.map(({ type }) => type);
+
+/** What was read of the history in this hour, told as when it is over. */
+async function hourOver(): Promise<Found[]> {
+  await api.tellReads(client.organizationId);
+  return events({ type: 'HistoryReadsCollected' });
+}
 
 describe('list-events', () => {
   it('200 with every field, oldest first', async () => {
@@ -115,12 +122,12 @@ describe('list-events', () => {
     expect(types(seen)).toContain('HistoryRead');
   });
 
-  it('records each reading once, with what was asked for and by whom', async () => {
+  it('tells the first reading of an hour at once, with what was asked for and by whom', async () => {
     const asked = { recordId: NOBODY, actorId: NOBODY, occurredAfter: '2026-01-01T00:00:00Z' };
     await events(asked);
-    const [id, ...others] = await events({ type: 'HistoryRead' });
-    expect(others).toEqual([]);
-    expect(id!.data).toEqual({
+    const [{ id: eventId, data, actor }] = (await events({ type: 'HistoryRead' })) as [Found];
+    expect(actor).toEqual({ type: 'api-key', id: expect.any(String) });
+    expect(data).toEqual({
       operation: 'event.list-events',
       asked: {
         limit: 1000,
@@ -129,10 +136,107 @@ describe('list-events', () => {
         occurredAfter: expect.stringMatching(/^2026-01-01T00:00:00/),
       },
     });
-    const { id: eventId } = id!;
     await client.get('event.get-event', { eventId });
-    const [, , read] = await events({ type: 'HistoryRead' });
-    expect(read!.data).toEqual({ operation: 'event.get-event', asked: { eventId } });
+    expect(await hourOver()).toHaveLength(1);
+  });
+
+  it('a client that polls comes to an end, at every instance, and another key is told of its own', async () => {
+    await person('Ada');
+    const clients = api.instances.map(({ origin }) => client.at(origin));
+    let after = '0';
+    const poll = async (one: Client) => {
+      const { status, body } = await one.get('event.list-events', { after, limit: '2' });
+      expect(status).toBe(200);
+      after = String(body.data.at(-1)?.position ?? after);
+      return types(body.data);
+    };
+    const seen: string[] = [];
+    for (let n = 0; n < 10; n += 1) seen.push(...(await poll(clients[n % 2]!)));
+    expect(seen.filter((type) => type === 'HistoryRead')).toHaveLength(1);
+    for (let n = 0; n < 10; n += 1) expect(await poll(clients[n % 2]!)).toEqual([]);
+
+    const { body } = await client.post('api-key.create-api-key', { name: 'Auditor', scopes: ['event:read'] });
+    const auditor = new Client(api.origin, client.organizationId, body.data.key);
+    await Promise.all([auditor, auditor.at(clients[1]!.origin)].map((one) => one.get('event.list-events')));
+    expect(await poll(clients[0]!)).toEqual(['ApiKeyCreated', 'HistoryRead']);
+  });
+
+  it('tells every reading of an hour when it is over: what was asked, and the positions looked through', async () => {
+    const contactId = await person('Ada');
+    const all = await events();
+    const [first, last] = [all[0]!.position, all.at(-1)!.position];
+    const upTo = (await events({ after: String(last), type: 'ContactCreated' })).length;
+    expect(upTo).toBe(0);
+    for (let n = 0; n < 2; n += 1) {
+      await client.get('event.list-events', { recordId: contactId, limit: '1', after: String(first) });
+    }
+    await client.get('event.get-event', { eventId: all[1]!.id });
+    await client.get('event.get-event', { eventId: all[3]!.id });
+    const before = await api.database.source.query(
+      'SELECT organization_id FROM history_reads WHERE organization_id = $1',
+      [client.organizationId],
+    );
+    expect(before).toHaveLength(4);
+
+    const [{ actor, data, recordType }] = (await hourOver()) as [Found];
+    expect({ recordType, actor }).toEqual({
+      recordType: 'history-reads',
+      actor: { type: 'system', id: 'history-reads' },
+    });
+    expect(data).toEqual({ apiKeyId: all[3]!.actor.id, hour: expect.stringMatching(ISO), reads: data.reads });
+    const [whole, typed, found, got] = [
+      data.reads.find(
+        ({ operation, asked }: any) => operation.endsWith('list-events') && !Object.keys(asked).length,
+      ),
+      data.reads.find(({ asked }: any) => asked.type),
+      data.reads.find(({ asked }: any) => asked.recordId),
+      data.reads.find(({ operation }: any) => operation === 'event.get-event'),
+    ];
+    expect(whole).toMatchObject({ times: 1, positions: [[1, expect.any(Number)]] });
+    expect(whole.positions[0][1]).toBeGreaterThanOrEqual(last);
+    expect(typed).toMatchObject({ times: 1, asked: { type: expect.stringMatching(HIDDEN) } });
+    expect(typed.positions[0][0]).toBe(last + 1);
+    expect(found).toMatchObject({ times: 2, asked: { recordId: contactId } });
+    expect(found.positions).toEqual([[first + 1, expect.any(Number)]]);
+    expect(got).toEqual({
+      operation: 'event.get-event',
+      asked: {},
+      times: 2,
+      positions: [1, 3].map((n) => [all[n]!.position, all[n]!.position]),
+    });
+  });
+
+  it('nothing that is read while an hour is told, or in a crash, is forgotten', async () => {
+    const { source } = api.database;
+    const { organizationId } = client;
+    const reads = api.instances[0]!.app.get(HistoryReads);
+    const told = async () =>
+      (await events({ type: 'HistoryReadsCollected' })).map(({ data }) => data.reads[0].times);
+    const change = (what: string) =>
+      source.query(`UPDATE history_reads SET ${what} WHERE organization_id = $1`, [organizationId]);
+    await events();
+    await change(`hour = hour - interval '2 hours', taken_at = clock_timestamp()`);
+    // Somebody else tells it, or has crashed a moment ago.
+    await reads.tell();
+    expect(await told()).toEqual([]);
+    // This one has told it, and somebody read meanwhile.
+    await change(`taken_at = taken_at - interval '2 minutes'`);
+    await source.query(`CREATE FUNCTION read_meanwhile() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      UPDATE history_reads SET times = times + 1 WHERE organization_id = NEW.organization_id AND taken_at IS NOT NULL;
+      RETURN NEW; END $$`);
+    await source.query(`CREATE TRIGGER read_meanwhile AFTER INSERT ON events FOR EACH ROW
+      WHEN (NEW.type = 'HistoryReadsCollected') EXECUTE FUNCTION read_meanwhile()`);
+    await reads.tell();
+    await source.query('DROP FUNCTION read_meanwhile CASCADE');
+    expect(await told()).toEqual([1]);
+    await change(`taken_at = taken_at - interval '2 minutes'`);
+    await Promise.all(api.instances.map(({ app }) => app.get(HistoryReads).tell()));
+    expect(await told()).toEqual([1, 2]);
+    const left = await source.query(
+      `SELECT FROM history_reads WHERE organization_id = $1 AND hour < clock_timestamp() - interval '1 hour'`,
+      [organizationId],
+    );
+    expect(left).toEqual([]);
   });
 
   it('records no text that a filter was asked with, which may be a person, but what tells equal ones', async () => {
@@ -140,15 +244,25 @@ describe('list-events', () => {
     const filters = ['recordType', 'recordId', 'type', 'actorId', 'requestId'];
     for (const field of filters) await events({ [field]: person });
     await events({ type: person });
-    const read = (await events({ recordType: 'history-access' })).map(({ data }) => data.asked);
-    filters.forEach((field, index) => {
-      expect(read[index]).toEqual({ limit: 1000, after: 0, [field]: expect.stringMatching(HIDDEN) });
-    });
-    expect(read[5]).toEqual(read[2]);
-    const stored = await api.database.source.query('SELECT FROM events WHERE data::text ILIKE $1', [
-      '%marker%',
-    ]);
-    expect(stored).toEqual([]);
+    const [{ data }] = (await hourOver()) as [Found];
+    const asked = Object.fromEntries(data.reads.map((read: any) => [Object.keys(read.asked)[0], read]));
+    for (const field of filters) {
+      expect(asked[field]).toMatchObject({
+        asked: { [field]: expect.stringMatching(HIDDEN) },
+        times: field === 'type' ? 2 : 1,
+      });
+    }
+    const [read] = await events({ type: 'HistoryRead' });
+    expect(read!.data.asked).toEqual({ limit: 1000, after: 0, recordType: expect.stringMatching(HIDDEN) });
+    for (const [table, column] of [
+      ['events', 'data'],
+      ['history_reads', 'asked'],
+    ]) {
+      const stored = await api.database.source.query(
+        `SELECT FROM ${table} WHERE ${column}::text ILIKE '%marker%'`,
+      );
+      expect(stored).toEqual([]);
+    }
   });
 
   it.each([

@@ -258,6 +258,7 @@ async function makeHistory(): Promise<string> {
   await erase('api-key.revoke-api-key', { apiKeyId: rotated.apiKeyId });
   await post('organization.update-organization', { website: 'https://example.org' });
   await client.get('event.list-events');
+  await api.tellReads(organizationId);
   const exported = await client.get('event.export-events');
   await api.stop();
   return exported.body;

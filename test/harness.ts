@@ -8,6 +8,7 @@ import { type InputClass, ServerLife, systemInput } from '#libs/rpc';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { CreateApiKey, RevokeApiKey } from '../src/auth/index.js';
 import { readConfig } from '../src/config.js';
+import { HistoryReads } from '../src/history/index.js';
 import { CreateOrganization } from '../src/organizations/index.js';
 import { openRuntime, type Runtime } from '../src/runtime.js';
 import { createApplication, docsUrl } from '../src/server.js';
@@ -248,5 +249,14 @@ export class Api {
   private run<Result>(type: InputClass, organizationId: string, fields: object): Promise<Result> {
     const command = systemInput(type, organizationId, fields, 'test');
     return this.instances[0]!.app.get(CommandBus).execute(command);
+  }
+
+  /** What was read of an organization's history in this hour is told, as when the hour is over. */
+  async tellReads(organizationId: string): Promise<void> {
+    await this.database.source.query(
+      `UPDATE history_reads SET hour = hour - interval '2 hours' WHERE organization_id = $1`,
+      [organizationId],
+    );
+    await Promise.all(this.instances.map(({ app }) => app.get(HistoryReads).tell()));
   }
 }

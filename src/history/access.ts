@@ -1,16 +1,26 @@
-import { v7 as uuidv7 } from 'uuid';
-import { type Commands } from '#libs/commands';
-import { type Decider, type EventStore, type Json, type JsonObject, type Keyring } from '#libs/event-store';
+import { type Decider, type Json, type JsonObject, type Keyring } from '#libs/event-store';
 import { hidden, type Input, isId, operationOf, storedRequestId } from '#libs/rpc';
 
 /**
- * Reading the history is itself recorded: one event a request, with what was asked for. Whatever a client may write
- * into a filter could be a person's address, which no erasure would find here: see `recorded`.
+ * Reading the history is itself recorded. Whatever a client may write into a filter could be a person's address, which no
+ * erasure would find here: see `recorded`.
  */
 export type HistoryAccessEvent = {
+  /** What was read and is told at once: see `HistoryReads.record`. */
   type: 'HistoryRead';
-  data: { operation: string; asked: JsonObject };
+  data: Question;
 };
+
+/** What one API key read in one hour. */
+export type HistoryReadsEvent = {
+  type: 'HistoryReadsCollected';
+  data: { apiKeyId: string; hour: string; reads: CollectedRead[] };
+};
+
+export type Question = { operation: string; asked: JsonObject };
+
+/** Reads that asked the same: how often, and which positions they looked through, each range with both its ends. */
+export type CollectedRead = Question & { times: number; positions: [number, number][] };
 
 /** No record: nobody folds these. */
 export const historyAccess = {
@@ -18,19 +28,18 @@ export const historyAccess = {
   events: { HistoryRead: true },
 } as const satisfies Pick<Decider<never, HistoryAccessEvent>, 'streamType' | 'events'>;
 
-export async function recordAccess(commands: Commands, { keyring }: EventStore, input: Input): Promise<void> {
+/** No record either. */
+export const historyReads = {
+  streamType: 'history-reads',
+  events: { HistoryReadsCollected: true },
+} as const satisfies Pick<Decider<never, HistoryReadsEvent>, 'streamType' | 'events'>;
+
+/** What a request asks for, as it may be kept. */
+export function questionOf(input: Input, keyring: Keyring): Question {
   const { context, organizationId, ...fields } = input;
   const given = Object.entries(fields as JsonObject).filter(([, value]) => value !== undefined);
   const asked = Object.fromEntries(given.map(([field, value]) => [field, recorded(field, value, keyring)]));
-  const operation = operationOf(input.constructor)!.name;
-  const event: HistoryAccessEvent = { type: 'HistoryRead', data: { operation, asked } };
-  const recordId = uuidv7();
-  await commands.run(input, () => ({
-    recordId,
-    writes: [
-      { streamType: historyAccess.streamType, streamId: recordId, expectedVersion: 0, events: [event] },
-    ],
-  }));
+  return { operation: operationOf(input.constructor)!.name, asked };
 }
 
 /** Positions, numbers and moments: checked to be nothing else. */

@@ -1,9 +1,8 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Commands } from '#libs/commands';
 import { EventStore, type RecordedEvent } from '#libs/event-store';
 import { Input, Integer, Operation, StreamedAnswer } from '#libs/rpc';
-import { recordAccess } from './access.js';
+import { HistoryReads } from './history-reads.js';
 import { exportedEventSchema, exportedLine } from './exported-event.js';
 
 /** Events of one query, and of one chunk of the answer, at most. */
@@ -40,13 +39,13 @@ export class ExportEvents extends Input {
 @QueryHandler(ExportEvents)
 export class ExportEventsHandler implements IQueryHandler<ExportEvents> {
   constructor(
-    private readonly commands: Commands,
     private readonly store: EventStore,
+    private readonly reads: HistoryReads,
   ) {}
 
   async execute({ onProgress, ...asked }: ExportEvents): Promise<StreamedAnswer> {
     const query = Object.assign(new ExportEvents(), asked);
-    await recordAccess(this.commands, this.store, query);
+    await this.reads.record(query);
     // With its own record, so that a checkpoint made right after it has no event that the export lacks.
     const upTo = await this.store.lastPosition();
     await this.untilComplete(upTo);

@@ -1,8 +1,7 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
 import { EventStore, type RecordedEvent } from '#libs/event-store';
 import { Id, Input, isId, Operation, RpcError } from '#libs/rpc';
-import { recordAccess } from './access.js';
+import { HistoryReads } from './history-reads.js';
 import { eventRecord, type EventRecord, eventSchema } from './event-record.js';
 
 @Operation({
@@ -20,13 +19,13 @@ export class GetEvent extends Input {
 @QueryHandler(GetEvent)
 export class GetEventHandler implements IQueryHandler<GetEvent> {
   constructor(
-    private readonly commands: Commands,
     private readonly store: EventStore,
+    private readonly reads: HistoryReads,
   ) {}
 
   async execute(query: GetEvent): Promise<EventRecord> {
     const event = await findEvent(this.store, query);
-    await recordAccess(this.commands, this.store, query);
+    await this.reads.collect(query, [event.position, event.position]);
     return eventRecord(event);
   }
 }

@@ -1,9 +1,8 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
 import { Id, Input, Operation, recordSchema } from '#libs/rpc';
 import { Sealer, Signer } from '#libs/sealing';
-import { recordAccess } from './access.js';
+import { HistoryReads } from './history-reads.js';
 import { exportedEvent, exportedEventSchema } from './exported-event.js';
 import { findEvent } from './get-event.js';
 
@@ -33,8 +32,8 @@ export class GetProof extends Input {
 @QueryHandler(GetProof)
 export class GetProofHandler implements IQueryHandler<GetProof> {
   constructor(
-    private readonly commands: Commands,
     private readonly store: EventStore,
+    private readonly reads: HistoryReads,
     private readonly sealer: Sealer,
     private readonly signer: Signer,
   ) {}
@@ -42,7 +41,7 @@ export class GetProofHandler implements IQueryHandler<GetProof> {
   async execute(query: GetProof): Promise<Proof> {
     const { organizationId } = query;
     const event = await findEvent(this.store, query);
-    await recordAccess(this.commands, this.store, query);
+    await this.reads.collect(query, [event.position, event.position]);
     let index = await this.sealer.indexOf(organizationId, event.position);
     if (index === undefined) {
       await this.sealer.seal();

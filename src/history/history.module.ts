@@ -1,6 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { operationsModule } from '#libs/rpc';
 import { Sealer, Signer } from '#libs/sealing';
+import { HistoryReads } from './history-reads.js';
 import * as operations from './operations.js';
 
 const { controllers = [], providers = [] } = operationsModule(operations);
@@ -12,6 +13,6 @@ export class HistoryModule {
       { provide: Sealer, useValue: sealer },
       { provide: Signer, useValue: signer },
     ];
-    return { module: HistoryModule, controllers, providers: [...providers, ...sealing] };
+    return { module: HistoryModule, controllers, providers: [...providers, ...sealing, HistoryReads] };
   }
 }

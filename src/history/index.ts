@@ -1,4 +1,5 @@
-export { historyAccess } from './access.js';
+export { historyAccess, historyReads } from './access.js';
+export { HistoryReads } from './history-reads.js';
 export { ExportEvents } from './export-events.js';
 export { inNewestShape, parseExported, readExported } from './exported-event.js';
 export { HistoryModule } from './history.module.js';

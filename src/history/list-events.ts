@@ -1,9 +1,8 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
 import { Id, Input, Integer, isId, Operation, type Page, storedRequestId, Text, Timestamp } from '#libs/rpc';
-import { recordAccess } from './access.js';
 import { eventRecord, type EventRecord, eventSchema } from './event-record.js';
+import { HistoryReads } from './history-reads.js';
 
 @Operation({
   method: 'GET',
@@ -12,7 +11,9 @@ import { eventRecord, type EventRecord, eventSchema } from './event-record.js';
   summary: 'List the events of the history',
   description:
     'Oldest first, in one fixed order: no event ever appears before a position that was handed out. Reading ' +
-    'is itself recorded as an event, once a request, with the filters used; of texts given to them only a keyed hash.',
+    'is itself recorded: the first of an API key in an hour at once as an event `HistoryRead`, all of the hour, with their ' +
+    'filters and the positions looked through, when it is over, as `HistoryReadsCollected`; of texts given as filters only ' +
+    'a keyed hash.',
   answers: eventSchema,
   list: true,
 })
@@ -57,16 +58,18 @@ export class ListEvents extends Input {
 @QueryHandler(ListEvents)
 export class ListEventsHandler implements IQueryHandler<ListEvents> {
   constructor(
-    private readonly commands: Commands,
     private readonly store: EventStore,
+    private readonly reads: HistoryReads,
   ) {}
 
   async execute(query: ListEvents): Promise<Page<EventRecord>> {
     const { organizationId, after, limit, recordId } = query;
     // Read before the access is recorded: a reader who asks until there is no more comes to an end.
     const upTo = await this.store.horizon();
-    await recordAccess(this.commands, this.store, query);
-    if (recordId !== undefined && !isId(recordId)) return page([], false);
+    if (recordId !== undefined && !isId(recordId)) {
+      await this.reads.collect(query, undefined);
+      return page([], false);
+    }
     // In clear in events of before ids were hashed.
     const requestId =
       query.requestId === undefined
@@ -74,6 +77,7 @@ export class ListEventsHandler implements IQueryHandler<ListEvents> {
         : [query.requestId, storedRequestId(query.requestId, this.store.keyring)];
     const filter = { ...query, requestId };
     const { events, hasMore } = await this.store.readHistory(organizationId, { after, upTo }, limit, filter);
+    await this.reads.collect(query, [after + 1, hasMore ? events.at(-1)!.position : upTo]);
     return page(events, hasMore);
   }
 }

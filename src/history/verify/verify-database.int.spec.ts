@@ -1,6 +1,6 @@
 import { type EntityManager, type QueryRunner } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
-import { type Sql } from '#libs/database';
+import { type Sql, TroubleLog } from '#libs/database';
 import { eventDigest, type EventRow, type EventStore } from '#libs/event-store';
 import { Sealer, Signer } from '#libs/sealing';
 import { Commands } from '#libs/commands';
@@ -10,6 +10,7 @@ import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { Positions1764000000012, PositionsValid1764000000012 } from '../../../migrations/0012-positions.js';
 import { verifyTwice } from '../../../test/verifiers.js';
 import { ExportEvents, ExportEventsHandler } from '../export-events.js';
+import { HistoryReads } from '../history-reads.js';
 import { type Verdict, verifyDatabase } from './index.js';
 
 const signer = new Signer(Buffer.alloc(32, 5));
@@ -564,7 +565,8 @@ it('proves exports of before, while and after somebody was erased', async () => 
   const { source, store } = database;
   const logger = { log: () => undefined, warn: () => undefined, error: () => undefined };
   const commands = new Commands(store, new Projections(source, store, [], logger));
-  const handler = new ExportEventsHandler(commands, store);
+  const reads = new HistoryReads(commands, store, source, new TroubleLog(logger));
+  const handler = new ExportEventsHandler(store, reads);
   const [organizationId, personId] = [uuidv7(), uuidv7()];
   const person = { streamType: 'person', streamId: personId, subjectId: personId };
   const named = { type: 'Named', data: { 10: 1, 9: 2, name: 3 }, personal: { name: 'Ada', 10: 1, 9: 2 } };

@@ -1,0 +1,174 @@
+import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { Commands } from '#libs/commands';
+import { describeError, TroubleLog } from '#libs/database';
+import { EventStore } from '#libs/event-store';
+import { type Input } from '#libs/rpc';
+import {
+  type CollectedRead,
+  historyAccess,
+  type HistoryAccessEvent,
+  historyReads,
+  type HistoryReadsEvent,
+  questionOf,
+} from './access.js';
+
+/** The first position and the last that a request looked through. */
+export type Range = readonly [first: number, last: number];
+
+const TELL_INTERVAL_MS = 60_000;
+/** Of one event: kinds of questions. An hour in which more was asked is told in several. */
+const MOST_READS = 500;
+
+type Taken = { organization_id: string; api_key_id: string; hour: Date; reads: CollectedRead[] };
+
+/**
+ * Who reads the history, told in the history. An event for each request would feed whoever polls with the events of its own
+ * polls. So the first read of an hour by a key is told at once (`HistoryRead`); what it reads of that hour is collected in a
+ * table, before it is answered, and told when the hour is over (`HistoryReadsCollected`).
+ */
+@Injectable()
+export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
+  private readonly logger = new Logger('HistoryReads');
+  private timer?: NodeJS.Timeout;
+  /** The keys of which this instance knows that their first read of this hour is told. */
+  private told = { hour: 0, keys: new Set<string>() };
+
+  constructor(
+    private readonly commands: Commands,
+    private readonly store: EventStore,
+    private readonly source: DataSource,
+    private readonly troubles: TroubleLog,
+  ) {}
+
+  onModuleInit(): void {
+    this.timer = setInterval(() => void this.tell(), TELL_INTERVAL_MS).unref();
+  }
+
+  onApplicationShutdown(): void {
+    clearInterval(this.timer);
+  }
+
+  /** Tells a read in an event of its own. To be awaited before it is answered. */
+  async record(input: Input): Promise<void> {
+    await this.append(input, uuidv7());
+  }
+
+  /**
+   * Tells a read by an API key with the others of its hour, any other one as {@link HistoryReads.record} does. To be awaited
+   * before it is answered.
+   *
+   * @param range what was looked through; undefined where there was nothing to look through.
+   */
+  async collect(input: Input, range: Range | undefined): Promise<void> {
+    const { actor } = input.context;
+    if (actor.type !== 'api-key' || actor.id === null) return this.record(input);
+    const hour = await this.keep(input, actor.id, range);
+    if (this.told.hour !== hour.getTime()) this.told = { hour: hour.getTime(), keys: new Set() };
+    const { keys } = this.told;
+    if (keys.has(actor.id)) return;
+    await this.append(input, this.streamOf(actor.id, hour));
+    keys.add(actor.id);
+  }
+
+  private async keep(input: Input, apiKeyId: string, range: Range | undefined): Promise<Date> {
+    const { operation, asked } = questionOf(input, this.store.keyring);
+    // They are in the positions.
+    const { after, limit, eventId, ...filters } = asked;
+    const positions = range && range[0] <= range[1] ? `{[${range[0]},${range[1]}]}` : '{}';
+    const [row] = await this.source.query<{ hour: Date }[]>(KEEP, [
+      input.organizationId,
+      apiKeyId,
+      operation,
+      filters,
+      positions,
+    ]);
+    return row!.hour;
+  }
+
+  /** Once a stream: who was faster has told the same. */
+  private async append(input: Input, streamId: string): Promise<void> {
+    const { streamType } = historyAccess;
+    const event: HistoryAccessEvent = { type: 'HistoryRead', data: questionOf(input, this.store.keyring) };
+    await this.commands.run(input, async () => {
+      const isTold = (await this.store.findStreams(input.organizationId, streamType, [streamId])).size > 0;
+      const events = isTold ? [] : [event];
+      return {
+        recordId: streamId,
+        writes: [{ streamType, streamId, expectedVersion: isTold ? 1 : 0, events }],
+      };
+    });
+  }
+
+  /** One for each key and hour, the same on every instance, in the form of all others. */
+  private streamOf(apiKeyId: string, hour: Date): string {
+    const hash = this.store.keyring.hash(historyAccess.streamType, apiKeyId, hour.toISOString());
+    return uuidv7({ msecs: hour.getTime(), random: hash.subarray(0, 16), seq: hash.readUInt32BE(16) });
+  }
+
+  /** Tells what was read in hours that are over. Never rejects. */
+  async tell(): Promise<void> {
+    try {
+      while (await this.tellHour());
+    } catch (error) {
+      if (this.troubles.tell(error)) return;
+      const message = 'what API keys have read of the history is not told yet: it is tried again in a minute';
+      this.logger.warn({ message, reason: describeError(error) });
+    }
+  }
+
+  /** What a crash leaves taken is told a minute later, and told twice where the crash came after the event. */
+  private async tellHour(): Promise<boolean> {
+    const [taken] = await this.source.query<Taken[]>(TAKE, [MOST_READS]);
+    if (!taken) return false;
+    const { organization_id: organizationId, api_key_id: apiKeyId, hour, reads } = taken;
+    const event: HistoryReadsEvent = {
+      type: 'HistoryReadsCollected',
+      data: { apiKeyId, hour: hour.toISOString(), reads },
+    };
+    const { streamType } = historyReads;
+    const metadata = { actor: { type: 'system', id: 'history-reads' }, requestId: uuidv7() } as const;
+    const writes = [{ streamType, streamId: uuidv7(), expectedVersion: 0, events: [event] }];
+    await this.store.append({ organizationId, metadata, writes });
+    await this.source.query(DROP, [organizationId, apiKeyId, hour, JSON.stringify(reads)]);
+    return true;
+  }
+}
+
+const KEEP = `
+  INSERT INTO history_reads AS kept (organization_id, api_key_id, hour, operation, asked, positions)
+  VALUES ($1, $2, date_trunc('hour', clock_timestamp(), 'UTC'), $3, $4, $5)
+  ON CONFLICT (organization_id, api_key_id, hour, operation, asked)
+  DO UPDATE SET positions = kept.positions + excluded.positions, times = kept.times + 1
+  RETURNING hour`;
+
+// Whoever read at the very end of the hour has kept it by then.
+const TAKE = `
+  WITH one AS (
+    SELECT organization_id, api_key_id, hour FROM history_reads
+    WHERE hour < clock_timestamp() - interval '1 hour 10 seconds'
+      AND (taken_at IS NULL OR taken_at < clock_timestamp() - interval '1 minute')
+    ORDER BY hour LIMIT 1
+  ), those AS (
+    SELECT organization_id, api_key_id, hour, operation, asked
+    FROM history_reads JOIN one USING (organization_id, api_key_id, hour) LIMIT $1
+    FOR UPDATE OF history_reads SKIP LOCKED
+  ), taken AS (
+    UPDATE history_reads kept SET taken_at = clock_timestamp() FROM those
+    WHERE (kept.organization_id, kept.api_key_id, kept.hour, kept.operation, kept.asked) =
+          (those.organization_id, those.api_key_id, those.hour, those.operation, those.asked)
+    RETURNING kept.*
+  )
+  SELECT organization_id, api_key_id, hour, json_agg(json_build_object(
+    'operation', operation, 'asked', asked, 'times', times, 'positions',
+    (SELECT coalesce(json_agg(json_build_array(lower(part), upper(part) - 1)), '[]') FROM unnest(positions) part)
+  ) ORDER BY operation, asked) AS reads
+  FROM taken GROUP BY 1, 2, 3`;
+
+// What was read of it meanwhile stays.
+const DROP = `
+  DELETE FROM history_reads kept
+  USING jsonb_to_recordset($4::jsonb) AS told(operation text, asked jsonb, times bigint)
+  WHERE organization_id = $1 AND api_key_id = $2 AND hour = $3
+    AND kept.operation = told.operation AND kept.asked = told.asked AND kept.times = told.times`;
