@@ -147,7 +147,7 @@ export const FAULTS: Fault[] = [
   {
     name: 'a long transaction beside',
     breaks: 'PostgreSQL',
-    bound: 1,
+    bound: 2,
     strike: (installation, ms) =>
       beside(
         installation,
@@ -175,21 +175,21 @@ export const FAULTS: Fault[] = [
   {
     name: 'Redis killed, later started again',
     breaks: 'Redis',
-    bound: 1,
+    bound: 2,
     isQuick: true,
     strike: (installation, ms) => installation.restartRedis(ms),
   },
   {
     name: 'Redis restarted',
     breaks: 'Redis',
-    bound: 1,
+    bound: 2,
     strike: (installation) => installation.restartRedis(0),
   },
-  { name: 'Redis emptied', breaks: 'Redis', bound: 1, strike: (installation) => installation.emptyRedis() },
+  { name: 'Redis emptied', breaks: 'Redis', bound: 2, strike: (installation) => installation.emptyRedis() },
   {
     name: 'Redis frozen (SIGSTOP)',
     breaks: 'Redis',
-    bound: 1,
+    bound: 2,
     strike: ({ redis }, ms) => frozen(redis, ms),
   },
   {
