@@ -2,13 +2,14 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
-import { Sealer, Signer } from '../dist/libs/sealing/index.js';
+import { Checkpoints, Sealer, Signers } from '../dist/libs/sealing/index.js';
 import { exportedLine } from '../dist/src/history/exported-event.js';
 
 const EVENTS_A_STREAM = 10;
 const STREAMS_A_COMMAND = 100;
 const SEALS = 10;
 
+const signers = new Signers([randomBytes(32)]);
 const metadata = { actor: { type: 'api-key', id: randomUUID() }, requestId: randomUUID() };
 const data = {
   petitionId: randomUUID(),
@@ -21,7 +22,6 @@ const personal = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Exampl
 
 /** Appends `events` events, in streams of ten, the first of each with personal data; another organization's are between them. */
 export async function appendHistory(source, store, organizationId, events) {
-  const sealer = new Sealer(source, console);
   const other = randomUUID();
   for (let written = 0, sealed = 0; written < events;) {
     const count = Math.min(STREAMS_A_COMMAND * EVENTS_A_STREAM, events - written);
@@ -48,7 +48,8 @@ export async function appendHistory(source, store, organizationId, events) {
     ]);
     written += count;
     if (written - sealed < events / SEALS) continue;
-    await sealer.seal();
+    // What was handed out stays in the table of seals.
+    await sealHistory(source, organizationId);
     sealed = written;
   }
 }
@@ -61,13 +62,10 @@ export async function append(store, organizationId, writes, ends = []) {
 
 /** Seals what is there. @returns the checkpoint, and the key that verifies it. */
 export async function sealHistory(source, organizationId) {
-  const sealer = new Sealer(source, console);
+  const sealer = new Sealer(source, signers, console);
   await sealer.seal();
-  const signer = Signer.derivedFrom(randomBytes(32));
-  return {
-    checkpoint: signer.signCheckpoint(await sealer.last(organizationId)),
-    key: signer.verifierKey,
-  };
+  const { note } = await new Checkpoints(source, sealer).last(organizationId);
+  return { checkpoint: note, key: signers.verifierKey };
 }
 
 export async function exportHistory(store, organizationId, file) {

@@ -11,6 +11,7 @@ import { Mended1764000000010 } from './0010-mended.js';
 import { Times1764000000011 } from './0011-times.js';
 import { Positions1764000000012, PositionsValid1764000000012 } from './0012-positions.js';
 import { HistoryReads1764000000014 } from './0014-history-reads.js';
+import { SignedNotes1764000000015 } from './0015-signed-notes.js';
 
 export { schema } from './schema.js';
 
@@ -30,4 +31,5 @@ export const migrations = [
   Positions1764000000012,
   PositionsValid1764000000012,
   HistoryReads1764000000014,
+  SignedNotes1764000000015,
 ];

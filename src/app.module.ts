@@ -8,7 +8,7 @@ import { DatabaseWatch, HealthAccess, HealthController, Readiness, RequestCounts
 import { type Projection, type Projections, type Replayable } from '#libs/projections';
 import { RateLimitModule } from '#libs/rate-limit';
 import { RpcModule } from '#libs/rpc';
-import { type Sealer, type Signer } from '#libs/sealing';
+import { type Checkpoints, Sealer } from '#libs/sealing';
 import { apiKey, apiKeysProjection, AuthModule, replayableApiKeys } from './auth/index.js';
 import { type Config } from './config.js';
 import { contact, contactsProjection, ContactsModule, replayableContacts } from './contacts/index.js';
@@ -74,14 +74,14 @@ type Foundation = {
   store: EventStore;
   projections: Projections;
   sealer: Sealer;
-  signer: Signer;
+  checkpoints: Checkpoints;
   troubles: TroubleLog;
 };
 
 @Module({ controllers: [HealthController] })
 export class AppModule {
   static of(
-    { source, reads, reserved, store, projections, sealer, signer, troubles }: Foundation,
+    { source, reads, reserved, store, projections, sealer, checkpoints, troubles }: Foundation,
     {
       redisUrl,
       healthToken,
@@ -95,6 +95,7 @@ export class AppModule {
         Readiness,
         RequestCounts,
         DatabaseWatch,
+        { provide: Sealer, useValue: sealer },
       ],
       imports: [
         CqrsModule.forRoot(),
@@ -106,7 +107,7 @@ export class AppModule {
         ListsModule,
         PetitionsModule,
         PostsModule,
-        HistoryModule.of(sealer, signer),
+        HistoryModule.of(checkpoints),
         RpcModule,
       ],
     };

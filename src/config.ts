@@ -21,6 +21,8 @@ export type Config = {
   encryptionKey: Buffer | undefined;
   /** 32 bytes that checkpoints are signed with; undefined: they follow from the encryption key. */
   signingKey: Buffer | undefined;
+  /** Keys that sign beside it, until auditors have its public part; `derived`: the one that follows from the encryption key. */
+  previousSigningKeys: (Buffer | 'derived')[];
   /** After an erasure, files that hold persons in plain are written anew within so many hours; 0: by hand only. */
   erasurePurgeHours: number;
   trustProxy: boolean | number | string;
@@ -121,6 +123,7 @@ export function inspectConfig(environment: Environment): Inspected {
     dataDirectory: get('DATA_DIR') ?? './.data',
     encryptionKey: encryptionKey(get('ENCRYPTION_KEY'), databaseUrl !== undefined, wrong),
     signingKey: keyOf('SIGNING_KEY', get('SIGNING_KEY'), wrong),
+    previousSigningKeys: previousSigningKeys(get('SIGNING_KEY_PREVIOUS'), wrong),
     erasurePurgeHours: integer('ERASURE_PURGE_HOURS', 24, 0, 8_760),
     trustProxy: trustProxy(get('TRUST_PROXY'), wrong),
     healthToken: healthToken(get('HEALTH_TOKEN'), wrong),
@@ -159,11 +162,27 @@ function encryptionKey(text: string | undefined, required: boolean, wrong: strin
 
 function keyOf(name: string, text: string | undefined, wrong: string[]): Buffer | undefined {
   if (text === undefined) return undefined;
-  const key = Buffer.from(text, 'base64');
-  if (key.length !== 32 || key.toString('base64').replace(/=+$/, '') !== text.replace(/=+$/, '')) {
+  if (!isKeyText(text)) {
     wrong.push(`${name} must be 32 bytes in base64 (44 characters). ${HOW_TO_MAKE_A_KEY}`);
   }
-  return key;
+  return Buffer.from(text, 'base64');
+}
+
+function isKeyText(text: string): boolean {
+  const key = Buffer.from(text, 'base64');
+  return key.length === 32 && key.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '');
+}
+
+function previousSigningKeys(text: string | undefined, wrong: string[]): (Buffer | 'derived')[] {
+  if (text === undefined) return [];
+  const keys = text.split(',').map((one) => one.trim());
+  const isKey = (one: string) => one === 'derived' || isKeyText(one);
+  if (keys.every(isKey)) return keys.map((one) => (one === 'derived' ? one : Buffer.from(one, 'base64')));
+  wrong.push(
+    'SIGNING_KEY_PREVIOUS must be keys as SIGNING_KEY is one, separated by commas; "derived" stands for the one that was ' +
+      'used while SIGNING_KEY was not set.',
+  );
+  return [];
 }
 
 function redisUrl(text: string | undefined, wrong: string[]): string | undefined {

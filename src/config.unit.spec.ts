@@ -3,6 +3,7 @@ import { ConfigError, readConfig } from './config.js';
 
 const KEY = Buffer.alloc(32, 7);
 const ENCRYPTION_KEY = KEY.toString('base64');
+const OTHER_KEY = Buffer.alloc(32, 8).toString('base64');
 
 function sentences(environment: Record<string, string>): string[] {
   try {
@@ -25,6 +26,7 @@ it('needs nothing: everything runs embedded', () => {
     organizationRateLimit: 100,
     dataDirectory: './.data',
     encryptionKey: undefined,
+    previousSigningKeys: [],
     erasurePurgeHours: 24,
     trustProxy: false,
     healthToken: undefined,
@@ -45,6 +47,8 @@ it('reads every variable', () => {
       ORGANIZATION_RATE_LIMIT: '2500',
       DATA_DIR: '/var/lib/advocacy',
       ENCRYPTION_KEY,
+      SIGNING_KEY: OTHER_KEY,
+      SIGNING_KEY_PREVIOUS: `${ENCRYPTION_KEY}, derived`,
       ERASURE_PURGE_HOURS: '48',
       TRUST_PROXY: '2',
       HEALTH_TOKEN: 'a-token-of-the-operator',
@@ -62,6 +66,8 @@ it('reads every variable', () => {
     organizationRateLimit: 2_500,
     dataDirectory: '/var/lib/advocacy',
     encryptionKey: KEY,
+    signingKey: Buffer.alloc(32, 8),
+    previousSigningKeys: [KEY, 'derived'],
     erasurePurgeHours: 48,
     trustProxy: 2,
     healthToken: 'a-token-of-the-operator',
@@ -96,6 +102,8 @@ it.each([
   ['PORT', '65536'],
   ['PORT', '3e3'],
   ['METRICS_PORT', 'on'],
+  ['SIGNING_KEY_PREVIOUS', `${OTHER_KEY};${OTHER_KEY}`],
+  ['SIGNING_KEY_PREVIOUS', 'hunter2'],
   ['DATABASE_POOL_SIZE', '2'],
   ['DATABASE_POOL_SIZE', '1.5'],
   ['DATABASE_URL', 'rubbish hunter2'],

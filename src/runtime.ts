@@ -21,10 +21,11 @@ import {
 } from '#libs/database';
 import { EventStore, Keyring } from '#libs/event-store';
 import { Projections } from '#libs/projections';
-import { Sealer, Signer } from '#libs/sealing';
+import { Checkpoints, Sealer, type Signers } from '#libs/sealing';
 import { migrations, schema } from '#migrations';
 import { projections, upcasters } from './app.module.js';
 import { type Config, ConfigError } from './config.js';
+import { signersOf } from './signing.js';
 
 /** The database and what stands on it: the same for the server and for the command line. */
 export type Runtime = {
@@ -35,7 +36,8 @@ export type Runtime = {
   store: EventStore;
   projections: Projections;
   sealer: Sealer;
-  signer: Signer;
+  checkpoints: Checkpoints;
+  signers: Signers;
   troubles: TroubleLog;
   embedded: boolean;
   close(): Promise<void>;
@@ -112,8 +114,15 @@ export async function openRuntime(
         troubles,
       });
       await readModels.start();
-      const signer = config.signingKey ? new Signer(config.signingKey) : Signer.derivedFrom(master);
-      const sealer = new Sealer(source, logger, troubles);
+      const signers = signersOf(config, master);
+      const sealer = new Sealer(source, signers, logger, troubles);
+      if (!(await sealer.isSignerOfDatabase())) {
+        throw new ConfigError([
+          'SIGNING_KEY is not the key that the checkpoints of this database were signed with: nothing could be signed on top ' +
+            'of them. Set it to that key. If it is to be another from now on, add the one before to SIGNING_KEY_PREVIOUS ' +
+            '("derived", if SIGNING_KEY was not set before).',
+        ]);
+      }
       const isEmbedded = embedded !== undefined;
       return {
         source,
@@ -122,7 +131,8 @@ export async function openRuntime(
         store,
         projections: readModels,
         sealer,
-        signer,
+        checkpoints: new Checkpoints(source, sealer),
+        signers,
         troubles,
         embedded: isEmbedded,
         close,

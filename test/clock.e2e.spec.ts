@@ -73,7 +73,7 @@ it('the history is exported and proved', async () => {
   await post('list.create-list', { name: 'Earlier' });
   const { checkpoint } = (await client.get('event.get-checkpoint')).body.data;
   const exported = (await client.get('event.export-events')).body;
-  const { signer } = api.instances[0]!.runtime;
-  const verdict = await verifyTwice(exported, checkpoint, signer.verifierKey);
+  const { signers } = api.instances[0]!.runtime;
+  const verdict = await verifyTwice(exported, checkpoint, signers.verifierKey);
   expect(verdict).toMatchObject({ ok: true, firstWrongPosition: null });
 });

@@ -1,9 +1,7 @@
 import { catalogOf } from '#libs/testing';
-import { Sealer, Signer } from '#libs/sealing';
 import { projections } from '../src/app.module.js';
 import { verifyDatabase } from '../src/history/verify/index.js';
 import { Api, Client } from './harness.js';
-import { ENCRYPTION_KEY } from './processes.js';
 import {
   dumpOf,
   expectAnswers,
@@ -152,12 +150,10 @@ function goesOn(stored: StoredDatabase): void {
     const failing = (await runtime.projections.status()).filter(({ failure }) => failure !== null);
     expect(failing).toEqual([]);
 
-    const sealer = new Sealer(runtime.source, { warn: () => undefined });
+    const { sealer, checkpoints, signers } = runtime;
     await sealer.seal();
-    const signer = Signer.derivedFrom(ENCRYPTION_KEY);
-    const checkpoint = signer.signCheckpoint((await sealer.last(organizationId))!);
-    const { verifierKey } = signer;
-    const verdict = await verifyDatabase(runtime.source, organizationId, checkpoint, verifierKey);
+    const { note } = await checkpoints.last(organizationId);
+    const verdict = await verifyDatabase(runtime.source, organizationId, note, signers.verifierKey);
     expect(verdict).toMatchObject({ ok: true, reason: null });
     expect(verdict.provedEvents).toBe(verdict.events);
   });

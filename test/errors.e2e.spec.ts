@@ -49,6 +49,11 @@ function createKey(name: string): Promise<string> {
   return idOf(client.post('api-key.create-api-key', { name }));
 }
 
+/** By the hand of whoever can write to every table. */
+function change(statement: string): Promise<unknown> {
+  return api.database.source.query(`${statement} WHERE organization_id = $1`, [client.organizationId]);
+}
+
 /** As many as an organization may have, with that of the test's client. */
 async function createAllKeys(): Promise<string> {
   const made = await Promise.all(
@@ -75,6 +80,22 @@ const PROVOKED: { [operation: string]: { [reason: string]: () => Promise<Answer>
       await createContact('ada@example.org');
       const contactId = await idOf(createContact('grace@example.org'));
       return client.post('contact.update-contact', { contactId, email: 'ada@example.org' });
+    },
+  },
+  'event.get-checkpoint': {
+    NOT_SEALED: async () => {
+      await client.get('event.get-checkpoint');
+      await change('UPDATE signed_notes SET note = upper(note)');
+      return client.get('event.get-checkpoint');
+    },
+  },
+  'event.get-proof': {
+    NOT_SEALED: async () => {
+      await client.get('event.get-checkpoint');
+      await change('UPDATE seals SET root = sha256(root)');
+      await createContact('ada@example.org');
+      const { body } = await client.get('event.list-events', { type: 'ContactCreated' });
+      return client.get('event.get-proof', { eventId: body.data[0].id });
     },
   },
   'petition.close-petition': {

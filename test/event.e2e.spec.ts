@@ -454,7 +454,32 @@ describe('get-checkpoint', () => {
     const newer = await client.get('event.get-checkpoint', { size: String(older.body.data.size) });
     expect(newer.body.data.size).toBeGreaterThan(older.body.data.size);
     expect(newer.body.data.consistency.length).toBeGreaterThan(0);
+    const { checkpoint, parts, size } = newer.body.data;
+    expect(checkpoint.split('\n\n')[0].split('\n')).toHaveLength(5);
+    const leaves = parts
+      .trimEnd()
+      .split('\n')
+      .map((line: string) => Number(line.split(' ')[2]));
+    expect(leaves.reduce((sum: number, count: number) => sum + count, 0)).toBe(size);
     const beyond = await client.get('event.get-checkpoint', { size: '1000' });
     expect([beyond.status, beyond.body.error.issues[0].path]).toEqual([400, 'size']);
+  });
+
+  it('200 with the last one that was signed, whatever somebody wrote into the table of seals', async () => {
+    const { sealer } = api.instances[0]!.runtime;
+    const { source } = api.database;
+    const { organizationId } = client;
+    const { body } = await client.get('event.get-checkpoint');
+    const [, size, root] = body.data.checkpoint.split('\n');
+    const changes = ['root = sha256(root)', 'size = size + 7', 'position = position + 1'];
+    for (const [n, change] of changes.entries()) {
+      await source.query(`UPDATE seals SET ${change} WHERE organization_id = $1`, [organizationId]);
+      await person(`beside-${n}`);
+      await sealer.seal();
+      for (const { origin } of api.instances) {
+        const again = await client.at(origin).get('event.get-checkpoint');
+        expect(again.body.data.checkpoint.split('\n').slice(1, 3)).toEqual([size, root]);
+      }
+    }
   });
 });

@@ -69,6 +69,7 @@ describe('ready', () => {
           lag: 0,
           failure: null,
         })),
+        sealing: null,
       },
       object: 'health',
     });
@@ -90,6 +91,7 @@ describe('ready', () => {
     const untold = await api.addInstance({ HEALTH_TOKEN: '' });
     const { body } = await new Client(untold.origin, '', HEALTH_TOKEN).request('GET', '/health/ready');
     expect(body.data).not.toHaveProperty('projections');
+    expect(body.data).not.toHaveProperty('sealing');
   });
 
   it('asks the database once a second at most, whoever asks, also while it fails', async () => {
@@ -139,6 +141,31 @@ describe('ready', () => {
     const recovered = await until(({ body }) => body.data.status === 'ok');
     for (const { lag, failure } of recovered.body.data.projections) {
       expect([lag, failure]).toEqual([0, null]);
+    }
+  });
+
+  it('200 and degraded while the history of an organization is not what was signed before', async () => {
+    const { source } = api.database;
+    const { sealer } = api.instances[0]!.runtime;
+    sealer.start();
+    try {
+      const { organizationId } = await api.organization();
+      const sealed = await until(({ body }) => body.data.sealing?.lag === 0);
+      expect(sealed.body.data).toMatchObject({
+        status: 'ok',
+        sealing: { position: expect.any(Number), refused: 0 },
+      });
+      const change = (size: string) =>
+        source.query(`UPDATE seals SET size = size ${size} WHERE organization_id = $1`, [organizationId]);
+      await change('+ 1');
+      await source.query('UPDATE signed_notes SET look_at = clock_timestamp()');
+      const refused = await until(({ body }) => body.data.status === 'degraded');
+      expect([refused.status, refused.body.data.sealing.refused]).toEqual([200, 1]);
+      await change('- 1');
+      await source.query('UPDATE signed_notes SET look_at = clock_timestamp()');
+      await until(({ body }) => body.data.status === 'ok');
+    } finally {
+      await sealer.stop();
     }
   });
 

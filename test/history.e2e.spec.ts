@@ -5,8 +5,11 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { type Client } from './harness.js';
-import { cli, Deployment } from './processes.js';
+import { v7 as uuidv7 } from 'uuid';
+import { Signers } from '#libs/sealing';
+import { Client } from './harness.js';
+import { cli, Deployment, ENCRYPTION_KEY, eventually, type ServerProcess } from './processes.js';
+import { verifyTwice } from './verifiers.js';
 
 let deployment: Deployment;
 let client: Client;
@@ -178,6 +181,175 @@ it('projections: status, rebuild and verify while the server runs', async () => 
   // Seventeen processes, one after another.
 }, 180_000);
 
+describe('a history that somebody forged by hand in the database', () => {
+  const HEALTH_TOKEN = 'a-token-of-the-operator';
+  const foreign = new Signers([Buffer.alloc(32, 66)]);
+  const ownKeys = new Signers([Signers.seedOf(ENCRYPTION_KEY)]);
+  let own: Deployment;
+  let server: ServerProcess;
+  const sql = (text: string, values?: unknown[]): Promise<any[]> => own.database.source.query(text, values);
+  afterEach(() => own.stop());
+
+  /** What is changed, and what is told of it. */
+  const FORGERIES: { [name: string]: [forge: (id: string) => Promise<unknown>, reason: RegExp] } = {
+    'a root': [
+      (id) => sql('UPDATE seals SET root = sha256(root) WHERE organization_id = $1', [id]),
+      /^the table seals/,
+    ],
+    'a size': [
+      (id) => sql('UPDATE seals SET size = size + 100 WHERE organization_id = $1', [id]),
+      /^the events do not lead/,
+    ],
+    'seals rolled back': [
+      (id) =>
+        sql(
+          'DELETE FROM seals WHERE organization_id = $1 AND size > (SELECT min(size) FROM seals WHERE organization_id = $1)',
+          [id],
+        ),
+      /^the table seals/,
+    ],
+    'no seals': [(id) => sql('DELETE FROM seals WHERE organization_id = $1', [id]), /^the table seals/],
+    'another note': [
+      async (id) => {
+        const [{ note }] = await sql('SELECT note FROM signed_notes WHERE organization_id = $1', [id]);
+        const forged = foreign.signCheckpoint(ownKeys.open(note)!);
+        await sql('UPDATE signed_notes SET note = $2 WHERE organization_id = $1', [id, forged]);
+      },
+      /^the last signed note bears/,
+    ],
+  };
+  /** Its events are what was signed: it is made anew from them, and nobody has to do anything. */
+  const forgeTile = (id: string) =>
+    sql(
+      `UPDATE seal_tiles SET hashes = sha256('forged') || substring(hashes FROM 33) WHERE organization_id = $1 AND level = 0`,
+      [id],
+    );
+
+  it('is not signed, and everybody is told; others go on, and so does it once that is mended', async () => {
+    own = await Deployment.create();
+    const forged = Object.keys(FORGERIES);
+    const names = [...forged, 'a tile', 'nothing'];
+    const clients = new Map<string, Client>();
+    for (const name of names) clients.set(name, await own.organization());
+    server = await own.startServer({ HEALTH_TOKEN, METRICS_PORT: '0' });
+    for (const [name, client] of clients) clients.set(name, client.at(server.origin));
+    const of = (name: string) => clients.get(name)!;
+    const idOf = (name: string) => of(name).organizationId;
+    const grow = async () => {
+      for (const client of clients.values()) await client.post('list.create-list', { name: uuidv7() });
+    };
+    const checkpointOf = async (name: string) => (await of(name).get('event.get-checkpoint')).body;
+    const asked = new Client(server.origin, '', HEALTH_TOKEN);
+    const health = async () => (await asked.request('GET', '/health/ready')).body.data;
+    const told = (name: string) =>
+      server.log.filter(
+        ({ message, organizationId }) => message !== 'request' && organizationId === idOf(name),
+      );
+    const sealed = async (refused: number) => {
+      const [{ last }] = await sql('SELECT last_position()::int AS last');
+      await eventually(async () => {
+        const { sealing } = await health();
+        expect([sealing.position >= last, sealing.refused]).toEqual([true, refused]);
+      });
+    };
+
+    // Two blocks, of which the first was handed out: it stays.
+    await sealed(0);
+    for (const name of names) await checkpointOf(name);
+    await grow();
+    await sealed(0);
+    const before = new Map<string, any>();
+    for (const name of names) before.set(name, (await checkpointOf(name)).data);
+    expect(before.get('nothing').size).toBeGreaterThan(2);
+    const copy = await sql('SELECT * FROM seals WHERE organization_id = ANY ($1)', [forged.map(idOf)]);
+    const notesOf = (some: string[]) =>
+      sql('SELECT organization_id, note FROM signed_notes WHERE organization_id = ANY ($1) ORDER BY 1', [
+        some.map(idOf),
+      ]);
+    const [{ note }] = await notesOf(['another note']);
+
+    for (const name of forged) await FORGERIES[name]![0](idOf(name));
+    await forgeTile(idOf('a tile'));
+    const forgedNotes = await notesOf(forged);
+    await grow();
+    await sealed(forged.length);
+    // And stays so, whatever follows.
+    await grow();
+    await sealed(forged.length);
+
+    expect(await notesOf(forged)).toEqual(forgedNotes);
+    for (const name of forged) {
+      const { data, error } = await checkpointOf(name);
+      if (name === 'another note') expect(error.reason).toBe('NOT_SEALED');
+      else expect([name, data.checkpoint]).toEqual([name, before.get(name).checkpoint]);
+      expect(told(name)).toEqual([
+        expect.objectContaining({
+          level: 'error',
+          message: 'history not sealed: it is not what was sealed before',
+          reason: expect.stringMatching(FORGERIES[name]![1]),
+        }),
+      ]);
+    }
+    expect(told('a tile').map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^tiles of a history are damaged/),
+      expect.stringMatching(/it is sealed again$/),
+    ]);
+    for (const name of ['a tile', 'nothing']) {
+      expect((await checkpointOf(name)).data.size).toBe(before.get(name).size + 2);
+    }
+    expect((await health()).status).toBe('degraded');
+    const { metricsPort } = server.log.find(({ message }) => message === 'listening')!;
+    const scraped = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+    expect(scraped).toContain(`\nadvocacy_refused_organizations ${forged.length}\n`);
+    const status = await cli(['--json', 'history', 'status'], own.environment);
+    expect(status.status).toBe(1);
+    const refused: { organizationId: string; reason: string }[] = JSON.parse(status.stdout).refused;
+    expect(new Set(refused.map(({ organizationId }) => organizationId))).toEqual(new Set(forged.map(idOf)));
+    const doctor = await cli(['doctor'], own.environment);
+    for (const name of forged) {
+      expect(refused.find(({ organizationId }) => organizationId === idOf(name))!.reason).toMatch(
+        FORGERIES[name]![1],
+      );
+      expect(doctor.stdout).toMatch(new RegExp(`${idOf(name)}\\s+is\\s+not\\s+what\\s+was\\s+sealed`));
+    }
+    const out = join(directory, 'again');
+    const args = ['history', 'checkpoint', '--organization', idOf('a root'), '--out', out];
+    const again = await cli(args, own.environment);
+    expect([again.status, again.stderr]).toEqual([1, expect.stringMatching(/^Nothing more is sealed/)]);
+    expect(await readFile(out, 'utf8')).toBe(before.get('a root').checkpoint);
+    // Nor does any of it keep an instance from starting.
+    const second = await own.startServer();
+
+    await sql('DELETE FROM seals WHERE organization_id = ANY ($1)', [forged.map(idOf)]);
+    for (const { organization_id, size, position, root, sealed_at } of copy) {
+      await sql('INSERT INTO seals VALUES ($1, $2, $3, $4, $5)', [
+        organization_id,
+        size,
+        position,
+        root,
+        sealed_at,
+      ]);
+    }
+    await sql('UPDATE signed_notes SET note = $2 WHERE organization_id = $1', [idOf('another note'), note]);
+    // It would be looked at within a minute or two.
+    await sql('UPDATE signed_notes SET look_at = clock_timestamp() WHERE refused IS NOT NULL');
+    await sealed(0);
+    expect((await health()).status).toBe('ok');
+    for (const name of names) {
+      let checkpoint!: string;
+      await eventually(async () => {
+        const { data } = await checkpointOf(name);
+        expect([name, data.size]).toEqual([name, before.get(name).size + 2]);
+        ({ checkpoint } = data);
+      });
+      const history = (await of(name).at(second.origin).get('event.export-events')).body;
+      for (const each of [before.get(name).checkpoint, checkpoint]) {
+        expect(await verifyTwice(history, each, ownKeys.verifierKey)).toMatchObject({ ok: true });
+      }
+    }
+  }, 180_000);
+});
+
 // Last: it leaves an event that nobody can read.
 it('verify: the file and the database prove against the checkpoint, until somebody changes a byte', async () => {
   const { organizationId } = client;
@@ -191,10 +363,31 @@ it('verify: the file and the database prove against the checkpoint, until somebo
   const printed = await cli(['history', 'export', '--organization', organizationId], deployment.environment);
   expect([printed.status, printed.stdout]).toEqual([0, expect.stringMatching(/^\{"position":.*\}\n$/s)]);
   await writeFile(file, printed.stdout);
+  const own = ['history', 'key', '--organization', organizationId, '--out', join(directory, 'own-key')];
+  const { key: ownKey } = await run(...own);
+  expect(ownKey.startsWith(`advocacy-api/${organizationId}+`)).toBe(true);
+  expect(await run('history', 'status')).toEqual({
+    sealed: expect.any(Number),
+    last: expect.any(Number),
+    refused: [],
+  });
   const proof = ['--checkpoint', checkpoint, '--key', key];
   const proved = { ok: true, provedEvents: sealed.size, firstWrongPosition: null, reason: null };
   expect(await run('history', 'verify', file, ...proof)).toMatchObject(proved);
   expect(await run('history', 'verify', '--organization', organizationId, ...proof)).toMatchObject(proved);
+  expect(
+    await run(
+      'history',
+      'verify',
+      file,
+      '--checkpoint',
+      checkpoint,
+      '--key',
+      ownKey,
+      '--parts',
+      `${checkpoint}.parts`,
+    ),
+  ).toMatchObject({ ...proved, warnings: [] });
   const words = await cli(['history', 'verify', file, '--checkpoint', checkpoint, '--key', text], {});
   expect([words.status, words.stdout]).toEqual([0, expect.stringMatching(/^The history is what was sealed/)]);
   expect(words.stderr).toMatch(

@@ -330,8 +330,8 @@ it('the history is listed, exported, proved and past records are shown, whatever
   ]);
   const { checkpoint } = (await client.get('event.get-checkpoint')).body.data;
   const exported = (await client.get('event.export-events')).body;
-  const { signer } = api.instances[0]!.runtime;
-  expect(await verifyTwice(exported, checkpoint, signer.verifierKey)).toMatchObject({ ok: true });
+  const { signers } = api.instances[0]!.runtime;
+  expect(await verifyTwice(exported, checkpoint, signers.verifierKey)).toMatchObject({ ok: true });
 });
 
 it('an import leaves out the line of a contact that it cannot read, and imports the others', async () => {

@@ -71,7 +71,7 @@ const program = findProgram('pgbouncer');
   it('read models are verified and rebuilt, and the history sealed and verified, while they serve', async () => {
     const runtime = await openRuntime(readConfig(environment), new JsonLogger('silent'));
     try {
-      const { projections, sealer, signer, source } = runtime;
+      const { projections, sealer, checkpoints, signers, source } = runtime;
       const standing = await projections.versions();
       expect(standing.filter(({ instances }) => instances === 4)).toHaveLength(standing.length);
       for (const { name } of standing) expect([name, await projections.verify(name)]).toEqual([name, []]);
@@ -80,8 +80,8 @@ const program = findProgram('pgbouncer');
       const [{ organization_id: organizationId }] = await source.query(
         'SELECT organization_id FROM seals LIMIT 1',
       );
-      const checkpoint = signer.signCheckpoint((await sealer.last(organizationId))!);
-      const verdict = await verifyDatabase(source, organizationId, checkpoint, signer.verifierKey);
+      const { note } = await checkpoints.last(organizationId);
+      const verdict = await verifyDatabase(source, organizationId, note, signers.verifierKey);
       expect(verdict).toMatchObject({ ok: true, provedEvents: expect.any(Number) });
     } finally {
       await runtime.close();

@@ -103,6 +103,22 @@ describe('with DATABASE_URL', () => {
     ]);
   });
 
+  it('refuses another SIGNING_KEY than the one that signed, unless that is named as the one before', async () => {
+    await deployment.organization();
+    await deployment.startServer();
+    await eventually(async () => {
+      const signed = await deployment.database.source.query(
+        'SELECT FROM signed_notes WHERE note IS NOT NULL',
+      );
+      expect(signed).not.toEqual([]);
+    });
+    const SIGNING_KEY = Buffer.alloc(32, 8).toString('base64');
+    expect(await refused({ SIGNING_KEY })).toEqual([
+      expect.stringMatching(/SIGNING_KEY is not the key .* add the one before to SIGNING_KEY_PREVIOUS/),
+    ]);
+    await deployment.startServer({ SIGNING_KEY, SIGNING_KEY_PREVIOUS: 'derived' });
+  });
+
   it('refuses a schema that is not what it needs, in place of failing each request', async () => {
     const { source } = deployment.database;
     const all = await source.query(

@@ -5,6 +5,7 @@ import { ReadSource } from '#libs/database';
 import { type ProjectionStatus } from '#libs/projections';
 import { RateLimitStatus } from '#libs/rate-limit';
 import { Documented, type FieldSchema, recordSchema, RpcError } from '#libs/rpc';
+import { Sealer, type SealingProgress } from '#libs/sealing';
 import { DatabaseWatch } from './database-watch.js';
 
 const integer: FieldSchema = { type: 'integer' };
@@ -22,6 +23,20 @@ const progress: FieldSchema = {
       type: ['object', 'null'],
     },
   }),
+};
+
+const sealing: FieldSchema = {
+  ...recordSchema({
+    position: { ...integer, description: 'How far the history is sealed.' },
+    lag: { ...integer, description: 'Positions that are not.' },
+    refused: {
+      ...integer,
+      description:
+        'Organizations of which nothing is sealed, because what is stored is not what was signed before.',
+    },
+  }),
+  type: ['object', 'null'],
+  description: 'As this instance last saw; only told to who has the HEALTH_TOKEN.',
 };
 
 function answer(fields: Record<string, FieldSchema>, toOperators: Record<string, FieldSchema> = {}): object {
@@ -75,6 +90,7 @@ export class HealthController {
     private readonly access: HealthAccess,
     private readonly readiness: Readiness,
     private readonly reads: ReadSource,
+    private readonly sealer: Sealer,
   ) {}
 
   @Get('live')
@@ -98,8 +114,8 @@ export class HealthController {
       operationId: 'health.ready',
       summary: 'The instance can serve: database, Redis, read models',
       description:
-        'Degraded, it can still serve: see `redis`, `replica` and `projections`. The latter are told to operators alone, who ' +
-        'send their HEALTH_TOKEN as `Authorization: Bearer …`.',
+        'Degraded, it can still serve: see `redis`, `replica`, `projections` and `sealing`. The latter two are told to operators ' +
+        'alone, who send their HEALTH_TOKEN as `Authorization: Bearer …`.',
     }),
     ApiBearerAuth(),
     ApiResponse({
@@ -107,7 +123,7 @@ export class HealthController {
       description: 'It can',
       schema: answer(
         { database: { type: 'string' }, redis: { type: 'string' }, replica: { type: 'string' } },
-        { projections: progress },
+        { projections: progress, sealing },
       ),
     }),
     ApiResponse({
@@ -126,7 +142,9 @@ export class HealthController {
     const rateLimit = this.rateLimit.describe();
     const replica = this.reads.trouble;
     const failing = projections.some(({ failure }) => failure !== null);
-    const degraded = rateLimit === 'local' || typeof replica === 'string' || failing;
+    const { lastSeen } = this.sealer;
+    const degraded =
+      rateLimit === 'local' || typeof replica === 'string' || failing || (lastSeen?.refused ?? 0) > 0;
     return {
       data: {
         status: degraded ? 'degraded' : 'ok',
@@ -140,7 +158,10 @@ export class HealthController {
             : replica === undefined
               ? 'ok'
               : 'not used: the primary serves its reads',
-        ...(this.access.allows(headers.authorization) && { projections: projections.map(describe) }),
+        ...(this.access.allows(headers.authorization) && {
+          projections: projections.map(describe),
+          sealing: lastSeen ? describeSealing(lastSeen) : null,
+        }),
       },
       object: 'health',
     };
@@ -150,4 +171,8 @@ export class HealthController {
 /** Without the reason of a failure, which may name what is inside: the log has it. */
 function describe({ failure, ...progress }: ProjectionStatus): object {
   return { ...progress, failure: failure && { position: failure.position, at: failure.at } };
+}
+
+function describeSealing({ sealed, last, refused }: SealingProgress): object {
+  return { position: sealed, lag: Math.max(0, last - sealed), refused };
 }

@@ -5,7 +5,7 @@ import { type Distribution } from '#libs/measures';
 import { type Projections } from '#libs/projections';
 import { type Concurrency, decisions, type RateLimitStatus } from '#libs/rate-limit';
 import { errorAnswers, streamsOpen, unreadBytes } from '#libs/rpc';
-import { type Sealer } from '#libs/sealing';
+import { type Sealer, type SealingProgress } from '#libs/sealing';
 import { type DatabaseWatch } from './database-watch.js';
 import { standardOutput } from './output.js';
 import { type RequestCounts } from './request-counts.js';
@@ -24,7 +24,7 @@ export type Sources = {
 };
 
 /** What only the database knows, as it last said. */
-export type DatabaseFacts = { answered: boolean; sealed?: number; last?: number };
+export type DatabaseFacts = { answered: boolean } & Partial<SealingProgress>;
 
 type Labels = Record<string, string>;
 type Sample = { value: number; labels?: Labels; metricName?: string };
@@ -195,6 +195,12 @@ export const METRICS: readonly Metric[] = [
     help: 'Positions of the log that are not sealed yet, by whichever instance.',
     read: (_, { sealed, last }) =>
       sealed === undefined || last === undefined ? [] : [{ value: Math.max(0, last - sealed) }],
+  },
+  {
+    name: 'advocacy_refused_organizations',
+    type: 'gauge',
+    help: 'Organizations of which nothing is sealed, because what is stored is not what was signed before.',
+    read: (_, { refused }) => (refused === undefined ? [] : [{ value: refused }]),
   },
   {
     name: 'advocacy_database_up',

@@ -1,2 +1,4 @@
-export { type SealedTree, Signer } from './note.js';
-export { Sealer } from './sealer.js';
+export { Checkpoints, NotSealed, type Proof } from './checkpoints.js';
+export { type SealedTree } from './note.js';
+export { type Progress as SealingProgress, type RefusedOrganization, Sealer } from './sealer.js';
+export { type SignedTree, Signers } from './signers.js';

@@ -34,6 +34,69 @@ export async function consistencyPath(oldSize: number, size: number, read: ReadS
   return oldSize === 0 || oldSize === size ? [] : consistencyOf(oldSize, 0, size, true, read);
 }
 
+/** The root that a leaf's audit path leads to (RFC 9162, section 2.1.3.2); undefined for a path of another length. */
+export function rootOfPath(
+  leaf: Buffer,
+  index: number,
+  size: number,
+  path: readonly Buffer[],
+): Buffer | undefined {
+  let [first, last, hash] = [index, size - 1, leaf];
+  for (const step of path) {
+    if (last === 0) return undefined;
+    if (isOdd(first) || first === last) {
+      hash = nodeHash(step, hash);
+      while (!isOdd(first) && first > 0) [first, last] = [half(first), half(last)];
+    } else hash = nodeHash(hash, step);
+    [first, last] = [half(first), half(last)];
+  }
+  return last === 0 && index < size ? hash : undefined;
+}
+
+/** The root over complete subtrees, which follow each other from the left without a gap. */
+export function rootOfSubtrees(subtrees: readonly { leaves: number; hash: Buffer }[]): Buffer {
+  const open: { leaves: number; hash: Buffer }[] = [];
+  for (const subtree of subtrees) {
+    let { leaves, hash } = subtree;
+    while (open.at(-1)?.leaves === leaves) {
+      hash = nodeHash(open.pop()!.hash, hash);
+      leaves *= 2;
+    }
+    open.push({ leaves, hash });
+  }
+  const hashes = open.map(({ hash }) => hash);
+  return hashes.length === 0 ? EMPTY_ROOT : hashes.reduceRight((right, left) => nodeHash(left, right));
+}
+
+/** A tree by its number of leaves and its root. */
+export type Tree = { size: number; root: Buffer };
+
+/** Whether the path proves that the older tree is the beginning of the other (RFC 9162, section 2.1.4.2). */
+export function isConsistent(older: Tree, newer: Tree, path: readonly Buffer[]): boolean {
+  if (older.size === newer.size) return path.length === 0 && older.root.equals(newer.root);
+  if (older.size === 0 || older.size > newer.size) return older.size === 0 && path.length === 0;
+  // A complete subtree of the newer tree is not told: it is the older root.
+  const [begin, ...steps] = Number.isInteger(Math.log2(older.size)) ? [older.root, ...path] : path;
+  if (!begin) return false;
+  let [first, last] = [older.size - 1, newer.size - 1];
+  while (isOdd(first)) [first, last] = [half(first), half(last)];
+  let [olderRoot, newerRoot] = [begin, begin];
+  for (const step of steps) {
+    if (last === 0) return false;
+    if (isOdd(first) || first === last) {
+      olderRoot = nodeHash(step, olderRoot);
+      newerRoot = nodeHash(step, newerRoot);
+      while (!isOdd(first) && first > 0) [first, last] = [half(first), half(last)];
+    } else newerRoot = nodeHash(newerRoot, step);
+    [first, last] = [half(first), half(last)];
+  }
+  return last === 0 && olderRoot.equals(older.root) && newerRoot.equals(newer.root);
+}
+
+// Sizes may be more than 32 bits hold, which is all that the bitwise operators see.
+const isOdd = (number: number) => number % 2 === 1;
+const half = (number: number) => Math.floor(number / 2);
+
 async function hashOf(start: number, end: number, read: ReadSubtree): Promise<Buffer> {
   const size = end - start;
   const level = Math.log2(size);

@@ -1,5 +1,15 @@
 import { createHash } from 'node:crypto';
-import { consistencyPath, inclusionPath, leafHash, nodeHash, type ReadSubtree, rootOf } from './merkle.js';
+import {
+  consistencyPath,
+  inclusionPath,
+  isConsistent,
+  leafHash,
+  nodeHash,
+  type ReadSubtree,
+  rootOf,
+  rootOfPath,
+  rootOfSubtrees,
+} from './merkle.js';
 import { edgeOf, GrowingTree, readFromTiles, type Tile, tileKey } from './tiles.js';
 
 /** The definition of RFC 6962, literally: slow, and right by reading. */
@@ -64,36 +74,40 @@ it('answers the defined root beyond 65,536 leaves, where tiles have a third leve
   }
 });
 
-/** Section 2.1.1 of RFC 9162: from the leaf and its path to the root. */
-function rootFromPath(index: number, size: number, leaf: Buffer, path: readonly Buffer[]): Buffer {
-  let [fn, sn, hash] = [index, size - 1, leaf];
-  for (const step of path) {
-    if (fn % 2 === 1 || fn === sn) {
-      hash = nodeHash(step, hash);
-      while (fn % 2 === 0 && fn > 0) [fn, sn] = [Math.floor(fn / 2), Math.floor(sn / 2)];
-    } else {
-      hash = nodeHash(hash, step);
-    }
-    [fn, sn] = [Math.floor(fn / 2), Math.floor(sn / 2)];
-  }
-  return hash;
-}
+const flipped = (hash: Buffer) => Buffer.from(hash.map((byte, n) => (n === 0 ? byte ^ 1 : byte)));
+const changes = (path: readonly Buffer[]) => [
+  ...path.map((hash, n) => path.with(n, flipped(hash))),
+  path.slice(1),
+  path.slice(0, -1),
+  [...path, Buffer.alloc(32)],
+  path.toReversed(),
+];
 
-it('proves every leaf of every size', async () => {
+it('proves every leaf of every size, and no other leaf', async () => {
   const { read } = grow([100, 600]);
   for (const size of [1, 2, 3, 5, 64, 255, 256, 257, 599, 600]) {
-    const root = await rootOf(size, read);
+    const root = definition(leaves(size));
+    const leadsToRoot = (number: number, index: number, path: readonly Buffer[]) =>
+      rootOfPath(leafHash(Buffer.from(`leaf ${number}`)), index, size, path)?.equals(root) ?? false;
     for (const index of new Set(
       [0, 1, Math.floor(size / 2), size - 2, size - 1].filter((n) => n >= 0 && n < size),
     )) {
       const path = await inclusionPath(index, size, read);
-      expect(rootFromPath(index, size, leafHash(Buffer.from(`leaf ${index}`)), path).equals(root)).toBe(true);
+      expect(leadsToRoot(index, index, path)).toBe(true);
+      expect([leadsToRoot(index + 1, index, path), leadsToRoot(index, size, path)]).toEqual([false, false]);
+      for (const other of changes(path)) {
+        if (!isSame(other, path)) expect(leadsToRoot(index, index, other)).toBe(false);
+      }
     }
   }
 });
 
-it('proves that an older tree is the beginning of a newer one', async () => {
+const isSame = (one: readonly Buffer[], other: readonly Buffer[]) =>
+  one.length === other.length && one.every((hash, n) => hash.equals(other[n]!));
+
+it('proves that an older tree is the beginning of a newer one, and that another is not', async () => {
   const { read } = grow([600]);
+  const treeOf = (size: number) => ({ size, root: definition(leaves(size)) });
   for (const [oldSize, size] of [
     [1, 2],
     [3, 7],
@@ -103,37 +117,49 @@ it('proves that an older tree is the beginning of a newer one', async () => {
     [256, 512],
     [300, 600],
     [599, 600],
+    [600, 600],
   ] as const) {
+    const [older, newer] = [treeOf(oldSize), treeOf(size)];
     const path = await consistencyPath(oldSize, size, read);
-    const roots = rootsFromConsistency(oldSize, size, await rootOf(oldSize, read), path);
-    expect(roots.map((root) => root.toString('hex'))).toEqual([
-      (await rootOf(oldSize, read)).toString('hex'),
-      (await rootOf(size, read)).toString('hex'),
-    ]);
+    expect(isConsistent(older, newer, path)).toBe(true);
+    for (const [one, other, way] of [
+      [{ size: oldSize, root: flipped(older.root) }, newer, path],
+      [older, { size, root: flipped(newer.root) }, path],
+      [{ size: oldSize, root: newer.root }, { size, root: flipped(newer.root) }, path],
+      ...changes(path)
+        .filter((change) => !isSame(change, path))
+        .map((change) => [older, newer, change] as const),
+    ] as const) {
+      expect(isConsistent(one, other, way)).toBe(false);
+    }
+  }
+  expect(isConsistent(treeOf(8), treeOf(4), [])).toBe(false);
+  expect(isConsistent(treeOf(4), treeOf(8), [])).toBe(false);
+});
+
+it('puts a root together from complete subtrees', () => {
+  for (const widths of [[], [1], [2, 1], [256, 256, 64, 1], [4, 2, 2, 8]]) {
+    let start = 0;
+    const size = widths.reduce((sum, width) => sum + width, 0);
+    const all = leaves(size);
+    const subtrees = widths.map((width) => ({
+      leaves: width,
+      hash: definition(all.slice(start, (start += width))),
+    }));
+    expect(rootOfSubtrees(subtrees).equals(definition(all))).toBe(true);
   }
 });
 
-/** Section 2.1.4.2 of RFC 9162. */
-function rootsFromConsistency(
-  first: number,
-  second: number,
-  firstRoot: Buffer,
-  path: readonly Buffer[],
-): Buffer[] {
-  const steps = Number.isInteger(Math.log2(first)) ? [firstRoot, ...path] : [...path];
-  let [fn, sn] = [first - 1, second - 1];
-  while (fn % 2 === 1) [fn, sn] = [Math.floor(fn / 2), Math.floor(sn / 2)];
-  let fr = steps.shift()!;
-  let sr = fr;
-  for (const step of steps) {
-    if (fn % 2 === 1 || fn === sn) {
-      fr = nodeHash(step, fr);
-      sr = nodeHash(step, sr);
-      while (fn % 2 === 0 && fn > 0) [fn, sn] = [Math.floor(fn / 2), Math.floor(sn / 2)];
-    } else {
-      sr = nodeHash(sr, step);
-    }
-    [fn, sn] = [Math.floor(fn / 2), Math.floor(sn / 2)];
-  }
-  return [fr, sr];
-}
+it('leaves out what stands in a tile behind the leaves of a tree, and misses what is not there', async () => {
+  const tree = new GrowingTree(0, []);
+  for (const [n, leaf] of leaves(300).entries()) tree.append(leafHash(leaf), n);
+  const stored = [...tree.changed.values()];
+  const root = definition(leaves(270));
+  const older = new GrowingTree(270, stored);
+  expect(await older.leadsTo(root)).toBe(true);
+  older.append(leafHash(Buffer.from('leaf 270')), 270);
+  expect(await older.leadsTo(definition(leaves(271)))).toBe(true);
+  expect(await new GrowingTree(301, stored).leadsTo(root)).toBe(false);
+  const withoutPositions = stored.map((tile) => ({ ...tile, positions: [] }));
+  expect(await new GrowingTree(270, withoutPositions).leadsTo(root)).toBe(false);
+});

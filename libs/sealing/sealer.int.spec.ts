@@ -1,24 +1,28 @@
-import { verify } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
-import { Sealer, Signer } from './index.js';
-import { leafHash, nodeHash } from './merkle.js';
-import { leafOf } from './sealer.js';
+import { leafOf } from './growth.js';
+import { Checkpoints, NotSealed, Sealer, Signers } from './index.js';
+import { leafHash, nodeHash, rootOfPath } from './merkle.js';
+import { LEAF_AT, STORED_TREES } from './stored-trees.js';
+
+const signers = new Signers([Buffer.alloc(32, 3)]);
+const log = jest.fn();
+const logger = { log, warn: log, error: log };
 
 let database: TestDatabase;
 let sealer: Sealer;
 let other: Sealer;
+let checkpoints: Checkpoints;
 beforeAll(async () => {
   database = await createTestDatabase();
-  const logger = { warn: (entry: unknown) => fail(JSON.stringify(entry)) };
-  sealer = new Sealer(database.source, logger);
-  other = new Sealer((await database.another()).source, logger);
+  sealer = new Sealer(database.source, signers, logger);
+  other = new Sealer((await database.another()).source, signers, logger);
+  checkpoints = new Checkpoints(database.source, sealer);
 });
 afterAll(() => database.drop());
+beforeEach(() => log.mockClear());
 
-function fail(message: string): never {
-  throw new Error(message);
-}
+const sql = (text: string, values?: unknown[]): Promise<any[]> => database.source.query(text, values);
 
 const metadata = { actor: { type: 'system', id: null }, requestId: 'test' } as const;
 async function append(organizationId: string, events: number): Promise<void> {
@@ -26,18 +30,41 @@ async function append(organizationId: string, events: number): Promise<void> {
   const writes = [{ streamType: 'thing', streamId: uuidv7(), expectedVersion: 0, events: happened }];
   expect((await database.store.append({ organizationId, metadata, writes })).status).toBe('appended');
 }
-async function leavesOf(organizationId: string): Promise<Buffer[]> {
-  const rows: { position: string; digest: Buffer }[] = await database.source.query(
+async function sealed(events: number): Promise<string> {
+  const organizationId = uuidv7();
+  await append(organizationId, events);
+  await sealer.seal();
+  return organizationId;
+}
+
+type Leaf = { position: number; digest: Buffer; hash: Buffer };
+async function leavesOf(organizationId: string): Promise<Leaf[]> {
+  const rows: { position: string; digest: Buffer }[] = await sql(
     'SELECT position, digest FROM events WHERE organization_id = $1 ORDER BY position',
     [organizationId],
   );
-  return rows.map(({ position, digest }) => leafHash(leafOf(Number(position), digest)));
+  return rows.map(({ position, digest }) => ({
+    position: Number(position),
+    digest,
+    hash: leafHash(leafOf(Number(position), digest)),
+  }));
 }
 function rootOfHashes(hashes: readonly Buffer[]): Buffer {
   if (hashes.length === 1) return hashes[0]!;
   const left = 2 ** (Math.ceil(Math.log2(hashes.length)) - 1);
   return nodeHash(rootOfHashes(hashes.slice(0, left)), rootOfHashes(hashes.slice(left)));
 }
+const rootOfLeaves = (leaves: readonly Leaf[]) => rootOfHashes(leaves.map(({ hash }) => hash));
+
+/** The last checkpoint is that of all events. */
+async function expectSealed(organizationId: string): Promise<void> {
+  const leaves = await leavesOf(organizationId);
+  const last = await checkpoints.last(organizationId);
+  expect([last.size, last.root.equals(rootOfLeaves(leaves))]).toEqual([leaves.length, true]);
+  expect(signers.open(last.note)).toEqual(last);
+}
+const refusedAmong = async (organizationId: string) =>
+  (await sealer.refused()).find((one) => one.organizationId === organizationId);
 
 it('keeps a tree per organization, grown block by block, whoever seals', async () => {
   const [one, two] = [uuidv7(), uuidv7()];
@@ -46,46 +73,44 @@ it('keeps a tree per organization, grown block by block, whoever seals', async (
     if (n % 2) await append(two, 3);
     await Promise.all([sealer.seal(), other.seal(), other.seal({ ifFree: true })]);
   }
-  for (const organizationId of [one, two]) {
-    const leaves = await leavesOf(organizationId);
-    const last = (await sealer.last(organizationId))!;
-    expect(last).toMatchObject({ organizationId, size: leaves.length });
-    expect(last.root.equals(rootOfHashes(leaves))).toBe(true);
-  }
-  const sealed = await sealer.last(one);
+  for (const organizationId of [one, two]) await expectSealed(organizationId);
+  const last = await checkpoints.last(one);
   await sealer.seal();
-  expect(await sealer.last(one)).toEqual(sealed);
+  expect(await checkpoints.last(one)).toEqual(last);
+  expect(log).not.toHaveBeenCalled();
 });
 
-it('finds an event in the tree by its position', async () => {
+it('proves an event by its position, and seals what is not sealed yet', async () => {
   const organizationId = uuidv7();
   await append(organizationId, 600);
   await append(uuidv7(), 2);
   await append(organizationId, 5);
-  await sealer.seal();
-  const rows: { position: string }[] = await database.source.query(
-    'SELECT position FROM events WHERE organization_id = $1 ORDER BY position',
-    [organizationId],
-  );
+  const leaves = await leavesOf(organizationId);
   for (const index of [0, 255, 256, 599, 600, 604]) {
-    expect(await sealer.indexOf(organizationId, Number(rows[index]!.position))).toBe(index);
+    const { position, digest, hash } = leaves[index]!;
+    const proof = await checkpoints.prove(organizationId, { position, digest });
+    expect([proof.index, proof.checkpoint.size]).toEqual([index, 605]);
+    const root = rootOfPath(hash, index, 605, proof.path);
+    expect(root!.equals(rootOfLeaves(leaves))).toBe(true);
   }
-  expect(await sealer.indexOf(organizationId, Number(rows[599]!.position) + 1)).toBeUndefined();
-  expect(await sealer.indexOf(uuidv7(), 1)).toBeUndefined();
+  await append(organizationId, 1);
+  const { position, digest } = (await leavesOf(organizationId)).at(-1)!;
+  expect((await checkpoints.prove(organizationId, { position, digest })).checkpoint.size).toBe(606);
 });
 
-it('tells the complete parts of a tree, so that a difference can be placed', async () => {
+it('tells the parts that a tree is made of, so that a difference can be placed', async () => {
   const organizationId = uuidv7();
   for (const events of [70, 500, 30]) await append(organizationId, events);
   await sealer.seal();
   const leaves = await leavesOf(organizationId);
-  const { parts } = (await sealer.last(organizationId))!;
-  expect(parts.map(({ leaves }) => leaves)).toEqual([256, 256]);
-  for (const [n, part] of parts.entries()) {
-    expect(part.hash.equals(rootOfHashes(leaves.slice(n * 256, n * 256 + 256)))).toBe(true);
-    expect(await sealer.indexOf(organizationId, part.firstPosition)).toBe(n * 256);
-    expect(await sealer.indexOf(organizationId, part.lastPosition)).toBe(n * 256 + 255);
-  }
+  const parts = await checkpoints.parts(await checkpoints.last(organizationId));
+  let start = 0;
+  const expected = [256, 256, 64, 16, 8].map((width) => {
+    const part = leaves.slice(start, (start += width));
+    const root = rootOfLeaves(part).toString('base64');
+    return `${part[0]!.position} ${part.at(-1)!.position} ${width} ${root}\n`;
+  });
+  expect(parts).toBe(expected.join(''));
 });
 
 it('misses nothing and doubles nothing while writers go on, sealed by two at once', async () => {
@@ -103,85 +128,443 @@ it('misses nothing and doubles nothing while writers go on, sealed by two at onc
   writing = false;
   await sealing;
   await sealer.seal();
-  for (const organizationId of organizationIds) {
-    const leaves = await leavesOf(organizationId);
-    const last = (await sealer.last(organizationId))!;
-    expect([last.size, last.root.equals(rootOfHashes(leaves))]).toEqual([leaves.length, true]);
-  }
+  for (const organizationId of organizationIds) await expectSealed(organizationId);
 });
 
-describe('a tree that somebody damaged', () => {
-  const warn = jest.fn();
-  const seal = () => new Sealer(database.source, { warn }).seal();
-  const tile = (change: string, organizationId: string) =>
-    database.source.query(`${change} WHERE organization_id = $1 AND level = 0 AND index = 0`, [
+it('goes on block by block with an organization that has more events than one', async () => {
+  const organizationId = await sealed(3);
+  await sql(
+    `INSERT INTO events (position, organization_id, stream_type, stream_id, version, event_id, type, schema, data,
+                         metadata, recorded_at, digest)
+     SELECT nextval('events_position'), $1, 'thing', gen_random_uuid(), 1, gen_random_uuid(), 'Happened', 1, '{}', '{}',
+            clock_timestamp(), sha256(int4send(n)) FROM generate_series(1, 6000) n`,
+    [organizationId],
+  );
+  // Sealing has passed them over, as it does while an organization is refused.
+  await sql('UPDATE sealing SET position = last_position()');
+  await sealer.sign(organizationId);
+  await expectSealed(organizationId);
+});
+
+describe('of the seals of a day', () => {
+  const sizes = async (organizationId: string) =>
+    (await sql('SELECT size::int FROM seals WHERE organization_id = $1 ORDER BY size', [organizationId])).map(
+      ({ size }) => size,
+    );
+
+  it('the last one stays, and those that were handed out; of other days and versions the last ones', async () => {
+    const organizationId = uuidv7();
+    const grow = async () => {
+      await append(organizationId, 1);
+      await sealer.seal();
+    };
+    await grow();
+    await grow();
+    expect(await sizes(organizationId)).toEqual([2]);
+    await checkpoints.last(organizationId);
+    await grow();
+    await grow();
+    expect(await sizes(organizationId)).toEqual([2, 4]);
+    await sql(`UPDATE seals SET sealed_at = sealed_at - interval '1 day' WHERE organization_id = $1`, [
       organizationId,
     ]);
-
-  it.each([
-    ['lost', 'DELETE FROM seal_tiles'],
-    ['changed', `UPDATE seal_tiles SET hashes = set_byte(hashes, 5, 255 - get_byte(hashes, 5))`],
-  ])('is made anew from the events where a tile was %s, and stops nobody', async (_, change) => {
-    const [damaged, sound] = [uuidv7(), uuidv7()];
-    for (const organizationId of [damaged, sound]) await append(organizationId, 30);
-    await seal();
-    await tile(change, damaged);
-    for (const organizationId of [damaged, sound]) await append(organizationId, 10);
-    await seal();
-    for (const organizationId of [damaged, sound]) {
-      const last = (await sealer.last(organizationId))!;
-      expect([last.size, last.root.equals(rootOfHashes(await leavesOf(organizationId)))]).toEqual([40, true]);
-    }
-    expect(warn).not.toHaveBeenCalled();
+    await sql('UPDATE signed_notes SET note = NULL WHERE organization_id = $1', [organizationId]);
+    await grow();
+    await grow();
+    // As an earlier version writes it.
+    await sql('UPDATE seals SET kept = DEFAULT WHERE organization_id = $1 AND size = 6', [organizationId]);
+    await grow();
+    expect(await sizes(organizationId)).toEqual([2, 4, 6, 7]);
   });
 
-  it('is not signed on where the events are not what was sealed either; others go on', async () => {
-    const [wrong, sound] = [uuidv7(), uuidv7()];
-    for (const organizationId of [wrong, sound]) await append(organizationId, 30);
-    await seal();
-    await database.source.query('UPDATE seals SET root = sha256(root) WHERE organization_id = $1', [wrong]);
-    for (const organizationId of [wrong, sound]) await append(organizationId, 10);
-    await seal();
-    expect([(await sealer.last(wrong))!.size, (await sealer.last(sound))!.size]).toEqual([30, 40]);
-    expect(warn).toHaveBeenCalledWith(expect.objectContaining({ organizationId: wrong }));
-
-    const root = rootOfHashes((await leavesOf(wrong)).slice(0, 30));
-    await database.source.query('UPDATE seals SET root = $2 WHERE organization_id = $1', [wrong, root]);
-    await append(wrong, 1);
-    await seal();
-    expect((await sealer.last(wrong))!.root.equals(rootOfHashes(await leavesOf(wrong)))).toBe(true);
+  it('one that made room while it was handed out comes back', async () => {
+    const organizationId = await sealed(2);
+    const [before] = await sql('SELECT note FROM signed_notes WHERE organization_id = $1', [organizationId]);
+    await append(organizationId, 1);
+    await sealer.seal();
+    await sql(`UPDATE signed_notes SET note = $2, refused = 'for a moment' WHERE organization_id = $1`, [
+      organizationId,
+      before.note,
+    ]);
+    expect((await checkpoints.last(organizationId)).size).toBe(2);
+    await sql('DELETE FROM signed_notes WHERE organization_id = $1', [organizationId]);
+    expect(await sizes(organizationId)).toEqual([2, 3]);
   });
 });
 
-it('signs checkpoints that the verifier key verifies, and nothing else', () => {
-  const signer = new Signer(Buffer.alloc(32, 3));
-  const organizationId = uuidv7();
-  const sealedAt = new Date('2026-11-21T08:00:00.000Z');
-  const note = signer.signCheckpoint({
-    organizationId,
-    size: 2,
-    root: Buffer.alloc(32, 9),
-    position: 7,
-    sealedAt,
-    parts: [],
+describe('whoever can write to every table', () => {
+  /** With a right digest the event would be right; here only the tree is looked at. */
+  const rewriteEvents = async (organizationId: string, index: number) => {
+    const { position } = (await leavesOf(organizationId))[index]!;
+    await sql('GRANT UPDATE ON events TO CURRENT_USER');
+    await sql('ALTER TABLE events DISABLE TRIGGER events_are_append_only');
+    await sql('UPDATE events SET digest = sha256(digest) WHERE position = $1', [position]);
+    await sql('ALTER TABLE events ENABLE ALWAYS TRIGGER events_are_append_only');
+  };
+  /** Seals and tiles as they would be if the events had always been what they are now. */
+  const resealFromScratch = async (organizationId: string) => {
+    const [{ note }] = await sql('SELECT note FROM signed_notes WHERE organization_id = $1', [
+      organizationId,
+    ]);
+    for (const table of ['seals', 'seal_tiles', 'signed_notes']) {
+      await sql(`DELETE FROM ${table} WHERE organization_id = $1`, [organizationId]);
+    }
+    await sealer.sign(organizationId);
+    await sql('UPDATE signed_notes SET note = $2 WHERE organization_id = $1', [organizationId, note]);
+  };
+  const changeSeal = (change: string) => (organizationId: string) =>
+    sql(`UPDATE seals SET ${change} WHERE organization_id = $1`, [organizationId]);
+  const changeNote =
+    (change: (note: string, organizationId: string) => string) => async (organizationId: string) => {
+      const [{ note }] = await sql('SELECT note FROM signed_notes WHERE organization_id = $1', [
+        organizationId,
+      ]);
+      const forged = change(note, organizationId);
+      expect(forged).not.toBe(note);
+      await sql('UPDATE signed_notes SET note = $2 WHERE organization_id = $1', [organizationId, forged]);
+    };
+  const foreign = new Signers([Buffer.alloc(32, 66)]);
+
+  const tables = ['seals', 'seal_tiles', 'signed_notes', 'events'];
+  /** What a table has of an organization, to be put back. */
+  const copyOf = (organizationId: string) =>
+    Promise.all(
+      tables.map((table) => sql(`SELECT * FROM ${table} WHERE organization_id = $1`, [organizationId])),
+    );
+  async function putBack(organizationId: string, copy: any[][]): Promise<void> {
+    await sql('DELETE FROM seals WHERE organization_id = $1', [organizationId]);
+    for (const { size, position, root, sealed_at, kept } of copy[0]!) {
+      await sql('INSERT INTO seals VALUES ($1, $2, $3, $4, $5, $6)', [
+        organizationId,
+        size,
+        position,
+        root,
+        sealed_at,
+        kept,
+      ]);
+    }
+    await sql('UPDATE signed_notes SET note = $2 WHERE organization_id = $1', [
+      organizationId,
+      copy[2]![0].note,
+    ]);
+    await sql('ALTER TABLE events DISABLE TRIGGER events_are_append_only');
+    await sql('GRANT UPDATE ON events TO CURRENT_USER');
+    for (const { position, digest, organization_id } of copy[3]!) {
+      await sql('UPDATE events SET digest = $2, organization_id = $3 WHERE position = $1', [
+        position,
+        digest,
+        organization_id,
+      ]);
+    }
+    await sql('ALTER TABLE events ENABLE ALWAYS TRIGGER events_are_append_only');
+  }
+
+  it.each<[string, (organizationId: string) => Promise<unknown>]>([
+    ['another root in the last seal', changeSeal('root = sha256(root)')],
+    ['another size of the last seal', changeSeal('size = size - 1')],
+    [
+      'a later position of the last seal, so that events would be left out',
+      changeSeal('position = position + 100'),
+    ],
+    ['another time of the last seal', changeSeal(`sealed_at = sealed_at - interval '1 hour'`)],
+    [
+      'a seal more',
+      (organizationId) =>
+        sql('INSERT INTO seals SELECT $1, 45, max(position), sha256($2), now() FROM seals', [
+          organizationId,
+          'forged',
+        ]),
+    ],
+    ['no seals', (organizationId) => sql('DELETE FROM seals WHERE organization_id = $1', [organizationId])],
+    [
+      'a history that was rewritten, with all its seals and tiles',
+      async (organizationId) => {
+        await rewriteEvents(organizationId, 7);
+        await resealFromScratch(organizationId);
+      },
+    ],
+    [
+      'a history that lacks its newest events, with all its seals and tiles',
+      async (organizationId) => {
+        const { position } = (await leavesOf(organizationId))[20]!;
+        await sql('GRANT UPDATE ON events TO CURRENT_USER');
+        await sql('ALTER TABLE events DISABLE TRIGGER events_are_append_only');
+        await sql('UPDATE events SET organization_id = $2 WHERE organization_id = $1 AND position >= $3', [
+          organizationId,
+          uuidv7(),
+          position,
+        ]);
+        await sql('ALTER TABLE events ENABLE ALWAYS TRIGGER events_are_append_only');
+        await resealFromScratch(organizationId);
+      },
+    ],
+    ['a note of another size', changeNote((note) => note.replace('\n30\n', '\n31\n'))],
+    ['a note by another key', changeNote((note) => foreign.signCheckpoint(signers.open(note)!))],
+    [
+      'a note of another organization',
+      changeNote((note) => signers.signCheckpoint({ ...signers.open(note)!, organizationId: uuidv7() })),
+    ],
+  ])(
+    'gets nothing signed on top of %s; others go on, and it goes on when that is mended',
+    async (_, forge) => {
+      const [wrong, sound] = [await sealed(30), await sealed(30)];
+      const { note } = await checkpoints.last(wrong);
+      const copy = await copyOf(wrong);
+      await forge(wrong);
+      log.mockClear();
+      for (const organizationId of [wrong, sound]) await append(organizationId, 10);
+      await sealer.seal();
+      await sealer.seal();
+      await expectSealed(sound);
+
+      const [row] = await sql('SELECT note FROM signed_notes WHERE organization_id = $1', [wrong]);
+      if (row.note === note) {
+        expect((await checkpoints.last(wrong)).note).toBe(note);
+        const { position, digest } = (await leavesOf(wrong)).at(-1)!;
+        await expect(checkpoints.prove(wrong, { position, digest })).rejects.toThrow(NotSealed);
+      } else await expect(checkpoints.last(wrong)).rejects.toThrow(NotSealed);
+      expect(log.mock.calls.filter(([line]) => line.organizationId === wrong)).toHaveLength(1);
+      expect((await sealer.progress()).refused).toBe(1);
+      expect((await refusedAmong(wrong))!.reason).toEqual(expect.any(String));
+      expect(await sealer.mend(wrong)).toEqual(expect.any(String));
+
+      await putBack(wrong, copy);
+      expect(await sealer.mend(wrong)).toBeUndefined();
+      await expectSealed(wrong);
+      expect((await sealer.progress()).refused).toBe(0);
+    },
+  );
+
+  it('gets no leaf into the tree that stands in a tile behind the others', async () => {
+    const organizationId = await sealed(256);
+    await sql(
+      `INSERT INTO seal_tiles SELECT organization_id, 0, 1, sha256('a leaf'), '{1}' FROM seal_tiles
+       WHERE organization_id = $1 AND level = 0`,
+      [organizationId],
+    );
+    await sql(
+      `UPDATE seal_tiles SET hashes = hashes || sha256('a node') WHERE organization_id = $1 AND level = 1`,
+      [organizationId],
+    );
+    await append(organizationId, 2);
+    await sealer.seal();
+    await expectSealed(organizationId);
+    expect(log).not.toHaveBeenCalled();
   });
-  const [text, signatures] = note.split('\n\n') as [string, string];
-  expect(text.split('\n')).toEqual([
-    `advocacy-api/${organizationId}`,
-    '2',
-    Buffer.alloc(32, 9).toString('base64'),
-    'position 7',
-    'sealed 2026-11-21T08:00:00.000Z',
-  ]);
-  const [name, id, key] = signer.verifierKey.split('+') as [string, string, string];
-  const signature = Buffer.from(signatures.trim().split(' ')[2]!, 'base64');
-  expect(signatures.startsWith(`— ${name} `)).toBe(true);
-  expect(signature.subarray(0, 4).toString('hex')).toBe(id);
-  const spki = Buffer.concat([
-    Buffer.from('302a300506032b6570032100', 'hex'),
-    Buffer.from(key, 'base64').subarray(1),
-  ]);
-  const publicKey = { key: spki, format: 'der', type: 'spki' } as const;
-  expect(verify(null, Buffer.from(`${text}\n`), publicKey, signature.subarray(4))).toBe(true);
-  expect(verify(null, Buffer.from(`${text}x\n`), publicKey, signature.subarray(4))).toBe(false);
+
+  it('gets nothing signed on top of an older note of ours, where what was sealed since is another history', async () => {
+    const organizationId = await sealed(30);
+    const [old] = await sql('SELECT note FROM signed_notes WHERE organization_id = $1', [organizationId]);
+    await append(organizationId, 10);
+    await sealer.seal();
+    await sql('UPDATE signed_notes SET note = $2 WHERE organization_id = $1', [organizationId, old.note]);
+    await rewriteEvents(organizationId, 35);
+    await append(organizationId, 1);
+    await sealer.seal();
+    expect(await refusedAmong(organizationId)).toBeDefined();
+    expect((await checkpoints.last(organizationId)).note).toBe(old.note);
+    await sql('DELETE FROM signed_notes WHERE organization_id = $1', [organizationId]);
+  });
+});
+
+describe('what an earlier version has sealed', () => {
+  const setNote = (organizationId: string, note: string | null) =>
+    sql('UPDATE signed_notes SET note = $2 WHERE organization_id = $1', [organizationId, note]);
+  /** As version 0.3.0 seals: it knows nothing of notes. */
+  async function sealAsBefore(organizationId: string): Promise<string | null> {
+    const [before] = await sql('SELECT note FROM signed_notes WHERE organization_id = $1', [organizationId]);
+    await sealer.seal();
+    const [after] = await sql('SELECT note FROM signed_notes WHERE organization_id = $1', [organizationId]);
+    if (before) await setNote(organizationId, before.note);
+    else await sql('DELETE FROM signed_notes WHERE organization_id = $1', [organizationId]);
+    await sql('UPDATE seals SET kept = DEFAULT WHERE organization_id = $1', [organizationId]);
+    return after.note;
+  }
+
+  it('is signed when it is asked for, as it was sealed', async () => {
+    const organizationId = uuidv7();
+    for (const events of [30, 300]) {
+      await append(organizationId, events);
+      const note = await sealAsBefore(organizationId);
+      expect((await checkpoints.last(organizationId)).note).toBe(note);
+      await expectSealed(organizationId);
+    }
+  });
+
+  it('is signed with what follows it, also when nobody asks', async () => {
+    const organizationId = await sealed(30);
+    await append(organizationId, 300);
+    await sealAsBefore(organizationId);
+    await append(organizationId, 3);
+    await sealer.seal();
+    await expectSealed(organizationId);
+    expect(log).not.toHaveBeenCalled();
+  });
+
+  it('is not signed where it does not follow from the last note and the events', async () => {
+    const organizationId = await sealed(30);
+    const { note } = await checkpoints.last(organizationId);
+    await append(organizationId, 10);
+    await sealAsBefore(organizationId);
+    await sql('UPDATE seals SET root = sha256(root) WHERE organization_id = $1 AND size = 40', [
+      organizationId,
+    ]);
+    expect((await checkpoints.last(organizationId)).note).toBe(note);
+    expect(await refusedAmong(organizationId)).toBeDefined();
+    await sql('DELETE FROM signed_notes WHERE organization_id = $1', [organizationId]);
+  });
+
+  it('is not signed where its tiles do not lead to it', async () => {
+    const organizationId = await sealed(30);
+    await sql('UPDATE signed_notes SET note = NULL WHERE organization_id = $1', [organizationId]);
+    await sql('UPDATE seals SET root = sha256(root) WHERE organization_id = $1', [organizationId]);
+    await expect(checkpoints.last(organizationId)).rejects.toThrow(NotSealed);
+    expect(await sealer.mend(organizationId)).toMatch(/^the events do not lead/);
+    await sql('DELETE FROM signed_notes WHERE organization_id = $1', [organizationId]);
+  });
+
+  it('is signed at the start, and so is what a key of today has not signed', async () => {
+    const [unsigned, unknown, rotated] = [await sealed(3), await sealed(3), await sealed(3)];
+    await setNote(unsigned, null);
+    await sql('DELETE FROM signed_notes WHERE organization_id = $1', [unknown]);
+    const both = new Signers([Buffer.alloc(32, 4), Buffer.alloc(32, 3)]);
+    const starting = new Sealer(database.source, both, logger);
+    starting.start();
+    try {
+      for (let isSigned = false; !isSigned;) {
+        const notes = await sql('SELECT note FROM signed_notes WHERE organization_id = ANY ($1)', [
+          [unsigned, unknown, rotated],
+        ]);
+        isSigned = notes.length === 3 && notes.every(({ note }) => note && both.open(note)?.isSignedByAll);
+      }
+    } finally {
+      await starting.stop();
+    }
+    // Only the signatures are others.
+    for (const organizationId of [unsigned, unknown, rotated]) await expectSealed(organizationId);
+    expect(
+      await new Sealer(database.source, new Signers([Buffer.alloc(32, 8)]), logger).isSignerOfDatabase(),
+    ).toBe(false);
+    expect(await sealer.isSignerOfDatabase()).toBe(true);
+  });
+});
+
+describe('tiles that somebody damaged', () => {
+  it.each([
+    ['lost', 'DELETE FROM seal_tiles WHERE organization_id = $1 AND level = 0 AND index = 2'],
+    [
+      'changed',
+      `UPDATE seal_tiles SET hashes = set_byte(hashes, 5, 255 - get_byte(hashes, 5))
+       WHERE organization_id = $1 AND level = 1`,
+    ],
+    ['without positions', `UPDATE seal_tiles SET positions = '{}' WHERE organization_id = $1 AND index = 2`],
+  ])('are made anew from the events where one was %s; others go on meanwhile', async (_, damage) => {
+    const [damaged, sound] = [await sealed(600), await sealed(30)];
+    log.mockClear();
+    await sql(damage, [damaged]);
+    for (const organizationId of [damaged, sound]) await append(organizationId, 10);
+    await sealer.seal();
+    await expectSealed(sound);
+    expect((await checkpoints.last(damaged)).size).toBe(600);
+    expect(log.mock.calls.map(([{ message }]) => message)).toEqual([
+      expect.stringMatching(/^tiles of a history/),
+    ]);
+    expect(await sealer.mend(damaged)).toBeUndefined();
+    await expectSealed(damaged);
+    expect(log.mock.calls.at(-1)![0].message).toMatch(/it is sealed again$/);
+  });
+
+  it.each([
+    [
+      'changed',
+      `UPDATE seal_tiles SET hashes = set_byte(hashes, 5, 255 - get_byte(hashes, 5))
+       WHERE organization_id = $1 AND level = 0 AND index = 1`,
+    ],
+    ['lost', 'DELETE FROM seal_tiles WHERE organization_id = $1 AND level = 0 AND index = 1'],
+    [
+      'given other positions',
+      'UPDATE seal_tiles SET positions[3] = positions[4] WHERE organization_id = $1 AND level = 0 AND index = 1',
+    ],
+  ])(
+    'are noticed by a proof where a full one was %s: it is not given, and they are made anew',
+    async (_, damage) => {
+      const organizationId = await sealed(600);
+      const { position, digest } = (await leavesOf(organizationId))[258]!;
+      const event = { position, digest };
+      const proof = await checkpoints.prove(organizationId, event);
+      const parts = await checkpoints.parts(proof.checkpoint);
+      await sql(damage, [organizationId]);
+      await expect(checkpoints.prove(organizationId, event)).rejects.toThrow(NotSealed);
+      // In the background, as soon as somebody can.
+      const [{ due }] = await sql(
+        'SELECT look_at <= clock_timestamp() AS due FROM signed_notes WHERE organization_id = $1',
+        [organizationId],
+      );
+      expect(due).toBe(true);
+      other.start();
+      while (await refusedAmong(organizationId));
+      expect(await checkpoints.prove(organizationId, event)).toEqual(proof);
+      expect(await checkpoints.parts(proof.checkpoint)).toBe(parts);
+    },
+  );
+  afterAll(() => other.stop());
+
+  it('are noticed by the path from an older checkpoint and by the parts', async () => {
+    const organizationId = await sealed(700);
+    const checkpoint = await checkpoints.last(organizationId);
+    expect(await checkpoints.consistency(checkpoint, 300)).not.toEqual([]);
+    const damage = () =>
+      sql(
+        `UPDATE seal_tiles SET hashes = set_byte(hashes, 5, 255 - get_byte(hashes, 5))
+         WHERE organization_id = $1 AND level = 0 AND index = 1`,
+        [organizationId],
+      );
+    await damage();
+    await expect(checkpoints.consistency(checkpoint, 300)).rejects.toThrow(NotSealed);
+    expect(await sealer.mend(organizationId)).toBeUndefined();
+    expect(await checkpoints.consistency(checkpoint, 300)).not.toEqual([]);
+    await sql(
+      `UPDATE seal_tiles SET hashes = sha256(hashes) || substring(hashes FROM 33) WHERE organization_id = $1 AND level = 1`,
+      [organizationId],
+    );
+    expect(await checkpoints.parts(checkpoint)).toBe('');
+    expect(await sealer.mend(organizationId)).toBeUndefined();
+  });
+});
+
+describe('however long a history is', () => {
+  const organizationId = uuidv7();
+  beforeAll(async () => {
+    await sql(
+      `INSERT INTO seals SELECT $1, n, n, sha256(int4send(n)), now() FROM generate_series(1, 50000) n`,
+      [organizationId],
+    );
+    await sql(
+      `INSERT INTO seal_tiles SELECT $1, 0, n, '', ARRAY[n * 256::bigint] FROM generate_series(0, 20000) n`,
+      [organizationId],
+    );
+    await sql('ANALYZE seals, seal_tiles');
+  });
+
+  /** How many of its rows PostgreSQL looked at. */
+  async function looked(table: string, text: string, values: unknown[]): Promise<number> {
+    type Plan = { [name: string]: number | string } & { Plans?: Plan[] };
+    const rowsOf = (plan: Plan): number => {
+      const rows = Number(plan['Actual Rows']) + Number(plan['Rows Removed by Filter'] ?? 0);
+      const own = plan['Relation Name'] === table ? rows * Number(plan['Actual Loops']) : 0;
+      return (plan.Plans ?? []).reduce((sum, below) => sum + rowsOf(below), own);
+    };
+    const [row] = await sql(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values);
+    return rowsOf(row['QUERY PLAN'][0].Plan as Plan);
+  }
+
+  it('its last seal is found by a look', async () => {
+    expect(await looked('seals', STORED_TREES, [[organizationId]])).toBe(1);
+  });
+
+  it('and so is the tile of an event', async () => {
+    for (const position of [1, 300, 5_000_000]) {
+      expect(await looked('seal_tiles', LEAF_AT, [organizationId, position])).toBe(1);
+    }
+  });
 });

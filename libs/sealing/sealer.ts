@@ -1,39 +1,79 @@
 import { type LoggerService } from '@nestjs/common';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
 import { describeError, inTransaction, Lease, type Sql, type TroubleLog } from '#libs/database';
-import { consistencyPath, inclusionPath, leafHash, type ReadSubtree, rootOf } from './merkle.js';
-import { type Part, type SealedTree } from './note.js';
-import { edgeOf, GrowingTree, readFromTiles, type Tile, TILE_WIDTH } from './tiles.js';
-
-/** A block ends after so long, or after so many events. */
-const SEAL_EVERY_MS = 3_000;
-const LARGEST_BLOCK = 10_000;
-const HASH = 32;
-
-type TileRow = { organization_id: string; level: number; index: string; hashes: Buffer; positions: string[] };
-type SealRow = { organization_id: string; size: string; position: string; root: Buffer; sealed_at: Date };
+import { type Base, baseOf, grow, type LeafRow, type Refusal, REFUSALS } from './growth.js';
+import { rootOf } from './merkle.js';
+import { Mending } from './mending.js';
+import { type SealedTree } from './note.js';
+import { type Signers } from './signers.js';
+import { readEdges, readStoredTrees, type StoredTree, writeTiles } from './stored-trees.js';
+import { GrowingTree } from './tiles.js';
 
 /**
- * Closes blocks over the log: the events of each organization become leaves of its Merkle tree, and the
- * tree's root is kept. The row of `sealing` is the lease: whoever holds its lock seals, on any instance.
+ * A block ends after so long, or after so many events: PostgreSQL takes whoever hashes for seconds for gone, and on a busy
+ * machine that takes fifty times as long as on an idle one.
+ */
+const SEAL_EVERY_MS = 3_000;
+const LARGEST_BLOCK = 2_500;
+/** Organizations at a time, for the same reason: each has a signature to verify and one to make. */
+const MOST_ORGANIZATIONS = 500;
+/** Whoever else wants to compute gets a turn after so many. */
+const TURN = 50;
+
+type Block = { isLast: boolean; refused: Refused[] };
+type Refused = { organizationId: string; reason: Refusal };
+
+/** A tree while it grows, from what it rests on to what will be signed. */
+type Growing = Base & { organizationId: string; last: StoredTree['last']; growing: GrowingTree };
+
+export type Progress = {
+  /** How far sealing is, of all instances together, and the last position given out so far. */
+  sealed: number;
+  last: number;
+  /** Organizations of which nothing is sealed, because it would not follow from what was signed before. */
+  refused: number;
+};
+
+export type RefusedOrganization = { organizationId: string; since: Date; reason: string };
+
+/**
+ * Closes blocks over the log: the events of each organization become leaves of its Merkle tree, and its root is signed.
+ * The row of `sealing` is the lease: whoever holds its lock seals, on any instance.
+ *
+ * Whoever can write to the database can write whatever they like into its tables. So a signature rests on the one before
+ * it, and on events: what else stands there is compared with these, and where it does not agree nothing is signed.
  */
 export class Sealer {
   private readonly stopping = new AbortController();
-  private running: Promise<void> | undefined;
+  private running: Promise<unknown> | undefined;
   private readonly lease: Lease;
+  private readonly mending: Mending;
+  /** What the background saw last: asks nobody. */
+  lastSeen: Progress | undefined;
 
   constructor(
     private readonly source: DataSource,
-    private readonly logger: Pick<LoggerService, 'warn'>,
+    readonly signers: Signers,
+    private readonly logger: Pick<LoggerService, 'log' | 'warn' | 'error'>,
     private readonly troubles?: TroubleLog,
   ) {
     this.lease = new Lease('sealing', source);
+    this.mending = new Mending(source, this.lease, signers, logger, this.stopping.signal);
   }
 
-  /** Starts to seal in the background. */
+  /** Starts to seal in the background, and to look at what is not sealed. */
   start(): void {
-    this.running = this.sealUntilStopped();
+    let isMarked = false;
+    this.running = Promise.all([
+      this.untilStopped('history not sealed', async () => {
+        if (!isMarked) await this.markUnsigned();
+        isMarked = true;
+        await this.seal({ ifFree: true });
+        this.lastSeen = await this.progress();
+      }),
+      this.untilStopped('refused histories not looked at', () => this.mending.run()),
+    ]);
   }
 
   async stop(): Promise<void> {
@@ -47,131 +87,224 @@ export class Sealer {
    * @param ifFree leave it to whoever seals at this moment, instead of waiting for them.
    */
   async seal({ ifFree = false } = {}): Promise<void> {
-    while ((await this.sealBlock(ifFree)) === LARGEST_BLOCK);
+    for (let isLast = false; !isLast;) {
+      const block = await this.lease.run(() => this.sealBlock(ifFree));
+      for (const { organizationId, reason } of block.refused) this.mending.tell(organizationId, reason);
+      ({ isLast } = block);
+    }
   }
 
-  /** How far sealing is, of all instances together, and the last position given out so far. */
-  async progress(sql: Sql = this.source): Promise<{ sealed: number; last: number }> {
-    const [row] = await sql.query<{ sealed: string; last: string }[]>(
-      'SELECT (SELECT position FROM sealing) AS sealed, last_position() AS last',
-    );
-    return { sealed: Number(row!.sealed), last: Number(row!.last) };
-  }
-
-  /** The last seal of an organization; undefined before its first. */
-  async last(organizationId: string): Promise<SealedTree | undefined> {
-    const [row] = await this.source.query<SealRow[]>(
-      'SELECT * FROM seals WHERE organization_id = $1 ORDER BY size DESC LIMIT 1',
+  /** Seals, and signs what an earlier version has sealed of this organization, or another key has signed. */
+  async sign(organizationId: string): Promise<void> {
+    await this.source.query(
+      `INSERT INTO signed_notes AS n (organization_id, look_at) VALUES ($1, clock_timestamp())
+       ON CONFLICT (organization_id) DO UPDATE SET look_at = clock_timestamp() WHERE n.refused IS NULL`,
       [organizationId],
     );
-    if (!row) return undefined;
-    const size = Number(row.size);
-    return {
-      organizationId,
-      size,
-      root: row.root,
-      position: Number(row.position),
-      sealedAt: row.sealed_at,
-      parts: await this.partsOf(organizationId, size),
-    };
+    await this.seal();
   }
 
-  /** Subtrees of 65,536 leaves, then of 256: a hundred lines for a million events. */
-  private async partsOf(organizationId: string, size: number): Promise<Part[]> {
-    const large = Math.floor(size / TILE_WIDTH ** 2);
-    const small = Math.floor(size / TILE_WIDTH);
-    const rows = await this.source.query<
-      { first_position: string; last_position: string; leaves: number; hash: Buffer }[]
-    >(PARTS, [organizationId, large, small]);
-    return rows.map(({ first_position, last_position, leaves, hash }) => ({
-      firstPosition: Number(first_position),
-      lastPosition: Number(last_position),
-      leaves,
-      hash,
+  /** Looks now at an organization, if nothing of it is sealed; mended, it is sealed. @returns why it still is not. */
+  async mend(organizationId: string): Promise<string | undefined> {
+    await this.mending.lookAt(organizationId);
+    await this.seal();
+    const [stored] = await readStoredTrees(this.source, [organizationId]);
+    return stored!.refused ?? undefined;
+  }
+
+  /** Seals no more of an organization until it was looked at: its tiles were found not to lead where they should. */
+  async distrust(organizationId: string): Promise<void> {
+    const isNew = await this.lease.run(() =>
+      inTransaction(this.source, { idle: this.lease.patienceMs }, async (transaction) => {
+        await transaction.query('SELECT FROM sealing FOR UPDATE');
+        const [stored] = await readStoredTrees(transaction, [organizationId]);
+        if (stored!.refused !== null) return false;
+        await refuse(transaction, [{ organizationId, reason: REFUSALS.tiles }]);
+        return true;
+      }),
+    );
+    if (isNew) this.mending.tell(organizationId, REFUSALS.tiles);
+  }
+
+  /**
+   * Whether the keys are those that sign here. Notes that somebody spoiled say nothing against them: their organizations are
+   * refused, and no more than that.
+   */
+  async isSignerOfDatabase(): Promise<boolean> {
+    const rows = await this.source.query<{ note: string }[]>(
+      'SELECT note FROM signed_notes WHERE note IS NOT NULL LIMIT 20',
+    );
+    return rows.length === 0 || rows.some(({ note }) => !this.signers.isOfOthers(note));
+  }
+
+  async progress(sql: Sql = this.source): Promise<Progress> {
+    const [row] = await sql.query<{ sealed: string; last: string; refused: string }[]>(
+      `SELECT (SELECT position FROM sealing) AS sealed, last_position() AS last,
+              (SELECT count(*) FROM signed_notes WHERE refused IS NOT NULL) AS refused`,
+    );
+    return { sealed: Number(row!.sealed), last: Number(row!.last), refused: Number(row!.refused) };
+  }
+
+  /** The first hundred of which nothing is sealed. */
+  async refused(): Promise<RefusedOrganization[]> {
+    const rows = await this.source.query<{ organization_id: string; refused_at: Date; refused: string }[]>(
+      `SELECT organization_id, refused_at, refused FROM signed_notes WHERE refused IS NOT NULL
+       ORDER BY refused_at, organization_id LIMIT 100`,
+    );
+    return rows.map(({ organization_id, refused_at, refused }) => ({
+      organizationId: organization_id,
+      since: refused_at,
+      reason: refused,
     }));
   }
 
-  /** The number of the leaf that stands for the event at this position; undefined until it is sealed. */
-  async indexOf(organizationId: string, position: number): Promise<number | undefined> {
-    const [row] = await this.source.query<{ index: string; place: number }[]>(
-      `SELECT index, array_position(positions, $2::bigint) AS place FROM seal_tiles
-       WHERE organization_id = $1 AND level = 0 AND index = (
-         SELECT t.index FROM seal_tiles t
-         WHERE t.organization_id = $1 AND t.level = 0 AND t.positions[1] <= $2 ORDER BY t.index DESC LIMIT 1)`,
-      [organizationId, position],
-    );
-    return row?.place ? Number(row.index) * TILE_WIDTH + row.place - 1 : undefined;
-  }
-
-  inclusion(organizationId: string, index: number, size: number): Promise<Buffer[]> {
-    return inclusionPath(index, size, this.readerOf(organizationId));
-  }
-
-  consistency(organizationId: string, oldSize: number, size: number): Promise<Buffer[]> {
-    return consistencyPath(oldSize, size, this.readerOf(organizationId));
-  }
-
-  private readerOf(organizationId: string): ReadSubtree {
-    const tiles = new Map<string, Promise<Tile | undefined>>();
-    return readFromTiles((level, index) => {
-      const key = `${level}/${index}`;
-      let tile = tiles.get(key);
-      if (!tile) tiles.set(key, (tile = this.findTile(organizationId, level, index)));
-      return tile;
-    });
-  }
-
-  private async findTile(organizationId: string, level: number, index: number): Promise<Tile | undefined> {
-    const [row] = await this.source.query<TileRow[]>(
-      'SELECT * FROM seal_tiles WHERE organization_id = $1 AND level = $2 AND index = $3',
-      [organizationId, level, index],
-    );
-    return row && tileOf(row);
-  }
-
-  /** @returns how many events the block has; undefined where another instance is at it. */
-  private sealBlock(ifFree: boolean): Promise<number | undefined> {
-    return this.lease.run(() => this.trySealBlock(ifFree));
-  }
-
-  private trySealBlock(ifFree: boolean): Promise<number | undefined> {
+  private async sealBlock(ifFree: boolean): Promise<Block> {
     return inTransaction(this.source, { idle: this.lease.patienceMs }, async (transaction) => {
       const [lease] = await transaction.query<{ position: string }[]>(
         `SELECT position FROM sealing FOR UPDATE ${ifFree ? 'SKIP LOCKED' : ''}`,
       );
-      if (!lease) return undefined;
+      if (!lease) return { isLast: true, refused: [] };
       // A statement of its own, before the events are read: see event_horizon().
-      const [{ horizon } = { horizon: '0' }] = await transaction.query<{ horizon: string }[]>(
-        'SELECT event_horizon() AS horizon',
+      const [now] = await transaction.query<{ horizon: string; time: Date }[]>(
+        'SELECT greatest(event_horizon(), $1) AS horizon, clock_timestamp()::timestamptz(3) AS time',
+        [lease.position],
       );
+      const { horizon, time } = now!;
       const events = await transaction.query<{ position: string; organization_id: string }[]>(
         `SELECT position, organization_id FROM events
          WHERE position > $1 AND position <= $2 ORDER BY position LIMIT $3`,
         [lease.position, horizon, LARGEST_BLOCK],
       );
-      if (events.length === 0) return 0;
-      const upTo = events.length < LARGEST_BLOCK ? horizon : events.at(-1)!.position;
-      const organizations = [...new Set(events.map(({ organization_id }) => organization_id))];
-      for (const organizationId of await growTrees(transaction, organizations, upTo)) {
-        this.logger.warn({ message: 'history not sealed: it is not what was sealed before', organizationId });
+      const isFull = events.length === LARGEST_BLOCK;
+      const upTo = isFull ? events.at(-1)!.position : horizon;
+      const due = await transaction.query<{ organization_id: string }[]>(
+        `SELECT organization_id FROM signed_notes
+         WHERE look_at <= clock_timestamp() AND refused IS NULL ORDER BY look_at LIMIT $1`,
+        [MOST_ORGANIZATIONS],
+      );
+      const organizations = [...new Set([...events, ...due].map(({ organization_id }) => organization_id))];
+      let isLast = !isFull && due.length < MOST_ORGANIZATIONS;
+      const refused: Refused[] = [];
+      for (let n = 0; n < organizations.length; n += MOST_ORGANIZATIONS) {
+        const some = organizations.slice(n, n + MOST_ORGANIZATIONS);
+        const block = await this.sealOrganizations(transaction, some, Number(upTo), time);
+        isLast &&= block.isLast;
+        refused.push(...block.refused);
       }
-      await transaction.query('UPDATE sealing SET position = $1', [upTo]);
-      return events.length;
+      if (upTo !== lease.position) await transaction.query('UPDATE sealing SET position = $1', [upTo]);
+      return { isLast, refused };
     });
   }
 
-  private async sealUntilStopped(): Promise<void> {
+  /** Adds the events that each organization has up to `upTo` to its tree, or as many as a block may have, and signs it. */
+  private async sealOrganizations(
+    transaction: Sql,
+    organizationIds: readonly string[],
+    upTo: number,
+    sealedAt: Date,
+  ): Promise<Block> {
+    const { trees, refused } = await this.openTrees(transaction, organizationIds, upTo);
+    const { events, isLast, reached } = await readLeaves(transaction, trees, upTo);
+    const sealed: { tree: SealedTree; isNew: boolean; note: string; before: number }[] = [];
+    const unsealed: string[] = [];
+    for (const [n, { organizationId, growing, tree: base, signed, last }] of trees.entries()) {
+      if (n % TURN === TURN - 1) await nextTurn();
+      const isRight = await grow(growing, events.get(organizationId) ?? [], last ? [last] : []);
+      // Events that were sealed are gone.
+      const isShort = last !== undefined && last.position <= reached && growing.size < last.size;
+      if (!isRight || isShort) {
+        refused.push({ organizationId, reason: REFUSALS.events });
+        growing.changed.clear();
+        continue;
+      }
+      const { size } = growing;
+      if (size === 0) {
+        unsealed.push(organizationId);
+        continue;
+      }
+      const isNew = size !== base?.size && size !== last?.size;
+      const tree = isNew
+        ? { organizationId, size, root: await rootOf(size, growing.read), position: reached, sealedAt }
+        : size === last!.size
+          ? last!
+          : base!;
+      const note =
+        size === signed?.size && signed.isSignedByAll ? signed.note : this.signers.signCheckpoint(tree);
+      sealed.push({ tree, isNew, note, before: base?.size ?? 0 });
+    }
+    await writeTiles(
+      transaction,
+      trees.flatMap(({ organizationId, growing }) =>
+        [...growing.changed.values()].map((tile) => [organizationId, tile] as const),
+      ),
+    );
+    await writeSeals(
+      transaction,
+      sealed.filter(({ isNew }) => isNew).map(({ tree, before }) => ({ ...tree, before })),
+    );
+    await writeNotes(
+      transaction,
+      [
+        ...sealed.map(({ tree, note }) => [tree.organizationId, note] as const),
+        ...unsealed.map((id) => [id, null] as const),
+      ],
+      isLast,
+    );
+    await refuse(transaction, refused);
+    return { isLast, refused };
+  }
+
+  /** The trees as they were signed last, where everything stored agrees with that. */
+  private async openTrees(
+    transaction: Sql,
+    organizationIds: readonly string[],
+    upTo: number,
+  ): Promise<{ trees: Growing[]; refused: Refused[] }> {
+    const refused: Refused[] = [];
+    const bases: (Base & Pick<Growing, 'organizationId' | 'last'>)[] = [];
+    for (const [n, stored] of (await readStoredTrees(transaction, organizationIds)).entries()) {
+      if (n % TURN === TURN - 1) await nextTurn();
+      const { organizationId, last } = stored;
+      if (stored.refused !== null) continue;
+      const base = baseOf(stored, this.signers, upTo);
+      if (typeof base === 'string') refused.push({ organizationId, reason: base });
+      else bases.push({ ...base, organizationId, last });
+    }
+    const edges = await readEdges(
+      transaction,
+      bases.map(({ organizationId, tree }) => ({ organizationId, size: tree?.size ?? 0 })),
+    );
+    const trees: Growing[] = [];
+    for (const base of bases) {
+      const { organizationId, tree } = base;
+      const growing = new GrowingTree(tree?.size ?? 0, edges.get(organizationId)!);
+      if (!tree || (await growing.leadsTo(tree.root))) trees.push({ ...base, growing });
+      else refused.push({ organizationId, reason: REFUSALS.tiles });
+    }
+    return { trees, refused };
+  }
+
+  private async markUnsigned(): Promise<void> {
+    await this.lease.run(() =>
+      inTransaction(this.source, { idle: this.lease.patienceMs }, async (transaction) => {
+        // Whoever seals locks the same rows, in another order.
+        await transaction.query('SELECT FROM sealing FOR UPDATE');
+        await markUnsigned(transaction, this.signers.marks);
+      }),
+    );
+  }
+
+  private async untilStopped(failure: string, work: () => Promise<void>): Promise<void> {
     const { signal } = this.stopping;
     let failing = false;
     while (!signal.aborted) {
       try {
-        await this.seal({ ifFree: true });
+        await work();
         failing = false;
       } catch (error) {
-        const isTold = this.troubles?.tell(error) === true;
+        const isTold = signal.aborted || this.troubles?.tell(error) === true;
         // Said once, not every few seconds.
-        if (!failing && !isTold)
-          this.logger.warn({ message: 'history not sealed', reason: describeError(error) });
+        if (!failing && !isTold) this.logger.warn({ message: failure, reason: describeError(error) });
         failing = true;
       }
       await sleep(SEAL_EVERY_MS, undefined, { signal }).catch(() => undefined);
@@ -179,148 +312,116 @@ export class Sealer {
   }
 }
 
-// Tile 0 of level 2 holds the roots of 65,536 leaves each, those of level 1 of 256 each; level 0 the positions.
-const PARTS = `
-  SELECT first.positions[1] AS first_position, last.positions[256] AS last_position, part.leaves, part.hash
-  FROM (
-    SELECT n * 256 AS first_tile, n * 256 + 255 AS last_tile, 65536 AS leaves,
-           substring(t.hashes FROM (n % 256)::int * 32 + 1 FOR 32) AS hash
-    FROM generate_series(0, $2::bigint - 1) AS n
-    JOIN seal_tiles t ON t.organization_id = $1 AND t.level = 2 AND t.index = n / 256
-    UNION ALL
-    SELECT n, n, 256, substring(t.hashes FROM (n % 256)::int * 32 + 1 FOR 32)
-    FROM generate_series($2::bigint * 256, $3::bigint - 1) AS n
-    JOIN seal_tiles t ON t.organization_id = $1 AND t.level = 1 AND t.index = n / 256
-  ) part
-  JOIN seal_tiles first ON first.organization_id = $1 AND first.level = 0 AND first.index = part.first_tile
-  JOIN seal_tiles last ON last.organization_id = $1 AND last.level = 0 AND last.index = part.last_tile
-  ORDER BY part.first_tile`;
-
-/** The leaf of an event: its position (8 bytes, big-endian) and its digest. */
-export function leafOf(position: number, digest: Buffer): Buffer {
-  const leaf = Buffer.alloc(8 + HASH);
-  leaf.writeBigInt64BE(BigInt(position));
-  digest.copy(leaf, 8);
-  return leaf;
+/** What earlier versions sealed, or not all of today's keys have signed, is signed before anybody can change it. */
+async function markUnsigned(transaction: Sql, marks: readonly string[]): Promise<void> {
+  await transaction.query(
+    // From one organization to the next by the primary key: the table may have a row for every few seconds of each.
+    `WITH RECURSIVE organization (id) AS (
+       (SELECT organization_id FROM seals ORDER BY organization_id LIMIT 1)
+       UNION ALL
+       SELECT (SELECT s.organization_id FROM seals s WHERE s.organization_id > o.id
+               ORDER BY s.organization_id LIMIT 1)
+       FROM organization o WHERE o.id IS NOT NULL
+     )
+     INSERT INTO signed_notes (organization_id, look_at)
+     SELECT id, clock_timestamp() FROM organization WHERE id IS NOT NULL ON CONFLICT DO NOTHING`,
+  );
+  await transaction.query(
+    `UPDATE signed_notes SET look_at = clock_timestamp()
+     WHERE refused IS NULL AND
+       (note IS NULL OR EXISTS (SELECT FROM unnest($1::text[]) AS mark WHERE strpos(note, mark) = 0))`,
+    [marks],
+  );
 }
 
 /**
- * Adds the events that each organization has up to `upTo` to its tree.
+ * The next events of several trees up to a position, a block of them at most.
  *
- * @returns the organizations left out, because neither their tiles nor their events lead to their last root:
- *   nothing may be signed on top of that. Mended, they are caught up with by their next event.
+ * @returns also how far they reach: each tree has all of its own up to there.
  */
-async function growTrees(
+async function readLeaves(
   transaction: Sql,
-  organizations: readonly string[],
-  upTo: string,
-): Promise<string[]> {
-  const rows = await transaction.query<SealRow[]>(
-    `SELECT DISTINCT ON (organization_id) * FROM seals WHERE organization_id = ANY ($1::uuid[])
-     ORDER BY organization_id, size DESC`,
-    [organizations],
-  );
-  const heads = new Map(rows.map((row) => [row.organization_id, row]));
-  const sizeOf = (id: string) => Number(heads.get(id)?.size ?? 0);
-  const edges = organizations.flatMap((id) => edgeOf(sizeOf(id)).map((tile) => ({ id, ...tile })));
-  const stored = await transaction.query<TileRow[]>(
-    `SELECT t.* FROM unnest($1::uuid[], $2::int[], $3::bigint[]) AS e(organization_id, level, index)
-     JOIN seal_tiles t USING (organization_id, level, index)`,
-    [edges.map(({ id }) => id), edges.map(({ level }) => level), edges.map(({ index }) => index)],
-  );
-  const edgeTiles = new Map<string, Tile[]>();
-  for (const row of stored) {
-    edgeTiles.set(row.organization_id, [...(edgeTiles.get(row.organization_id) ?? []), tileOf(row)]);
-  }
-  const events = await transaction.query<{ organization_id: string; position: string; digest: Buffer }[]>(
-    `SELECT e.organization_id, e.position, e.digest
-     FROM unnest($1::uuid[], $2::bigint[]) AS h(organization_id, position)
-     JOIN events e ON e.organization_id = h.organization_id AND e.position > h.position AND e.position <= $3
-     ORDER BY e.position`,
-    [organizations, organizations.map((id) => heads.get(id)?.position ?? 0), upTo],
-  );
-  const leaves = new Map<string, typeof events>();
-  for (const event of events) {
-    if (!leaves.has(event.organization_id)) leaves.set(event.organization_id, []);
-    leaves.get(event.organization_id)!.push(event);
-  }
-
-  const tiles: [organizationId: string, tile: Tile][] = [];
-  const seals: [organizationId: string, size: number, root: Buffer][] = [];
-  const leftOut: string[] = [];
-  for (const [id, own] of leaves) {
-    const head = heads.get(id);
-    let tree: GrowingTree | undefined = new GrowingTree(sizeOf(id), edgeTiles.get(id) ?? []);
-    if (head && !(await leadsTo(tree, head))) tree = await regrow(transaction, head);
-    if (!tree) {
-      leftOut.push(id);
-      continue;
-    }
-    append(tree, own);
-    tiles.push(...[...tree.changed.values()].map((tile): [string, Tile] => [id, tile]));
-    seals.push([id, tree.size, await rootOf(tree.size, tree.read)]);
-  }
-  // Positions as text: PostgreSQL has no arrays of arrays of different lengths.
-  await transaction.query(
-    `INSERT INTO seal_tiles (organization_id, level, index, hashes, positions)
-     SELECT organization_id, level, index, hashes, positions::bigint[]
-     FROM unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::bytea[], $5::text[])
-       AS tile(organization_id, level, index, hashes, positions)
-     ON CONFLICT (organization_id, level, index) DO UPDATE
-     SET hashes = excluded.hashes, positions = excluded.positions`,
+  trees: readonly Growing[],
+  upTo: number,
+): Promise<{ events: Map<string, LeafRow[]>; isLast: boolean; reached: number }> {
+  const rows = await transaction.query<(LeafRow & { organization_id: string })[]>(
+    `SELECT h.organization_id, e.position, e.digest
+     FROM unnest($1::uuid[], $2::bigint[]) AS h(organization_id, position) CROSS JOIN LATERAL (
+       SELECT e.position, e.digest FROM events e
+       WHERE e.organization_id = h.organization_id AND e.position > h.position AND e.position <= $3
+       ORDER BY e.position LIMIT $4
+     ) e ORDER BY e.position LIMIT $4`,
     [
-      tiles.map(([id]) => id),
-      tiles.map(([, { level }]) => level),
-      tiles.map(([, { index }]) => index),
-      tiles.map(([, { hashes }]) => Buffer.concat(hashes)),
-      tiles.map(([, { positions }]) => `{${positions.join(',')}}`),
+      trees.map(({ organizationId }) => organizationId),
+      trees.map(({ tree }) => tree?.position ?? 0),
+      upTo,
+      LARGEST_BLOCK,
+    ],
+  );
+  const events = new Map<string, LeafRow[]>();
+  for (const { organization_id, ...row } of rows) {
+    const own = events.get(organization_id);
+    if (own) own.push(row);
+    else events.set(organization_id, [row]);
+  }
+  const isLast = rows.length < LARGEST_BLOCK;
+  return { events, isLast, reached: isLast ? upTo : Number(rows.at(-1)!.position) };
+}
+
+/** Of the seals of a day that nobody was handed the last one stays. @param seals with the size of the one `before`. */
+async function writeSeals(
+  transaction: Sql,
+  seals: readonly (SealedTree & { before: number })[],
+): Promise<void> {
+  if (seals.length === 0) return;
+  const ids = seals.map(({ organizationId }) => organizationId);
+  await transaction.query(
+    `INSERT INTO seals (organization_id, size, root, position, sealed_at, kept)
+     SELECT organization_id, size, root, position, sealed_at, false
+     FROM unnest($1::uuid[], $2::bigint[], $3::bytea[], $4::bigint[], $5::timestamptz[])
+       AS seal(organization_id, size, root, position, sealed_at)
+     ON CONFLICT DO NOTHING`,
+    [
+      ids,
+      seals.map(({ size }) => size),
+      seals.map(({ root }) => root),
+      seals.map(({ position }) => position),
+      seals.map(({ sealedAt }) => sealedAt),
     ],
   );
   await transaction.query(
-    `INSERT INTO seals (organization_id, size, root, position, sealed_at)
-     SELECT organization_id, size, root, $4, clock_timestamp()
-     FROM unnest($1::uuid[], $2::bigint[], $3::bytea[]) AS seal(organization_id, size, root)`,
-    [seals.map(([id]) => id), seals.map(([, size]) => size), seals.map(([, , root]) => root), upTo],
-  );
-  return leftOut;
-}
-
-function append(tree: GrowingTree, events: readonly { position: string; digest: Buffer }[]): void {
-  for (const { position, digest } of events) {
-    tree.append(leafHash(leafOf(Number(position), digest)), Number(position));
-  }
-}
-
-async function leadsTo(tree: GrowingTree, { size, root }: SealRow): Promise<boolean> {
-  if (tree.size !== Number(size)) return false;
-  // A tile that is missing or too short makes it throw.
-  return rootOf(tree.size, tree.read).then(
-    (found) => found.equals(root),
-    () => false,
+    `DELETE FROM seals s USING unnest($1::uuid[], $2::bigint[], $3::timestamptz[]) AS next(organization_id, before, sealed_at)
+     WHERE s.organization_id = next.organization_id AND s.size = next.before AND NOT s.kept
+       AND (s.sealed_at AT TIME ZONE 'UTC')::date = (next.sealed_at AT TIME ZONE 'UTC')::date`,
+    [ids, seals.map(({ before }) => before), seals.map(({ sealedAt }) => sealedAt)],
   );
 }
 
-/** The tree made anew from the events, where the tiles are damaged; undefined if these do not lead to the root. */
-async function regrow(transaction: Sql, head: SealRow): Promise<GrowingTree | undefined> {
-  const tree = new GrowingTree(0, []);
-  for (let after = '0'; ;) {
-    const events = await transaction.query<{ position: string; digest: Buffer }[]>(
-      `SELECT position, digest FROM events WHERE organization_id = $1 AND position > $2 AND position <= $3
-       ORDER BY position LIMIT $4`,
-      [head.organization_id, after, head.position, LARGEST_BLOCK],
-    );
-    append(tree, events);
-    if (events.length < LARGEST_BLOCK) break;
-    after = events.at(-1)!.position;
-  }
-  return (await leadsTo(tree, head)) ? tree : undefined;
+/** @param isLast the trees have all of their events; otherwise they are looked at again. */
+async function writeNotes(
+  transaction: Sql,
+  notes: readonly (readonly [organizationId: string, note: string | null])[],
+  isLast: boolean,
+): Promise<void> {
+  if (notes.length === 0) return;
+  await transaction.query(
+    `INSERT INTO signed_notes (organization_id, note, look_at)
+     SELECT organization_id, note, CASE WHEN $3 THEN NULL ELSE clock_timestamp() END
+     FROM unnest($1::uuid[], $2::text[]) AS signed(organization_id, note)
+     ON CONFLICT (organization_id) DO UPDATE SET note = excluded.note, look_at = excluded.look_at`,
+    [notes.map(([id]) => id), notes.map(([, note]) => note), isLast],
+  );
 }
 
-function tileOf({ level, index, hashes, positions }: TileRow): Tile {
-  return {
-    level,
-    index: Number(index),
-    hashes: Array.from({ length: hashes.length / HASH }, (_, n) => hashes.subarray(n * HASH, (n + 1) * HASH)),
-    positions: positions.map(Number),
-  };
+/** They are looked at as soon as somebody can. */
+async function refuse(transaction: Sql, refused: readonly Refused[]): Promise<void> {
+  if (refused.length === 0) return;
+  await transaction.query(
+    `INSERT INTO signed_notes (organization_id, refused, refused_at, look_at)
+     SELECT organization_id, reason, clock_timestamp(), clock_timestamp()
+     FROM unnest($1::uuid[], $2::text[]) AS refused(organization_id, reason)
+     ON CONFLICT (organization_id) DO UPDATE
+     SET refused = excluded.refused, refused_at = excluded.refused_at, look_at = excluded.look_at`,
+    [refused.map(({ organizationId }) => organizationId), refused.map(({ reason }) => reason)],
+  );
 }

@@ -1,4 +1,4 @@
-import { nodeHash, type ReadSubtree } from './merkle.js';
+import { nodeHash, type ReadSubtree, rootOf } from './merkle.js';
 
 /** Hashes of one tile; a tile of level L holds the roots of subtrees of 256^L leaves. */
 export const TILE_WIDTH = 256;
@@ -9,6 +9,11 @@ export type Tile = { level: number; index: number; hashes: Buffer[]; positions: 
 
 export function tileKey(level: number, index: number): string {
   return `${level}/${index}`;
+}
+
+/** How many hashes of a level the tile at the right edge has. */
+export function widthOf(size: number, level: number): number {
+  return Math.floor(size / TILE_WIDTH ** level) % TILE_WIDTH;
 }
 
 /** The tiles at the right edge of a tree: those that the next leaf changes, from level 0 upwards. */
@@ -29,15 +34,38 @@ export class GrowingTree {
   readonly changed = new Map<string, Tile>();
   private readonly edge: Tile[] = [];
 
-  /** @param edge the stored tiles of {@link edgeOf}; those that hold nothing yet may be missing. */
+  /**
+   * @param edge the stored tiles of {@link edgeOf}; those that hold nothing yet may be missing. What stands in them behind
+   *   the first `size` leaves is left out: it is no part of the tree.
+   */
   constructor(
     public size: number,
     edge: readonly Tile[],
   ) {
     for (const { level, index } of edgeOf(size)) {
-      const stored = edge.find((tile) => tile.level === level && tile.index === index);
-      this.edge[level] = stored ?? { level, index, hashes: [], positions: [] };
+      const { hashes, positions } = edge.find((tile) => tile.level === level && tile.index === index) ?? {
+        hashes: [],
+        positions: [],
+      };
+      const width = widthOf(size, level);
+      this.edge[level] = {
+        level,
+        index,
+        hashes: hashes.slice(0, width),
+        positions: positions.slice(0, width),
+      };
     }
+  }
+
+  /**
+   * Whether it is the tree of this root: the edge is all there, and leads to it. Then every hash of the edge is the
+   * right one, because the root is made of all of them.
+   */
+  async leadsTo(root: Buffer): Promise<boolean> {
+    const isWhole =
+      this.edge.every(({ hashes }, level) => hashes.length === widthOf(this.size, level)) &&
+      this.edge[0]!.positions.length === this.edge[0]!.hashes.length;
+    return isWhole && (await rootOf(this.size, this.read)).equals(root);
   }
 
   append(leaf: Buffer, position: number): void {
@@ -58,11 +86,14 @@ export class GrowingTree {
   /** Serves the subtrees that the root of this very size is made of: they all lie at the edge. */
   readonly read: ReadSubtree = readFromTiles((level, index) => {
     const edge = this.edge[level];
-    return Promise.resolve(edge?.index === index ? edge : this.changed.get(tileKey(level, index)));
+    return Promise.resolve(edge?.index === index ? edge : undefined);
   });
 }
 
-/** Reads subtrees out of tiles. @throws when a tile is missing or too short. */
+/** A tile is not there, or too short. */
+export class TileMissing extends Error {}
+
+/** Reads subtrees out of tiles. @throws TileMissing */
 export function readFromTiles(
   find: (level: number, index: number) => Promise<Tile | undefined>,
 ): ReadSubtree {
@@ -73,13 +104,13 @@ export function readFromTiles(
     const tile = await find(tileLevel, Math.floor(first / TILE_WIDTH));
     const start = first % TILE_WIDTH;
     const hashes = tile?.hashes.slice(start, start + width) ?? [];
-    if (hashes.length < width) throw new Error(`The tree lacks subtree ${index} of level ${level}.`);
+    if (hashes.length < width) throw new TileMissing(`The tree lacks subtree ${index} of level ${level}.`);
     return combine(hashes);
   };
 }
 
 /** The root over 2^n hashes. */
-function combine(hashes: readonly Buffer[]): Buffer {
+export function combine(hashes: readonly Buffer[]): Buffer {
   let row = hashes;
   while (row.length > 1) {
     const above: Buffer[] = [];

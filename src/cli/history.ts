@@ -1,7 +1,7 @@
 import { type Command } from 'commander';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { open, writeFile } from 'node:fs/promises';
+import { open, rm, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { pipeline } from 'node:stream/promises';
 import { describeError } from '#libs/database';
@@ -56,30 +56,52 @@ export function historyCommands(program: Command): void {
     .command('checkpoint')
     .description('seal what is there, and write the signed checkpoint; keep it elsewhere')
     .requiredOption('--organization <id>', 'the organization')
-    .option('--out <file>', 'where to; default: standard output', path)
+    .option(
+      '--out <file>',
+      'where to, its parts beside it in <file>.parts; default: standard output, without them',
+      path,
+    )
     .addHelpText(
       'after',
-      '\nWhere it goes into a file, prints { "size", "position" }: events sealed, and up to where.',
+      '\nWhere it goes into a file, prints { "size", "position" }: events sealed, and up to where. What is not what was signed ' +
+        'before is looked at now, and signed if it was mended; otherwise the last checkpoint that was signed is written, and the ' +
+        'status is 1.',
     )
     .action((options: { organization: string; out?: string }) =>
-      withSession(program, async ({ runtime: { sealer, signer }, requireOrganization }) => {
-        await requireOrganization(options.organization);
-        await sealer.seal();
-        const tree = await sealer.last(options.organization);
-        if (!tree) throw new Error('The organization has no events.');
-        const { size, position } = tree;
-        return write(options.out, signer.signCheckpoint(tree), { size, position });
-      }),
+      withSession(program, (session) => writeCheckpoint(session, options)),
     );
   history
     .command('key')
     .description('write the public key that checkpoints are verified with')
+    .option(
+      '--organization <id>',
+      'for the checkpoints of one organization, under their origin’s name as stock tools want it',
+    )
     .option('--out <file>', 'where to; default: standard output', path)
     .addHelpText('after', '\nWhere it goes into a file, prints { "key" }.')
-    .action((options: { out?: string }) =>
-      withSession(program, ({ runtime: { signer } }) =>
-        write(options.out, `${signer.verifierKey}\n`, { key: signer.verifierKey }),
-      ),
+    .action((options: { organization?: string; out?: string }) =>
+      withSession(program, async ({ runtime: { signers }, requireOrganization }) => {
+        const { organization } = options;
+        if (organization !== undefined) await requireOrganization(organization);
+        const key = organization === undefined ? signers.verifierKey : signers.verifierKeyOf(organization);
+        return write(options.out, `${key}\n`, { key });
+      }),
+    );
+  history
+    .command('status')
+    .description('how far the history is sealed, and of which organizations it is not, since when and why')
+    .addHelpText(
+      'after',
+      '\nPrints { "sealed", "last", "refused": [{ "organizationId", "since", "reason" }, 100 at most] }; status 1 if there is ' +
+        'any. What to do then: docs/at-night.md.',
+    )
+    .action(() =>
+      withSession(program, async ({ runtime: { sealer } }) => {
+        const { sealed, last } = await sealer.progress();
+        const refused = await sealer.refused();
+        if (refused.length > 0) process.exitCode = 1;
+        return { sealed, last, refused };
+      }),
     );
   history
     .command('replay')
@@ -102,6 +124,27 @@ export function historyCommands(program: Command): void {
       ),
     );
   verifyCommand(history);
+}
+
+async function writeCheckpoint(
+  { runtime: { sealer, checkpoints }, requireOrganization }: Session,
+  { organization, out }: { organization: string; out?: string },
+): Promise<object | undefined> {
+  await requireOrganization(organization);
+  await sealer.sign(organization);
+  const refusal = await sealer.mend(organization);
+  if (refusal !== undefined) {
+    process.stderr.write(`Nothing more is sealed of this organization: ${refusal}. See docs/at-night.md.\n`);
+    process.exitCode = 1;
+  }
+  const checkpoint = await checkpoints.last(organization);
+  const { note, size, position } = checkpoint;
+  if (out !== undefined) {
+    const parts = await checkpoints.parts(checkpoint);
+    if (parts === '') await rm(`${out}.parts`, { force: true });
+    else await write(`${out}.parts`, parts, {});
+  }
+  return write(out, note, { size, position });
 }
 
 async function exportTo(

@@ -7,7 +7,7 @@ export const configuration: Check = {
   name: 'configuration',
   examine({ config, ofDeployments }) {
     const found: Finding[] = [];
-    const { publicUrl, trustProxy, encryptionKey, signingKey } = config;
+    const { publicUrl, trustProxy, encryptionKey, signingKey, previousSigningKeys } = config;
     if (config.databaseUrl === undefined && ofDeployments.length > 0) {
       const [is, it] = ofDeployments.length === 1 ? ['is', 'it'] : ['are', 'them'];
       found.push(
@@ -42,11 +42,21 @@ export const configuration: Check = {
         ),
       );
     }
-    if (encryptionKey && signingKey?.equals(encryptionKey)) {
+    const names = (key: Buffer | undefined) =>
+      key !== undefined && previousSigningKeys.some((one) => one !== 'derived' && one.equals(key));
+    if (encryptionKey && (signingKey?.equals(encryptionKey) || names(encryptionKey))) {
       found.push(
         warning(
           'SIGNING_KEY is the ENCRYPTION_KEY: whoever may sign checkpoints may read personal data.',
           'Make another one before auditors keep its public part: openssl rand -base64 32',
+        ),
+      );
+    }
+    if (names(signingKey) || (signingKey === undefined && previousSigningKeys.includes('derived'))) {
+      found.push(
+        warning(
+          'SIGNING_KEY_PREVIOUS names the key that signs already.',
+          'Set SIGNING_KEY to the new key, or take the name out.',
         ),
       );
     }

@@ -1,5 +1,5 @@
-import { Signer } from '#libs/sealing';
 import { verifyDatabase } from '../history/verify/index.js';
+import { signersOf } from '../signing.js';
 import { counted, type Finding, number, ok, problem, warning } from './finding.js';
 import { instancesOf } from './read-models.js';
 import { type DatabaseCheck } from './patient.js';
@@ -8,24 +8,28 @@ import { type DatabaseCheck } from './patient.js';
 const LATE_SECONDS = 60;
 /** How long a history may be to be verified whole in passing: about a second. */
 const LONGEST_VERIFIED = 20_000;
-/** Organizations looked at; each costs three look-ups. */
+/** Organizations looked at; each costs four look-ups. */
 const MOST_ORGANIZATIONS = 1_000;
+/** Refused organizations that are named. */
+const MOST_REFUSED = 100;
 
 type Head = {
   organization_id: string;
   size: string;
-  position: string;
-  root: Buffer;
   sealed_at: Date;
-  left_out: boolean;
+  note: string | null;
+  is_refused: boolean;
+  passed_over: boolean;
 };
+
+type Refused = { organization_id: string; refused: string };
 
 /** Whether the history is sealed as it grows, and what was sealed is still what is there. */
 export const seals: DatabaseCheck = {
   name: 'seals',
   async examine({ database, config, encryptionKey }) {
     const { there } = await database.row<{ there: boolean }>(
-      `SELECT to_regclass('seal_tiles') IS NOT NULL AND to_regclass('sealing') IS NOT NULL AS there`,
+      `SELECT to_regclass('signed_notes') IS NOT NULL AS there`,
     );
     if (!there) return [warning('Nothing is sealed yet.', 'The first server that starts begins with it.')];
     const found: Finding[] = [];
@@ -42,47 +46,57 @@ export const seals: DatabaseCheck = {
             ),
       );
     }
-    const heads = await database.query<Head[]>(HEADS, [MOST_ORGANIZATIONS]);
-    for (const { organization_id } of heads.filter(({ left_out }) => left_out)) {
+    for (const { organization_id, refused } of await database.query<Refused[]>(REFUSED, [MOST_REFUSED])) {
       found.push(
         problem(
-          `The history of organization ${organization_id} is not what was sealed before, and is sealed no more.`,
-          'Somebody changed it, or a backup was restored in part: history verify with a checkpoint that was kept tells where.',
+          `The history of organization ${organization_id} is not what was sealed before, and is sealed no more: ${refused}.`,
+          'Somebody changed it, a key is missing, or a backup was restored in part: docs/at-night.md says what to do first.',
         ),
       );
     }
-    const key = config.signingKey ?? encryptionKey;
-    const [head] = heads
-      .filter(({ size, left_out }) => Number(size) <= LONGEST_VERIFIED && !left_out)
-      .sort((one, other) => other.sealed_at.getTime() - one.sealed_at.getTime());
-    if (head && key) {
-      const signer = config.signingKey ? new Signer(config.signingKey) : Signer.derivedFrom(key);
-      const size = Number(head.size);
-      const checkpoint = signer.signCheckpoint({
-        organizationId: head.organization_id,
-        size,
-        root: head.root,
-        position: Number(head.position),
-        sealedAt: head.sealed_at,
-        parts: [],
-      });
-      const { ok: holds, reason } = await verifyDatabase(
-        database,
-        head.organization_id,
-        checkpoint,
-        signer.verifierKey,
+    const heads = await database.query<Head[]>(HEADS, [MOST_ORGANIZATIONS]);
+    for (const { organization_id } of heads.filter(({ passed_over }) => passed_over)) {
+      found.push(
+        problem(
+          `Sealing has passed over events of organization ${organization_id}.`,
+          'Somebody changed the row of the table sealing: history checkpoint seals them.',
+        ),
       );
-      if (!holds) {
+    }
+    const signers = encryptionKey && signersOf(config, encryptionKey);
+    const [head] = heads
+      .filter(
+        ({ size, note, is_refused }) => Number(size) <= LONGEST_VERIFIED && note !== null && !is_refused,
+      )
+      .sort((one, other) => other.sealed_at.getTime() - one.sealed_at.getTime());
+    if (head && signers) {
+      const signed = signers.open(head.note!);
+      // With the signatures of today: the note may bear that of a previous key alone.
+      const verdict =
+        signed &&
+        (await verifyDatabase(
+          database,
+          head.organization_id,
+          signers.signCheckpoint(signed),
+          signers.verifierKey,
+        ));
+      if (!verdict) {
         found.push(
           problem(
-            `The history of organization ${head.organization_id} does not lead to its last seal: ${reason}.`,
+            `The last checkpoint of organization ${head.organization_id} was signed with another key.`,
+            'Set SIGNING_KEY to the one that it was signed with, or add that to SIGNING_KEY_PREVIOUS.',
+          ),
+        );
+      } else if (!verdict.ok) {
+        found.push(
+          problem(
+            `The history of organization ${head.organization_id} does not lead to its last seal: ${verdict.reason}.`,
             'history verify with a checkpoint that was kept elsewhere tells where it was changed.',
           ),
         );
       } else if (found.length === 0) {
-        return [
-          ok(`The history is sealed; ${counted(size, 'event')} of one organization lead to its last seal.`),
-        ];
+        const proved = counted(signed.size, 'event');
+        return [ok(`The history is sealed; ${proved} of one organization lead to its last seal.`)];
       }
     }
     if (found.length > 0) return found;
@@ -96,6 +110,10 @@ const LAG = `
   SELECT count(*) AS lag, extract(epoch FROM clock_timestamp() - min(e.recorded_at))::int AS oldest
   FROM (SELECT recorded_at FROM events WHERE position > (SELECT position FROM sealing) ORDER BY position LIMIT 100000) e`;
 
+// Its seals may be gone.
+const REFUSED = `
+  SELECT organization_id, refused FROM signed_notes WHERE refused IS NOT NULL ORDER BY refused_at, organization_id LIMIT $1`;
+
 // From one organization to the next by the primary key: the table has a row for every few seconds of each.
 const HEADS = `
   WITH RECURSIVE organization (id, n) AS (
@@ -104,10 +122,11 @@ const HEADS = `
     SELECT (SELECT s.organization_id FROM seals s WHERE s.organization_id > o.id ORDER BY s.organization_id LIMIT 1), o.n + 1
     FROM organization o WHERE o.id IS NOT NULL AND o.n < $1
   )
-  SELECT head.*, EXISTS (
+  SELECT head.*, signed.note, signed.refused IS NOT NULL AS is_refused, signed.look_at IS NULL AND EXISTS (
     SELECT FROM events e WHERE e.organization_id = o.id AND e.position > head.position
       AND e.position <= (SELECT position FROM sealing)
-  ) AS left_out
+  ) AS passed_over
   FROM organization o CROSS JOIN LATERAL (
-    SELECT * FROM seals s WHERE s.organization_id = o.id ORDER BY s.size DESC LIMIT 1
-  ) head WHERE o.id IS NOT NULL`;
+    SELECT organization_id, size, position, sealed_at FROM seals s
+    WHERE s.organization_id = o.id ORDER BY s.size DESC LIMIT 1
+  ) head LEFT JOIN signed_notes signed ON signed.organization_id = o.id WHERE o.id IS NOT NULL`;

@@ -1,8 +1,9 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { Input, Integer, invalid, Operation, recordSchema } from '#libs/rpc';
-import { Sealer, Signer } from '#libs/sealing';
+import { Checkpoints } from '#libs/sealing';
+import { sealed } from './not-sealed.js';
 
-type Checkpoint = { checkpoint: string; size: number; consistency: string[] };
+type Checkpoint = { checkpoint: string; parts: string; size: number; consistency: string[] };
 
 @Operation({
   method: 'GET',
@@ -13,8 +14,15 @@ type Checkpoint = { checkpoint: string; size: number; consistency: string[] };
     'A signed note (C2SP tlog-checkpoint) over the Merkle tree of the organization’s events. Keep it outside: with ' +
     'it, whoever has the history can be shown to have changed, removed or reordered nothing. With `size`, the size ' +
     'of an older checkpoint, also the path that proves that the older tree is the beginning of this one.',
+  reasons: ['NOT_SEALED'],
   answers: recordSchema({
     checkpoint: { type: 'string' },
+    parts: {
+      type: 'string',
+      description:
+        'Not signed, because it leads to the signed root: a line `<first position> <last position> <leaves> <hash>` for ' +
+        'each subtree. With it `history verify` can tell which part of a history differs.',
+    },
     size: { type: 'integer', description: 'Events in the tree.' },
     consistency: { type: 'array', items: { type: 'string', description: 'base64' } },
   }),
@@ -26,30 +34,23 @@ export class GetCheckpoint extends Input {
 
 @QueryHandler(GetCheckpoint)
 export class GetCheckpointHandler implements IQueryHandler<GetCheckpoint> {
-  constructor(
-    private readonly sealer: Sealer,
-    private readonly signer: Signer,
-  ) {}
+  constructor(private readonly checkpoints: Checkpoints) {}
 
   async execute({ organizationId, size }: GetCheckpoint): Promise<Checkpoint> {
-    let tree = await this.sealer.last(organizationId);
-    if (!tree) {
-      await this.sealer.seal();
-      tree = await this.sealer.last(organizationId);
-    }
-    if (!tree) throw new Error('There is an organization without events.');
-    if (size !== undefined && size > tree.size) {
+    const checkpoint = await sealed(this.checkpoints.last(organizationId));
+    if (size !== undefined && size > checkpoint.size) {
       throw invalid([
         {
           path: 'size',
-          message: `must be that of an older checkpoint: the history has ${tree.size} sealed events`,
+          message: `must be that of an older checkpoint: the history has ${checkpoint.size} sealed events`,
         },
       ]);
     }
-    const path = size === undefined ? [] : await this.sealer.consistency(organizationId, size, tree.size);
+    const path = size === undefined ? [] : await sealed(this.checkpoints.consistency(checkpoint, size));
     return {
-      checkpoint: this.signer.signCheckpoint(tree),
-      size: tree.size,
+      checkpoint: checkpoint.note,
+      parts: await this.checkpoints.parts(checkpoint),
+      size: checkpoint.size,
       consistency: path.map((hash) => hash.toString('base64')),
     };
   }

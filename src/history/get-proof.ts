@@ -1,10 +1,11 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { EventStore } from '#libs/event-store';
 import { Id, Input, Operation, recordSchema } from '#libs/rpc';
-import { Sealer, Signer } from '#libs/sealing';
+import { Checkpoints } from '#libs/sealing';
 import { HistoryReads } from './history-reads.js';
 import { exportedEvent, exportedEventSchema } from './exported-event.js';
 import { findEvent } from './get-event.js';
+import { sealed } from './not-sealed.js';
 
 type Proof = { event: object; index: number; path: string[]; checkpoint: string };
 
@@ -17,6 +18,7 @@ type Proof = { event: object; index: number; path: string[]; checkpoint: string 
     'The event as it is stored, its number among the leaves of the organization’s tree, the path from its leaf ' +
     'to the root (RFC 6962), and the signed checkpoint that has the root. What has not been sealed yet is ' +
     'sealed first.',
+  reasons: ['NOT_SEALED'],
   answers: recordSchema({
     event: exportedEventSchema,
     index: { type: 'integer' },
@@ -34,28 +36,20 @@ export class GetProofHandler implements IQueryHandler<GetProof> {
   constructor(
     private readonly store: EventStore,
     private readonly reads: HistoryReads,
-    private readonly sealer: Sealer,
-    private readonly signer: Signer,
+    private readonly checkpoints: Checkpoints,
   ) {}
 
   async execute(query: GetProof): Promise<Proof> {
     const { organizationId } = query;
     const event = await findEvent(this.store, query);
     await this.reads.collect(query, [event.position, event.position]);
-    let index = await this.sealer.indexOf(organizationId, event.position);
-    if (index === undefined) {
-      await this.sealer.seal();
-      index = await this.sealer.indexOf(organizationId, event.position);
-    }
-    const tree = await this.sealer.last(organizationId);
-    if (index === undefined || !tree) throw new Error(`Event ${event.position} was not sealed.`);
-    const path = await this.sealer.inclusion(organizationId, index, tree.size);
+    const { index, path, checkpoint } = await sealed(this.checkpoints.prove(organizationId, event));
     const previous = await this.store.previousPosition(organizationId, event.position);
     return {
       event: exportedEvent(event, previous),
       index,
       path: path.map((hash) => hash.toString('base64')),
-      checkpoint: this.signer.signCheckpoint(tree),
+      checkpoint: checkpoint.note,
     };
   }
 }

@@ -1,6 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { operationsModule } from '#libs/rpc';
-import { Sealer, Signer } from '#libs/sealing';
+import { Checkpoints } from '#libs/sealing';
 import { HistoryReads } from './history-reads.js';
 import * as operations from './operations.js';
 
@@ -8,11 +8,8 @@ const { controllers = [], providers = [] } = operationsModule(operations);
 
 @Module({})
 export class HistoryModule {
-  static of(sealer: Sealer, signer: Signer): DynamicModule {
-    const sealing = [
-      { provide: Sealer, useValue: sealer },
-      { provide: Signer, useValue: signer },
-    ];
-    return { module: HistoryModule, controllers, providers: [...providers, ...sealing, HistoryReads] };
+  static of(checkpoints: Checkpoints): DynamicModule {
+    const sealing = { provide: Checkpoints, useValue: checkpoints };
+    return { module: HistoryModule, controllers, providers: [...providers, sealing, HistoryReads] };
   }
 }

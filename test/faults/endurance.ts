@@ -103,7 +103,7 @@ export class Endurance {
           expect([after, status, body]).toMatchObject([after, 200, { data: { size: events } }]);
           ({ checkpoint } = body.data);
         });
-        const verdict = await verifyTwice(exported, checkpoint, runtime.signer.verifierKey);
+        const verdict = await verifyTwice(exported, checkpoint, runtime.signers.verifierKey);
         expect([after, verdict]).toEqual([
           after,
           expect.objectContaining({ ok: true, provedEvents: events }),

@@ -1,0 +1,187 @@
+import { type DataSource } from 'typeorm';
+import { leafOf } from './growth.js';
+import {
+  consistencyPath,
+  inclusionPath,
+  isConsistent,
+  leafHash,
+  type ReadSubtree,
+  rootOf,
+  rootOfPath,
+  rootOfSubtrees,
+} from './merkle.js';
+import { type SealedTree } from './note.js';
+import { type Sealer } from './sealer.js';
+import { type SignedTree } from './signers.js';
+import { LEAF_AT, PARTS, readStoredTrees, readTile, type StoredTree } from './stored-trees.js';
+import { combine, readFromTiles, type Tile, TILE_WIDTH, TileMissing } from './tiles.js';
+
+/** Nothing is signed that has what was asked for. */
+export class NotSealed extends Error {
+  constructor() {
+    super('what is stored of the organization’s history does not lead to what was signed before');
+    this.name = 'NotSealed';
+  }
+}
+
+/** A complete subtree, and the positions of its first and last leaf. */
+type Part = { firstPosition: number; lastPosition: number; leaves: number; hash: Buffer };
+
+export type Proof = {
+  /** The number of the leaf, from 0. */
+  index: number;
+  /** From the leaf to the root (RFC 6962, section 2.1.1). */
+  path: Buffer[];
+  checkpoint: SignedTree;
+};
+
+/** Hands out what was signed, and proofs against it. Signs nothing, and proves nothing that it has not checked itself. */
+export class Checkpoints {
+  constructor(
+    private readonly source: DataSource,
+    private readonly sealer: Sealer,
+  ) {}
+
+  /** The last checkpoint of an organization, sealed if there is none. @throws NotSealed */
+  async last(organizationId: string): Promise<SignedTree> {
+    let { stored, signed } = await this.find(organizationId);
+    const isWanting = !signed?.isSignedByAll || signed.size < (stored.last?.size ?? 0);
+    if (stored.refused === null && isWanting) {
+      await this.sealer.sign(organizationId);
+      ({ stored, signed } = await this.find(organizationId));
+    }
+    if (!signed) throw new NotSealed();
+    await this.keep(signed, stored.last);
+    return signed;
+  }
+
+  /**
+   * The subtrees that lead to the checkpoint's root, a line each: those of 65,536 leaves, of 256, and what the rest is made
+   * of. They tell which part of a rewritten history differs. Empty where the stored tiles do not lead there.
+   */
+  async parts(checkpoint: SignedTree): Promise<string> {
+    const parts = await this.readParts(checkpoint);
+    if (!rootOfSubtrees(parts).equals(checkpoint.root)) {
+      await this.sealer.distrust(checkpoint.organizationId);
+      return '';
+    }
+    return parts
+      .map(
+        ({ firstPosition, lastPosition, leaves, hash }) =>
+          `${firstPosition} ${lastPosition} ${leaves} ${hash.toString('base64')}\n`,
+      )
+      .join('');
+  }
+
+  /** What proves that the first `size` leaves are the beginning of the checkpoint's tree. @throws NotSealed */
+  async consistency(checkpoint: SignedTree, size: number): Promise<Buffer[]> {
+    const read = this.readerOf(checkpoint.organizationId);
+    return this.proved(checkpoint, async () => {
+      const path = await consistencyPath(size, checkpoint.size, read);
+      const older = { size, root: await rootOf(size, read) };
+      return isConsistent(older, checkpoint, path) ? path : undefined;
+    });
+  }
+
+  /** Proves that an event is in the tree of the last checkpoint; what is not sealed yet is sealed. @throws NotSealed */
+  async prove(organizationId: string, event: { position: number; digest: Buffer }): Promise<Proof> {
+    let checkpoint = await this.last(organizationId);
+    if (event.position > checkpoint.position) {
+      await this.sealer.seal();
+      checkpoint = await this.last(organizationId);
+    }
+    if (event.position > checkpoint.position) throw new NotSealed();
+    const read = this.readerOf(organizationId);
+    return this.proved(checkpoint, async () => {
+      const index = await this.indexOf(organizationId, event.position);
+      if (index === undefined || index >= checkpoint.size) return undefined;
+      const path = await inclusionPath(index, checkpoint.size, read);
+      const leaf = leafHash(leafOf(event.position, event.digest));
+      const root = rootOfPath(leaf, index, checkpoint.size, path);
+      return root?.equals(checkpoint.root) ? { index, path, checkpoint } : undefined;
+    });
+  }
+
+  private async proved<Found>(
+    { organizationId }: SignedTree,
+    find: () => Promise<Found | undefined>,
+  ): Promise<Found> {
+    const found = await find().catch((error: unknown) => {
+      if (error instanceof TileMissing) return undefined;
+      throw error;
+    });
+    if (found !== undefined) return found;
+    await this.sealer.distrust(organizationId);
+    throw new NotSealed();
+  }
+
+  private async find(
+    organizationId: string,
+  ): Promise<{ stored: StoredTree; signed: SignedTree | undefined }> {
+    const [stored] = await readStoredTrees(this.source, [organizationId]);
+    const signed = stored!.note === null ? undefined : this.sealer.signers.open(stored!.note);
+    return { stored: stored!, signed: signed?.organizationId === organizationId ? signed : undefined };
+  }
+
+  /** What was handed out stays in the table of seals. It may have made room for the next one since it was read. */
+  private async keep(
+    { organizationId, size, root, position, sealedAt }: SealedTree,
+    last: StoredTree['last'],
+  ): Promise<void> {
+    if (!last || last.size < size || (last.size === size && last.kept)) return;
+    await this.source.query(
+      `INSERT INTO seals (organization_id, size, root, position, sealed_at) VALUES ($1, $2, $3, $4, $5)
+       ON CONFLICT (organization_id, size) DO UPDATE SET kept = true WHERE NOT seals.kept`,
+      [organizationId, size, root, position, sealedAt],
+    );
+  }
+
+  private async indexOf(organizationId: string, position: number): Promise<number | undefined> {
+    const [row] = await this.source.query<{ index: string; place: number | null }[]>(LEAF_AT, [
+      organizationId,
+      position,
+    ]);
+    return row?.place ? Number(row.index) * TILE_WIDTH + row.place - 1 : undefined;
+  }
+
+  private async readParts({ organizationId, size }: SealedTree): Promise<Part[]> {
+    const whole = Math.floor(size / TILE_WIDTH);
+    const rows = await this.source.query<
+      { first_position: string; last_position: string; leaves: number; hash: Buffer }[]
+    >(PARTS, [organizationId, Math.floor(whole / TILE_WIDTH), whole]);
+    const parts = rows.map(({ first_position, last_position, leaves, hash }) => ({
+      firstPosition: Number(first_position),
+      lastPosition: Number(last_position),
+      leaves,
+      hash,
+    }));
+    const rest = await readTile(this.source, organizationId, 0, whole);
+    return [...parts, ...(rest ? partsOf(rest, size % TILE_WIDTH) : [])];
+  }
+
+  private readerOf(organizationId: string): ReadSubtree {
+    const tiles = new Map<string, Promise<Tile | undefined>>();
+    return readFromTiles((level, index) => {
+      const key = `${level}/${index}`;
+      let tile = tiles.get(key);
+      if (!tile) tiles.set(key, (tile = readTile(this.source, organizationId, level, index)));
+      return tile;
+    });
+  }
+}
+
+/** The complete subtrees that the first leaves of a tile are made of. */
+function partsOf({ hashes, positions }: Tile, count: number): Part[] {
+  if (hashes.length < count || positions.length < count) return [];
+  const parts: Part[] = [];
+  for (let first = 0, leaves = TILE_WIDTH; first < count; first += leaves) {
+    while (leaves > count - first) leaves /= 2;
+    parts.push({
+      firstPosition: positions[first]!,
+      lastPosition: positions[first + leaves - 1]!,
+      leaves,
+      hash: combine(hashes.slice(first, first + leaves)),
+    });
+  }
+  return parts;
+}

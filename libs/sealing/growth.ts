@@ -1,0 +1,70 @@
+import { leafHash } from './merkle.js';
+import { type SealedTree, textOf } from './note.js';
+import { type SignedTree, type Signers } from './signers.js';
+import { type StoredTree } from './stored-trees.js';
+import { type GrowingTree } from './tiles.js';
+
+/** Why nothing is sealed on top of what stands in the database: halves of sentences, for operators. */
+export const REFUSALS = {
+  key: 'the last signed note bears the signature of no key in SIGNING_KEY or SIGNING_KEY_PREVIOUS, or a false one',
+  seals: 'the table seals does not agree with what was signed last',
+  tiles: 'the table seal_tiles does not lead to what was signed last',
+  events: 'the events do not lead to what was signed last, or not to what the table seals has on top of it',
+} as const;
+
+export type Refusal = (typeof REFUSALS)[keyof typeof REFUSALS];
+
+/** What the next seal of an organization rests on; nothing before its first. */
+export type Base = { signed: SignedTree | undefined; tree: SealedTree | undefined };
+
+/**
+ * What the next seal rests on: the last note that was signed, whatever stands in the table of seals beside it. Only where
+ * nothing was signed yet, the last seal of an earlier version.
+ *
+ * @param sealedUpTo the position that sealing has reached: no seal lies behind it.
+ */
+export function baseOf(
+  { organizationId, note, last }: StoredTree,
+  signers: Signers,
+  sealedUpTo: number,
+): Base | Refusal {
+  const signed = note === null ? undefined : signers.open(note);
+  if (note !== null && signed?.organizationId !== organizationId) return REFUSALS.key;
+  if (signed && last && textOf(last) === textOf(signed)) return { signed, tree: signed };
+  if (last && last.position > sealedUpTo) return REFUSALS.seals;
+  // An earlier version may have sealed beyond the note.
+  if (signed && (!last || last.size <= signed.size)) return REFUSALS.seals;
+  return { signed, tree: signed ?? last };
+}
+
+export type LeafRow = { position: string; digest: Buffer };
+
+/** The leaf of an event: its position (8 bytes, big-endian) and its digest. */
+export function leafOf(position: number, digest: Buffer): Buffer {
+  const leaf = Buffer.alloc(8 + digest.length);
+  leaf.writeBigInt64BE(BigInt(position));
+  digest.copy(leaf, 8);
+  return leaf;
+}
+
+/**
+ * Adds events to a tree, in the order of their positions.
+ *
+ * @param sealed trees that it must pass through: the same events, and no more, lie at or below their positions.
+ * @returns whether it did.
+ */
+export async function grow(
+  tree: GrowingTree,
+  events: readonly LeafRow[],
+  sealed: readonly SealedTree[],
+): Promise<boolean> {
+  for (const { position: text, digest } of events) {
+    const position = Number(text);
+    if (sealed.some((one) => position <= one.position !== tree.size < one.size)) return false;
+    tree.append(leafHash(leafOf(position, digest)), position);
+    for (const { size, root } of sealed) {
+      if (tree.size === size && !(await tree.leadsTo(root))) return false;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,165 @@
+import { type LoggerService } from '@nestjs/common';
+import { type DataSource } from 'typeorm';
+import { inTransaction, type Lease } from '#libs/database';
+import { type Base, baseOf, grow, type LeafRow, type Refusal, REFUSALS } from './growth.js';
+import { type SealedTree } from './note.js';
+import { type Signers } from './signers.js';
+import { readStoredTrees, type StoredTree, writeTiles } from './stored-trees.js';
+import { GrowingTree, TILE_WIDTH } from './tiles.js';
+
+/** Events read at once: hashing them takes less time than a request may wait. */
+const PAGE = 2_000;
+/** Whoever looks at an organization says so as often as this; who does not for a minute has stopped. */
+const CLAIM_MS = 15_000;
+/** A refused organization is looked at again after a minute, or so long that it costs a hundredth of the time. */
+const LOOK_AGAIN_SECONDS = 60;
+const SHARE = 100;
+
+/**
+ * Looks at the organizations of which nothing is sealed, and lets sealing go on where it can. Damaged tiles are made anew
+ * from the events, in constant memory: a first pass finds out whether these lead to what was signed, a second one writes
+ * what differs. Sealing waits for none of it.
+ */
+export class Mending {
+  constructor(
+    private readonly source: DataSource,
+    private readonly lease: Lease,
+    private readonly signers: Signers,
+    private readonly logger: Pick<LoggerService, 'log' | 'warn' | 'error'>,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /** Looks at every organization whose time has come, one after another. */
+  async run(): Promise<void> {
+    for (let id = await this.claim(); id !== undefined; id = await this.claim()) await this.lookAt(id);
+  }
+
+  async lookAt(organizationId: string): Promise<void> {
+    const begun = performance.now();
+    const [stored] = await readStoredTrees(this.source, [organizationId]);
+    if (stored!.refused === null) return;
+    const refusal = await this.examine(stored!);
+    if (refusal === undefined) {
+      this.logger.log({ message: 'history is what was signed: it is sealed again', organizationId });
+      return;
+    }
+    const seconds = Math.max(LOOK_AGAIN_SECONDS, (SHARE * (performance.now() - begun)) / 1_000);
+    await this.source.query(
+      `UPDATE signed_notes SET refused = $2, look_at = clock_timestamp() + make_interval(secs => $3)
+       WHERE organization_id = $1 AND refused IS NOT NULL`,
+      [organizationId, refusal, seconds],
+    );
+    if (refusal !== stored!.refused) this.tell(organizationId, refusal);
+  }
+
+  /** To be called once for each refusal. */
+  tell(organizationId: string, reason: Refusal): void {
+    if (reason === REFUSALS.tiles) {
+      const message =
+        'tiles of a history are damaged: they are made anew, if its events lead to what was signed';
+      this.logger.warn({ message, organizationId });
+      return;
+    }
+    this.logger.error({
+      message: 'history not sealed: it is not what was sealed before',
+      organizationId,
+      reason,
+      advice:
+        'somebody changed it, a key is missing, or a restore was not whole: change nothing, copy the database, ' +
+        'and see docs/at-night.md',
+    });
+  }
+
+  /** @returns why it stays refused; undefined where it is no more. */
+  private async examine(stored: StoredTree): Promise<Refusal | undefined> {
+    const [sealing] = await this.source.query<{ position: string }[]>('SELECT position FROM sealing');
+    const base = baseOf(stored, this.signers, Number(sealing!.position));
+    if (typeof base === 'string') return base;
+    if (!(await this.leadsToSeals(stored, base))) return REFUSALS.events;
+    if (await this.writeTiles(stored, base)) return undefined;
+    // Somebody was at it at the same time: the next look will tell.
+    return stored.refused as Refusal;
+  }
+
+  private async leadsToSeals(stored: StoredTree, { tree: base }: Base): Promise<boolean> {
+    const tree = new GrowingTree(0, []);
+    for await (const events of this.eventsOf(stored)) {
+      if (!(await grow(tree, events, sealedTrees(stored, base)))) return false;
+      tree.changed.clear();
+    }
+    return tree.size === (stored.last?.size ?? 0);
+  }
+
+  /** @returns whether the events led there once more, and nothing was sealed meanwhile. */
+  private async writeTiles(stored: StoredTree, { tree: base }: Base): Promise<boolean> {
+    const { organizationId, last } = stored;
+    const tree = new GrowingTree(0, []);
+    for await (const events of this.eventsOf(stored)) {
+      if (!(await grow(tree, events, sealedTrees(stored, base)))) return false;
+      const full = [...tree.changed].filter(([, { hashes }]) => hashes.length === TILE_WIDTH);
+      await writeTiles(
+        this.source,
+        full.map(([, tile]) => [organizationId, tile]),
+      );
+      for (const [key] of full) tree.changed.delete(key);
+    }
+    if (tree.size !== (last?.size ?? 0)) return false;
+    return this.lease.run(() =>
+      inTransaction(this.source, { idle: this.lease.patienceMs }, async (transaction) => {
+        await transaction.query('SELECT FROM sealing FOR UPDATE');
+        const [now] = await readStoredTrees(transaction, [organizationId]);
+        if (now!.note !== stored.note || now!.last?.size !== last?.size) return false;
+        // Those at the edge grow: an instance of an earlier version may have been at it.
+        await writeTiles(
+          transaction,
+          [...tree.changed.values()].map((tile) => [organizationId, tile]),
+        );
+        await transaction.query(
+          `UPDATE signed_notes SET refused = NULL, refused_at = NULL, look_at = clock_timestamp()
+           WHERE organization_id = $1`,
+          [organizationId],
+        );
+        return true;
+      }),
+    );
+  }
+
+  /** The events up to the last seal, page by page. */
+  private async *eventsOf({ organizationId, last }: StoredTree): AsyncGenerator<LeafRow[]> {
+    let claimed = performance.now();
+    for (let after = '0'; ;) {
+      this.signal.throwIfAborted();
+      const events = await this.source.query<LeafRow[]>(
+        `SELECT position, digest FROM events WHERE organization_id = $1 AND position > $2 AND position <= $3
+         ORDER BY position LIMIT $4`,
+        [organizationId, after, last?.position ?? 0, PAGE],
+      );
+      yield events;
+      if (events.length < PAGE) return;
+      after = events.at(-1)!.position;
+      if (performance.now() - claimed < CLAIM_MS) continue;
+      claimed = performance.now();
+      await this.source.query(`UPDATE signed_notes SET look_at = ${CLAIMED} WHERE organization_id = $1`, [
+        organizationId,
+      ]);
+    }
+  }
+
+  /** An organization whose time has come, and that nobody else looks at. */
+  private async claim(): Promise<string | undefined> {
+    if (this.signal.aborted) return undefined;
+    const [rows] = await this.source.query<[{ organization_id: string }[], number]>(
+      `UPDATE signed_notes SET look_at = ${CLAIMED} WHERE organization_id = (
+         SELECT organization_id FROM signed_notes WHERE refused IS NOT NULL AND look_at <= clock_timestamp()
+         ORDER BY look_at LIMIT 1 FOR UPDATE SKIP LOCKED
+       ) RETURNING organization_id`,
+    );
+    return rows[0]?.organization_id;
+  }
+}
+
+const CLAIMED = `clock_timestamp() + interval '1 minute'`;
+
+function sealedTrees({ last }: StoredTree, base: SealedTree | undefined): SealedTree[] {
+  return [base, last].filter((tree) => tree !== undefined);
+}

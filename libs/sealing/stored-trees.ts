@@ -1,0 +1,151 @@
+import { type Sql } from '#libs/database';
+import { type SealedTree } from './note.js';
+import { edgeOf, type Tile } from './tiles.js';
+
+const HASH = 32;
+
+/** What the database has of an organization's tree, beside the tiles. Nothing of it is believed before it was checked. */
+export type StoredTree = {
+  organizationId: string;
+  note: string | null;
+  /** Why nothing is sealed on top of the note; null where that is not so. */
+  refused: string | null;
+  /** The last seal; `kept`: it does not make room for the next one. */
+  last: (SealedTree & { kept: boolean }) | undefined;
+};
+
+type StoredRow = {
+  organization_id: string;
+  note: string | null;
+  refused: string | null;
+  size: string | null;
+  position: string;
+  root: Buffer;
+  sealed_at: Date;
+  kept: boolean;
+};
+
+/** Exported so that a test can EXPLAIN it: an organization may have a million seals. */
+export const STORED_TREES = `
+  SELECT o.organization_id, n.note, n.refused, last.size, last.position, last.root, last.sealed_at, last.kept
+  FROM unnest($1::uuid[]) AS o(organization_id)
+  LEFT JOIN signed_notes n ON n.organization_id = o.organization_id
+  LEFT JOIN LATERAL (
+    SELECT s.size, s.position, s.root, s.sealed_at, s.kept FROM seals s
+    WHERE s.organization_id = o.organization_id ORDER BY s.size DESC LIMIT 1
+  ) last ON true`;
+
+export async function readStoredTrees(sql: Sql, organizationIds: readonly string[]): Promise<StoredTree[]> {
+  const rows = await sql.query<StoredRow[]>(STORED_TREES, [organizationIds]);
+  return rows.map(({ organization_id: organizationId, note, refused, size, root, kept, ...row }) => ({
+    organizationId,
+    note,
+    refused,
+    last:
+      size === null
+        ? undefined
+        : {
+            organizationId,
+            ...{ size: Number(size), root, kept },
+            ...{ position: Number(row.position), sealedAt: row.sealed_at },
+          },
+  }));
+}
+
+type TileRow = { organization_id: string; level: number; index: string; hashes: Buffer; positions: string[] };
+
+/** The tiles at the right edges of trees of these sizes, as far as they are there. */
+export async function readEdges(
+  sql: Sql,
+  trees: readonly Pick<SealedTree, 'organizationId' | 'size'>[],
+): Promise<Map<string, Tile[]>> {
+  const edges = trees.flatMap(({ organizationId, size }) =>
+    edgeOf(size).map((tile) => ({ organizationId, ...tile })),
+  );
+  const rows = await sql.query<TileRow[]>(
+    `SELECT t.* FROM unnest($1::uuid[], $2::int[], $3::bigint[]) AS e(organization_id, level, index)
+     JOIN seal_tiles t USING (organization_id, level, index)`,
+    [
+      edges.map(({ organizationId }) => organizationId),
+      edges.map(({ level }) => level),
+      edges.map(({ index }) => index),
+    ],
+  );
+  const tiles = new Map<string, Tile[]>(trees.map(({ organizationId }) => [organizationId, []]));
+  for (const row of rows) tiles.get(row.organization_id)!.push(tileOf(row));
+  return tiles;
+}
+
+export async function readTile(
+  sql: Sql,
+  organizationId: string,
+  level: number,
+  index: number,
+): Promise<Tile | undefined> {
+  const [row] = await sql.query<TileRow[]>(
+    'SELECT * FROM seal_tiles WHERE organization_id = $1 AND level = $2 AND index = $3',
+    [organizationId, level, index],
+  );
+  return row && tileOf(row);
+}
+
+/** Writes those that are not stored so already. */
+export async function writeTiles(
+  sql: Sql,
+  tiles: readonly (readonly [organizationId: string, tile: Tile])[],
+): Promise<void> {
+  if (tiles.length === 0) return;
+  // Positions as text: PostgreSQL has no arrays of arrays of different lengths.
+  await sql.query(
+    `INSERT INTO seal_tiles AS stored (organization_id, level, index, hashes, positions)
+     SELECT organization_id, level, index, hashes, positions::bigint[]
+     FROM unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::bytea[], $5::text[])
+       AS tile(organization_id, level, index, hashes, positions)
+     ON CONFLICT (organization_id, level, index) DO UPDATE
+     SET hashes = excluded.hashes, positions = excluded.positions
+     WHERE (stored.hashes, stored.positions) IS DISTINCT FROM (excluded.hashes, excluded.positions)`,
+    [
+      tiles.map(([organizationId]) => organizationId),
+      tiles.map(([, { level }]) => level),
+      tiles.map(([, { index }]) => index),
+      tiles.map(([, { hashes }]) => Buffer.concat(hashes)),
+      tiles.map(([, { positions }]) => `{${positions.join(',')}}`),
+    ],
+  );
+}
+
+/** The leaf with this position. Exported so that a test can EXPLAIN it: a history may have a million tiles. */
+export const LEAF_AT = `
+  SELECT t.index, array_position(t.positions, $2::bigint) AS place FROM (
+    SELECT index, positions FROM seal_tiles
+    WHERE organization_id = $1 AND level = 0 AND positions[1] <= $2 ORDER BY positions[1] DESC LIMIT 1
+  ) t`;
+
+/**
+ * Complete subtrees, from the left: a level-2 tile holds the roots of 65,536 leaves each, one of level 1 of 256; the
+ * positions stand at level 0. Those that are missing there are missing here.
+ */
+export const PARTS = `
+  SELECT first.positions[1] AS first_position, last.positions[256] AS last_position, part.leaves, part.hash
+  FROM (
+    SELECT n * 256 AS first_tile, n * 256 + 255 AS last_tile, 65536 AS leaves,
+           substring(t.hashes FROM (n % 256)::int * 32 + 1 FOR 32) AS hash
+    FROM generate_series(0, $2::bigint - 1) AS n
+    JOIN seal_tiles t ON t.organization_id = $1 AND t.level = 2 AND t.index = n / 256
+    UNION ALL
+    SELECT n, n, 256, substring(t.hashes FROM (n % 256)::int * 32 + 1 FOR 32)
+    FROM generate_series($2::bigint * 256, $3::bigint - 1) AS n
+    JOIN seal_tiles t ON t.organization_id = $1 AND t.level = 1 AND t.index = n / 256
+  ) part
+  JOIN seal_tiles first ON first.organization_id = $1 AND first.level = 0 AND first.index = part.first_tile
+  JOIN seal_tiles last ON last.organization_id = $1 AND last.level = 0 AND last.index = part.last_tile
+  ORDER BY part.first_tile`;
+
+function tileOf({ level, index, hashes, positions }: TileRow): Tile {
+  return {
+    level,
+    index: Number(index),
+    hashes: Array.from({ length: hashes.length / HASH }, (_, n) => hashes.subarray(n * HASH, (n + 1) * HASH)),
+    positions: positions.map(Number),
+  };
+}
