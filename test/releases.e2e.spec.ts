@@ -1,7 +1,9 @@
+import { Signers } from '#libs/sealing';
 import { Client } from './harness.js';
-import { Deployment, eventually, type ServerProcess } from './processes.js';
+import { Deployment, ENCRYPTION_KEY, eventually, type ServerProcess } from './processes.js';
 import { published, ReleaseBuild } from './releases.js';
 import { dumpOf, type StoredDatabase, storedDatabases } from './stored-databases.js';
+import { verifyTwice } from './verifiers.js';
 
 const stored = (name: string): StoredDatabase => {
   const found = storedDatabases().find((one) => one.name.endsWith(`-${name}`));
@@ -38,6 +40,24 @@ async function counts(client: Client, { petitionId, listId }: StoredDatabase) {
   const petition = await read(client, 'petition.get-petition', { petitionId: petitionId! });
   const list = await read(client, 'list.get-list', { listId: listId! });
   return { signatures: petition.body.data.signatures, contacts: list.body.data.contacts };
+}
+
+/** What both have sealed, by turns or at once, is one history: each checkpoint of this version proves all that was there. */
+async function expectProved(before: Client, now: Client): Promise<void> {
+  const key = new Signers([Signers.seedOf(ENCRYPTION_KEY)]).verifierKey;
+  const checkpoints: string[] = [];
+  for (const client of [before, now, before, now]) {
+    await done(client, 'post', 'list.create-list', { name: `Sealed ${checkpoints.length}` });
+    const [newest] = (await now.get('event.list-events', { type: 'ListCreated', limit: '1' })).body.data;
+    // Seals what is not sealed yet.
+    expect((await client.get('event.get-proof', { eventId: newest.id })).status).toBe(200);
+    const { checkpoint } = (await now.get('event.get-checkpoint')).body.data;
+    checkpoints.push(checkpoint);
+  }
+  const exported = (await now.get('event.export-events')).body;
+  for (const checkpoint of checkpoints) {
+    expect(await verifyTwice(exported, checkpoint, key)).toMatchObject({ ok: true });
+  }
 }
 
 const clientOf = ({ organizationId, key }: StoredDatabase, { origin }: { origin: string }) =>
@@ -87,6 +107,7 @@ it.each(published)('$version goes on beside this version', async ({ version }) =
     for (const client of [before, now]) {
       await eventually(async () => expect(await counts(client, database)).toEqual(expected));
     }
+    await expectProved(before, now);
 
     await old.end('SIGKILL');
     const { contactId } = await done(now, 'post', 'contact.create-contact', {
