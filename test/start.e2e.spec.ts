@@ -2,6 +2,7 @@ import { access, readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { startRedis } from '#libs/testing';
 import { migrations } from '#migrations';
 import {
   createDirectory,
@@ -141,10 +142,24 @@ describe('with DATABASE_URL', () => {
     expect(more).toEqual([]);
   });
 
-  it('logs what a library prints by itself, once', async () => {
-    const REDIS_URL = process.env.TEST_REDIS_URL!.replace('//', '//:a-secret@');
+  it('logs what a library prints by itself, once, and when Redis goes and comes', async () => {
+    const redis = await startRedis();
+    const REDIS_URL = redis.url.replace('//', '//:a-secret@');
     const server = await deployment.startServer({ REDIS_URL });
-    expect(await ready(server)).toMatchObject({ redis: 'ok' });
+    const ofRedis = () => server.log.filter(({ message }) => message.startsWith('Redis '));
+    try {
+      expect(await ready(server)).toMatchObject({ redis: 'ok' });
+      redis.freeze();
+      await eventually(() => expect(ofRedis()).toHaveLength(1));
+      redis.resume();
+      await eventually(() => expect(ofRedis()).toHaveLength(2));
+    } finally {
+      await redis.stop();
+    }
+    expect(ofRedis()).toMatchObject([
+      { level: 'warn', message: expect.stringContaining('Redis cannot be used (it does not answer') },
+      { level: 'info', message: 'Redis is back: all instances share one rate limit again' },
+    ]);
     const { stdout, stderr } = await server.end('SIGTERM');
     expect(stderr).toBe('');
     expect(server.log.filter(({ message }) => message === 'a library says')).toEqual([

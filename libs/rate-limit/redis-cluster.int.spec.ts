@@ -21,7 +21,7 @@ class Limiter {
     const logged: string[] = [];
     const logger = {
       warn: (message: string) => logged.push(`warn: ${message}`),
-      log: (message: string) => logged.push(`log: ${message}`),
+      log: ({ message }: { message: string }) => logged.push(`log: ${message}`),
     };
     return new Limiter(new ResilientStorage(await connectRedis(url), logger), logged);
   }

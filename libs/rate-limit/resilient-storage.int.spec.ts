@@ -17,7 +17,7 @@ describe('ResilientStorage', () => {
     logged = [];
     return new ResilientStorage(await connectRedis(url), {
       warn: (message: string) => logged.push(`warn: ${message}`),
-      log: (message: string) => logged.push(`log: ${message}`),
+      log: ({ message }: { message: string }) => logged.push(`log: ${message}`),
     });
   };
   const until = async (status: string) => {

@@ -125,7 +125,8 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
     if (this.probesDone < this.probesWanted) return;
     this.current = 'shared';
     this.backAt = performance.now();
-    this.logger.log('Redis is back: all instances share one rate limit again');
+    // Not a text: those with a context are taken for Nest's own, which only `debug` shows.
+    this.logger.log({ message: 'Redis is back: all instances share one rate limit again' });
   }
 }
 
