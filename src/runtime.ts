@@ -186,7 +186,7 @@ async function connect(
         },
       });
     } catch (error) {
-      const reason = describeError(error);
+      const reason = describeError(error, config.databaseUrl !== undefined);
       if (!isUnavailable(error) || isTurnedAway(error) || Date.now() >= deadline) {
         const which = config.databaseUrl === undefined ? 'built-in PostgreSQL' : 'database in DATABASE_URL';
         throw new ConfigError([`The ${which} cannot be used: ${reason}.`]);

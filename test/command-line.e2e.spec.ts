@@ -310,7 +310,7 @@ it('says in one sentence what is wrong with the configuration or the database, a
   expect(mistakeOf(await cli(['migrate'], { ...environment, PORT }))).toMatch(/^PORT must be /);
   const DATABASE_URL = 'postgres://nobody:hunter2@localhost:1/nothing';
   expect(mistakeOf(await cli(['migrate'], { ...environment, DATABASE_URL }))).toMatch(
-    /^The database in DATABASE_URL cannot be used: connect ECONNREFUSED \S+\.$/,
+    /^The database in DATABASE_URL cannot be used: PostgreSQL takes no connections .* Start it, .*\(connect ECONNREFUSED \S+\)\.$/,
   );
   const ENCRYPTION_KEY = Buffer.alloc(32, 8).toString('base64');
   expect(mistakeOf(await cli(['migrate'], { ...environment, ENCRYPTION_KEY }))).toMatch(

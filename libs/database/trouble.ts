@@ -212,10 +212,13 @@ export function isForbidden(error: unknown): boolean {
   return said(error).code === '42501';
 }
 
-/** An error in words fit for logs and reports, with what to do where PostgreSQL or PgBouncer said it. */
-export function describeError(error: unknown): string {
-  // Other servers refuse connections too: whose error it is only SQLSTATEs tell.
-  const trouble = /^\d/.test(said(error).code) ? describeTrouble(error) : undefined;
+/**
+ * An error in words fit for logs and reports, with what to do where the database is what is wrong.
+ *
+ * @param isOfDatabase whether the caller knows that it is; other servers refuse connections too, so only SQLSTATEs tell otherwise.
+ */
+export function describeError(error: unknown, isOfDatabase = false): string {
+  const trouble = isOfDatabase || /^\d/.test(said(error).code) ? describeTrouble(error) : undefined;
   const reason = reasonOf(error);
   // Whoever asks puts it into a sentence of their own.
   const open = (sentence: string) => sentence.replace(/\.$/, '');
