@@ -119,10 +119,11 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
     const hasAnswered = this.lookAtAppends();
     const { underWay, failed } = this.seen;
     const isHung = !hasAnswered && before.underWay > 0 && underWay > 0;
+    const hungBefore = this.hungLooks;
     if (isHung) this.hungLooks += 1;
     this.idleLooks = hasAnswered ? 0 : this.idleLooks + 1;
     const isInDoubt = this.writeFailure !== undefined || this.hungLooks > 0 || failed !== before.failed;
-    if (!hasAnswered && (isInDoubt || this.idleLooks >= IDLE_LOOKS)) void this.probe();
+    if (!hasAnswered && (isInDoubt || this.idleLooks >= IDLE_LOOKS)) void this.probe(hungBefore);
     if (this.hungLooks >= HUNG_LOOKS) this.troubles.tell(undefined, SOMETHING_HOLDS_UP);
     if (this.trouble === undefined && !isInDoubt) this.troubles.works();
     this.tell();
@@ -153,7 +154,8 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
     return hasAnswered;
   }
 
-  private async probe(): Promise<void> {
+  /** @param hungBefore looks that were hung before the one that begins it. */
+  private async probe(hungBefore: number): Promise<void> {
     if (this.probing) return;
     this.probing = true;
     try {
@@ -163,15 +165,25 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
       // Those that hang may wait for what it does not.
       if (this.store.traffic.underWay === 0) this.hungLooks = 0;
     } catch (error) {
-      if (isTimedOut(error)) this.hungLooks += PROBE_LOOKS;
+      if (isTimedOut(error)) this.probeHung(hungBefore);
       // It stores nothing, so whatever fails fails for everybody: a right that was taken away, a function that is gone.
       else if (!isTransient(error)) {
-        this.writeFailure = troubleOf(error)?.publicly ?? NO_WRITES;
+        // Where reads fail too, or did a moment ago, it is one trouble, and told as one.
+        const before = this.readFailure;
+        await this.readProjections().catch(() => undefined);
+        this.writeFailure = troubleOf(error)?.publicly ?? this.readFailure ?? before ?? NO_WRITES;
         this.troubles.tell(error, WRITES_FAIL);
       }
     } finally {
       this.probing = false;
     }
+  }
+
+  private probeHung(hungBefore: number): void {
+    // An append was answered since it began.
+    if (this.hungLooks < hungBefore) return;
+    // The same looks may have been counted for appends that hang as well.
+    this.hungLooks = Math.max(this.hungLooks, hungBefore + PROBE_LOOKS);
   }
 
   private askOnce(): Promise<ProjectionStatus[]> {
@@ -211,7 +223,8 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
   }
 
   private refusal(sentence: string, cause?: unknown): RpcError {
-    const reason = this.readFailure === undefined ? 'DATABASE_TAKES_NO_WRITES' : 'DATABASE_UNREACHABLE';
+    const answers = this.readFailure === undefined && sentence !== NO_ANSWER;
+    const reason = answers ? 'DATABASE_TAKES_NO_WRITES' : 'DATABASE_UNREACHABLE';
     const headers = { 'Retry-After': '1' };
     return new RpcError('SERVICE_UNAVAILABLE', sentence, { reason, headers }, { cause });
   }
