@@ -9,6 +9,7 @@ import {
   historyCommands,
   organizationCommands,
   projectionCommands,
+  witnessCommand,
   withSession,
 } from './cli/index.js';
 
@@ -37,6 +38,7 @@ historyCommands(program);
 projectionCommands(program);
 erasuresCommands(program);
 doctorCommand(program);
+witnessCommand(program);
 
 program
   .command('migrate')

@@ -6,3 +6,4 @@ export { historyCommands } from './history.js';
 export { organizationCommands } from './organization.js';
 export { projectionCommands } from './projections.js';
 export { withSession } from './session.js';
+export { witnessCommand } from './witness.js';

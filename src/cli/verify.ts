@@ -1,4 +1,4 @@
-import { type Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { readFile } from 'node:fs/promises';
 import { describeError, openDatabase, type Sql } from '#libs/database';
 import { JsonLogger } from '#libs/operations';
@@ -8,7 +8,14 @@ import { openRuntime } from '../runtime.js';
 import { Progress } from './progress.js';
 import { INTERRUPTED, interruptible, path } from './session.js';
 
-type VerifyOptions = { organization?: string; checkpoint: string; key: string; parts?: string };
+type VerifyOptions = {
+  organization?: string;
+  checkpoint: string;
+  key: string;
+  parts?: string;
+  witness?: string[];
+  quorum?: number;
+};
 
 /** Adds `verify` to the commands of `history`. */
 export function verifyCommand(history: Command): void {
@@ -30,12 +37,17 @@ export function verifyCommand(history: Command): void {
       'parts of the checkpoint, which place a difference; left out, the file beside it that ends in .parts',
       path,
     )
+    .option(
+      '--witness <key...>',
+      'verifier keys of witnesses, or files that hold one; all must have cosigned it',
+    )
+    .option('--quorum <n>', 'so many of the witnesses are enough', wholeNumber)
     .addHelpText(
       'after',
       `
 Tells the first position at which the history is not the one that was sealed; on standard error one sentence to quote. With
 --json as { "ok", "events", "provedEvents", "newerEvents", "firstWrongPosition", "reason", "warnings", "warningCount",
-"checkpoint": { "organizationId", "size", "position", "sealedAt", "key" } }. Ends with status 0 if there is none, with 1 if
+"checkpoint": { "organizationId", "size", "position", "sealedAt", "key", "witnesses" } }. Ends with status 0 if there is none, with 1 if
 there is one or nothing could be verified. A file needs no database and no server; verifying takes some hundred megabytes of
 memory, and 40 to 80 bytes more for each stream.`,
     )
@@ -43,6 +55,9 @@ memory, and 40 to 80 bytes more for each stream.`,
       const { organization } = options;
       if ((file === undefined) === (organization === undefined)) {
         verify.error('error: name either the file of an export or --organization');
+      }
+      if (options.quorum !== undefined && !(options.quorum <= (options.witness?.length ?? 0))) {
+        verify.error('error: --quorum is how many of the keys given with --witness must have cosigned');
       }
       const signal = interruptible();
       let state = { count: 0, done: 0, total: 1 };
@@ -53,7 +68,8 @@ memory, and 40 to 80 bytes more for each stream.`,
         const checkpoint = await readFile(options.checkpoint, 'utf8');
         const key = await keyOf(options.key);
         const parts = await partsOf(options);
-        const how = { signal, onProgress, parts };
+        const witnesses = await Promise.all((options.witness ?? []).map(keyOf));
+        const how = { signal, onProgress, parts, witnesses, quorum: options.quorum };
         const verdict =
           file === undefined
             ? await withDatabase((sql) => verifyDatabase(sql, organization!, checkpoint, key, how))
@@ -92,6 +108,11 @@ async function keyOf(text: string): Promise<string> {
   return /^[^+\s]+\+[0-9a-f]{8}\+/.test(text) ? text : readFile(path(text), 'utf8');
 }
 
+function wholeNumber(text: string): number {
+  if (!/^[1-9]\d{0,3}$/.test(text)) throw new InvalidArgumentError('It is a whole number from 1 on.');
+  return Number(text);
+}
+
 /** What stands beside the checkpoint, unless another file is named. */
 async function partsOf({ checkpoint, parts }: VerifyOptions): Promise<string | undefined> {
   return readFile(parts ?? `${checkpoint}.parts`, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -125,9 +146,12 @@ function inWords({ ok, provedEvents, newerEvents, firstWrongPosition, reason, ..
 /** One sentence to quote: what was compared with what, what came out, and what it says nothing of. */
 function statement({ ok, checkpoint, newerEvents, reason }: Verdict): string {
   if (!checkpoint) return `Nothing was compared: ${reason}`;
-  const { organizationId, size, position, sealedAt, key } = checkpoint;
+  const { organizationId, size, position, sealedAt, key, witnesses = [] } = checkpoint;
+  const cosigned = witnesses
+    .map(({ witness, time }) => ` and cosigned by ${witness} at ${time.toISOString()}`)
+    .join('');
   const history = `The history of organization ${organizationId}`;
-  const note = `the checkpoint of ${count(size)} events, up to position ${position}, sealed at ${sealedAt} with the key ${key}`;
+  const note = `the checkpoint of ${count(size)} events, up to position ${position}, sealed at ${sealedAt} with the key ${key}${cosigned}`;
   if (!ok) return `${history} was compared with ${note}, and was not accepted: ${reason}`;
   const newer =
     newerEvents === 0 ? 'no event is newer' : `${count(newerEvents)} newer events are not covered`;

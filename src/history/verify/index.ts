@@ -3,10 +3,18 @@ import { availableParallelism } from 'node:os';
 import { type Sql } from '#libs/database';
 import { type Batch } from './batch.js';
 import { CheckThreads, type Work } from './check-threads.js';
-import { type Checkpoint, NotAuthentic, openCheckpoint, openParts } from './checkpoint.js';
+import { type Checkpoint, openCheckpoint, openParts } from './checkpoint.js';
 import { EventsTable } from './events-table.js';
 import { eventsOfExport } from './export-file.js';
 import { checkLines } from './lines.js';
+import {
+  ALGORITHMS,
+  cosignedBy,
+  type Cosignature,
+  NotAuthentic,
+  parseVerifierKey,
+  readNote,
+} from './note.js';
 import { checkSeals } from './seal-tables.js';
 import { checkStored } from './stored-events.js';
 import { MOST_WARNINGS, type Verdict } from './verdict.js';
@@ -29,6 +37,9 @@ export type Progress = {
 export type VerifyOptions = {
   /** The parts that the server told beside the checkpoint, as text. */
   parts?: string | undefined;
+  /** Verifier keys of witnesses, of which `quorum` must have cosigned the checkpoint; left out, all of them. */
+  witnesses?: readonly string[] | undefined;
+  quorum?: number | undefined;
   onProgress?: (progress: Progress) => void;
   /** Ends the verification with the signal's reason. */
   signal?: AbortSignal;
@@ -133,22 +144,50 @@ async function withThreads(
 async function withCheckpoint(
   note: string,
   key: string,
-  { parts }: VerifyOptions,
+  { parts, witnesses, quorum }: VerifyOptions,
   work: (checkpoint: Checkpoint) => Promise<Verdict>,
 ): Promise<Verdict> {
   try {
     const checkpoint = openCheckpoint(note, key);
-    if (parts === undefined) return await work(checkpoint);
-    const opened = openParts(parts, checkpoint);
-    if (typeof opened !== 'string') return await work({ ...checkpoint, parts: opened });
-    const reason = `The parts are not those of the checkpoint and were ignored: ${opened}.`;
-    const verdict = await work(checkpoint);
-    const warnings = [{ position: null, reason }, ...verdict.warnings].slice(0, MOST_WARNINGS);
-    return { ...verdict, warnings, warningCount: verdict.warningCount + 1 };
+    // A key that was given twice is one witness.
+    const keys = [...new Set(witnesses?.map((text) => text.trim()))];
+    if (keys.length === 0) return await withParts(parts, checkpoint, work);
+    const cosigned = cosignaturesOn(note, keys);
+    const demanded = quorum ?? keys.length;
+    if (cosigned.length < demanded) {
+      const found = cosigned.map(({ witness }) => witness).join(', ') || 'none of them';
+      return unproved(
+        `The checkpoint must be cosigned by ${demanded} of the witnesses: ${found} has done so.`,
+      );
+    }
+    const verdict = await withParts(parts, checkpoint, work);
+    return {
+      ...verdict,
+      checkpoint: verdict.checkpoint && { ...verdict.checkpoint, witnesses: cosigned },
+    };
   } catch (error) {
     if (error instanceof NotAuthentic) return unproved(error.message);
     throw error;
   }
+}
+
+function cosignaturesOn(note: string, keys: readonly string[]): Cosignature[] {
+  const opened = readNote(note);
+  return keys.flatMap((text) => cosignedBy(opened, parseVerifierKey(text, ALGORITHMS.cosignature)) ?? []);
+}
+
+async function withParts(
+  parts: string | undefined,
+  checkpoint: Checkpoint,
+  work: (checkpoint: Checkpoint) => Promise<Verdict>,
+): Promise<Verdict> {
+  if (parts === undefined) return work(checkpoint);
+  const opened = openParts(parts, checkpoint);
+  if (typeof opened !== 'string') return work({ ...checkpoint, parts: opened });
+  const reason = `The parts are not those of the checkpoint and were ignored: ${opened}.`;
+  const verdict = await work(checkpoint);
+  const warnings = [{ position: null, reason }, ...verdict.warnings].slice(0, MOST_WARNINGS);
+  return { ...verdict, warnings, warningCount: verdict.warningCount + 1 };
 }
 
 function unproved(reason: string): Verdict {

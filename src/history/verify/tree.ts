@@ -13,7 +13,7 @@ export function leafHash(position: number, digest: string, into: Uint8Array, at:
 
 const node = Buffer.alloc(1 + 2 * HASH, 1);
 
-function nodeHash(left: Uint8Array, right: Uint8Array, into: Uint8Array): void {
+export function nodeHash(left: Uint8Array, right: Uint8Array, into: Uint8Array): void {
   node.set(left, 1);
   node.set(right, 1 + HASH);
   sha256(node, into);

@@ -1,3 +1,5 @@
+import { type Cosignature } from './note.js';
+
 /** What a verification found. */
 export type Verdict = {
   ok: boolean;
@@ -32,6 +34,8 @@ export type Against = {
   sealedAt: string;
   /** Name and id of the key that signed it. */
   key: string;
+  /** Those of the witnesses that were asked for who have cosigned it; absent where none was asked for. */
+  witnesses?: readonly Cosignature[];
 };
 
 export const MOST_WARNINGS = 20;

@@ -3,7 +3,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { eventDigest, type JsonObject } from '#libs/event-store';
 import { verifyTwice } from '../../../test/verifiers.js';
 import { canonical } from './digest.js';
-import { verifyExport } from './index.js';
+import { WitnessKey } from '../../witness/witness.js';
+import { type Verdict, verifyExport } from './index.js';
 
 const organizationId = uuidv7();
 const origin = `advocacy-api/${organizationId}`;
@@ -565,6 +566,46 @@ describe('a checkpoint or a key that proves nothing', () => {
   it('is accepted beside the signatures of others', async () => {
     const witnessed = `${checkpoint}— witness.example/w ${Buffer.alloc(68, 1).toString('base64')}\n`;
     expect(await verifyTwice(ndjson(history), witnessed, key)).toMatchObject({ ok: true });
+  });
+});
+
+describe('a checkpoint that witnesses have cosigned', () => {
+  const history = fabricate(3);
+  const [text, other] = [textOf(history), textOf(fabricate(3))];
+  const [one, two, three] = ['one', 'two', 'three'].map((name) => WitnessKey.make(`w.example.org/${name}`));
+  const keys = [one!, two!, three!].map(({ verifierKey }) => verifierKey);
+  const note = `${signed(text, signer)}${one!.cosign(text, 1_700_000_000)}${two!.cosign(text, 1_700_000_100)}`;
+  const verdictOn = (checkpoint: string, witnesses: string[], quorum?: number) =>
+    verifyExport(chunksOf(ndjson(history)), checkpoint, key, undefined, { witnesses, quorum });
+
+  it('is accepted with as many as are demanded, and the verdict names them', async () => {
+    for (const quorum of [1, 2]) {
+      const { ok, checkpoint } = await verdictOn(note, keys, quorum);
+      expect({ ok, witnesses: checkpoint!.witnesses }).toEqual({
+        ok: true,
+        witnesses: [
+          { witness: expect.stringMatching(/^w\.example\.org\/one\+/), time: new Date(1_700_000_000_000) },
+          { witness: expect.stringMatching(/^w\.example\.org\/two\+/), time: new Date(1_700_000_100_000) },
+        ],
+      });
+    }
+    expect(await verdictOn(note, keys.slice(0, 2))).toMatchObject({ ok: true });
+    expect((await verdictOn(note, [])).checkpoint).not.toHaveProperty('witnesses');
+  });
+
+  it.each<[string, () => Promise<Verdict>]>([
+    ['is missing', () => verdictOn(note, keys)],
+    ['is counted twice', () => verdictOn(note, [keys[0]!, `${keys[0]}\n`], 2)],
+    ['is of another checkpoint', () => verdictOn(note + three!.cosign(other, 1), keys, 2)],
+    ['is no cosignature', () => verdictOn(note.replace(/(— \S+two .{20})./, '$1A'), keys, 1)],
+    ['has another key of the same name', () => verdictOn(note, [WitnessKey.make(one!.name).verifierKey])],
+    ['is the key of a server', () => verdictOn(note, [key])],
+  ])('is refused where one %s', async (_, verdict) => {
+    expect(await verdict()).toMatchObject({
+      ok: false,
+      checkpoint: null,
+      reason: expect.stringMatching(/ness/),
+    });
   });
 });
 

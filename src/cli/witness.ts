@@ -1,0 +1,94 @@
+import { type Command } from 'commander';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { type AddressInfo, isIPv6 } from 'node:net';
+import { describeError } from '#libs/database';
+import { witnessServer } from '../witness/server.js';
+import { WitnessState } from '../witness/state.js';
+import { Witness, WitnessKey } from '../witness/witness.js';
+import { interruptible, path, UsageError } from './session.js';
+
+type Options = { listen?: string; key: string; state?: string; log?: string[]; makeKey?: string };
+
+/** A verifier key has a "+" behind its name; everything else is a file of them, one a line. */
+const VERIFIER_KEY = /^[^+\s]+\+[0-9a-f]{8}\+/;
+
+export function witnessCommand(program: Command): void {
+  const command = program
+    .command('witness')
+    .description(
+      'cosign the checkpoints of servers, each only if it contradicts no earlier one (C2SP tlog-witness)',
+    )
+    .requiredOption('--key <file>', 'the private key of the witness', path)
+    .option('--make-key <name>', 'make that file, for a witness of this name (w.example.org/1, say), and end')
+    .option(
+      '--listen <[host:]port>',
+      'where to take checkpoints: POST /add-checkpoint; 0.0.0.0:port from everywhere',
+    )
+    .option(
+      '--state <directory>',
+      'what it remembers of each log; one process a directory; never to be lost',
+      path,
+    )
+    .option('--log <key...>', 'verifier keys of the servers whose checkpoints are cosigned, or files of them')
+    .addHelpText(
+      'after',
+      `
+Needs no database. Let somebody else run it than the server, on another machine. With --make-key it prints { "verifierKey" }, which
+auditors give to history verify; with --listen the same and { "listening" }, and a line of JSON on standard error for each
+checkpoint that was refused: a 409 or 422 may be a history that was forked.`,
+    )
+    .action(async (options: Options) => {
+      try {
+        await (options.makeKey === undefined ? listen(options) : makeKey(options, options.makeKey));
+      } catch (error) {
+        if (error instanceof UsageError) command.error(`error: ${error.message}`);
+        process.stderr.write(`${describeError(error)}\n`);
+        process.exitCode = 1;
+      }
+    });
+}
+
+async function makeKey({ key: file }: Options, name: string): Promise<void> {
+  const key = WitnessKey.make(name);
+  await writeFile(file, key.text, { flag: 'wx', mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EEXIST') throw new UsageError(`${file} is there already, and is not overwritten.`);
+    throw error;
+  });
+  print({ verifierKey: key.verifierKey });
+}
+
+async function listen({ listen: address, key: file, state, log }: Options): Promise<void> {
+  if (address === undefined || state === undefined || log === undefined) {
+    throw new UsageError('a witness needs --listen, --state and --log (or --make-key, once)');
+  }
+  const [, host = '127.0.0.1', port] = /^(?:(.+):)?(\d{1,5})$/.exec(address) ?? [];
+  if (port === undefined) throw new UsageError('--listen is a port, or host:port');
+  const key = WitnessKey.read(await readFile(file, 'utf8'));
+  const witness = new Witness(key, await WitnessState.open(state), await verifierKeys(log));
+  const server = witnessServer(witness, (line) => {
+    process.stderr.write(`${JSON.stringify({ time: new Date(), ...line })}\n`);
+  });
+  const signal = interruptible();
+  server.listen(Number(port), host.replace(/^\[(.*)\]$/, '$1'));
+  await once(server, 'listening');
+  const at = server.address() as AddressInfo;
+  const shown = isIPv6(at.address) ? `[${at.address}]` : at.address;
+  print({ verifierKey: key.verifierKey, listening: `http://${shown}:${at.port}` });
+  if (!signal.aborted) await once(signal, 'abort');
+  // Answers under way are given.
+  server.close();
+  server.closeIdleConnections();
+  await once(server, 'close');
+}
+
+async function verifierKeys(given: readonly string[]): Promise<string[]> {
+  const keys = await Promise.all(
+    given.map(async (text) => (VERIFIER_KEY.test(text) ? text : readFile(path(text), 'utf8'))),
+  );
+  return keys.flatMap((text) => text.split('\n')).filter((line) => line.trim() !== '');
+}
+
+function print(answer: object): void {
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
+}

@@ -1,0 +1,47 @@
+import { HASH } from './sha256.js';
+import { nodeHash } from './tree.js';
+
+/** A tree as a checkpoint says that it is. */
+export type TreeHead = { size: number; root: Buffer };
+
+/**
+ * Whether the proof shows that the newer tree is the older one, to which leaves were only added (RFC 9162, section
+ * 2.1.4.2, the same algorithm as that of RFC 6962). Sizes up to 2^53.
+ */
+export function isConsistent(older: TreeHead, newer: TreeHead, proof: readonly Buffer[]): boolean {
+  if (older.size > newer.size || proof.some(({ length }) => length !== HASH)) return false;
+  if (older.size === newer.size) return proof.length === 0 && older.root.equals(newer.root);
+  if (older.size === 0) return proof.length === 0;
+
+  // The path from the right edge of the older tree to the root of the newer; a whole subtree proves itself.
+  const path = isPowerOfTwo(older.size) ? [older.root, ...proof] : [...proof];
+  let [first, last] = [older.size - 1, newer.size - 1];
+  while (first % 2 === 1) [first, last] = [half(first), half(last)];
+  const [begin, ...rest] = path;
+  if (!begin) return false;
+  let [old, now] = [begin, begin];
+  for (const hash of rest) {
+    if (last === 0) return false;
+    if (first % 2 === 1 || first === last) {
+      old = parent(hash, old);
+      now = parent(hash, now);
+      while (first % 2 === 0 && first !== 0) [first, last] = [half(first), half(last)];
+    } else {
+      now = parent(now, hash);
+    }
+    [first, last] = [half(first), half(last)];
+  }
+  return last === 0 && old.equals(older.root) && now.equals(newer.root);
+}
+
+const half = (number: number) => Math.floor(number / 2);
+
+function isPowerOfTwo(size: number): boolean {
+  return Number.isInteger(Math.log2(size)) && 2 ** Math.log2(size) === size;
+}
+
+function parent(left: Buffer, right: Buffer): Buffer {
+  const hash = Buffer.alloc(HASH);
+  nodeHash(left, right, hash);
+  return hash;
+}

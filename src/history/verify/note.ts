@@ -1,0 +1,126 @@
+import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
+
+/** Signed notes, their keys and the cosignatures of witnesses, after C2SP signed-note and tlog-cosignature. */
+
+/** A note or a key that proves nothing; the message says why. */
+export class NotAuthentic extends Error {}
+
+export type Signature = { name: string; keyId: Buffer; bytes: Buffer };
+
+/** `text` ends with a line feed; it is what was signed. */
+export type Note = { text: string; signatures: readonly Signature[] };
+
+/** What signatures of a name are verified with. */
+export type VerifierKey = { name: string; id: Buffer; publicKey: KeyObject };
+
+/** That a witness has seen the note, and nothing that contradicts it. */
+export type Cosignature = { witness: string; time: Date };
+
+/** What a key signs, by its algorithm byte: Ed25519 over the text, or over the time and the text. */
+export const ALGORITHMS = { signature: 0x01, cosignature: 0x04 } as const;
+
+/** SubjectPublicKeyInfo of an Ed25519 key up to its 32 bytes (RFC 8410, section 4). */
+const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
+const KEY_ID = 4;
+const TIME = 8;
+
+/** @throws NotAuthentic */
+export function readNote(note: string): Note {
+  // The last empty line parts text and signatures.
+  const end = note.lastIndexOf('\n\n');
+  if (end < 0) throw notACheckpoint('it has no empty line before its signature');
+  const lines = note.slice(end + 2);
+  if (!lines.endsWith('\n')) throw notACheckpoint('its last line does not end: copy it again, all of it');
+  return { text: note.slice(0, end + 1), signatures: lines.slice(0, -1).split('\n').map(signatureOf) };
+}
+
+function signatureOf(line: string): Signature {
+  const [, name, encoded] = /^— ([^+\s]+) (\S+)$/.exec(line) ?? [];
+  const bytes = encoded === undefined ? undefined : fromBase64(encoded);
+  if (!name || !bytes || bytes.length <= KEY_ID) throw notACheckpoint(`"${line}" is not a signature line`);
+  return { name, keyId: bytes.subarray(0, KEY_ID), bytes: bytes.subarray(KEY_ID) };
+}
+
+/** Reads `<name>+<key id>+<base64 of the algorithm byte and the public key>`. @throws NotAuthentic */
+export function parseVerifierKey(text: string, algorithm: number = ALGORITHMS.signature): VerifierKey {
+  const [, name, id, encoded] = /^([^+\s]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text.trim()) ?? [];
+  const bytes = encoded === undefined ? undefined : fromBase64(encoded);
+  if (!name || !id || bytes?.length !== 33 || bytes[0] !== algorithm) {
+    const whose = algorithm === ALGORITHMS.cosignature ? 'the verifier key of a witness' : 'a verifier key';
+    throw new NotAuthentic(`This is not ${whose}: it reads <name>+<8 digits>+<base64>, on one line.`);
+  }
+  if (keyIdOf(name, bytes).toString('hex') !== id) {
+    throw new NotAuthentic('The verifier key contradicts itself: copy it again, all of it.');
+  }
+  const key = Buffer.concat([SPKI_PREFIX, bytes.subarray(1)]);
+  return {
+    name,
+    id: Buffer.from(id, 'hex'),
+    publicKey: createPublicKey({ key, format: 'der', type: 'spki' }),
+  };
+}
+
+/** @param key the algorithm byte and the public key. */
+export function keyIdOf(name: string, key: Uint8Array): Buffer {
+  return hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), key]), 'buffer').subarray(0, KEY_ID);
+}
+
+/** As a key is named to people: without its public key, which its id stands for. */
+export function keyName({ name, id }: Pick<VerifierKey, 'name' | 'id'>): string {
+  return `${name}+${id.toString('hex')}`;
+}
+
+/**
+ * Whether this key has signed the note.
+ *
+ * @throws NotAuthentic where one of its signatures is false: whoever adds a signature in somebody's name is not to be
+ *   trusted in the rest either.
+ */
+export function isSignedBy({ text, signatures }: Note, key: VerifierKey): boolean {
+  const own = signaturesBy(signatures, key);
+  if (!own.every(({ bytes }) => verify(null, Buffer.from(text), key.publicKey, bytes))) {
+    throw new NotAuthentic(
+      `A signature of the key ${keyName(key)} is not that of the checkpoint’s text: the text is not what was signed.`,
+    );
+  }
+  return own.length > 0;
+}
+
+/**
+ * When this witness has cosigned the note, the last time; undefined where it has not.
+ *
+ * @throws NotAuthentic where one of its cosignatures is false.
+ */
+export function cosignedBy({ text, signatures }: Note, key: VerifierKey): Cosignature | undefined {
+  const times = signaturesBy(signatures, key).map(({ bytes }) => {
+    const seconds = bytes.length > TIME ? Number(bytes.readBigUInt64BE()) : NaN;
+    const message = Buffer.from(cosignedText(text, seconds));
+    if (!verify(null, message, key.publicKey, bytes.subarray(TIME))) {
+      throw new NotAuthentic(
+        `A cosignature of the witness ${keyName(key)} is false: it is of another checkpoint.`,
+      );
+    }
+    return seconds;
+  });
+  if (times.length === 0) return undefined;
+  return { witness: keyName(key), time: new Date(1_000 * Math.max(...times)) };
+}
+
+/** What a witness signs. @param seconds since 1970, UTC. */
+export function cosignedText(text: string, seconds: number): string {
+  return `cosignature/v1\ntime ${seconds}\n${text}`;
+}
+
+function signaturesBy(signatures: readonly Signature[], { name, id }: VerifierKey): Signature[] {
+  return signatures.filter((one) => one.name === name && one.keyId.equals(id));
+}
+
+/** Undefined where the text is not the one encoding of its bytes (Node skips what it does not know). */
+export function fromBase64(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, 'base64');
+  return bytes.toString('base64') === text ? bytes : undefined;
+}
+
+export function notACheckpoint(mistake: string): NotAuthentic {
+  return new NotAuthentic(`This is not a checkpoint: ${mistake}.`);
+}

@@ -1,0 +1,61 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TreeHead } from '../history/verify/consistency.js';
+import { fromBase64 } from '../history/verify/note.js';
+
+/**
+ * What a witness has seen last of each log, a file each in a directory, with the whole checkpoint: evidence, should another one
+ * turn up. A write survives a crash at any moment. One process a directory.
+ */
+export class WitnessState {
+  private constructor(private readonly directory: string) {}
+
+  /** Makes the directory where it is missing. */
+  static async open(directory: string): Promise<WitnessState> {
+    await mkdir(directory, { recursive: true });
+    return new WitnessState(directory);
+  }
+
+  /** @throws where what is there cannot be read: forgetting it would let anybody begin anew. */
+  async read(origin: string): Promise<TreeHead | undefined> {
+    const file = this.fileOf(origin);
+    const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined;
+      throw error;
+    });
+    if (text === undefined) return undefined;
+    const [name, size, root] = text.split('\n');
+    const hash = fromBase64(root ?? '');
+    if (name !== origin || !/^\d+$/.test(size ?? '') || hash?.length !== 32) {
+      throw new Error(`${file} is damaged: put back what it was, and do not delete it.`);
+    }
+    return { size: Number(size), root: hash };
+  }
+
+  /** @param checkpoint begins with the origin, the size and the root. */
+  async write(origin: string, checkpoint: string): Promise<void> {
+    const file = this.fileOf(origin);
+    const draft = `${file}.${randomUUID()}`;
+    try {
+      const handle = await open(draft, 'wx');
+      try {
+        await handle.writeFile(checkpoint);
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      await rename(draft, file);
+    } catch (error) {
+      await rm(draft, { force: true });
+      throw error;
+    }
+    const directory = await open(this.directory);
+    await directory.sync().finally(() => directory.close());
+  }
+
+  /** Origins may have any characters, and any length. */
+  private fileOf(origin: string): string {
+    return join(this.directory, `${createHash('sha256').update(origin).digest('hex')}.checkpoint`);
+  }
+}

@@ -1,0 +1,192 @@
+import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { isConsistent, type TreeHead } from '../history/verify/consistency.js';
+import {
+  ALGORITHMS,
+  cosignedText,
+  fromBase64,
+  isSignedBy,
+  keyIdOf,
+  type Note,
+  NotAuthentic,
+  parseVerifierKey,
+  readNote,
+  type VerifierKey,
+} from '../history/verify/note.js';
+import { type WitnessState } from './state.js';
+
+/** What a witness answers, by HTTP's status; C2SP tlog-witness. */
+export type Answer = { status: 200 | 400 | 403 | 404 | 409 | 422; type: string; body: string };
+
+/** Keys with this name sign the checkpoints of all organizations of a server; any other one those of its own origin. */
+const GENERAL_NAME = 'advocacy-api';
+/** More hashes than the proof for any two trees has. */
+const MOST_HASHES = 63;
+/** PKCS #8 of an Ed25519 private key up to its 32 bytes (RFC 8410, section 7). */
+const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
+const SPKI_PREFIX_LENGTH = 12;
+const SEED = 32;
+
+/** The key of a witness, kept as `PRIVATE+KEY+<name>+<key id>+<base64 of the algorithm byte and the seed>`. */
+export class WitnessKey {
+  private readonly privateKey: KeyObject;
+  private readonly publicBytes: Buffer;
+  private readonly id: Buffer;
+
+  private constructor(
+    readonly name: string,
+    private readonly seed: Buffer,
+  ) {
+    const key = Buffer.concat([PKCS8_PREFIX, seed]);
+    this.privateKey = createPrivateKey({ key, format: 'der', type: 'pkcs8' });
+    const spki = createPublicKey(this.privateKey).export({ format: 'der', type: 'spki' });
+    this.publicBytes = Buffer.concat([Buffer.of(ALGORITHMS.cosignature), spki.subarray(SPKI_PREFIX_LENGTH)]);
+    this.id = keyIdOf(name, this.publicBytes);
+  }
+
+  /** @throws NotAuthentic for a name that no note can have. */
+  static make(name: string): WitnessKey {
+    if (!/^[^+\s]+$/.test(name)) throw new NotAuthentic('The name of a witness has neither spaces nor "+".');
+    return new WitnessKey(name, randomBytes(SEED));
+  }
+
+  /** @throws NotAuthentic */
+  static read(text: string): WitnessKey {
+    const [, name, id, encoded] = /^PRIVATE\+KEY\+([^+\s]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text.trim()) ?? [];
+    const bytes = encoded === undefined ? undefined : fromBase64(encoded);
+    if (!name || bytes?.length !== SEED + 1 || bytes[0] !== ALGORITHMS.cosignature) {
+      throw new NotAuthentic('This is not the key of a witness: it begins with PRIVATE+KEY+, on one line.');
+    }
+    const key = new WitnessKey(name, bytes.subarray(1));
+    if (key.id.toString('hex') !== id) throw new NotAuthentic('The key of the witness contradicts itself.');
+    return key;
+  }
+
+  get text(): string {
+    const bytes = Buffer.concat([Buffer.of(ALGORITHMS.cosignature), this.seed]);
+    return `PRIVATE+KEY+${this.name}+${this.id.toString('hex')}+${bytes.toString('base64')}\n`;
+  }
+
+  /** What its cosignatures are verified with. */
+  get verifierKey(): string {
+    return `${this.name}+${this.id.toString('hex')}+${this.publicBytes.toString('base64')}`;
+  }
+
+  /** A line for the note. @param seconds since 1970. */
+  cosign(text: string, seconds: number): string {
+    const time = Buffer.alloc(8);
+    time.writeBigUInt64BE(BigInt(seconds));
+    const signature = sign(null, Buffer.from(cosignedText(text, seconds)), this.privateKey);
+    return `— ${this.name} ${Buffer.concat([this.id, time, signature]).toString('base64')}\n`;
+  }
+}
+
+/**
+ * Cosigns checkpoints of which each is consistent with all that it has seen of the same log: so nobody shows two histories to
+ * those who ask for its cosignature. Knows nothing of what the leaves are.
+ */
+export class Witness {
+  private readonly logs: readonly VerifierKey[];
+  /** One request for a log at a time: what it is compared with must not change meanwhile. */
+  private readonly turns = new Map<string, Promise<unknown>>();
+
+  /** @param verifierKeys of the logs, which may cosign nothing themselves. */
+  constructor(
+    private readonly key: WitnessKey,
+    private readonly state: WitnessState,
+    verifierKeys: readonly string[],
+    private readonly now: () => number = Date.now,
+  ) {
+    this.logs = verifierKeys.map((text) => parseVerifierKey(text));
+  }
+
+  /** Answers the body of a request to `add-checkpoint`. */
+  async add(body: string): Promise<Answer> {
+    const request = parse(body);
+    if (typeof request === 'string') return refusal(400, request);
+    const { origin } = request;
+    const keys = this.logs.filter(
+      ({ name }) => name === origin || (name === GENERAL_NAME && origin.startsWith(`${GENERAL_NAME}/`)),
+    );
+    if (keys.length === 0) return refusal(404, `The log ${origin} is not known here.`);
+    const signature = signedBy(request.note, keys);
+    if (signature !== true) return refusal(403, signature);
+
+    const before = this.turns.get(origin);
+    const turn = (async () => {
+      await before?.catch(() => undefined);
+      return this.compare(request);
+    })();
+    this.turns.set(origin, turn);
+    try {
+      return await turn;
+    } finally {
+      if (this.turns.get(origin) === turn) this.turns.delete(origin);
+    }
+  }
+
+  private async compare({ origin, old, proof, head, note, text }: Request): Promise<Answer> {
+    if (old > head.size) return refusal(400, 'The old size is larger than that of the checkpoint.');
+    const seen = (await this.state.read(origin)) ?? { size: 0, root: Buffer.alloc(0) };
+    if (old !== seen.size) return conflict(seen);
+    if (head.size === seen.size && !head.root.equals(seen.root)) return conflict(seen);
+    if (!isConsistent(seen, head, proof)) {
+      return refusal(422, `The proof does not lead from ${seen.size} to ${head.size} events.`);
+    }
+    // On the disk before anybody can show it: a witness that forgets is none.
+    if (head.size !== seen.size) await this.state.write(origin, text);
+    const line = this.key.cosign(note.text, Math.floor(this.now() / 1_000));
+    return { status: 200, type: 'text/plain; charset=utf-8', body: line };
+  }
+}
+
+type Request = { old: number; proof: Buffer[]; text: string; note: Note; origin: string; head: TreeHead };
+
+/** @returns what is wrong with it, where it is no request. */
+function parse(body: string): Request | string {
+  const end = body.indexOf('\n\n');
+  if (end < 0) return 'There is no empty line before the checkpoint.';
+  const [first = '', ...hashes] = body.slice(0, end).split('\n');
+  const old = wholeNumber(/^old (\S+)$/.exec(first)?.[1]);
+  if (old === undefined) return 'The first line is not "old <size>".';
+  if (hashes.length > MOST_HASHES) return `A proof has no more than ${MOST_HASHES} hashes.`;
+  const proof = hashes.map((line) => fromBase64(line));
+  if (!proof.every((hash): hash is Buffer => hash?.length === 32))
+    return 'A line of the proof is no hash in base64.';
+  const text = body.slice(end + 2);
+  try {
+    const note = readNote(text);
+    const [origin = '', size, root] = note.text.split('\n');
+    const head = { size: wholeNumber(size), root: fromBase64(root ?? '') };
+    if (origin === '' || head.size === undefined || head.root?.length !== 32) {
+      return 'The checkpoint does not begin with an origin, a size and a root.';
+    }
+    return { old, proof, text, note, origin, head: { size: head.size, root: head.root } };
+  } catch (error) {
+    if (error instanceof NotAuthentic) return error.message;
+    throw error;
+  }
+}
+
+function signedBy(note: Note, keys: readonly VerifierKey[]): true | string {
+  try {
+    if (keys.some((key) => isSignedBy(note, key))) return true;
+    return 'No key that is known here has signed the checkpoint.';
+  } catch (error) {
+    if (error instanceof NotAuthentic) return error.message;
+    throw error;
+  }
+}
+
+function wholeNumber(text: string | undefined): number | undefined {
+  const number = text !== undefined && /^(0|[1-9]\d*)$/.test(text) ? Number(text) : NaN;
+  return Number.isSafeInteger(number) ? number : undefined;
+}
+
+function refusal(status: 400 | 403 | 404 | 422, sentence: string): Answer {
+  return { status, type: 'text/plain; charset=utf-8', body: `${sentence}\n` };
+}
+
+/** The size that it has, by which the log makes the right proof. */
+function conflict({ size }: TreeHead): Answer {
+  return { status: 409, type: 'text/x.tlog.size', body: `${size}\n` };
+}
