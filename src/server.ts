@@ -18,6 +18,7 @@ import {
 } from '#libs/rpc';
 import { AppModule } from './app.module.js';
 import { type Config } from './config.js';
+import { nameOfLogPath } from './history/index.js';
 import { type Runtime } from './runtime.js';
 
 /** The HTTP application, ready to listen. */
@@ -34,8 +35,8 @@ export async function createApplication(
     { logger, bodyParser: false, abortOnError: false },
   );
   app.set('trust proxy', config.trustProxy);
-  const isKnown = (path: string) => adapter.allowedMethods(path).length > 0;
-  const log = requestLog(logger, runtime.store.keyring, isKnown, app.get(RequestCounts));
+  const nameOf = (path: string) => (adapter.allowedMethods(path).length > 0 ? path : nameOfLogPath(path));
+  const log = requestLog(logger, runtime.store.keyring, nameOf, app.get(RequestCounts));
   app.use(
     log,
     protectPages,

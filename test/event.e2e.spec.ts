@@ -483,3 +483,148 @@ describe('get-checkpoint', () => {
     }
   });
 });
+
+/** A client of the log that knows C2SP tlog-tiles and RFC 6962 alone. */
+describe('/log', () => {
+  const answers = new Map<string, Promise<Buffer>>();
+  const ask = (path: string, key: string | null = client.key!) =>
+    fetch(`${api.origin}/log/${path}`, {
+      headers: key === null ? {} : { Authorization: `Bearer ${key}` },
+    });
+  const fetched = async (path: string) => {
+    const response = await ask(path);
+    expect([path, response.status]).toEqual([path, 200]);
+    return Buffer.from(await response.arrayBuffer());
+  };
+  const bytes = (path: string): Promise<Buffer> => {
+    const own = `${client.organizationId}/${path}`;
+    if (!answers.has(own)) answers.set(own, fetched(own));
+    return answers.get(own)!;
+  };
+  const named = (index: number, width: number) =>
+    `${String(index).padStart(3, '0')}${width < 256 ? `.p/${width}` : ''}`;
+  /** The tiles of a row that has so many hashes. */
+  const row = (count: number) =>
+    Array.from({ length: Math.ceil(count / 256) }, (_, index) =>
+      named(index, Math.min(256, count - index * 256)),
+    );
+  const all = async (kind: string, count: number) =>
+    Buffer.concat(await Promise.all(row(count).map((name) => bytes(`tile/${kind}/${name}`))));
+  function rootOf(hashes: readonly Buffer[]): Buffer {
+    if (hashes.length === 1) return hashes[0]!;
+    const middle = 2 ** (Math.ceil(Math.log2(hashes.length)) - 1);
+    return sha256(Buffer.of(1), rootOf(hashes.slice(0, middle)), rootOf(hashes.slice(middle)));
+  }
+  const leafHash = (leaf: Buffer) => sha256(Buffer.of(0), leaf);
+  const checkpoint = async () => {
+    const response = await ask(`${client.organizationId}/checkpoint`);
+    expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    const note = await response.text();
+    const [origin, size, root] = note.split('\n');
+    expect([response.status, origin]).toEqual([200, `advocacy-api/${client.organizationId}`]);
+    return { note, size: Number(size), root: root! };
+  };
+  const grow = async (count: number) => {
+    const people = Array.from({ length: count }, () => `${uuidv7()}@example.org\n`).join('');
+    const csv = { 'Content-Type': 'text/csv' };
+    expect(
+      (await client.request('POST', '/v1/contact.import-contacts', `email\n${people}`, csv)).status,
+    ).toBe(200);
+    await api.instances[0]!.runtime.sealer.seal();
+  };
+
+  it('tiles and entries of every size up to 600 lead to what the checkpoints say and an export has', async () => {
+    const seen = [await checkpoint()];
+    for (const size of [3, 255, 256, 257, 511, 512, 513, 600]) {
+      await grow(size - seen.at(-1)!.size);
+      seen.push(await checkpoint());
+      expect(seen.at(-1)!.size).toBe(size);
+    }
+    const exported = (await client.get('event.export-events')).body
+      .trimEnd()
+      .split('\n')
+      .map((line: string) => {
+        const { position, digest } = JSON.parse(line);
+        const at = Buffer.alloc(8);
+        at.writeBigInt64BE(BigInt(position));
+        return Buffer.concat([at, Buffer.from(digest, 'hex')]);
+      });
+    const leaves: Buffer[] = exported.slice(0, 600).map(leafHash);
+    // Compared as bytes: of 600 times 600 hashes Jest would make objects.
+    const hashes = Buffer.concat(leaves);
+    const entries = Buffer.concat(exported.flatMap((leaf: Buffer) => [Buffer.of(0, 40), leaf]));
+    const wrong: string[] = [];
+    for (let size = 1; size <= 600; size += 1) {
+      if (!(await all('0', size)).equals(hashes.subarray(0, size * 32))) wrong.push(`tiles of ${size}`);
+      if (size % 7 > 1 && size % 256 > 1) continue;
+      if (!(await all('entries', size)).equals(entries.subarray(0, size * 42)))
+        wrong.push(`entries of ${size}`);
+    }
+    expect(wrong).toEqual([]);
+    expect(await bytes('tile/1/000.p/2')).toEqual(
+      Buffer.concat([rootOf(leaves.slice(0, 256)), rootOf(leaves.slice(256, 512))]),
+    );
+    for (const { size, root } of seen) expect(rootOf(leaves.slice(0, size)).toString('base64')).toBe(root);
+    expect((await client.get('event.get-checkpoint')).body.data.checkpoint).toBe((await checkpoint()).note);
+  });
+
+  it('tiles may be kept, checkpoints may not; both have a request id, and HEAD their length', async () => {
+    const path = `${client.organizationId}/tile/0/000.p/1`;
+    await checkpoint();
+    const tile = await ask(path);
+    expect(tile.headers.get('content-type')).toBe('application/octet-stream');
+    expect(tile.headers.get('cache-control')).toBe('private, max-age=31536000, immutable');
+    expect((await ask(`${client.organizationId}/checkpoint`)).headers.get('cache-control')).toBe('no-store');
+    const headers = { Authorization: `Bearer ${client.key!}`, 'X-Request-Id': 'mine' };
+    const head = await fetch(`${api.origin}/log/${path}`, { method: 'HEAD', headers });
+    expect(['x-request-id', 'content-length'].map((name) => head.headers.get(name))).toEqual(['mine', '32']);
+  });
+
+  it('404 for what is no tile, or of more than the checkpoint has', async () => {
+    const { size } = await checkpoint();
+    for (const path of [
+      ...['', 'checkpoint/', 'Checkpoint', 'tile', 'tile/', 'tile/0', 'tile/0/000.p/', 'tile/0/000.p/0'],
+      ...['tile/0/000', `tile/0/000.p/${size + 1}`, 'tile/0/000.p/256', 'tile/0/000.p/01', 'tile/00/000.p/1'],
+      ...['tile/0/0.p/1', 'tile/0/x000/000.p/1', 'tile/0/001.p/1', 'tile/1/000.p/1', 'tile/64/000.p/1'],
+      ...['tile/63/000.p/1', 'tile/-1/000.p/1', 'tile/entries/000', `tile/entries/000.p/${size + 1}`],
+      ...[
+        'tile/0/000.p/1/',
+        'tile/0/%30%30%30.p/1',
+        `tile/0/${'x999/'.repeat(50)}999.p/1`,
+        'tile/0/000.p/1/x',
+      ],
+    ]) {
+      const response = await ask(`${client.organizationId}/${path}`);
+      const { error } = (await response.json()) as any;
+      expect([path, response.status, error.code]).toEqual([path, 404, 'NOT_FOUND']);
+      expect(error.requestId).toBe(response.headers.get('x-request-id'));
+    }
+  });
+
+  it('409 where what is stored is not what was sealed, until it is mended', async () => {
+    const { size } = await checkpoint();
+    const { organizationId } = client;
+    const damaged = "hashes = sha256('forged') || substring(hashes FROM 33)";
+    await api.database.source.query(
+      `UPDATE seal_tiles SET ${damaged} WHERE organization_id = $1 AND level = 0`,
+      [organizationId],
+    );
+    const refused = await ask(`${organizationId}/tile/entries/000.p/${size}`);
+    expect([refused.status, ((await refused.json()) as any).error.reason]).toEqual([409, 'NOT_SEALED']);
+    await api.instances[0]!.runtime.sealer.mend(organizationId);
+    expect((await ask(`${organizationId}/tile/entries/000.p/${size}`)).status).toBe(200);
+  });
+
+  it('404 for another organization, 403 without the scope event:read, 401 without a key', async () => {
+    await checkpoint();
+    const { organizationId } = client;
+    const other = await api.organization();
+    const { key: weak } = await api.createKey(organizationId, { scopes: ['contact:read'] });
+    for (const path of ['checkpoint', 'tile/0/000.p/1', 'tile/entries/000.p/1']) {
+      const statuses = [other.key!, weak, null].map(
+        async (key) => (await ask(`${organizationId}/${path}`, key)).status,
+      );
+      expect([path, await Promise.all(statuses)]).toEqual([path, [404, 403, 401]]);
+    }
+  });
+});

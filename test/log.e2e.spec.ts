@@ -22,6 +22,7 @@ it('is JSON line by line, with one line a request, and shows no key, no e-mail a
   await client.get('contact.list-contacts', { email, q: 'query-marker', city: 'city-marker' });
   await client.get('contact.list-contacts', { cursor: 'cursor-marker' });
   await client.request('GET', '/path-marker/v1/contact.get-contact?email=query-marker');
+  await client.request('GET', '/log/path-marker/checkpoint');
   await client.post('contact.create-contact', { organizationId, email, 'field-marker': 1 });
   const unknownKey = client.key!.replace(/.$/, (last) => (last === 'x' ? 'y' : 'x'));
   await client.request('GET', '/v1/contact.list-contacts', undefined, {
@@ -41,7 +42,8 @@ it('is JSON line by line, with one line a request, and shows no key, no e-mail a
     expect(line.message).toEqual(expect.any(String));
   }
   const requests = lines.filter(({ message }) => message === 'request');
-  expect(requests.map(({ status }) => status)).toEqual([200, 200, 400, 404, 400, 401]);
+  expect(requests.map(({ status }) => status)).toEqual([200, 200, 400, 404, 404, 400, 401]);
+  expect(requests[4].path).toBe('/log/checkpoint');
   for (const request of requests) expect(request.requestId).toEqual(expect.stringMatching(/^\S+$/));
   expect(requests[0]).toMatchObject({
     requestId: expect.stringMatching(/^h_[0-9a-f]{32}$/),

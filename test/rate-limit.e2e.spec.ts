@@ -71,6 +71,7 @@ describe('on one instance', () => {
     [404, 'an unknown operation', (client) => client.get('contact.no-such-operation')],
     [404, 'an unknown path', (client) => client.request('POST', '/somewhere')],
     [404, 'a path that cannot be decoded', (client) => client.request('GET', '/%zz')],
+    [404, 'a log of another organization', (client) => client.request('GET', '/log/x/checkpoint')],
     [405, 'another method', (client) => client.request('PUT', '/v1/contact.list-contacts')],
     [
       415,

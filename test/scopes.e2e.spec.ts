@@ -322,6 +322,9 @@ describe('the organization', () => {
     await ask('event.get-event', { eventId: event.id });
     await ask('event.export-events');
     await ask('event.get-checkpoint');
+    for (const path of ['checkpoint', 'tile/0/000.p/1', 'tile/entries/000.p/1']) {
+      expect((await owner.request('GET', `/log/${organizationId}/${path}`)).status).toBe(200);
+    }
     await ask('event.get-proof', { eventId: event.id });
 
     await ask('api-key.revoke-api-key', { apiKeyId: successor });

@@ -3,7 +3,7 @@ import { type NextFunction, type Request, type Response } from 'express';
 import { isTimedOut, isTransient, ReservedConnections, TroubleLog, troubleOf } from '#libs/database';
 import { EventStore } from '#libs/event-store';
 import { Projections, type ProjectionStatus } from '#libs/projections';
-import { RpcError } from '#libs/rpc';
+import { isOfApi, RpcError } from '#libs/rpc';
 
 /** How often is looked at what the database does. All times below are counted in looks: a process that hangs counts none. */
 const LOOK_MS = 1_000;
@@ -90,7 +90,7 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
 
   /** Middleware: where nothing at all is answered, most requests are told at once instead of each waiting for it. */
   readonly admit = (request: Request, response: Response, next: NextFunction): void => {
-    if (!this.isHanging() || !request.url.startsWith('/v1/')) return next();
+    if (!this.isHanging() || !isOfApi(request.url)) return next();
     const reads = request.method === 'GET' || request.method === 'HEAD';
     if (reads && this.silentLooks < SILENT_LOOKS) return next();
     if (this.tried >= MOST_TRIED) return next(this.refusal(this.trouble ?? NO_ANSWER));

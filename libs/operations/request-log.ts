@@ -9,19 +9,19 @@ import { type RequestCounts } from './request-counts.js';
  * Middleware: gives every request its id, counts it, and writes one log line when it is over.
  *
  * @param keyring hides ids that could hold personal data.
- * @param isKnown whether a path is one of ours: any other could hold anything, and is not logged.
+ * @param nameOf what a path is called; undefined where it is not one of ours: it could hold anything, and is not logged.
  */
 export function requestLog(
   logger: Pick<LoggerService, 'log'>,
   keyring: Keyring,
-  isKnown: (path: string) => boolean,
+  nameOf: (path: string) => string | undefined,
   counts: RequestCounts,
 ) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const requestId = storedRequestId(identifyRequest(request, response), keyring);
     request.storedRequestId = requestId;
     const started = performance.now();
-    const operation = () => (isKnown(request.path) ? request.path : undefined);
+    const operation = () => nameOf(request.path);
     const tracer = currentTracer();
     const describe = () => ({
       name: operation()?.replace('/v1/', '') ?? 'unknown path',

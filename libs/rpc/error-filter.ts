@@ -19,7 +19,7 @@ import {
   reasonsOf,
   RpcError,
 } from './errors.js';
-import { identifyRequest } from './request.js';
+import { identifyRequest, isOfApi } from './request.js';
 
 /** Reasons of answers by which one client could fill the log, or which are no failures: the line of the request tells them. */
 const UNLOGGED: readonly unknown[] = ['OVERLOADED', 'TIMED_OUT', 'SHUTTING_DOWN'];
@@ -55,7 +55,7 @@ export class ErrorFilter implements ExceptionFilter {
     const cause = error instanceof RpcError ? error.cause : error;
     if (OF_THE_DATABASE.includes(reason)) {
       // Who asks whether we are ready is no request that was refused.
-      if (request.path.startsWith('/v1/')) this.troubles.refuse(cause, answer.message);
+      if (isOfApi(request.path)) this.troubles.refuse(cause, answer.message);
     } else if (answer.status >= 500 && !UNLOGGED.includes(reason)) this.log(answer, cause ?? error, request);
     if (response.headersSent) {
       // Too late for an answer: a cut connection tells the client that this one is not whole.

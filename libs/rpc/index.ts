@@ -37,7 +37,7 @@ export {
 } from './fields.js';
 export { Input, type InputClass, invalid, parseInput, StreamedInput, systemInput } from './input.js';
 export { Operation, operationOf, operationsAmong, type OperationDefinition } from './operation.js';
-export { requireScope, scopeOf } from './scopes.js';
+export { NeedsScope, requireScope, scopeNeededBy } from './scopes.js';
 export {
   compare,
   type Condition,
@@ -53,11 +53,12 @@ export {
   TimeFilters,
 } from './paging.js';
 export { replaceUndecodablePath } from './query.js';
-export { hidden, identifyRequest, storedRequestId, type Caller } from './request.js';
+export { hidden, identifyRequest, isOfApi, storedRequestId, type Caller } from './request.js';
 export { streamsOpen } from './open-streams.js';
 export { StreamedAnswer } from './streamed-answer.js';
-export { unreadBytes } from './unread-answers.js';
+export { countAnswer, requireReading, unreadBytes } from './unread-answers.js';
 export { UnknownOperationController } from './unknown-operation.controller.js';
+export { refuseBody } from './body.js';
 export { RpcExpressAdapter } from './http-adapter.js';
 export { allowLongBody, ServerLife } from './http-server.js';
 export { RpcModule } from './rpc.module.js';

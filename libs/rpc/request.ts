@@ -20,6 +20,11 @@ declare module 'node:http' {
   }
 }
 
+/** Whether an address is one of the API, in place of health and documentation. */
+export function isOfApi(url: string): boolean {
+  return url.startsWith('/v1/') || url.startsWith('/log/');
+}
+
 /** 1–128 visible ASCII characters: what may be put into headers, logs and events as it is. */
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 

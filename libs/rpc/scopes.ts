@@ -1,9 +1,24 @@
 import { RpcError } from './errors.js';
-import { type OperationDefinition } from './operation.js';
+import { type OperationDefinition, operationOf } from './operation.js';
 
 /** The scope that an operation needs: `contact:read` to look, `contact:write` to change. */
 export function scopeOf({ name, method }: OperationDefinition): string {
   return `${name.split('.')[0]}:${method === 'GET' ? 'read' : 'write'}`;
+}
+
+const NEEDED = Symbol('needed scope');
+
+/** Makes a route that is no operation one of the API: its callers need a key with this scope, and count against limits. */
+export function NeedsScope(scope: string): MethodDecorator {
+  return (_target, _name, descriptor) => {
+    Object.defineProperty(descriptor.value as object, NEEDED, { value: scope });
+  };
+}
+
+/** The scope that a route of the API needs; undefined for any other route. */
+export function scopeNeededBy(handler: object): string | undefined {
+  const operation = operationOf(handler);
+  return operation ? scopeOf(operation) : (handler as { [NEEDED]?: string })[NEEDED];
 }
 
 /** In words, for the documentation. */

@@ -102,6 +102,66 @@ export class Checkpoints {
     });
   }
 
+  /**
+   * The first `width` hashes of a tile (C2SP tlog-tiles); undefined where the last checkpoint’s tree has not so many.
+   *
+   * @throws NotSealed
+   */
+  async tile(
+    organizationId: string,
+    level: number,
+    index: number,
+    width: number,
+  ): Promise<Buffer | undefined> {
+    const signed = await this.holding(organizationId, level, index, width);
+    return signed && this.proved(signed, () => this.readHashes(organizationId, level, index, width));
+  }
+
+  /** What the first hashes of a tile of level 0 are the leaf hashes of; otherwise as {@link tile}. */
+  async leaves(organizationId: string, index: number, width: number): Promise<Buffer[] | undefined> {
+    const signed = await this.holding(organizationId, 0, index, width);
+    return signed && this.proved(signed, () => this.readLeaves(organizationId, index, width));
+  }
+
+  /** The last checkpoint, if its tree has these leaves or nodes. @throws NotSealed where none can be read. */
+  private async holding(
+    organizationId: string,
+    level: number,
+    index: number,
+    width: number,
+  ): Promise<SignedTree | undefined> {
+    const { stored, signed } = await this.find(organizationId);
+    if (!signed && stored.note !== null) throw new NotSealed();
+    const needed = (index * TILE_WIDTH + width) * TILE_WIDTH ** level;
+    return signed && needed <= signed.size ? signed : undefined;
+  }
+
+  private async readHashes(
+    organizationId: string,
+    level: number,
+    index: number,
+    width: number,
+  ): Promise<Buffer | undefined> {
+    const tile = await readTile(this.source, organizationId, level, index);
+    return tile && tile.hashes.length >= width ? Buffer.concat(tile.hashes.slice(0, width)) : undefined;
+  }
+
+  private async readLeaves(
+    organizationId: string,
+    index: number,
+    width: number,
+  ): Promise<Buffer[] | undefined> {
+    const tile = await readTile(this.source, organizationId, 0, index);
+    const rows = await this.source.query<{ position: string; digest: Buffer }[]>(
+      `SELECT position, digest FROM events WHERE organization_id = $1 AND position = ANY ($2::bigint[])
+       ORDER BY position`,
+      [organizationId, tile?.positions.slice(0, width) ?? []],
+    );
+    const leaves = rows.map(({ position, digest }) => leafOf(Number(position), digest));
+    const areSealed = leaves.every((leaf, n) => leafHash(leaf).equals(tile!.hashes[n]!));
+    return leaves.length === width && areSealed ? leaves : undefined;
+  }
+
   private async proved<Found>(
     { organizationId }: SignedTree,
     find: () => Promise<Found | undefined>,

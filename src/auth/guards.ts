@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { type Request, type Response } from 'express';
 import { RateLimitGuard, type RateLimitSubject } from '#libs/rate-limit';
-import { operationOf, requireScope, RpcError, scopeOf, UnknownOperationController } from '#libs/rpc';
+import { requireScope, RpcError, scopeNeededBy, UnknownOperationController } from '#libs/rpc';
 import { ApiKeyUse } from './api-key-use.js';
 import { Authenticator, NO_KEY, type Refusal } from './authenticator.js';
 import { requestsPerSecond } from './delegation.js';
@@ -65,19 +65,21 @@ export class AuthenticationGuard implements CanActivate {
 @Injectable()
 export class AuthorizationGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
-    const operation = operationOf(context.getHandler());
-    if (!operation) return true;
+    const scope = scopeNeededBy(context.getHandler());
+    if (scope === undefined) return true;
     const { caller, refusal } = context.switchToHttp().getRequest<Request>();
     if (!caller) {
       const { reason, message } = refusal ?? NO_KEY;
       throw new RpcError('UNAUTHORIZED', message, { reason, headers: { 'WWW-Authenticate': 'Bearer' } });
     }
-    requireScope(caller.scopes, scopeOf(operation));
+    requireScope(caller.scopes, scope);
     return true;
   }
 }
 
 /** Health, documentation and the like are no API responses. */
 function isApi(context: ExecutionContext): boolean {
-  return operationOf(context.getHandler()) !== undefined || context.getClass() === UnknownOperationController;
+  return (
+    scopeNeededBy(context.getHandler()) !== undefined || context.getClass() === UnknownOperationController
+  );
 }

@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { operationsModule } from '#libs/rpc';
 import { Checkpoints } from '#libs/sealing';
 import { HistoryReads } from './history-reads.js';
+import { LogController } from './log.controller.js';
 import * as operations from './operations.js';
 
 const { controllers = [], providers = [] } = operationsModule(operations);
@@ -10,6 +11,10 @@ const { controllers = [], providers = [] } = operationsModule(operations);
 export class HistoryModule {
   static of(checkpoints: Checkpoints): DynamicModule {
     const sealing = { provide: Checkpoints, useValue: checkpoints };
-    return { module: HistoryModule, controllers, providers: [...providers, sealing, HistoryReads] };
+    return {
+      module: HistoryModule,
+      controllers: [...controllers, LogController],
+      providers: [...providers, sealing, HistoryReads],
+    };
   }
 }

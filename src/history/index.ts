@@ -3,3 +3,4 @@ export { HistoryReads } from './history-reads.js';
 export { ExportEvents } from './export-events.js';
 export { inNewestShape, parseExported, readExported } from './exported-event.js';
 export { HistoryModule } from './history.module.js';
+export { nameOfLogPath } from './log.controller.js';

@@ -1,0 +1,115 @@
+import { Controller, Get, Param, Req, Res } from '@nestjs/common';
+import { type Request, type Response } from 'express';
+import { countAnswer, Documented, NeedsScope, refuseBody, requireReading, RpcError } from '#libs/rpc';
+import { Checkpoints, TILE_WIDTH } from '#libs/sealing';
+import { sealed } from './not-sealed.js';
+
+/** `<L>/<N>` or `entries/<N>`, with `.p/<W>` for less than a whole tile: each in its one spelling (C2SP tlog-tiles). */
+const TILE = /^(entries|\d|[1-5]\d|6[0-3])\/(?!x000\/)((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/;
+const LOG_PATH = /^\/log\/[^/]+\/(checkpoint|tile)(?:\/(entries)?|$)/;
+
+/** What is logged and counted of `/log/…`: addresses hold what their senders like. */
+export function nameOfLogPath(path: string): string | undefined {
+  const [, kind, entries] = LOG_PATH.exec(path) ?? [];
+  return kind && `/log/${entries ?? kind}`;
+}
+
+/**
+ * The history as a log that stock tools read (C2SP tlog-tiles): the last checkpoint, hashes and leaves, and nothing of what
+ * events say. Addresses are those of the specification, so these are no operations.
+ */
+@Controller('log/:organizationId')
+@Documented(({ ApiBearerAuth, ApiTags }) => [ApiTags('log'), ApiBearerAuth()])
+export class LogController {
+  constructor(private readonly checkpoints: Checkpoints) {}
+
+  @Get('checkpoint')
+  @NeedsScope('event:read')
+  @Documented((swagger) => [
+    swagger.ApiOperation({
+      operationId: 'log.checkpoint',
+      summary: 'Retrieve the last checkpoint, for tools of transparency logs',
+      description: 'A signed note (C2SP tlog-checkpoint). Needs the scope `event:read`.',
+    }),
+    swagger.ApiResponse({ status: 200, description: 'The note', content: { 'text/plain': TEXT } }),
+  ])
+  async checkpoint(
+    @Param('organizationId') organizationId: string,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    requireOwn(request, organizationId);
+    const { note } = await sealed(this.checkpoints.last(organizationId));
+    send(request, response, 'text/plain; charset=utf-8', note);
+  }
+
+  @Get('tile/*path')
+  @NeedsScope('event:read')
+  @Documented((swagger) => [
+    swagger.ApiOperation({
+      operationId: 'log.tile',
+      summary: 'Retrieve a tile of the history’s tree, or the leaves under it',
+      description:
+        'Hashes of 32 bytes each: `path` is `<L>/<N>`, or `<L>/<N>.p/<W>` for the first W of them (C2SP tlog-tiles). ' +
+        '`entries/<N>` are the leaves under tile `0/<N>`, each after its length in 2 bytes: the position of an event in 8 ' +
+        'bytes, big-endian, and its digest. Only what the last checkpoint covers. Needs the scope `event:read`.',
+    }),
+    swagger.ApiResponse({ status: 200, description: 'The bytes', content: { [BYTES]: BINARY } }),
+  ])
+  async tile(
+    @Param('organizationId') organizationId: string,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    requireOwn(request, organizationId);
+    const [, kind, index, partial] = TILE.exec(request.path.split('/tile/')[1] ?? '') ?? [];
+    const width = partial === undefined ? TILE_WIDTH : Number(partial);
+    if (kind === undefined || (partial !== undefined && width >= TILE_WIDTH)) throw notFound();
+    const number = Number(index!.replace(/[x/]/g, ''));
+    const bytes =
+      kind === 'entries'
+        ? await sealed(this.checkpoints.leaves(organizationId, number, width))
+        : await sealed(this.checkpoints.tile(organizationId, Number(kind), number, width));
+    if (!bytes) throw notFound();
+    // What was sealed never changes.
+    response.setHeader('Cache-Control', 'private, max-age=31536000, immutable');
+    send(request, response, BYTES, Array.isArray(bytes) ? bundle(bytes) : bytes);
+  }
+}
+
+const BYTES = 'application/octet-stream';
+const TEXT = { schema: { type: 'string' } };
+const BINARY = { schema: { type: 'string', format: 'binary' } };
+
+function requireOwn(request: Request, organizationId: string): void {
+  refuseBody(request);
+  requireReading(request);
+  if (request.caller!.organizationId !== organizationId) throw notFound();
+}
+
+function notFound(): RpcError {
+  return new RpcError(
+    'NOT_FOUND',
+    'There is no such log in your organization, or its last checkpoint does not cover this tile.',
+  );
+}
+
+/** Not by Express’s `send`, which has its own opinion of charsets. */
+function send(request: Request, response: Response, type: string, body: string | Buffer): void {
+  if (request.isGivenUp) return;
+  countAnswer(request, response);
+  response.setHeader('Content-Type', type);
+  response.setHeader('Content-Length', Buffer.byteLength(body));
+  response.end(body);
+}
+
+/** Each leaf after its length, in 2 bytes. */
+function bundle(leaves: readonly Buffer[]): Buffer {
+  return Buffer.concat(
+    leaves.flatMap((leaf) => {
+      const length = Buffer.alloc(2);
+      length.writeUInt16BE(leaf.length);
+      return [length, leaf];
+    }),
+  );
+}
