@@ -156,6 +156,56 @@ it('replay tells what it cannot read, and what nothing vouches for', async () =>
   );
 });
 
+it('consistency: one checkpoint continues the other, by an export and by what the server shows', async () => {
+  const ownKeys = new Signers([Signers.seedOf(ENCRYPTION_KEY)]);
+  const file = (name: string) => join(directory, name);
+  const checkpoint = async (name: string) => {
+    await run('history', 'checkpoint', '--organization', client.organizationId, '--out', file(name));
+    return ownKeys.open(await readFile(file(name), 'utf8'))!;
+  };
+  const older = await checkpoint('older');
+  for (let n = 0; n < 3; n += 1) await client.post('list.create-list', { name: uuidv7() });
+  const newer = await checkpoint('newer');
+  await exported(file('consistent.ndjson'));
+  await writeFile(file('api-key'), `${client.key}\n`);
+  const root = Buffer.alloc(32, 1);
+  await writeFile(file('other older'), ownKeys.signCheckpoint({ ...older, root }));
+  await writeFile(file('other newer'), ownKeys.signCheckpoint({ ...newer, root }));
+
+  const byExport = ['--export', file('consistent.ndjson')];
+  const byServer = ['--url', client.origin, '--api-key-file', file('api-key')];
+  const compare = async (one: string, other: string, ...options: string[]) => {
+    const args = ['history', 'consistency', file(one), file(other), '--key', ownKeys.verifierKey, ...options];
+    const { status, stdout, stderr } = await cli(['--json', ...args], {});
+    return status === 2 && stdout === '' ? [2, stderr] : [status, JSON.parse(stdout).outcome, stderr];
+  };
+  const sizes = [older.size, newer.size].map((size) => size.toLocaleString('en'));
+  for (const proof of [byExport, byServer]) {
+    expect(await compare('other older', 'newer', ...proof)).toEqual([1, 'forked', '']);
+  }
+  expect(await compare('older', 'newer', ...byServer)).toEqual([0, 'grew', '']);
+  expect(await compare('older', 'other newer', ...byServer)).toEqual([2, 'unproved', '']);
+  const words = await cli(
+    ['history', 'consistency', file('older'), file('newer'), '--key', ownKeys.verifierKey, ...byExport],
+    {},
+  );
+  expect(words.status).toBe(0);
+  expect(words.stdout).toMatch(
+    new RegExp(
+      `^The newer history begins with .* ${sizes[1]} events sealed at .* ${sizes[0]} events .*\\.\n$`,
+    ),
+  );
+  expect(await compare('newer', 'older')).toEqual([1, 'shrank', '']);
+  const nothing = 'Nothing was compared: ';
+  expect(await compare('older', 'newer', ...byServer.slice(0, 2))).toEqual([
+    ...[2, expect.stringMatching(new RegExp(`^${nothing}http.* was answered with status 401 `))],
+  ]);
+  expect(await compare('older', 'newer', '--no-such')).toEqual([
+    2,
+    expect.stringMatching(/^error: unknown option/),
+  ]);
+}, 120_000);
+
 it('projections: status, rebuild and verify while the server runs', async () => {
   const status = await run('projections', 'status');
   const names = status.map(({ name }: { name: string }) => name);

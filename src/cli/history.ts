@@ -22,6 +22,7 @@ import {
   UsageError,
   withSession,
 } from './session.js';
+import { consistencyCommand } from './consistency.js';
 import { verifyCommand } from './verify.js';
 
 /** The last line of an export lies within so many bytes of its end: content is 256 KiB at most, encoded twice. */
@@ -124,6 +125,7 @@ export function historyCommands(program: Command): void {
       ),
     );
   verifyCommand(history);
+  consistencyCommand(history);
 }
 
 async function writeCheckpoint(

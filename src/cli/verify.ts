@@ -5,6 +5,7 @@ import { JsonLogger } from '#libs/operations';
 import { loadConfig } from '../config.js';
 import { type Verdict, verifyDatabase, verifyFile } from '../history/verify/index.js';
 import { openRuntime } from '../runtime.js';
+import { keyOf } from './outside.js';
 import { Progress } from './progress.js';
 import { INTERRUPTED, interruptible, path } from './session.js';
 
@@ -101,11 +102,6 @@ async function withDatabase<Result>(work: (sql: Sql) => Promise<Result>): Promis
   } finally {
     await runtime.close();
   }
-}
-
-/** A key has a "+" behind its name; everything else is a file. */
-async function keyOf(text: string): Promise<string> {
-  return /^[^+\s]+\+[0-9a-f]{8}\+/.test(text) ? text : readFile(path(text), 'utf8');
 }
 
 function wholeNumber(text: string): number {

@@ -1,4 +1,7 @@
 import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { addEvent, newBatch } from './batch.js';
+import { compareByEvents, compareBySubtrees, type ReadSubtree } from './compare.js';
 import { isConsistent } from './consistency.js';
 
 /** The definitions of RFC 6962, section 2.1, as they stand there. */
@@ -56,4 +59,62 @@ it('no other root, size or proof is taken', () => {
     });
   });
   expect(taken).toEqual([]);
+});
+
+describe('two trees by what they are made of', () => {
+  const other = sha256(Buffer.from('other'));
+  const subtreesOf =
+    (all: readonly Buffer[]): ReadSubtree =>
+    (level, index) =>
+      Promise.resolve(rootOf(all.slice(index * 2 ** level, (index + 1) * 2 ** level)));
+
+  it('by subtrees: one grew, forked, or nothing is proved', async () => {
+    for (const { older, newer } of pairs.filter(({ newer }) => newer.size < 36)) {
+      const compare = (one: typeof older, two: typeof newer, all = leaves) =>
+        compareBySubtrees(one, two, subtreesOf(all));
+      expect(await compare(older, newer)).toBe('grew');
+      expect(await compare({ ...older, root: other }, newer)).toBe('forked');
+      expect(await compare(older, { ...newer, root: other })).toBe('unproved');
+      const forked = leaves.with(Math.floor(older.size / 2), other);
+      if (newer.size > older.size / 2) expect(await compare(older, newer, forked)).toBe('unproved');
+    }
+  });
+
+  it('by events: the same, and what is wrong with these', async () => {
+    const events = (count: number, mistake: string | null = null, fork?: number) => {
+      const batch = newBatch(count);
+      const digestOf = (n: number) => sha256(Buffer.from(n === fork ? 'fork' : String(n))).toString('hex');
+      for (let n = 1; n <= count; n += 1) {
+        const [streamId, digest] = ['00000000-0000-0000-0000-000000000000', digestOf(n)];
+        const event = { position: n, previousPosition: n - 1, streamId, subjectId: null, version: n };
+        addEvent(batch, { ...event, type: 'Any', digest }, 0, false);
+      }
+      batch.mistake = mistake === null ? null : { position: count + 1, reason: mistake };
+      return batch;
+    };
+    const pieces = (...batches: ReturnType<typeof events>[]) => Readable.from(batches);
+    const head = (size: number, fork?: number) => {
+      const hashes = events(size, null, fork).leaves;
+      return {
+        size,
+        root: rootOf(
+          Array.from({ length: size }, (_, n) => Buffer.from(hashes.subarray(n * 32, n * 32 + 32))),
+        ),
+      };
+    };
+    const compare = (older: number, newer: number, ...batches: ReturnType<typeof events>[]) =>
+      compareByEvents(head(older), head(newer), pieces(...batches));
+    expect(await compare(0, 0)).toEqual({ outcome: 'grew' });
+    expect(await compare(3, 7, events(9, 'Line 10 is not JSON.'))).toEqual({ outcome: 'grew' });
+    expect(await compare(3, 7, events(7, null, 2))).toEqual({ outcome: 'unproved' });
+    expect(await compare(3, 7, events(5))).toEqual({
+      outcome: 'unproved',
+      mistake: 'It has 5 of the 7 events.',
+    });
+    expect(await compare(3, 7, events(5, 'Line 6 is not JSON.'))).toEqual({
+      ...{ outcome: 'unproved', mistake: 'Line 6 is not JSON.' },
+    });
+    expect(await compareByEvents(head(3, 2), head(7), pieces(events(7)))).toEqual({ outcome: 'forked' });
+    expect(await compareByEvents(head(7, 2), head(7), pieces(events(7)))).toEqual({ outcome: 'forked' });
+  });
 });

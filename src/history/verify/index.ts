@@ -4,6 +4,7 @@ import { type Sql } from '#libs/database';
 import { type Batch } from './batch.js';
 import { CheckThreads, type Work } from './check-threads.js';
 import { type Checkpoint, openCheckpoint, openParts } from './checkpoint.js';
+import { compareByEvents, type Comparison } from './compare.js';
 import { EventsTable } from './events-table.js';
 import { eventsOfExport } from './export-file.js';
 import { checkLines } from './lines.js';
@@ -20,6 +21,10 @@ import { checkStored } from './stored-events.js';
 import { MOST_WARNINGS, type Verdict } from './verdict.js';
 import { verifyEvents } from './verify-events.js';
 
+export { type Checkpoint, openCheckpoint } from './checkpoint.js';
+export { compareBySubtrees, type Comparison } from './compare.js';
+export { LogClient, NotAnswered } from './log-client.js';
+export { NotAuthentic } from './note.js';
 export { type Verdict } from './verdict.js';
 
 /**
@@ -96,6 +101,27 @@ export function verifyExport(
       return verifyEvents(opened, counted(eventsOfExport(chunks, check, ahead(threads)), step));
     });
   });
+}
+
+/**
+ * Compares two checkpoints of one organization by an export of its history.
+ *
+ * @param older has as many events as the newer one at most.
+ * @returns `unproved` with what is wrong with the export, where something is. @throws when the file cannot be read.
+ */
+export async function compareByFile(
+  older: Checkpoint,
+  newer: Checkpoint,
+  file: string,
+): Promise<{ outcome: Comparison; mistake?: string }> {
+  const handle = await open(file);
+  try {
+    const check = (lines: Uint8Array) => checkLines(lines, newer.organizationId);
+    const stream = handle.createReadStream({ highWaterMark: READ_BYTES });
+    return await compareByEvents(older, newer, eventsOfExport(stream, check, 1));
+  } finally {
+    await handle.close();
+  }
 }
 
 /** Verifies the stored history of an organization, and what the database keeps of its seals. */

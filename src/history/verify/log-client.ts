@@ -1,0 +1,139 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ReadSubtree } from './compare.js';
+import { HASH } from './sha256.js';
+import { nodeHash } from './tree.js';
+
+/** A server did not answer what was asked, for whatever reason; the message says which. Asked again, it may. */
+export class NotAnswered extends Error {}
+
+/** Hashes of one tile, and levels of the tree that one stands for: ARCHITECTURE.md, "Tiles". */
+const TILE_WIDTH = 256;
+const LEVELS_A_TILE = 8;
+/** A note with many signatures takes less, and so does a tile. */
+const LARGEST_ANSWER = 64 * 1024;
+const PATIENCE_MS = 20_000;
+/** Who asks more often than it may is told when to come again. */
+const MOST_TRIES = 5;
+const LONGEST_WAIT_S = 10;
+
+/** Reads the log of an organization from a live server, over `/log/…`. Believes nothing of it. */
+export class LogClient {
+  private readonly prefix: string;
+  private readonly headers: Record<string, string>;
+
+  /** @param url of the server, such as `https://api.example.org`. */
+  constructor(
+    url: string,
+    organizationId: string,
+    apiKey?: string,
+    private readonly signal?: AbortSignal,
+  ) {
+    this.prefix = `${url.replace(/\/+$/, '')}/log/${organizationId}/`;
+    this.headers = apiKey === undefined ? {} : { Authorization: `Bearer ${apiKey}` };
+  }
+
+  /** The note that it shows now. @throws NotAnswered */
+  async checkpoint(): Promise<string> {
+    return (await this.ask('checkpoint')).toString('utf8');
+  }
+
+  /** Subtrees of the tree that has `size` leaves; tiles are fetched once. */
+  subtreesOf(size: number): ReadSubtree {
+    const tiles = new Map<string, Promise<Buffer>>();
+    return async (level, index) => {
+      const tileLevel = Math.floor(level / LEVELS_A_TILE);
+      const width = 2 ** (level % LEVELS_A_TILE);
+      const first = index * width;
+      const tileIndex = Math.floor(first / TILE_WIDTH);
+      const path = tilePath(tileLevel, tileIndex, size);
+      let tile = tiles.get(path);
+      if (!tile) tiles.set(path, (tile = this.tile(path)));
+      const start = (first % TILE_WIDTH) * HASH;
+      return combine((await tile).subarray(start, start + width * HASH));
+    };
+  }
+
+  private async tile(path: string): Promise<Buffer> {
+    const hashes = await this.ask(path);
+    const [, width = TILE_WIDTH] = /\.p\/(\d+)$/.exec(path) ?? [];
+    if (hashes.length === Number(width) * HASH) return hashes;
+    throw new NotAnswered(`${this.prefix}${path} has ${hashes.length} bytes, which are no ${width} hashes`);
+  }
+
+  private async ask(path: string): Promise<Buffer> {
+    const address = this.prefix + path;
+    for (let tries = 1; ; tries += 1) {
+      const { response, body } = await this.fetch(address);
+      if (response.status === 200) return body;
+      const wait = Number(response.headers.get('retry-after') ?? NaN);
+      const isBusy = [429, 503].includes(response.status) && wait >= 0;
+      if (!isBusy || tries === MOST_TRIES) {
+        throw new NotAnswered(`${address} was answered with status ${response.status}${reasonIn(body)}`);
+      }
+      await sleep(1_000 * Math.min(Math.max(wait, 1), LONGEST_WAIT_S), undefined, { signal: this.signal });
+    }
+  }
+
+  private async fetch(address: string): Promise<{ response: Response; body: Buffer }> {
+    const patience = AbortSignal.timeout(PATIENCE_MS);
+    const signal = this.signal ? AbortSignal.any([this.signal, patience]) : patience;
+    try {
+      // A redirect would take the key elsewhere.
+      const response = await fetch(address, { headers: this.headers, signal, redirect: 'error' });
+      const parts: Uint8Array[] = [];
+      let size = 0;
+      for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+        size += part.length;
+        if (size > LARGEST_ANSWER) throw new NotAnswered(`${address} was answered with too many bytes`);
+        parts.push(part);
+      }
+      return { response, body: Buffer.concat(parts) };
+    } catch (error) {
+      this.signal?.throwIfAborted();
+      if (error instanceof NotAnswered) throw error;
+      const { message, cause } = error as Error;
+      const why = patience.aborted ? 'no answer in time' : cause instanceof Error ? cause.message : message;
+      throw new NotAnswered(`${address} cannot be reached: ${why}`);
+    }
+  }
+}
+
+/** `tile/<L>/<N>`, with `.p/<W>` where a tree of this size does not fill it (C2SP tlog-tiles). */
+export function tilePath(level: number, index: number, size: number): string {
+  const width = Math.floor(size / TILE_WIDTH ** level) - index * TILE_WIDTH;
+  return `tile/${level}/${indexPath(index)}${width < TILE_WIDTH ? `.p/${width}` : ''}`;
+}
+
+/** 1234067 is `x001/x234/067`. */
+function indexPath(index: number): string {
+  const last = String(index % 1_000).padStart(3, '0');
+  return index < 1_000 ? last : `${indexPath(Math.floor(index / 1_000)).replace(/(\d{3})$/, 'x$1')}/${last}`;
+}
+
+/** The hash over a row of 2^n hashes. */
+function combine(hashes: Buffer): Buffer {
+  let row = hashes;
+  while (row.length > HASH) {
+    const above = Buffer.alloc(row.length / 2);
+    for (let at = 0; at < above.length; at += HASH) {
+      const [left, right] = [
+        row.subarray(2 * at, 2 * at + HASH),
+        row.subarray(2 * at + HASH, 2 * at + 2 * HASH),
+      ];
+      nodeHash(left, right, above.subarray(at, at + HASH));
+    }
+    row = above;
+  }
+  return row;
+}
+
+/** What an error body of ours says, in one line; strangers' are not repeated. */
+function reasonIn(body: Buffer): string {
+  try {
+    const { error } = JSON.parse(body.toString('utf8')) as { error?: { message?: unknown } };
+    const message = error?.message;
+    return typeof message === 'string' && /^[\x20-\x7e’]{1,300}$/.test(message) ? ` (${message})` : '';
+  } catch {
+    return '';
+  }
+}
