@@ -4,7 +4,14 @@ import { type DataSource } from 'typeorm';
 import { CommandsModule } from '#libs/commands';
 import { type ReadSource, type ReservedConnections, type TroubleLog } from '#libs/database';
 import { type EventStore, type Upcasters } from '#libs/event-store';
-import { DatabaseWatch, HealthAccess, HealthController, Readiness, RequestCounts } from '#libs/operations';
+import {
+  DatabaseWatch,
+  HealthAccess,
+  HealthController,
+  Readiness,
+  RequestCounts,
+  SelfCheckStatus,
+} from '#libs/operations';
 import { type Projection, type Projections, type Replayable } from '#libs/projections';
 import { RateLimitModule } from '#libs/rate-limit';
 import { RpcModule } from '#libs/rpc';
@@ -74,6 +81,7 @@ type Foundation = {
   store: EventStore;
   projections: Projections;
   sealer: Sealer;
+  selfCheck: SelfCheckStatus;
   checkpoints: Checkpoints;
   troubles: TroubleLog;
 };
@@ -81,7 +89,7 @@ type Foundation = {
 @Module({ controllers: [HealthController] })
 export class AppModule {
   static of(
-    { source, reads, reserved, store, projections, sealer, checkpoints, troubles }: Foundation,
+    { source, reads, reserved, store, projections, sealer, selfCheck, checkpoints, troubles }: Foundation,
     {
       redisUrl,
       healthToken,
@@ -96,6 +104,7 @@ export class AppModule {
         RequestCounts,
         DatabaseWatch,
         { provide: Sealer, useValue: sealer },
+        { provide: SelfCheckStatus, useValue: selfCheck },
       ],
       imports: [
         CqrsModule.forRoot(),

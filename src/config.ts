@@ -25,6 +25,8 @@ export type Config = {
   previousSigningKeys: (Buffer | 'derived')[];
   /** After an erasure, files that hold persons in plain are written anew within so many hours; 0: by hand only. */
   erasurePurgeHours: number;
+  /** Seconds within which each history and each read model is looked at once, whether somebody has changed it; 0: never. */
+  verifyEvery: number;
   trustProxy: boolean | number | string;
   /** Lets an operator see the read models in `/health/ready`; undefined: nobody. */
   healthToken: string | undefined;
@@ -125,6 +127,7 @@ export function inspectConfig(environment: Environment): Inspected {
     signingKey: keyOf('SIGNING_KEY', get('SIGNING_KEY'), wrong),
     previousSigningKeys: previousSigningKeys(get('SIGNING_KEY_PREVIOUS'), wrong),
     erasurePurgeHours: integer('ERASURE_PURGE_HOURS', 24, 0, 8_760),
+    verifyEvery: integer('VERIFY_EVERY', 86_400, 0, 31_536_000),
     trustProxy: trustProxy(get('TRUST_PROXY'), wrong),
     healthToken: healthToken(get('HEALTH_TOKEN'), wrong),
     // Nobody balances requests among embedded databases.

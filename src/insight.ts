@@ -15,7 +15,7 @@ import { programVersion } from './version.js';
 export async function serveInsight(
   { host, metricsPort }: Pick<Config, 'host' | 'metricsPort'>,
   app: INestApplicationContext,
-  { source, reserved, store, projections, sealer }: Runtime,
+  { source, reserved, store, projections, sealer, selfCheck }: Runtime,
 ): Promise<MetricsServer | undefined> {
   if (metricsPort === undefined) return undefined;
   const sources = {
@@ -26,6 +26,7 @@ export async function serveInsight(
     store,
     watch: app.get(DatabaseWatch),
     projections,
+    selfCheck,
     main: source,
     pools: { main: source, reserved: reserved.source },
   };

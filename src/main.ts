@@ -97,6 +97,7 @@ async function serve(): Promise<void> {
     endPatience(runtime.source);
     runtime.projections.poll();
     runtime.sealer.start();
+    runtime.selfCheck.start();
     const cleaning = setInterval(() => void clean(runtime), CLEANING_MS);
 
     const { port } = server.address() as AddressInfo;
@@ -126,6 +127,7 @@ async function serve(): Promise<void> {
     await app.close();
     metrics?.close();
   } finally {
+    await runtime.selfCheck.stop();
     await runtime.sealer.stop();
     await runtime.projections.stop();
     await runtime.close();

@@ -25,6 +25,7 @@ import { Checkpoints, Sealer, type Signers } from '#libs/sealing';
 import { migrations, schema } from '#migrations';
 import { projections, upcasters } from './app.module.js';
 import { type Config, ConfigError } from './config.js';
+import { SelfCheck } from './self-check/self-check.js';
 import { signersOf } from './signing.js';
 
 /** The database and what stands on it: the same for the server and for the command line. */
@@ -38,6 +39,7 @@ export type Runtime = {
   sealer: Sealer;
   checkpoints: Checkpoints;
   signers: Signers;
+  selfCheck: SelfCheck;
   troubles: TroubleLog;
   embedded: boolean;
   close(): Promise<void>;
@@ -123,6 +125,7 @@ export async function openRuntime(
             '("derived", if SIGNING_KEY was not set before).',
         ]);
       }
+      const { verifyEvery } = config;
       const isEmbedded = embedded !== undefined;
       return {
         source,
@@ -133,6 +136,7 @@ export async function openRuntime(
         sealer,
         checkpoints: new Checkpoints(source, sealer),
         signers,
+        selfCheck: new SelfCheck(source, readModels, signers, verifyEvery, logger, troubles),
         troubles,
         embedded: isEmbedded,
         close,

@@ -613,7 +613,7 @@ it('of a server that all is well with: no problem, status 0, each check once', a
   expect(ok).toBe(true);
   expect([...new Set(findings.map(({ check }) => check))]).toEqual([
     ...['configuration', 'database', 'role', 'settings', 'connections', 'extensions', 'clock'],
-    ...['encryption key', 'migrations', 'projections', 'seals', 'activity', 'storage', 'redis', 'address'],
+    ...['encryption key', 'migrations', 'projections', 'seals', 'self-check', 'activity', 'storage', 'redis', 'address'],
   ]);
   // How the tests' own PostgreSQL is set is not ours to say.
   const ofTheServer = ['role', 'settings', 'storage'];

@@ -48,7 +48,7 @@ describe('metrics', () => {
   beforeAll(async () => {
     deployment = await Deployment.create();
     const organization = await deployment.organization();
-    server = await deployment.startServer({ METRICS_PORT: '0' });
+    server = await deployment.startServer({ METRICS_PORT: '0', VERIFY_EVERY: '3600' });
     client = organization.at(server.origin);
     await eventually(async () => expect(await scrape()).toContain('advocacy_projection_lag_positions{'));
   });
@@ -176,7 +176,7 @@ describe('metrics', () => {
     const ofAlerts: string[] = groups.flatMap(({ rules }: { rules: { expr: string }[] }) =>
       rules.map(({ expr }) => expr),
     );
-    expect([ofPanels.length, ofAlerts.length]).toEqual([expect.any(Number), 19]);
+    expect([ofPanels.length, ofAlerts.length]).toEqual([expect.any(Number), 21]);
     for (const expression of [...ofPanels, ...ofAlerts]) {
       const asked = metricsIn(expression);
       expect(asked).not.toEqual([]);

@@ -102,7 +102,9 @@ export class ServerProcess extends Program {
       files === undefined
         ? [process.execPath, main]
         : ['sh', '-c', `ulimit -n ${files} && exec "$0" "$1"`, process.execPath, main];
-    super(command, args, { HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0', ...environment }, cwd);
+    // A day's checks would come at any moment.
+    const preset = { HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0', VERIFY_EVERY: '0' };
+    super(command, args, { ...preset, ...environment }, cwd);
   }
 
   /** Starts a server and waits until it listens. */

@@ -6,6 +6,7 @@ import { type ProjectionStatus } from '#libs/projections';
 import { RateLimitStatus } from '#libs/rate-limit';
 import { Documented, type FieldSchema, recordSchema, RpcError } from '#libs/rpc';
 import { Sealer, type SealingProgress } from '#libs/sealing';
+import { SelfCheckStatus } from './self-check-status.js';
 import { DatabaseWatch } from './database-watch.js';
 
 const integer: FieldSchema = { type: 'integer' };
@@ -34,6 +35,16 @@ const sealing: FieldSchema = {
       description:
         'Organizations of which nothing is sealed, because what is stored is not what was signed before.',
     },
+  }),
+  type: ['object', 'null'],
+  description: 'As this instance last saw; only told to who has the HEALTH_TOKEN.',
+};
+
+const selfCheck: FieldSchema = {
+  ...recordSchema({
+    findings: { ...integer, description: 'Histories and read models that are not what they should be.' },
+    subjects: { ...integer, description: 'Histories and read models that are checked.' },
+    current: { ...integer, description: 'Of these, those that were looked at in time.' },
   }),
   type: ['object', 'null'],
   description: 'As this instance last saw; only told to who has the HEALTH_TOKEN.',
@@ -91,6 +102,7 @@ export class HealthController {
     private readonly readiness: Readiness,
     private readonly reads: ReadSource,
     private readonly sealer: Sealer,
+    private readonly selfCheck: SelfCheckStatus,
   ) {}
 
   @Get('live')
@@ -114,7 +126,7 @@ export class HealthController {
       operationId: 'health.ready',
       summary: 'The instance can serve: database, Redis, read models',
       description:
-        'Degraded, it can still serve: see `redis`, `replica`, `projections` and `sealing`. The latter two are told to operators ' +
+        'Degraded, it can still serve: see `redis`, `replica`, `projections`, `sealing` and `selfCheck`. The latter three are told to operators ' +
         'alone, who send their HEALTH_TOKEN as `Authorization: Bearer …`.',
     }),
     ApiBearerAuth(),
@@ -123,7 +135,7 @@ export class HealthController {
       description: 'It can',
       schema: answer(
         { database: { type: 'string' }, redis: { type: 'string' }, replica: { type: 'string' } },
-        { projections: progress, sealing },
+        { projections: progress, sealing, selfCheck },
       ),
     }),
     ApiResponse({
@@ -143,8 +155,9 @@ export class HealthController {
     const replica = this.reads.trouble;
     const failing = projections.some(({ failure }) => failure !== null);
     const { lastSeen } = this.sealer;
-    const degraded =
-      rateLimit === 'local' || typeof replica === 'string' || failing || (lastSeen?.refused ?? 0) > 0;
+    const checked = this.selfCheck.lastSeen;
+    const isChanged = (lastSeen?.refused ?? 0) > 0 || (checked?.findings.length ?? 0) > 0;
+    const degraded = rateLimit === 'local' || typeof replica === 'string' || failing || isChanged;
     return {
       data: {
         status: degraded ? 'degraded' : 'ok',
@@ -161,6 +174,7 @@ export class HealthController {
         ...(this.access.allows(headers.authorization) && {
           projections: projections.map(describe),
           sealing: lastSeen ? describeSealing(lastSeen) : null,
+          selfCheck: checked ? { ...checked, findings: checked.findings.length } : null,
         }),
       },
       object: 'health',

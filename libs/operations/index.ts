@@ -5,5 +5,6 @@ export { JsonLogger, LOG_LEVELS, type LogLevel } from './logger.js';
 export { standardOutput } from './output.js';
 export { ScrapedDatabase, METRICS, type Metric } from './metrics.js';
 export { type MetricsServer, serveMetrics } from './metrics-server.js';
+export { SelfCheckStatus } from './self-check-status.js';
 export { RequestCounts } from './request-counts.js';
 export { requestLog } from './request-log.js';

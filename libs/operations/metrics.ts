@@ -9,6 +9,7 @@ import { type Sealer, type SealingProgress } from '#libs/sealing';
 import { type DatabaseWatch } from './database-watch.js';
 import { standardOutput } from './output.js';
 import { type RequestCounts } from './request-counts.js';
+import { type SelfCheckStatus } from './self-check-status.js';
 
 /** Who keeps the counters. */
 export type Sources = {
@@ -21,6 +22,7 @@ export type Sources = {
   projections: Projections;
   pools: Record<string, DataSource>;
   main: DataSource;
+  selfCheck: SelfCheckStatus;
 };
 
 /** What only the database knows, as it last said. */
@@ -201,6 +203,19 @@ export const METRICS: readonly Metric[] = [
     type: 'gauge',
     help: 'Organizations of which nothing is sealed, because what is stored is not what was signed before.',
     read: (_, { refused }) => (refused === undefined ? [] : [{ value: refused }]),
+  },
+  {
+    name: 'advocacy_self_check_findings',
+    type: 'gauge',
+    help: 'Histories and read models that the self-check found to be something else than they should be.',
+    read: ({ selfCheck: { lastSeen } }) => (lastSeen ? [{ value: lastSeen.findings.length }] : []),
+  },
+  {
+    name: 'advocacy_self_check_overdue',
+    type: 'gauge',
+    help: 'Histories and read models that should have been checked longer than VERIFY_EVERY ago.',
+    read: ({ selfCheck: { lastSeen } }) =>
+      lastSeen ? [{ value: lastSeen.subjects - lastSeen.current }] : [],
   },
   {
     name: 'advocacy_database_up',

@@ -18,5 +18,5 @@ export {
 } from './projection.js';
 export { type RecordRow, RecordTable } from './record-table.js';
 export { Projections, type ProjectionsOptions, type Purged } from './projections.js';
-export { type BuildOptions, type RowDifference } from './rebuild.js';
+export { type BuildOptions, type RowDifference, UnderWay } from './rebuild.js';
 export { type CountedLinks, replay, type Replayable, replayable } from './replay.js';

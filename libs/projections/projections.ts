@@ -258,6 +258,11 @@ export class Projections {
     return new Rebuild(this.find(name), this.source, this.store, options).compare();
   }
 
+  /** The read models of this program, each in the version that it serves. */
+  own(): Pick<Projection, 'name' | 'version'>[] {
+    return this.runners.map(({ projection: { name, version } }) => ({ name, version }));
+  }
+
   /** Where a read model holds the records of these streams whole; undefined where none does. */
   snapshotsOf(streamType: string): Snapshots | undefined {
     return this.snapshots.get(streamType);

@@ -90,18 +90,22 @@ export function historyCommands(program: Command): void {
     );
   history
     .command('status')
-    .description('how far the history is sealed, and of which organizations it is not, since when and why')
+    .description(
+      'how far the history is sealed, of which organizations it is not, and what the self-check found',
+    )
     .addHelpText(
       'after',
-      '\nPrints { "sealed", "last", "refused": [{ "organizationId", "since", "reason" }, 100 at most] }; status 1 if there is ' +
-        'any. What to do then: docs/at-night.md.',
+      '\nPrints { "sealed", "last", "refused": [{ "organizationId", "since", "reason" }, 100 at most], "selfCheck": { "findings": ' +
+        '[{ "kind", "subject", "finding", "since" }], "subjects", "current" } }; status 1 if anything is refused or found. What to do ' +
+        'then: docs/at-night.md.',
     )
     .action(() =>
-      withSession(program, async ({ runtime: { sealer } }) => {
+      withSession(program, async ({ runtime: { sealer, selfCheck } }) => {
         const { sealed, last } = await sealer.progress();
+        const checked = await selfCheck.status();
         const refused = await sealer.refused();
-        if (refused.length > 0) process.exitCode = 1;
-        return { sealed, last, refused };
+        if (refused.length + checked.findings.length > 0) process.exitCode = 1;
+        return { sealed, last, refused, selfCheck: checked };
       }),
     );
   history

@@ -18,6 +18,7 @@ import { replica } from './replica.js';
 import { role } from './role.js';
 import { encryptionKey, extensions, migrations } from './schema.js';
 import { seals } from './seals.js';
+import { selfCheck } from './self-check.js';
 import { settings } from './settings.js';
 
 /** A finding, and the check that it came from. */
@@ -25,7 +26,7 @@ export type Examined = Finding & { check: string };
 
 const OF_THE_DATABASE: readonly DatabaseCheck[] = [
   ...[databaseCheck, role, settings, connections, extensions, clock, encryptionKey],
-  ...[migrations, readModels, seals, activity, storage],
+  ...[migrations, readModels, seals, selfCheck, activity, storage],
 ];
 
 const OF_THE_REST: readonly Check[] = [replica, disk, redis, address];

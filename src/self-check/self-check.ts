@@ -1,0 +1,231 @@
+import { type LoggerService } from '@nestjs/common';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type DataSource } from 'typeorm';
+import { describeError, type Sql, type TroubleLog } from '#libs/database';
+import { type SelfCheckStatus } from '#libs/operations';
+import { type Projections, UnderWay } from '#libs/projections';
+import { type Signers } from '#libs/sealing';
+import { verifyDatabase } from '../history/verify/index.js';
+
+const LOOK_EVERY_MS = 60_000;
+/** Who is at it says so this often, and is taken for gone after so long. */
+const BEAT_MS = 30_000;
+const GONE_SECONDS = 180;
+/** What could not be looked at is looked at again after so long. */
+const AGAIN_SECONDS = 600;
+/** Nobody waits for it, so between two questions it rests as long as it worked, but no longer than this. */
+const LONGEST_REST_MS = 10_000;
+
+/** What can be checked: a read model, by name and version, or the history of an organization, by its id. */
+type Subject = { kind: 'read model' | 'history'; subject: string };
+
+export type Finding = Subject & { finding: string; since: Date };
+
+export type SelfChecked = {
+  /** What is not as it should be, the oldest first. */
+  findings: Finding[];
+  /** Subjects, and of these those that are not late by more than the time in which everything should be looked at. */
+  subjects: number;
+  current: number;
+};
+
+/**
+ * Looks by itself whether somebody has changed what is stored: each history is verified as auditors do, against the last
+ * checkpoint that was signed, and each read model is compared row by row with what its events make. One instance looks at
+ * one thing at a time and rests as long as it works. What it finds stands in the table `self_checks`, for all instances.
+ */
+export class SelfCheck implements SelfCheckStatus {
+  private readonly stopping = new AbortController();
+  private running: Promise<void> | undefined;
+  /** What all instances together have found, as this one saw it last. */
+  lastSeen: SelfChecked | undefined;
+
+  /** @param everySeconds in which everything is looked at once; 0: only what is asked for. */
+  constructor(
+    private readonly source: DataSource,
+    private readonly projections: Projections,
+    private readonly signers: Signers,
+    private readonly everySeconds: number,
+    private readonly logger: Pick<LoggerService, 'log' | 'warn' | 'error'>,
+    private readonly troubles: TroubleLog,
+  ) {}
+
+  start(): void {
+    if (this.everySeconds > 0) this.running = this.run();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.stopping;
+    const pauseMs = Math.min(LOOK_EVERY_MS, 1_000 * this.everySeconds);
+    while (!signal.aborted) {
+      try {
+        while (!signal.aborted && (await this.turn()));
+        this.lastSeen = await this.status();
+      } catch (error) {
+        if (!signal.aborted && !this.troubles.tell(error)) {
+          this.logger.warn({ message: 'nothing was checked', reason: describeError(error) });
+        }
+      }
+      await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
+    }
+  }
+
+  /** Looks at what is due first. @returns false where nothing is due, or somebody else is at it. */
+  async turn(): Promise<boolean> {
+    const readModels = this.readModels();
+    await this.source.query(REGISTER, [readModels, this.everySeconds]);
+    const [subject] = await this.source.query<Subject[]>(CLAIM, [readModels, GONE_SECONDS]);
+    if (!subject) return false;
+    const beating = setInterval(() => {
+      this.source.query(BEAT, [subject.kind, subject.subject]).catch(() => undefined);
+    }, BEAT_MS).unref();
+    try {
+      const finding = await this.look(subject);
+      await this.note(subject, finding);
+    } catch (error) {
+      const seconds = Math.min(AGAIN_SECONDS, this.everySeconds);
+      await this.source.query(LATER, [subject.kind, subject.subject, seconds]);
+      if (!(error instanceof UnderWay)) throw error;
+    } finally {
+      clearInterval(beating);
+    }
+    return true;
+  }
+
+  async status(): Promise<SelfChecked> {
+    const rows = await this.source.query<
+      { kind: Subject['kind']; subject: string; finding: string | null; found_at: Date; current: boolean }[]
+    >(STATUS, [this.readModels(), this.everySeconds]);
+    return {
+      findings: rows.flatMap(({ kind, subject, finding, found_at: since }) =>
+        finding === null ? [] : [{ kind, subject, finding, since }],
+      ),
+      subjects: rows.length,
+      current: rows.filter(({ current }) => current).length,
+    };
+  }
+
+  private readModels(): string[] {
+    return this.projections.own().map(({ name, version }) => `${name} ${version}`);
+  }
+
+  /** @returns what is wrong, in one sentence without anything personal; undefined where nothing is. */
+  private look({ kind, subject }: Subject): Promise<string | undefined> {
+    return kind === 'history' ? this.verifyHistory(subject) : this.verifyReadModel(subject.split(' ')[0]!);
+  }
+
+  private async verifyReadModel(name: string): Promise<string | undefined> {
+    const { signal } = this.stopping;
+    const [difference, ...more] = await this.projections.verify(name, { gently: true, signal });
+    if (!difference) return undefined;
+    const { table, key, problem, columns } = difference;
+    const row = `${table} ${JSON.stringify(key)} is ${problem}${columns ? ` in ${columns.join(', ')}` : ''}`;
+    return `The read model ${name} is not what its events make: ${row}${more.length > 0 ? `, and ${more.length} more rows` : ''}.`;
+  }
+
+  private async verifyHistory(organizationId: string): Promise<string | undefined> {
+    const [row] = await this.source.query<{ note: string | null }[]>(
+      'SELECT note FROM signed_notes WHERE organization_id = $1 AND refused IS NULL',
+      [organizationId],
+    );
+    // Nothing was signed, or sealing itself has found out, and says so.
+    const signed = row?.note && this.signers.open(row.note);
+    if (!signed) return undefined;
+    const { signal } = this.stopping;
+    const verdict = await verifyDatabase(
+      gentle(this.source, signal),
+      organizationId,
+      this.signers.signCheckpoint(signed),
+      this.signers.verifierKey,
+      { threads: 0, signal },
+    );
+    if (verdict.ok) return undefined;
+    return `The history of organization ${organizationId} is not what was sealed: ${verdict.reason}`;
+  }
+
+  private async note({ kind, subject }: Subject, finding: string | undefined): Promise<void> {
+    const [before] = await this.source.query<{ finding: string | null }[]>(NOTE, [
+      kind,
+      subject,
+      finding ?? null,
+      this.everySeconds,
+    ]);
+    if (finding === (before?.finding ?? undefined)) return;
+    if (finding === undefined) {
+      this.logger.log({ message: 'self-check: it is as it should be again', kind, subject });
+      return;
+    }
+    const advice =
+      kind === 'history'
+        ? 'Somebody has changed it. Change nothing, take a copy of the database, and verify with a checkpoint kept elsewhere.'
+        : 'Somebody has changed it by hand, or it is a mistake of ours. projections rebuild mends it; the history tells what is true.';
+    this.logger.error({
+      message: 'self-check: something stored is not what it should be',
+      kind,
+      subject,
+      finding,
+      advice,
+    });
+  }
+}
+
+/** Asks as the source does, and rests before each question as long as the last answer was worked on. */
+function gentle(source: DataSource, signal: AbortSignal): Sql {
+  let since = performance.now();
+  const query = async (...question: Parameters<Sql['query']>): Promise<unknown> => {
+    await sleep(Math.min(performance.now() - since, LONGEST_REST_MS), undefined, { signal });
+    since = performance.now();
+    return source.query(...question);
+  };
+  return Object.assign(Object.create(source) as Sql, { query });
+}
+
+// What is new has its turn some time within the first round, so that not everything is due at once.
+const REGISTER = `
+  INSERT INTO self_checks (kind, subject, due_at)
+  SELECT kind, subject, clock_timestamp() + random() * make_interval(secs => $2)
+  FROM (
+    SELECT 'read model', unnest($1::text[])
+    UNION ALL SELECT 'history', organization_id::text FROM signed_notes
+  ) AS s(kind, subject)
+  WHERE NOT EXISTS (SELECT FROM self_checks c WHERE (c.kind, c.subject) = (s.kind, s.subject))
+  ON CONFLICT DO NOTHING`;
+
+const CLAIM = `
+  WITH due AS (
+    SELECT kind, subject FROM self_checks
+    WHERE due_at <= clock_timestamp() AND (kind = 'history' OR subject = ANY ($1))
+      AND NOT EXISTS (SELECT FROM self_checks WHERE begun_at > clock_timestamp() - make_interval(secs => $2))
+    ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
+  ), claimed AS (
+    UPDATE self_checks c SET begun_at = clock_timestamp() FROM due
+    WHERE (c.kind, c.subject) = (due.kind, due.subject) RETURNING c.kind, c.subject
+  )
+  SELECT kind, subject FROM claimed`;
+
+const BEAT = `
+  UPDATE self_checks SET begun_at = clock_timestamp()
+  WHERE kind = $1 AND subject = $2 AND begun_at IS NOT NULL`;
+
+const LATER = `
+  UPDATE self_checks SET begun_at = NULL, due_at = clock_timestamp() + make_interval(secs => $3)
+  WHERE kind = $1 AND subject = $2`;
+
+const NOTE = `
+  WITH before AS (SELECT finding FROM self_checks WHERE kind = $1 AND subject = $2 FOR UPDATE), noted AS (
+    UPDATE self_checks SET begun_at = NULL, checked_at = clock_timestamp(),
+      due_at = clock_timestamp() + make_interval(secs => $4), finding = $3,
+      found_at = CASE WHEN $3::text IS NULL THEN NULL ELSE coalesce(found_at, clock_timestamp()) END
+    WHERE kind = $1 AND subject = $2
+  )
+  SELECT finding FROM before`;
+
+const STATUS = `
+  SELECT kind, subject, finding, found_at,
+    due_at > clock_timestamp() - make_interval(secs => $2) AS current
+  FROM self_checks WHERE kind = 'history' OR subject = ANY ($1) ORDER BY found_at, kind, subject`;

@@ -1,0 +1,148 @@
+import { v7 as uuidv7 } from 'uuid';
+import { Client } from './harness.js';
+import { cli, Deployment, eventually, type ServerProcess } from './processes.js';
+
+const HEALTH_TOKEN = 'a-token-of-the-operator';
+
+let own: Deployment;
+let servers: ServerProcess[];
+let client: Client;
+let other: Client;
+beforeAll(async () => {
+  own = await Deployment.create();
+  [client, other] = [await own.organization(), await own.organization()];
+  const environment = { HEALTH_TOKEN, METRICS_PORT: '0', VERIFY_EVERY: '1' };
+  servers = await Promise.all([own.startServer(environment), own.startServer(environment)]);
+  client = client.at(servers[0]!.origin);
+  other = other.at(servers[1]!.origin);
+});
+afterAll(() => own.stop());
+
+const sql = (statement: string, parameters: unknown[] = []) =>
+  own.database.source.query(statement, parameters);
+const asked = ({ origin }: ServerProcess) =>
+  new Client(origin, '', HEALTH_TOKEN).request('GET', '/health/ready').then(({ body }) => body.data);
+const told = () =>
+  servers.flatMap(({ log }) => log.filter(({ message }) => String(message).startsWith('self-check:')));
+
+/** All that there is was looked at again since this moment, as every instance knows. */
+async function untilLookedAt(findings: number): Promise<void> {
+  // Twice: the first time it may have been begun before.
+  for (let round = 0; round < 2; round += 1) {
+    const [{ now }] = await sql('SELECT clock_timestamp() AS now');
+    await eventually(async () => {
+      const waiting = await sql('SELECT * FROM self_checks WHERE checked_at IS NULL OR checked_at < $1', [
+        now,
+      ]);
+      expect(waiting).toEqual([]);
+    });
+  }
+  for (const server of servers) {
+    await eventually(async () => {
+      const { selfCheck } = await asked(server);
+      expect(selfCheck).toMatchObject({ findings });
+    });
+  }
+}
+
+it('what is as it should be is found so, whatever happens meanwhile', async () => {
+  const { organizationId } = client;
+  const { petitionId } = (await client.post('petition.create-petition', { name: 'River' })).body.data;
+  await client.post('petition.publish-petition', { petitionId });
+  const contactIds: string[] = [];
+  for (let n = 0; n < 5; n += 1) {
+    const contact = { organizationId, email: `${uuidv7()}@example.org`, firstName: 'Ada' };
+    contactIds.push((await client.post('contact.create-contact', contact)).body.data.contactId);
+    await client.post('petition.add-signature', { petitionId, contactId: contactIds[n] });
+  }
+  await client.delete('contact.delete-contact', { contactId: contactIds[0] });
+  await other.post('list.create-list', { name: 'Friends' });
+  await eventually(async () => {
+    const [{ histories }] = await sql(
+      `SELECT count(*)::int AS histories FROM self_checks WHERE kind = 'history'`,
+    );
+    expect(histories).toBe(2);
+  });
+  await untilLookedAt(0);
+  expect(told()).toEqual([]);
+  expect((await asked(servers[0]!)).status).toBe('ok');
+  const [{ readModels }] = await sql(
+    `SELECT count(*)::int AS "readModels" FROM self_checks WHERE kind = 'read model'`,
+  );
+  expect((await asked(servers[1]!)).selfCheck).toEqual({
+    findings: 0,
+    subjects: readModels + 2,
+    current: expect.any(Number),
+  });
+});
+
+it('what somebody has changed by hand is found, told once and everywhere, and told once when it is mended', async () => {
+  const [{ schema }] = await sql(
+    `SELECT nspname AS schema FROM pg_namespace WHERE nspname ~ '^contacts_v\\d+$' ORDER BY 1 DESC LIMIT 1`,
+  );
+  const { organizationId } = client;
+  await sql(`UPDATE ${schema}.contacts SET city = 'Nowhere' WHERE organization_id = $1`, [organizationId]);
+  const [{ position, data }] = await sql(
+    `SELECT position, data FROM events WHERE organization_id = $1 AND type = 'PetitionCreated'`,
+    [organizationId],
+  );
+  const set = (changed: object) =>
+    sql(`ALTER TABLE events DISABLE TRIGGER events_are_append_only; GRANT UPDATE ON events TO CURRENT_USER;
+         UPDATE events SET data = '${JSON.stringify(changed)}' WHERE position = ${position};
+         ALTER TABLE events ENABLE TRIGGER events_are_append_only`);
+  // The read model has what it was.
+  await set({ ...data, goal: 7 });
+
+  await untilLookedAt(3);
+  const lines = told();
+  const about = (subject: string | RegExp) => lines.filter((line) => String(line.subject).match(subject));
+  expect(about(/^contacts /)).toEqual([
+    expect.objectContaining({
+      level: 'error',
+      message: 'self-check: something stored is not what it should be',
+      kind: 'read model',
+      finding: expect.stringMatching(
+        /^The read model contacts is not what its events make: contacts .* in city, and 3 more rows\.$/,
+      ),
+    }),
+  ]);
+  expect(about(organizationId)).toEqual([
+    expect.objectContaining({
+      level: 'error',
+      kind: 'history',
+      finding: expect.stringMatching(
+        new RegExp(`^The history of organization ${organizationId} is not what was sealed: .*${position}`),
+      ),
+    }),
+  ]);
+  expect(about(/^petitions /)).toHaveLength(1);
+  expect(lines).toHaveLength(3);
+  expect(JSON.stringify(lines)).not.toContain('Nowhere');
+
+  expect((await asked(servers[1]!)).status).toBe('degraded');
+  const { metricsPort } = servers[1]!.log.find(({ message }) => message === 'listening')!;
+  const scraped = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+  expect(scraped).toMatch(/\nadvocacy_self_check_findings 3\n/);
+  expect(scraped).toMatch(/\nadvocacy_self_check_overdue \d+\n/);
+  const status = await cli(['--json', 'history', 'status'], own.environment);
+  expect(status.status).toBe(1);
+  expect(JSON.parse(status.stdout).selfCheck.findings).toEqual(
+    expect.arrayContaining([expect.objectContaining({ kind: 'history', subject: organizationId })]),
+  );
+  const doctor = await cli(['doctor'], own.environment);
+  expect(doctor.stdout.replace(/\s+/g, ' ')).toContain('The read model contacts is not what its events make');
+
+  await set(data);
+  const rebuilt = await cli(['projections', 'rebuild', 'contacts'], own.environment);
+  // Where the check is at it, it is asked again.
+  if (rebuilt.status !== 0) {
+    await eventually(async () =>
+      expect((await cli(['projections', 'rebuild', 'contacts'], own.environment)).status).toBe(0),
+    );
+  }
+  await untilLookedAt(0);
+  expect(told().filter(({ message }) => message === 'self-check: it is as it should be again').length).toBe(
+    lines.length,
+  );
+  expect((await asked(servers[0]!)).status).toBe('ok');
+});
