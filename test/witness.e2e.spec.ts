@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { v7 as uuidv7 } from 'uuid';
 import { Signers } from '#libs/sealing';
-import { ALGORITHMS, cosignedBy, parseVerifierKey, readNote } from '../src/history/verify/note.js';
+import { ALGORITHMS, cosignedBy, parseVerifierKey, readNote } from '../src/history/verify/index.js';
 import { cli, CLI, createDirectory, eventually, Program } from './processes.js';
 
 const signers = new Signers([Buffer.alloc(32, 1)]);

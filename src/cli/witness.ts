@@ -3,9 +3,7 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { describeError } from '#libs/database';
-import { witnessServer } from '../witness/server.js';
-import { WitnessState } from '../witness/state.js';
-import { Witness, WitnessKey } from '../witness/witness.js';
+import { Witness, WitnessKey, witnessServer, WitnessState } from '../witness/index.js';
 import { interruptible, path, UsageError } from './session.js';
 
 type Options = { listen?: string; key: string; state?: string; log?: string[]; makeKey?: string };

@@ -1,8 +1,7 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TreeHead } from '../history/verify/consistency.js';
-import { fromBase64 } from '../history/verify/note.js';
+import { fromBase64, replaceFile, type TreeHead } from '../history/verify/index.js';
 
 /**
  * What a witness has seen last of each log, a file each in a directory, with the whole checkpoint: evidence, should another one
@@ -35,23 +34,7 @@ export class WitnessState {
 
   /** @param checkpoint begins with the origin, the size and the root. */
   async write(origin: string, checkpoint: string): Promise<void> {
-    const file = this.fileOf(origin);
-    const draft = `${file}.${randomUUID()}`;
-    try {
-      const handle = await open(draft, 'wx');
-      try {
-        await handle.writeFile(checkpoint);
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
-      await rename(draft, file);
-    } catch (error) {
-      await rm(draft, { force: true });
-      throw error;
-    }
-    const directory = await open(this.directory);
-    await directory.sync().finally(() => directory.close());
+    await replaceFile(this.fileOf(origin), checkpoint);
   }
 
   /** Origins may have any characters, and any length. */

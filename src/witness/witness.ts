@@ -1,17 +1,18 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign } from 'node:crypto';
-import { isConsistent, type TreeHead } from '../history/verify/consistency.js';
 import {
   ALGORITHMS,
   cosignedText,
   fromBase64,
+  isConsistent,
   isSignedBy,
   keyIdOf,
   type Note,
   NotAuthentic,
   parseVerifierKey,
   readNote,
+  type TreeHead,
   type VerifierKey,
-} from '../history/verify/note.js';
+} from '../history/verify/index.js';
 import { type WitnessState } from './state.js';
 
 /** What a witness answers, by HTTP's status; C2SP tlog-witness. */

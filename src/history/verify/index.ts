@@ -23,8 +23,22 @@ import { verifyEvents } from './verify-events.js';
 
 export { type Checkpoint, openCheckpoint } from './checkpoint.js';
 export { compareBySubtrees, type Comparison } from './compare.js';
+export { isConsistent, type TreeHead } from './consistency.js';
+export { createFile, replaceFile } from './durable-file.js';
 export { LogClient, NotAnswered } from './log-client.js';
-export { NotAuthentic } from './note.js';
+export {
+  ALGORITHMS,
+  cosignedBy,
+  cosignedText,
+  fromBase64,
+  isSignedBy,
+  keyIdOf,
+  type Note,
+  NotAuthentic,
+  parseVerifierKey,
+  readNote,
+  type VerifierKey,
+} from './note.js';
 export { type Verdict } from './verdict.js';
 
 /**
