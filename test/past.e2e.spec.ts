@@ -36,7 +36,7 @@ it.each([
   expect((await client.get(`${service}.get-${service}`, query)).status).toBe(200);
 });
 
-const ROUNDS = 60;
+const ROUNDS = 40;
 type Question = { operation: string; query: Record<string, string> };
 
 it.each([1, 2, 3])(

@@ -4,7 +4,7 @@ import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { type Condition, compare, findPage, search } from './paging.js';
 
 const [organizationId, other] = [uuidv7(), uuidv7()];
-const ROWS = 200_000;
+const ROWS = 60_000;
 const NAMES = ['name', 'title'];
 
 let database: TestDatabase;
@@ -90,10 +90,10 @@ const FEW = 2_700;
 
 describe('search with trigrams', () => {
   it('finds a text anywhere in one of the columns, whatever its case', async () => {
-    const { records } = await find(database, [search(NAMES, 'NUMBER 19999')]);
+    const { records } = await find(database, [search(NAMES, 'NUMBER 5999')]);
     expect(records.map(({ name }) => name)).toEqual([
-      ...[9, 8, 7, 6, 5, 4, 3, 2, 1, 0].map((digit) => `Thing number 19999${digit}`),
-      'Thing number 19999',
+      ...[9, 8, 7, 6, 5, 4, 3, 2, 1, 0].map((digit) => `Thing number 5999${digit}`),
+      'Thing number 5999',
     ]);
     expect((await find(database, [search(NAMES, 'ïque')])).records).toHaveLength(1);
   });
@@ -107,7 +107,7 @@ describe('search with trigrams', () => {
     },
   );
 
-  it.each(['number', 'th', 'number 1'])('looks at few rows for what most have: %s', async (q) => {
+  it.each(['number', 'th', 'number 5'])('looks at few rows for what most have: %s', async (q) => {
     const { records, pagination, looked } = await find(database, [search(NAMES, q)]);
     expect(records).toHaveLength(25);
     expect(pagination.hasMore).toBe(true);
@@ -123,8 +123,8 @@ describe('search with trigrams', () => {
 
 describe('search without the extensions', () => {
   it('finds what a column begins with', async () => {
-    expect((await find(bare, [search(NAMES, 'THING number 19999')])).records).toHaveLength(11);
-    expect((await find(bare, [search(NAMES, 'number 19999')])).records).toHaveLength(0);
+    expect((await find(bare, [search(NAMES, 'THING number 5999')])).records).toHaveLength(11);
+    expect((await find(bare, [search(NAMES, 'number 5999')])).records).toHaveLength(0);
   });
 
   it.each(['nobody is called that', 'Zanzibar', 'zz'])(
@@ -156,7 +156,7 @@ it('of a table without search indexes a text is found anywhere', async () => {
 
 describe('filters', () => {
   it('pages through what they choose: each once, in order, near ones and those far away', async () => {
-    for (const q of ['Thing', 'number 1999', 'number 77']) {
+    for (const q of ['Thing', 'number 599', 'number 55']) {
       const all = await database.source.query<Thing[]>(
         `SELECT id FROM things.things WHERE organization_id = $1 AND name ILIKE $2 ORDER BY created_at DESC, id DESC LIMIT 2000`,
         [organizationId, `%${q}%`],
@@ -175,7 +175,7 @@ describe('filters', () => {
   it('one that nothing meets looks at few rows, also where statistics expect many', async () => {
     const { records, looked } = await find(database, [
       compare('kind = ?', 'even'),
-      search(NAMES, 'number 77777'),
+      search(NAMES, 'number 55555'),
       compare('title = ?', 'x'),
     ]);
     expect(records).toEqual([]);
