@@ -25,7 +25,7 @@ import { Checkpoints, Sealer, type Signers } from '#libs/sealing';
 import { migrations, schema } from '#migrations';
 import { projections, upcasters } from './app.module.js';
 import { type Config, ConfigError } from './config.js';
-import { SelfCheck } from './self-check/self-check.js';
+import { SelfCheck } from './self-check/index.js';
 import { signersOf } from './signing.js';
 
 /** The database and what stands on it: the same for the server and for the command line. */

@@ -1,0 +1,1 @@
+export { SelfCheck } from './self-check.js';
