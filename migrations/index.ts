@@ -12,6 +12,7 @@ import { Times1764000000011 } from './0011-times.js';
 import { Positions1764000000012, PositionsValid1764000000012 } from './0012-positions.js';
 import { HistoryReads1764000000014 } from './0014-history-reads.js';
 import { SignedNotes1764000000015 } from './0015-signed-notes.js';
+import { MasterKeys1764000000016 } from './0016-master-keys.js';
 import { SelfChecks1764000000017 } from './0017-self-checks.js';
 
 export { schema } from './schema.js';
@@ -33,5 +34,6 @@ export const migrations = [
   PositionsValid1764000000012,
   HistoryReads1764000000014,
   SignedNotes1764000000015,
+  MasterKeys1764000000016,
   SelfChecks1764000000017,
 ];

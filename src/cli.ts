@@ -7,6 +7,7 @@ import {
   doctorCommand,
   erasuresCommands,
   historyCommands,
+  keysCommands,
   organizationCommands,
   projectionCommands,
   witnessCommand,
@@ -35,6 +36,7 @@ organizationCommands(program);
 apiKeyCommands(program);
 contactsCommands(program);
 historyCommands(program);
+keysCommands(program);
 projectionCommands(program);
 erasuresCommands(program);
 doctorCommand(program);

@@ -19,6 +19,8 @@ export type Config = {
   dataDirectory: string;
   /** 32 bytes; undefined: the embedded mode makes its own. */
   encryptionKey: Buffer | undefined;
+  /** 32 bytes: the one before it, until `keys rewrap` has wrapped all with the new one. */
+  previousEncryptionKey: Buffer | undefined;
   /** 32 bytes that checkpoints are signed with; undefined: they follow from the encryption key. */
   signingKey: Buffer | undefined;
   /** Keys that sign beside it, until auditors have its public part; `derived`: the one that follows from the encryption key. */
@@ -124,6 +126,7 @@ export function inspectConfig(environment: Environment): Inspected {
     organizationRateLimit: integer('ORGANIZATION_RATE_LIMIT', 100, 1, 1_000_000),
     dataDirectory: get('DATA_DIR') ?? './.data',
     encryptionKey: encryptionKey(get('ENCRYPTION_KEY'), databaseUrl !== undefined, wrong),
+    previousEncryptionKey: keyOf('ENCRYPTION_KEY_PREVIOUS', get('ENCRYPTION_KEY_PREVIOUS'), wrong),
     signingKey: keyOf('SIGNING_KEY', get('SIGNING_KEY'), wrong),
     previousSigningKeys: previousSigningKeys(get('SIGNING_KEY_PREVIOUS'), wrong),
     erasurePurgeHours: integer('ERASURE_PURGE_HOURS', 24, 0, 8_760),

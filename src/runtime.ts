@@ -19,7 +19,7 @@ import {
   startEmbeddedPostgres,
   TroubleLog,
 } from '#libs/database';
-import { EventStore, Keyring } from '#libs/event-store';
+import { EventStore, Keyring, type KeyringFault } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { Checkpoints, Sealer, type Signers } from '#libs/sealing';
 import { migrations, schema } from '#migrations';
@@ -103,20 +103,22 @@ export async function openRuntime(
       }
       reads = new ReadSource(source, replicaOf(config, reserved, logger));
       await reads.start();
-      const store = new EventStore(source, new Keyring(master), upcasters, reads);
-      if (!(await store.isKeyringOfDatabase())) {
-        throw new ConfigError([
-          'ENCRYPTION_KEY is not the key that this database was first used with: personal data could not be read. ' +
-            'Set it to that key; an embedded database has its own under DATA_DIR and needs none.',
-        ]);
-      }
+      const store = new EventStore(
+        source,
+        new Keyring(master, config.previousEncryptionKey),
+        upcasters,
+        reads,
+      );
+      await openKeyring(store);
       readModels = new Projections(source, store, projections, logger, {
         purgeAfterHours: config.erasurePurgeHours,
         reserved,
         troubles,
       });
       await readModels.start();
-      const signers = signersOf(config, master);
+      // Again: from now on it is known here which keys this instance has, and none takes over that it does not have.
+      await openKeyring(store);
+      const signers = signersOf(config, store.keyring);
       const sealer = new Sealer(source, signers, logger, troubles);
       if (!(await sealer.isSignerOfDatabase())) {
         throw new ConfigError([
@@ -149,6 +151,24 @@ export async function openRuntime(
     await embedded?.stop();
     throw error;
   }
+}
+
+const KEYRING_FAULTS: { [fault in KeyringFault]: string } = {
+  first:
+    'ENCRYPTION_KEY is not the key that this database was first used with: personal data could not be read. ' +
+    'Set it to that key; an embedded database has its own under DATA_DIR and needs none. If it is to be another from now ' +
+    'on, set ENCRYPTION_KEY_PREVIOUS to that key.',
+  replaced:
+    'ENCRYPTION_KEY is not the key of this database: that was replaced by another (keys rewrap). Set it to the new one.',
+  unfinished:
+    'ENCRYPTION_KEY_PREVIOUS is not the key before: personal data of some persons could not be read, whose keys are wrapped ' +
+    'with that. Set it, and run keys rewrap to its end.',
+};
+
+/** @throws ConfigError unless all personal data in the database can be read. */
+async function openKeyring(store: EventStore): Promise<void> {
+  const fault = await store.openKeyring();
+  if (fault !== undefined) throw new ConfigError([KEYRING_FAULTS[fault]]);
 }
 
 /** The replica may be away at the start, and come and go. */

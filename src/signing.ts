@@ -1,12 +1,12 @@
+import { type Keyring } from '#libs/event-store';
 import { Signers } from '#libs/sealing';
 import { type Config } from './config.js';
 
-/** The keys that sign checkpoints, the present one first. @param master the encryption key. */
+/** The keys that sign checkpoints, the present one first. @param keyring opened for the database. */
 export function signersOf(
   { signingKey, previousSigningKeys }: Pick<Config, 'signingKey' | 'previousSigningKeys'>,
-  master: Buffer,
+  { signingSeed }: Keyring,
 ): Signers {
-  const derived = Signers.seedOf(master);
-  const previous = previousSigningKeys.map((key) => (key === 'derived' ? derived : key));
-  return new Signers([signingKey ?? derived, ...previous]);
+  const previous = previousSigningKeys.map((key) => (key === 'derived' ? signingSeed : key));
+  return new Signers([signingKey ?? signingSeed, ...previous]);
 }

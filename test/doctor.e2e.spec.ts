@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { missingFromSchema } from '#libs/database';
+import { Keyring } from '#libs/event-store';
 import { JsonLogger } from '#libs/operations';
 import {
   createTestDatabase,
@@ -167,6 +168,21 @@ const instances = (count: number) =>
   `INSERT INTO serving SELECT gen_random_uuid(), 'contacts', 999, clock_timestamp() FROM generate_series(1, ${count})`;
 const unusedUrl = async (scheme: string) => `${scheme}://127.0.0.1:${await findFreePort()}`;
 
+/** `OTHER_KEY` takes the place of the key; nothing is wrapped with it yet. */
+async function replaceKey(run: Run): Promise<Environment> {
+  const [other, key] = [OTHER_KEY, ENCRYPTION_KEY].map((text) => Buffer.from(text, 'base64'));
+  const keyring = new Keyring(other!, key);
+  const [check] = await run('SELECT * FROM key_check');
+  expect(keyring.open(check)).toBeUndefined();
+  const { check_value, secrets, replaces } = keyring.nextCheck;
+  await run('UPDATE key_check SET check_value = $1, secrets = $2, replaces = $3', [
+    check_value,
+    secrets,
+    replaces,
+  ]);
+  return {};
+}
+
 const PATIENTS: Patient[] = [
   patient(
     'variables that cannot be read',
@@ -205,14 +221,43 @@ const PATIENTS: Patient[] = [
         TRUST_PROXY: 'true',
         SIGNING_KEY: ENCRYPTION_KEY,
         SIGNING_KEY_PREVIOUS: `derived, ${ENCRYPTION_KEY}`,
+        ENCRYPTION_KEY_PREVIOUS: ENCRYPTION_KEY,
       }),
     warning('configuration', /^PUBLIC_URL is not https/),
     warning('configuration', /^TRUST_PROXY=true/),
     warning('configuration', /^SIGNING_KEY is the/),
+    warning('configuration', /^ENCRYPTION_KEY_PREVIOUS is the ENCRYPTION_KEY/),
     warning('configuration', /^SIGNING_KEY_PREVIOUS names the key that signs already/),
+    warning('encryption key', /^ENCRYPTION_KEY_PREVIOUS opens nothing/),
     warning('role', /is a superuser/),
     problem('connections', /some instances will be refused/),
     warning('replica', /a server that follows none/),
+  ),
+  patient(
+    'a key that is to be replaced',
+    () => Promise.resolve({ ENCRYPTION_KEY: OTHER_KEY, ENCRYPTION_KEY_PREVIOUS: ENCRYPTION_KEY }),
+    warning('encryption key', /^ENCRYPTION_KEY is not in use yet/, /keys rewrap/),
+  ),
+  patient(
+    'a key that is being replaced',
+    async (run) => {
+      await replaceKey(run);
+      return { ENCRYPTION_KEY: OTHER_KEY, ENCRYPTION_KEY_PREVIOUS: ENCRYPTION_KEY };
+    },
+    warning('encryption key', /^Not all is wrapped with ENCRYPTION_KEY yet/, /keys rewrap/),
+  ),
+  patient(
+    'a key that is being replaced, without the one before',
+    async (run) => {
+      await replaceKey(run);
+      return { ENCRYPTION_KEY: OTHER_KEY };
+    },
+    problem('encryption key', /ENCRYPTION_KEY_PREVIOUS is not it: no server will start/),
+  ),
+  patient(
+    'the key of before',
+    replaceKey,
+    problem('encryption key', /^ENCRYPTION_KEY is not the key of this database, which was replaced/),
   ),
   patient(
     'a forgotten DATABASE_URL',
@@ -613,7 +658,17 @@ it('of a server that all is well with: no problem, status 0, each check once', a
   expect(ok).toBe(true);
   expect([...new Set(findings.map(({ check }) => check))]).toEqual([
     ...['configuration', 'database', 'role', 'settings', 'connections', 'extensions', 'clock'],
-    ...['encryption key', 'migrations', 'projections', 'seals', 'self-check', 'activity', 'storage', 'redis', 'address'],
+    ...[
+      'encryption key',
+      'migrations',
+      'projections',
+      'seals',
+      'self-check',
+      'activity',
+      'storage',
+      'redis',
+      'address',
+    ],
   ]);
   // How the tests' own PostgreSQL is set is not ours to say.
   const ofTheServer = ['role', 'settings', 'storage'];

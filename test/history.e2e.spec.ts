@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { v7 as uuidv7 } from 'uuid';
+import { Keyring } from '#libs/event-store';
 import { Signers } from '#libs/sealing';
 import { Client } from './harness.js';
 import { cli, Deployment, ENCRYPTION_KEY, eventually, type ServerProcess } from './processes.js';
@@ -157,7 +158,7 @@ it('replay tells what it cannot read, and what nothing vouches for', async () =>
 });
 
 it('consistency: one checkpoint continues the other, by an export and by what the server shows', async () => {
-  const ownKeys = new Signers([Signers.seedOf(ENCRYPTION_KEY)]);
+  const ownKeys = new Signers([new Keyring(ENCRYPTION_KEY).signingSeed]);
   const file = (name: string) => join(directory, name);
   const checkpoint = async (name: string) => {
     await run('history', 'checkpoint', '--organization', client.organizationId, '--out', file(name));
@@ -234,7 +235,7 @@ it('projections: status, rebuild and verify while the server runs', async () => 
 describe('a history that somebody forged by hand in the database', () => {
   const HEALTH_TOKEN = 'a-token-of-the-operator';
   const foreign = new Signers([Buffer.alloc(32, 66)]);
-  const ownKeys = new Signers([Signers.seedOf(ENCRYPTION_KEY)]);
+  const ownKeys = new Signers([new Keyring(ENCRYPTION_KEY).signingSeed]);
   let own: Deployment;
   let server: ServerProcess;
   const sql = (text: string, values?: unknown[]): Promise<any[]> => own.database.source.query(text, values);

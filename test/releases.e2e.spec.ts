@@ -1,3 +1,4 @@
+import { Keyring } from '#libs/event-store';
 import { Signers } from '#libs/sealing';
 import { Client } from './harness.js';
 import { Deployment, ENCRYPTION_KEY, eventually, type ServerProcess } from './processes.js';
@@ -44,7 +45,7 @@ async function counts(client: Client, { petitionId, listId }: StoredDatabase) {
 
 /** What both have sealed, by turns or at once, is one history: each checkpoint of this version proves all that was there. */
 async function expectProved(before: Client, now: Client): Promise<void> {
-  const key = new Signers([Signers.seedOf(ENCRYPTION_KEY)]).verifierKey;
+  const key = new Signers([new Keyring(ENCRYPTION_KEY).signingSeed]).verifierKey;
   const checkpoints: string[] = [];
   for (const client of [before, now, before, now]) {
     await done(client, 'post', 'list.create-list', { name: `Sealed ${checkpoints.length}` });

@@ -2,7 +2,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { type Sql } from '#libs/database';
 import { bodyDigest } from './digest.js';
 import { type DomainEvent, type JsonObject, type Metadata } from './event.js';
-import { encryptPersonal, type Keyring } from './personal-data.js';
+import { type Keyring } from './keyring.js';
+import { encryptPersonal } from './personal-data.js';
 import { asWritten, type Upcasters } from './upcasting.js';
 
 /** Events for one stream. */

@@ -23,7 +23,8 @@ import {
   type Seal,
 } from './event.js';
 import { type EventFilter, historyQuery } from './history-query.js';
-import { decryptPersonal, type Keyring, openValue, sealValue } from './personal-data.js';
+import { type KeyCheck, type Keyring, type KeyringFault } from './keyring.js';
+import { decryptPersonal, openValue, sealValue } from './personal-data.js';
 import { readSchema, upcast, type Upcasters } from './upcasting.js';
 
 /** Calls under way at once: while one waits for the disk, the next is being planned. */
@@ -43,6 +44,9 @@ export type AppendTraffic = {
   answered: number;
   failed: number;
 };
+
+/** SQLSTATE: a key was wrapped with a master that another has replaced since (`migrations/0016-master-keys.ts`). */
+const MASTER_REPLACED = 'KR001';
 
 /** Deadlocks of one call: after each it is repeated at once, for it was undone. */
 const MOST_COLLISIONS = 3;
@@ -174,7 +178,9 @@ export class EventStore {
       this.failed += 1;
       this.isDiskFull ||= codeOf(error) === DISK_FULL;
       // Locks are taken in one order, but others than appends (an operator's, a migration's) may not keep to it.
-      if (isCollision(error) && collisions < MOST_COLLISIONS) return this.call(batch, collisions + 1);
+      if ((isCollision(error) || (await this.hasNextMaster(error))) && collisions < MOST_COLLISIONS) {
+        return this.call(batch, collisions + 1);
+      }
       // The call was rolled back as a whole. One by one, so that a bad command cannot hurt its neighbours;
       // not when the connection broke, for then nobody knows whether it was committed.
       if (batch.length > 1 && !isUnavailable(error)) {
@@ -188,6 +194,13 @@ export class EventStore {
       this.batches.add(batch.length);
       this.callSeconds.add((performance.now() - started) / 1_000);
     }
+  }
+
+  /** Whether a call failed because the master was replaced, and the next one is known here. */
+  private async hasNextMaster(error: unknown): Promise<boolean> {
+    if (codeOf(error) !== MASTER_REPLACED) return false;
+    const fault = await this.openKeyring().catch(() => 'unknown');
+    return fault === undefined;
   }
 
   private answer(waiting: Waiting, result: AppendResult): void {
@@ -445,19 +458,15 @@ export class EventStore {
     return count;
   }
 
-  /**
-   * Compares the master key with the one this database was first used with.
-   *
-   * @returns false if it is another key: nothing that was encrypted could be read.
-   */
-  async isKeyringOfDatabase(): Promise<boolean> {
-    const own = this.keyring.hash('key check');
+  /** Opens the keyring for this database. @returns why it cannot be used here: what was encrypted could not be read. */
+  async openKeyring(): Promise<KeyringFault | undefined> {
     await this.source.query(
       'INSERT INTO key_check (check_value) VALUES ($1) ON CONFLICT (single) DO NOTHING',
-      [own],
+      [this.keyring.firstCheck.check_value],
     );
-    const [row] = await this.source.query<{ check_value: Buffer }[]>('SELECT check_value FROM key_check');
-    return own.equals(row!.check_value);
+    // Whoever replaces the master holds the row until all who serve are known to have the next one.
+    const [row] = await this.source.query<KeyCheck[]>('SELECT * FROM key_check FOR SHARE');
+    return this.keyring.open(row!);
   }
 
   /**

@@ -14,7 +14,9 @@ export {
 } from './event.js';
 export { type EventRow, EventStore, type StreamNow, type Until } from './event-store.js';
 export { type EventFilter } from './history-query.js';
-export { Keyring, openValue, sealValue } from './personal-data.js';
+export { type KeyCheck, Keyring, type KeyringFault } from './keyring.js';
+export { openValue, sealValue } from './personal-data.js';
+export { Rewrapping } from './rewrapping.js';
 export {
   type Cast,
   DamagedEvent,

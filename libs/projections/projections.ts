@@ -16,7 +16,7 @@ import { traced } from '#libs/tracing';
 import { ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
 import { type Projection, type Snapshots } from './projection.js';
 import { type BuildOptions, Rebuild, type RowDifference, UnderWay } from './rebuild.js';
-import { GRACE_MS, HEARTBEAT_MS, Serving, type StandingVersion } from './serving.js';
+import { HEARTBEAT_MS, Serving, type StandingVersion } from './serving.js';
 
 /**
  * How often each instance looks for events that no command of its own brought: of instances that crashed
@@ -96,7 +96,7 @@ export class Projections {
     this.snapshots = new Map(
       projections.flatMap(({ snapshots }) => (snapshots ? [[snapshots.streamType, snapshots] as const] : [])),
     );
-    this.serving = new Serving(source, projections, options.graceMs ?? GRACE_MS);
+    this.serving = new Serving(source, projections, store.keyring.ids, options.graceMs);
     const lookout = options.reserved ?? source;
     this.runners = projections.map(
       (projection) =>
@@ -368,6 +368,11 @@ export class Projections {
     if (!(await this.serving.drop(name, version, found.position, force))) {
       throw new Error('Somebody has begun to serve it. Stop that, or use --force.');
     }
+  }
+
+  /** Instances that serve, or were ended without notice within the last minute, and do not have this master key. */
+  instancesWithout(master: Buffer, sql: Sql = this.source): Promise<number> {
+    return this.serving.instancesWithout(master, sql);
   }
 
   /** All versions of all read models that stand in the database, and who serves them. */

@@ -8,7 +8,7 @@ import { type Projection, schemaOf } from './projection.js';
 export const HEARTBEAT_MS = 5_000;
 const SILENT_SECONDS = 60;
 /** Before it is dropped, a version must have been served by nobody for so long: restarts and rollbacks take less. */
-export const GRACE_MS = 300_000;
+const GRACE_MS = 300_000;
 /** Who serves a version moves it while there are writes; an instance that hangs is ended after 10 s. */
 const MOVES_WITHIN_MS = 10_000;
 /** A drop waits for readers of the tables, and whoever comes after it waits for the drop. */
@@ -53,21 +53,35 @@ export class Serving {
   constructor(
     private readonly source: DataSource,
     private readonly projections: readonly Projection[],
+    /** Ids of the master keys that this instance has. */
+    private readonly masters: readonly Buffer[],
     private readonly graceMs = GRACE_MS,
   ) {}
 
   /** Says that this instance serves its versions. To be said before it looks for their tables. */
   async beat(): Promise<void> {
     await this.source.query(
-      `INSERT INTO serving (instance, projection, version, seen_at)
-       SELECT $1, s.projection, s.version, clock_timestamp() FROM unnest($2::text[], $3::int[]) AS s(projection, version)
+      `INSERT INTO serving (instance, projection, version, seen_at, masters)
+       SELECT $1, s.projection, s.version, clock_timestamp(), $4::bytea[]
+       FROM unnest($2::text[], $3::int[]) AS s(projection, version)
        ON CONFLICT (instance, projection, version) DO UPDATE SET seen_at = excluded.seen_at`,
       [
         this.instance,
         this.projections.map(({ name }) => name),
         this.projections.map(({ version }) => version),
+        this.masters,
       ],
     );
+  }
+
+  /** Instances that serve, or were ended without notice within the last minute, and do not have this master key. */
+  async instancesWithout(master: Buffer, sql: Sql): Promise<number> {
+    const [row] = await sql.query<{ count: number }[]>(
+      `SELECT count(DISTINCT instance)::int AS count FROM serving
+       WHERE seen_at > clock_timestamp() - make_interval(secs => $2) AND NOT coalesce($1 = ANY (masters), false)`,
+      [master, SILENT_SECONDS],
+    );
+    return row!.count;
   }
 
   async leave(): Promise<void> {

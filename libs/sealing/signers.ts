@@ -1,12 +1,4 @@
-import {
-  createHash,
-  createPrivateKey,
-  createPublicKey,
-  hkdfSync,
-  type KeyObject,
-  sign,
-  verify,
-} from 'node:crypto';
+import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { originOf, readNote, type SealedTree, type Signature, textOf, treeOf, writeNote } from './note.js';
 
 /** The name of keys that verify the checkpoints of all organizations; up to 0.3.0 there was no other. */
@@ -33,11 +25,6 @@ export class Signers {
   constructor(seeds: readonly [Buffer, ...Buffer[]]) {
     const different = seeds.filter((seed, n) => seeds.findIndex((other) => other.equals(seed)) === n);
     this.keys = different.map((seed) => new Key(seed));
-  }
-
-  /** The seed that follows from the master key (HKDF, RFC 5869), for whoever sets no other. */
-  static seedOf(master: Buffer): Buffer {
-    return Buffer.from(hkdfSync('sha256', master, '', 'checkpoint signatures', 32));
   }
 
   /** What verifies the checkpoints of all organizations: public, and all that a verifier needs. */

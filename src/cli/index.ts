@@ -3,6 +3,7 @@ export { contactsCommands } from './contacts.js';
 export { doctorCommand } from './doctor.js';
 export { erasuresCommands } from './erasures.js';
 export { historyCommands } from './history.js';
+export { keysCommands } from './keys.js';
 export { organizationCommands } from './organization.js';
 export { projectionCommands } from './projections.js';
 export { withSession } from './session.js';

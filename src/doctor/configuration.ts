@@ -7,7 +7,8 @@ export const configuration: Check = {
   name: 'configuration',
   examine({ config, ofDeployments }) {
     const found: Finding[] = [];
-    const { publicUrl, trustProxy, encryptionKey, signingKey, previousSigningKeys } = config;
+    const { publicUrl, trustProxy, encryptionKey, previousEncryptionKey, signingKey, previousSigningKeys } =
+      config;
     if (config.databaseUrl === undefined && ofDeployments.length > 0) {
       const [is, it] = ofDeployments.length === 1 ? ['is', 'it'] : ['are', 'them'];
       found.push(
@@ -49,6 +50,14 @@ export const configuration: Check = {
         warning(
           'SIGNING_KEY is the ENCRYPTION_KEY: whoever may sign checkpoints may read personal data.',
           'Make another one before auditors keep its public part: openssl rand -base64 32',
+        ),
+      );
+    }
+    if (encryptionKey && previousEncryptionKey?.equals(encryptionKey)) {
+      found.push(
+        warning(
+          'ENCRYPTION_KEY_PREVIOUS is the ENCRYPTION_KEY.',
+          'Set ENCRYPTION_KEY to the new key, or take ENCRYPTION_KEY_PREVIOUS out.',
         ),
       );
     }

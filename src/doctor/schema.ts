@@ -1,4 +1,3 @@
-import { Keyring } from '#libs/event-store';
 import { type Missing, missingFromSchema } from '#libs/database';
 import { migrations as ours, schema } from '#migrations';
 import { counted, type Finding, ok, problem, warning } from './finding.js';
@@ -75,37 +74,6 @@ function judge({ parts, indexes }: Missing): Finding[] {
   }
   return found;
 }
-
-/** Whether personal data can be read with the key that is configured. */
-export const encryptionKey: DatabaseCheck = {
-  name: 'encryption key',
-  async examine({ database, encryptionKey: key }) {
-    const { there } = await database.row<{ there: boolean }>(
-      `SELECT to_regclass('key_check') IS NOT NULL AS there`,
-    );
-    const [row] = there
-      ? await database.query<{ check_value: Buffer }[]>('SELECT check_value FROM key_check')
-      : [];
-    if (!row) return [ok('The database has no key yet: the first server that starts notes its own.')];
-    if (!key) {
-      return [
-        problem(
-          'There is no key to read the database with.',
-          'Set ENCRYPTION_KEY to the key that this database was first used with; an embedded one has it under DATA_DIR.',
-        ),
-      ];
-    }
-    if (!new Keyring(key).hash('key check').equals(row.check_value)) {
-      return [
-        problem(
-          'ENCRYPTION_KEY is not the key that this database was first used with: no server will start on it.',
-          'Set it to that key: without it personal data cannot be read by anybody.',
-        ),
-      ];
-    }
-    return [ok('The key is the one that this database was first used with.')];
-  },
-};
 
 /** What searching needs. */
 export const extensions: DatabaseCheck = {

@@ -1,6 +1,7 @@
 import { verifyDatabase } from '../history/verify/index.js';
 import { signersOf } from '../signing.js';
 import { counted, type Finding, number, ok, problem, warning } from './finding.js';
+import { openKeyring } from './keys.js';
 import { instancesOf } from './read-models.js';
 import { type DatabaseCheck } from './patient.js';
 
@@ -27,7 +28,8 @@ type Refused = { organization_id: string; refused: string };
 /** Whether the history is sealed as it grows, and what was sealed is still what is there. */
 export const seals: DatabaseCheck = {
   name: 'seals',
-  async examine({ database, config, encryptionKey }) {
+  async examine(patient) {
+    const { database, config } = patient;
     const { there } = await database.row<{ there: boolean }>(
       `SELECT to_regclass('signed_notes') IS NOT NULL AS there`,
     );
@@ -63,7 +65,8 @@ export const seals: DatabaseCheck = {
         ),
       );
     }
-    const signers = encryptionKey && signersOf(config, encryptionKey);
+    const { keyring } = await openKeyring(patient);
+    const signers = keyring && signersOf(config, keyring);
     const [head] = heads
       .filter(
         ({ size, note, is_refused }) => Number(size) <= LONGEST_VERIFIED && note !== null && !is_refused,

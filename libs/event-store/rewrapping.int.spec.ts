@@ -1,0 +1,163 @@
+import { randomBytes } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { EventStore, Keyring, Rewrapping } from './index.js';
+
+const [FIRST, SECOND, THIRD] = [1, 2, 3].map((n) => Buffer.alloc(32, n)) as [Buffer, Buffer, Buffer];
+const metadata = { actor: { type: 'system' as const, id: 'test' }, requestId: 'test' };
+const anybody = () => Promise.resolve();
+
+let database: TestDatabase;
+let organizationId: string;
+beforeEach(async () => {
+  database = await createTestDatabase();
+  organizationId = uuidv7();
+});
+afterEach(() => database.drop());
+
+/** An instance that starts with these keys. */
+async function instance(master: Buffer, previous?: Buffer) {
+  const store = new EventStore(database.source, new Keyring(master, previous));
+  return { store, fault: await store.openKeyring() };
+}
+
+async function storeOf(master: Buffer, previous?: Buffer): Promise<EventStore> {
+  const { store, fault } = await instance(master, previous);
+  expect(fault).toBeUndefined();
+  return store;
+}
+
+async function persons(store: EventStore, count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => uuidv7());
+  const writes = ids.map((streamId) => ({
+    streamType: 'contact',
+    streamId,
+    subjectId: streamId,
+    expectedVersion: 0,
+    events: [{ type: 'ContactCreated', data: {}, personal: { name: streamId } }],
+  }));
+  expect(await store.append({ organizationId, metadata, writes })).toMatchObject({ status: 'appended' });
+  return ids;
+}
+
+async function expectReadable(store: EventStore, ids: readonly string[]): Promise<void> {
+  for (const id of ids) {
+    expect(await store.readStream(organizationId, id)).toMatchObject([{ personal: { name: id } }]);
+  }
+}
+
+async function rewrap(store: EventStore, permit = anybody) {
+  const rewrapping = new Rewrapping(database.source, store.keyring);
+  expect(await rewrapping.takeOver(permit)).toBeUndefined();
+  const sum = { rewrapped: 0, unreadable: 0 };
+  for await (const { rewrapped, unreadable } of rewrapping.pages()) {
+    sum.rewrapped += rewrapped;
+    sum.unreadable += unreadable;
+  }
+  await rewrapping.finish();
+  return sum;
+}
+
+it('replaces the master: everything is wrapped with the new one, which alone opens it, and hashes are the same', async () => {
+  const old = await storeOf(FIRST);
+  const { keyring } = await storeOf(SECOND, FIRST);
+  expect(keyring.hash('a')).toEqual(old.keyring.hash('a'));
+  // More than a page.
+  const ids = await persons(old, 501);
+  const beside = await storeOf(SECOND, FIRST);
+  // Before it takes over it wraps as those do who have the old one alone.
+  await expectReadable(old, await persons(beside, 1));
+  expect((await instance(SECOND)).fault).toBe('first');
+
+  const some = ids.filter((_, n) => n % 100 === 0);
+  expect(await rewrap(await storeOf(SECOND, FIRST))).toEqual({ rewrapped: 502, unreadable: 0 });
+  expect(await rewrap(await storeOf(SECOND, FIRST))).toEqual({ rewrapped: 0, unreadable: 0 });
+  const next = await storeOf(SECOND);
+  for (const store of [next, beside]) await expectReadable(store, some);
+  expect(next.keyring.hash('a')).toEqual(old.keyring.hash('a'));
+  expect(next.keyring.signingSeed).toEqual(old.keyring.signingSeed);
+
+  expect((await instance(FIRST)).fault).toBe('replaced');
+  // As versions up to 0.3.0 ask.
+  const [{ check_value }] = await database.source.query('SELECT check_value FROM key_check');
+  for (const master of [FIRST, SECOND]) {
+    expect(new Keyring(master).hash('key check').equals(check_value)).toBe(false);
+  }
+
+  // And a second time; back to one that was there before as well.
+  expect(await rewrap(await storeOf(THIRD, SECOND))).toEqual({ rewrapped: 502, unreadable: 0 });
+  expect(await rewrap(await storeOf(FIRST, THIRD))).toEqual({ rewrapped: 502, unreadable: 0 });
+  const again = await storeOf(FIRST);
+  await expectReadable(again, some);
+  expect(again.keyring.hash('a')).toEqual(old.keyring.hash('a'));
+});
+
+it('whoever runs with both keys wraps with the new one from the moment on; with the old one alone nothing is stored', async () => {
+  const [old, beside] = [await storeOf(FIRST), await storeOf(SECOND, FIRST)];
+  const rewrapping = new Rewrapping(database.source, (await storeOf(SECOND, FIRST)).keyring);
+
+  // What is being stored when it begins is stored before.
+  const runner = database.source.createQueryRunner();
+  await runner.startTransaction();
+  const late = uuidv7();
+  await runner.query('INSERT INTO subject_keys VALUES ($1, $2, $3)', [
+    organizationId,
+    late,
+    old.keyring.newSubjectKey(late).wrapped,
+  ]);
+  const taking = rewrapping.takeOver(anybody);
+  while (!(await isWaitedFor())) continue;
+  await runner.commitTransaction();
+  await runner.release();
+  expect(await taking).toBeUndefined();
+
+  const ids = await persons(beside, 2);
+  await expect(persons(old, 1)).rejects.toThrow('the master key was replaced by another');
+  const pages = [];
+  for await (const page of rewrapping.pages()) pages.push(page);
+  expect(pages).toEqual([{ rewrapped: 1, unreadable: 0 }]);
+  await rewrapping.finish();
+  await expectReadable(await storeOf(SECOND), ids);
+});
+
+async function isWaitedFor(): Promise<boolean> {
+  const waiting = await database.source.query(
+    `SELECT FROM pg_locks WHERE relation = 'subject_keys'::regclass AND NOT granted`,
+  );
+  return waiting.length > 0;
+}
+
+it('ended in the middle, it goes on; until then no instance starts without the key before', async () => {
+  const ids = await persons(await storeOf(FIRST), 1_100);
+  const begun = new Rewrapping(database.source, (await storeOf(SECOND, FIRST)).keyring);
+  await begun.takeOver(anybody);
+  for await (const { rewrapped } of begun.pages()) {
+    expect(rewrapped).toBe(500);
+    break;
+  }
+  for (const [master, previous] of [[SECOND], [SECOND, THIRD], [THIRD, SECOND]] as const) {
+    expect((await instance(master, previous)).fault).toBe('unfinished');
+  }
+  const back = await storeOf(FIRST, SECOND);
+  expect(await new Rewrapping(database.source, back.keyring).takeOver(anybody)).toBe('unfinished');
+  await expectReadable(back, [ids[0]!, ids[1_099]!]);
+
+  // Erased between, a person stays so; what somebody has changed stops nothing.
+  const gone = ids[700]!;
+  await database.source.query('DELETE FROM subject_keys WHERE subject_id = $1', [gone]);
+  await database.source.query('UPDATE subject_keys SET wrapped_key = $2 WHERE subject_id = $1', [
+    ids[800],
+    randomBytes(60),
+  ]);
+  expect(await rewrap(await storeOf(SECOND, FIRST))).toEqual({ rewrapped: 598, unreadable: 1 });
+  const next = await storeOf(SECOND);
+  await expectReadable(next, [ids[0]!, ids[499]!, ids[500]!, ids[1_099]!]);
+  expect(await next.readStream(organizationId, gone)).toMatchObject([{ personal: null }]);
+});
+
+it('changes nothing where it is not permitted', async () => {
+  const [id] = await persons(await storeOf(FIRST), 1);
+  const store = await storeOf(SECOND, FIRST);
+  await expect(rewrap(store, () => Promise.reject(new Error('not yet')))).rejects.toThrow('not yet');
+  await expectReadable(await storeOf(FIRST), [id!]);
+});
