@@ -161,6 +161,11 @@ export class Deployment {
     return new Deployment(await createTestDatabase(server, dump));
   }
 
+  /** With what was there at this moment; no server may run. */
+  async copy(): Promise<Deployment> {
+    return new Deployment(await this.database.copy());
+  }
+
   get environment(): Environment {
     return { DATABASE_URL: this.database.url, ENCRYPTION_KEY: ENCRYPTION_KEY.toString('base64') };
   }

@@ -11,6 +11,8 @@ export type TestDatabase = {
   store: EventStore;
   /** Another instance on the same database: its own pool, its own event store. */
   another(): Promise<{ source: DataSource; store: EventStore }>;
+  /** As a backup is that is restored elsewhere. Of others nobody may be connected to this one meanwhile. */
+  copy(): Promise<TestDatabase>;
   drop(): Promise<void>;
 };
 
@@ -26,10 +28,14 @@ export function testServerUrl(): string {
  *
  * @param server the PostgreSQL to make it on, where it is not the one of all tests
  * @param dump statements that make it, of pg_dump say; it is left as these do, and not migrated
+ * @param template the database that it is a copy of
  */
-export async function createTestDatabase(server = testServerUrl(), dump?: string): Promise<TestDatabase> {
+export async function createTestDatabase(
+  server = testServerUrl(),
+  dump?: string,
+  template = dump === undefined ? templateOn(server) : undefined,
+): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
-  const template = dump === undefined ? templateOn(server) : undefined;
   const source = template === undefined ? '' : `TEMPLATE ${template}`;
   await asAdministrator(server, (client) => client.query(`CREATE DATABASE ${name} ${source}`));
   const url = new URL(server);
@@ -48,6 +54,12 @@ export async function createTestDatabase(server = testServerUrl(), dump?: string
     url: url.href,
     ...first,
     another,
+    async copy() {
+      await Promise.all(sources.map((source) => source.destroy()));
+      const copy = await createTestDatabase(server, undefined, name);
+      await Promise.all(sources.map((source) => source.initialize()));
+      return copy;
+    },
     async drop() {
       await Promise.all(sources.map((source) => source.destroy()));
       await asAdministrator(server, (client) => client.query(`DROP DATABASE ${name}`));

@@ -23,6 +23,7 @@ import {
   withSession,
 } from './session.js';
 import { consistencyCommand } from './consistency.js';
+import { monitorCommand } from './monitor.js';
 import { verifyCommand } from './verify.js';
 
 /** The last line of an export lies within so many bytes of its end: content is 256 KiB at most, encoded twice. */
@@ -130,6 +131,7 @@ export function historyCommands(program: Command): void {
     );
   verifyCommand(history);
   consistencyCommand(history);
+  monitorCommand(history);
 }
 
 async function writeCheckpoint(

@@ -28,6 +28,15 @@ export function urlOf(text: string): string {
   return text;
 }
 
+/** Seconds from one look to the next. */
+export function secondsOf(text: string): number {
+  const seconds = Number(text);
+  if (!/^\d+$/.test(text) || seconds < 1 || seconds > 86_400) {
+    throw new InvalidArgumentError('It is a whole number of seconds, from 1 to 86400.');
+  }
+  return seconds;
+}
+
 /** Says why, and ends with the status for it. */
 export function nothingCompared(error: unknown): void {
   process.stderr.write(`Nothing was compared: ${describeError(error)}\n`);

@@ -26,6 +26,7 @@ export { compareBySubtrees, type Comparison } from './compare.js';
 export { isConsistent, type TreeHead } from './consistency.js';
 export { createFile, replaceFile } from './durable-file.js';
 export { LogClient, NotAnswered } from './log-client.js';
+export { Monitor } from './monitor.js';
 export {
   ALGORITHMS,
   cosignedBy,

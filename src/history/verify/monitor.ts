@@ -1,0 +1,105 @@
+import { readFile } from 'node:fs/promises';
+import { type Checkpoint, openCheckpoint } from './checkpoint.js';
+import { compareBySubtrees } from './compare.js';
+import { replaceFile } from './durable-file.js';
+import { type LogClient, NotAnswered } from './log-client.js';
+import { NotAuthentic } from './note.js';
+import { Tree } from './tree.js';
+
+/** What a look at a server found. */
+export type Look =
+  /** Nothing that contradicts what was seen before; `new` where it was remembered. */
+  | { isAlarm: false; isNew: boolean; checkpoint: Checkpoint }
+  /** The notes that contradict each other, the first one seen before; nothing was remembered. */
+  | { isAlarm: true; sentence: string; notes: readonly string[] };
+
+/**
+ * Looks from outside whether the history that a server shows goes on from the one that it showed before. What was seen last is
+ * a checkpoint in a file, which `history consistency` and `history verify` take as well.
+ */
+export class Monitor {
+  /** @param key the verifier key of the server; `file` need not be there. */
+  constructor(
+    private readonly client: LogClient,
+    private readonly organizationId: string,
+    private readonly key: string,
+    private readonly file: string,
+  ) {}
+
+  /**
+   * @throws NotAnswered where nothing could be compared: asked again, the server may answer. Anything else where the file
+   *   cannot be read or written.
+   */
+  async look(): Promise<Look> {
+    const before = await this.remembered();
+    const note = await this.client.checkpoint();
+    const shown = this.open(note);
+    const notes = before ? [before.note, note] : [note];
+    const alarm = (sentence: string): Look => ({ isAlarm: true, sentence, notes });
+    if (before && shown.size < before.seen.size) {
+      return alarm(
+        `The server shows a checkpoint of ${shown.size} events, although it showed one of ${before.seen.size} before: it ` +
+          'was rolled back, or it shows different histories to different people.',
+      );
+    }
+    if (before?.seen.size === shown.size) {
+      if (before.seen.root.equals(shown.root)) return { isAlarm: false, isNew: false, checkpoint: shown };
+      return alarm(`The server has signed two different histories of ${shown.size} events.`);
+    }
+    const outcome = await compareBySubtrees(
+      before?.seen ?? NOTHING,
+      shown,
+      this.client.subtreesOf(shown.size),
+    );
+    if (outcome === 'forked') {
+      return alarm(
+        `The history of ${shown.size} events that the server shows does not begin with the ${before!.seen.size} events that it ` +
+          'showed before: it has signed two histories.',
+      );
+    }
+    if (outcome === 'unproved') {
+      return alarm(
+        'The tiles that the server shows do not lead to the checkpoint that it shows: they are damaged, or hide something.',
+      );
+    }
+    await replaceFile(this.file, note);
+    return { isAlarm: false, isNew: true, checkpoint: shown };
+  }
+
+  /** What was seen last. @throws where it is damaged: to forget it would let the server begin anew. */
+  private async remembered(): Promise<{ note: string; seen: Checkpoint } | undefined> {
+    const note = await readFile(this.file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined;
+      throw error;
+    });
+    if (note === undefined) return undefined;
+    try {
+      return { note, seen: this.read(note) };
+    } catch (error) {
+      if (!(error instanceof NotAuthentic)) throw error;
+      const what = `${this.file} is damaged: put back what it was, and do not delete it`;
+      throw new Error(`${what} (${error.message})`, { cause: error });
+    }
+  }
+
+  private read(note: string): Checkpoint {
+    const checkpoint = openCheckpoint(note, this.key);
+    if (checkpoint.organizationId === this.organizationId) return checkpoint;
+    throw new NotAuthentic(`The checkpoint is of organization ${checkpoint.organizationId}.`);
+  }
+
+  private open(note: string): Checkpoint {
+    try {
+      return this.read(note);
+    } catch (error) {
+      // A stranger between may answer anything: without a signature it is no evidence.
+      if (error instanceof NotAuthentic) {
+        throw new NotAnswered(`what the server shows is no checkpoint of its key. ${error.message}`);
+      }
+      throw error;
+    }
+  }
+}
+
+/** The tree without a leaf. */
+const NOTHING = { size: 0, root: new Tree().root() };
