@@ -421,6 +421,7 @@ it('verify: the file and the database prove against the checkpoint, until somebo
     sealed: expect.any(Number),
     last: expect.any(Number),
     refused: [],
+    selfCheck: { findings: [], subjects: 0, current: 0 },
   });
   const proof = ['--checkpoint', checkpoint, '--key', key];
   const proved = { ok: true, provedEvents: sealed.size, firstWrongPosition: null, reason: null };
