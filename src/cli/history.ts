@@ -22,6 +22,7 @@ import {
   UsageError,
   withSession,
 } from './session.js';
+import { anchorCommand } from './anchor.js';
 import { consistencyCommand } from './consistency.js';
 import { monitorCommand } from './monitor.js';
 import { verifyCommand } from './verify.js';
@@ -132,6 +133,7 @@ export function historyCommands(program: Command): void {
   verifyCommand(history);
   consistencyCommand(history);
   monitorCommand(history);
+  anchorCommand(history, program);
 }
 
 async function writeCheckpoint(

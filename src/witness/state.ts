@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fromBase64, replaceFile, type TreeHead } from '../history/verify/index.js';
+import { headOf, replaceFile, type TreeHead } from '../history/verify/index.js';
 
 /**
  * What a witness has seen last of each log, a file each in a directory, with the whole checkpoint: evidence, should another one
@@ -24,12 +24,9 @@ export class WitnessState {
       throw error;
     });
     if (text === undefined) return undefined;
-    const [name, size, root] = text.split('\n');
-    const hash = fromBase64(root ?? '');
-    if (name !== origin || !/^\d+$/.test(size ?? '') || hash?.length !== 32) {
-      throw new Error(`${file} is damaged: put back what it was, and do not delete it.`);
-    }
-    return { size: Number(size), root: hash };
+    const head = headOf(text);
+    if (head?.origin === origin) return { size: head.size, root: head.root };
+    throw new Error(`${file} is damaged: put back what it was, and do not delete it.`);
   }
 
   /** @param checkpoint begins with the origin, the size and the root. */

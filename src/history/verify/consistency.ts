@@ -1,8 +1,17 @@
+import { fromBase64 } from './note.js';
 import { HASH } from './sha256.js';
 import { nodeHash } from './tree.js';
 
 /** A tree as a checkpoint says that it is. */
 export type TreeHead = { size: number; root: Buffer };
+
+/** What the first three lines of a checkpoint say, whoever signed it; undefined where they say nothing of the kind. */
+export function headOf(checkpoint: string): (TreeHead & { origin: string }) | undefined {
+  const [origin = '', size = '', root = ''] = checkpoint.split('\n', 3);
+  const hash = fromBase64(root);
+  if (origin === '' || !/^(0|[1-9]\d{0,15})$/.test(size) || hash?.length !== HASH) return undefined;
+  return { origin, size: Number(size), root: hash };
+}
 
 /**
  * Whether the proof shows that the newer tree is the older one, to which leaves were only added (RFC 9162, section

@@ -23,7 +23,7 @@ import { verifyEvents } from './verify-events.js';
 
 export { type Checkpoint, openCheckpoint } from './checkpoint.js';
 export { compareBySubtrees, type Comparison } from './compare.js';
-export { isConsistent, type TreeHead } from './consistency.js';
+export { headOf, isConsistent, type TreeHead } from './consistency.js';
 export { createFile, replaceFile } from './durable-file.js';
 export { LogClient, NotAnswered } from './log-client.js';
 export { Monitor } from './monitor.js';

@@ -1,0 +1,86 @@
+import { headOf, isConsistent, type TreeHead } from '../history/verify/index.js';
+
+/** Where checkpoints are kept that nobody is to change any more. */
+export interface AnchorStore {
+  /** Of which there is anything. */
+  organizations(): Promise<string[]>;
+  /** Of which sizes there is a checkpoint, in no order. */
+  sizes(organizationId: string): Promise<number[]>;
+  read(organizationId: string, size: number): Promise<string>;
+  /** Never over one that is there. @returns whether none was. */
+  create(organizationId: string, size: number, note: string): Promise<boolean>;
+}
+
+/** What a server signed last, and how it proves that an older tree is the beginning of it. */
+export type Checkpoint = TreeHead & {
+  organizationId: string;
+  note: string;
+  proveFrom: (size: number) => Promise<Buffer[]>;
+};
+
+/** `alarm`: a sentence, with the notes that contradict each other. */
+export type Anchored = { isNew: boolean } | { alarm: string; notes: readonly string[] };
+
+/** Keeps checkpoints outside, each only if it goes on from the last one that is kept. */
+export class Anchors {
+  /** The last one of each organization, as this process knows. */
+  private readonly last = new Map<string, TreeHead & { note: string }>();
+
+  constructor(private readonly store: AnchorStore) {}
+
+  /** @throws what the store throws, and the proof. */
+  async add(checkpoint: Checkpoint): Promise<Anchored> {
+    const { organizationId, size, root, note } = checkpoint;
+    const last = this.last.get(organizationId) ?? (await this.read(organizationId));
+    if (last) {
+      const reason = await contradiction(last, checkpoint);
+      if (reason !== undefined)
+        return { alarm: `Organization ${organizationId}: ${reason}`, notes: [last.note, note] };
+      if (last.size === size) return { isNew: false };
+    }
+    const isNew = await this.store.create(organizationId, size, note);
+    // Another process may have been quicker, and of another history.
+    if (!isNew) return this.compareWithStored(checkpoint);
+    this.last.set(organizationId, { size, root, note });
+    return { isNew };
+  }
+
+  private async compareWithStored(checkpoint: Checkpoint): Promise<Anchored> {
+    const { organizationId, size, root, note } = checkpoint;
+    const stored = await this.readOne(organizationId, size);
+    if (stored.root.equals(root)) return { isNew: false };
+    const alarm = `Organization ${organizationId}: another history of ${size} events is anchored.`;
+    return { alarm, notes: [stored.note, note] };
+  }
+
+  private async read(organizationId: string): Promise<(TreeHead & { note: string }) | undefined> {
+    const sizes = await this.store.sizes(organizationId);
+    const largest = sizes.reduce((one, other) => Math.max(one, other), -1);
+    if (largest < 0) return undefined;
+    const last = await this.readOne(organizationId, largest);
+    this.last.set(organizationId, last);
+    return last;
+  }
+
+  private async readOne(organizationId: string, size: number): Promise<TreeHead & { note: string }> {
+    const note = await this.store.read(organizationId, size);
+    const head = headOf(note);
+    if (head?.origin !== `advocacy-api/${organizationId}` || head.size !== size) {
+      throw new Error(
+        `The anchor of ${size} events of organization ${organizationId} is damaged: put back what it was.`,
+      );
+    }
+    return { ...head, note };
+  }
+}
+
+async function contradiction(last: TreeHead, checkpoint: Checkpoint): Promise<string | undefined> {
+  const { size } = checkpoint;
+  if (size < last.size) {
+    return `the server signs a history of ${size} events, although one of ${last.size} is anchored: it was rolled back.`;
+  }
+  // Of equal sizes there is nothing to prove: the roots are compared.
+  const proof = size === last.size ? [] : await checkpoint.proveFrom(last.size);
+  if (isConsistent(last, checkpoint, proof)) return undefined;
+  return `the history of ${size} events that the server signs does not begin with the ${last.size} events that are anchored.`;
+}
