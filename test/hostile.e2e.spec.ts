@@ -223,6 +223,28 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
     });
   },
 
+  'tiles of its own log, of others and of none': (target) => {
+    const own = `/log/${target.attacker.organizationId}`;
+    const asked = [
+      'checkpoint',
+      'tile/0/000.p/1',
+      'tile/entries/000.p/1',
+      'tile/63/x999/x999/999',
+      'tile/%zz',
+    ];
+    const paths = [
+      ...asked.map((path) => `${own}/${path}`),
+      '/log/x/checkpoint',
+      `/log/${'x/'.repeat(4_000)}`,
+    ];
+    let n = 0;
+    return target.repeat(10, async () => {
+      const path = paths[(n += 1) % paths.length]!;
+      const { status } = await ask(target.origin, 'GET', path, target.attacker.key!);
+      expect([200, 404, 429, 503]).toContain(status);
+    });
+  },
+
   'bodies of a megabyte': (target) =>
     target.repeat(3, async () => {
       const body = JSON.stringify({ name: 'x', content: Array.from({ length: 200_000 }, () => 1) });
