@@ -19,7 +19,7 @@ import { type Checkpoints, Sealer } from '#libs/sealing';
 import { apiKey, apiKeysProjection, AuthModule, replayableApiKeys } from './auth/index.js';
 import { type Config } from './config.js';
 import { contact, contactsProjection, ContactsModule, replayableContacts } from './contacts/index.js';
-import { historyAccess, HistoryModule, historyReads } from './history/index.js';
+import { historyAccess, HistoryModule, historyReads, signingKey } from './history/index.js';
 import { list, ListsModule, listsProjection, membership, replayableLists } from './lists/index.js';
 import {
   organization,
@@ -61,6 +61,7 @@ export const streams: readonly { streamType: string; events: { readonly [type: s
   petition,
   post,
   signature,
+  signingKey,
 ];
 
 /** All records that can be rebuilt from an exported history. */

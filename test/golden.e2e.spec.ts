@@ -4,9 +4,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readSchema, type RecordedEvent, type Seal, sealValue, writtenSchema } from '#libs/event-store';
 import { type Projection } from '#libs/projections';
+import { Signers } from '#libs/sealing';
 import { createTestDatabase } from '#libs/testing';
 import { projections, streams, upcasters } from '../src/app.module.js';
-import { readExported } from '../src/history/index.js';
+import { readExported, tellSuccession } from '../src/history/index.js';
 import { Api } from './harness.js';
 import { published } from './releases.js';
 
@@ -209,6 +210,8 @@ async function makeHistory(): Promise<string> {
   const api = await Api.start();
   const client = await api.organization();
   const { organizationId } = client;
+  const signers = new Signers([Buffer.alloc(32, 2), Buffer.alloc(32, 1)]);
+  await tellSuccession(api.instances[0]!.runtime.store, organizationId, signers.succession(organizationId)!);
   const post = async (operation: string, body: object) => (await client.post(operation, body)).body.data;
   const erase = (operation: string, body: object) => client.delete(operation, body);
   const contactIds: string[] = [];

@@ -401,6 +401,38 @@ describe('a history that somebody forged by hand in the database', () => {
   }, 180_000);
 });
 
+it('key rotate: who has the key before follows it to the one that signs, by the file and in the database', async () => {
+  const { organizationId } = client;
+  const { key } = await run('history', 'key', '--out', join(directory, 'before'));
+  const [file, note] = [join(directory, 'told'), join(directory, 'note')];
+  const SIGNING_KEY = Buffer.alloc(32, 3).toString('base64');
+  const next = { ...deployment.environment, SIGNING_KEY, SIGNING_KEY_PREVIOUS: 'derived' };
+  const alone = await cli(['history', 'key', 'rotate'], deployment.environment);
+  expect([alone.status, alone.stderr]).toEqual([
+    1,
+    expect.stringMatching(/^SIGNING_KEY_PREVIOUS is not set/),
+  ]);
+  const { organizations } = JSON.parse((await cli(['--json', 'history', 'key', 'rotate'], next)).stdout);
+  const again = JSON.parse((await cli(['--json', 'history', 'key', 'rotate'], next)).stdout);
+  expect(again).toMatchObject({ from: key, organizations, told: 0 });
+  const to = new Signers([Buffer.alloc(32, 3)]);
+  expect(again.to).toBe(to.verifierKey);
+
+  await exported(file);
+  await cli(['history', 'checkpoint', '--organization', organizationId, '--out', note], next);
+  // As it is signed once the key before was taken out.
+  const tree = to.open(await readFile(note, 'utf8'))!;
+  await writeFile(note, to.signCheckpoint(tree));
+  const proof = ['--checkpoint', note, '--key', key];
+  const proved = {
+    ok: true,
+    checkpoint: { key: to.verifierKey.split('+', 2).join('+'), givenKey: key.split('+', 2).join('+') },
+  };
+  expect(await run('history', 'verify', file, ...proof)).toMatchObject(proved);
+  expect(await run('history', 'verify', '--organization', organizationId, ...proof)).toMatchObject(proved);
+  expect(await verifyTwice(await readFile(file), await readFile(note, 'utf8'), key)).toMatchObject(proved);
+});
+
 // Last: it leaves an event that nobody can read.
 it('verify: the file and the database prove against the checkpoint, until somebody changes a byte', async () => {
   const { organizationId } = client;

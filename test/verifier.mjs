@@ -34,6 +34,8 @@ const FIELDS = {
 /** An event of one of these types destroys the key to the data of the person, or API key, whose stream it is in. */
 const ENDINGS = ['ContactErased', 'ApiKeyRevoked', 'ApiKeyRotated'];
 
+const UNSIGNED = 'not signed with this key';
+
 const LONGEST_LINE = 16 * 1024 * 1024;
 
 /** Ends the verification: the first difference was found. */
@@ -95,28 +97,91 @@ function isDeeper(json, levels) {
   return levels === 0 || Object.values(json).some((inner) => isDeeper(inner, levels - 1));
 }
 
-function openCheckpoint(note, verifierKey) {
+/** @returns name, id and bytes of a verifier key. */
+function readKey(verifierKey) {
   const [, name, keyId, encoded] = /^([^+\s]+)\+([0-9a-f]{8})\+(\S+)$/.exec(verifierKey) ?? [];
   demand(name, null, 'no verifier key');
   const key = fromBase64(encoded);
   demand(key.length === 33 && key[0] === 1, null, 'no Ed25519 key');
   const id = sha256(Buffer.from(`${name}\n`), key).subarray(0, 4);
   demand(id.toString('hex') === keyId, null, 'the key id is not that of the key');
+  return { name, keyId, key };
+}
 
+const isSignature = (key, text, signature) => {
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: key.subarray(1).toString('base64url') };
+  return verify(null, Buffer.from(text), createPublicKey({ key: jwk, format: 'jwk' }), signature);
+};
+
+/** The verifier keys that have taken the place of this one, by what the history says; each was signed by the one before. */
+function* successors(given, organizationId, events) {
+  const { name, key } = readKey(given);
+  let last = key;
+  for (const { data } of events) {
+    const { from, to, signature } = data;
+    let before;
+    try {
+      before = readKey(from).key;
+    } catch {
+      continue;
+    }
+    if (!isText(to) || !isText(signature) || !before.equals(last)) continue;
+    const statement = `advocacy-api signing key\n${organizationId}\n${from}\n${to}\n`;
+    demand(isSignature(last, statement, fromBase64(signature)), null, 'a false successor of the key');
+    last = readKey(to).key;
+    const id = sha256(Buffer.from(`${name}\n`), last).subarray(0, 4);
+    yield `${name}+${id.toString('hex')}+${last.toString('base64')}`;
+  }
+}
+
+async function rotationsOf(file) {
+  const events = [];
+  for await (const line of linesOf(file)) {
+    try {
+      const event = JSON.parse(line);
+      if (event.streamType === 'signing-key' && event.type === 'SigningKeyRotated' && isObject(event.data))
+        events.push(event);
+    } catch {
+      // Told later.
+    }
+  }
+  return events;
+}
+
+/** With the key, or where that has not signed it with the last that has taken its place and did. */
+async function followCheckpoint(note, verifierKey, file) {
+  try {
+    return openCheckpoint(note, verifierKey);
+  } catch (difference) {
+    if (difference.message !== UNSIGNED) throw difference;
+    const organizationId = note.split('\n', 1)[0].replace('advocacy-api/', '');
+    for (const key of [...successors(verifierKey, organizationId, await rotationsOf(file))].reverse()) {
+      try {
+        const { name, keyId } = readKey(verifierKey);
+        return { ...openCheckpoint(note, key), givenKey: `${name}+${keyId}` };
+      } catch (other) {
+        if (other.message !== UNSIGNED) throw other;
+      }
+    }
+    throw difference;
+  }
+}
+
+function openCheckpoint(note, verifierKey) {
+  const { name, keyId, key } = readKey(verifierKey);
+  const id = Buffer.from(keyId, 'hex');
   const [, text, lines] = /^(.*\n)\n(.*\n)$/s.exec(note) ?? [];
   demand(text, null, 'no signed note');
-  const jwk = { kty: 'OKP', crv: 'Ed25519', x: key.subarray(1).toString('base64url') };
-  const publicKey = createPublicKey({ key: jwk, format: 'jwk' });
   let isSigned = false;
   for (const line of lines.split('\n').slice(0, -1)) {
     const [, signer, signature] = /^— ([^+\s]+) (\S+)$/.exec(line) ?? [];
     const bytes = fromBase64(signature);
     demand(bytes.length > 4, null, 'not a signature line');
     if (signer !== name || !bytes.subarray(0, 4).equals(id)) continue;
-    demand(verify(null, Buffer.from(text), publicKey, bytes.subarray(4)), null, 'a false signature');
+    demand(isSignature(key, text, bytes.subarray(4)), null, 'a false signature');
     isSigned = true;
   }
-  demand(isSigned, null, 'not signed with this key');
+  demand(isSigned, null, UNSIGNED);
 
   const [origin, size, root, position, sealed, ...parts] = text.split('\n').slice(0, -1);
   demand(/^advocacy-api\/\S+$/.test(origin), null, 'no origin');
@@ -245,9 +310,9 @@ export async function verifyHistory(file, note, verifierKey, givenParts) {
     ...{ warnings: [], warningCount: 0, checkpoint: null },
   };
   try {
-    const checkpoint = openCheckpoint(note, verifierKey);
-    const { organizationId, size, position, sealedAt, key } = checkpoint;
-    verdict.checkpoint = { organizationId, size, position, sealedAt, key };
+    const checkpoint = await followCheckpoint(note, verifierKey, file);
+    const { organizationId, size, position, sealedAt, key, givenKey } = checkpoint;
+    verdict.checkpoint = { organizationId, size, position, sealedAt, key, ...(givenKey && { givenKey }) };
     if (givenParts !== undefined) {
       const parts = openParts(givenParts, checkpoint);
       if (parts) checkpoint.parts = parts;

@@ -17,6 +17,9 @@ export type SignedTree = SealedTree & {
   isSignedByAll: boolean;
 };
 
+/** Verifier keys of which the one has taken the place of the other, and the signature of that one: see `succession`. */
+export type Succession = { from: string; to: string; signature: string };
+
 /** All keys that sign checkpoints at a time. The first one is primary: its verifier key is given to auditors. */
 export class Signers {
   private readonly keys: readonly Key[];
@@ -35,6 +38,22 @@ export class Signers {
   /** What verifies those of one organization, named after their origin, as stock tools want it. */
   verifierKeyOf(organizationId: string): string {
     return this.keys[0]!.verifierKey(originOf(organizationId));
+  }
+
+  /** The verifier keys of the present key and the one before it; undefined where there is one alone. */
+  get successors(): { from: string; to: string } | undefined {
+    const [present, before] = this.keys;
+    return before && { from: before.verifierKey(GENERAL_NAME), to: present!.verifierKey(GENERAL_NAME) };
+  }
+
+  /** That the present key has taken the place of the one before it, signed by that, for the history of an organization. */
+  succession(organizationId: string): Succession | undefined {
+    const { successors } = this;
+    if (!successors) return undefined;
+    const { from, to } = successors;
+    // Its first line is no origin: it can be taken for no checkpoint.
+    const statement = `advocacy-api signing key\n${organizationId}\n${from}\n${to}\n`;
+    return { from, to, signature: this.keys[1]!.sign(statement).toString('base64') };
   }
 
   /** The checkpoint as a signed note, with two signatures of each key: by both of its names. */

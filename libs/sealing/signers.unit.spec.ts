@@ -67,6 +67,18 @@ it('signs with all keys; the first one is given to auditors', () => {
     expect(isSignedWith(one.verifierKey, signed)).toBe(true);
 });
 
+it('the key before signs that the first one has taken its place', () => {
+  const { from, to, signature } = new Signers([now, before]).succession(organizationId)!;
+  expect([from, to]).toEqual([new Signers([before]).verifierKey, signers.verifierKey]);
+  const statement = `advocacy-api signing key\n${organizationId}\n${from}\n${to}\n`;
+  const line = `— advocacy-api ${Buffer.concat([
+    Buffer.from(from.split('+')[1]!, 'hex'),
+    Buffer.from(signature, 'base64'),
+  ]).toString('base64')}`;
+  expect(isSignedWith(from, `${statement}\n${line}\n`)).toBe(true);
+  expect(new Signers([now]).succession(organizationId)).toBeUndefined();
+});
+
 it('knows its own notes, and whether each of today’s keys has signed them', () => {
   const both = new Signers([before, now]);
   const other = new Signers([Buffer.alloc(32, 5)]);

@@ -25,6 +25,7 @@ import {
 import { anchorCommand } from './anchor.js';
 import { consistencyCommand } from './consistency.js';
 import { monitorCommand } from './monitor.js';
+import { rotateKey } from './rotate-key.js';
 import { verifyCommand } from './verify.js';
 
 /** The last line of an export lies within so many bytes of its end: content is 256 KiB at most, encoded twice. */
@@ -73,7 +74,7 @@ export function historyCommands(program: Command): void {
     .action((options: { organization: string; out?: string }) =>
       withSession(program, (session) => writeCheckpoint(session, options)),
     );
-  history
+  const key = history
     .command('key')
     .description('write the public key that checkpoints are verified with')
     .option(
@@ -90,6 +91,17 @@ export function historyCommands(program: Command): void {
         return write(options.out, `${key}\n`, { key });
       }),
     );
+  key
+    .command('rotate')
+    .description(
+      'tell each history that SIGNING_KEY has taken the place of the first key in SIGNING_KEY_PREVIOUS',
+    )
+    .addHelpText(
+      'after',
+      '\nWhoever has the key before can then verify with it what the next one signs. Prints { "from", "to", "organizations", ' +
+        '"told" }: the keys, and how many histories there are and were told it now. Once more does no harm.',
+    )
+    .action(() => withSession(program, rotateKey));
   history
     .command('status')
     .description(

@@ -48,7 +48,8 @@ export function verifyCommand(history: Command): void {
       `
 Tells the first position at which the history is not the one that was sealed; on standard error one sentence to quote. With
 --json as { "ok", "events", "provedEvents", "newerEvents", "firstWrongPosition", "reason", "warnings", "warningCount",
-"checkpoint": { "organizationId", "size", "position", "sealedAt", "key", "witnesses" } }. Ends with status 0 if there is none, with 1 if
+"checkpoint": { "organizationId", "size", "position", "sealedAt", "key", "givenKey", "witnesses" } }. A key that another has taken the
+place of (history key rotate) leads to that. Ends with status 0 if there is none, with 1 if
 there is one or nothing could be verified. A file needs no database and no server; verifying takes some hundred megabytes of
 memory, and 40 to 80 bytes more for each stream.`,
     )
@@ -142,12 +143,13 @@ function inWords({ ok, provedEvents, newerEvents, firstWrongPosition, reason, ..
 /** One sentence to quote: what was compared with what, what came out, and what it says nothing of. */
 function statement({ ok, checkpoint, newerEvents, reason }: Verdict): string {
   if (!checkpoint) return `Nothing was compared: ${reason}`;
-  const { organizationId, size, position, sealedAt, key, witnesses = [] } = checkpoint;
+  const { organizationId, size, position, sealedAt, key, givenKey, witnesses = [] } = checkpoint;
+  const successor = givenKey === undefined ? '' : `, which has taken the place of the key ${givenKey}`;
   const cosigned = witnesses
     .map(({ witness, time }) => ` and cosigned by ${witness} at ${time.toISOString()}`)
     .join('');
   const history = `The history of organization ${organizationId}`;
-  const note = `the checkpoint of ${count(size)} events, up to position ${position}, sealed at ${sealedAt} with the key ${key}${cosigned}`;
+  const note = `the checkpoint of ${count(size)} events, up to position ${position}, sealed at ${sealedAt} with the key ${key}${successor}${cosigned}`;
   if (!ok) return `${history} was compared with ${note}, and was not accepted: ${reason}`;
   const newer =
     newerEvents === 0 ? 'no event is newer' : `${count(newerEvents)} newer events are not covered`;

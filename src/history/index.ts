@@ -1,4 +1,5 @@
 export { historyAccess, historyReads } from './access.js';
+export { signingKey, tellSuccession } from './signing-key.js';
 export { HistoryReads } from './history-reads.js';
 export { ExportEvents } from './export-events.js';
 export { inNewestShape, parseExported, readExported } from './exported-event.js';

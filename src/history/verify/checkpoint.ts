@@ -1,11 +1,14 @@
+import { type Succession, successorsOf } from './key-chain.js';
 import {
   fromBase64,
   isSignedBy,
   keyName,
   notACheckpoint,
+  type Note,
   NotAuthentic,
   parseVerifierKey,
   readNote,
+  type VerifierKey,
 } from './note.js';
 import { HASH } from './sha256.js';
 import { Tree } from './tree.js';
@@ -22,6 +25,8 @@ export type Checkpoint = {
   sealedAt: string;
   /** Name and id of the key that signed it. */
   key: string;
+  /** Those of the key that was given, where that one has taken its place. */
+  givenKey?: string;
   /** Complete subtrees, from the left; those of notes up to 0.3.0 do not reach to the end. */
   parts: readonly Part[];
 };
@@ -31,15 +36,43 @@ export type Part = { firstPosition: number; lastPosition: number; leaves: number
 /** The name of keys that verify the checkpoints of all organizations. */
 const GENERAL_NAME = 'advocacy-api';
 
+/**
+ * Reads a checkpoint after its signature was verified.
+ *
+ * @param successions of keys, which the history tells of: asked for where the key itself has not signed it.
+ * @throws NotAuthentic
+ */
+export async function followCheckpoint(
+  text: string,
+  verifierKey: string,
+  successions: () => Promise<readonly Succession[]>,
+): Promise<Checkpoint> {
+  const key = parseVerifierKey(verifierKey);
+  const note = readNote(text);
+  if (isSignedBy(note, key)) return checkpointOf(note, key);
+  const { organizationId } = parseText(note.text);
+  const successors = successorsOf(key, organizationId, await successions());
+  const signer = successors.findLast((successor) => isSignedBy(note, successor));
+  if (signer) return { ...checkpointOf(note, signer), givenKey: keyName(key) };
+  throw notSignedBy([key, ...successors]);
+}
+
 /** Reads a checkpoint after its signature was verified. @throws NotAuthentic */
 export function openCheckpoint(text: string, verifierKey: string): Checkpoint {
   const key = parseVerifierKey(verifierKey);
   const note = readNote(text);
-  if (!isSignedBy(note, key)) {
-    throw new NotAuthentic(
-      `The checkpoint has no signature of the key ${keyName(key)}: give the key of the server that signed it.`,
-    );
-  }
+  if (!isSignedBy(note, key)) throw notSignedBy([key]);
+  return checkpointOf(note, key);
+}
+
+function notSignedBy(keys: readonly VerifierKey[]): NotAuthentic {
+  const names = keys.map(keyName).join(', nor of its successor ');
+  return new NotAuthentic(
+    `The checkpoint has no signature of the key ${names}: give the key of the server that signed it.`,
+  );
+}
+
+function checkpointOf(note: Note, key: VerifierKey): Checkpoint {
   const checkpoint = { ...parseText(note.text), key: keyName(key) };
   if (key.name !== GENERAL_NAME && key.name !== `${GENERAL_NAME}/${checkpoint.organizationId}`) {
     throw new NotAuthentic(

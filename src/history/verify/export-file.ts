@@ -24,7 +24,7 @@ export async function* eventsOfExport(
 }
 
 /** Pieces of whole lines; and what is wrong with the rest, if anything. */
-async function* wholeLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array | string> {
+export async function* wholeLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array | string> {
   let begun: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of chunks) {

@@ -1,12 +1,14 @@
+import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { type Sql } from '#libs/database';
 import { type Batch } from './batch.js';
 import { CheckThreads, type Work } from './check-threads.js';
-import { type Checkpoint, openCheckpoint, openParts } from './checkpoint.js';
+import { type Checkpoint, followCheckpoint, openParts } from './checkpoint.js';
 import { compareByEvents, type Comparison } from './compare.js';
 import { EventsTable } from './events-table.js';
 import { eventsOfExport } from './export-file.js';
+import { type Succession, successionsOfDatabase, successionsOfExport } from './key-chain.js';
 import { checkLines } from './lines.js';
 import {
   ALGORITHMS,
@@ -61,6 +63,8 @@ export type VerifyOptions = {
   witnesses?: readonly string[] | undefined;
   quorum?: number | undefined;
   onProgress?: (progress: Progress) => void;
+  /** What the history says of keys that took the place of others; asked for where the key has not signed the checkpoint. */
+  successions?: () => Promise<readonly Succession[]>;
   /** Ends the verification with the signal's reason. */
   signal?: AbortSignal;
   /** That check events beside this one; 0 for none. Left out, what the machine has, for large histories. */
@@ -91,7 +95,8 @@ export async function verifyFile(
     const stream = handle.createReadStream({ highWaterMark: READ_BYTES });
     const share = () => (size === 0 ? 0 : Math.min(1, stream.bytesRead / size));
     const threads = size < SMALL_FILE ? 0 : THREADS;
-    return await verifyExport(stream, checkpoint, key, share, { threads, ...options });
+    const successions = () => successionsOfExport(createReadStream(file, { highWaterMark: READ_BYTES }));
+    return await verifyExport(stream, checkpoint, key, share, { threads, successions, ...options });
   } finally {
     await handle.close();
   }
@@ -147,7 +152,8 @@ export function verifyDatabase(
   key: string,
   options: VerifyOptions = {},
 ): Promise<Verdict> {
-  return withCheckpoint(checkpoint, key, options, async (opened) => {
+  const successions = () => successionsOfDatabase(sql, organizationId);
+  return withCheckpoint(checkpoint, key, { successions, ...options }, async (opened) => {
     if (opened.organizationId !== organizationId) {
       return unproved(
         `The checkpoint is of organization ${opened.organizationId}: give that of ${organizationId}.`,
@@ -185,11 +191,11 @@ async function withThreads(
 async function withCheckpoint(
   note: string,
   key: string,
-  { parts, witnesses, quorum }: VerifyOptions,
+  { parts, witnesses, quorum, successions = () => Promise.resolve([]) }: VerifyOptions,
   work: (checkpoint: Checkpoint) => Promise<Verdict>,
 ): Promise<Verdict> {
   try {
-    const checkpoint = openCheckpoint(note, key);
+    const checkpoint = await followCheckpoint(note, key, successions);
     // A key that was given twice is one witness.
     const keys = [...new Set(witnesses?.map((text) => text.trim()))];
     if (keys.length === 0) return await withParts(parts, checkpoint, work);

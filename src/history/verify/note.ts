@@ -10,8 +10,8 @@ export type Signature = { name: string; keyId: Buffer; bytes: Buffer };
 /** `text` ends with a line feed; it is what was signed. */
 export type Note = { text: string; signatures: readonly Signature[] };
 
-/** What signatures of a name are verified with. */
-export type VerifierKey = { name: string; id: Buffer; publicKey: KeyObject };
+/** What signatures of a name are verified with; `bytes` are the algorithm byte and the public key. */
+export type VerifierKey = { name: string; id: Buffer; bytes: Buffer; publicKey: KeyObject };
 
 /** That a witness has seen the note, and nothing that contradicts it. */
 export type Cosignature = { witness: string; time: Date };
@@ -56,6 +56,7 @@ export function parseVerifierKey(text: string, algorithm: number = ALGORITHMS.si
   return {
     name,
     id: Buffer.from(id, 'hex'),
+    bytes,
     publicKey: createPublicKey({ key, format: 'der', type: 'spki' }),
   };
 }

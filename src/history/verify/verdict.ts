@@ -34,6 +34,8 @@ export type Against = {
   sealedAt: string;
   /** Name and id of the key that signed it. */
   key: string;
+  /** Those of the key that was given, where the other has taken its place. */
+  givenKey?: string;
   /** Those of the witnesses that were asked for who have cosigned it; absent where none was asked for. */
   witnesses?: readonly Cosignature[];
 };

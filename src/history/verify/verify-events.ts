@@ -42,10 +42,11 @@ export async function verifyEvents(
   let sealsMistake = seals.mistake;
 
   const verdict = (ok: boolean, firstWrongPosition: number | null, reason: string | null): Verdict => {
-    const { organizationId, position, sealedAt, key } = checkpoint;
+    const { organizationId, position, sealedAt, key, givenKey } = checkpoint;
+    const against = { organizationId, size, position, sealedAt, key, ...(givenKey && { givenKey }) };
     return {
       ...{ ok, events: read, provedEvents: proved, newerEvents: newer, firstWrongPosition, reason },
-      ...{ warnings, warningCount, checkpoint: { organizationId, size, position, sealedAt, key } },
+      ...{ warnings, warningCount, checkpoint: against },
     };
   };
   const wrong = (firstWrongPosition: number | null, reason: string): Verdict => {

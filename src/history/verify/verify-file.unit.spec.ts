@@ -33,8 +33,11 @@ class Signer {
 
   /** A signature line of the text; with `others`, of another. */
   line(text: string): string {
-    const signature = sign(null, Buffer.from(text), this.privateKey);
-    return `— ${this.name} ${Buffer.concat([this.id, signature]).toString('base64')}\n`;
+    return `— ${this.name} ${Buffer.concat([this.id, this.sign(text)]).toString('base64')}\n`;
+  }
+
+  sign(text: string): Buffer {
+    return sign(null, Buffer.from(text), this.privateKey);
   }
 }
 
@@ -156,6 +159,81 @@ const history = fabricate(600);
 const checkpoint = checkpointOf(history);
 const changedAt = (index: number, change: (line: Line) => object) =>
   history.map((line, n) => (n === index ? { ...line, ...change(line) } : line));
+
+describe('a key that others have taken the place of', () => {
+  const [second, third] = [6, 7].map((seed) => new Signer(seed, 'advocacy-api')) as [Signer, Signer];
+  const nameOf = ({ verifierKey }: Signer) => verifierKey.split('+', 2).join('+');
+
+  function succession(from: Signer, to: Signer, by = from, of = organizationId): JsonObject {
+    const statement = `advocacy-api signing key\n${of}\n${from.verifierKey}\n${to.verifierKey}\n`;
+    return { from: from.verifierKey, to: to.verifierKey, signature: by.sign(statement).toString('base64') };
+  }
+
+  /** A history that tells it, and a checkpoint that only the third key has signed, by its own name as well. */
+  function telling(...successions: JsonObject[]): [history: string, checkpoint: string] {
+    const lines = fabricate(successions.length + 2).map((line, n) => {
+      const data = successions[n - 1];
+      const told = { streamType: 'signing-key', type: 'SigningKeyRotated', data: data! };
+      return data ? { ...line, ...told, personal: null, encryptedPersonal: null, subjectId: null } : line;
+    });
+    return [ndjson(linked(lines)), signed(textOf(linked(lines)), third, new Signer(7, origin))];
+  }
+
+  it('leads to the one that has signed the checkpoint, whichever of them it is', async () => {
+    const told = telling(succession(signer, second), succession(second, third));
+    for (const [given, signedWith, name] of [
+      [signer, third, nameOf(signer)],
+      [ownSigner, new Signer(7, origin), nameOf(ownSigner)],
+      [second, third, nameOf(second)],
+      [third, third, undefined],
+    ] as const) {
+      const { ok, checkpoint, provedEvents } = await verifyTwice(...told, given.verifierKey);
+      expect([ok, provedEvents, checkpoint?.key, checkpoint?.givenKey]).toEqual([
+        true,
+        4,
+        nameOf(signedWith),
+        name,
+      ]);
+    }
+    // And back to one that was there before.
+    const back = telling(succession(third, second), succession(second, third));
+    expect(await verifyTwice(...back, second.verifierKey)).toMatchObject({ ok: true });
+  });
+
+  it.each([
+    ['one that it has not signed', [succession(signer, third, third)], /position 13 .* has not signed that/],
+    [
+      'one that the key between has not signed',
+      [succession(signer, second), succession(second, third, signer)],
+      /position 16 .* has not signed that/,
+    ],
+    [
+      'one that it has signed for another organization',
+      [succession(signer, third, signer, uuidv7())],
+      /position 13 .* has not signed that/,
+    ],
+    ['a signature that is none', [{ ...succession(signer, third), signature: '?' }], /has not signed that/],
+    [
+      'one that is missing between',
+      [succession(second, third)],
+      /no signature of the key advocacy-api\+\w+:/,
+    ],
+    [
+      'others than that which has signed',
+      [succession(signer, second)],
+      /no signature of the key \S+, nor of its successor \S+: give/,
+    ],
+    ['what is none', [{ from: 7, to: null }, { from: 'rubbish' }], /no signature of the key/],
+  ])('leads nowhere by %s', async (_, successions, reason) => {
+    expect(await verifyTwice(...telling(...successions), key)).toMatchObject({
+      ok: false,
+      checkpoint: null,
+      reason: expect.stringMatching(reason),
+    });
+    // Whoever has the key itself needs none of it.
+    expect(await verifyTwice(...telling(...successions), third.verifierKey)).toMatchObject({ ok: true });
+  });
+});
 
 describe('a history that is what was sealed', () => {
   it.each([1, 2, 3, 255, 256, 257, 600])('is proved, %i events', async (size) => {

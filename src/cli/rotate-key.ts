@@ -1,0 +1,37 @@
+import { tellSuccession } from '../history/index.js';
+import { Progress } from './progress.js';
+import { type Session, UsageError } from './session.js';
+
+/** Organizations read at a time. */
+const PAGE = 1_000;
+
+/** Tells each organization's history which key has taken the place of the one before. */
+export async function rotateKey({ runtime }: Session): Promise<object> {
+  const { signers, store, sealer } = runtime;
+  const keys = signers.successors;
+  if (!keys) {
+    throw new UsageError(
+      'SIGNING_KEY_PREVIOUS is not set: name the key there that SIGNING_KEY has taken the place of ("derived", if SIGNING_KEY ' +
+        'was not set before).',
+    );
+  }
+  let organizations = 0;
+  let told = 0;
+  const progress = new Progress('organizations', () => ({ count: organizations }));
+  try {
+    const horizon = await store.horizon();
+    for (let after = 0; after < horizon;) {
+      const page = await store.readPage(after, horizon, PAGE, ['OrganizationCreated']);
+      for (const { organizationId } of page.events) {
+        organizations += 1;
+        if (await tellSuccession(store, organizationId, signers.succession(organizationId)!)) told += 1;
+      }
+      after = page.end;
+    }
+  } finally {
+    progress.stop();
+  }
+  // So that it is signed by both.
+  await sealer.seal();
+  return { ...keys, organizations, told };
+}

@@ -1,0 +1,94 @@
+import { verify } from 'node:crypto';
+import { type Sql } from '#libs/database';
+import { wholeLines } from './export-file.js';
+import { fromBase64, keyIdOf, keyName, NotAuthentic, parseVerifierKey, type VerifierKey } from './note.js';
+
+/** What an event of the history says: one key has taken the place of another, which has signed that. */
+export type Succession = { position: number; from: unknown; to: unknown; signature: unknown };
+
+const STREAM_TYPE = 'signing-key';
+const TYPE = 'SigningKeyRotated';
+/** Found in each line that tells of one: members are spelled in one way. */
+const MARK = Buffer.from(`"type":"${TYPE}"`);
+/** More than anybody changes keys. */
+const MOST_SUCCESSIONS = 1_000;
+
+/**
+ * The keys that have taken the place of this one, one after the other, under its name.
+ *
+ * @param successions in the order of their positions.
+ * @throws NotAuthentic where one of them has not been signed by the key whose place it is.
+ */
+export function successorsOf(
+  key: VerifierKey,
+  organizationId: string,
+  successions: readonly Succession[],
+): VerifierKey[] {
+  const keys: VerifierKey[] = [];
+  let last = key;
+  for (const { position, from, to, signature } of successions) {
+    if (typeof from !== 'string' || typeof to !== 'string' || typeof signature !== 'string') continue;
+    if (!parseVerifierKeyOf(from)?.publicKey.equals(last.publicKey)) continue;
+    const bytes = fromBase64(signature);
+    const statement = Buffer.from(`advocacy-api signing key\n${organizationId}\n${from}\n${to}\n`);
+    if (!bytes || !verify(null, statement, last.publicKey, bytes)) {
+      throw new NotAuthentic(
+        `At position ${position} the history says that another key has taken the place of ${keyName(last)}, which has not ` +
+          'signed that: somebody put it there.',
+      );
+    }
+    const { bytes: own, publicKey } = parseVerifierKey(to);
+    last = { name: key.name, id: keyIdOf(key.name, own), bytes: own, publicKey };
+    keys.push(last);
+  }
+  return keys;
+}
+
+function parseVerifierKeyOf(text: string): VerifierKey | undefined {
+  try {
+    return parseVerifierKey(text);
+  } catch (error) {
+    if (error instanceof NotAuthentic) return undefined;
+    throw error;
+  }
+}
+
+/** Those that an export tells of; what is no event is left to whoever verifies it. */
+export async function successionsOfExport(chunks: AsyncIterable<Uint8Array>): Promise<Succession[]> {
+  const found: Succession[] = [];
+  for await (const piece of wholeLines(chunks)) {
+    if (typeof piece === 'string') break;
+    const lines = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
+    for (let at = lines.indexOf(MARK); at >= 0 && found.length < MOST_SUCCESSIONS;) {
+      const end = lines.indexOf(10, at);
+      const succession = successionOf(lines.toString('utf8', lines.lastIndexOf(10, at) + 1, end));
+      if (succession) found.push(succession);
+      at = lines.indexOf(MARK, end);
+    }
+  }
+  return found;
+}
+
+type Line = { position?: unknown; streamType?: unknown; type?: unknown; data?: unknown };
+
+function successionOf(text: string): Succession | undefined {
+  let line: Line | null;
+  try {
+    line = JSON.parse(text) as Line | null;
+  } catch {
+    return undefined;
+  }
+  const { position, streamType, type, data } = line ?? {};
+  if (typeof position !== 'number' || streamType !== STREAM_TYPE || type !== TYPE) return undefined;
+  const { from, to, signature } = (data ?? {}) as Partial<Succession>;
+  return { position, from, to, signature };
+}
+
+export async function successionsOfDatabase(sql: Sql, organizationId: string): Promise<Succession[]> {
+  const rows = await sql.query<(Omit<Succession, 'position'> & { position: string })[]>(
+    `SELECT position, data->'from' AS from, data->'to' AS to, data->'signature' AS signature FROM events
+     WHERE organization_id = $1 AND stream_type = $2 AND type = $3 ORDER BY position LIMIT ${MOST_SUCCESSIONS}`,
+    [organizationId, STREAM_TYPE, TYPE],
+  );
+  return rows.map((row) => ({ ...row, position: Number(row.position) }));
+}
