@@ -431,6 +431,29 @@ it('key rotate: who has the key before follows it to the one that signs, by the 
   expect(await run('history', 'verify', file, ...proof)).toMatchObject(proved);
   expect(await run('history', 'verify', '--organization', organizationId, ...proof)).toMatchObject(proved);
   expect(await verifyTwice(await readFile(file), await readFile(note, 'utf8'), key)).toMatchObject(proved);
+
+  // Whoever can write to the database names a key of their own: nobody follows, and it is told where that stands.
+  const { verifierKey } = new Signers([Buffer.alloc(32, 4)]);
+  const data = { from: to.verifierKey, to: verifierKey, signature: Buffer.alloc(64).toString('base64') };
+  const forged = { streamType: 'signing-key', streamId: uuidv7(), expectedVersion: 0 };
+  const writes = [{ ...forged, events: [{ type: 'SigningKeyRotated', data }] }];
+  const metadata = { actor: { type: 'system' as const, id: 'command-line' }, requestId: 'r' };
+  await deployment.store.append({ organizationId, metadata, writes });
+  const refused = await cli(
+    ['history', 'verify', '--organization', organizationId, ...proof],
+    deployment.environment,
+  );
+  expect([refused.status, refused.stdout]).toEqual([
+    1,
+    expect.stringMatching(/At position \d+ .* has not signed that: somebody put it there/),
+  ]);
+  // Who has the key that signed need not follow.
+  expect(
+    await run(
+      ...['history', 'verify', '--organization', organizationId, '--checkpoint', note],
+      ...['--key', to.verifierKey],
+    ),
+  ).toMatchObject({ ok: true });
 });
 
 // Last: it leaves an event that nobody can read.
