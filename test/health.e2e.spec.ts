@@ -70,6 +70,7 @@ describe('ready', () => {
           failure: null,
         })),
         sealing: null,
+        selfCheck: null,
       },
       object: 'health',
     });

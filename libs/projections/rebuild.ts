@@ -146,11 +146,22 @@ export class Rebuild {
       await this.advance();
       return await work();
     } finally {
-      await this.source.transaction(async (transaction) => {
+      await this.clear();
+    }
+  }
+
+  /** Else nobody could build before it is taken for left behind. */
+  private async clear(): Promise<void> {
+    for (let attempt = 1; attempt <= MOST_LOOKS; attempt += 1) {
+      const isDone = await this.source.transaction(async (transaction) => {
         const { free, builder } = await this.look(transaction);
-        if (!free || builder !== this.builder) return;
-        await transaction.query(`DROP SCHEMA ${this.beside} CASCADE`);
+        if (!free) return false;
+        if (builder === this.builder) await transaction.query(`DROP SCHEMA ${this.beside} CASCADE`);
+        return true;
       });
+      if (isDone) return;
+      // Somebody looks whether we build.
+      await sleep(LOOK_PAUSE_MS);
     }
   }
 

@@ -143,7 +143,8 @@ const KEEP = `
   DO UPDATE SET positions = kept.positions + excluded.positions, times = kept.times + 1
   RETURNING hour`;
 
-// Whoever read at the very end of the hour has kept it by then.
+// Whoever read at the very end of the hour has kept it by then. Asked twice: what another has taken meanwhile is seen when
+// the row is locked.
 const TAKE = `
   WITH one AS (
     SELECT organization_id, api_key_id, hour FROM history_reads
@@ -152,7 +153,8 @@ const TAKE = `
     ORDER BY hour LIMIT 1
   ), those AS (
     SELECT organization_id, api_key_id, hour, operation, asked
-    FROM history_reads JOIN one USING (organization_id, api_key_id, hour) LIMIT $1
+    FROM history_reads JOIN one USING (organization_id, api_key_id, hour)
+    WHERE taken_at IS NULL OR taken_at < clock_timestamp() - interval '1 minute' LIMIT $1
     FOR UPDATE OF history_reads SKIP LOCKED
   ), taken AS (
     UPDATE history_reads kept SET taken_at = clock_timestamp() FROM those

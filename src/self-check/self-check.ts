@@ -200,6 +200,8 @@ const CLAIM = `
   WITH due AS (
     SELECT kind, subject FROM self_checks
     WHERE due_at <= clock_timestamp() AND (kind = 'history' OR subject = ANY ($1))
+      -- Of the row alone, so that it is asked again once it is locked: two who come at once would both have it.
+      AND (begun_at IS NULL OR begun_at < clock_timestamp() - make_interval(secs => $2))
       AND NOT EXISTS (SELECT FROM self_checks WHERE begun_at > clock_timestamp() - make_interval(secs => $2))
     ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
   ), claimed AS (
