@@ -14,6 +14,7 @@ import { Projections } from '../dist/libs/projections/index.js';
 import { migrations } from '../dist/migrations/index.js';
 import { withDatabase } from './database.mjs';
 import { compare } from './rounds.mjs';
+import { data, metadata, personal } from './sample-event.mjs';
 
 const HELP = `npm run bench -- append [options]
 
@@ -24,15 +25,6 @@ const HELP = `npm run bench -- append [options]
   --pool 10              connections of each contender`;
 
 const organizationId = randomUUID();
-const metadata = { actor: { type: 'api-key', id: randomUUID() }, requestId: randomUUID() };
-const data = {
-  petitionId: randomUUID(),
-  contactId: randomUUID(),
-  source: 'https://example.org/petitions/save-the-river',
-  comment: 'The river is where our children learned to swim.',
-  newsletter: true,
-};
-const personal = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Example', zip: '10115' };
 
 export async function run(args) {
   const { values } = parseArgs({

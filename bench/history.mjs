@@ -4,21 +4,13 @@ import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { Checkpoints, Sealer, Signers } from '../dist/libs/sealing/index.js';
 import { exportedLine } from '../dist/src/history/exported-event.js';
+import { data, metadata, personal } from './sample-event.mjs';
 
 const EVENTS_A_STREAM = 10;
 const STREAMS_A_COMMAND = 100;
 const SEALS = 10;
 
 const signers = new Signers([randomBytes(32)]);
-const metadata = { actor: { type: 'api-key', id: randomUUID() }, requestId: randomUUID() };
-const data = {
-  petitionId: randomUUID(),
-  contactId: randomUUID(),
-  source: 'https://example.org/petitions/save-the-river',
-  comment: 'The river is where our children learned to swim.',
-  newsletter: true,
-};
-const personal = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Example', zip: '10115' };
 
 /** Appends `events` events, in streams of ten, the first of each with personal data; another organization's are between them. */
 export async function appendHistory(source, store, organizationId, events) {

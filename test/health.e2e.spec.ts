@@ -151,6 +151,7 @@ describe('ready', () => {
     sealer.start();
     try {
       const { organizationId } = await api.organization();
+      await sealer.seal();
       const sealed = await until(({ body }) => body.data.sealing?.lag === 0);
       expect(sealed.body.data).toMatchObject({
         status: 'ok',

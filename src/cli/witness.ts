@@ -4,12 +4,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { describeError } from '#libs/database';
 import { Witness, WitnessKey, witnessServer, WitnessState } from '../witness/index.js';
+import { keyOf } from './outside.js';
 import { interruptible, path, UsageError } from './session.js';
 
 type Options = { listen?: string; key: string; state?: string; log?: string[]; makeKey?: string };
-
-/** A verifier key has a "+" behind its name; everything else is a file of them, one a line. */
-const VERIFIER_KEY = /^[^+\s]+\+[0-9a-f]{8}\+/;
 
 export function witnessCommand(program: Command): void {
   const command = program
@@ -80,10 +78,9 @@ async function listen({ listen: address, key: file, state, log }: Options): Prom
   await once(server, 'close');
 }
 
+/** A file may hold several, one a line. */
 async function verifierKeys(given: readonly string[]): Promise<string[]> {
-  const keys = await Promise.all(
-    given.map(async (text) => (VERIFIER_KEY.test(text) ? text : readFile(path(text), 'utf8'))),
-  );
+  const keys = await Promise.all(given.map(keyOf));
   return keys.flatMap((text) => text.split('\n')).filter((line) => line.trim() !== '');
 }
 

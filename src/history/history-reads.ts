@@ -52,7 +52,7 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
 
   /** Tells a read in an event of its own. To be awaited before it is answered. */
   async record(input: Input): Promise<void> {
-    await this.append(input, uuidv7());
+    await this.append(input, uuidv7(), () => false);
   }
 
   /**
@@ -68,7 +68,11 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
     if (this.told.hour !== hour.getTime()) this.told = { hour: hour.getTime(), keys: new Set() };
     const { keys } = this.told;
     if (keys.has(actor.id)) return;
-    await this.append(input, this.streamOf(actor.id, hour));
+    const streamId = this.streamOf(actor.id, hour);
+    await this.append(input, streamId, async () => {
+      const there = await this.store.findStreams(input.organizationId, historyAccess.streamType, [streamId]);
+      return there.size > 0;
+    });
     keys.add(actor.id);
   }
 
@@ -88,16 +92,19 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
   }
 
   /** Once a stream: who was faster has told the same. */
-  private async append(input: Input, streamId: string): Promise<void> {
+  private async append(
+    input: Input,
+    streamId: string,
+    isTold: () => Promise<boolean> | boolean,
+  ): Promise<void> {
     const { streamType } = historyAccess;
     const event: HistoryAccessEvent = { type: 'HistoryRead', data: questionOf(input, this.store.keyring) };
     await this.commands.run(input, async () => {
-      const isTold = (await this.store.findStreams(input.organizationId, streamType, [streamId])).size > 0;
-      const events = isTold ? [] : [event];
-      return {
-        recordId: streamId,
-        writes: [{ streamType, streamId, expectedVersion: isTold ? 1 : 0, events }],
-      };
+      const write = { streamType, streamId };
+      const writes = (await isTold())
+        ? [{ ...write, expectedVersion: 1, events: [] }]
+        : [{ ...write, expectedVersion: 0, events: [event] }];
+      return { recordId: streamId, writes };
     });
   }
 

@@ -4,6 +4,7 @@ import {
   cosignedText,
   fromBase64,
   isConsistent,
+  isKeyOf,
   isSignedBy,
   keyIdOf,
   type Note,
@@ -12,14 +13,13 @@ import {
   readNote,
   type TreeHead,
   type VerifierKey,
+  wholeNumber,
 } from '../history/verify/index.js';
 import { type WitnessState } from './state.js';
 
 /** What a witness answers, by HTTP's status; C2SP tlog-witness. */
 export type Answer = { status: 200 | 400 | 403 | 404 | 409 | 422; type: string; body: string };
 
-/** Keys with this name sign the checkpoints of all organizations of a server; any other one those of its own origin. */
-const GENERAL_NAME = 'advocacy-api';
 /** More hashes than the proof for any two trees has. */
 const MOST_HASHES = 63;
 /** PKCS #8 of an Ed25519 private key up to its 32 bytes (RFC 8410, section 7). */
@@ -105,9 +105,7 @@ export class Witness {
     const request = parse(body);
     if (typeof request === 'string') return refusal(400, request);
     const { origin } = request;
-    const keys = this.logs.filter(
-      ({ name }) => name === origin || (name === GENERAL_NAME && origin.startsWith(`${GENERAL_NAME}/`)),
-    );
+    const keys = this.logs.filter((key) => isKeyOf(key, origin));
     if (keys.length === 0) return refusal(404, `The log ${origin} is not known here.`);
     const signature = signedBy(request.note, keys);
     if (signature !== true) return refusal(403, signature);
@@ -176,11 +174,6 @@ function signedBy(note: Note, keys: readonly VerifierKey[]): true | string {
     if (error instanceof NotAuthentic) return error.message;
     throw error;
   }
-}
-
-function wholeNumber(text: string | undefined): number | undefined {
-  const number = text !== undefined && /^(0|[1-9]\d*)$/.test(text) ? Number(text) : NaN;
-  return Number.isSafeInteger(number) ? number : undefined;
 }
 
 function refusal(status: 400 | 403 | 404 | 422, sentence: string): Answer {

@@ -1,6 +1,7 @@
 import { type Succession, successorsOf } from './key-chain.js';
 import {
   fromBase64,
+  isKeyOf,
   isSignedBy,
   keyName,
   notACheckpoint,
@@ -9,6 +10,7 @@ import {
   parseVerifierKey,
   readNote,
   type VerifierKey,
+  wholeNumber,
 } from './note.js';
 import { HASH } from './sha256.js';
 import { Tree } from './tree.js';
@@ -32,9 +34,6 @@ export type Checkpoint = {
 };
 
 export type Part = { firstPosition: number; lastPosition: number; leaves: number; hash: Buffer };
-
-/** The name of keys that verify the checkpoints of all organizations. */
-const GENERAL_NAME = 'advocacy-api';
 
 /**
  * Reads a checkpoint after its signature was verified.
@@ -74,7 +73,7 @@ function notSignedBy(keys: readonly VerifierKey[]): NotAuthentic {
 
 function checkpointOf(note: Note, key: VerifierKey): Checkpoint {
   const checkpoint = { ...parseText(note.text), key: keyName(key) };
-  if (key.name !== GENERAL_NAME && key.name !== `${GENERAL_NAME}/${checkpoint.organizationId}`) {
+  if (!isKeyOf(key, `advocacy-api/${checkpoint.organizationId}`)) {
     throw new NotAuthentic(
       `The key ${keyName(key)} is not for the checkpoints of organization ${checkpoint.organizationId}.`,
     );
@@ -152,11 +151,6 @@ function parsePart(line: string): Part | undefined {
   const hash = hashOf(root);
   if (firstPosition === undefined || lastPosition === undefined || !leaves || !hash) return undefined;
   return others.length === 0 ? { firstPosition, lastPosition, leaves, hash } : undefined;
-}
-
-function wholeNumber(text: string | undefined): number | undefined {
-  const number = text !== undefined && /^(0|[1-9]\d*)$/.test(text) ? Number(text) : NaN;
-  return Number.isSafeInteger(number) ? number : undefined;
 }
 
 function hashOf(text: string | undefined): Buffer | undefined {

@@ -34,6 +34,7 @@ export {
   cosignedBy,
   cosignedText,
   fromBase64,
+  isKeyOf,
   isSignedBy,
   keyIdOf,
   type Note,
@@ -41,6 +42,7 @@ export {
   parseVerifierKey,
   readNote,
   type VerifierKey,
+  wholeNumber,
 } from './note.js';
 export { type Verdict } from './verdict.js';
 

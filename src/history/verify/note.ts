@@ -21,6 +21,8 @@ export const ALGORITHMS = { signature: 0x01, cosignature: 0x04 } as const;
 
 /** SubjectPublicKeyInfo of an Ed25519 key up to its 32 bytes (RFC 8410, section 4). */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
+/** The name of keys that verify the checkpoints of all organizations. */
+const GENERAL_NAME = 'advocacy-api';
 const KEY_ID = 4;
 const TIME = 8;
 
@@ -114,6 +116,17 @@ export function cosignedText(text: string, seconds: number): string {
 
 function signaturesBy(signatures: readonly Signature[], { name, id }: VerifierKey): Signature[] {
   return signatures.filter((one) => one.name === name && one.keyId.equals(id));
+}
+
+/** Whether a key may sign for this log: it has the log's name, or signs for all organizations of a server. */
+export function isKeyOf({ name }: Pick<VerifierKey, 'name'>, origin: string): boolean {
+  return name === origin || (name === GENERAL_NAME && origin.startsWith(`${GENERAL_NAME}/`));
+}
+
+/** A decimal without leading zeros; undefined for every other text. */
+export function wholeNumber(text: string | undefined): number | undefined {
+  const number = text !== undefined && /^(0|[1-9]\d*)$/.test(text) ? Number(text) : NaN;
+  return Number.isSafeInteger(number) ? number : undefined;
 }
 
 /** Undefined where the text is not the one encoding of its bytes (Node skips what it does not know). */
