@@ -14,12 +14,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { prepare, root } from './prepare.mjs';
 
-/** Programs that tests need beside PostgreSQL, and the Debian packages that have them. */
+/** Programs and libraries that tests need beside PostgreSQL, and the Debian packages that have them. */
 const PACKAGES = {
   'redis-server': 'redis-server',
   haproxy: 'haproxy',
   pgbouncer: 'pgbouncer',
   faketime: 'faketime',
+  go: 'golang-go',
+  '/usr/share/gocode/src/golang.org/x/mod': 'golang-golang-x-mod-dev',
 };
 
 /** What is checked without running anything: the names, the programs, their arguments. */
@@ -204,7 +206,7 @@ async function installPrograms() {
 }
 
 async function isInstalled(program) {
-  const find = 'PATH="$PATH:/usr/sbin:/usr/local/sbin:/sbin" command -v "$0"';
+  const find = 'PATH="$PATH:/usr/sbin:/usr/local/sbin:/sbin" command -v "$0" || test -d "$0"';
   return (await run('sh', ['-c', find, program], { stdio: 'ignore' })) === 0;
 }
 

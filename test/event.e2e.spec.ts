@@ -1,5 +1,11 @@
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { v7 as uuidv7 } from 'uuid';
+import { Signers } from '#libs/sealing';
+import { findProgram } from '#libs/testing';
 import { HistoryReads } from '../src/history/index.js';
 import { Api, Client } from './harness.js';
 
@@ -16,6 +22,9 @@ beforeEach(async () => {
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 /** What stands for a text that could be personal data. */
 const HIDDEN = /^h_[0-9a-f]{32}$/;
+/** Where Debian's packages of Go libraries lie. */
+const GO_PATH = '/usr/share/gocode';
+const GO_MODULES = `${GO_PATH}/src/golang.org/x/mod`;
 const NOBODY = '01990a6e-1111-7000-8000-000000000001';
 
 async function person(name: string): Promise<string> {
@@ -567,6 +576,29 @@ describe('/log', () => {
     for (const { size, root } of seen) expect(rootOf(leaves.slice(0, size)).toString('base64')).toBe(root);
     expect((await client.get('event.get-checkpoint')).body.data.checkpoint).toBe((await checkpoint()).note);
   });
+
+  const go = existsSync(GO_MODULES) ? findProgram('go') : undefined;
+  if (!existsSync(GO_MODULES)) process.stderr.write(`${GO_MODULES} is missing: a test is skipped\n`);
+  (go === undefined ? it.skip : it)(
+    'what Go verifies the checksums of its modules with verifies it as well',
+    async () => {
+      await grow(297);
+      const { verifierKey } = api.instances[0]!.runtime.sealer.signers;
+      const program = [
+        ...['run', join(__dirname, 'stock-tools/main.go')],
+        ...[client.origin, client.organizationId],
+      ];
+      const verified = async (key: string) => {
+        const env = { ...process.env, GO111MODULE: 'off', GOPATH: GO_PATH };
+        const running = promisify(execFile)(go!, [...program, key], { env });
+        running.child.stdin!.end(client.key);
+        return JSON.parse((await running).stdout);
+      };
+      expect(await verified(verifierKey)).toEqual({ leaves: 300, inclusions: 300, consistencies: 300 });
+      const { verifierKey: other } = new Signers([Buffer.alloc(32, 9)]);
+      await expect(verified(other)).rejects.toThrow(/the note: note has no verifiable signatures/);
+    },
+  );
 
   it('tiles may be kept, checkpoints may not; both have a request id, and HEAD their length', async () => {
     const path = `${client.organizationId}/tile/0/000.p/1`;
