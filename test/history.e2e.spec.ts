@@ -404,7 +404,10 @@ describe('a history that somebody forged by hand in the database', () => {
 it('key rotate: who has the key before follows it to the one that signs, by the file and in the database', async () => {
   const { organizationId } = client;
   const { key } = await run('history', 'key', '--out', join(directory, 'before'));
-  const [file, note] = [join(directory, 'told'), join(directory, 'note')];
+  const [file, note, older] = ['told', 'note', 'older note'].map((name) => join(directory, name)) as [
+    ...[string, string, string],
+  ];
+  await run('history', 'checkpoint', '--organization', organizationId, '--out', older);
   const SIGNING_KEY = Buffer.alloc(32, 3).toString('base64');
   const next = { ...deployment.environment, SIGNING_KEY, SIGNING_KEY_PREVIOUS: 'derived' };
   const alone = await cli(['history', 'key', 'rotate'], deployment.environment);
@@ -431,6 +434,15 @@ it('key rotate: who has the key before follows it to the one that signs, by the 
   expect(await run('history', 'verify', file, ...proof)).toMatchObject(proved);
   expect(await run('history', 'verify', '--organization', organizationId, ...proof)).toMatchObject(proved);
   expect(await verifyTwice(await readFile(file), await readFile(note, 'utf8'), key)).toMatchObject(proved);
+  await writeFile(join(directory, 'api-key'), client.key!);
+  for (const proof of [
+    ['--export', file],
+    ['--url', client.origin, '--api-key-file', join(directory, 'api-key')],
+  ]) {
+    const args = ['--json', 'history', 'consistency', older, note, '--key', key, ...proof];
+    const { stdout, stderr } = await cli(args, {});
+    expect([stdout && JSON.parse(stdout).outcome, stderr]).toEqual(['grew', '']);
+  }
 
   // Whoever can write to the database names a key of their own: nobody follows, and it is told where that stands.
   const { verifierKey } = new Signers([Buffer.alloc(32, 4)]);

@@ -46,6 +46,8 @@ const seen = () => readFile(join(directory, 'seen'), 'utf8');
 /** Of the checkpoint that the monitor told last. */
 const sizeTold = ({ stdout }: Program): number => JSON.parse(stdout.trim().split('\n').at(-1)!).size;
 
+const sizeOf = async (checkpoint: string) => (await openCheckpoint(checkpoint, verifierKey)).size;
+
 /** Writes so many events, and waits until they are sealed. @returns the checkpoint. */
 async function write(server: ServerProcess, count: number): Promise<string> {
   const own = client.at(server.origin);
@@ -72,7 +74,7 @@ it('a database that was restored from an older backup, and written on, is caught
   expect(found).toMatchObject({ status: 0, stderr: '' });
   const { size } = JSON.parse(found.stdout);
   const before = await seen();
-  expect(openCheckpoint(before, verifierKey).size).toBe(size);
+  expect(await sizeOf(before)).toBe(size);
   expect(await anchor(original)).toMatchObject({ status: 0, stdout: '{"anchored":1}\n', stderr: '' });
   const anchors = await anchored();
   expect(anchors).toHaveLength(2);
@@ -80,13 +82,13 @@ it('a database that was restored from an older backup, and written on, is caught
 
   const fork = await backup.startServer();
   const older = await write(fork, 1);
-  expect(openCheckpoint(older, verifierKey).size).toBeLessThan(size);
+  expect(await sizeOf(older)).toBeLessThan(size);
   const rolledBack = await look(fork);
   expect(rolledBack).toMatchObject({ status: 1, stdout: '' });
   expect(rolledBack.stderr).toMatch(/rolled back/);
 
   const forked = await write(fork, 6);
-  expect(openCheckpoint(forked, verifierKey).size).toBeGreaterThan(size);
+  expect(await sizeOf(forked)).toBeGreaterThan(size);
   const caught = await look(fork);
   expect([caught.status, caught.stderr]).toEqual([1, expect.stringContaining('it has signed two histories')]);
   // Both notes, as they were signed: whoever has the key can see that it is so.
@@ -114,16 +116,16 @@ it('goes on while nobody answers, says so once, and forgets nothing when it is k
     expect(program.stderr).toMatch(/"nothing could be compared; goes on".*cannot be reached/),
   );
   server = await original.startServer({ PORT: port });
-  const last = openCheckpoint(await write(server, 1), verifierKey).size;
+  const last = await sizeOf(await write(server, 1));
   await eventually(() => expect(program.stderr).toContain('the server answers again'));
   await eventually(() => expect(sizeTold(program)).toBeGreaterThanOrEqual(last));
   expect(program.stderr.trim().split('\n')).toHaveLength(2);
   program.send('SIGKILL');
   await program.ended;
-  expect(openCheckpoint(await seen(), verifierKey).size).toBeGreaterThanOrEqual(last);
+  expect(await sizeOf(await seen())).toBeGreaterThanOrEqual(last);
 
   program = watch();
-  const more = openCheckpoint(await write(server, 1), verifierKey).size;
+  const more = await sizeOf(await write(server, 1));
   await eventually(() => expect(sizeTold(program)).toBeGreaterThanOrEqual(more));
   program.send('SIGTERM');
   expect(await program.ended).toMatchObject({ status: 0, stderr: '' });
@@ -131,7 +133,7 @@ it('goes on while nobody answers, says so once, and forgets nothing when it is k
   const args = ['history', 'anchor', '--to', join(directory, 'anchors'), '--every', '1'];
   program = new Program(process.execPath, [CLI, ...args], original.environment);
   await eventually(() => expect(program.stdout).toMatch(/^\{"anchored":1\}\n/));
-  const newest = openCheckpoint(await write(server, 1), verifierKey).size;
+  const newest = await sizeOf(await write(server, 1));
   await eventually(async () =>
     expect(parseInt((await anchored()).at(-1)!, 10)).toBeGreaterThanOrEqual(newest),
   );

@@ -6,8 +6,11 @@ import {
   compareByFile,
   compareBySubtrees,
   type Comparison,
+  headOf,
   LogClient,
   openCheckpoint,
+  type Succession,
+  successionsOfFile,
 } from '../history/verify/index.js';
 import { apiKeyOf, keyOf, nothingCompared, urlOf } from './outside.js';
 import { path } from './session.js';
@@ -23,7 +26,10 @@ export function consistencyCommand(history: Command): void {
     .description('compare two checkpoints: does the newer history begin with the whole older one?')
     .argument('<older>', 'the file of the older checkpoint', path)
     .argument('<newer>', 'the file of the newer one', path)
-    .requiredOption('--key <key>', 'the verifier key of the server, or a file that holds it')
+    .requiredOption(
+      '--key <key>',
+      'the verifier key of the server, or one whose place that has taken, or a file that holds it',
+    )
     .option('--export <file>', 'proves it: an export of the whole history', path)
     .option('--url <url>', 'proves it: the server, by the tiles that it shows', urlOf)
     .option('--api-key-file <file>', 'a key of the server’s with the scope event:read', path)
@@ -41,7 +47,7 @@ to prove it is not the newer history. Needs no database.`,
         command.error('error: give either --export or --url');
       }
       const key = await keyOf(options.key);
-      const [one, other] = [await open(older, key), await open(newer, key)];
+      const [one, other] = [await open(older, key, options), await open(newer, key, options)];
       const { outcome, sentence } = await compare(one, other, options);
       const json = command.optsWithGlobals<{ json?: true }>().json === true;
       process.stdout.write(`${json ? JSON.stringify({ outcome, sentence }) : sentence}\n`);
@@ -52,12 +58,24 @@ to prove it is not the newer history. Needs no database.`,
   });
 }
 
-async function open(file: string, key: string): Promise<Checkpoint> {
+async function open(file: string, key: string, options: Options): Promise<Checkpoint> {
   try {
-    return openCheckpoint(await readFile(file, 'utf8'), key);
+    const note = await readFile(file, 'utf8');
+    return await openCheckpoint(note, key, () => successionsOf(note, options));
   } catch (error) {
     throw new Error(`${file}: ${describeError(error)}`, { cause: error });
   }
+}
+
+async function successionsOf(note: string, options: Options): Promise<Succession[]> {
+  if (options.export !== undefined) return successionsOfFile(options.export);
+  const organizationId = headOf(note)?.origin.split('/')[1];
+  if (options.url === undefined || organizationId === undefined) return [];
+  return (await clientOf(options.url, organizationId, options)).successions();
+}
+
+async function clientOf(url: string, organizationId: string, { apiKeyFile }: Options): Promise<LogClient> {
+  return new LogClient(url, organizationId, await apiKeyOf(apiKeyFile));
 }
 
 async function compare(older: Checkpoint, newer: Checkpoint, options: Options): Promise<Finding> {
@@ -104,11 +122,11 @@ async function compare(older: Checkpoint, newer: Checkpoint, options: Options): 
 async function prove(
   older: Checkpoint,
   newer: Checkpoint,
-  { export: file, url, apiKeyFile }: Options,
+  options: Options,
 ): Promise<{ outcome: Comparison; mistake?: string }> {
-  if (file !== undefined) return compareByFile(older, newer, file);
-  if (url === undefined) throw new Error('Give what proves it: --export or --url.');
-  const client = new LogClient(url, newer.organizationId, await apiKeyOf(apiKeyFile));
+  if (options.export !== undefined) return compareByFile(older, newer, options.export);
+  if (options.url === undefined) throw new Error('Give what proves it: --export or --url.');
+  const client = await clientOf(options.url, newer.organizationId, options);
   return { outcome: await compareBySubtrees(older, newer, client.subtreesOf(newer.size)) };
 }
 

@@ -21,7 +21,10 @@ export function monitorCommand(history: Command): void {
     .command('monitor')
     .description('watch a server from outside: does its history go on from what it showed before?')
     .requiredOption('--url <url>', 'the server, such as https://api.example.org', urlOf)
-    .requiredOption('--key <key>', 'its verifier key, or a file that holds it')
+    .requiredOption(
+      '--key <key>',
+      'its verifier key, or one whose place that has taken, or a file that holds it',
+    )
     .requiredOption('--state <file>', 'keeps the checkpoint that was seen last; never to be lost', path)
     .option(
       '--organization <id>',

@@ -41,10 +41,10 @@ export type Part = { firstPosition: number; lastPosition: number; leaves: number
  * @param successions of keys, which the history tells of: asked for where the key itself has not signed it.
  * @throws NotAuthentic
  */
-export async function followCheckpoint(
+export async function openCheckpoint(
   text: string,
   verifierKey: string,
-  successions: () => Promise<readonly Succession[]>,
+  successions: () => Promise<readonly Succession[]> = () => Promise.resolve([]),
 ): Promise<Checkpoint> {
   const key = parseVerifierKey(verifierKey);
   const note = readNote(text);
@@ -54,14 +54,6 @@ export async function followCheckpoint(
   const signer = successors.findLast((successor) => isSignedBy(note, successor));
   if (signer) return { ...checkpointOf(note, signer), givenKey: keyName(key) };
   throw notSignedBy([key, ...successors]);
-}
-
-/** Reads a checkpoint after its signature was verified. @throws NotAuthentic */
-export function openCheckpoint(text: string, verifierKey: string): Checkpoint {
-  const key = parseVerifierKey(verifierKey);
-  const note = readNote(text);
-  if (!isSignedBy(note, key)) throw notSignedBy([key]);
-  return checkpointOf(note, key);
 }
 
 function notSignedBy(keys: readonly VerifierKey[]): NotAuthentic {

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { type Sql } from '#libs/database';
 import { type Batch } from './batch.js';
 import { CheckThreads, type Work } from './check-threads.js';
-import { type Checkpoint, followCheckpoint, openParts } from './checkpoint.js';
+import { type Checkpoint, openCheckpoint, openParts } from './checkpoint.js';
 import { compareByEvents, type Comparison } from './compare.js';
 import { EventsTable } from './events-table.js';
 import { eventsOfExport } from './export-file.js';
@@ -44,6 +44,7 @@ export {
   type VerifierKey,
   wholeNumber,
 } from './note.js';
+export { type Succession } from './key-chain.js';
 export { type Verdict } from './verdict.js';
 
 /**
@@ -97,11 +98,16 @@ export async function verifyFile(
     const stream = handle.createReadStream({ highWaterMark: READ_BYTES });
     const share = () => (size === 0 ? 0 : Math.min(1, stream.bytesRead / size));
     const threads = size < SMALL_FILE ? 0 : THREADS;
-    const successions = () => successionsOfExport(createReadStream(file, { highWaterMark: READ_BYTES }));
+    const successions = () => successionsOfFile(file);
     return await verifyExport(stream, checkpoint, key, share, { threads, successions, ...options });
   } finally {
     await handle.close();
   }
+}
+
+/** What an export says of keys that have taken the place of others. */
+export function successionsOfFile(file: string): Promise<Succession[]> {
+  return successionsOfExport(createReadStream(file, { highWaterMark: READ_BYTES }));
 }
 
 /** Verifies an export that comes in pieces. @param share how much of it was read, from 0 to 1. */
@@ -197,7 +203,7 @@ async function withCheckpoint(
   work: (checkpoint: Checkpoint) => Promise<Verdict>,
 ): Promise<Verdict> {
   try {
-    const checkpoint = await followCheckpoint(note, key, successions);
+    const checkpoint = await openCheckpoint(note, key, successions);
     // A key that was given twice is one witness.
     const keys = [...new Set(witnesses?.map((text) => text.trim()))];
     if (keys.length === 0) return await withParts(parts, checkpoint, work);

@@ -6,18 +6,21 @@ import { fromBase64, keyIdOf, keyName, NotAuthentic, parseVerifierKey, type Veri
 /** What an event of the history says: one key has taken the place of another, which has signed that. */
 export type Succession = { position: number; from: unknown; to: unknown; signature: unknown };
 
+/** Somebody put a successor of the key into the history that the key has not signed. */
+export class FalseSuccession extends NotAuthentic {}
+
 const STREAM_TYPE = 'signing-key';
-const TYPE = 'SigningKeyRotated';
+export const SUCCESSION = 'SigningKeyRotated';
 /** Found in each line that tells of one: members are spelled in one way. */
-const MARK = Buffer.from(`"type":"${TYPE}"`);
+const MARK = Buffer.from(`"type":"${SUCCESSION}"`);
 /** More than anybody changes keys. */
-const MOST_SUCCESSIONS = 1_000;
+export const MOST_SUCCESSIONS = 1_000;
 
 /**
  * The keys that have taken the place of this one, one after the other, under its name.
  *
  * @param successions in the order of their positions.
- * @throws NotAuthentic where one of them has not been signed by the key whose place it is.
+ * @throws FalseSuccession where one of them has not been signed by the key whose place it is.
  */
 export function successorsOf(
   key: VerifierKey,
@@ -32,7 +35,7 @@ export function successorsOf(
     const bytes = fromBase64(signature);
     const statement = Buffer.from(`advocacy-api signing key\n${organizationId}\n${from}\n${to}\n`);
     if (!bytes || !verify(null, statement, last.publicKey, bytes)) {
-      throw new NotAuthentic(
+      throw new FalseSuccession(
         `At position ${position} the history says that another key has taken the place of ${keyName(last)}, which has not ` +
           'signed that: somebody put it there.',
       );
@@ -79,7 +82,7 @@ function successionOf(text: string): Succession | undefined {
     return undefined;
   }
   const { position, streamType, type, data } = line ?? {};
-  if (typeof position !== 'number' || streamType !== STREAM_TYPE || type !== TYPE) return undefined;
+  if (typeof position !== 'number' || streamType !== STREAM_TYPE || type !== SUCCESSION) return undefined;
   const { from, to, signature } = (data ?? {}) as Partial<Succession>;
   return { position, from, to, signature };
 }
@@ -88,7 +91,7 @@ export async function successionsOfDatabase(sql: Sql, organizationId: string): P
   const rows = await sql.query<(Omit<Succession, 'position'> & { position: string })[]>(
     `SELECT position, data->'from' AS from, data->'to' AS to, data->'signature' AS signature FROM events
      WHERE organization_id = $1 AND stream_type = $2 AND type = $3 ORDER BY position LIMIT ${MOST_SUCCESSIONS}`,
-    [organizationId, STREAM_TYPE, TYPE],
+    [organizationId, STREAM_TYPE, SUCCESSION],
   );
   return rows.map((row) => ({ ...row, position: Number(row.position) }));
 }

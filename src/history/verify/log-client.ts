@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ReadSubtree } from './compare.js';
+import { MOST_SUCCESSIONS, SUCCESSION, type Succession } from './key-chain.js';
 import { HASH } from './sha256.js';
 import { nodeHash } from './tree.js';
 
@@ -9,6 +10,8 @@ export class NotAnswered extends Error {}
 /** Hashes of one tile, and levels of the tree that one stands for: ARCHITECTURE.md, "Tiles". */
 const TILE_WIDTH = 256;
 const LEVELS_A_TILE = 8;
+/** So many are no larger than an answer may be. */
+const SUCCESSIONS_A_PAGE = 50;
 /** A note with many signatures takes less, and so does a tile. */
 const LARGEST_ANSWER = 64 * 1024;
 const PATIENCE_MS = 20_000;
@@ -16,8 +19,14 @@ const PATIENCE_MS = 20_000;
 const MOST_TRIES = 5;
 const LONGEST_WAIT_S = 10;
 
+type Events = {
+  data: { position: number; data: Omit<Succession, 'position'> }[];
+  pagination: { hasMore: boolean; cursor: string };
+};
+
 /** Reads the log of an organization from a live server, over `/log/…`. Believes nothing of it. */
 export class LogClient {
+  private readonly origin: string;
   private readonly prefix: string;
   private readonly headers: Record<string, string>;
 
@@ -28,13 +37,40 @@ export class LogClient {
     apiKey?: string,
     private readonly signal?: AbortSignal,
   ) {
-    this.prefix = `${url.replace(/\/+$/, '')}/log/${organizationId}/`;
+    this.origin = url.replace(/\/+$/, '');
+    this.prefix = `${this.origin}/log/${organizationId}/`;
     this.headers = apiKey === undefined ? {} : { Authorization: `Bearer ${apiKey}` };
   }
 
   /** The note that it shows now. @throws NotAnswered */
   async checkpoint(): Promise<string> {
-    return (await this.ask('checkpoint')).toString('utf8');
+    return (await this.ask(`${this.prefix}checkpoint`)).toString('utf8');
+  }
+
+  /**
+   * What the history says of keys that have taken the place of others; a server tells it to who has a key of its own.
+   *
+   * @throws NotAnswered
+   */
+  async successions(): Promise<Succession[]> {
+    const found: Succession[] = [];
+    try {
+      for (let after: string | null = '0'; after !== null && found.length < MOST_SUCCESSIONS;) {
+        const query = new URLSearchParams({ type: SUCCESSION, limit: String(SUCCESSIONS_A_PAGE), after });
+        const answer = await this.ask(`${this.origin}/v1/event.list-events?${query.toString()}`);
+        const { data, pagination } = JSON.parse(answer.toString('utf8')) as Events;
+        found.push(
+          ...data.map(({ position, data: { from, to, signature } }) => ({ position, from, to, signature })),
+        );
+        after = pagination.hasMore ? pagination.cursor : null;
+      }
+    } catch (error) {
+      this.signal?.throwIfAborted();
+      throw new NotAnswered(
+        `the key has not signed the checkpoint, and whether another one has taken its place cannot be asked: ${(error as Error).message}`,
+      );
+    }
+    return found;
   }
 
   /** Subtrees of the tree that has `size` leaves; tiles are fetched once. */
@@ -54,14 +90,14 @@ export class LogClient {
   }
 
   private async tile(path: string): Promise<Buffer> {
-    const hashes = await this.ask(path);
+    const address = this.prefix + path;
+    const hashes = await this.ask(address);
     const [, width = TILE_WIDTH] = /\.p\/(\d+)$/.exec(path) ?? [];
     if (hashes.length === Number(width) * HASH) return hashes;
-    throw new NotAnswered(`${this.prefix}${path} has ${hashes.length} bytes, which are no ${width} hashes`);
+    throw new NotAnswered(`${address} has ${hashes.length} bytes, which are no ${width} hashes`);
   }
 
-  private async ask(path: string): Promise<Buffer> {
-    const address = this.prefix + path;
+  private async ask(address: string): Promise<Buffer> {
     for (let tries = 1; ; tries += 1) {
       const { response, body } = await this.fetch(address);
       if (response.status === 200) return body;

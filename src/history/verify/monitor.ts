@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type Checkpoint, openCheckpoint } from './checkpoint.js';
 import { compareBySubtrees } from './compare.js';
 import { replaceFile } from './durable-file.js';
+import { FalseSuccession } from './key-chain.js';
 import { type LogClient, NotAnswered } from './log-client.js';
 import { NotAuthentic } from './note.js';
 import { Tree } from './tree.js';
@@ -18,7 +19,7 @@ export type Look =
  * a checkpoint in a file, which `history consistency` and `history verify` take as well.
  */
 export class Monitor {
-  /** @param key the verifier key of the server; `file` need not be there. */
+  /** @param key the verifier key of the server, or one whose place that has taken; `file` need not be there. */
   constructor(
     private readonly client: LogClient,
     private readonly organizationId: string,
@@ -33,7 +34,7 @@ export class Monitor {
   async look(): Promise<Look> {
     const before = await this.remembered();
     const note = await this.client.checkpoint();
-    const shown = this.open(note);
+    const shown = await this.open(note);
     const notes = before ? [before.note, note] : [note];
     const alarm = (sentence: string): Look => ({ isAlarm: true, sentence, notes });
     if (before && shown.size < before.seen.size) {
@@ -74,23 +75,24 @@ export class Monitor {
     });
     if (note === undefined) return undefined;
     try {
-      return { note, seen: this.read(note) };
+      return { note, seen: await this.read(note) };
     } catch (error) {
+      if (error instanceof FalseSuccession) throw new NotAnswered(error.message);
       if (!(error instanceof NotAuthentic)) throw error;
       const what = `${this.file} is damaged: put back what it was, and do not delete it`;
       throw new Error(`${what} (${error.message})`, { cause: error });
     }
   }
 
-  private read(note: string): Checkpoint {
-    const checkpoint = openCheckpoint(note, this.key);
+  private async read(note: string): Promise<Checkpoint> {
+    const checkpoint = await openCheckpoint(note, this.key, () => this.client.successions());
     if (checkpoint.organizationId === this.organizationId) return checkpoint;
     throw new NotAuthentic(`The checkpoint is of organization ${checkpoint.organizationId}.`);
   }
 
-  private open(note: string): Checkpoint {
+  private async open(note: string): Promise<Checkpoint> {
     try {
-      return this.read(note);
+      return await this.read(note);
     } catch (error) {
       // A stranger between may answer anything: without a signature it is no evidence.
       if (error instanceof NotAuthentic) {

@@ -34,6 +34,8 @@ beforeEach(async () => {
   server = createServer((request, response) => {
     const path = request.url!.replace(`/base/log/${organizationId}/`, '');
     asked.push(path);
+    if (path.startsWith('/base/v1/'))
+      expect(path).toMatch(/^\/base\/v1\/event\.list-events\?type=SigningKeyRotated&/);
     const other = Object.entries(instead).find(([end]) => path.endsWith(end));
     const [status, body, headers] = other
       ? other[1](asked.filter((one) => one === path).length)
@@ -131,6 +133,58 @@ it('takes nothing that is no answer for a history', async () => {
   expect(await look({ size: 700 })).toBe(true);
   server.close().closeAllConnections();
   await expect(monitor.look()).rejects.toThrow(NotAnswered);
+});
+
+describe('after another key has taken the place of its own', () => {
+  const seeds = [1, 3, 9].map((byte) => Buffer.alloc(32, byte)) as [Buffer, Buffer, Buffer];
+  const [own, following, strange] = seeds;
+  const next = new Signers([following]);
+  const succession = (from: Buffer, to: Buffer) => new Signers([to, from]).succession(organizationId)!;
+  const tell = (data: object[], more?: string) => () =>
+    [200, JSON.stringify({ data, pagination: { hasMore: more !== undefined, cursor: more ?? null } })] as [
+      number,
+      string,
+    ];
+  const showing = (size: number) => {
+    shown = { size };
+    const tree = {
+      organizationId,
+      size,
+      root: rootOf(leavesOf(size)),
+      position: size,
+      sealedAt: new Date(0),
+    };
+    return { checkpoint: () => [200, next.signCheckpoint(tree)] as [number, string] };
+  };
+
+  it('follows the history to the key that signs, each time anew', async () => {
+    await look({ size: 600 });
+    for (const size of [700, 800]) {
+      instead = {
+        ...showing(size),
+        'after=0': tell([{ position: 7, data: succession(strange, own) }], '8'),
+        'after=8': tell([{ position: 9, data: succession(own, following) }]),
+      };
+      expect(await monitor.look()).toMatchObject({ isAlarm: false, isNew: true, checkpoint: { size } });
+      expect(await remembered()).toBe(size);
+    }
+  });
+
+  it('takes nothing for evidence that its key has not signed', async () => {
+    await look({ size: 600 });
+    const forged = { ...succession(strange, following), from: signers.verifierKey };
+    for (const [answer, reason] of [
+      [tell([]), /no checkpoint of its key/],
+      [tell([{ position: 9, data: forged }]), /At position 9 .* somebody put it there/],
+      [() => [401, ''], /cannot be asked: .* status 401/],
+      [() => [200, '<html>'], /cannot be asked/],
+    ] as [() => [number, string], RegExp][]) {
+      instead = { ...showing(700), 'after=0': answer };
+      await expect(monitor.look()).rejects.toThrow(reason);
+      await expect(monitor.look()).rejects.toThrow(NotAnswered);
+      expect(await remembered()).toBe(600);
+    }
+  });
 });
 
 it('comes again when it is told that it asks too often', async () => {
