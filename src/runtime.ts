@@ -75,80 +75,113 @@ export async function openRuntime(
     const master = config.encryptionKey ?? (await embeddedKey(dataDirectory));
     const url = config.databaseUrl ?? embedded!.url;
     const troubles = new TroubleLog(logger);
-    const source = await connect(url, config.databasePoolSize, config, logger, troubles, patience);
-    const sources = [source];
-    let readModels: Projections | undefined;
-    let reads: ReadSource | undefined;
-    const destroy = async () => {
-      await readModels?.stop();
-      await reads?.stop();
-      await Promise.all(sources.map((one) => one.destroy()));
-    };
-    const close = async () => {
-      await destroy();
-      await embedded?.stop();
-    };
-    try {
-      const reserved = await connect(url, RESERVED_CONNECTIONS, config, logger, troubles, patience);
-      sources.push(reserved);
-      const ran = await migrate(source);
-      if (ran.length > 0) logger.log({ message: 'database migrated', migrations: ran });
-      const missing = await missingFromSchema(source, schema);
-      if (missing.parts.length > 0) throw new ConfigError([otherSchema(missing.parts)]);
-      if (missing.indexes.length > 0) {
-        logger.warn({
-          message: 'indexes are missing: what they find is looked for in whole tables. Make them again',
-          statements: missing.indexes,
-        });
-      }
-      reads = new ReadSource(source, replicaOf(config, reserved, logger));
-      await reads.start();
-      const store = new EventStore(
-        source,
-        new Keyring(master, config.previousEncryptionKey),
-        upcasters,
-        reads,
-      );
-      await openKeyring(store);
-      readModels = new Projections(source, store, projections, logger, {
-        purgeAfterHours: config.erasurePurgeHours,
-        reserved,
-        troubles,
-      });
-      await readModels.start();
-      // Again: from now on it is known here which keys this instance has, and none takes over that it does not have.
-      await openKeyring(store);
-      const signers = signersOf(config, store.keyring);
-      const sealer = new Sealer(source, signers, logger, troubles);
-      if (!(await sealer.isSignerOfDatabase())) {
-        throw new ConfigError([
-          'SIGNING_KEY is not the key that the checkpoints of this database were signed with: nothing could be signed on top ' +
-            'of them. Set it to that key. If it is to be another from now on, add the one before to SIGNING_KEY_PREVIOUS ' +
-            '("derived", if SIGNING_KEY was not set before).',
-        ]);
-      }
-      const { verifyEvery } = config;
-      const isEmbedded = embedded !== undefined;
-      return {
-        source,
-        reads,
-        reserved: new ReservedConnections(reserved),
-        store,
-        projections: readModels,
-        sealer,
-        checkpoints: new Checkpoints(source, sealer),
-        signers,
-        selfCheck: new SelfCheck(source, readModels, signers, verifyEvery, logger, troubles),
-        troubles,
-        embedded: isEmbedded,
-        close,
-      };
-    } catch (error) {
-      await destroy();
-      throw error;
-    }
+    return await untilAvailable(config, logger, patience, () =>
+      openOn(url, master, config, logger, troubles, embedded),
+    );
   } catch (error) {
     await embedded?.stop();
+    throw error;
+  }
+}
+
+/** A database that goes away while we start on it, or takes no writes yet, gets as long as one that is not there yet. */
+async function untilAvailable(
+  config: Config,
+  logger: LoggerService,
+  { databaseWaitMs, signal }: Patience,
+  open: () => Promise<Runtime>,
+): Promise<Runtime> {
+  const deadline = Date.now() + databaseWaitMs;
+  let told = '';
+  for (;;) {
+    try {
+      return await open();
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      if (isTurnedAway(error) || Date.now() >= deadline) throw unusable(config, error);
+      const reason = reasonIn(config, error);
+      // Said once, not every second.
+      if (reason !== told) logger.warn({ message: 'database cannot be used yet', reason });
+      told = reason;
+      await sleep(1_000, undefined, { signal });
+    }
+  }
+}
+
+/** Without a wait, and without the embedded PostgreSQL's end where it fails. */
+async function openOn(
+  url: string,
+  master: Buffer,
+  config: Config,
+  logger: LoggerService,
+  troubles: TroubleLog,
+  embedded: { stop(): Promise<void> } | undefined,
+): Promise<Runtime> {
+  const source = await connect(url, config.databasePoolSize, config, logger, troubles);
+  const sources = [source];
+  let readModels: Projections | undefined;
+  let reads: ReadSource | undefined;
+  const destroy = async () => {
+    await readModels?.stop();
+    await reads?.stop();
+    await Promise.all(sources.map((one) => one.destroy()));
+  };
+  const close = async () => {
+    await destroy();
+    await embedded?.stop();
+  };
+  try {
+    const reserved = await connect(url, RESERVED_CONNECTIONS, config, logger, troubles);
+    sources.push(reserved);
+    const ran = await migrate(source);
+    if (ran.length > 0) logger.log({ message: 'database migrated', migrations: ran });
+    const missing = await missingFromSchema(source, schema);
+    if (missing.parts.length > 0) throw new ConfigError([otherSchema(missing.parts)]);
+    if (missing.indexes.length > 0) {
+      logger.warn({
+        message: 'indexes are missing: what they find is looked for in whole tables. Make them again',
+        statements: missing.indexes,
+      });
+    }
+    reads = new ReadSource(source, replicaOf(config, reserved, logger));
+    await reads.start();
+    const store = new EventStore(source, new Keyring(master, config.previousEncryptionKey), upcasters, reads);
+    await openKeyring(store);
+    readModels = new Projections(source, store, projections, logger, {
+      purgeAfterHours: config.erasurePurgeHours,
+      reserved,
+      troubles,
+    });
+    await readModels.start();
+    // Again: from now on it is known here which keys this instance has, and none takes over that it does not have.
+    await openKeyring(store);
+    const signers = signersOf(config, store.keyring);
+    const sealer = new Sealer(source, signers, logger, troubles);
+    if (!(await sealer.isSignerOfDatabase())) {
+      throw new ConfigError([
+        'SIGNING_KEY is not the key that the checkpoints of this database were signed with: nothing could be signed on top ' +
+          'of them. Set it to that key. If it is to be another from now on, add the one before to SIGNING_KEY_PREVIOUS ' +
+          '("derived", if SIGNING_KEY was not set before).',
+      ]);
+    }
+    const { verifyEvery } = config;
+    const isEmbedded = embedded !== undefined;
+    return {
+      source,
+      reads,
+      reserved: new ReservedConnections(reserved),
+      store,
+      projections: readModels,
+      sealer,
+      checkpoints: new Checkpoints(source, sealer),
+      signers,
+      selfCheck: new SelfCheck(source, readModels, signers, verifyEvery, logger, troubles),
+      troubles,
+      embedded: isEmbedded,
+      close,
+    };
+  } catch (error) {
+    await destroy();
     throw error;
   }
 }
@@ -194,33 +227,30 @@ async function connect(
   config: Config,
   logger: LoggerService,
   troubles: TroubleLog,
-  { databaseWaitMs, signal }: Patience,
 ): Promise<DataSource> {
-  const deadline = Date.now() + databaseWaitMs;
-  let told = '';
-  for (;;) {
-    try {
-      return await openDatabase({
-        url,
-        poolSize,
-        migrations,
-        onConnectionError: (error) => {
-          if (!troubles.tell(error))
-            logger.warn({ message: 'database connection lost', reason: describeError(error) });
-        },
-      });
-    } catch (error) {
-      const reason = describeError(error, config.databaseUrl !== undefined);
-      if (!isUnavailable(error) || isTurnedAway(error) || Date.now() >= deadline) {
-        const which = config.databaseUrl === undefined ? 'built-in PostgreSQL' : 'database in DATABASE_URL';
-        throw new ConfigError([`The ${which} cannot be used: ${reason}.`]);
-      }
-      // Said once, not every second.
-      if (reason !== told) logger.warn({ message: 'database not reachable yet', reason });
-      told = reason;
-      await sleep(1_000, undefined, { signal });
-    }
+  try {
+    return await openDatabase({
+      url,
+      poolSize,
+      migrations,
+      onConnectionError: (error) => {
+        if (!troubles.tell(error))
+          logger.warn({ message: 'database connection lost', reason: describeError(error) });
+      },
+    });
+  } catch (error) {
+    throw isUnavailable(error) ? error : unusable(config, error);
   }
+}
+
+function unusable(config: Config, error: unknown): ConfigError {
+  const which = config.databaseUrl === undefined ? 'built-in PostgreSQL' : 'database in DATABASE_URL';
+  return new ConfigError([`The ${which} cannot be used: ${reasonIn(config, error)}.`]);
+}
+
+/** Of the operating system's errors too: nobody else is asked for anything here. */
+function reasonIn(config: Config, error: unknown): string {
+  return describeError(error, config.databaseUrl !== undefined);
 }
 
 /**

@@ -155,7 +155,7 @@ describe('SIGTERM', () => {
     await eventually(() => expect(waiting.log).toHaveLength(1));
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     // Said once, not at every attempt.
-    expect(waiting.log.map(({ message }) => message)).toEqual(['database not reachable yet']);
+    expect(waiting.log.map(({ message }) => message)).toEqual(['database cannot be used yet']);
     expect((await endInTime(waiting)).status).toBe(0);
   });
 });

@@ -120,6 +120,26 @@ describe('with DATABASE_URL', () => {
     await deployment.startServer({ SIGNING_KEY, SIGNING_KEY_PREVIOUS: 'derived' });
   });
 
+  it('waits for a database that takes no writes yet, as for one that is not there yet', async () => {
+    const { source } = deployment.database;
+    const database = new URL(deployment.database.url).pathname.slice(1);
+    const allowWrites = (are: boolean) =>
+      source.query(`ALTER DATABASE ${database} SET default_transaction_read_only = ${are ? 'off' : 'on'}`);
+    await allowWrites(false);
+    const server = new ServerProcess(deployment.environment);
+    await eventually(() =>
+      expect(server.log).toContainEqual(
+        expect.objectContaining({
+          message: 'database cannot be used yet',
+          reason: expect.stringContaining('PostgreSQL takes no writes'),
+        }),
+      ),
+    );
+    await allowWrites(true);
+    await server.listening();
+    expect((await server.end('SIGTERM')).status).toBe(0);
+  });
+
   it('refuses a schema that is not what it needs, in place of failing each request', async () => {
     const { source } = deployment.database;
     const all = await source.query(
