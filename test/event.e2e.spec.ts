@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { v7 as uuidv7 } from 'uuid';
-import { Signers } from '#libs/sealing';
+import { ALL_ORGANIZATIONS, Signers } from '#libs/sealing';
 import { findProgram } from '#libs/testing';
 import { HistoryReads } from '../src/history/index.js';
 import { Api, Client } from './harness.js';
@@ -599,6 +599,51 @@ describe('/log', () => {
       await expect(verified(other)).rejects.toThrow(/the note: note has no verifiable signatures/);
     },
   );
+
+  it('all: the log that has each checkpoint, for every key, by hashes alone', async () => {
+    const { checkpoint: own, size, proof } = (await client.get('event.get-checkpoint')).body.data;
+    const [lines, ...rest] = proof.split('\n\n');
+    const [header, number, ...path] = lines.split('\n');
+    expect([header, number]).toEqual(['c2sp.org/tlog-proof@v1', expect.stringMatching(/^index \d+$/)]);
+    const leaf = Buffer.concat([
+      Buffer.from(client.organizationId.replaceAll('-', ''), 'hex'),
+      Buffer.alloc(8),
+    ]);
+    leaf.writeBigInt64BE(BigInt(size), 16);
+    const hash = leafHash(Buffer.concat([leaf, Buffer.from(own.split('\n')[2], 'base64')]));
+    const index = Number(number.split(' ')[1]);
+    const note = rest.join('\n\n');
+    expect(api.instances[0]!.runtime.signers.open(note)).toBeDefined();
+
+    const { key } = await api.organization();
+    const shown = await (await ask('all/checkpoint', key)).text();
+    const [origin, count, root] = shown.split('\n');
+    expect(origin).toBe('advocacy-api/all');
+    const tiles = await Promise.all(
+      row(Number(count)).map(async (name) => {
+        const response = await ask(`all/tile/0/${name}`, key);
+        expect(response.status).toBe(200);
+        return Buffer.from(await response.arrayBuffer());
+      }),
+    );
+    const hashes = Array.from({ length: Number(count) }, (_, n) =>
+      Buffer.concat(tiles).subarray(32 * n, 32 * n + 32),
+    );
+    expect(rootOf(hashes).toString('base64')).toBe(root);
+    expect(hashes[index]).toEqual(hash);
+    const [, then, rootThen] = note.split('\n');
+    expect(rootOf(hashes.slice(0, Number(then))).toString('base64')).toBe(rootThen);
+    expect(path.length).toBeGreaterThan(0);
+
+    const shut = [
+      'all/tile/entries/000.p/1',
+      'all/tile/entries/000',
+      `${ALL_ORGANIZATIONS}/checkpoint`,
+      'All/checkpoint',
+    ];
+    for (const path of shut) expect((await ask(path, key)).status).toBe(404);
+    expect((await ask('all/checkpoint', null)).status).toBe(401);
+  });
 
   it('tiles may be kept, checkpoints may not; both have a request id, and HEAD their length', async () => {
     const path = `${client.organizationId}/tile/0/000.p/1`;

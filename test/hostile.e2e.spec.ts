@@ -234,6 +234,7 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
     ];
     const paths = [
       ...asked.map((path) => `${own}/${path}`),
+      ...asked.map((path) => `/log/all/${path}`),
       '/log/x/checkpoint',
       `/log/${'x/'.repeat(4_000)}`,
     ];

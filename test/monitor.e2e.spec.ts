@@ -33,15 +33,20 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-const argumentsFor = ({ origin }: ServerProcess, ...options: string[]) => [
-  ...['history', 'monitor', '--url', origin, '--key', verifierKey, '--organization', client.organizationId],
-  ...['--api-key-file', join(directory, 'api-key'), '--state', join(directory, 'seen'), ...options],
+const argumentsOf = (log: string, { origin }: ServerProcess, ...options: string[]) => [
+  ...['history', 'monitor', '--url', origin, '--key', verifierKey, '--organization', log],
+  ...['--api-key-file', join(directory, 'api-key'), '--state', join(directory, `seen-${log}`), ...options],
 ];
+const argumentsFor = (server: ServerProcess, ...options: string[]) =>
+  argumentsOf(client.organizationId, server, ...options);
 const look = (server: ServerProcess) => cli(argumentsFor(server, '--once'), {});
+const lookAtAll = (server: ServerProcess) => cli(argumentsOf('all', server, '--once'), {});
 const anchor = ({ environment }: Deployment) =>
   cli(['--json', 'history', 'anchor', '--to', join(directory, 'anchors')], environment);
+/** With the log of all organizations, where it has grown. */
+const NEW = '{"anchored":2}\n';
 const anchored = () => readdir(join(directory, 'anchors', client.organizationId));
-const seen = () => readFile(join(directory, 'seen'), 'utf8');
+const seen = () => readFile(join(directory, `seen-${client.organizationId}`), 'utf8');
 
 /** Of the checkpoint that the monitor told last. */
 const sizeTold = ({ stdout }: Program): number => JSON.parse(stdout.trim().split('\n').at(-1)!).size;
@@ -57,14 +62,17 @@ async function write(server: ServerProcess, count: number): Promise<string> {
     const events = await own.get('event.list-events', { recordId: listId });
     eventId = events.body.data[0].id;
   }
-  return (await own.get('event.get-proof', { eventId })).body.data.checkpoint;
+  const { checkpoint } = (await own.get('event.get-proof', { eventId })).body.data;
+  // It is in the log of all organizations then.
+  expect((await own.get('event.get-checkpoint')).body.data.proof).toContain('\nadvocacy-api/all\n');
+  return checkpoint;
 }
 
 it('a database that was restored from an older backup, and written on, is caught; so is the backup itself', async () => {
   let server = await original.startServer();
   await write(server, 2);
   expect(await look(server)).toMatchObject({ status: 0, stderr: '' });
-  expect(await anchor(original)).toMatchObject({ status: 0, stdout: '{"anchored":1}\n', stderr: '' });
+  expect(await anchor(original)).toMatchObject({ status: 0, stdout: NEW, stderr: '' });
   await server.end('SIGTERM');
   backup = await original.copy();
 
@@ -75,7 +83,8 @@ it('a database that was restored from an older backup, and written on, is caught
   const { size } = JSON.parse(found.stdout);
   const before = await seen();
   expect(await sizeOf(before)).toBe(size);
-  expect(await anchor(original)).toMatchObject({ status: 0, stdout: '{"anchored":1}\n', stderr: '' });
+  expect(await lookAtAll(server)).toMatchObject({ status: 0, stderr: '' });
+  expect(await anchor(original)).toMatchObject({ status: 0, stdout: NEW, stderr: '' });
   const anchors = await anchored();
   expect(anchors).toHaveLength(2);
   await server.end('SIGTERM');
@@ -94,6 +103,9 @@ it('a database that was restored from an older backup, and written on, is caught
   // Both notes, as they were signed: whoever has the key can see that it is so.
   for (const note of [before, forked]) expect(caught.stderr).toContain(note);
   expect(await seen()).toBe(before);
+  // Whoever looks at the log of all alone sees it too, whichever organization it was.
+  const ofAll = await lookAtAll(fork);
+  expect([ofAll.status, ofAll.stderr]).toEqual([1, expect.stringMatching(/rolled back|signed two/)]);
   const refused = await anchor(backup);
   expect(refused).toMatchObject({
     status: 1,
@@ -132,7 +144,7 @@ it('goes on while nobody answers, says so once, and forgets nothing when it is k
 
   const args = ['history', 'anchor', '--to', join(directory, 'anchors'), '--every', '1'];
   program = new Program(process.execPath, [CLI, ...args], original.environment);
-  await eventually(() => expect(program.stdout).toMatch(/^\{"anchored":1\}\n/));
+  await eventually(() => expect(program.stdout).toMatch(/^\{"anchored":[12]\}\n/));
   const newest = await sizeOf(await write(server, 1));
   await eventually(async () =>
     expect(parseInt((await anchored()).at(-1)!, 10)).toBeGreaterThanOrEqual(newest),
@@ -141,11 +153,63 @@ it('goes on while nobody answers, says so once, and forgets nothing when it is k
   expect(await program.ended).toMatchObject({ status: 0, stderr: '' });
 }, 120_000);
 
+it('an auditor who has kept the log of all organizations misses the one that somebody deleted', async () => {
+  const server = original.servers.at(-1)!;
+  const victim = (await original.organization()).at(server.origin);
+  const { organizationId } = victim;
+  const file = (name: string) => join(directory, name);
+  const run = (...args: string[]) => cli(['--json', 'history', ...args], original.environment);
+  const ofVictim = await run('checkpoint', '--organization', organizationId, '--out', file('theirs'));
+  expect(ofVictim.status).toBe(0);
+  await run('export', '--organization', organizationId, '--out', file('theirs.ndjson'));
+  const all = await run('checkpoint', '--organization', 'all', '--out', file('all'));
+  expect(JSON.parse(all.stdout)).toEqual({ size: expect.any(Number), position: expect.any(Number) });
+  const { size } = JSON.parse(all.stdout);
+  const { key } = JSON.parse((await run('key', '--organization', 'all', '--out', file('key'))).stdout);
+  expect(key).toMatch(/^advocacy-api\/all\+/);
+
+  const verifyAll = () =>
+    run('verify', '--organization', 'all', '--checkpoint', file('all'), '--key', file('key'));
+  const whole = await verifyAll();
+  expect([whole.status, whole.stderr]).toEqual([
+    0,
+    expect.stringContaining(`the log of ${size} checkpoints of all`),
+  ]);
+  // By a file, without a server: its checkpoint is in the log.
+  const args = ['verify', file('theirs.ndjson'), '--checkpoint', file('theirs'), '--key', verifierKey];
+  const own = await cli(['--json', 'history', ...args], {});
+  expect(own).toMatchObject({
+    status: 0,
+    stderr: expect.stringMatching(/number \d+ of the \d+ checkpoints of all/),
+  });
+  expect(JSON.parse(own.stdout).checkpoint.inAll).toEqual({
+    ...{ index: expect.any(Number), size: expect.any(Number), sealedAt: expect.any(String) },
+  });
+
+  const { source } = original.database;
+  await source.query(
+    'ALTER TABLE events DISABLE TRIGGER events_are_append_only; GRANT DELETE ON events TO CURRENT_USER',
+  );
+  for (const table of ['events', 'seals', 'seal_tiles', 'signed_notes']) {
+    await source.query(`DELETE FROM ${table} WHERE organization_id = $1`, [organizationId]);
+  }
+  await source.query('ALTER TABLE events ENABLE ALWAYS TRIGGER events_are_append_only');
+  const missed = await verifyAll();
+  expect([missed.status, missed.stderr]).toEqual([
+    1,
+    expect.stringContaining(`${organizationId}: It is gone`),
+  ]);
+  expect(JSON.parse(missed.stdout)).toMatchObject({ ok: false, wrongCount: 1, wrong: [{ organizationId }] });
+}, 120_000);
+
 it('ends with 2 where it cannot watch, and with what was remembered damaged', async () => {
   const [server] = original.servers.slice(-1);
   const wrong = await cli(argumentsFor(server!, '--every', 'x'), {});
   expect([wrong.status, wrong.stderr]).toEqual([2, expect.stringMatching(/whole number of seconds/)]);
-  await writeFile(join(directory, 'seen'), '');
+  await writeFile(join(directory, `seen-${client.organizationId}`), '');
   const damaged = await look(server!);
-  expect([damaged.status, damaged.stderr]).toEqual([2, expect.stringMatching(/seen is damaged: put back/)]);
+  expect([damaged.status, damaged.stderr]).toEqual([
+    2,
+    expect.stringMatching(/seen-.* is damaged: put back/),
+  ]);
 });

@@ -217,6 +217,8 @@ describe('the organization', () => {
       /FROM api_keys_v\d+\.api_keys k .* WHERE public_id = \$1$/,
     'sealing goes through the events of all organizations':
       /^SELECT position, organization_id FROM events WHERE position > \$1|^SELECT organization_id FROM signed_notes WHERE look_at/,
+    'what was signed of any becomes a leaf of the log of all':
+      /^SELECT organization_id, note FROM signed_notes WHERE .* NOT logged|^SELECT coalesce\(max\(position\), 0\) AS position FROM checkpoint_leaves$/,
     'a read model is purged of all that is erased':
       /^SELECT FROM checkpoints c JOIN events e ON e\.position > c\.clean_position/,
   };
@@ -324,6 +326,9 @@ describe('the organization', () => {
     await ask('event.get-checkpoint');
     for (const path of ['checkpoint', 'tile/0/000.p/1', 'tile/entries/000.p/1']) {
       expect((await owner.request('GET', `/log/${organizationId}/${path}`)).status).toBe(200);
+    }
+    for (const path of ['checkpoint', 'tile/0/000.p/1']) {
+      expect((await owner.request('GET', `/log/all/${path}`)).status).toBe(200);
     }
     await ask('event.get-proof', { eventId: event.id });
 

@@ -61,7 +61,8 @@ it('what is as it should be is found so, whatever happens meanwhile', async () =
     const [{ histories }] = await sql(
       `SELECT count(*)::int AS histories FROM self_checks WHERE kind = 'history'`,
     );
-    expect(histories).toBe(2);
+    // Of each organization, and the log of all.
+    expect(histories).toBe(3);
   });
   await untilLookedAt(0);
   expect(told()).toEqual([]);
@@ -71,7 +72,7 @@ it('what is as it should be is found so, whatever happens meanwhile', async () =
   );
   expect((await asked(servers[1]!)).selfCheck).toEqual({
     findings: 0,
-    subjects: readModels + 2,
+    subjects: readModels + 3,
     current: expect.any(Number),
   });
 });
@@ -145,4 +146,17 @@ it('what somebody has changed by hand is found, told once and everywhere, and to
     lines.length,
   );
   expect((await asked(servers[0]!)).status).toBe('ok');
+});
+
+it('an organization that is gone is missed, although nothing that is there is wrong', async () => {
+  const { organizationId } = other;
+  for (const table of ['seals', 'seal_tiles', 'signed_notes']) {
+    await sql(`DELETE FROM ${table} WHERE organization_id = $1`, [organizationId]);
+  }
+  await untilLookedAt(1);
+  const status = await cli(['--json', 'history', 'status'], own.environment);
+  const finding = `The log of all organizations is not what was signed. Organization ${organizationId}: It is gone: the log has a`;
+  expect(JSON.parse(status.stdout).selfCheck.findings).toEqual([
+    expect.objectContaining({ kind: 'history', subject: 'all', finding: expect.stringContaining(finding) }),
+  ]);
 });

@@ -1,5 +1,5 @@
 /**
- * The second verifier: node test/verifier.mjs FILE --checkpoint C --key K [--parts P]
+ * The second verifier: node test/verifier.mjs FILE --checkpoint C --key K [--parts P] [--proof T]
  *
  * Written from ARCHITECTURE.md, "The history, for auditors", alone, and as literally as it goes: it imports nothing
  * but Node.js, and holds the hash of every leaf in memory. It prints the verdict; its status is 0 where that is ok.
@@ -193,6 +193,7 @@ function openCheckpoint(note, verifierKey) {
     position: wholeNumber(position?.replace(/^position /, '')),
     sealedAt: sealed?.replace(/^sealed /, ''),
     key: `${name}+${keyId}`,
+    signer: key,
   };
   demand(checkpoint.size >= 0 && checkpoint.root.length === 32, null, 'no tree');
   demand(/^position /.test(position) && checkpoint.position >= 0, null, 'no position');
@@ -246,6 +247,35 @@ function hashOfParts(parts, start, end) {
   while (k * 2 < end - start) k *= 2;
   const [left, right] = [hashOfParts(parts, start, start + k), hashOfParts(parts, start + k, end)];
   return left && right && sha256(Buffer.of(1), left, right);
+}
+
+/** @returns where the log of all organizations has the checkpoint, by a tlog-proof. */
+function openProof(text, { organizationId, size, root, signer }) {
+  const [, number, hashes, note] =
+    /^c2sp\.org\/tlog-proof@v1\nindex (\d+)\n((?:\S+\n)*)\n(.*)$/s.exec(text) ?? [];
+  demand(note, null, 'no tlog-proof');
+  const id = sha256(Buffer.from('advocacy-api/all\n'), signer).subarray(0, 4).toString('hex');
+  const log = openCheckpoint(note, `advocacy-api/all+${id}+${signer.toString('base64')}`);
+  const index = wholeNumber(number);
+  const path = hashes.split('\n').slice(0, -1).map(fromBase64);
+  const leaf = Buffer.concat([Buffer.from(organizationId.replaceAll('-', ''), 'hex'), int64(size), root]);
+  const isProved =
+    path.every(({ length }) => length === 32) &&
+    pathHash(sha256(Buffer.of(0), leaf), index, log.size, path)?.equals(log.root);
+  demand(isProved, null, 'not in the log of all organizations');
+  return { index, size: log.size, sealedAt: log.sealedAt };
+}
+
+/** RFC 6962, section 2.1.1, the other way round: the root above a leaf; undefined where the path is of another length. */
+function pathHash(leaf, index, size, path) {
+  if (!(index < size)) return undefined;
+  if (size === 1) return path.length === 0 ? leaf : undefined;
+  if (path.length === 0) return undefined;
+  const [rest, last] = [path.slice(0, -1), path.at(-1)];
+  let k = 1;
+  while (k * 2 < size) k *= 2;
+  const below = index < k ? pathHash(leaf, index, k, rest) : pathHash(leaf, index - k, size - k, rest);
+  return below && (index < k ? sha256(Buffer.of(1), below, last) : sha256(Buffer.of(1), last, below));
 }
 
 /** A line is spelled in one way; but its values may also be as versions up to 0.3.0 wrote them: not sorted. */
@@ -303,8 +333,8 @@ function readEvent(bytes, before, organizationId) {
   return event;
 }
 
-/** @returns the verdict on an export, a checkpoint and the parts beside it (or undefined). */
-export async function verifyHistory(file, note, verifierKey, givenParts) {
+/** @returns the verdict on an export, a checkpoint, and the parts and the proof beside it (or undefined). */
+export async function verifyHistory(file, note, verifierKey, givenParts, proof) {
   const verdict = {
     ...{ ok: true, events: 0, provedEvents: 0, newerEvents: 0, firstWrongPosition: null, reason: null },
     ...{ warnings: [], warningCount: 0, checkpoint: null },
@@ -312,7 +342,12 @@ export async function verifyHistory(file, note, verifierKey, givenParts) {
   try {
     const checkpoint = await followCheckpoint(note, verifierKey, file);
     const { organizationId, size, position, sealedAt, key, givenKey } = checkpoint;
-    verdict.checkpoint = { organizationId, size, position, sealedAt, key, ...(givenKey && { givenKey }) };
+    const inAll = proof !== undefined && { inAll: openProof(proof, checkpoint) };
+    verdict.checkpoint = {
+      ...{ organizationId, size, position, sealedAt, key },
+      ...(givenKey && { givenKey }),
+      ...inAll,
+    };
     if (givenParts !== undefined) {
       const parts = openParts(givenParts, checkpoint);
       if (parts) checkpoint.parts = parts;
@@ -405,12 +440,16 @@ async function compare(file, { organizationId, size, root, position: sealedUpTo,
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
-    options: { checkpoint: { type: 'string' }, key: { type: 'string' }, parts: { type: 'string' } },
+    options: {
+      ...{ checkpoint: { type: 'string' }, key: { type: 'string' } },
+      ...{ parts: { type: 'string' }, proof: { type: 'string' } },
+    },
   });
   const read = (path) => readFileSync(path, 'utf8');
   const key = existsSync(values.key) ? read(values.key) : values.key;
   const parts = values.parts && read(values.parts);
-  const verdict = await verifyHistory(positionals[0], read(values.checkpoint), key.trim(), parts);
+  const proof = values.proof && read(values.proof);
+  const verdict = await verifyHistory(positionals[0], read(values.checkpoint), key.trim(), parts, proof);
   console.log(JSON.stringify(verdict));
   process.exitCode = verdict.ok ? 0 : 1;
 }

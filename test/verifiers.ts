@@ -11,14 +11,15 @@ export async function verifyTwice(
   checkpoint: string,
   key: string,
   parts?: string,
+  proof?: string,
 ): Promise<Verdict> {
   const directory = await mkdtemp(join(tmpdir(), 'history-'));
   try {
     const file = join(directory, 'history.ndjson');
     await writeFile(file, exported);
     const [first, second] = await Promise.all([
-      verifyFile(file, checkpoint, key, { parts, threads: 0 }),
-      runSecond([file, checkpoint, key, parts]),
+      verifyFile(file, checkpoint, key, { parts, proof, threads: 0 }),
+      runSecond([file, checkpoint, key, parts, proof]),
     ]);
     expect(withoutWords(second)).toEqual(withoutWords(first));
     return first;

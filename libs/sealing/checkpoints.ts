@@ -1,5 +1,5 @@
 import { type DataSource } from 'typeorm';
-import { leafOf } from './growth.js';
+import { leafOf, leafOfCheckpoint } from './growth.js';
 import {
   consistencyPath,
   inclusionPath,
@@ -10,7 +10,7 @@ import {
   rootOfPath,
   rootOfSubtrees,
 } from './merkle.js';
-import { type SealedTree } from './note.js';
+import { ALL_ORGANIZATIONS, type SealedTree } from './note.js';
 import { type Sealer } from './sealer.js';
 import { type SignedTree } from './signers.js';
 import { LEAF_AT, PARTS, readStoredTrees, readTile, type StoredTree } from './stored-trees.js';
@@ -35,6 +35,15 @@ export type Proof = {
   checkpoint: SignedTree;
 };
 
+/** A checkpoint may be handed out while the next one is signed, which has the leaf then. */
+const MOST_TRIES = 3;
+
+/** A proof as a text that needs no other (C2SP tlog-proof). */
+export function writeProof({ index, path, checkpoint }: Proof): string {
+  const hashes = path.map((hash) => `${hash.toString('base64')}\n`).join('');
+  return `c2sp.org/tlog-proof@v1\nindex ${index}\n${hashes}\n${checkpoint.note}`;
+}
+
 /** Hands out what was signed, and proofs against it. Signs nothing, and proves nothing that it has not checked itself. */
 export class Checkpoints {
   constructor(
@@ -53,6 +62,52 @@ export class Checkpoints {
     if (!signed) throw new NotSealed();
     await this.keep(signed, stored.last);
     return signed;
+  }
+
+  /**
+   * The last checkpoint, and where it is in the log of all organizations; undefined while nothing is signed of that.
+   *
+   * @throws NotSealed where there is no checkpoint.
+   */
+  async lastInAll(organizationId: string): Promise<{ checkpoint: SignedTree; inAll: Proof | undefined }> {
+    for (let tries = 1; ; tries += 1) {
+      const checkpoint = await this.last(organizationId);
+      const inAll = await this.proveInAll(checkpoint);
+      if (inAll || tries === MOST_TRIES) return { checkpoint, inAll };
+      await this.sealer.log(organizationId);
+    }
+  }
+
+  /**
+   * What the log of all organizations has last of each up to this checkpoint of it, a line `<organization> <size> <root>` each.
+   * With that whoever keeps it can say which one is gone, also where the whole log is another.
+   */
+  async organizations({ size }: SignedTree): Promise<string> {
+    const [row] = await this.source.query<{ lines: string | null }[]>(
+      `SELECT string_agg(concat_ws(' ', organization_id, size, encode(root, 'base64')) || E'\\n', ''
+                         ORDER BY organization_id) AS lines
+       FROM (SELECT DISTINCT ON (organization_id) organization_id, size, root FROM checkpoint_leaves
+             WHERE position <= $1 ORDER BY organization_id, size DESC) last`,
+      [size],
+    );
+    return row!.lines ?? '';
+  }
+
+  private async proveInAll(tree: SignedTree): Promise<Proof | undefined> {
+    const [row] = await this.source.query<{ position: string }[]>(
+      'SELECT position FROM checkpoint_leaves WHERE organization_id = $1 AND size = $2',
+      [tree.organizationId, tree.size],
+    );
+    if (!row) return undefined;
+    try {
+      const all = await this.last(ALL_ORGANIZATIONS);
+      return await this.proveLeaf(all, leafOfCheckpoint(tree), () =>
+        Promise.resolve(Number(row.position) - 1),
+      );
+    } catch (error) {
+      if (error instanceof NotSealed) return undefined;
+      throw error;
+    }
   }
 
   /**
@@ -91,14 +146,22 @@ export class Checkpoints {
       checkpoint = await this.last(organizationId);
     }
     if (event.position > checkpoint.position) throw new NotSealed();
-    const read = this.readerOf(organizationId);
+    const leaf = leafOf(event.position, event.digest);
+    return this.proveLeaf(checkpoint, leaf, () => this.indexOf(organizationId, event.position));
+  }
+
+  private proveLeaf(
+    checkpoint: SignedTree,
+    leaf: Buffer,
+    find: () => Promise<number | undefined>,
+  ): Promise<Proof> {
+    const { organizationId, size, root } = checkpoint;
     return this.proved(checkpoint, async () => {
-      const index = await this.indexOf(organizationId, event.position);
-      if (index === undefined || index >= checkpoint.size) return undefined;
-      const path = await inclusionPath(index, checkpoint.size, read);
-      const leaf = leafHash(leafOf(event.position, event.digest));
-      const root = rootOfPath(leaf, index, checkpoint.size, path);
-      return root?.equals(checkpoint.root) ? { index, path, checkpoint } : undefined;
+      const index = await find();
+      if (index === undefined || index >= size) return undefined;
+      const path = await inclusionPath(index, size, this.readerOf(organizationId));
+      const found = rootOfPath(leafHash(leaf), index, size, path);
+      return found?.equals(root) ? { index, path, checkpoint } : undefined;
     });
   }
 

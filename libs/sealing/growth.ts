@@ -1,5 +1,5 @@
-import { leafHash } from './merkle.js';
-import { type SealedTree, textOf } from './note.js';
+import { leafHash, type Tree } from './merkle.js';
+import { ALL_ORGANIZATIONS, type SealedTree, textOf } from './note.js';
 import { type SignedTree, type Signers } from './signers.js';
 import { type StoredTree } from './stored-trees.js';
 import { type GrowingTree } from './tiles.js';
@@ -10,6 +10,9 @@ export const REFUSALS = {
   seals: 'the table seals does not agree with what was signed last',
   tiles: 'the table seal_tiles does not lead to what was signed last',
   events: 'the events do not lead to what was signed last, or not to what the table seals has on top of it',
+  leaves: 'the table checkpoint_leaves does not lead to what was signed last, or has more than that',
+  older:
+    'the log of all organizations has a later checkpoint of it than the last signed note, or another one',
 } as const;
 
 export type Refusal = (typeof REFUSALS)[keyof typeof REFUSALS];
@@ -21,23 +24,33 @@ export type Base = { signed: SignedTree | undefined; tree: SealedTree | undefine
  * What the next seal rests on: the last note that was signed, whatever stands in the table of seals beside it. Only where
  * nothing was signed yet, the last seal of an earlier version.
  *
- * @param sealedUpTo the position that sealing has reached: no seal lies behind it.
+ * @param sealedUpTo the position that sealing has reached: no seal lies behind it. See `reachOf`.
  */
 export function baseOf(
-  { organizationId, note, last }: StoredTree,
+  { organizationId, note, last, leaf }: StoredTree,
   signers: Signers,
   sealedUpTo: number,
 ): Base | Refusal {
   const signed = note === null ? undefined : signers.open(note);
   if (note !== null && signed?.organizationId !== organizationId) return REFUSALS.key;
+  // Its leaves come with the note that covers them, and no earlier version seals it.
+  const isAll = organizationId === ALL_ORGANIZATIONS;
+  if (isAll && (signed?.position ?? 0) !== sealedUpTo) return REFUSALS.leaves;
+  if (leaf && !isAsLate(signed, leaf)) return REFUSALS.older;
   if (signed && last && textOf(last) === textOf(signed)) return { signed, tree: signed };
-  if (last && last.position > sealedUpTo) return REFUSALS.seals;
+  if (last && (isAll || last.position > sealedUpTo)) return REFUSALS.seals;
   // An earlier version may have sealed beyond the note.
   if (signed && (!last || last.size <= signed.size)) return REFUSALS.seals;
   return { signed, tree: signed ?? last };
 }
 
-export type LeafRow = { position: string; digest: Buffer };
+/** Whether the note is not older than a leaf, which was made of one. */
+export function isAsLate(signed: Tree | undefined, leaf: Tree): boolean {
+  if (!signed || signed.size < leaf.size) return false;
+  return signed.size > leaf.size || signed.root.equals(leaf.root);
+}
+
+export type LeafRow = { position: string; leaf: Buffer };
 
 /** The leaf of an event: its position (8 bytes, big-endian) and its digest. */
 export function leafOf(position: number, digest: Buffer): Buffer {
@@ -47,21 +60,34 @@ export function leafOf(position: number, digest: Buffer): Buffer {
   return leaf;
 }
 
+/** The leaf of a checkpoint: the organization’s id (16 bytes), its size (8, big-endian) and its root. */
+export function leafOfCheckpoint({
+  organizationId,
+  size,
+  root,
+}: Pick<SealedTree, 'organizationId'> & Tree): Buffer {
+  const leaf = Buffer.alloc(24 + root.length);
+  leaf.write(organizationId.replaceAll('-', ''), 'hex');
+  leaf.writeBigInt64BE(BigInt(size), 16);
+  root.copy(leaf, 24);
+  return leaf;
+}
+
 /**
- * Adds events to a tree, in the order of their positions.
+ * Adds leaves to a tree, in the order of their positions.
  *
- * @param sealed trees that it must pass through: the same events, and no more, lie at or below their positions.
+ * @param sealed trees that it must pass through: the same leaves, and no more, lie at or below their positions.
  * @returns whether it did.
  */
 export async function grow(
   tree: GrowingTree,
-  events: readonly LeafRow[],
+  leaves: readonly LeafRow[],
   sealed: readonly SealedTree[],
 ): Promise<boolean> {
-  for (const { position: text, digest } of events) {
+  for (const { position: text, leaf } of leaves) {
     const position = Number(text);
     if (sealed.some((one) => position <= one.position !== tree.size < one.size)) return false;
-    tree.append(leafHash(leafOf(position, digest)), position);
+    tree.append(leafHash(leaf), position);
     for (const { size, root } of sealed) {
       if (tree.size === size && !(await tree.leadsTo(root))) return false;
     }

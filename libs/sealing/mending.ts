@@ -1,13 +1,22 @@
 import { type LoggerService } from '@nestjs/common';
 import { type DataSource } from 'typeorm';
-import { inTransaction, type Lease } from '#libs/database';
-import { type Base, baseOf, grow, type LeafRow, type Refusal, REFUSALS } from './growth.js';
-import { type SealedTree } from './note.js';
+import { inTransaction, type Lease, type Sql } from '#libs/database';
+import {
+  type Base,
+  baseOf,
+  grow,
+  leafOf,
+  leafOfCheckpoint,
+  type LeafRow,
+  type Refusal,
+  REFUSALS,
+} from './growth.js';
+import { ALL_ORGANIZATIONS, nameOf, type SealedTree } from './note.js';
 import { type Signers } from './signers.js';
-import { readStoredTrees, type StoredTree, writeTiles } from './stored-trees.js';
+import { reachOf, readStoredTrees, type StoredTree, writeTiles } from './stored-trees.js';
 import { GrowingTree, TILE_WIDTH } from './tiles.js';
 
-/** Events read at once: hashing them takes less time than a request may wait. */
+/** Leaves read at once: hashing them takes less time than a request may wait. */
 const PAGE = 2_000;
 /** Whoever looks at an organization says so as often as this; who does not for a minute has stopped. */
 const CLAIM_MS = 15_000;
@@ -40,7 +49,8 @@ export class Mending {
     if (stored!.refused === null) return;
     const refusal = await this.examine(stored!);
     if (refusal === undefined) {
-      this.logger.log({ message: 'history is what was signed: it is sealed again', organizationId });
+      const message = 'history is what was signed: it is sealed again';
+      this.logger.log({ message, organizationId: nameOf(organizationId) });
       return;
     }
     const seconds = Math.max(LOOK_AGAIN_SECONDS, (SHARE * (performance.now() - begun)) / 1_000);
@@ -57,12 +67,12 @@ export class Mending {
     if (reason === REFUSALS.tiles) {
       const message =
         'tiles of a history are damaged: they are made anew, if its events lead to what was signed';
-      this.logger.warn({ message, organizationId });
+      this.logger.warn({ message, organizationId: nameOf(organizationId) });
       return;
     }
     this.logger.error({
       message: 'history not sealed: it is not what was sealed before',
-      organizationId,
+      organizationId: nameOf(organizationId),
       reason,
       advice:
         'somebody changed it, a key is missing, or a restore was not whole: change nothing, copy the database, ' +
@@ -72,10 +82,12 @@ export class Mending {
 
   /** @returns why it stays refused; undefined where it is no more. */
   private async examine(stored: StoredTree): Promise<Refusal | undefined> {
-    const [sealing] = await this.source.query<{ position: string }[]>('SELECT position FROM sealing');
-    const base = baseOf(stored, this.signers, Number(sealing!.position));
+    const { organizationId } = stored;
+    const base = baseOf(stored, this.signers, await reachOf(this.source, organizationId));
     if (typeof base === 'string') return base;
-    if (!(await this.leadsToSeals(stored, base))) return REFUSALS.events;
+    if (!(await this.leadsToSeals(stored, base))) {
+      return organizationId === ALL_ORGANIZATIONS ? REFUSALS.leaves : REFUSALS.events;
+    }
     if (await this.writeTiles(stored, base)) return undefined;
     // Somebody was at it at the same time: the next look will tell.
     return stored.refused as Refusal;
@@ -83,19 +95,19 @@ export class Mending {
 
   private async leadsToSeals(stored: StoredTree, { tree: base }: Base): Promise<boolean> {
     const tree = new GrowingTree(0, []);
-    for await (const events of this.eventsOf(stored)) {
-      if (!(await grow(tree, events, sealedTrees(stored, base)))) return false;
+    for await (const leaves of this.leavesOf(stored)) {
+      if (!(await grow(tree, leaves, sealedTrees(stored, base)))) return false;
       tree.changed.clear();
     }
     return tree.size === (stored.last?.size ?? 0);
   }
 
-  /** @returns whether the events led there once more, and nothing was sealed meanwhile. */
+  /** @returns whether the leaves led there once more, and nothing was sealed meanwhile. */
   private async writeTiles(stored: StoredTree, { tree: base }: Base): Promise<boolean> {
     const { organizationId, last } = stored;
     const tree = new GrowingTree(0, []);
-    for await (const events of this.eventsOf(stored)) {
-      if (!(await grow(tree, events, sealedTrees(stored, base)))) return false;
+    for await (const leaves of this.leavesOf(stored)) {
+      if (!(await grow(tree, leaves, sealedTrees(stored, base)))) return false;
       const full = [...tree.changed].filter(([, { hashes }]) => hashes.length === TILE_WIDTH);
       await writeTiles(
         this.source,
@@ -124,19 +136,16 @@ export class Mending {
     );
   }
 
-  /** The events up to the last seal, page by page. */
-  private async *eventsOf({ organizationId, last }: StoredTree): AsyncGenerator<LeafRow[]> {
+  /** The leaves up to the last seal, page by page. */
+  private async *leavesOf({ organizationId, last }: StoredTree): AsyncGenerator<LeafRow[]> {
+    const read = organizationId === ALL_ORGANIZATIONS ? readCheckpoints : readEvents;
     let claimed = performance.now();
     for (let after = '0'; ;) {
       this.signal.throwIfAborted();
-      const events = await this.source.query<LeafRow[]>(
-        `SELECT position, digest FROM events WHERE organization_id = $1 AND position > $2 AND position <= $3
-         ORDER BY position LIMIT $4`,
-        [organizationId, after, last?.position ?? 0, PAGE],
-      );
-      yield events;
-      if (events.length < PAGE) return;
-      after = events.at(-1)!.position;
+      const leaves = await read(this.source, organizationId, after, last?.position ?? 0);
+      yield leaves;
+      if (leaves.length < PAGE) return;
+      after = leaves.at(-1)!.position;
       if (performance.now() - claimed < CLAIM_MS) continue;
       claimed = performance.now();
       await this.source.query(`UPDATE signed_notes SET look_at = ${CLAIMED} WHERE organization_id = $1`, [
@@ -157,6 +166,30 @@ export class Mending {
     return rows[0]?.organization_id;
   }
 }
+
+/** A page of leaves after a position, up to another. */
+type ReadLeaves = (sql: Sql, organizationId: string, after: string, upTo: number) => Promise<LeafRow[]>;
+
+const readEvents: ReadLeaves = async (sql, organizationId, after, upTo) => {
+  const rows = await sql.query<{ position: string; digest: Buffer }[]>(
+    `SELECT position, digest FROM events WHERE organization_id = $1 AND position > $2 AND position <= $3
+     ORDER BY position LIMIT $4`,
+    [organizationId, after, upTo, PAGE],
+  );
+  return rows.map(({ position, digest }) => ({ position, leaf: leafOf(Number(position), digest) }));
+};
+
+const readCheckpoints: ReadLeaves = async (sql, _all, after, upTo) => {
+  const rows = await sql.query<{ position: string; organization_id: string; size: string; root: Buffer }[]>(
+    `SELECT position, organization_id, size, root FROM checkpoint_leaves WHERE position > $1 AND position <= $2
+     ORDER BY position LIMIT $3`,
+    [after, upTo, PAGE],
+  );
+  return rows.map(({ position, organization_id: organizationId, size, root }) => ({
+    position,
+    leaf: leafOfCheckpoint({ organizationId, size: Number(size), root }),
+  }));
+};
 
 const CLAIMED = `clock_timestamp() + interval '1 minute'`;
 

@@ -1,3 +1,20 @@
+/**
+ * In the place of an organization: the log that has a leaf for each checkpoint of each. It is stored, signed and mended as
+ * histories are; its positions are the numbers of its leaves, from 1 on.
+ */
+export const ALL_ORGANIZATIONS = '00000000-0000-0000-0000-000000000000';
+const ALL_NAME = 'all';
+
+/** An id as origins, addresses and operators have it. */
+export function nameOf(organizationId: string): string {
+  return organizationId === ALL_ORGANIZATIONS ? ALL_NAME : organizationId;
+}
+
+/** The id of what {@link nameOf} names. */
+export function idOf(name: string): string {
+  return name === ALL_NAME ? ALL_ORGANIZATIONS : name;
+}
+
 /** What a checkpoint says: the history of one organization up to a position, as a tree. */
 export type SealedTree = {
   organizationId: string;
@@ -17,7 +34,7 @@ const KEY_ID = 4;
 
 /** The first line of an organization's checkpoints, and the name of the key that verifies no others. */
 export function originOf(organizationId: string): string {
-  return `advocacy-api/${organizationId}`;
+  return `advocacy-api/${nameOf(organizationId)}`;
 }
 
 /** The text that is signed (C2SP tlog-checkpoint), with two extension lines: ARCHITECTURE.md, "Checkpoint". */
@@ -34,12 +51,12 @@ export function textOf({ organizationId, size, root, position, sealedAt }: Seale
 
 /** Reads what {@link textOf} writes; undefined for any other text. */
 export function treeOf(text: string): SealedTree | undefined {
-  const [, organizationId, size, root, position, sealed] =
+  const [, name, size, root, position, sealed] =
     /^advocacy-api\/(\S+)\n(\d{1,16})\n(\S{44})\nposition (\d{1,16})\nsealed (\S{24})\n$/.exec(text) ?? [];
   const sealedAt = new Date(sealed ?? NaN);
-  if (organizationId === undefined || Number.isNaN(sealedAt.getTime())) return undefined;
+  if (name === undefined || Number.isNaN(sealedAt.getTime())) return undefined;
   const tree = {
-    organizationId,
+    organizationId: idOf(name),
     size: Number(size),
     root: Buffer.from(root!, 'base64'),
     position: Number(position),

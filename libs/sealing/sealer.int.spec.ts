@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { leafOf } from './growth.js';
-import { Checkpoints, NotSealed, Sealer, Signers } from './index.js';
-import { leafHash, nodeHash, rootOfPath } from './merkle.js';
+import { ALL_ORGANIZATIONS, Checkpoints, NotSealed, Sealer, Signers } from './index.js';
+import { isConsistent, leafHash, nodeHash, rootOfPath } from './merkle.js';
 import { LEAF_AT, STORED_TREES } from './stored-trees.js';
 
 const signers = new Signers([Buffer.alloc(32, 3)]);
@@ -209,7 +209,8 @@ describe('whoever can write to every table', () => {
     for (const table of ['seals', 'seal_tiles', 'signed_notes']) {
       await sql(`DELETE FROM ${table} WHERE organization_id = $1`, [organizationId]);
     }
-    await sealer.sign(organizationId);
+    await sql('INSERT INTO signed_notes (organization_id, look_at) VALUES ($1, now())', [organizationId]);
+    await sealer.seal();
     await sql('UPDATE signed_notes SET note = $2 WHERE organization_id = $1', [organizationId, note]);
   };
   const changeSeal = (change: string) => (organizationId: string) =>
@@ -446,6 +447,192 @@ describe('what an earlier version has sealed', () => {
       await new Sealer(database.source, new Signers([Buffer.alloc(32, 8)]), logger).isSignerOfDatabase(),
     ).toBe(false);
     expect(await sealer.isSignerOfDatabase()).toBe(true);
+  });
+});
+
+describe('the log of all organizations', () => {
+  type Entry = { organization_id: string; size: string; root: Buffer };
+  const entries = (): Promise<Entry[]> => sql('SELECT * FROM checkpoint_leaves ORDER BY position');
+  /** By hand, as ARCHITECTURE.md has it. */
+  const hashOf = ({ organization_id, size, root }: Entry) =>
+    leafHash(
+      Buffer.concat([
+        Buffer.from(organization_id.replaceAll('-', ''), 'hex'),
+        Buffer.from(BigInt(size).toString(16).padStart(16, '0'), 'hex'),
+        root,
+      ]),
+    );
+  const all = () => checkpoints.last(ALL_ORGANIZATIONS);
+  const told = () => log.mock.calls.filter(([line]) => line.organizationId === 'all');
+
+  async function expectInAll(organizationId: string): Promise<void> {
+    const { checkpoint, inAll } = await checkpoints.lastInAll(organizationId);
+    const { size, root } = checkpoint;
+    const leaf = hashOf({ organization_id: organizationId, size: String(size), root });
+    const { index, path, checkpoint: log } = inAll!;
+    expect(rootOfPath(leaf, index, log.size, path)).toEqual(log.root);
+    expect(log.note.startsWith(`advocacy-api/all\n${log.size}\n`)).toBe(true);
+    expect(signers.open(log.note)).toEqual(log);
+  }
+
+  it('has a leaf for each checkpoint that was signed, in a tree that only grows, whoever adds them', async () => {
+    await sealer.logAll();
+    const organizationIds = Array.from({ length: 7 }, () => uuidv7());
+    const random = (below: number) => Math.floor(Math.random() * below);
+    let before = await all();
+    for (let round = 0; round < 40; round += 1) {
+      for (let n = random(3); n >= 0; n -= 1) await append(organizationIds[random(7)]!, 1 + random(3));
+      await Promise.all([sealer.seal(), other.seal()]);
+      if (random(2)) await Promise.all([sealer.logAll(), other.logAll()]);
+      else await other.log(organizationIds[random(7)]!);
+      const now = await all();
+      const proof = await checkpoints.consistency(now, before.size);
+      expect(isConsistent(before, now, proof)).toBe(true);
+      before = now;
+    }
+    await sealer.logAll();
+    const leaves = await entries();
+    const { size, root, position } = await all();
+    expect([size, position]).toEqual([leaves.length, leaves.length]);
+    expect(root).toEqual(rootOfHashes(leaves.map(hashOf)));
+    for (const organizationId of organizationIds) {
+      const exists = (await leavesOf(organizationId)).length > 0;
+      if (exists) await expectInAll(organizationId);
+      const own = leaves.filter(({ organization_id }) => organization_id === organizationId);
+      expect(own.map(({ size }) => Number(size))).toEqual(
+        [...new Set(own.map(({ size }) => Number(size)))].sort((a, b) => a - b),
+      );
+    }
+    // Nothing more to add.
+    await sealer.logAll();
+    expect((await all()).size).toBe(size);
+    expect(log).not.toHaveBeenCalled();
+  });
+
+  it('takes what is asked for first, and the rest a block at a time', async () => {
+    await sql(
+      `INSERT INTO events (position, organization_id, stream_type, stream_id, version, event_id, type, schema, data,
+                           metadata, recorded_at, digest)
+       SELECT nextval('events_position'), gen_random_uuid(), 'thing', gen_random_uuid(), 1, gen_random_uuid(), 'Happened', 1,
+              '{}', '{}', clock_timestamp(), sha256(int4send(n)) FROM generate_series(1, 600) n`,
+    );
+    const asked = await sealed(1);
+    const before = (await entries()).length;
+    await expectInAll(asked);
+    expect((await entries()).length).toBe(before + 501);
+    await sealer.logAll();
+    expect((await entries()).length).toBe(before + 601);
+  });
+
+  it.each<[string, string, string]>([
+    [
+      'a leaf more',
+      `INSERT INTO checkpoint_leaves SELECT max(position) + 1, gen_random_uuid(), 9, sha256('9') FROM checkpoint_leaves`,
+      `DELETE FROM checkpoint_leaves WHERE size = 9 AND root = sha256('9')`,
+    ],
+    [
+      'its newest leaf taken away',
+      `CREATE TABLE gone AS SELECT * FROM checkpoint_leaves ORDER BY position DESC LIMIT 1;
+       DELETE FROM checkpoint_leaves WHERE position = (SELECT position FROM gone)`,
+      `INSERT INTO checkpoint_leaves SELECT * FROM gone; DROP TABLE gone`,
+    ],
+    [
+      'another root in its seal',
+      `UPDATE seals SET root = sha256(root) WHERE organization_id = '${ALL_ORGANIZATIONS}'`,
+      `UPDATE seals SET root = (SELECT root FROM kept) WHERE organization_id = '${ALL_ORGANIZATIONS}' AND size = (SELECT size FROM kept)`,
+    ],
+    [
+      'an older note of ours, with the tables of then',
+      `UPDATE signed_notes SET note = (SELECT note FROM older) WHERE organization_id = '${ALL_ORGANIZATIONS}';
+       DELETE FROM seals WHERE organization_id = '${ALL_ORGANIZATIONS}';
+       INSERT INTO seals SELECT * FROM older_seal`,
+      `UPDATE signed_notes SET note = (SELECT note FROM newer) WHERE organization_id = '${ALL_ORGANIZATIONS}';
+       DELETE FROM seals WHERE organization_id = '${ALL_ORGANIZATIONS}';
+       INSERT INTO seals SELECT * FROM kept`,
+    ],
+    [
+      'no note',
+      `UPDATE signed_notes SET note = NULL WHERE organization_id = '${ALL_ORGANIZATIONS}'`,
+      `UPDATE signed_notes SET note = (SELECT note FROM newer) WHERE organization_id = '${ALL_ORGANIZATIONS}'`,
+    ],
+  ])(
+    'gets nothing signed on top of %s; organizations go on, and it when that is mended',
+    async (_, forge, mend) => {
+      const ofAll = `WHERE organization_id = '${ALL_ORGANIZATIONS}'`;
+      const keep = async (note: string, seal: string) => {
+        await sql(`DROP TABLE IF EXISTS ${note}; DROP TABLE IF EXISTS ${seal}`);
+        await sql(`CREATE TABLE ${note} AS SELECT note FROM signed_notes ${ofAll}`);
+        await sql(`CREATE TABLE ${seal} AS SELECT * FROM seals ${ofAll} ORDER BY size DESC LIMIT 1`);
+      };
+      await checkpoints.lastInAll(await sealed(1));
+      await keep('older', 'older_seal');
+      const organizationId = await sealed(2);
+      await checkpoints.lastInAll(organizationId);
+      await keep('newer', 'kept');
+      const [{ note }] = await sql(`SELECT note FROM newer`);
+      const { refused } = await sealer.progress();
+      log.mockClear();
+
+      await sql(forge);
+      await append(organizationId, 3);
+      await sealer.seal();
+      await sealer.logAll();
+      await other.logAll();
+      await expectSealed(organizationId);
+      expect((await checkpoints.lastInAll(organizationId)).inAll).toBeUndefined();
+      const [row] = await sql(`SELECT note FROM signed_notes ${ofAll}`);
+      expect([note, null, (await sql('SELECT note FROM older'))[0].note]).toContain(row.note);
+      expect(told()).toHaveLength(1);
+      expect(await refusedAmong('all')).toBeDefined();
+      expect((await sealer.progress()).refused).toBe(refused + 1);
+      expect(await sealer.mend(ALL_ORGANIZATIONS)).toEqual(expect.any(String));
+
+      await sql(mend);
+      expect(await sealer.mend(ALL_ORGANIZATIONS)).toBeUndefined();
+      await expectInAll(organizationId);
+      expect((await sealer.progress()).refused).toBe(refused);
+    },
+  );
+
+  it('has its damaged tiles made anew from its leaves', async () => {
+    await sql(`UPDATE seal_tiles SET hashes = sha256(hashes) WHERE organization_id = $1 AND level = 0`, [
+      ALL_ORGANIZATIONS,
+    ]);
+    const organizationId = await sealed(1);
+    expect((await checkpoints.lastInAll(organizationId)).inAll).toBeUndefined();
+    expect(await sealer.mend(ALL_ORGANIZATIONS)).toBeUndefined();
+    await expectInAll(organizationId);
+  });
+
+  it('an organization goes on from no older note than what the log has of it, and from none at all', async () => {
+    const organizationId = await sealed(30);
+    const older = await checkpoints.last(organizationId);
+    await append(organizationId, 10);
+    await sealer.seal();
+    await sealer.logAll();
+    for (const note of [older.note, null]) {
+      await sql('UPDATE signed_notes SET note = $2 WHERE organization_id = $1', [organizationId, note]);
+      await sql('DELETE FROM seals WHERE organization_id = $1 AND size > 30', [organizationId]);
+      await sealer.sign(organizationId);
+      expect((await refusedAmong(organizationId))!.reason).toMatch(/has a later checkpoint of it/);
+      await sql('UPDATE signed_notes SET refused = NULL WHERE organization_id = $1', [organizationId]);
+    }
+    await sql('DELETE FROM signed_notes WHERE organization_id = $1', [organizationId]);
+  });
+
+  it('signs no event that somebody puts there', async () => {
+    const before = await all();
+    await append(ALL_ORGANIZATIONS, 1);
+    await sealer.sign(ALL_ORGANIZATIONS);
+    expect(await all()).toEqual(before);
+  });
+
+  it('is signed again by a key that has not signed it', async () => {
+    const both = new Signers([Buffer.alloc(32, 4), Buffer.alloc(32, 3)]);
+    const rotated = new Checkpoints(database.source, new Sealer(database.source, both, logger));
+    const before = await all();
+    const after = await rotated.last(ALL_ORGANIZATIONS);
+    expect([after.root, after.isSignedByAll]).toEqual([before.root, true]);
   });
 });
 

@@ -2,12 +2,22 @@ import { type LoggerService } from '@nestjs/common';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
 import { describeError, inTransaction, Lease, type Sql, type TroubleLog } from '#libs/database';
-import { type Base, baseOf, grow, type LeafRow, type Refusal, REFUSALS } from './growth.js';
+import {
+  type Base,
+  baseOf,
+  grow,
+  isAsLate,
+  leafOf,
+  leafOfCheckpoint,
+  type LeafRow,
+  type Refusal,
+  REFUSALS,
+} from './growth.js';
 import { rootOf } from './merkle.js';
 import { Mending } from './mending.js';
-import { type SealedTree } from './note.js';
-import { type Signers } from './signers.js';
-import { readEdges, readStoredTrees, type StoredTree, writeTiles } from './stored-trees.js';
+import { ALL_ORGANIZATIONS, nameOf, type SealedTree } from './note.js';
+import { type SignedTree, type Signers } from './signers.js';
+import { reachOf, readEdges, readStoredTrees, type StoredTree, writeTiles } from './stored-trees.js';
 import { GrowingTree } from './tiles.js';
 
 /**
@@ -27,6 +37,9 @@ type Refused = { organizationId: string; reason: Refusal };
 /** A tree while it grows, from what it rests on to what will be signed. */
 type Growing = Base & { organizationId: string; last: StoredTree['last']; growing: GrowingTree };
 
+/** The leaves that trees are to have next, by organization, and how far they reach: each tree has all of its own up to there. */
+type Leaves = { leaves: ReadonlyMap<string, readonly LeafRow[]>; reached: number; isLast: boolean };
+
 export type Progress = {
   /** How far sealing is, of all instances together, and the last position given out so far. */
   sealed: number;
@@ -43,6 +56,8 @@ export type RefusedOrganization = { organizationId: string; since: Date; reason:
  *
  * Whoever can write to the database can write whatever they like into its tables. So a signature rests on the one before
  * it, and on events: what else stands there is compared with these, and where it does not agree nothing is signed.
+ *
+ * What was signed of each organization becomes a leaf of one more tree, the log of all organizations: so that none can vanish.
  */
 export class Sealer {
   private readonly stopping = new AbortController();
@@ -72,6 +87,7 @@ export class Sealer {
         await this.seal({ ifFree: true });
         this.lastSeen = await this.progress();
       }),
+      this.untilStopped('checkpoints not added to the log of all organizations', () => this.logAll()),
       this.untilStopped('refused histories not looked at', () => this.mending.run()),
     ]);
   }
@@ -87,11 +103,24 @@ export class Sealer {
    * @param ifFree leave it to whoever seals at this moment, instead of waiting for them.
    */
   async seal({ ifFree = false } = {}): Promise<void> {
-    for (let isLast = false; !isLast;) {
-      const block = await this.lease.run(() => this.sealBlock(ifFree));
-      for (const { organizationId, reason } of block.refused) this.mending.tell(organizationId, reason);
-      ({ isLast } = block);
-    }
+    while (!(await this.run(() => this.sealBlock(ifFree))));
+  }
+
+  /** Adds the checkpoint of an organization, if it is not there yet, to the log of all, and those of others with it. */
+  async log(organizationId: string): Promise<void> {
+    await this.run(() => this.logBlock(organizationId));
+  }
+
+  /** Adds all that was signed since to the log of all organizations, block by block: others seal in between. */
+  async logAll(): Promise<void> {
+    while (!this.stopping.signal.aborted && !(await this.run(() => this.logBlock())));
+  }
+
+  /** @returns whether this block was the last one. */
+  private async run(work: () => Promise<Block>): Promise<boolean> {
+    const { isLast, refused } = await this.lease.run(work);
+    for (const { organizationId, reason } of refused) this.mending.tell(organizationId, reason);
+    return isLast;
   }
 
   /** Seals, and signs what an earlier version has sealed of this organization, or another key has signed. */
@@ -102,12 +131,14 @@ export class Sealer {
       [organizationId],
     );
     await this.seal();
+    await this.log(organizationId);
   }
 
   /** Looks now at an organization, if nothing of it is sealed; mended, it is sealed. @returns why it still is not. */
   async mend(organizationId: string): Promise<string | undefined> {
     await this.mending.lookAt(organizationId);
     await this.seal();
+    await this.log(organizationId);
     const [stored] = await readStoredTrees(this.source, [organizationId]);
     return stored!.refused ?? undefined;
   }
@@ -152,7 +183,7 @@ export class Sealer {
        ORDER BY refused_at, organization_id LIMIT 100`,
     );
     return rows.map(({ organization_id, refused_at, refused }) => ({
-      organizationId: organization_id,
+      organizationId: nameOf(organization_id),
       since: refused_at,
       reason: refused,
     }));
@@ -179,10 +210,13 @@ export class Sealer {
       const upTo = isFull ? events.at(-1)!.position : horizon;
       const due = await transaction.query<{ organization_id: string }[]>(
         `SELECT organization_id FROM signed_notes
-         WHERE look_at <= clock_timestamp() AND refused IS NULL ORDER BY look_at LIMIT $1`,
-        [MOST_ORGANIZATIONS],
+         WHERE look_at <= clock_timestamp() AND refused IS NULL AND organization_id <> $2 ORDER BY look_at LIMIT $1`,
+        [MOST_ORGANIZATIONS, ALL_ORGANIZATIONS],
       );
-      const organizations = [...new Set([...events, ...due].map(({ organization_id }) => organization_id))];
+      const ids = new Set([...events, ...due].map(({ organization_id }) => organization_id));
+      // Nobody appends there: its leaves are no events.
+      ids.delete(ALL_ORGANIZATIONS);
+      const organizations = [...ids];
       let isLast = !isFull && due.length < MOST_ORGANIZATIONS;
       const refused: Refused[] = [];
       for (let n = 0; n < organizations.length; n += MOST_ORGANIZATIONS) {
@@ -204,12 +238,78 @@ export class Sealer {
     sealedAt: Date,
   ): Promise<Block> {
     const { trees, refused } = await this.openTrees(transaction, organizationIds, upTo);
-    const { events, isLast, reached } = await readLeaves(transaction, trees, upTo);
+    const leaves = await readLeaves(transaction, trees, upTo);
+    refused.push(...(await this.signTrees(transaction, trees, leaves, sealedAt)));
+    await refuse(transaction, refused);
+    return { isLast: leaves.isLast, refused };
+  }
+
+  /**
+   * Adds what was signed of organizations since to the log of all of them: of the one that is named first, and of as many
+   * others as a block may have.
+   */
+  private async logBlock(first: string | null = null): Promise<Block> {
+    return inTransaction(this.source, { idle: this.lease.patienceMs }, async (transaction) => {
+      await transaction.query('SELECT FROM sealing FOR UPDATE');
+      const due = await transaction.query<{ organization_id: string; note: string | null }[]>(NOT_LOGGED, [
+        first,
+        ALL_ORGANIZATIONS,
+        MOST_ORGANIZATIONS,
+      ]);
+      if (due.length === 0) return { isLast: true, refused: [] };
+      const reached = await reachOf(transaction, ALL_ORGANIZATIONS);
+      const { trees, refused } = await this.openTrees(transaction, [ALL_ORGANIZATIONS], reached);
+      const [all] = trees;
+      if (all) {
+        const { signed, refused: spoiled } = await this.openNotes(transaction, due);
+        refused.push(...spoiled);
+        const leaves = await writeLeaves(transaction, signed, reached);
+        const added = {
+          leaves: new Map([[ALL_ORGANIZATIONS, leaves]]),
+          reached: reached + leaves.length,
+          isLast: true,
+        };
+        const [now] = await transaction.query<{ time: Date }[]>(
+          'SELECT clock_timestamp()::timestamptz(3) AS time',
+        );
+        refused.push(...(await this.signTrees(transaction, [all], added, now!.time)));
+      }
+      await refuse(transaction, refused);
+      return { isLast: !all || due.length < MOST_ORGANIZATIONS, refused };
+    });
+  }
+
+  /** What notes say that are ours and whose organizations have no leaf of a later one; for some their leaf is there already. */
+  private async openNotes(
+    transaction: Sql,
+    notes: readonly { organization_id: string; note: string | null }[],
+  ): Promise<{ signed: (SignedTree & { isLogged: boolean })[]; refused: Refused[] }> {
+    const signed: (SignedTree & { isLogged: boolean })[] = [];
+    const refused: Refused[] = [];
+    const ids = notes.flatMap(({ organization_id, note }) => (note === null ? [] : organization_id));
+    for (const [n, { organizationId, note, leaf }] of (await readStoredTrees(transaction, ids)).entries()) {
+      if (n % TURN === TURN - 1) await nextTurn();
+      const tree = this.signers.open(note!);
+      if (tree?.organizationId !== organizationId) refused.push({ organizationId, reason: REFUSALS.key });
+      else if (leaf && !isAsLate(tree, leaf)) refused.push({ organizationId, reason: REFUSALS.older });
+      else signed.push({ ...tree, isLogged: leaf?.size === tree.size });
+    }
+    return { signed, refused };
+  }
+
+  /** Adds the leaves to the trees, writes what has changed, and signs it. @returns those that they do not fit to. */
+  private async signTrees(
+    transaction: Sql,
+    trees: readonly Growing[],
+    { leaves, reached, isLast }: Leaves,
+    sealedAt: Date,
+  ): Promise<Refused[]> {
+    const refused: Refused[] = [];
     const sealed: { tree: SealedTree; isNew: boolean; note: string; before: number }[] = [];
     const unsealed: string[] = [];
     for (const [n, { organizationId, growing, tree: base, signed, last }] of trees.entries()) {
       if (n % TURN === TURN - 1) await nextTurn();
-      const isRight = await grow(growing, events.get(organizationId) ?? [], last ? [last] : []);
+      const isRight = await grow(growing, leaves.get(organizationId) ?? [], last ? [last] : []);
       // Events that were sealed are gone.
       const isShort = last !== undefined && last.position <= reached && growing.size < last.size;
       if (!isRight || isShort) {
@@ -250,8 +350,7 @@ export class Sealer {
       ],
       isLast,
     );
-    await refuse(transaction, refused);
-    return { isLast, refused };
+    return refused;
   }
 
   /** The trees as they were signed last, where everything stored agrees with that. */
@@ -334,17 +433,9 @@ async function markUnsigned(transaction: Sql, marks: readonly string[]): Promise
   );
 }
 
-/**
- * The next events of several trees up to a position, a block of them at most.
- *
- * @returns also how far they reach: each tree has all of its own up to there.
- */
-async function readLeaves(
-  transaction: Sql,
-  trees: readonly Growing[],
-  upTo: number,
-): Promise<{ events: Map<string, LeafRow[]>; isLast: boolean; reached: number }> {
-  const rows = await transaction.query<(LeafRow & { organization_id: string })[]>(
+/** The next events of several trees up to a position, a block of them at most. */
+async function readLeaves(transaction: Sql, trees: readonly Growing[], upTo: number): Promise<Leaves> {
+  const rows = await transaction.query<{ organization_id: string; position: string; digest: Buffer }[]>(
     `SELECT h.organization_id, e.position, e.digest
      FROM unnest($1::uuid[], $2::bigint[]) AS h(organization_id, position) CROSS JOIN LATERAL (
        SELECT e.position, e.digest FROM events e
@@ -358,14 +449,52 @@ async function readLeaves(
       LARGEST_BLOCK,
     ],
   );
-  const events = new Map<string, LeafRow[]>();
-  for (const { organization_id, ...row } of rows) {
-    const own = events.get(organization_id);
+  const leaves = new Map<string, LeafRow[]>();
+  for (const { organization_id, position, digest } of rows) {
+    const row = { position, leaf: leafOf(Number(position), digest) };
+    const own = leaves.get(organization_id);
     if (own) own.push(row);
-    else events.set(organization_id, [row]);
+    else leaves.set(organization_id, [row]);
   }
   const isLast = rows.length < LARGEST_BLOCK;
-  return { events, isLast, reached: isLast ? upTo : Number(rows.at(-1)!.position) };
+  return { leaves, isLast, reached: isLast ? upTo : Number(rows.at(-1)!.position) };
+}
+
+// The log itself only to be signed again, by another key.
+const NOT_LOGGED = `
+  SELECT organization_id, note FROM signed_notes
+  WHERE organization_id = $1 AND organization_id <> $2 AND NOT logged AND note IS NOT NULL AND refused IS NULL
+  UNION ALL
+  (SELECT organization_id, note FROM signed_notes
+   WHERE organization_id NOT IN ($2, coalesce($1, $2)) AND NOT logged AND note IS NOT NULL AND refused IS NULL
+   ORDER BY organization_id LIMIT $3)
+  UNION ALL
+  SELECT organization_id, NULL FROM signed_notes
+  WHERE organization_id = $2 AND look_at <= clock_timestamp() AND refused IS NULL`;
+
+/** @param after the number of the last leaf. @returns what is new, numbered on from there. */
+async function writeLeaves(
+  transaction: Sql,
+  signed: readonly (SignedTree & { isLogged: boolean })[],
+  after: number,
+): Promise<LeafRow[]> {
+  const added = signed
+    .filter(({ isLogged }) => !isLogged)
+    .map((tree, n) => ({ tree, position: String(after + 1 + n), leaf: leafOfCheckpoint(tree) }));
+  await transaction.query(
+    `INSERT INTO checkpoint_leaves (position, organization_id, size, root)
+     SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::bytea[])`,
+    [
+      added.map(({ position }) => position),
+      added.map(({ tree }) => tree.organizationId),
+      added.map(({ tree }) => tree.size),
+      added.map(({ tree }) => tree.root),
+    ],
+  );
+  await transaction.query('UPDATE signed_notes SET logged = true WHERE organization_id = ANY ($1)', [
+    signed.map(({ organizationId }) => organizationId),
+  ]);
+  return added;
 }
 
 /** Of the seals of a day that nobody was handed the last one stays. @param seals with the size of the one `before`. */
@@ -405,10 +534,11 @@ async function writeNotes(
 ): Promise<void> {
   if (notes.length === 0) return;
   await transaction.query(
-    `INSERT INTO signed_notes (organization_id, note, look_at)
+    `INSERT INTO signed_notes AS n (organization_id, note, look_at)
      SELECT organization_id, note, CASE WHEN $3 THEN NULL ELSE clock_timestamp() END
      FROM unnest($1::uuid[], $2::text[]) AS signed(organization_id, note)
-     ON CONFLICT (organization_id) DO UPDATE SET note = excluded.note, look_at = excluded.look_at`,
+     ON CONFLICT (organization_id) DO UPDATE SET note = excluded.note, look_at = excluded.look_at,
+       logged = n.logged AND n.note IS NOT DISTINCT FROM excluded.note`,
     [notes.map(([id]) => id), notes.map(([, note]) => note), isLast],
   );
 }

@@ -1,5 +1,6 @@
 import { type Sql } from '#libs/database';
-import { type SealedTree } from './note.js';
+import { type Tree } from './merkle.js';
+import { ALL_ORGANIZATIONS, type SealedTree } from './note.js';
 import { edgeOf, type Tile } from './tiles.js';
 
 const HASH = 32;
@@ -12,6 +13,8 @@ export type StoredTree = {
   refused: string | null;
   /** The last seal; `kept`: it does not make room for the next one. */
   last: (SealedTree & { kept: boolean }) | undefined;
+  /** Its newest leaf in the log of all organizations. */
+  leaf: Tree | undefined;
 };
 
 type StoredRow = {
@@ -23,17 +26,24 @@ type StoredRow = {
   root: Buffer;
   sealed_at: Date;
   kept: boolean;
+  leaf_size: string | null;
+  leaf_root: Buffer;
 };
 
 /** Exported so that a test can EXPLAIN it: an organization may have a million seals. */
 export const STORED_TREES = `
-  SELECT o.organization_id, n.note, n.refused, last.size, last.position, last.root, last.sealed_at, last.kept
+  SELECT o.organization_id, n.note, n.refused, last.size, last.position, last.root, last.sealed_at, last.kept,
+         leaf.size AS leaf_size, leaf.root AS leaf_root
   FROM unnest($1::uuid[]) AS o(organization_id)
   LEFT JOIN signed_notes n ON n.organization_id = o.organization_id
   LEFT JOIN LATERAL (
     SELECT s.size, s.position, s.root, s.sealed_at, s.kept FROM seals s
     WHERE s.organization_id = o.organization_id ORDER BY s.size DESC LIMIT 1
-  ) last ON true`;
+  ) last ON true
+  LEFT JOIN LATERAL (
+    SELECT l.size, l.root FROM checkpoint_leaves l
+    WHERE l.organization_id = o.organization_id ORDER BY l.size DESC LIMIT 1
+  ) leaf ON true`;
 
 export async function readStoredTrees(sql: Sql, organizationIds: readonly string[]): Promise<StoredTree[]> {
   const rows = await sql.query<StoredRow[]>(STORED_TREES, [organizationIds]);
@@ -49,7 +59,18 @@ export async function readStoredTrees(sql: Sql, organizationIds: readonly string
             ...{ size: Number(size), root, kept },
             ...{ position: Number(row.position), sealedAt: row.sealed_at },
           },
+    leaf: row.leaf_size === null ? undefined : { size: Number(row.leaf_size), root: row.leaf_root },
   }));
+}
+
+/** The position that sealing has reached, of an organization or of the log of all. */
+export async function reachOf(sql: Sql, organizationId: string): Promise<number> {
+  const [row] = await sql.query<{ position: string }[]>(
+    organizationId === ALL_ORGANIZATIONS
+      ? 'SELECT coalesce(max(position), 0) AS position FROM checkpoint_leaves'
+      : 'SELECT position FROM sealing',
+  );
+  return Number(row!.position);
 }
 
 type TileRow = { organization_id: string; level: number; index: string; hashes: Buffer; positions: string[] };

@@ -5,7 +5,8 @@ import { type AnchorStore } from './anchors.js';
 
 /** So wide that names sort as sizes do. */
 const DIGITS = 15;
-const ORGANIZATION = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** An organization, or the log of all of them. */
+const ORGANIZATION = /^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|all)$/;
 const NAME = new RegExp(`^(\\d{${DIGITS}})\\.checkpoint$`);
 
 /** `<directory>/<organizationId>/<size>.checkpoint`; directories are made. */

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError } from '#libs/database';
+import { idOf, nameOf } from '#libs/sealing';
 import { AnchorDirectory, Anchors } from '../anchors/index.js';
 import { secondsOf } from './outside.js';
 import { interruptible, path, type Session, withSession } from './session.js';
@@ -18,7 +19,10 @@ export function anchorCommand(history: Command, program: Command): void {
       directoryOf,
     )
     .option('--every <seconds>', 'go on, from one look to the next; left out, look once', secondsOf)
-    .option('--organization <id...>', 'of these organizations; left out, of all')
+    .option(
+      '--organization <id...>',
+      'of these organizations, all for the log of all of them; left out, every one',
+    )
     .addHelpText(
       'after',
       `
@@ -35,7 +39,7 @@ function directoryOf(text: string): string {
 }
 
 async function anchor(session: Session, { to, every, organization }: Options): Promise<void> {
-  for (const id of organization ?? []) await session.requireOrganization(id);
+  for (const id of organization ?? []) await session.requireLog(id);
   const store = new AnchorDirectory(to);
   const anchoring = new Anchoring(session, store, organization);
   const signal = interruptible();
@@ -81,9 +85,9 @@ class Anchoring {
 
   private async add(organizationId: string): Promise<boolean> {
     const { checkpoints } = this.session.runtime;
-    const checkpoint = await checkpoints.last(organizationId);
+    const checkpoint = await checkpoints.last(idOf(organizationId));
     const proveFrom = (size: number) => checkpoints.consistency(checkpoint, size);
-    const added = await this.anchors.add({ ...checkpoint, proveFrom });
+    const added = await this.anchors.add({ ...checkpoint, organizationId, proveFrom });
     if (!('alarm' in added)) return added.isNew;
     process.stderr.write(`${added.alarm}\n\n${added.notes.join('\n')}`);
     process.exitCode = 1;
@@ -96,7 +100,7 @@ class Anchoring {
     const rows = await this.session.runtime.source.query<{ organization_id: string }[]>(
       'SELECT organization_id FROM signed_notes',
     );
-    const sealed = rows.map(({ organization_id }) => organization_id);
+    const sealed = rows.map(({ organization_id }) => nameOf(organization_id));
     return [...new Set([...sealed, ...(await this.store.organizations())])].sort();
   }
 

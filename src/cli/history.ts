@@ -8,6 +8,7 @@ import { describeError } from '#libs/database';
 import { readSchema, type RecordedEvent } from '#libs/event-store';
 import { replay } from '#libs/projections';
 import { storedRequestId, type StreamedAnswer } from '#libs/rpc';
+import { ALL_ORGANIZATIONS, writeProof } from '#libs/sealing';
 import { replayables, upcasters } from '../app.module.js';
 import { ExportEvents, inNewestShape, parseExported } from '../history/index.js';
 import { programVersion } from '../version.js';
@@ -59,15 +60,13 @@ export function historyCommands(program: Command): void {
   history
     .command('checkpoint')
     .description('seal what is there, and write the signed checkpoint; keep it elsewhere')
-    .requiredOption('--organization <id>', 'the organization')
-    .option(
-      '--out <file>',
-      'where to, its parts beside it in <file>.parts; default: standard output, without them',
-      path,
-    )
+    .requiredOption('--organization <id>', 'the organization; all for the log of the checkpoints of all')
+    .option('--out <file>', 'where to, with the files below; default: standard output, without them', path)
     .addHelpText(
       'after',
-      '\nWhere it goes into a file, prints { "size", "position" }: events sealed, and up to where. What is not what was signed ' +
+      '\nWhere it goes into a file, prints { "size", "position" }: events sealed, and up to where; beside it are its parts in ' +
+        '<file>.parts, and in <file>.tlog-proof the proof that it is in the log of all organizations. Of that log itself size is the ' +
+        'number of checkpoints, and beside it is <file>.organizations: what it has last of each. What is not what was signed ' +
         'before is looked at now, and signed if it was mended; otherwise the last checkpoint that was signed is written, and the ' +
         'status is 1.',
     )
@@ -79,15 +78,17 @@ export function historyCommands(program: Command): void {
     .description('write the public key that checkpoints are verified with')
     .option(
       '--organization <id>',
-      'for the checkpoints of one organization, under their origin’s name as stock tools want it',
+      'for the checkpoints of one organization, or all for those of all together, under their origin’s name as stock tools want it',
     )
     .option('--out <file>', 'where to; default: standard output', path)
     .addHelpText('after', '\nWhere it goes into a file, prints { "key" }.')
     .action((options: { organization?: string; out?: string }) =>
-      withSession(program, async ({ runtime: { signers }, requireOrganization }) => {
+      withSession(program, async ({ runtime: { signers }, requireLog }) => {
         const { organization } = options;
-        if (organization !== undefined) await requireOrganization(organization);
-        const key = organization === undefined ? signers.verifierKey : signers.verifierKeyOf(organization);
+        const key =
+          organization === undefined
+            ? signers.verifierKey
+            : signers.verifierKeyOf(await requireLog(organization));
         return write(options.out, `${key}\n`, { key });
       }),
     );
@@ -149,24 +150,39 @@ export function historyCommands(program: Command): void {
 }
 
 async function writeCheckpoint(
-  { runtime: { sealer, checkpoints }, requireOrganization }: Session,
+  { runtime: { sealer, checkpoints }, requireLog }: Session,
   { organization, out }: { organization: string; out?: string },
 ): Promise<object | undefined> {
-  await requireOrganization(organization);
-  await sealer.sign(organization);
-  const refusal = await sealer.mend(organization);
+  const id = await requireLog(organization);
+  await sealer.sign(id);
+  const refusal = await sealer.mend(id);
   if (refusal !== undefined) {
-    process.stderr.write(`Nothing more is sealed of this organization: ${refusal}. See docs/at-night.md.\n`);
+    const whose = id === organization ? 'of this organization' : 'in the log of all organizations';
+    process.stderr.write(`Nothing more is sealed ${whose}: ${refusal}. See docs/at-night.md.\n`);
     process.exitCode = 1;
   }
-  const checkpoint = await checkpoints.last(organization);
+  if (id === ALL_ORGANIZATIONS) {
+    await sealer.logAll();
+    const checkpoint = await checkpoints.last(id);
+    const { note, size, position } = checkpoint;
+    if (out !== undefined) {
+      await writeBeside(`${out}.organizations`, await checkpoints.organizations(checkpoint));
+    }
+    return write(out, note, { size, position });
+  }
+  const { checkpoint, inAll } = await checkpoints.lastInAll(id);
   const { note, size, position } = checkpoint;
   if (out !== undefined) {
-    const parts = await checkpoints.parts(checkpoint);
-    if (parts === '') await rm(`${out}.parts`, { force: true });
-    else await write(`${out}.parts`, parts, {});
+    await writeBeside(`${out}.parts`, await checkpoints.parts(checkpoint));
+    await writeBeside(`${out}.tlog-proof`, inAll ? writeProof(inAll) : '');
   }
   return write(out, note, { size, position });
+}
+
+/** What is there of an earlier checkpoint does not stay beside this one. */
+async function writeBeside(file: string, text: string): Promise<void> {
+  if (text === '') await rm(file, { force: true });
+  else await write(file, text, {});
 }
 
 async function exportTo(

@@ -1,7 +1,7 @@
 import { type Command } from 'commander';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isId } from '#libs/rpc';
-import { LogClient, Monitor, NotAnswered, parseVerifierKey } from '../history/verify/index.js';
+import { ALL, LogClient, Monitor, NotAnswered, parseVerifierKey } from '../history/verify/index.js';
 import { apiKeyOf, keyOf, nothingCompared, secondsOf, urlOf } from './outside.js';
 import { interruptible, path } from './session.js';
 
@@ -28,7 +28,7 @@ export function monitorCommand(history: Command): void {
     .requiredOption('--state <file>', 'keeps the checkpoint that was seen last; never to be lost', path)
     .option(
       '--organization <id>',
-      'whose history; left out, that of the key, where it is of one organization',
+      'whose history, all for the log of all organizations; left out, that of the key, where it is of one',
     )
     .option('--api-key-file <file>', 'a key of the server’s with the scope event:read', path)
     .option('--every <seconds>', 'from one look to the next', secondsOf, 60)
@@ -48,7 +48,9 @@ if nothing could be compared.`,
     try {
       const key = await keyOf(options.key);
       const organizationId = options.organization ?? parseVerifierKey(key).name.split('/')[1] ?? '';
-      if (!isId(organizationId)) command.error('error: --organization takes the id of an organization');
+      if (!isId(organizationId) && organizationId !== ALL.name) {
+        command.error('error: --organization takes the id of an organization, or all');
+      }
       const client = new LogClient(options.url, organizationId, await apiKeyOf(options.apiKeyFile), signal);
       await watch(new Monitor(client, organizationId, key, options.state), options, signal);
     } catch (error) {

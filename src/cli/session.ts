@@ -7,6 +7,7 @@ import { Commands } from '#libs/commands';
 import { describeError } from '#libs/database';
 import { JsonLogger } from '#libs/operations';
 import { type Input, type InputClass, isId, systemInput } from '#libs/rpc';
+import { ALL_ORGANIZATIONS, idOf, nameOf } from '#libs/sealing';
 import { AppModule } from '../app.module.js';
 import { invokedFrom, loadConfig } from '../config.js';
 import { organization } from '../organizations/index.js';
@@ -24,6 +25,12 @@ export type Session = {
   ask: <Result>(query: Input) => Promise<Result>;
   /** @throws UsageError unless the organization exists. */
   requireOrganization: (organizationId: string) => Promise<void>;
+  /**
+   * Of an organization, or with `all` of the log of all.
+   *
+   * @returns the id under which it is stored. @throws UsageError where there is no such organization.
+   */
+  requireLog: (name: string) => Promise<string>;
 };
 
 /** Opens the database, runs the work, prints what it answers, if anything. */
@@ -41,15 +48,20 @@ export async function withSession(
       const bus = app.get(CommandBus);
       const queries = app.get(QueryBus);
       const commands = app.get(Commands);
+      const requireOrganization = async (organizationId: string) => {
+        const { state } = isId(organizationId)
+          ? await commands.load(organization, organizationId, organizationId)
+          : { state: organization.initial };
+        if (state.status === 'unknown') throw new UsageError('There is no organization with this id.');
+      };
       const answer = await work({
         runtime,
         run: <Result>(command: Input) => bus.execute<Input, Result>(command),
         ask: <Result>(query: Input) => queries.execute<Input, Result>(query),
-        async requireOrganization(organizationId) {
-          const { state } = isId(organizationId)
-            ? await commands.load(organization, organizationId, organizationId)
-            : { state: organization.initial };
-          if (state.status === 'unknown') throw new UsageError('There is no organization with this id.');
+        requireOrganization,
+        async requireLog(name) {
+          if (name !== nameOf(ALL_ORGANIZATIONS)) await requireOrganization(name);
+          return idOf(name);
         },
       });
       if (answer !== undefined) {

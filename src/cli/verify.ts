@@ -3,7 +3,15 @@ import { readFile } from 'node:fs/promises';
 import { describeError, openDatabase, type Sql } from '#libs/database';
 import { JsonLogger } from '#libs/operations';
 import { loadConfig } from '../config.js';
-import { type Verdict, verifyDatabase, verifyFile } from '../history/verify/index.js';
+import {
+  type Against,
+  ALL,
+  type AllVerdict,
+  type Verdict,
+  verifyAll,
+  verifyDatabase,
+  verifyFile,
+} from '../history/verify/index.js';
 import { openRuntime } from '../runtime.js';
 import { keyOf } from './outside.js';
 import { Progress } from './progress.js';
@@ -14,6 +22,7 @@ type VerifyOptions = {
   checkpoint: string;
   key: string;
   parts?: string;
+  proof?: string;
   witness?: string[];
   quorum?: number;
 };
@@ -26,7 +35,10 @@ export function verifyCommand(history: Command): void {
       'compare the history with a checkpoint that was kept: was anything changed, removed or put in?',
     )
     .argument('[file]', 'an export of the whole history', path)
-    .option('--organization <id>', 'in place of a file: verify the history in the database')
+    .option(
+      '--organization <id>',
+      'in place of a file: verify the history in the database; all: that no organization is gone from it',
+    )
     .requiredOption(
       '--checkpoint <file>',
       'what history checkpoint wrote, or event.get-checkpoint answered',
@@ -36,6 +48,11 @@ export function verifyCommand(history: Command): void {
     .option(
       '--parts <file>',
       'parts of the checkpoint, which place a difference; left out, the file beside it that ends in .parts',
+      path,
+    )
+    .option(
+      '--proof <file>',
+      'that the checkpoint is in the log of all organizations; left out, the file beside it that ends in .tlog-proof',
       path,
     )
     .option(
@@ -49,7 +66,10 @@ export function verifyCommand(history: Command): void {
 Tells the first position at which the history is not the one that was sealed; on standard error one sentence to quote. With
 --json as { "ok", "events", "provedEvents", "newerEvents", "firstWrongPosition", "reason", "warnings", "warningCount",
 "checkpoint": { "organizationId", "size", "position", "sealedAt", "key", "givenKey", "witnesses" } }. A key that another has taken the
-place of (history key rotate) leads to that. Ends with status 0 if there is none, with 1 if
+place of (history key rotate) leads to that. With --organization all the checkpoint is that of the log of all organizations, each
+organization in it must have the history that the log says, and --json prints { "ok", "leaves", "organizations", "reason", "wrong":
+[{ "organizationId", "reason" }, 100 at most], "wrongCount", "checkpoint" }; where the log itself is another, those are looked for
+that stand in <checkpoint>.organizations. Ends with status 0 if there is none, with 1 if
 there is one or nothing could be verified. A file needs no database and no server; verifying takes some hundred megabytes of
 memory, and 40 to 80 bytes more for each stream.`,
     )
@@ -69,18 +89,30 @@ memory, and 40 to 80 bytes more for each stream.`,
       try {
         const checkpoint = await readFile(options.checkpoint, 'utf8');
         const key = await keyOf(options.key);
-        const parts = await partsOf(options);
+        const parts = await readBeside(options.checkpoint, '.parts', options.parts);
+        const proof = await readBeside(options.checkpoint, '.tlog-proof', options.proof);
         const witnesses = await Promise.all((options.witness ?? []).map(keyOf));
-        const how = { signal, onProgress, parts, witnesses, quorum: options.quorum };
+        const how = { signal, onProgress, parts, proof, witnesses, quorum: options.quorum };
+        const json = verify.optsWithGlobals<{ json?: true }>().json === true;
+        const say = (verdict: { ok: boolean }, words: string, sentence: string) => {
+          progress.stop();
+          process.stdout.write(json ? `${JSON.stringify(verdict)}\n` : words);
+          process.stderr.write(`${sentence}\n`);
+          process.exitCode = verdict.ok ? 0 : 1;
+        };
+        if (organization === ALL.name) {
+          const organizations = await readBeside(options.checkpoint, '.organizations');
+          const verdict = await withDatabase((sql) =>
+            verifyAll(sql, checkpoint, key, { ...how, organizations }),
+          );
+          say(verdict, allInWords(verdict), allStatement(verdict));
+          return;
+        }
         const verdict =
           file === undefined
             ? await withDatabase((sql) => verifyDatabase(sql, organization!, checkpoint, key, how))
             : await verifyFile(file, checkpoint, key, how);
-        progress.stop();
-        const json = verify.optsWithGlobals<{ json?: true }>().json === true;
-        process.stdout.write(json ? `${JSON.stringify(verdict)}\n` : inWords(verdict));
-        process.stderr.write(`${statement(verdict)}\n`);
-        process.exitCode = verdict.ok ? 0 : 1;
+        say(verdict, inWords(verdict), statement(verdict));
       } catch (error) {
         progress.stop();
         const said = signal.aborted ? 'Interrupted: nothing was verified.' : describeError(error);
@@ -111,9 +143,9 @@ function wholeNumber(text: string): number {
 }
 
 /** What stands beside the checkpoint, unless another file is named. */
-async function partsOf({ checkpoint, parts }: VerifyOptions): Promise<string | undefined> {
-  return readFile(parts ?? `${checkpoint}.parts`, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (parts === undefined && error.code === 'ENOENT') return undefined;
+async function readBeside(checkpoint: string, ending: string, named?: string): Promise<string | undefined> {
+  return readFile(named ?? checkpoint + ending, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (named === undefined && error.code === 'ENOENT') return undefined;
     throw error;
   });
 }
@@ -143,15 +175,45 @@ function inWords({ ok, provedEvents, newerEvents, firstWrongPosition, reason, ..
 /** One sentence to quote: what was compared with what, what came out, and what it says nothing of. */
 function statement({ ok, checkpoint, newerEvents, reason }: Verdict): string {
   if (!checkpoint) return `Nothing was compared: ${reason}`;
-  const { organizationId, size, position, sealedAt, key, givenKey, witnesses = [] } = checkpoint;
-  const successor = givenKey === undefined ? '' : `, which has taken the place of the key ${givenKey}`;
-  const cosigned = witnesses
-    .map(({ witness, time }) => ` and cosigned by ${witness} at ${time.toISOString()}`)
-    .join('');
+  const { organizationId, size, position, inAll } = checkpoint;
   const history = `The history of organization ${organizationId}`;
-  const note = `the checkpoint of ${count(size)} events, up to position ${position}, sealed at ${sealedAt} with the key ${key}${successor}${cosigned}`;
+  const logged = inAll
+    ? `, number ${count(inAll.index + 1)} of the ${count(inAll.size)} checkpoints of all organizations up to ${inAll.sealedAt}`
+    : '';
+  const note = `the checkpoint of ${count(size)} events, up to position ${position}, ${signedBy(checkpoint)}${logged}`;
   if (!ok) return `${history} was compared with ${note}, and was not accepted: ${reason}`;
   const newer =
     newerEvents === 0 ? 'no event is newer' : `${count(newerEvents)} newer events are not covered`;
   return `${history} holds, unchanged, in order and complete, what ${note}, covers; ${newer}.`;
+}
+
+function signedBy({ sealedAt, key, givenKey, witnesses = [] }: Against): string {
+  const successor = givenKey === undefined ? '' : `, which has taken the place of the key ${givenKey}`;
+  const cosigned = witnesses
+    .map(({ witness, time }) => ` and cosigned by ${witness} at ${time.toISOString()}`)
+    .join('');
+  return `sealed at ${sealedAt} with the key ${key}${successor}${cosigned}`;
+}
+
+function allInWords({ ok, leaves, organizations, reason, wrong, wrongCount }: AllVerdict): string {
+  const lines = ok
+    ? [`No organization is gone: ${count(organizations)} have what their ${count(leaves)} checkpoints say.`]
+    : ['What is there is not what was signed of all organizations.'];
+  if (reason !== null) lines.push(reason);
+  lines.push(...wrong.map((one) => `Organization ${one.organizationId}: ${one.reason}`));
+  const others = wrongCount - wrong.length;
+  if (others > 0) lines.push(`${count(others)} more organizations are left out.`);
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+function allStatement({ ok, checkpoint, organizations, reason, wrong, wrongCount }: AllVerdict): string {
+  if (!checkpoint) return `Nothing was compared: ${reason}`;
+  const note = `the log of ${count(checkpoint.size)} checkpoints of all organizations, ${signedBy(checkpoint)}`;
+  if (ok)
+    return `Each of the ${count(organizations)} organizations of ${note}, is there, with the history of its checkpoints.`;
+  const [first] = wrong;
+  const named = first
+    ? ` ${count(wrongCount)} of them are not, first ${first.organizationId}: ${first.reason}`
+    : '';
+  return `The organizations that are there were compared with ${note}, and were not accepted:${reason === null ? '' : ` ${reason}`}${named}`;
 }

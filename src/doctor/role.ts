@@ -84,7 +84,7 @@ const RIGHTS = `
     ARRAY(SELECT c.relname::text FROM pg_class c
       WHERE c.relkind IN ('r', 'S') AND c.relnamespace = (SELECT e.relnamespace FROM pg_class e WHERE e.oid = to_regclass('events'))
         AND c.relname = ANY ($names$
-          {migrations,events,events_position,unique_keys,idempotency_keys,subject_keys,checkpoints,key_check,serving,sealing,seals,seal_tiles,signed_notes}
+          {migrations,events,events_position,unique_keys,idempotency_keys,subject_keys,checkpoints,key_check,serving,sealing,seals,seal_tiles,signed_notes,checkpoint_leaves}
         $names$::text[])
         AND NOT pg_has_role(c.relowner, 'USAGE') ORDER BY 1) AS foreign_tables
   FROM pg_roles r WHERE r.rolname = current_user`;

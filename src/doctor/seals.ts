@@ -1,3 +1,4 @@
+import { ALL_ORGANIZATIONS } from '#libs/sealing';
 import { verifyDatabase } from '../history/verify/index.js';
 import { signersOf } from '../signing.js';
 import { counted, type Finding, number, ok, problem, warning } from './finding.js';
@@ -51,12 +52,13 @@ export const seals: DatabaseCheck = {
     for (const { organization_id, refused } of await database.query<Refused[]>(REFUSED, [MOST_REFUSED])) {
       found.push(
         problem(
-          `The history of organization ${organization_id} is not what was sealed before, and is sealed no more: ${refused}.`,
+          `The ${organization_id === ALL_ORGANIZATIONS ? 'log of all organizations' : `history of organization ${organization_id}`} ` +
+            `is not what was sealed before, and is sealed no more: ${refused}.`,
           'Somebody changed it, a key is missing, or a backup was restored in part: docs/at-night.md says what to do first.',
         ),
       );
     }
-    const heads = await database.query<Head[]>(HEADS, [MOST_ORGANIZATIONS]);
+    const heads = await database.query<Head[]>(HEADS, [MOST_ORGANIZATIONS, ALL_ORGANIZATIONS]);
     for (const { organization_id } of heads.filter(({ passed_over }) => passed_over)) {
       found.push(
         problem(
@@ -117,10 +119,11 @@ const LAG = `
 const REFUSED = `
   SELECT organization_id, refused FROM signed_notes WHERE refused IS NOT NULL ORDER BY refused_at, organization_id LIMIT $1`;
 
-// From one organization to the next by the primary key: the table has a row for every few seconds of each.
+// From one organization to the next by the primary key: the table has a row for every few seconds of each. What stands for
+// all of them comes first, and has no events.
 const HEADS = `
   WITH RECURSIVE organization (id, n) AS (
-    (SELECT organization_id, 1 FROM seals ORDER BY organization_id LIMIT 1)
+    (SELECT organization_id, 1 FROM seals WHERE organization_id > $2 ORDER BY organization_id LIMIT 1)
     UNION ALL
     SELECT (SELECT s.organization_id FROM seals s WHERE s.organization_id > o.id ORDER BY s.organization_id LIMIT 1), o.n + 1
     FROM organization o WHERE o.id IS NOT NULL AND o.n < $1

@@ -1,9 +1,15 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { Input, Integer, invalid, Operation, recordSchema } from '#libs/rpc';
-import { Checkpoints } from '#libs/sealing';
+import { Checkpoints, writeProof } from '#libs/sealing';
 import { sealed } from './not-sealed.js';
 
-type Checkpoint = { checkpoint: string; parts: string; size: number; consistency: string[] };
+type Checkpoint = {
+  checkpoint: string;
+  parts: string;
+  size: number;
+  consistency: string[];
+  proof: string | null;
+};
 
 @Operation({
   method: 'GET',
@@ -25,6 +31,13 @@ type Checkpoint = { checkpoint: string; parts: string; size: number; consistency
     },
     size: { type: 'integer', description: 'Events in the tree.' },
     consistency: { type: 'array', items: { type: 'string', description: 'base64' } },
+    proof: {
+      type: ['string', 'null'],
+      description:
+        'That this checkpoint is in the log of the checkpoints of all organizations (C2SP tlog-proof): its place there, the ' +
+        'path, and the signed note of that log. Of others it says nothing but how many checkpoints there are. Null while ' +
+        'nothing is signed of that log: the operator can see why.',
+    },
   }),
 })
 export class GetCheckpoint extends Input {
@@ -37,7 +50,7 @@ export class GetCheckpointHandler implements IQueryHandler<GetCheckpoint> {
   constructor(private readonly checkpoints: Checkpoints) {}
 
   async execute({ organizationId, size }: GetCheckpoint): Promise<Checkpoint> {
-    const checkpoint = await sealed(this.checkpoints.last(organizationId));
+    const { checkpoint, inAll } = await sealed(this.checkpoints.lastInAll(organizationId));
     if (size !== undefined && size > checkpoint.size) {
       throw invalid([
         {
@@ -52,6 +65,7 @@ export class GetCheckpointHandler implements IQueryHandler<GetCheckpoint> {
       parts: await this.checkpoints.parts(checkpoint),
       size: checkpoint.size,
       consistency: path.map((hash) => hash.toString('base64')),
+      proof: inAll ? writeProof(inAll) : null,
     };
   }
 }

@@ -1,7 +1,7 @@
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import { type Request, type Response } from 'express';
 import { countAnswer, Documented, NeedsScope, refuseBody, requireReading, RpcError } from '#libs/rpc';
-import { Checkpoints, TILE_WIDTH } from '#libs/sealing';
+import { ALL_ORGANIZATIONS, Checkpoints, nameOf, TILE_WIDTH } from '#libs/sealing';
 import { sealed } from './not-sealed.js';
 
 /** `<L>/<N>` or `entries/<N>`, with `.p/<W>` for less than a whole tile: each in its one spelling (C2SP tlog-tiles). */
@@ -17,6 +17,9 @@ export function nameOfLogPath(path: string): string | undefined {
 /**
  * The history as a log that stock tools read (C2SP tlog-tiles): the last checkpoint, hashes and leaves, and nothing of what
  * events say. Addresses are those of the specification, so these are no operations.
+ *
+ * `/log/all/…` is the log of the checkpoints of all organizations. Everybody may read its hashes, which say nothing to whoever
+ * does not know the checkpoint already; its leaves, which name organizations, nobody.
  */
 @Controller('log/:organizationId')
 @Documented(({ ApiBearerAuth, ApiTags }) => [ApiTags('log'), ApiBearerAuth()])
@@ -29,16 +32,18 @@ export class LogController {
     swagger.ApiOperation({
       operationId: 'log.checkpoint',
       summary: 'Retrieve the last checkpoint, for tools of transparency logs',
-      description: 'A signed note (C2SP tlog-checkpoint). Needs the scope `event:read`.',
+      description:
+        'A signed note (C2SP tlog-checkpoint). `all` in the place of the organization is the log of the checkpoints of all. ' +
+        'Needs the scope `event:read`.',
     }),
     swagger.ApiResponse({ status: 200, description: 'The note', content: { 'text/plain': TEXT } }),
   ])
   async checkpoint(
-    @Param('organizationId') organizationId: string,
+    @Param('organizationId') log: string,
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    requireOwn(request, organizationId);
+    const organizationId = requireReadable(request, log);
     const { note } = await sealed(this.checkpoints.last(organizationId));
     send(request, response, 'text/plain; charset=utf-8', note);
   }
@@ -52,19 +57,21 @@ export class LogController {
       description:
         'Hashes of 32 bytes each: `path` is `<L>/<N>`, or `<L>/<N>.p/<W>` for the first W of them (C2SP tlog-tiles). ' +
         '`entries/<N>` are the leaves under tile `0/<N>`, each after its length in 2 bytes: the position of an event in 8 ' +
-        'bytes, big-endian, and its digest. Only what the last checkpoint covers. Needs the scope `event:read`.',
+        'bytes, big-endian, and its digest; the log `all` does not show any. Only what the last checkpoint covers. Needs the ' +
+        'scope `event:read`.',
     }),
     swagger.ApiResponse({ status: 200, description: 'The bytes', content: { [BYTES]: BINARY } }),
   ])
   async tile(
-    @Param('organizationId') organizationId: string,
+    @Param('organizationId') log: string,
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    requireOwn(request, organizationId);
+    const organizationId = requireReadable(request, log);
     const [, kind, index, partial] = TILE.exec(request.path.split('/tile/')[1] ?? '') ?? [];
     const width = partial === undefined ? TILE_WIDTH : Number(partial);
     if (kind === undefined || (partial !== undefined && width >= TILE_WIDTH)) throw notFound();
+    if (kind === 'entries' && organizationId === ALL_ORGANIZATIONS) throw notFound();
     const number = Number(index!.replace(/[x/]/g, ''));
     const bytes =
       kind === 'entries'
@@ -81,10 +88,14 @@ const BYTES = 'application/octet-stream';
 const TEXT = { schema: { type: 'string' } };
 const BINARY = { schema: { type: 'string', format: 'binary' } };
 
-function requireOwn(request: Request, organizationId: string): void {
+/** @returns under which id the log is stored. */
+function requireReadable(request: Request, log: string): string {
   refuseBody(request);
   requireReading(request);
-  if (request.caller!.organizationId !== organizationId) throw notFound();
+  const organizationId =
+    log === nameOf(ALL_ORGANIZATIONS) ? ALL_ORGANIZATIONS : request.caller!.organizationId;
+  if (nameOf(organizationId) !== log) throw notFound();
+  return organizationId;
 }
 
 function notFound(): RpcError {

@@ -4,8 +4,8 @@ import { type DataSource } from 'typeorm';
 import { describeError, type Sql, type TroubleLog } from '#libs/database';
 import { type SelfCheckStatus } from '#libs/operations';
 import { type Projections, UnderWay } from '#libs/projections';
-import { type Signers } from '#libs/sealing';
-import { verifyDatabase } from '../history/verify/index.js';
+import { ALL_ORGANIZATIONS, idOf, nameOf, type Signers } from '#libs/sealing';
+import { verifyAll, verifyDatabase } from '../history/verify/index.js';
 
 const LOOK_EVERY_MS = 60_000;
 /** Who is at it says so this often, and is taken for gone after so long. */
@@ -16,7 +16,7 @@ const AGAIN_SECONDS = 600;
 /** Nobody waits for it, so between two questions it rests as long as it worked, but no longer than this. */
 const LONGEST_REST_MS = 10_000;
 
-/** What can be checked: a read model, by name and version, or the history of an organization, by its id. */
+/** What can be checked: a read model, by name and version, or a history, by the organization’s id (`all`: the log of all). */
 type Subject = { kind: 'read model' | 'history'; subject: string };
 
 export type Finding = Subject & { finding: string; since: Date };
@@ -78,7 +78,12 @@ export class SelfCheck implements SelfCheckStatus {
   /** Looks at what is due first. @returns false where nothing is due, or somebody else is at it. */
   async turn(): Promise<boolean> {
     const readModels = this.readModels();
-    await this.source.query(REGISTER, [readModels, this.everySeconds]);
+    await this.source.query(REGISTER, [
+      readModels,
+      this.everySeconds,
+      ALL_ORGANIZATIONS,
+      nameOf(ALL_ORGANIZATIONS),
+    ]);
     const [subject] = await this.source.query<Subject[]>(CLAIM, [readModels, GONE_SECONDS]);
     if (!subject) return false;
     const beating = setInterval(() => {
@@ -128,7 +133,8 @@ export class SelfCheck implements SelfCheckStatus {
     return `The read model ${name} is not what its events make: ${row}${more.length > 0 ? `, and ${more.length} more rows` : ''}.`;
   }
 
-  private async verifyHistory(organizationId: string): Promise<string | undefined> {
+  private async verifyHistory(name: string): Promise<string | undefined> {
+    const organizationId = idOf(name);
     const [row] = await this.source.query<{ note: string | null }[]>(
       'SELECT note FROM signed_notes WHERE organization_id = $1 AND refused IS NULL',
       [organizationId],
@@ -137,13 +143,18 @@ export class SelfCheck implements SelfCheckStatus {
     const signed = row?.note && this.signers.open(row.note);
     if (!signed) return undefined;
     const { signal } = this.stopping;
-    const verdict = await verifyDatabase(
-      gentle(this.source, signal),
-      organizationId,
-      this.signers.signCheckpoint(signed),
-      this.signers.verifierKey,
-      { threads: 0, signal },
-    );
+    const sql = gentle(this.source, signal);
+    const note = this.signers.signCheckpoint(signed);
+    const { verifierKey } = this.signers;
+    if (organizationId === ALL_ORGANIZATIONS) {
+      const { ok, reason, wrong } = await verifyAll(sql, note, verifierKey, { onlySeals: true, signal });
+      const [gone] = wrong;
+      const organization = gone ? `Organization ${gone.organizationId}: ${gone.reason}` : '';
+      return ok
+        ? undefined
+        : `The log of all organizations is not what was signed. ${reason ?? organization}`;
+    }
+    const verdict = await verifyDatabase(sql, organizationId, note, verifierKey, { threads: 0, signal });
     if (verdict.ok) return undefined;
     return `The history of organization ${organizationId} is not what was sealed: ${verdict.reason}`;
   }
@@ -191,7 +202,7 @@ const REGISTER = `
   SELECT kind, subject, clock_timestamp() + random() * make_interval(secs => $2)
   FROM (
     SELECT 'read model', unnest($1::text[])
-    UNION ALL SELECT 'history', organization_id::text FROM signed_notes
+    UNION ALL SELECT 'history', CASE organization_id WHEN $3 THEN $4 ELSE organization_id::text END FROM signed_notes
   ) AS s(kind, subject)
   WHERE NOT EXISTS (SELECT FROM self_checks c WHERE (c.kind, c.subject) = (s.kind, s.subject))
   ON CONFLICT DO NOTHING`;

@@ -2,27 +2,31 @@ import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { type Sql } from '#libs/database';
+import { type AllVerdict, compareAll } from './all.js';
 import { type Batch } from './batch.js';
 import { CheckThreads, type Work } from './check-threads.js';
 import { type Checkpoint, openCheckpoint, openParts } from './checkpoint.js';
 import { compareByEvents, type Comparison } from './compare.js';
-import { EventsTable } from './events-table.js';
+import { type CheckStored, EventsTable } from './events-table.js';
 import { eventsOfExport } from './export-file.js';
 import { type Succession, successionsOfDatabase, successionsOfExport } from './key-chain.js';
 import { checkLines } from './lines.js';
 import {
   ALGORITHMS,
+  ALL,
   cosignedBy,
   type Cosignature,
   NotAuthentic,
   parseVerifierKey,
   readNote,
 } from './note.js';
+import { openProof } from './proof.js';
 import { checkSeals } from './seal-tables.js';
 import { checkStored } from './stored-events.js';
 import { MOST_WARNINGS, type Verdict } from './verdict.js';
 import { verifyEvents } from './verify-events.js';
 
+export { type AllVerdict } from './all.js';
 export { type Checkpoint, openCheckpoint } from './checkpoint.js';
 export { compareBySubtrees, type Comparison } from './compare.js';
 export { headOf, isConsistent, type TreeHead } from './consistency.js';
@@ -31,6 +35,7 @@ export { LogClient, NotAnswered } from './log-client.js';
 export { Monitor } from './monitor.js';
 export {
   ALGORITHMS,
+  ALL,
   cosignedBy,
   cosignedText,
   fromBase64,
@@ -45,7 +50,7 @@ export {
   wholeNumber,
 } from './note.js';
 export { type Succession } from './key-chain.js';
-export { type Verdict } from './verdict.js';
+export { type Against, type Verdict } from './verdict.js';
 
 /**
  * The auditor's verification of a history, written from ARCHITECTURE.md, "The history, for auditors": it shares no
@@ -62,6 +67,8 @@ export type Progress = {
 export type VerifyOptions = {
   /** The parts that the server told beside the checkpoint, as text. */
   parts?: string | undefined;
+  /** That the checkpoint is in the log of all organizations, as text (C2SP tlog-proof). */
+  proof?: string | undefined;
   /** Verifier keys of witnesses, of which `quorum` must have cosigned the checkpoint; left out, all of them. */
   witnesses?: readonly string[] | undefined;
   quorum?: number | undefined;
@@ -73,6 +80,8 @@ export type VerifyOptions = {
   /** That check events beside this one; 0 for none. Left out, what the machine has, for large histories. */
   threads?: number;
 };
+
+type AllOptions = { organizations?: string | undefined; onlySeals?: boolean };
 
 /** What a leaf of seal_tiles takes of an event’s time. */
 const LEAF_COST = 0.1;
@@ -174,11 +183,49 @@ export function verifyDatabase(
     const endedLater = (subjectIds: readonly string[]) => table.endedLater(subjectIds);
     const { threads = opened.size < SMALL_HISTORY ? 0 : THREADS } = options;
     return withThreads(threads, { of: 'stored' }, (pool) => {
-      const check = pool ? (events: readonly string[]) => pool.checkStored(events) : checkStored;
+      const check = storedBy(pool);
       const batches = table.batches(check, ahead(threads));
       return verifyEvents(opened, counted(batches, step), { seals, endedLater });
     });
   });
+}
+
+/**
+ * Verifies the stored log of all organizations, and that each one that is in it has the history that the log says.
+ *
+ * @param options with `organizations`, what was kept beside the checkpoint, as text; with `onlySeals` events are left to
+ *   whoever verifies each history: it is enough that there are seals as far as the log goes.
+ */
+export async function verifyAll(
+  sql: Sql,
+  checkpoint: string,
+  key: string,
+  { organizations: kept, onlySeals, ...options }: VerifyOptions & AllOptions = {},
+): Promise<AllVerdict> {
+  try {
+    const opened = await openCheckpoint(checkpoint, key);
+    if (opened.organizationId !== ALL.name) {
+      throw new NotAuthentic(`The checkpoint is of organization ${opened.organizationId}, not of all.`);
+    }
+    const cosigned = witnessesOf(checkpoint, options);
+    const onProgress = stepper(() => 0, options);
+    const { threads = THREADS } = options;
+    const verdict = await withThreads(onlySeals ? 0 : threads, { of: 'stored' }, (pool) => {
+      const check = onlySeals ? undefined : storedBy(pool);
+      return compareAll(sql, opened, { check, ahead: ahead(threads), kept, onProgress });
+    });
+    return { ...verdict, checkpoint: verdict.checkpoint && { ...verdict.checkpoint, ...cosigned } };
+  } catch (error) {
+    if (!(error instanceof NotAuthentic)) throw error;
+    return {
+      ...{ ok: false, leaves: 0, organizations: 0, reason: error.message },
+      ...{ wrong: [], wrongCount: 0, checkpoint: null },
+    };
+  }
+}
+
+function storedBy(pool: CheckThreads | undefined): CheckStored {
+  return pool ? (events) => pool.checkStored(events) : checkStored;
 }
 
 /** Pieces that are under way at once: each thread has the next one there when it has done one. */
@@ -186,11 +233,11 @@ function ahead(threads: number): number {
   return Math.max(1, 2 * threads);
 }
 
-async function withThreads(
+async function withThreads<Found>(
   count: number,
   of: Work,
-  work: (threads: CheckThreads | undefined) => Promise<Verdict>,
-): Promise<Verdict> {
+  work: (threads: CheckThreads | undefined) => Promise<Found>,
+): Promise<Found> {
   if (count === 0) return work(undefined);
   const threads = new CheckThreads(count, of);
   return work(threads).finally(() => threads.end());
@@ -199,26 +246,17 @@ async function withThreads(
 async function withCheckpoint(
   note: string,
   key: string,
-  { parts, witnesses, quorum, successions = () => Promise.resolve([]) }: VerifyOptions,
+  { parts, proof, successions = () => Promise.resolve([]), ...options }: VerifyOptions,
   work: (checkpoint: Checkpoint) => Promise<Verdict>,
 ): Promise<Verdict> {
   try {
     const checkpoint = await openCheckpoint(note, key, successions);
-    // A key that was given twice is one witness.
-    const keys = [...new Set(witnesses?.map((text) => text.trim()))];
-    if (keys.length === 0) return await withParts(parts, checkpoint, work);
-    const cosigned = cosignaturesOn(note, keys);
-    const demanded = quorum ?? keys.length;
-    if (cosigned.length < demanded) {
-      const found = cosigned.map(({ witness }) => witness).join(', ') || 'none of them';
-      return unproved(
-        `The checkpoint must be cosigned by ${demanded} of the witnesses: ${found} has done so.`,
-      );
-    }
+    const cosigned = witnessesOf(note, options);
+    const inAll = proof !== undefined && { inAll: openProof(proof, checkpoint) };
     const verdict = await withParts(parts, checkpoint, work);
     return {
       ...verdict,
-      checkpoint: verdict.checkpoint && { ...verdict.checkpoint, witnesses: cosigned },
+      checkpoint: verdict.checkpoint && { ...verdict.checkpoint, ...cosigned, ...inAll },
     };
   } catch (error) {
     if (error instanceof NotAuthentic) return unproved(error.message);
@@ -226,9 +264,21 @@ async function withCheckpoint(
   }
 }
 
-function cosignaturesOn(note: string, keys: readonly string[]): Cosignature[] {
+/** The witnesses that have cosigned the checkpoint, where some were asked for. @throws NotAuthentic where too few have. */
+function witnessesOf(note: string, { witnesses, quorum }: VerifyOptions): { witnesses?: Cosignature[] } {
+  // A key that was given twice is one witness.
+  const keys = [...new Set(witnesses?.map((text) => text.trim()))];
+  if (keys.length === 0) return {};
   const opened = readNote(note);
-  return keys.flatMap((text) => cosignedBy(opened, parseVerifierKey(text, ALGORITHMS.cosignature)) ?? []);
+  const cosigned = keys.flatMap(
+    (text) => cosignedBy(opened, parseVerifierKey(text, ALGORITHMS.cosignature)) ?? [],
+  );
+  const demanded = quorum ?? keys.length;
+  if (cosigned.length >= demanded) return { witnesses: cosigned };
+  const found = cosigned.map(({ witness }) => witness).join(', ') || 'none of them';
+  throw new NotAuthentic(
+    `The checkpoint must be cosigned by ${demanded} of the witnesses: ${found} has done so.`,
+  );
 }
 
 async function withParts(

@@ -23,6 +23,8 @@ export const ALGORITHMS = { signature: 0x01, cosignature: 0x04 } as const;
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 /** The name of keys that verify the checkpoints of all organizations. */
 const GENERAL_NAME = 'advocacy-api';
+/** The log of the checkpoints of all organizations, in the place of one: in origins, and in the database. */
+export const ALL = { name: 'all', id: '00000000-0000-0000-0000-000000000000' } as const;
 const KEY_ID = 4;
 const TIME = 8;
 

@@ -11,6 +11,21 @@ export function leafHash(position: number, digest: string, into: Uint8Array, at:
   sha256(leaf, into, at);
 }
 
+/** A checkpoint of an organization, as a leaf of the log of all organizations has it. */
+export type Claim = { organizationId: string; size: number; root: Buffer };
+
+const claim = Buffer.alloc(1 + 16 + 8 + HASH);
+
+/** The hash of that leaf: id, size (8 bytes, big-endian) and root. */
+export function claimHash({ organizationId, size, root }: Claim): Buffer {
+  claim.write(organizationId.replaceAll('-', ''), 1, 'hex');
+  writeInt64(size, claim, 17);
+  claim.set(root, 25);
+  const hash = Buffer.alloc(HASH);
+  sha256(claim, hash);
+  return hash;
+}
+
 const node = Buffer.alloc(1 + 2 * HASH, 1);
 
 export function nodeHash(left: Uint8Array, right: Uint8Array, into: Uint8Array): void {

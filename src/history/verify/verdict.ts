@@ -1,3 +1,4 @@
+import { type Checkpoint } from './checkpoint.js';
 import { type Cosignature } from './note.js';
 
 /** What a verification found. */
@@ -38,6 +39,16 @@ export type Against = {
   givenKey?: string;
   /** Those of the witnesses that were asked for who have cosigned it; absent where none was asked for. */
   witnesses?: readonly Cosignature[];
+  /** Its place in the log of all organizations; absent where no proof of it was given. */
+  inAll?: InAll;
 };
+
+/** The number of the leaf, from 0, and how many leaves the log had when. */
+export type InAll = { index: number; size: number; sealedAt: string };
+
+export function againstOf(checkpoint: Checkpoint): Against {
+  const { organizationId, size, position, sealedAt, key, givenKey } = checkpoint;
+  return { organizationId, size, position, sealedAt, key, ...(givenKey && { givenKey }) };
+}
 
 export const MOST_WARNINGS = 20;

@@ -2,7 +2,7 @@ import { type EntityManager, type QueryRunner } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { type Sql, TroubleLog } from '#libs/database';
 import { eventDigest, type EventRow, type EventStore } from '#libs/event-store';
-import { Checkpoints, Sealer, Signers } from '#libs/sealing';
+import { ALL_ORGANIZATIONS, Checkpoints, Sealer, Signers, writeProof } from '#libs/sealing';
 import { Commands } from '#libs/commands';
 import { Projections } from '#libs/projections';
 import { systemInput } from '#libs/rpc';
@@ -11,7 +11,7 @@ import { Positions1764000000012, PositionsValid1764000000012 } from '../../../mi
 import { verifyTwice } from '../../../test/verifiers.js';
 import { ExportEvents, ExportEventsHandler } from '../export-events.js';
 import { HistoryReads } from '../history-reads.js';
-import { type Verdict, verifyDatabase } from './index.js';
+import { type AllVerdict, type Verdict, verifyAll, verifyDatabase } from './index.js';
 
 const signers = new Signers([Buffer.alloc(32, 5)]);
 const key = signers.verifierKey;
@@ -626,4 +626,215 @@ it('proves exports of before, while and after somebody was erased', async () => 
   for (const exported of [before, during, after]) {
     expect(await verifyTwice(exported, checkpoint, key)).toMatchObject({ ok: true, provedEvents: 5 });
   }
+});
+
+describe('the log of all organizations', () => {
+  let own: TestDatabase;
+  let ownSealer: Sealer;
+  let ownCheckpoints: Checkpoints;
+  const organizationIds = Array.from({ length: 6 }, () => uuidv7()).sort();
+  const victim = organizationIds[2]!;
+  /** What an auditor has kept: the checkpoint of the log, and what stands beside it. */
+  let kept: { checkpoint: string; organizations: string };
+  beforeAll(async () => {
+    own = await createTestDatabase();
+    ownSealer = new Sealer(own.source, signers, console);
+    ownCheckpoints = new Checkpoints(own.source, ownSealer);
+    const grow = async () => {
+      for (const [n, organizationId] of organizationIds.entries()) {
+        for (let more = 0; more <= n; more += 1) await append(own.store, organizationId, [thing()]);
+      }
+      await ownSealer.seal();
+      await ownSealer.logAll();
+    };
+    for (let round = 0; round < 3; round += 1) await grow();
+    const last = await ownCheckpoints.last(ALL_ORGANIZATIONS);
+    kept = { checkpoint: last.note, organizations: await ownCheckpoints.organizations(last) };
+    // What is newer says nothing against it.
+    await grow();
+  });
+  afterAll(() => own.drop());
+
+  const verdictOn = (sql: Sql, organizations?: string): Promise<AllVerdict> =>
+    verifyAll(sql, kept.checkpoint, key, { organizations, threads: 0 });
+
+  /** What is found by the leaves that are there, and by what was kept beside the checkpoint; afterwards nobody did it. */
+  async function found(
+    work: (sql: Sql) => Promise<unknown>,
+  ): Promise<{ alone: AllVerdict; beside: AllVerdict }> {
+    const runner = own.source.createQueryRunner();
+    await runner.startTransaction();
+    await runner.query('SET LOCAL idle_in_transaction_session_timeout = 0');
+    try {
+      await tamper(runner.manager, () => work(runner.manager));
+      return {
+        alone: await verdictOn(runner.manager),
+        beside: await verdictOn(runner.manager, kept.organizations),
+      };
+    } finally {
+      await runner.rollbackTransaction();
+      await runner.release();
+    }
+  }
+  const deleted = (tables: string[]) => async (sql: Sql) => {
+    for (const table of tables) await sql.query(`DELETE FROM ${table} WHERE organization_id = $1`, [victim]);
+  };
+  const TABLES = ['events', 'seals', 'seal_tiles', 'signed_notes'];
+  const sizeOf = async (sql: Sql) => {
+    const [row] = await sql.query<{ size: string }[]>(
+      'SELECT max(size) AS size FROM seals WHERE organization_id = $1',
+      [victim],
+    );
+    return Number(row!.size);
+  };
+
+  it('has each of them, with its history, newer ones beside', async () => {
+    expect(await verdictOn(own.source, kept.organizations)).toMatchObject({
+      ...{ ok: true, leaves: 18, organizations: 6, reason: null, wrong: [], wrongCount: 0 },
+      checkpoint: { organizationId: 'all', size: 18, position: 18 },
+    });
+    const { note } = await ownCheckpoints.last(victim);
+    expect(await verifyAll(own.source, note, key)).toMatchObject({
+      ok: false,
+      reason: `The checkpoint is of organization ${victim}, not of all.`,
+    });
+    const forged = kept.checkpoint.replace('\n18\n', '\n17\n');
+    expect(await verifyAll(own.source, forged, key)).toMatchObject({ ok: false, checkpoint: null });
+  });
+
+  it('tells which organization was deleted', async () => {
+    const { alone, beside } = await found(deleted(TABLES));
+    const wrong = [
+      { organizationId: victim, reason: 'It is gone: the log has a checkpoint of its 9 events.' },
+    ];
+    expect(alone).toMatchObject({ ok: false, reason: null, wrong, wrongCount: 1 });
+    expect(beside).toEqual(alone);
+    const sealsAlone = await found(deleted(['seals']));
+    expect(sealsAlone.alone.wrong).toEqual(wrong);
+  });
+
+  it('tells which one was deleted also where nothing of it is left in the log, by what was kept beside', async () => {
+    const { alone, beside } = await found(async (sql) => {
+      await deleted([...TABLES, 'checkpoint_leaves'])(sql);
+      await sql.query('UPDATE checkpoint_leaves SET position = -position');
+      await sql.query(
+        `UPDATE checkpoint_leaves l SET position = n.position FROM (
+           SELECT organization_id, size, row_number() OVER (ORDER BY position DESC) AS position FROM checkpoint_leaves
+         ) n WHERE (l.organization_id, l.size) = (n.organization_id, n.size)`,
+      );
+      // The log as it would be if there had never been another.
+      for (const table of ['seals', 'seal_tiles', 'signed_notes']) {
+        await sql.query(`DELETE FROM ${table} WHERE organization_id = $1`, [ALL_ORGANIZATIONS]);
+      }
+    });
+    expect(alone).toMatchObject({
+      ok: false,
+      reason: expect.stringMatching(/^The log is not the one/),
+      wrong: [],
+    });
+    expect(beside).toMatchObject({
+      reason: alone.reason,
+      wrong: [{ organizationId: victim, reason: 'It is gone: the log has a checkpoint of its 9 events.' }],
+    });
+  });
+
+  it('tells which one was rolled back to what it was before', async () => {
+    const rollBack = async (sql: Sql) => {
+      const before = (await sizeOf(sql)) - 6;
+      await sql.query(
+        `DELETE FROM events WHERE organization_id = $1 AND position > (
+           SELECT position FROM events WHERE organization_id = $1 ORDER BY position OFFSET $2 LIMIT 1)`,
+        [victim, before - 1],
+      );
+      await sql.query('DELETE FROM seals WHERE organization_id = $1 AND size > $2', [victim, before]);
+    };
+    const { alone } = await found(rollBack);
+    expect(alone.wrong).toEqual([
+      { organizationId: victim, reason: 'It has 6 events, the log has a checkpoint of 9.' },
+    ]);
+    const seals = await found((sql) =>
+      sql.query('UPDATE seals SET size = 6 WHERE organization_id = $1', [victim]),
+    );
+    expect(seals.alone.wrong[0]!.reason).toMatch(/^Its seals end with .* it was put back/);
+  });
+
+  it('tells which one has another history, whoever wrote it anew', async () => {
+    const { alone } = await found(async (sql) => {
+      const [row] = await sql.query<{ position: string }[]>(
+        'SELECT min(position) AS position FROM events WHERE organization_id = $1',
+        [victim],
+      );
+      await sql.query(`UPDATE events SET data = '{"other": 1}' WHERE position = $1`, [row!.position]);
+      await redigest(sql, row!.position);
+    });
+    expect(alone).toMatchObject({
+      ok: false,
+      wrong: [{ organizationId: victim, reason: expect.stringMatching(/^Its first 3 events are not those/) }],
+    });
+  });
+
+  it.each<[string, string, RegExp]>([
+    [
+      'another root',
+      'UPDATE checkpoint_leaves SET root = sha256(root) WHERE position = 7',
+      /^Leaf 7 of the log is not/,
+    ],
+    [
+      'another size',
+      'UPDATE checkpoint_leaves SET size = size + 100 WHERE position = 18',
+      /^Leaf 18 of the log is not/,
+    ],
+    [
+      'a leaf gone',
+      'DELETE FROM checkpoint_leaves WHERE position = 4',
+      /^Leaf 4 of the 18 of the log is missing/,
+    ],
+    ['its last one gone', 'DELETE FROM checkpoint_leaves WHERE position >= 18', /^Leaf 18 of the 18/],
+    [
+      'a tile changed',
+      `UPDATE seal_tiles SET hashes = sha256(hashes) WHERE organization_id = '${ALL_ORGANIZATIONS}'`,
+      /own tables are wrong: the table seal_tiles has/,
+    ],
+  ])('is told as wrong itself with %s', async (_, change, reason) => {
+    const { alone } = await found((sql) => sql.query(change));
+    expect(alone).toMatchObject({ ok: false, reason: expect.stringMatching(reason) });
+  });
+
+  it('an export is proved to be in it, by its checkpoint alone', async () => {
+    const { checkpoint, inAll } = await ownCheckpoints.lastInAll(victim);
+    const exported = await exportOf(own.source, victim);
+    const proof = writeProof(inAll!);
+    const { sealedAt, size } = inAll!.checkpoint;
+    const verdict = await verifyTwice(exported, checkpoint.note, key, undefined, proof);
+    expect(verdict).toMatchObject({
+      ok: true,
+      checkpoint: { inAll: { index: inAll!.index, size, sealedAt: sealedAt.toISOString() } },
+    });
+    // By the key of this organization too: it is the same one.
+    const ownKey = signers.verifierKeyOf(victim);
+    expect(await verifyTwice(exported, checkpoint.note, ownKey, undefined, proof)).toMatchObject({
+      ok: true,
+    });
+    const others = (await ownCheckpoints.lastInAll(organizationIds[0]!)).inAll!;
+    const stranger = new Signers([Buffer.alloc(32, 6)]);
+    for (const wrong of [
+      '',
+      proof.replace('@v1', '@v2'),
+      proof.replace(`index ${inAll!.index}`, `index ${inAll!.index - 1}`),
+      proof.replace(`index ${inAll!.index}\n`, `index ${inAll!.index}\n${'A'.repeat(43)}=\n`),
+      proof.replace(/\n.{44}\n\n/, '\n\n'),
+      writeProof(others),
+      writeProof({ ...inAll!, checkpoint }),
+      writeProof({
+        ...inAll!,
+        checkpoint: { ...inAll!.checkpoint, note: stranger.signCheckpoint(inAll!.checkpoint) },
+      }),
+    ]) {
+      expect(await verifyTwice(exported, checkpoint.note, key, undefined, wrong)).toMatchObject({
+        ok: false,
+        events: 0,
+        checkpoint: null,
+      });
+    }
+  });
 });

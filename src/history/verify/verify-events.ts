@@ -4,7 +4,7 @@ import { type SealedLeaf, type Seals } from './seal-tables.js';
 import { HASH } from './sha256.js';
 import { Streams } from './streams.js';
 import { Tree } from './tree.js';
-import { MOST_WARNINGS, type Verdict } from './verdict.js';
+import { againstOf, MOST_WARNINGS, type Verdict } from './verdict.js';
 
 /** What is known beside the events, of a history in the database. */
 export type Beside = {
@@ -42,11 +42,9 @@ export async function verifyEvents(
   let sealsMistake = seals.mistake;
 
   const verdict = (ok: boolean, firstWrongPosition: number | null, reason: string | null): Verdict => {
-    const { organizationId, position, sealedAt, key, givenKey } = checkpoint;
-    const against = { organizationId, size, position, sealedAt, key, ...(givenKey && { givenKey }) };
     return {
       ...{ ok, events: read, provedEvents: proved, newerEvents: newer, firstWrongPosition, reason },
-      ...{ warnings, warningCount, checkpoint: against },
+      ...{ warnings, warningCount, checkpoint: againstOf(checkpoint) },
     };
   };
   const wrong = (firstWrongPosition: number | null, reason: string): Verdict => {

@@ -1,0 +1,233 @@
+import { type Sql } from '#libs/database';
+import { isId } from './batch.js';
+import { type Checkpoint } from './checkpoint.js';
+import { type CheckStored, EventsTable } from './events-table.js';
+import { ALL, fromBase64, wholeNumber } from './note.js';
+import { checkSeals } from './seal-tables.js';
+import { HASH } from './sha256.js';
+import { type Claim, claimHash, Tree } from './tree.js';
+import { type Against, againstOf } from './verdict.js';
+
+/** The log that has a leaf for each checkpoint of each organization: ARCHITECTURE.md, "The log of all organizations". */
+
+/** What a verification of the log, and of every organization that is in it, found. */
+export type AllVerdict = {
+  ok: boolean;
+  /** Leaves that were compared with the checkpoint. */
+  leaves: number;
+  /** Organizations that were compared with what the log has of them. */
+  organizations: number;
+  /** What is wrong with the log itself; null where nothing is. */
+  reason: string | null;
+  /** Organizations that are not what the log has of them, the first `MOST_WRONG`. */
+  wrong: { organizationId: string; reason: string }[];
+  wrongCount: number;
+  checkpoint: Against | null;
+};
+
+export type AllWork = {
+  /** Of events; undefined where they are verified elsewhere, so that it is enough that seals go as far as the log. */
+  check: CheckStored | undefined;
+  /** Pages of events under way at once. */
+  ahead: number;
+  /** Organizations as they were kept beside the checkpoint: who is looked for where the log itself is another. */
+  kept: string | undefined;
+  onProgress: (done: { events: number }) => void;
+};
+
+const MOST_WRONG = 100;
+/** Leaves read at once. */
+const PAGE = 5_000;
+
+/** Compares the stored log with a checkpoint of it, and each organization with what the log has of it. */
+export async function compareAll(sql: Sql, checkpoint: Checkpoint, work: AllWork): Promise<AllVerdict> {
+  const { leaves, mistake, isProved } = await compareLog(sql, checkpoint);
+  const reasons = mistake === undefined ? [] : [mistake];
+  let claims: Claims = isProved ? storedClaims(sql, checkpoint.size) : keptClaims([]);
+  if (!isProved && work.kept !== undefined) {
+    const kept = parseKept(work.kept);
+    if (kept) claims = keptClaims(kept);
+    else reasons.push('What was kept of the organizations beside the checkpoint cannot be read.');
+  }
+  const verdict: AllVerdict = {
+    ...{ ok: mistake === undefined, leaves, organizations: 0, reason: reasons.join(' ') || null },
+    ...{ wrong: [], wrongCount: 0, checkpoint: againstOf(checkpoint) },
+  };
+  for await (const organizationId of claims.organizations()) {
+    verdict.organizations += 1;
+    const reason = await compareOrganization(sql, organizationId, claims, work);
+    if (reason === undefined) continue;
+    verdict.ok = false;
+    verdict.wrongCount += 1;
+    if (verdict.wrong.length < MOST_WRONG) verdict.wrong.push({ organizationId, reason });
+  }
+  return verdict;
+}
+
+/** `isProved`: the leaves are those of the checkpoint, so what they say was signed. */
+async function compareLog(
+  sql: Sql,
+  { size, root, ...checkpoint }: Checkpoint,
+): Promise<{ leaves: number; mistake?: string; isProved: boolean }> {
+  const stored = await checkSeals(
+    sql,
+    { ...checkpoint, size, root, organizationId: ALL.id },
+    () => undefined,
+  );
+  const tree = new Tree();
+  for (let page = await pageOf(sql, 0, size); page.length > 0; page = await pageOf(sql, tree.size, size)) {
+    const sealed = await stored.leaves?.(tree.size, page.length);
+    for (const [n, { position, ...claim }] of page.entries()) {
+      const number = tree.size + 1;
+      if (position !== number) return { leaves: tree.size, isProved: false, mistake: missing(number, size) };
+      const hash = claimHash(claim);
+      if (sealed && !sealed[n]?.hash.equals(hash)) {
+        const mistake = `Leaf ${number} of the log is not what was signed: it says that organization ${claim.organizationId} had ${claim.size} events.`;
+        return { leaves: tree.size, isProved: false, mistake };
+      }
+      tree.append(hash);
+    }
+  }
+  const leaves = tree.size;
+  if (leaves < size) return { leaves, isProved: false, mistake: missing(leaves + 1, size) };
+  if (!tree.root().equals(root)) {
+    return {
+      leaves,
+      isProved: false,
+      mistake: 'The log is not the one that was signed: its leaves were changed, removed or put in.',
+    };
+  }
+  if (stored.mistake === null) return { leaves, isProved: true };
+  return { leaves, isProved: true, mistake: `The log’s own tables are wrong: ${stored.mistake}.` };
+}
+
+function missing(number: number, size: number): string {
+  return `Leaf ${number} of the ${size} of the log is missing.`;
+}
+
+type Row = { position: string; organization_id: string; size: string; root: Buffer };
+
+function claimOf({ organization_id: organizationId, size, root }: Omit<Row, 'position'>): Claim {
+  return { organizationId, size: Number(size), root };
+}
+
+async function pageOf(sql: Sql, after: number, upTo: number): Promise<(Claim & { position: number })[]> {
+  const rows = await sql.query<Row[]>(
+    `SELECT position, organization_id, size, root FROM checkpoint_leaves
+     WHERE position > $1 AND position <= $2 ORDER BY position LIMIT ${PAGE}`,
+    [after, upTo],
+  );
+  return rows.map((row) => ({ ...claimOf(row), position: Number(row.position) }));
+}
+
+/** What is claimed of each organization. */
+type Claims = {
+  organizations: () => AsyncIterable<string> | Iterable<string>;
+  /** Those of larger trees than `after`, ascending, a page of them. */
+  of: (organizationId: string, after: number) => Promise<Claim[]>;
+};
+
+function storedClaims(sql: Sql, upTo: number): Claims {
+  return {
+    async *organizations() {
+      const next = (after: string) =>
+        sql.query<{ organization_id: string }[]>(
+          `SELECT organization_id FROM checkpoint_leaves WHERE organization_id > $1 AND position <= $2
+           ORDER BY organization_id LIMIT 1`,
+          [after, upTo],
+        );
+      for (let [row] = await next(ALL.id); row; [row] = await next(row.organization_id)) {
+        yield row.organization_id;
+      }
+    },
+    async of(organizationId, after) {
+      const rows = await sql.query<Omit<Row, 'position'>[]>(
+        `SELECT organization_id, size, root FROM checkpoint_leaves
+         WHERE organization_id = $1 AND size > $2 AND position <= $3 ORDER BY size LIMIT ${PAGE}`,
+        [organizationId, after, upTo],
+      );
+      return rows.map(claimOf);
+    },
+  };
+}
+
+function keptClaims(kept: readonly Claim[]): Claims {
+  const byOrganization = new Map(kept.map((claim) => [claim.organizationId, claim]));
+  return {
+    organizations: () => byOrganization.keys(),
+    of(organizationId, after) {
+      const claim = byOrganization.get(organizationId)!;
+      return Promise.resolve(claim.size > after ? [claim] : []);
+    },
+  };
+}
+
+/** A line `<organization> <events> <root>` for each. @returns undefined for any other text. */
+function parseKept(text: string): Claim[] | undefined {
+  const claims = text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => {
+      const [organizationId, events, encoded = '', ...others] = line.split(' ');
+      const [size, root] = [wholeNumber(events), fromBase64(encoded)];
+      const isClaim = isId(organizationId) && size !== undefined && root?.length === HASH;
+      return isClaim && others.length === 0 ? { organizationId, size, root } : undefined;
+    });
+  return claims.every((claim) => claim !== undefined) ? claims : undefined;
+}
+
+/** @returns what of an organization is not as it is claimed; undefined where everything is. */
+async function compareOrganization(
+  sql: Sql,
+  organizationId: string,
+  claims: Claims,
+  { check, ahead, onProgress }: AllWork,
+): Promise<string | undefined> {
+  if (!check) return compareSeals(sql, organizationId, await newestOf(claims, organizationId));
+  const tree = new Tree();
+  let due = await claims.of(organizationId, 0);
+  let next = 0;
+  for await (const batch of (await EventsTable.of(sql, organizationId)).batches(check, ahead)) {
+    onProgress({ events: batch.count });
+    for (let n = 0; n < batch.count; n += 1) {
+      tree.append(batch.leaves.subarray(n * HASH, (n + 1) * HASH));
+      if (tree.size !== due[next]!.size) continue;
+      if (!tree.root().equals(due[next]!.root)) {
+        return `Its first ${tree.size} events are not those of its checkpoint in the log: they were changed, removed or put in.`;
+      }
+      next += 1;
+      if (next < due.length) continue;
+      [due, next] = [await claims.of(organizationId, tree.size), 0];
+      if (due.length === 0) return compareSeals(sql, organizationId, tree.size);
+    }
+    if (batch.mistake) return batch.mistake.reason;
+  }
+  const size = await newestOf(claims, organizationId);
+  return tree.size === 0 ? gone(size) : `It has ${tree.size} events, the log has a checkpoint of ${size}.`;
+}
+
+async function newestOf(claims: Claims, organizationId: string): Promise<number> {
+  let size = 0;
+  for (let page = await claims.of(organizationId, 0); page.length > 0;) {
+    ({ size } = page.at(-1)!);
+    page = await claims.of(organizationId, size);
+  }
+  return size;
+}
+
+function gone(size: number): string {
+  return `It is gone: the log has a checkpoint of its ${size} events.`;
+}
+
+/** What is handed out ends where the seals do. */
+async function compareSeals(sql: Sql, organizationId: string, size: number): Promise<string | undefined> {
+  const [row] = await sql.query<{ size: string | null }[]>(
+    'SELECT max(size) AS size FROM seals WHERE organization_id = $1',
+    [organizationId],
+  );
+  const last = Number(row!.size ?? 0);
+  if (last === 0) return gone(size);
+  return last >= size
+    ? undefined
+    : `Its seals end with ${last} events, the log has a checkpoint of ${size}: it was put back.`;
+}
