@@ -512,7 +512,8 @@ it('verify: the file and the database prove against the checkpoint, until somebo
   expect(words.stderr).toMatch(
     new RegExp(
       `^The history of organization ${organizationId} holds, unchanged, in order and complete, what the checkpoint of ` +
-        `${sealed.size} events, up to position ${sealed.position}, sealed at \\S+Z with the key \\S+\\+[0-9a-f]{8}, covers; ` +
+        `${sealed.size} events, up to position ${sealed.position}, sealed at \\S+Z with the key \\S+\\+[0-9a-f]{8}, ` +
+        'number \\d+ of the \\d+ checkpoints of all organizations up to \\S+Z, covers; ' +
         '\\d newer events are not covered.\\n$',
     ),
   );

@@ -201,7 +201,7 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'advocacy_refused_organizations',
     type: 'gauge',
-    help: 'Organizations of which nothing is sealed, because what is stored is not what was signed before.',
+    help: 'Organizations of which nothing is sealed, because what is stored is not what was signed before; the log of all of them counts as one.',
     read: (_, { refused }) => (refused === undefined ? [] : [{ value: refused }]),
   },
   {

@@ -213,7 +213,7 @@ function allStatement({ ok, checkpoint, organizations, reason, wrong, wrongCount
     return `Each of the ${count(organizations)} organizations of ${note}, is there, with the history of its checkpoints.`;
   const [first] = wrong;
   const named = first
-    ? ` ${count(wrongCount)} of them are not, first ${first.organizationId}: ${first.reason}`
+    ? ` Organization ${first.organizationId}${wrongCount > 1 ? `, the first of ${count(wrongCount)}` : ''}: ${first.reason}`
     : '';
   return `The organizations that are there were compared with ${note}, and were not accepted:${reason === null ? '' : ` ${reason}`}${named}`;
 }
