@@ -25,6 +25,8 @@ import {
   organization,
   OrganizationsModule,
   organizationsProjection,
+  publicLog,
+  publicLogsProjection,
   replayableOrganization,
 } from './organizations/index.js';
 import {
@@ -44,6 +46,7 @@ export const projections: readonly Projection[] = [
   organizationsProjection,
   petitionsProjection,
   postsProjection,
+  publicLogsProjection,
 ];
 
 /** What has or will have another shape than the first, and types that are read but not written yet: nothing so far. */
@@ -60,6 +63,7 @@ export const streams: readonly { streamType: string; events: { readonly [type: s
   organization,
   petition,
   post,
+  publicLog,
   signature,
   signingKey,
 ];

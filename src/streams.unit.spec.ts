@@ -41,7 +41,7 @@ it('a replay leaves them out, and tells of them', async () => {
   };
   const told: RecordedEvent[] = [];
   expect(await records(withUnknown(history), (event) => told.push(event))).toEqual(await records(history));
-  const replayed = replayables.map(({ streamType }) => streamType);
+  const replayed = replayables.flatMap(({ streamTypes }) => streamTypes);
   expect(told).toHaveLength(history.filter(({ streamType }) => replayed.includes(streamType)).length);
 });
 

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { v7 as uuidv7 } from 'uuid';
 import { ALL_ORGANIZATIONS, Signers } from '#libs/sealing';
@@ -496,10 +497,14 @@ describe('get-checkpoint', () => {
 /** A client of the log that knows C2SP tlog-tiles and RFC 6962 alone. */
 describe('/log', () => {
   const answers = new Map<string, Promise<Buffer>>();
-  const ask = (path: string, key: string | null = client.key!) =>
-    fetch(`${api.origin}/log/${path}`, {
-      headers: key === null ? {} : { Authorization: `Bearer ${key}` },
-    });
+  const ask = async (path: string, key: string | null = client.key!): Promise<Response> => {
+    const headers: Record<string, string> = key === null ? {} : { Authorization: `Bearer ${key}` };
+    const response = await fetch(`${api.origin}/log/${path}`, { headers });
+    if (response.status !== 429) return response;
+    // Without a key ten a second are all that an address has.
+    await sleep(1_000);
+    return ask(path, key);
+  };
   const fetched = async (path: string) => {
     const response = await ask(path);
     expect([path, response.status]).toEqual([path, 200]);
@@ -642,7 +647,7 @@ describe('/log', () => {
       'All/checkpoint',
     ];
     for (const path of shut) expect((await ask(path, key)).status).toBe(404);
-    expect((await ask('all/checkpoint', null)).status).toBe(401);
+    expect((await ask('all/checkpoint', null)).status).toBe(404);
   });
 
   it('tiles may be kept, checkpoints may not; both have a request id, and HEAD their length', async () => {
@@ -692,16 +697,76 @@ describe('/log', () => {
     expect((await ask(`${organizationId}/tile/entries/000.p/${size}`)).status).toBe(200);
   });
 
-  it('404 for another organization, 403 without the scope event:read, 401 without a key', async () => {
+  it('404 for another organization and without a key, 403 without the scope event:read; public, 200 for all', async () => {
     await checkpoint();
     const { organizationId } = client;
     const other = await api.organization();
     const { key: weak } = await api.createKey(organizationId, { scopes: ['contact:read'] });
-    for (const path of ['checkpoint', 'tile/0/000.p/1', 'tile/entries/000.p/1']) {
-      const statuses = [other.key!, weak, null].map(
-        async (key) => (await ask(`${organizationId}/${path}`, key)).status,
+    const paths = ['checkpoint', 'tile/0/000.p/1', 'tile/entries/000.p/1'];
+    const expectAnswers = async (expected: number[]) => {
+      for (const path of paths) {
+        const statuses = [other.key!, weak, null].map(
+          async (key) => (await ask(`${organizationId}/${path}`, key)).status,
+        );
+        expect([path, await Promise.all(statuses)]).toEqual([path, expected]);
+      }
+    };
+    const publish = (publicLog: boolean) => client.post('organization.update-organization', { publicLog });
+    await expectAnswers([404, 403, 404]);
+    await publish(true);
+    await expectAnswers([200, 200, 200]);
+    await publish(false);
+    await expectAnswers([404, 403, 404]);
+  });
+
+  it('a public one is the same for who has no key, may be kept by everybody, and who reads it is told nowhere', async () => {
+    const { size } = await checkpoint();
+    const { organizationId } = client;
+    await client.post('organization.update-organization', { publicLog: true });
+    await api.instances[0]!.runtime.sealer.seal();
+    const before = await api.eventTypes(organizationId);
+    const { note } = await checkpoint();
+    for (const path of ['checkpoint', `tile/0/000.p/${size}`, `tile/entries/000.p/${size}`]) {
+      const [keyed, open] = [
+        await ask(`${organizationId}/${path}`),
+        await ask(`${organizationId}/${path}`, null),
+      ];
+      const kept = 'max-age=31536000, immutable';
+      expect([keyed, open].map(({ headers }) => headers.get('cache-control'))).toEqual(
+        path === 'checkpoint' ? ['no-store', 'no-store'] : [`private, ${kept}`, `public, ${kept}`],
       );
-      expect([path, await Promise.all(statuses)]).toEqual([path, [404, 403, 401]]);
+      expect(Buffer.from(await open.arrayBuffer())).toEqual(Buffer.from(await keyed.arrayBuffer()));
+      if (path === 'checkpoint')
+        expect(await (await ask(`${organizationId}/${path}`, null)).text()).toBe(note);
     }
+    expect(await api.eventTypes(organizationId)).toEqual(before);
+    const reads = await api.database.source.query('SELECT FROM history_reads WHERE organization_id = $1', [
+      organizationId,
+    ]);
+    expect(reads).toEqual([]);
+    // A key that is good no more is told so, also where none is needed.
+    const refused = await ask(
+      `${organizationId}/checkpoint`,
+      client.key!.replace(/.$/, (last) => (last === 'x' ? 'y' : 'x')),
+    );
+    expect([refused.status, ((await refused.json()) as any).error.reason]).toEqual([401, 'KEY_INVALID']);
+  });
+
+  it('one that is not public, one that was, and one that nobody has answer who has no key with the same words', async () => {
+    await checkpoint();
+    const { organizationId: secret } = await api.organization();
+    const { organizationId } = client;
+    for (const publicLog of [true, false]) {
+      await client.post('organization.update-organization', { publicLog });
+    }
+    const answers = [organizationId, secret, uuidv7(), 'x', organizationId.toUpperCase()].map(async (id) => {
+      const response = await ask(`${id}/checkpoint`, null);
+      const { error } = (await response.json()) as any;
+      const told = [...response.headers].filter(([name]) => !/^(date|x-request-id|ratelimit-)/.test(name));
+      return { status: response.status, told, ...error, requestId: undefined };
+    });
+    const all = await Promise.all(answers);
+    expect(all[0]).toMatchObject({ status: 404, code: 'NOT_FOUND' });
+    expect(all.map((one) => JSON.stringify(one))).toEqual(all.map(() => JSON.stringify(all[0])));
   });
 });

@@ -259,7 +259,8 @@ async function makeHistory(): Promise<string> {
   });
   const rotated = await post('api-key.rotate-api-key', { apiKeyId: key.apiKeyId, overlapSeconds: 60 });
   await erase('api-key.revoke-api-key', { apiKeyId: rotated.apiKeyId });
-  await post('organization.update-organization', { website: 'https://example.org' });
+  await post('organization.update-organization', { website: 'https://example.org', publicLog: true });
+  await post('organization.update-organization', { publicLog: false });
   await client.get('event.list-events');
   await api.tellReads(organizationId);
   const exported = await client.get('event.export-events');

@@ -7,7 +7,7 @@ import { projections as readModels } from '../src/app.module.js';
 import { apiKey } from '../src/auth/index.js';
 import { contact } from '../src/contacts/index.js';
 import { list } from '../src/lists/index.js';
-import { organization } from '../src/organizations/index.js';
+import { organization, publicLog } from '../src/organizations/index.js';
 import { petition } from '../src/petitions/index.js';
 import { post } from '../src/posts/index.js';
 
@@ -91,6 +91,11 @@ const kinds: { [name: string]: Kind } = {
     first: () => ({ type: 'OrganizationCreated', data: { name: 'A' } }),
     next: () => ({ type: 'OrganizationUpdated', data: { website: word(), email: word() } }),
   },
+  'public-log': {
+    decider: publicLog,
+    first: () => ({ type: 'LogPublished', data: {} }),
+    next: () => ({ type: pick(['LogPublished', 'LogUnpublished']), data: {} }),
+  },
   contact: {
     decider: contact,
     subject: true,
@@ -163,7 +168,7 @@ describe.each(Object.entries(kinds))('%s', (_, kind) => {
   });
 });
 
-it.each(['petitions', 'posts', 'lists', 'api-keys', 'organizations'])(
+it.each(['petitions', 'posts', 'lists', 'api-keys', 'organizations', 'public-logs'])(
   'rebuilt, %s are what they became event by event',
   async (name) => {
     await projections.catchUp(await database.store.lastPosition());

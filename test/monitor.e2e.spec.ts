@@ -49,7 +49,8 @@ const anchored = () => readdir(join(directory, 'anchors', client.organizationId)
 const seen = () => readFile(join(directory, `seen-${client.organizationId}`), 'utf8');
 
 /** Of the checkpoint that the monitor told last. */
-const sizeTold = ({ stdout }: Program): number => JSON.parse(stdout.trim().split('\n').at(-1)!).size;
+const sizeTold = ({ stdout }: { stdout: string }): number =>
+  JSON.parse(stdout.trim().split('\n').at(-1)!).size;
 
 const sizeOf = async (checkpoint: string) => (await openCheckpoint(checkpoint, verifierKey)).size;
 
@@ -201,6 +202,21 @@ it('an auditor who has kept the log of all organizations misses the one that som
   ]);
   expect(JSON.parse(missed.stdout)).toMatchObject({ ok: false, wrongCount: 1, wrong: [{ organizationId }] });
 }, 120_000);
+
+it('needs no API key where the log is public', async () => {
+  const [server] = original.servers.slice(-1);
+  const args = argumentsFor(server!, '--once').toSpliced(argumentsFor(server!).indexOf('--api-key-file'), 2);
+  const refused = await cli(args, {});
+  expect([refused.status, refused.stderr]).toEqual([
+    2,
+    expect.stringMatching(/status 404 .*needs an API key/),
+  ]);
+  await client.at(server!.origin).post('organization.update-organization', { publicLog: true });
+  const last = await sizeOf(await write(server!, 1));
+  const found = await cli(args, {});
+  expect(found).toMatchObject({ status: 0, stderr: '' });
+  expect(sizeTold(found)).toBeGreaterThanOrEqual(last);
+});
 
 it('ends with 2 where it cannot watch, and with what was remembered damaged', async () => {
   const [server] = original.servers.slice(-1);

@@ -86,6 +86,18 @@ const kinds: { [streamType: string]: Kind } = {
     decide: (client, contactId) => client.post('contact.update-contact', { contactId, city: 'Nairobi' }),
     next: { type: 'ContactUnsubscribed', data: {} },
   },
+  'public-log': {
+    async make(client) {
+      await client.post('organization.update-organization', { publicLog: true });
+      return lastStream(client, 'public-log');
+    },
+    show: (client) => client.get('organization.get-organization'),
+    bySelf: true,
+    // The newer event may have taken it back.
+    decide: (client) =>
+      new Client(client.origin, '', undefined).request('GET', `/log/${client.organizationId}/checkpoint`),
+    next: { type: 'LogUnpublished', data: {} },
+  },
   list: {
     make: makeList,
     show: (client, listId) => client.get('list.get-list', { listId }),

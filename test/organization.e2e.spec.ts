@@ -30,6 +30,7 @@ describe('get-organization', () => {
           website: null,
           email: null,
           country: null,
+          publicLog: false,
         },
         object: 'organization',
       },
@@ -45,6 +46,21 @@ describe('get-organization', () => {
     const earlier = await get({ asOf: '2001-01-01T00:00:00Z' });
     expect([earlier.status, earlier.body.error.code]).toEqual([404, 'NOT_FOUND']);
     expect(earlier.body.error.message).toContain('the moment in asOf');
+  });
+
+  it('asOf answers whether the log was public then, and updatedAt when that changed', async () => {
+    const moments: string[] = [(await get()).body.data.updatedAt];
+    for (const publicLog of [true, false]) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      moments.push((await update({ publicLog })).body.data.updatedAt);
+    }
+    expect(new Set(moments).size).toBe(3);
+    const then = moments.map(async (asOf) => (await get({ asOf })).body.data);
+    expect((await Promise.all(then)).map(({ updatedAt, publicLog }) => [updatedAt, publicLog])).toEqual([
+      [moments[0], false],
+      [moments[1], true],
+      [moments[2], false],
+    ]);
   });
 
   it('400 for an asOf that is no moment', async () => {
@@ -84,11 +100,52 @@ describe('update-organization', () => {
     expect(await api.eventTypes(client.organizationId)).toEqual(before);
   });
 
-  it('200 once for 20 identical requests at once', async () => {
-    const answers = await Promise.all(Array.from({ length: 20 }, () => update(full)));
+  it('200 once for 20 identical requests at once, the log included', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => update({ ...full, publicLog: true })));
+    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200));
     expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
     const types = await api.eventTypes(client.organizationId);
-    expect(types.filter((type) => type === 'OrganizationUpdated')).toHaveLength(1);
+    expect(types.filter((type) => ['OrganizationUpdated', 'LogPublished'].includes(type))).toEqual([
+      'OrganizationUpdated',
+      'LogPublished',
+    ]);
+  });
+
+  it('publishes the log and takes it back; what changes nothing records nothing', async () => {
+    expect((await update({ publicLog: false })).body.data.publicLog).toBe(false);
+    for (const publicLog of [true, true, false, true]) {
+      expect((await update({ publicLog })).body.data).toMatchObject({ publicLog, name: 'Test organization' });
+    }
+    expect((await update({ name: 'Rivers' })).body.data).toMatchObject({ publicLog: true, name: 'Rivers' });
+    expect((await get()).body.data).toMatchObject({ publicLog: true, name: 'Rivers' });
+    const types = await api.eventTypes(client.organizationId);
+    expect(types.filter((type) => type.startsWith('Log'))).toEqual([
+      'LogPublished',
+      'LogUnpublished',
+      'LogPublished',
+    ]);
+  });
+
+  it('answers with an Idempotency-Key the log as it was the first time, whatever was asked of it', async () => {
+    const keyed = (fields: object, key: string) => update(fields, { 'Idempotency-Key': key });
+    const [published, renamed] = [
+      await keyed({ publicLog: true }, 'publish'),
+      await keyed({ name: 'Rivers' }, 'rename'),
+    ];
+    const withdrawn = await keyed({ publicLog: false, name: 'Streams' }, 'withdraw');
+    for (const [fields, key, first] of [
+      [{ publicLog: true }, 'publish', published],
+      [{ name: 'Rivers' }, 'rename', renamed],
+      [{ publicLog: false, name: 'Streams' }, 'withdraw', withdrawn],
+    ] as const) {
+      expect((await keyed(fields, key)).body).toEqual(first.body);
+    }
+    expect([published, renamed, withdrawn].map(({ body }) => body.data.publicLog)).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect((await get()).body.data).toMatchObject({ publicLog: false, name: 'Streams' });
   });
 
   it('answers with an Idempotency-Key what it answered the first time', async () => {
@@ -108,6 +165,8 @@ describe('update-organization', () => {
     ['a website of 501 characters', { website: 'x'.repeat(501) }, 'website'],
     ['an e-mail that is none', { email: 'rivers' }, 'email'],
     ['a country that is no text', { country: 47 }, 'country'],
+    ['a log that is neither public nor not', { publicLog: 'yes' }, 'publicLog'],
+    ['null for whether the log is public', { publicLog: null }, 'publicLog'],
     ['an unknown field', { id: 'x' }, 'id'],
   ])('400 for %s', async (_, fields, path) => {
     const { status, body } = await update(fields);

@@ -55,6 +55,7 @@ it.each([1, 2, 3])(
     const there = () => client.at(api.instances[random(2)]!.origin);
     let names = 0;
     const name = () => `Name ${(names += 1)}`;
+    let isPublic = false;
 
     const steps: (() => Promise<unknown>)[] = [
       async () => {
@@ -98,7 +99,8 @@ it.each([1, 2, 3])(
       },
       () => there().post('post.publish-post', { postId: any('post') }),
       () => there().post('post.archive-post', { postId: any('post') }),
-      () => there().post('organization.update-organization', { name: name() }),
+      () =>
+        there().post('organization.update-organization', { name: name(), publicLog: (isPublic = !isPublic) }),
       () => there().delete('petition.delete-petition', { petitionId: any('petition') }),
     ];
     const questions = (): Question[] => [

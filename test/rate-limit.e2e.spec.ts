@@ -95,6 +95,31 @@ describe('on one instance', () => {
     expect([answer.status, limitHeaders(answer)]).toEqual([401, first]);
   });
 
+  it('who reads a public log without a key counts against the address, whichever log it is', async () => {
+    const paths: string[] = [];
+    for (let n = 0; n < 2; n += 1) {
+      const owner = await api.organization();
+      await owner.post('organization.update-organization', { publicLog: true });
+      paths.push(`/log/${owner.organizationId}/checkpoint`);
+    }
+    const stranger = new Client(api.origin, '', undefined);
+    const answers = await withinOneSecond(() => {
+      const address = newAddress();
+      return async () => {
+        const all: Answer[] = [];
+        for (let n = 0; n < 11; n += 1) {
+          all.push(
+            await stranger.request('GET', [...paths, '/log/x/checkpoint'][n % 3]!, undefined, address),
+          );
+        }
+        return all;
+      };
+    });
+    expect(limitHeaders(answers[0]!)).toEqual(first);
+    expect(answers.map(({ status }) => status)).toEqual([...Array(3).fill([200, 200, 404]).flat(), 200, 429]);
+    expect(answers[10]!.body.error.reason).toBe('ADDRESS_RATE');
+  });
+
   it('429 with Retry-After for the eleventh request in a second, whatever it asks; then 200 again', async () => {
     const { client, answers } = await withinOneSecond(async () => {
       const client = await clientWith(api);

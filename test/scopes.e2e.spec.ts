@@ -54,7 +54,7 @@ const TABLE: { [operation: string]: [scope: string, fields?: { [field: string]: 
   'list.add-contacts': ['list:write', { contactIds: null }],
   'list.remove-contacts': ['list:write', { contactIds: null }],
   'organization.get-organization': ['organization:read'],
-  'organization.update-organization': ['organization:write'],
+  'organization.update-organization': ['organization:write', { publicLog: 'event:read' }],
   'api-key.create-api-key': ['api-key:write'],
   'api-key.list-api-keys': ['api-key:read'],
   'api-key.rotate-api-key': ['api-key:write'],
@@ -98,7 +98,7 @@ it('the documentation says of every operation, and of every field that needs mor
 });
 
 it('the table names every field that speaks of another service', async () => {
-  const foreign = /^(contact|list|petition|signature|post|apiKey|event)(s|Id|Ids)?$/;
+  const foreign = /^((contact|list|petition|signature|post|apiKey|event)(s|Id|Ids)?|publicLog)$/;
   for (const [name, operation] of Object.entries(await documented())) {
     const [service] = name.split('.');
     const own =
@@ -118,7 +118,12 @@ describe('a field that reaches into another service', () => {
   const ask = async (scopes: string[], operation: string, field: string): Promise<Answer> => {
     const { key } = await api.createKey(owner.organizationId, { scopes });
     const client = new Client(api.origin, owner.organizationId, key);
-    const value = { contact: { email: 'ada@example.org' }, contactIds: [uuid()] }[field] ?? uuid();
+    const values: Record<string, unknown> = {
+      contact: { email: 'ada@example.org' },
+      contactIds: [uuid()],
+      publicLog: true,
+    };
+    const value = values[field] ?? uuid();
     if (operation === 'contact.import-contacts') {
       const type = { 'Content-Type': 'text/csv' };
       return client.request(
@@ -128,7 +133,8 @@ describe('a field that reaches into another service', () => {
         type,
       );
     }
-    const own = operation.startsWith('list.') ? { listId: uuid() } : { petitionId: uuid() };
+    const service = operation.split('.')[0]!;
+    const own = service === 'organization' ? {} : { [`${service}Id`]: uuid() };
     if (operation.startsWith('contact.')) return client.get(operation, { [field]: value as string });
     const send = operation.includes('remove') ? 'delete' : 'post';
     return client[send](operation, { ...own, [field]: value });
@@ -330,6 +336,8 @@ describe('the organization', () => {
     for (const path of ['checkpoint', 'tile/0/000.p/1']) {
       expect((await owner.request('GET', `/log/all/${path}`)).status).toBe(200);
     }
+    await ask('organization.update-organization', { publicLog: true });
+    expect((await fetch(`${api.origin}/log/${organizationId}/checkpoint`)).status).toBe(200);
     await ask('event.get-proof', { eventId: event.id });
 
     await ask('api-key.revoke-api-key', { apiKeyId: successor });

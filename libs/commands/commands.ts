@@ -146,7 +146,10 @@ export class Commands {
     input: Input,
     recordId: string,
     decide: (state: State) => NoInfer<Event>[],
-    complete: (loaded: Folded<State>, events: NoInfer<Event>[]) => Partial<Decision> = () => ({}),
+    complete: (
+      loaded: Folded<State>,
+      events: NoInfer<Event>[],
+    ) => Partial<Decision> | Promise<Partial<Decision>> = () => ({}),
   ): Promise<Folded<State>> {
     const { organizationId } = input;
     let loaded = unborn(decider);
@@ -155,7 +158,7 @@ export class Commands {
       loaded = await this.load(decider, organizationId, recordId);
       events = decide(loaded.state);
       const writes = [writeTo(decider, recordId, loaded.version, events)];
-      return { recordId, writes, ...complete(loaded, events) };
+      return { recordId, writes, ...(await complete(loaded, events)) };
     });
     if (version === loaded.version) return loaded;
     if (!recordedAt) return this.look(decider, organizationId, recordId, { version });

@@ -1,3 +1,5 @@
+import { v7 as uuidv7 } from 'uuid';
+
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
@@ -41,3 +43,12 @@ export type RecordedEvent<Event extends DomainEvent = DomainEvent> = Event & {
   /** SHA-256 over the stored event: `digest.ts`. */
   readonly digest: Buffer;
 };
+
+/**
+ * The id of a stream of which there is one for each of something, whoever makes it, in the form of all others.
+ *
+ * @param hash 20 bytes at least of what it is one for.
+ */
+export function streamIdOf(hash: Buffer): string {
+  return uuidv7({ msecs: 0, random: hash.subarray(0, 16), seq: hash.readUInt32BE(16) });
+}

@@ -11,6 +11,7 @@ export {
   type Metadata,
   type RecordedEvent,
   type Seal,
+  streamIdOf,
 } from './event.js';
 export { type EventRow, EventStore, type StreamNow, type Until } from './event-store.js';
 export { type EventFilter } from './history-query.js';

@@ -19,4 +19,4 @@ export {
 export { type RecordRow, RecordTable } from './record-table.js';
 export { Projections, type ProjectionsOptions, type Purged } from './projections.js';
 export { type BuildOptions, type RowDifference, UnderWay } from './rebuild.js';
-export { type CountedLinks, replay, type Replayable, replayable } from './replay.js';
+export { type CountedLinks, folding, replay, type Replayable, replayable } from './replay.js';

@@ -8,7 +8,8 @@ export type CountedLinks = { changes: (event: RecordedEvent) => LinkChange[]; at
 export type Replayable = {
   /** The API's name of it: `petition`. */
   readonly object: string;
-  readonly streamType: string;
+  /** Of the events that they are made of. */
+  readonly streamTypes: readonly string[];
   readonly links?: CountedLinks;
   start(): {
     /** @returns whether the event is known: of a type that a later version of this program wrote nothing is. */
@@ -27,24 +28,12 @@ export function replayable<State, Event extends DomainEvent>(
 ): Replayable {
   return {
     object,
-    streamType: decider.streamType,
+    streamTypes: [decider.streamType],
     ...(links ? { links } : {}),
     start() {
-      const all = new Map<string, Folded<State> & { organizationId: string }>();
+      const { all, apply } = folding(decider);
       return {
-        apply(event) {
-          if (!isKnown(decider, event)) return false;
-          const before = all.get(event.streamId);
-          const state = decider.evolve(before?.state ?? decider.initial, event, event.recordedAt);
-          all.set(event.streamId, {
-            organizationId: event.organizationId,
-            state,
-            version: event.version,
-            createdAt: before?.createdAt ?? event.recordedAt,
-            updatedAt: event.recordedAt,
-          });
-          return true;
-        },
+        apply,
         *records(numbers) {
           for (const [id, folded] of all) {
             const found = record(folded.organizationId, id, folded, numbers.get(id) ?? 0);
@@ -52,6 +41,34 @@ export function replayable<State, Event extends DomainEvent>(
           }
         },
       };
+    },
+  };
+}
+
+/** Folds streams of one kind, in memory. */
+export function folding<State, Event extends DomainEvent>(
+  decider: Decider<State, Event>,
+): {
+  /** By their ids, in the order of their first events. */
+  all: ReadonlyMap<string, Folded<State> & { organizationId: string }>;
+  /** @returns whether the event is known. */
+  apply: (event: RecordedEvent) => boolean;
+} {
+  const all = new Map<string, Folded<State> & { organizationId: string }>();
+  return {
+    all,
+    apply(event) {
+      if (!isKnown(decider, event)) return false;
+      const before = all.get(event.streamId);
+      const state = decider.evolve(before?.state ?? decider.initial, event, event.recordedAt);
+      all.set(event.streamId, {
+        organizationId: event.organizationId,
+        state,
+        version: event.version,
+        createdAt: before?.createdAt ?? event.recordedAt,
+        updatedAt: event.recordedAt,
+      });
+      return true;
     },
   };
 }
@@ -68,7 +85,7 @@ export async function replay(
   onUnknown: (event: RecordedEvent) => void = () => undefined,
 ): Promise<{ object: string; records: Iterable<object> }[]> {
   const running = kinds.map((kind) => ({ kind, ...kind.start(), counter: new LinkCounter(kind.links) }));
-  const byStream = new Map(running.map((one) => [one.kind.streamType, one]));
+  const byStream = new Map(running.flatMap((one) => one.kind.streamTypes.map((type) => [type, one])));
   for await (const event of events) {
     if (byStream.get(event.streamType)?.apply(event) === false) onUnknown(event);
     for (const { counter } of running) counter.apply(event);

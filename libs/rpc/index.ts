@@ -37,7 +37,7 @@ export {
 } from './fields.js';
 export { Input, type InputClass, invalid, parseInput, StreamedInput, systemInput } from './input.js';
 export { Operation, operationOf, operationsAmong, type OperationDefinition } from './operation.js';
-export { NeedsScope, requireScope, scopeNeededBy } from './scopes.js';
+export { hasScope, mayBePublic, NeedsScope, requireScope, scopeNeededBy } from './scopes.js';
 export {
   compare,
   type Condition,

@@ -7,12 +7,24 @@ export function scopeOf({ name, method }: OperationDefinition): string {
 }
 
 const NEEDED = Symbol('needed scope');
+const MAY_BE_PUBLIC = Symbol('may be public');
 
-/** Makes a route that is no operation one of the API: its callers need a key with this scope, and count against limits. */
-export function NeedsScope(scope: string): MethodDecorator {
+/**
+ * Makes a route that is no operation one of the API: its callers need a key with this scope, and count against limits.
+ *
+ * @param options.mayBePublic what is asked for may be there for everybody, which only the route can tell: it refuses whoever has
+ *   no key, or one of another organization, or without the scope.
+ */
+export function NeedsScope(scope: string, { mayBePublic = false } = {}): MethodDecorator {
   return (_target, _name, descriptor) => {
     Object.defineProperty(descriptor.value as object, NEEDED, { value: scope });
+    Object.defineProperty(descriptor.value as object, MAY_BE_PUBLIC, { value: mayBePublic });
   };
+}
+
+/** See `NeedsScope`. */
+export function mayBePublic(handler: object): boolean {
+  return (handler as { [MAY_BE_PUBLIC]?: boolean })[MAY_BE_PUBLIC] === true;
 }
 
 /** The scope that a route of the API needs; undefined for any other route. */
@@ -28,9 +40,13 @@ export function describeScopes(operation: OperationDefinition): string {
   return `Needs the scope \`${scopeOf(operation)}\`${besides.join('')}.`;
 }
 
+export function hasScope(scopes: readonly string[], scope: string): boolean {
+  return scopes.includes('*') || scopes.includes(scope);
+}
+
 /** @throws RpcError INSUFFICIENT_PERMISSIONS */
 export function requireScope(scopes: readonly string[], scope: string, field?: string): void {
-  if (scopes.includes('*') || scopes.includes(scope)) return;
+  if (hasScope(scopes, scope)) return;
   const what = field === undefined ? '' : `, which \`${field}\` needs`;
   throw new RpcError(
     'INSUFFICIENT_PERMISSIONS',

@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { type Request, type Response } from 'express';
 import { RateLimitGuard, type RateLimitSubject } from '#libs/rate-limit';
-import { requireScope, RpcError, scopeNeededBy, UnknownOperationController } from '#libs/rpc';
+import { mayBePublic, requireScope, RpcError, scopeNeededBy, UnknownOperationController } from '#libs/rpc';
 import { ApiKeyUse } from './api-key-use.js';
 import { Authenticator, NO_KEY, type Refusal } from './authenticator.js';
 import { requestsPerSecond } from './delegation.js';
@@ -67,9 +67,11 @@ export class AuthorizationGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const scope = scopeNeededBy(context.getHandler());
     if (scope === undefined) return true;
-    const { caller, refusal } = context.switchToHttp().getRequest<Request>();
+    const { caller, refusal = NO_KEY } = context.switchToHttp().getRequest<Request>();
+    // Who shows a key is told if it is good no more, whatever it was shown for.
+    if (mayBePublic(context.getHandler()) && (caller || refusal === NO_KEY)) return true;
     if (!caller) {
-      const { reason, message } = refusal ?? NO_KEY;
+      const { reason, message } = refusal;
       throw new RpcError('UNAUTHORIZED', message, { reason, headers: { 'WWW-Authenticate': 'Bearer' } });
     }
     requireScope(caller.scopes, scope);

@@ -32,7 +32,11 @@ export function consistencyCommand(history: Command): void {
     )
     .option('--export <file>', 'proves it: an export of the whole history', path)
     .option('--url <url>', 'proves it: the server, by the tiles that it shows', urlOf)
-    .option('--api-key-file <file>', 'a key of the server’s with the scope event:read', path)
+    .option(
+      '--api-key-file <file>',
+      'a key of the server’s with the scope event:read; none where the log is public',
+      path,
+    )
     .addHelpText(
       'after',
       `

@@ -30,7 +30,11 @@ export function monitorCommand(history: Command): void {
       '--organization <id>',
       'whose history, all for the log of all organizations; left out, that of the key, where it is of one',
     )
-    .option('--api-key-file <file>', 'a key of the server’s with the scope event:read', path)
+    .option(
+      '--api-key-file <file>',
+      'a key of the server’s with the scope event:read; none where the log is public',
+      path,
+    )
     .option('--every <seconds>', 'from one look to the next', secondsOf, 60)
     .option('--once', 'look once, and end')
     .addHelpText(

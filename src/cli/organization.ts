@@ -1,11 +1,12 @@
 import { type Command } from 'commander';
 import { v7 as uuidv7 } from 'uuid';
 import { fewAtOnce } from '#libs/database';
-import { type EventStore, fold } from '#libs/event-store';
+import { type Decider, type DomainEvent, type EventStore, fold } from '#libs/event-store';
 import {
   CreateOrganization,
   organization,
-  type OrganizationEvent,
+  publicLog,
+  publicLogId,
   standingOrganization,
 } from '../organizations/index.js';
 import { name } from './name.js';
@@ -31,15 +32,20 @@ export function organizationCommands(program: Command): void {
   organizations
     .command('list')
     .description('list the organizations of this database')
-    .addHelpText('after', '\nPrints [{ "organizationId", "name" }].')
+    .addHelpText('after', '\nPrints [{ "organizationId", "name", "publicLog" }].')
     .action(() => withSession(program, ({ runtime }) => listOrganizations(runtime.store)));
 }
 
-async function listOrganizations(store: EventStore): Promise<{ organizationId: string; name: string }[]> {
+type Listed = { organizationId: string; name: string; publicLog: boolean };
+
+async function listOrganizations(store: EventStore): Promise<Listed[]> {
   const created = await store.readAll(0, await store.horizon(), MOST_ORGANIZATIONS, ['OrganizationCreated']);
   return fewAtOnce(created, async ({ organizationId }) => {
-    const history = await store.readStream<OrganizationEvent>(organizationId, organizationId);
-    return { organizationId, name: standingOrganization(fold(organization, history).state).name };
+    const read = async <State, Event extends DomainEvent>(decider: Decider<State, Event>, id: string) =>
+      fold(decider, await store.readStream<Event>(organizationId, id)).state;
+    const { name } = standingOrganization(await read(organization, organizationId));
+    const { isPublic } = await read(publicLog, publicLogId(organizationId));
+    return { organizationId, name, publicLog: isPublic };
   });
 }
 

@@ -1,11 +1,24 @@
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import { type Request, type Response } from 'express';
-import { countAnswer, Documented, NeedsScope, refuseBody, requireReading, RpcError } from '#libs/rpc';
+import { Commands } from '#libs/commands';
+import {
+  countAnswer,
+  Documented,
+  hasScope,
+  NeedsScope,
+  refuseBody,
+  requireReading,
+  requireScope,
+  RpcError,
+} from '#libs/rpc';
 import { ALL_ORGANIZATIONS, Checkpoints, nameOf, TILE_WIDTH } from '#libs/sealing';
+import { isLogPublic } from '../organizations/index.js';
 import { sealed } from './not-sealed.js';
 
 /** `<L>/<N>` or `entries/<N>`, with `.p/<W>` for less than a whole tile: each in its one spelling (C2SP tlog-tiles). */
 const TILE = /^(entries|\d|[1-5]\d|6[0-3])\/(?!x000\/)((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/;
+const SCOPE = 'event:read';
+const WHO = `Needs the scope \`${SCOPE}\`, and no key at all where the organization has \`publicLog\`.`;
 const LOG_PATH = /^\/log\/[^/]+\/(checkpoint|tile)(?:\/(entries)?|$)/;
 
 /** What is logged and counted of `/log/…`: addresses hold what their senders like. */
@@ -16,25 +29,29 @@ export function nameOfLogPath(path: string): string | undefined {
 
 /**
  * The history as a log that stock tools read (C2SP tlog-tiles): the last checkpoint, hashes and leaves, and nothing of what
- * events say. Addresses are those of the specification, so these are no operations.
+ * events say. Addresses are those of the specification, so these are no operations. Everybody may read it where the organization
+ * says so.
  *
- * `/log/all/…` is the log of the checkpoints of all organizations. Everybody may read its hashes, which say nothing to whoever
+ * `/log/all/…` is the log of the checkpoints of all organizations. Every key may read its hashes, which say nothing to whoever
  * does not know the checkpoint already; its leaves, which name organizations, nobody.
  */
 @Controller('log/:organizationId')
 @Documented(({ ApiBearerAuth, ApiTags }) => [ApiTags('log'), ApiBearerAuth()])
 export class LogController {
-  constructor(private readonly checkpoints: Checkpoints) {}
+  constructor(
+    private readonly checkpoints: Checkpoints,
+    private readonly commands: Commands,
+  ) {}
 
   @Get('checkpoint')
-  @NeedsScope('event:read')
+  @NeedsScope(SCOPE, { mayBePublic: true })
   @Documented((swagger) => [
     swagger.ApiOperation({
       operationId: 'log.checkpoint',
       summary: 'Retrieve the last checkpoint, for tools of transparency logs',
       description:
         'A signed note (C2SP tlog-checkpoint). `all` in the place of the organization is the log of the checkpoints of all. ' +
-        'Needs the scope `event:read`.',
+        WHO,
     }),
     swagger.ApiResponse({ status: 200, description: 'The note', content: { 'text/plain': TEXT } }),
   ])
@@ -43,13 +60,14 @@ export class LogController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const organizationId = requireReadable(request, log);
+    const { organizationId } = await this.admit(request, log);
     const { note } = await sealed(this.checkpoints.last(organizationId));
+    // Not kept by anybody, not even for seconds: of two caches the older one’s looks like a history that was rolled back.
     send(request, response, 'text/plain; charset=utf-8', note);
   }
 
   @Get('tile/*path')
-  @NeedsScope('event:read')
+  @NeedsScope(SCOPE, { mayBePublic: true })
   @Documented((swagger) => [
     swagger.ApiOperation({
       operationId: 'log.tile',
@@ -57,8 +75,8 @@ export class LogController {
       description:
         'Hashes of 32 bytes each: `path` is `<L>/<N>`, or `<L>/<N>.p/<W>` for the first W of them (C2SP tlog-tiles). ' +
         '`entries/<N>` are the leaves under tile `0/<N>`, each after its length in 2 bytes: the position of an event in 8 ' +
-        'bytes, big-endian, and its digest; the log `all` does not show any. Only what the last checkpoint covers. Needs the ' +
-        'scope `event:read`.',
+        'bytes, big-endian, and its digest; the log `all` does not show any. Only what the last checkpoint covers. ' +
+        WHO,
     }),
     swagger.ApiResponse({ status: 200, description: 'The bytes', content: { [BYTES]: BINARY } }),
   ])
@@ -67,7 +85,7 @@ export class LogController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const organizationId = requireReadable(request, log);
+    const { organizationId, isPublic } = await this.admit(request, log);
     const [, kind, index, partial] = TILE.exec(request.path.split('/tile/')[1] ?? '') ?? [];
     const width = partial === undefined ? TILE_WIDTH : Number(partial);
     if (kind === undefined || (partial !== undefined && width >= TILE_WIDTH)) throw notFound();
@@ -79,8 +97,25 @@ export class LogController {
         : await sealed(this.checkpoints.tile(organizationId, Number(kind), number, width));
     if (!bytes) throw notFound();
     // What was sealed never changes.
-    response.setHeader('Cache-Control', 'private, max-age=31536000, immutable');
+    response.setHeader('Cache-Control', `${isPublic ? 'public' : 'private'}, max-age=31536000, immutable`);
     send(request, response, BYTES, Array.isArray(bytes) ? bundle(bytes) : bytes);
+  }
+
+  /**
+   * @returns under which id the log is stored, and whether everybody may read it, which is not asked where the key may.
+   * @throws RpcError NOT_FOUND where there is no such log and where it is not public alike, so that nobody learns which
+   *   organizations there are.
+   */
+  private async admit(request: Request, log: string): Promise<{ organizationId: string; isPublic: boolean }> {
+    refuseBody(request);
+    requireReading(request);
+    const isAll = log === nameOf(ALL_ORGANIZATIONS);
+    const organizationId = isAll ? ALL_ORGANIZATIONS : log;
+    const caller = isAll || request.caller?.organizationId === log ? request.caller : undefined;
+    if (caller && hasScope(caller.scopes, SCOPE)) return { organizationId, isPublic: false };
+    if (!isAll && (await isLogPublic(this.commands, log))) return { organizationId, isPublic: true };
+    if (caller) requireScope(caller.scopes, SCOPE);
+    throw notFound();
   }
 }
 
@@ -88,20 +123,11 @@ const BYTES = 'application/octet-stream';
 const TEXT = { schema: { type: 'string' } };
 const BINARY = { schema: { type: 'string', format: 'binary' } };
 
-/** @returns under which id the log is stored. */
-function requireReadable(request: Request, log: string): string {
-  refuseBody(request);
-  requireReading(request);
-  const organizationId =
-    log === nameOf(ALL_ORGANIZATIONS) ? ALL_ORGANIZATIONS : request.caller!.organizationId;
-  if (nameOf(organizationId) !== log) throw notFound();
-  return organizationId;
-}
-
 function notFound(): RpcError {
   return new RpcError(
     'NOT_FOUND',
-    'There is no such log in your organization, or its last checkpoint does not cover this tile.',
+    'There is no such log that you may read, or its last checkpoint does not cover this tile. A log that is not public needs an ' +
+      'API key of its organization with the scope event:read.',
   );
 }
 

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { type Decider, type EventStore } from '#libs/event-store';
+import { type Decider, type EventStore, streamIdOf } from '#libs/event-store';
 import { type Succession } from '#libs/sealing';
 
 /** Another key signs checkpoints: whoever has the one before can follow it here (`history verify`). */
@@ -19,9 +19,8 @@ export async function tellSuccession(
 ): Promise<boolean> {
   const { streamType } = signingKey;
   const { from, to } = succession;
-  const hash = store.keyring.hash(streamType, organizationId, from, to);
-  // One for each pair of keys, whoever tells it, in the form of all others.
-  const streamId = uuidv7({ msecs: 0, random: hash.subarray(0, 16), seq: hash.readUInt32BE(16) });
+  // One for each pair of keys, whoever tells it.
+  const streamId = streamIdOf(store.keyring.hash(streamType, organizationId, from, to));
   const event: SigningKeyEvent = { type: 'SigningKeyRotated', data: succession };
   const metadata = { actor: { type: 'system', id: 'command-line' }, requestId: uuidv7() } as const;
   const writes = [{ streamType, streamId, expectedVersion: 0, events: [event] }];

@@ -3,6 +3,7 @@ import { Commands } from '#libs/commands';
 import { Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
 import { organizationRecord, type OrganizationRecord, organizationSchema } from './organization-record.js';
 import { organization } from './organization.js';
+import { publicLog, publicLogId } from './public-log.js';
 
 @Operation({
   method: 'GET',
@@ -26,7 +27,8 @@ export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
   }: GetOrganization): Promise<OrganizationRecord | PastRecord<OrganizationRecord>> {
     const past = asOf === undefined ? undefined : await this.commands.past(asOf);
     const folded = await this.commands.look(organization, organizationId, organizationId, past);
-    const record = organizationRecord(organizationId, folded);
+    const log = await this.commands.look(publicLog, organizationId, publicLogId(organizationId), past);
+    const record = organizationRecord(organizationId, folded, log);
     return past ? new PastRecord(record, past) : record;
   }
 }

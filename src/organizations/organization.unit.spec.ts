@@ -7,6 +7,7 @@ import {
   type OrganizationFields,
   standingOrganization,
 } from './organization.js';
+import { publicLog, publishLog } from './public-log.js';
 
 const created: OrganizationEvent = { type: 'OrganizationCreated', data: { name: 'Rivers' } };
 const updated = (data: Partial<OrganizationFields>): OrganizationEvent => ({
@@ -47,4 +48,18 @@ it('refuses to be read before it was created', () => {
       return [];
     })
     .thenThrows('NOT_FOUND');
+});
+
+it('publishes its log and takes it back, and records nothing where nothing changes', () => {
+  const [published, unpublished] = [
+    { type: 'LogPublished', data: {} },
+    { type: 'LogUnpublished', data: {} },
+  ] as const;
+  const decide = (isPublic?: boolean) => (state: typeof publicLog.initial) => publishLog(state, isPublic);
+  given(publicLog, []).when(decide(true)).then([published]);
+  given(publicLog, []).when(decide(false)).then([]);
+  given(publicLog, [published]).when(decide(true)).then([]);
+  given(publicLog, [published]).when(decide()).then([]);
+  given(publicLog, [published]).when(decide(false)).then([unpublished]);
+  given(publicLog, [published, unpublished]).when(decide(true)).then([published]);
 });

@@ -1,6 +1,6 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { changedFields, Commands } from '#libs/commands';
-import { Email, Input, Operation, Text } from '#libs/rpc';
+import { changedFields, Commands, writeTo } from '#libs/commands';
+import { Email, Flag, Input, Operation, Text } from '#libs/rpc';
 import { organizationRecord, type OrganizationRecord, organizationSchema } from './organization-record.js';
 import {
   organization,
@@ -8,6 +8,7 @@ import {
   type OrganizationFields,
   standingOrganization,
 } from './organization.js';
+import { publicLog, publicLogId, publishLog } from './public-log.js';
 
 @Operation({
   method: 'POST',
@@ -15,6 +16,8 @@ import {
   object: 'organization',
   summary: 'Change your organization',
   description: 'Only the fields given are changed; `null` clears an optional one.',
+  // Whoever publishes the log may read it from then on.
+  fieldScopes: { publicLog: 'event:read' },
   answers: organizationSchema,
 })
 export class UpdateOrganization extends Input {
@@ -29,6 +32,13 @@ export class UpdateOrganization extends Input {
 
   @Text({ max: 500, optional: true, nullable: true })
   country?: string | null;
+
+  @Flag({
+    optional: true,
+    description:
+      'Whether everybody may read `/log/…`, without a key: checkpoints, positions and digests, nothing of what events say.',
+  })
+  publicLog?: boolean;
 }
 
 @CommandHandler(UpdateOrganization)
@@ -36,7 +46,9 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
   constructor(private readonly commands: Commands) {}
 
   async execute(command: UpdateOrganization): Promise<OrganizationRecord> {
-    const { context, organizationId, ...given } = command;
+    const { context, organizationId, publicLog: isPublic, ...given } = command;
+    const logId = publicLogId(organizationId);
+    let logVersion: number | undefined;
     const changed = await this.commands.change(
       organization,
       command,
@@ -45,7 +57,24 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
         const data = changedFields<OrganizationFields>(standingOrganization(state), given);
         return data ? [{ type: 'OrganizationUpdated', data }] : [];
       },
+      async ({ version }, events) => {
+        const log = await this.commands.load(publicLog, organizationId, logId);
+        const logEvents = publishLog(log.state, isPublic);
+        logVersion = log.version + logEvents.length;
+        return {
+          writes: [
+            writeTo(organization, organizationId, version, events),
+            writeTo(publicLog, logId, log.version, logEvents),
+          ],
+        };
+      },
     );
-    return organizationRecord(organizationId, changed);
+    // A repeated Idempotency-Key is answered with the log as it was, too: its version is kept with the key.
+    const version = await this.commands.figure(
+      command,
+      async () => logVersion ?? (await this.commands.look(publicLog, organizationId, logId)).version,
+    );
+    const log = await this.commands.look(publicLog, organizationId, logId, { version });
+    return organizationRecord(organizationId, changed, log);
   }
 }
