@@ -53,8 +53,8 @@ export function invokedFrom(): string {
   return process.env.INIT_CWD ?? process.cwd();
 }
 
-/** What OpenTelemetry's SDK reads itself: its variables are its own, and many. */
-export function openTelemetryEnvironment(): Environment {
+/** What libraries read themselves, OpenTelemetry's and Amazon's: their variables are their own, and many. */
+export function environmentOfLibraries(): Environment {
   return process.env;
 }
 

@@ -5,7 +5,7 @@ import { describeError, endPatience } from '#libs/database';
 import { JsonLogger, logConsole, Readiness, standardOutput } from '#libs/operations';
 import { ServerLife } from '#libs/rpc';
 import { currentTracer } from '#libs/tracing';
-import { type Config, ConfigError, loadConfig, openTelemetryEnvironment } from './config.js';
+import { type Config, ConfigError, loadConfig, environmentOfLibraries } from './config.js';
 import { createDemo, tellHowToBegin, welcome } from './demo.js';
 import { serveInsight } from './insight.js';
 import { openRuntime, type Runtime } from './runtime.js';
@@ -62,7 +62,7 @@ const stop = new Promise<NodeJS.Signals>((resolve) => {
 });
 
 try {
-  await startTracing(openTelemetryEnvironment());
+  await startTracing(environmentOfLibraries());
   await serve();
 } catch (error) {
   if (isServing) {

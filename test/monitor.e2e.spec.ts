@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { Keyring } from '#libs/event-store';
 import { Signers } from '#libs/sealing';
+import { startS3Server } from '#libs/testing';
 import { openCheckpoint } from '../src/history/verify/index.js';
 import { type Client } from './harness.js';
 import {
@@ -152,6 +153,64 @@ it('goes on while nobody answers, says so once, and forgets nothing when it is k
   );
   program.send('SIGTERM');
   expect(await program.ended).toMatchObject({ status: 0, stderr: '' });
+}, 120_000);
+
+it('keeps anchors in a bucket: by two at once, by one that is killed in between, and none of a fork', async () => {
+  const s3 = await startS3Server();
+  const arguments_ = (prefix: string) => [
+    '--json',
+    'history',
+    'anchor',
+    '--to',
+    `s3://${s3.bucket}/${prefix}`,
+  ];
+  const environmentOf = ({ environment }: Deployment) => ({ ...environment, ...s3.environment });
+  const anchorTo = (prefix: string, deployment: Deployment) =>
+    cli(arguments_(prefix), environmentOf(deployment));
+  try {
+    const names = async () => {
+      const listed = await fetch(
+        `${s3.environment.AWS_ENDPOINT_URL_S3}/${s3.bucket}?list-type=2&prefix=kept/`,
+      );
+      return [...(await listed.text()).matchAll(/<Key>kept\/(.*?)<\/Key>/g)].map(([, name]) => name!);
+    };
+    const both = await Promise.all([anchorTo('kept', original), anchorTo('kept', original)]);
+    expect(both).toMatchObject([1, 2].map(() => ({ status: 0, stderr: '' })));
+    const told = both.map(({ stdout }) => JSON.parse(stdout).anchored as number);
+    expect(told[0]! + told[1]!).toBe((await names()).length);
+
+    // Stored, and the answer lost: the next one finds it whole.
+    const size = await sizeOf(await write(original.servers.at(-1)!, 1));
+    s3.answersPuts = false;
+    const puts = () => s3.asked.filter((one) => one.startsWith('PUT')).length;
+    const before = puts();
+    const program = new Program(
+      process.execPath,
+      [CLI, ...arguments_('kept'), '--every', '1'],
+      environmentOf(original),
+    );
+    await eventually(() => expect(puts()).toBeGreaterThan(before));
+    program.send('SIGKILL');
+    await program.ended;
+    s3.answersPuts = true;
+    expect(await anchorTo('kept', original)).toMatchObject({ status: 0, stderr: '' });
+    const kept = (await names()).filter((name) => name.startsWith(client.organizationId));
+    expect(parseInt(kept.at(-1)!.split('/')[1]!, 10)).toBeGreaterThanOrEqual(size);
+
+    const fork = await anchorTo('kept', backup);
+    expect([fork.status, fork.stderr]).toEqual([
+      1,
+      expect.stringMatching(/does not begin with the \d+ events|was rolled back/),
+    ]);
+    s3.isConditional = false;
+    const unfit = await anchorTo('elsewhere', original);
+    expect([unfit.status, unfit.stderr]).toEqual([
+      1,
+      expect.stringMatching(/takes no notice of If-None-Match/),
+    ]);
+  } finally {
+    await s3.stop();
+  }
 }, 120_000);
 
 it('an auditor who has kept the log of all organizations misses the one that somebody deleted', async () => {

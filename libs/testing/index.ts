@@ -6,6 +6,7 @@ export { type PgBouncer, startPgBouncer } from './pgbouncer.js';
 export { findFreePort } from './ports.js';
 export { type PostgresServer, startPostgres, type StopMode } from './postgres-server.js';
 export { findProgram } from './programs.js';
+export { type S3Server, startS3Server } from './s3-server.js';
 export { startRedis, type RedisServer } from './redis-server.js';
 export { startSilentProxy, type SilentProxy } from './silent-proxy.js';
 export { RedisCluster, RedisNode, RedisSentinel } from './redis-nodes.js';

@@ -4,12 +4,19 @@ import { headOf, isConsistent, type TreeHead } from '../history/verify/index.js'
 export interface AnchorStore {
   /** Of which there is anything. */
   organizations(): Promise<string[]>;
-  /** Of which sizes there is a checkpoint, in no order. */
-  sizes(organizationId: string): Promise<number[]>;
+  /**
+   * The largest size of which there is a checkpoint.
+   *
+   * @param near where it probably is, a little below.
+   */
+  largest(organizationId: string, near: number): Promise<number | undefined>;
   read(organizationId: string, size: number): Promise<string>;
   /** Never over one that is there. @returns whether none was. */
   create(organizationId: string, size: number, note: string): Promise<boolean>;
 }
+
+/** What was written there can be overwritten: it is no place for anchors. */
+export class NotWriteOnce extends Error {}
 
 /** What a server signed last, and how it proves that an older tree is the beginning of it. */
 export type Checkpoint = TreeHead & {
@@ -31,7 +38,7 @@ export class Anchors {
   /** @throws what the store throws, and the proof. */
   async add(checkpoint: Checkpoint): Promise<Anchored> {
     const { organizationId, size, root, note } = checkpoint;
-    const last = this.last.get(organizationId) ?? (await this.read(organizationId));
+    const last = this.last.get(organizationId) ?? (await this.readLast(organizationId, size));
     if (last) {
       const reason = await contradiction(last, checkpoint);
       if (reason !== undefined)
@@ -53,10 +60,12 @@ export class Anchors {
     return { alarm, notes: [stored.note, note] };
   }
 
-  private async read(organizationId: string): Promise<(TreeHead & { note: string }) | undefined> {
-    const sizes = await this.store.sizes(organizationId);
-    const largest = sizes.reduce((one, other) => Math.max(one, other), -1);
-    if (largest < 0) return undefined;
+  private async readLast(
+    organizationId: string,
+    near: number,
+  ): Promise<(TreeHead & { note: string }) | undefined> {
+    const largest = await this.store.largest(organizationId, near);
+    if (largest === undefined) return undefined;
     const last = await this.readOne(organizationId, largest);
     this.last.set(organizationId, last);
     return last;

@@ -2,12 +2,7 @@ import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createFile } from '../history/verify/index.js';
 import { type AnchorStore } from './anchors.js';
-
-/** So wide that names sort as sizes do. */
-const DIGITS = 15;
-/** An organization, or the log of all of them. */
-const ORGANIZATION = /^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|all)$/;
-const NAME = new RegExp(`^(\\d{${DIGITS}})\\.checkpoint$`);
+import { isLogName, nameOf, sizeOf } from './names.js';
 
 /** `<directory>/<organizationId>/<size>.checkpoint`; directories are made. */
 export class AnchorDirectory implements AnchorStore {
@@ -15,16 +10,18 @@ export class AnchorDirectory implements AnchorStore {
 
   async organizations(): Promise<string[]> {
     await mkdir(this.directory, { recursive: true });
-    return (await readdir(this.directory)).filter((name) => ORGANIZATION.test(name));
+    return (await readdir(this.directory)).filter(isLogName);
   }
 
-  async sizes(organizationId: string): Promise<number[]> {
+  async largest(organizationId: string): Promise<number | undefined> {
     const own = join(this.directory, organizationId);
     await mkdir(own, { recursive: true });
-    return (await readdir(own)).flatMap((name) => {
-      const [, size] = NAME.exec(name) ?? [];
-      return size === undefined ? [] : Number(size);
-    });
+    let largest: number | undefined;
+    for (const name of await readdir(own)) {
+      const size = sizeOf(name);
+      if (size !== undefined && size >= (largest ?? 0)) largest = size;
+    }
+    return largest;
   }
 
   read(organizationId: string, size: number): Promise<string> {
@@ -36,6 +33,6 @@ export class AnchorDirectory implements AnchorStore {
   }
 
   private fileOf(organizationId: string, size: number): string {
-    return join(this.directory, organizationId, `${String(size).padStart(DIGITS, '0')}.checkpoint`);
+    return join(this.directory, organizationId, nameOf(size));
   }
 }

@@ -2,21 +2,28 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError } from '#libs/database';
 import { idOf, nameOf } from '#libs/sealing';
-import { AnchorDirectory, Anchors } from '../anchors/index.js';
+import {
+  Anchors,
+  type AnchorStore,
+  bucketLocationOf,
+  type BucketLocation,
+  NotWriteOnce,
+  openAnchorStore,
+} from '../anchors/index.js';
 import { secondsOf } from './outside.js';
 import { interruptible, path, type Session, withSession } from './session.js';
 
-type Options = { to: string; every?: number; organization?: string[] };
+type Options = { to: string | BucketLocation; every?: number; organization?: string[] };
 
 /** Adds `anchor` to the commands of `history`. */
 export function anchorCommand(history: Command, program: Command): void {
   history
     .command('anchor')
-    .description('keep each new checkpoint in a directory outside, never over one that is there')
+    .description('keep each new checkpoint in a directory or bucket outside, never over one that is there')
     .requiredOption(
-      '--to <directory>',
-      'where to: <directory>/<organizationId>/<size>.checkpoint',
-      directoryOf,
+      '--to <place>',
+      'a directory or s3://bucket/prefix: <place>/<organizationId>/<size>.checkpoint',
+      placeOf,
     )
     .option('--every <seconds>', 'go on, from one look to the next; left out, look once', secondsOf)
     .option(
@@ -28,25 +35,29 @@ export function anchorCommand(history: Command, program: Command): void {
       `
 Prints { "anchored" }, how many were new, after each look that had any. Ends with status 1 if what is signed now contradicts what is
 anchored: another history, or a shorter one, after a restore of a backup, say. Both notes are on standard error then, and what
-is anchored stays. Put the directory where the server cannot change what is there: a disk of another machine, written once.`,
+is anchored stays. Put the directory where the server cannot change what is there: a disk of another machine, written once. A bucket
+is found and opened by the environment variables of Amazon's tools (AWS_REGION, AWS_ACCESS_KEY_ID, …; AWS_ENDPOINT_URL_S3 of a
+store that is not Amazon's); docs/production.md, "Anchors", has the rights that it takes.`,
     )
     .action((options: Options) => withSession(program, (session) => anchor(session, options)));
 }
 
-function directoryOf(text: string): string {
-  if (/^[a-z0-9]+:\/\//i.test(text)) throw new InvalidArgumentError('It is a directory.');
-  return path(text);
+function placeOf(text: string): string | BucketLocation {
+  if (!/^[a-z0-9]+:\/\//i.test(text)) return path(text);
+  const location = bucketLocationOf(text);
+  if (!location) throw new InvalidArgumentError('It is a directory, or s3://bucket/prefix.');
+  return location;
 }
 
 async function anchor(session: Session, { to, every, organization }: Options): Promise<void> {
   for (const id of organization ?? []) await session.requireLog(id);
-  const store = new AnchorDirectory(to);
-  const anchoring = new Anchoring(session, store, organization);
   const signal = interruptible();
+  const store = await openAnchorStore(to, signal);
+  const anchoring = new Anchoring(session, store, organization, signal);
   do {
     const anchored = await anchoring.addAll();
     if (anchored > 0 || every === undefined) process.stdout.write(`${JSON.stringify({ anchored })}\n`);
-    if (every === undefined && anchoring.isInTrouble) process.exitCode = 1;
+    if (every === undefined && (anchoring.isInTrouble || signal.aborted)) process.exitCode = 1;
     if (every === undefined || process.exitCode === 1) return;
     await sleep(every * 1_000, undefined, { signal }).catch(() => undefined);
   } while (!signal.aborted);
@@ -60,8 +71,9 @@ class Anchoring {
 
   constructor(
     private readonly session: Session,
-    private readonly store: AnchorDirectory,
+    private readonly store: AnchorStore,
     private readonly given: readonly string[] | undefined,
+    private readonly signal: AbortSignal,
   ) {
     this.anchors = new Anchors(store);
   }
@@ -75,6 +87,7 @@ class Anchoring {
     let anchored = 0;
     const organizations = await this.tolerantly('Nothing could be anchored', () => this.organizations());
     for (const organizationId of organizations ?? []) {
+      if (this.signal.aborted) break;
       const added = await this.tolerantly(`Organization ${organizationId} could not be anchored`, () =>
         this.add(organizationId),
       );
@@ -110,6 +123,8 @@ class Anchoring {
       this.told.delete(what);
       return result;
     } catch (error) {
+      if (error instanceof NotWriteOnce) throw error;
+      if (this.signal.aborted) return undefined;
       const reason = describeError(error);
       if (this.told.get(what) !== reason) process.stderr.write(`${what}: ${reason}\n`);
       this.told.set(what, reason);

@@ -1,0 +1,197 @@
+import {
+  GetObjectCommand,
+  ListObjectsV2Command,
+  type ListObjectsV2CommandInput,
+  type ListObjectsV2CommandOutput,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3';
+import { describeError } from '#libs/database';
+import { environmentOfLibraries } from '../config.js';
+import { type AnchorStore, NotWriteOnce } from './anchors.js';
+import { isLogName, nameOf, sizeOf } from './names.js';
+
+export type BucketLocation = { bucket: string; prefix: string };
+
+/** A store that does not answer is asked again at the next look. */
+const PATIENCE = {
+  connectionTimeout: 5_000,
+  requestTimeout: 20_000,
+  socketTimeout: 20_000,
+  throwOnRequestTimeout: true,
+};
+/** Names that S3 lists at once. */
+const PAGE = 1_000;
+/** A note with many signatures takes less. */
+const LARGEST_NOTE = 64 * 1024;
+
+/**
+ * `s3://<bucket>/<prefix>/<organizationId>/<size>.checkpoint`, at Amazon or whatever speaks S3. Region, credentials and the
+ * server's address come from where Amazon's tools have them, the environment first.
+ */
+export class AnchorBucket implements AnchorStore {
+  private readonly client: S3Client;
+  private readonly bucket: string;
+  private readonly prefix: string;
+  private readonly store: string;
+  /** Whether the store has shown that it writes nothing over what is there. */
+  private isWriteOnce = false;
+
+  /** @param signal ends what is under way. */
+  constructor(
+    { bucket, prefix }: BucketLocation,
+    private readonly signal?: AbortSignal,
+    private readonly page = PAGE,
+  ) {
+    this.bucket = bucket;
+    this.prefix = prefix === '' ? '' : `${prefix}/`;
+    const { AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL } = environmentOfLibraries();
+    const address = AWS_ENDPOINT_URL_S3 ?? AWS_ENDPOINT_URL;
+    this.store = address ?? 'Amazon S3';
+    // Others than Amazon have no host name for each bucket, and all of them take its name in the path.
+    this.client = new S3Client({ requestHandler: PATIENCE, forcePathStyle: address !== undefined });
+  }
+
+  async organizations(): Promise<string[]> {
+    const names: string[] = [];
+    let from: string | undefined;
+    do {
+      const listed = await this.list({ Prefix: this.prefix, Delimiter: '/', ContinuationToken: from });
+      for (const { Prefix = '' } of listed.CommonPrefixes ?? [])
+        names.push(Prefix.slice(this.prefix.length, -1));
+      from = listed.NextContinuationToken;
+    } while (from !== undefined);
+    return names.filter(isLogName);
+  }
+
+  /**
+   * A bucket is listed upwards alone, and a million anchors are a thousand pages. So it is asked what comes behind a size: one a
+   * little below `near`, mostly the only question; then further down or up in steps that double, and half-way between.
+   */
+  async largest(organizationId: string, near: number): Promise<number | undefined> {
+    let [found, none] = [-1, Infinity];
+    let step = this.page;
+    let behind = Math.max(near - step, -1);
+    for (;;) {
+      const { sizes, isLast } = await this.sizesBehind(organizationId, behind);
+      found = sizes.at(-1) ?? found;
+      if (isLast && sizes.length > 0) return found;
+      if (isLast) none = behind;
+      if (found >= none) return found < 0 ? undefined : found;
+      step *= 2;
+      if (found < 0) behind = Math.max(near - step, -1);
+      else behind = none === Infinity ? found + step : found + Math.floor((none - found) / 2);
+    }
+  }
+
+  async read(organizationId: string, size: number): Promise<string> {
+    const Key = this.keyOf(organizationId, size);
+    const command = new GetObjectCommand({ Bucket: this.bucket, Key });
+    return this.ask('s3:GetObject', async () => {
+      const { Body, ContentLength = 0 } = await this.client.send(command, { abortSignal: this.signal });
+      // As what it is, damaged, and none of its gigabytes.
+      return ContentLength > LARGEST_NOTE ? '' : Body!.transformToString();
+    });
+  }
+
+  /** @throws NotWriteOnce where the store would have overwritten what is there. */
+  async create(organizationId: string, size: number, note: string): Promise<boolean> {
+    const key = this.keyOf(organizationId, size);
+    const isNew = await this.put(key, note);
+    // Many stores that speak S3 know no conditions, and take no notice of them. The same once more tells, and harms nothing.
+    if (isNew && !this.isWriteOnce && (await this.put(key, note))) throw this.notWriteOnce();
+    this.isWriteOnce = true;
+    return isNew;
+  }
+
+  /** @returns whether nothing was there. */
+  private put(Key: string, Body: string): Promise<boolean> {
+    return this.ask('s3:PutObject', async () => {
+      const command = new PutObjectCommand({
+        Bucket: this.bucket,
+        ...{ Key, Body, IfNoneMatch: '*', ContentType: 'text/plain; charset=utf-8' },
+      });
+      try {
+        await this.client.send(command, { abortSignal: this.signal });
+        return true;
+      } catch (error) {
+        const { status, name } = saidBy(error);
+        if (status === 412) return false;
+        if (status === 501 || name === 'NotImplemented') throw this.notWriteOnce();
+        throw error;
+      }
+    });
+  }
+
+  private async sizesBehind(
+    organizationId: string,
+    size: number,
+  ): Promise<{ sizes: number[]; isLast: boolean }> {
+    const Prefix = `${this.prefix}${organizationId}/`;
+    let StartAfter = size < 0 ? Prefix : this.keyOf(organizationId, size);
+    for (;;) {
+      const { Contents = [], IsTruncated = false } = await this.list({ Prefix, StartAfter });
+      const sizes = Contents.flatMap(({ Key = '' }) => sizeOf(Key.slice(Prefix.length)) ?? []);
+      if (sizes.length > 0 || !IsTruncated) return { sizes, isLast: !IsTruncated };
+      // What somebody else put there hides no anchor behind it.
+      StartAfter = Contents.at(-1)!.Key!;
+    }
+  }
+
+  private list(
+    input: Omit<ListObjectsV2CommandInput, 'Bucket' | 'MaxKeys'>,
+  ): Promise<ListObjectsV2CommandOutput> {
+    const command = new ListObjectsV2Command({ Bucket: this.bucket, MaxKeys: this.page, ...input });
+    return this.ask('s3:ListBucket', () => this.client.send(command, { abortSignal: this.signal }));
+  }
+
+  private keyOf(organizationId: string, size: number): string {
+    return `${this.prefix}${organizationId}/${nameOf(size)}`;
+  }
+
+  private async ask<Answer>(permission: string, work: () => Promise<Answer>): Promise<Answer> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof NotWriteOnce) throw error;
+      throw new Error(this.explained(error, permission), { cause: error });
+    }
+  }
+
+  /** What went wrong, and what to do, in one sentence. */
+  private explained(error: unknown, permission: string): string {
+    const { bucket, store } = this;
+    const { name, status, message } = saidBy(error);
+    if (name === 'CredentialsProviderError') {
+      return `there are no credentials for ${store}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE (${message})`;
+    }
+    if (message === 'Region is missing') {
+      return 'set AWS_REGION to the region of the bucket; where a store knows none, to us-east-1';
+    }
+    if (status === undefined) {
+      return `${store} cannot be reached: ${name === 'TimeoutError' ? 'no answer in time' : message}`;
+    }
+    if (name === 'NoSuchBucket') return `${store} has no bucket ${bucket}: make it, or correct --to`;
+    if (status === 301 || name === 'AuthorizationHeaderMalformed') {
+      return `the bucket ${bucket} is in another region: set AWS_REGION to its own (${message})`;
+    }
+    if (status === 401 || status === 403) {
+      return `${store} refuses these credentials ${permission} on ${bucket}: allow it, or give others (${name}: ${message})`;
+    }
+    return `${store} answered ${permission} on ${bucket} with status ${status} (${name}: ${message})`;
+  }
+
+  private notWriteOnce(): NotWriteOnce {
+    return new NotWriteOnce(
+      `${this.store} takes no notice of If-None-Match: anchors in ${this.bucket} could be overwritten. Use a store that knows ` +
+        'conditional writes.',
+    );
+  }
+}
+
+/** `status` undefined: there was no answer. */
+function saidBy(error: unknown): { name: string; status: number | undefined; message: string } {
+  const { name = '', $metadata } = error as { name?: string; $metadata?: { httpStatusCode?: number } };
+  const message = describeError(error).replace(/\.$/, '');
+  return { name, status: $metadata?.httpStatusCode, message };
+}
