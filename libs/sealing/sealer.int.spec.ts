@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { leafOf } from './growth.js';
@@ -634,6 +636,39 @@ describe('the log of all organizations', () => {
     const after = await rotated.last(ALL_ORGANIZATIONS);
     expect([after.root, after.isSignedByAll]).toEqual([before.root, true]);
   });
+});
+
+it('is signed by another key after the key was lost, by the statements of the guide', async () => {
+  const guide = await readFile(join(__dirname, '../../docs/production.md'), 'utf8');
+  const [, statements] = /^```sql\n(UPDATE signed_notes .*?)^```/ms.exec(guide)!;
+  const own = await createTestDatabase();
+  try {
+    const organizationId = uuidv7();
+    const grow = async (by: Signers): Promise<number> => {
+      const writes = [
+        {
+          streamType: 'thing',
+          streamId: uuidv7(),
+          expectedVersion: 0,
+          events: [{ type: 'Happened', data: {} }],
+        },
+      ];
+      await own.store.append({ organizationId, metadata, writes });
+      const there = new Sealer(own.source, by, logger);
+      await there.seal();
+      const { checkpoint, inAll } = await new Checkpoints(own.source, there).lastInAll(organizationId);
+      expect(by.open(inAll!.checkpoint.note)).toBeDefined();
+      return checkpoint.size;
+    };
+    const next = new Signers([Buffer.alloc(32, 5)]);
+    await grow(signers);
+    await grow(signers);
+    await own.source.query(statements!);
+    expect([await grow(next), await grow(next)]).toEqual([3, 4]);
+    expect(log).not.toHaveBeenCalled();
+  } finally {
+    await own.drop();
+  }
 });
 
 describe('tiles that somebody damaged', () => {
