@@ -1,5 +1,5 @@
 import { type DataSource } from 'typeorm';
-import { leafOf, leafOfCheckpoint } from './growth.js';
+import { isAsLate, leafOf, leafOfCheckpoint } from './growth.js';
 import {
   consistencyPath,
   inclusionPath,
@@ -242,8 +242,11 @@ export class Checkpoints {
     organizationId: string,
   ): Promise<{ stored: StoredTree; signed: SignedTree | undefined }> {
     const [stored] = await readStoredTrees(this.source, [organizationId]);
-    const signed = stored!.note === null ? undefined : this.sealer.signers.open(stored!.note);
-    return { stored: stored!, signed: signed?.organizationId === organizationId ? signed : undefined };
+    const { note, leaf } = stored!;
+    const signed = note === null ? undefined : this.sealer.signers.open(note);
+    // One that somebody put back was right once.
+    const isLast = signed?.organizationId === organizationId && (!leaf || isAsLate(signed, leaf));
+    return { stored: stored!, signed: isLast ? signed : undefined };
   }
 
   /** What was handed out stays in the table of seals. It may have made room for the next one since it was read. */

@@ -7,6 +7,7 @@ import {
   compareBySubtrees,
   type Comparison,
   headOf,
+  leavesOf,
   LogClient,
   openCheckpoint,
   type Succession,
@@ -134,6 +135,7 @@ async function prove(
   return { outcome: await compareBySubtrees(older, newer, client.subtreesOf(newer.size)) };
 }
 
-function told({ size, sealedAt }: Checkpoint): string {
-  return `${size.toLocaleString('en')} events sealed at ${sealedAt}`;
+function told(checkpoint: Checkpoint): string {
+  const { size, sealedAt } = checkpoint;
+  return `${size.toLocaleString('en')} ${leavesOf(checkpoint)} sealed at ${sealedAt}`;
 }

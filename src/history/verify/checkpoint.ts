@@ -67,6 +67,11 @@ export function checkpointBy(text: string, key: VerifierKey): Checkpoint {
   return checkpointOf(note, key);
 }
 
+/** What its leaves are, for people. */
+export function leavesOf({ organizationId }: Pick<Checkpoint, 'organizationId'>): string {
+  return organizationId === ALL.name ? 'checkpoints' : 'events';
+}
+
 function notSignedBy(keys: readonly VerifierKey[]): NotAuthentic {
   const names = keys.map(keyName).join(', nor of its successor ');
   return new NotAuthentic(

@@ -27,7 +27,7 @@ import { MOST_WARNINGS, type Verdict } from './verdict.js';
 import { verifyEvents } from './verify-events.js';
 
 export { type AllVerdict } from './all.js';
-export { type Checkpoint, openCheckpoint } from './checkpoint.js';
+export { type Checkpoint, leavesOf, openCheckpoint } from './checkpoint.js';
 export { compareBySubtrees, type Comparison } from './compare.js';
 export { headOf, isConsistent, type TreeHead } from './consistency.js';
 export { createFile, replaceFile } from './durable-file.js';

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type Checkpoint, openCheckpoint } from './checkpoint.js';
+import { type Checkpoint, leavesOf, openCheckpoint } from './checkpoint.js';
 import { compareBySubtrees } from './compare.js';
 import { replaceFile } from './durable-file.js';
 import { FalseSuccession } from './key-chain.js';
@@ -36,16 +36,17 @@ export class Monitor {
     const note = await this.client.checkpoint();
     const shown = await this.open(note);
     const notes = before ? [before.note, note] : [note];
+    const leaves = leavesOf(shown);
     const alarm = (sentence: string): Look => ({ isAlarm: true, sentence, notes });
     if (before && shown.size < before.seen.size) {
       return alarm(
-        `The server shows a checkpoint of ${shown.size} events, although it showed one of ${before.seen.size} before: it ` +
+        `The server shows a history of ${shown.size} ${leaves}, although it showed one of ${before.seen.size} before: it ` +
           'was rolled back, or it shows different histories to different people.',
       );
     }
     if (before?.seen.size === shown.size) {
       if (before.seen.root.equals(shown.root)) return { isAlarm: false, isNew: false, checkpoint: shown };
-      return alarm(`The server has signed two different histories of ${shown.size} events.`);
+      return alarm(`The server has signed two different histories of ${shown.size} ${leaves}.`);
     }
     const outcome = await compareBySubtrees(
       before?.seen ?? NOTHING,
@@ -54,7 +55,7 @@ export class Monitor {
     );
     if (outcome === 'forked') {
       return alarm(
-        `The history of ${shown.size} events that the server shows does not begin with the ${before!.seen.size} events that it ` +
+        `The history of ${shown.size} ${leaves} that the server shows does not begin with the ${before!.seen.size} ${leaves} that it ` +
           'showed before: it has signed two histories.',
       );
     }
