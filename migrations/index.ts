@@ -14,6 +14,7 @@ import { HistoryReads1764000000014 } from './0014-history-reads.js';
 import { SignedNotes1764000000015 } from './0015-signed-notes.js';
 import { MasterKeys1764000000016 } from './0016-master-keys.js';
 import { SelfChecks1764000000017 } from './0017-self-checks.js';
+import { Cosignatures1764000000018 } from './0018-cosignatures.js';
 import { CheckpointLeaves1764000000019 } from './0019-checkpoint-leaves.js';
 
 export { schema } from './schema.js';
@@ -37,5 +38,6 @@ export const migrations = [
   SignedNotes1764000000015,
   MasterKeys1764000000016,
   SelfChecks1764000000017,
+  Cosignatures1764000000018,
   CheckpointLeaves1764000000019,
 ];

@@ -11,6 +11,7 @@ import {
   Readiness,
   RequestCounts,
   SelfCheckStatus,
+  WitnessStatus,
 } from '#libs/operations';
 import { type Projection, type Projections, type Replayable } from '#libs/projections';
 import { RateLimitModule } from '#libs/rate-limit';
@@ -19,6 +20,7 @@ import { type Checkpoints, Sealer } from '#libs/sealing';
 import { apiKey, apiKeysProjection, AuthModule, replayableApiKeys } from './auth/index.js';
 import { type Config } from './config.js';
 import { contact, contactsProjection, ContactsModule, replayableContacts } from './contacts/index.js';
+import { type Cosigning } from './cosigning/index.js';
 import { historyAccess, HistoryModule, historyReads, signingKey } from './history/index.js';
 import { list, ListsModule, listsProjection, membership, replayableLists } from './lists/index.js';
 import {
@@ -87,6 +89,7 @@ type Foundation = {
   projections: Projections;
   sealer: Sealer;
   selfCheck: SelfCheckStatus;
+  cosigning: Cosigning;
   checkpoints: Checkpoints;
   troubles: TroubleLog;
 };
@@ -94,13 +97,25 @@ type Foundation = {
 @Module({ controllers: [HealthController] })
 export class AppModule {
   static of(
-    { source, reads, reserved, store, projections, sealer, selfCheck, checkpoints, troubles }: Foundation,
+    foundation: Foundation,
     {
       redisUrl,
       healthToken,
       organizationRateLimit,
     }: Pick<Config, 'redisUrl' | 'healthToken' | 'organizationRateLimit'>,
   ): DynamicModule {
+    const {
+      source,
+      reads,
+      reserved,
+      store,
+      projections,
+      sealer,
+      selfCheck,
+      cosigning,
+      checkpoints,
+      troubles,
+    } = foundation;
     return {
       module: AppModule,
       providers: [
@@ -110,6 +125,7 @@ export class AppModule {
         DatabaseWatch,
         { provide: Sealer, useValue: sealer },
         { provide: SelfCheckStatus, useValue: selfCheck },
+        { provide: WitnessStatus, useValue: cosigning },
       ],
       imports: [
         CqrsModule.forRoot(),
@@ -121,7 +137,7 @@ export class AppModule {
         ListsModule,
         PetitionsModule,
         PostsModule,
-        HistoryModule.of(checkpoints),
+        HistoryModule.of(checkpoints, cosigning),
         RpcModule,
       ],
     };

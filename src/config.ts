@@ -2,6 +2,8 @@ import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { LOG_LEVELS, type LogLevel } from '#libs/operations';
 import { readRedisUrl, REDIS_URL_FORMS } from '#libs/rate-limit';
+import { readWitness, type WitnessAddress } from './cosigning/index.js';
+import { NotAuthentic } from './history/verify/index.js';
 
 /** Everything that can be set from outside; `.env.example` explains each. */
 export type Config = {
@@ -29,6 +31,10 @@ export type Config = {
   erasurePurgeHours: number;
   /** Seconds within which each history and each read model is looked at once, whether somebody has changed it; 0: never. */
   verifyEvery: number;
+  /** Who is asked to cosign each checkpoint; nobody where it is empty. */
+  witnesses: WitnessAddress[];
+  /** Seconds within which witnesses are asked about an organization once at most. */
+  witnessEvery: number;
   trustProxy: boolean | number | string;
   /** Lets an operator see the read models in `/health/ready`; undefined: nobody. */
   healthToken: string | undefined;
@@ -131,6 +137,8 @@ export function inspectConfig(environment: Environment): Inspected {
     previousSigningKeys: previousSigningKeys(get('SIGNING_KEY_PREVIOUS'), wrong),
     erasurePurgeHours: integer('ERASURE_PURGE_HOURS', 24, 0, 8_760),
     verifyEvery: integer('VERIFY_EVERY', 86_400, 0, 31_536_000),
+    witnesses: witnesses(get('WITNESS_URLS'), wrong),
+    witnessEvery: integer('WITNESS_EVERY', 60, 1, 86_400),
     trustProxy: trustProxy(get('TRUST_PROXY'), wrong),
     healthToken: healthToken(get('HEALTH_TOKEN'), wrong),
     // Nobody balances requests among embedded databases.
@@ -189,6 +197,28 @@ function previousSigningKeys(text: string | undefined, wrong: string[]): (Buffer
       'used while SIGNING_KEY was not set.',
   );
   return [];
+}
+
+function witnesses(text: string | undefined, wrong: string[]): WitnessAddress[] {
+  if (text === undefined) return [];
+  const refuse = (mistake: string) => {
+    wrong.push(
+      'WITNESS_URLS must be witnesses, separated by commas, each as <verifier key>@<address>: what it prints as verifierKey, and ' +
+        `the address behind which it takes add-checkpoint, such as w.example.org/1+…@https://w.example.org. ${mistake}`,
+    );
+    return [];
+  };
+  const read: WitnessAddress[] = [];
+  for (const [n, one] of text.split(',').entries()) {
+    try {
+      read.push(readWitness(one.trim()));
+    } catch (error) {
+      if (!(error instanceof NotAuthentic)) throw error;
+      return refuse(`Number ${n + 1}: ${error.message}`);
+    }
+  }
+  const keys = new Set(read.map(({ verifierKey }) => verifierKey));
+  return keys.size === read.length ? read : refuse('One of them stands there twice.');
 }
 
 function redisUrl(text: string | undefined, wrong: string[]): string | undefined {

@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { ConfigError, readConfig } from './config.js';
+import { WitnessKey } from './witness/index.js';
 
 const KEY = Buffer.alloc(32, 7);
 const ENCRYPTION_KEY = KEY.toString('base64');
 const OTHER_KEY = Buffer.alloc(32, 8).toString('base64');
+const [WITNESS, OTHER_WITNESS] = ['w.example.org/1', 'v.example.org'].map(
+  (name) => WitnessKey.make(name).verifierKey,
+) as [string, string];
 
 function sentences(environment: Record<string, string>): string[] {
   try {
@@ -30,6 +34,8 @@ it('needs nothing: everything runs embedded', () => {
     previousSigningKeys: [],
     erasurePurgeHours: 24,
     verifyEvery: 86_400,
+    witnesses: [],
+    witnessEvery: 60,
     trustProxy: false,
     healthToken: undefined,
     shutdownDelay: 0,
@@ -54,6 +60,8 @@ it('reads every variable', () => {
       SIGNING_KEY_PREVIOUS: `${ENCRYPTION_KEY}, derived`,
       ERASURE_PURGE_HOURS: '48',
       VERIFY_EVERY: '3600',
+      WITNESS_URLS: `${WITNESS}@https://w.example.org/1/, ${OTHER_WITNESS}@http://localhost:8080`,
+      WITNESS_EVERY: '5',
       TRUST_PROXY: '2',
       HEALTH_TOKEN: 'a-token-of-the-operator',
       SHUTDOWN_DELAY: '15',
@@ -75,6 +83,11 @@ it('reads every variable', () => {
     previousSigningKeys: [KEY, 'derived'],
     erasurePurgeHours: 48,
     verifyEvery: 3_600,
+    witnesses: [
+      { url: 'https://w.example.org/1', verifierKey: WITNESS },
+      { url: 'http://localhost:8080', verifierKey: OTHER_WITNESS },
+    ],
+    witnessEvery: 5,
     trustProxy: 2,
     healthToken: 'a-token-of-the-operator',
     shutdownDelay: 15,
@@ -131,6 +144,12 @@ it.each([
   ['ENCRYPTION_KEY', `!!!${ENCRYPTION_KEY}`],
   ['ORGANIZATION_RATE_LIMIT', '-1'],
   ['ORGANIZATION_RATE_LIMIT', 'unlimited'],
+  ['WITNESS_URLS', 'https://hunter2.example.org'],
+  ['WITNESS_URLS', `${WITNESS}@https://w.example.org,`],
+  ['WITNESS_URLS', `${WITNESS}@https://user:hunter2@w.example.org`],
+  ['WITNESS_URLS', `${WITNESS}@https://w.example.org,${WITNESS}@https://v.example.org`],
+  ['WITNESS_URLS', `PRIVATE+KEY+${WITNESS}@https://w.example.org`],
+  ['WITNESS_EVERY', '-1'],
   ['LOG_LEVEL', 'loud'],
   ['TRUST_PROXY', 'rubbish'],
   ['TRUST_PROXY', '10.0.0.0/33'],

@@ -15,7 +15,7 @@ import { programVersion } from './version.js';
 export async function serveInsight(
   { host, metricsPort }: Pick<Config, 'host' | 'metricsPort'>,
   app: INestApplicationContext,
-  { source, reserved, store, projections, sealer, selfCheck }: Runtime,
+  { source, reserved, store, projections, sealer, selfCheck, cosigning }: Runtime,
 ): Promise<MetricsServer | undefined> {
   if (metricsPort === undefined) return undefined;
   const sources = {
@@ -27,6 +27,7 @@ export async function serveInsight(
     watch: app.get(DatabaseWatch),
     projections,
     selfCheck,
+    witnesses: cosigning,
     main: source,
     pools: { main: source, reserved: reserved.source },
   };

@@ -98,6 +98,7 @@ async function serve(): Promise<void> {
     runtime.projections.poll();
     runtime.sealer.start();
     runtime.selfCheck.start();
+    runtime.cosigning.start();
     const cleaning = setInterval(() => void clean(runtime), CLEANING_MS);
 
     const { port } = server.address() as AddressInfo;
@@ -127,6 +128,7 @@ async function serve(): Promise<void> {
     await app.close();
     metrics?.close();
   } finally {
+    await runtime.cosigning.stop();
     await runtime.selfCheck.stop();
     await runtime.sealer.stop();
     await runtime.projections.stop();

@@ -25,6 +25,7 @@ import { Checkpoints, Sealer, type Signers } from '#libs/sealing';
 import { migrations, schema } from '#migrations';
 import { projections, upcasters } from './app.module.js';
 import { type Config, ConfigError } from './config.js';
+import { Cosigning } from './cosigning/index.js';
 import { SelfCheck } from './self-check/index.js';
 import { signersOf } from './signing.js';
 
@@ -40,6 +41,7 @@ export type Runtime = {
   checkpoints: Checkpoints;
   signers: Signers;
   selfCheck: SelfCheck;
+  cosigning: Cosigning;
   troubles: TroubleLog;
   embedded: boolean;
   close(): Promise<void>;
@@ -164,7 +166,8 @@ async function openOn(
           '("derived", if SIGNING_KEY was not set before).',
       ]);
     }
-    const { verifyEvery } = config;
+    const { verifyEvery, witnesses, witnessEvery } = config;
+    const checkpoints = new Checkpoints(source, sealer);
     const isEmbedded = embedded !== undefined;
     return {
       source,
@@ -173,9 +176,10 @@ async function openOn(
       store,
       projections: readModels,
       sealer,
-      checkpoints: new Checkpoints(source, sealer),
+      checkpoints,
       signers,
       selfCheck: new SelfCheck(source, readModels, signers, verifyEvery, logger, troubles),
+      cosigning: new Cosigning(source, checkpoints, signers, witnesses, witnessEvery, logger, troubles),
       troubles,
       embedded: isEmbedded,
       close,

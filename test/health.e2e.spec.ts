@@ -71,6 +71,7 @@ describe('ready', () => {
         })),
         sealing: null,
         selfCheck: null,
+        witnesses: null,
       },
       object: 'health',
     });

@@ -498,6 +498,7 @@ it('verify: the file and the database prove against the checkpoint, until somebo
     last: expect.any(Number),
     refused: [],
     selfCheck: { findings: [], subjects: 0, current: 0 },
+    contradicted: [],
   });
   const proof = ['--checkpoint', checkpoint, '--key', key];
   const proved = { ok: true, provedEvents: sealed.size, firstWrongPosition: null, reason: null };

@@ -176,7 +176,7 @@ describe('metrics', () => {
     const ofAlerts: string[] = groups.flatMap(({ rules }: { rules: { expr: string }[] }) =>
       rules.map(({ expr }) => expr),
     );
-    expect([ofPanels.length, ofAlerts.length]).toEqual([expect.any(Number), 21]);
+    expect([ofPanels.length, ofAlerts.length]).toEqual([expect.any(Number), 23]);
     for (const expression of [...ofPanels, ...ofAlerts]) {
       const asked = metricsIn(expression);
       expect(asked).not.toEqual([]);

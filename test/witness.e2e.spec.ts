@@ -1,12 +1,26 @@
 import { createHash } from 'node:crypto';
-import { readFile, stat } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { v7 as uuidv7 } from 'uuid';
+import { Keyring } from '#libs/event-store';
 import { Signers } from '#libs/sealing';
-import { ALGORITHMS, cosignedBy, parseVerifierKey, readNote } from '../src/history/verify/index.js';
-import { cli, CLI, createDirectory, eventually, Program } from './processes.js';
+import { ALGORITHMS, cosignedBy, headOf, parseVerifierKey, readNote } from '../src/history/verify/index.js';
+import { Witness, WitnessKey, WitnessState } from '../src/witness/index.js';
+import { Client } from './harness.js';
+import {
+  cli,
+  CLI,
+  createDirectory,
+  Deployment,
+  ENCRYPTION_KEY,
+  eventually,
+  Program,
+  type ServerProcess,
+} from './processes.js';
 
 const signers = new Signers([Buffer.alloc(32, 1)]);
 let directory: Awaited<ReturnType<typeof createDirectory>>;
@@ -22,13 +36,13 @@ beforeAll(async () => {
 afterAll(() => directory.remove());
 
 /** A witness of this state, as its command says that it listens. */
-async function listen(state = 'state'): Promise<{ program: Program; url: string }> {
-  const options = ['--listen', '0', '--state', join(directory.path, state), '--key', key];
-  const program = new Program(
-    process.execPath,
-    [CLI, 'witness', ...options, '--log', signers.verifierKey],
-    {},
-  );
+async function listen(
+  state = 'state',
+  log = signers.verifierKey,
+  port = '0',
+): Promise<{ program: Program; url: string }> {
+  const options = ['--listen', port, '--state', join(directory.path, state), '--key', key];
+  const program = new Program(process.execPath, [CLI, 'witness', ...options, '--log', log], {});
   await eventually(() => expect(program.stdout).toContain('\n'));
   const { listening, verifierKey: own } = JSON.parse(program.stdout);
   expect(own).toBe(verifierKey);
@@ -97,4 +111,218 @@ it('answers rubbish in a sentence, and goes on', async () => {
   expect((await add(url, 0, noteOf('one'))).status).toBe(200);
   program.send('SIGTERM');
   expect((await program.ended).status).toBe(0);
+});
+
+describe('servers that ask witnesses', () => {
+  const HEALTH_TOKEN = 'a-token-of-the-operator';
+  const log = new Signers([new Keyring(ENCRYPTION_KEY).signingSeed]).verifierKey;
+  const [keyOfOne, keyOfLiar] = ['w.example.org/2', 'liar.example.org'].map((name) => WitnessKey.make(name));
+  let own: Deployment;
+  let backup: Deployment;
+  let servers: ServerProcess[];
+  let client: Client;
+  let one: { url: string; asked: string[]; state: string; server: Server };
+  let other: { program: Program; url: string };
+  let liar: { url: string; server: Server };
+  beforeAll(async () => {
+    own = await Deployment.create();
+    client = await own.organization();
+    backup = await own.copy();
+    one = await observed();
+    other = await listen('asked', log);
+    liar = await lying();
+  });
+  afterAll(async () => {
+    for (const { server } of [one, liar]) {
+      server.closeAllConnections();
+      server.close();
+    }
+    await other.program.end('SIGKILL');
+    await own.stop();
+    await backup.stop();
+  });
+
+  /** A witness in this process, which notes what it was asked. */
+  async function observed(): Promise<typeof one> {
+    const state = join(directory.path, 'observed');
+    const witness = new Witness(keyOfOne!, await WitnessState.open(state), [log]);
+    const asked: string[] = [];
+    const served = await serve(async (body) => {
+      asked.push(body.slice(body.indexOf('\n\n') + 2).split('\n\n', 1)[0]!);
+      return witness.add(body);
+    });
+    return { ...served, asked, state };
+  }
+
+  /** Four ways to be of no use: it hangs, and then answers rubbish. */
+  function lying(): Promise<typeof liar> {
+    const ways = [
+      () => undefined,
+      () => ({ status: 409, body: 'more than you have\n' }),
+      () => ({ status: 200, body: 'x'.repeat(1_000_000) }),
+    ];
+    const always = () => ({ status: 200, body: keyOfLiar!.cosign('another text\n', 1) });
+    return serve(() => Promise.resolve((ways.shift() ?? always)()));
+  }
+
+  async function serve(
+    answer: (body: string) => Promise<{ status: number; body: string } | undefined>,
+  ): Promise<typeof liar> {
+    const server = createServer((request, response) => {
+      void text(request).then(async (body) => {
+        const given = await answer(body);
+        if (given) response.writeHead(given.status).end(given.body);
+      });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  }
+
+  const configured = () => ({
+    WITNESS_URLS: [
+      `${keyOfOne!.verifierKey}@${one.url}`,
+      `${verifierKey}@${other.url.replace('/add-checkpoint', '/')}`,
+      `${keyOfLiar!.verifierKey}@${liar.url}`,
+    ].join(', '),
+    ...{ WITNESS_EVERY: '1', HEALTH_TOKEN, METRICS_PORT: '0' },
+  });
+  const write = () => client.post('list.create-list', { name: uuidv7() });
+  const handedOut = async () => (await client.get('event.get-checkpoint')).body.data;
+  const cosigners = (note: string | null) =>
+    [keyOfOne!.verifierKey, verifierKey, keyOfLiar!.verifierKey].map(
+      (witness) =>
+        note !== null &&
+        cosignedBy(readNote(note), parseVerifierKey(witness, ALGORITHMS.cosignature)) !== undefined,
+    );
+  const sizeOf = (note: string) => headOf(note)!.size;
+  const lines = (...words: string[]) =>
+    servers.flatMap((server) =>
+      server.log.filter((line) => words.some((word) => line.message.includes(word))),
+    );
+
+  it('hand out what they cosign, and auditors can demand it; several instances ask once, and one that lies changes nothing', async () => {
+    servers = await Promise.all([own.startServer(configured()), own.startServer(configured())]);
+    client = client.at(servers[0]!.origin);
+    await write();
+    await eventually(async () => {
+      const { checkpoint, witnessed } = await handedOut();
+      expect(sizeOf(checkpoint)).toBeGreaterThan(1);
+      expect(cosigners(checkpoint)).toEqual([true, true, false]);
+      expect(witnessed).toBe(checkpoint);
+    });
+    const { body } = await client.request('GET', `/log/${client.organizationId}/checkpoint`);
+    expect(cosigners(body)).toEqual([true, true, false]);
+    expect(new Set(one.asked).size).toBe(one.asked.length);
+
+    await client.at(servers[1]!.origin).post('list.create-list', { name: uuidv7() });
+    const file = (name: string) => join(directory.path, name);
+    const environment = { ...own.environment, ...configured() };
+    const made = await cli(
+      ['history', 'checkpoint', '--organization', client.organizationId, '--out', file('checkpoint')],
+      environment,
+    );
+    expect([made.status, made.stderr]).toEqual([
+      0,
+      expect.stringMatching(/^The witness liar\.example\.org\+\w{8} has not cosigned it: .*\.\n$/),
+    ]);
+    const exported = ['history', 'export', '--organization', client.organizationId, '--out', file('export')];
+    expect((await cli(exported, environment)).status).toBe(0);
+    await writeFile(file('witnessed'), (await handedOut()).witnessed);
+    const verify = (checkpoint: string, ...witnesses: string[]) =>
+      cli(
+        [
+          ...['history', 'verify', file('export'), '--checkpoint', file(checkpoint), '--key', log],
+          ...['--quorum', '2', ...witnesses.flatMap((witness) => ['--witness', witness])],
+        ],
+        {},
+      );
+    for (const checkpoint of ['checkpoint', 'witnessed']) {
+      const verified = await verify(checkpoint, keyOfOne!.verifierKey, verifierKey);
+      expect([verified.status, verified.stderr]).toEqual([
+        0,
+        expect.stringMatching(/cosigned by .* cosigned by /),
+      ]);
+    }
+    expect((await verify('checkpoint', keyOfOne!.verifierKey, keyOfLiar!.verifierKey)).status).toBe(1);
+  }, 120_000);
+
+  it('go on while one is killed, keep what both cosigned before, and ask it for what it missed', async () => {
+    const { witnessed: before } = await handedOut();
+    other.program.send('SIGKILL');
+    await other.program.ended;
+    await write();
+    await eventually(async () => {
+      const { checkpoint, witnessed } = await handedOut();
+      expect(sizeOf(checkpoint)).toBeGreaterThan(sizeOf(before));
+      expect(cosigners(checkpoint)).toEqual([true, false, false]);
+      expect(cosigners(witnessed)).toEqual([true, true, false]);
+    });
+    expect((await handedOut()).witnessed).toContain(readNote(before).text);
+    const isAbout = (line: { [field: string]: any }) => line.witness.startsWith('w.example.org/1+');
+    await eventually(() => expect(lines('a witness does not answer').filter(isAbout)).toHaveLength(1));
+
+    other = await listen('asked', log, new URL(other.url).port);
+    await eventually(async () => {
+      const { checkpoint, witnessed } = await handedOut();
+      expect(cosigners(checkpoint)).toEqual([true, true, false]);
+      expect(witnessed).toBe(checkpoint);
+    });
+    await eventually(() => expect(lines('the witness answers again').filter(isAbout)).toHaveLength(1));
+    await eventually(() => expect(lines('a witness does not answer')).toHaveLength(2));
+    expect(lines('a witness does not answer').filter(isAbout)).toHaveLength(1);
+  }, 120_000);
+
+  it('raise the alarm where their database was restored from an older copy and written on, until it is mended', async () => {
+    const longest = sizeOf((await handedOut()).checkpoint);
+    await Promise.all(servers.map((server) => server.end('SIGTERM')));
+    servers = [await backup.startServer(configured())];
+    const [fork] = servers;
+    client = client.at(fork!.origin);
+    await write();
+    const ofClient = ({ organizationId }: { [field: string]: any }) =>
+      organizationId === client.organizationId;
+    const alarms = () => lines('a witness contradicts the history').filter(ofClient);
+    await eventually(() => expect(alarms()).toHaveLength(2));
+    expect(alarms()[0]).toMatchObject({
+      ...{ level: 'error', organizationId: client.organizationId },
+      reason: expect.stringContaining(`a checkpoint of ${longest} events`),
+    });
+    const health = async () =>
+      (await new Client(fork!.origin, '', HEALTH_TOKEN).request('GET', '/health/ready')).body.data;
+    // Its history, and the log of the checkpoints of all.
+    await eventually(async () =>
+      expect(await health()).toMatchObject({ status: 'degraded', witnesses: { contradicted: 2 } }),
+    );
+    const { metricsPort } = fork!.log.find(({ message }) => message === 'listening')!;
+    const scraped = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+    expect(scraped).toMatch(/\nadvocacy_contradicted_organizations 2\n/);
+    expect(scraped).toMatch(/\nadvocacy_witnesses_failing \d\n/);
+    const environment = { ...backup.environment, ...configured() };
+    const status = await cli(['--json', 'history', 'status'], environment);
+    const { contradicted } = JSON.parse(status.stdout);
+    expect([status.status, contradicted.filter(ofClient).length, contradicted.length]).toEqual([1, 2, 4]);
+    const doctor = await cli(['doctor'], environment);
+    expect(doctor.stdout.replace(/\s+/g, ' ')).toContain('contradicts the history of organization');
+
+    // Longer than what they have seen, and still another one.
+    for (let n = 0; n < longest; n += 1) await write();
+    const asked = one.asked.length;
+    await eventually(async () => {
+      const { checkpoint, witnessed } = await handedOut();
+      expect([sizeOf(checkpoint) > longest, witnessed]).toEqual([true, null]);
+      expect(one.asked.slice(asked)).toContain(readNote(checkpoint).text.slice(0, -1));
+    });
+    expect(alarms()).toHaveLength(2);
+
+    // Whoever runs the witnesses decides that this is the history from now on.
+    await Promise.all(
+      [one.state, join(directory.path, 'asked')].map((state) => rm(state, { recursive: true })),
+    );
+    await Promise.all([WitnessState.open(one.state), WitnessState.open(join(directory.path, 'asked'))]);
+    await write();
+    await eventually(async () => expect(await health()).toMatchObject({ witnesses: { contradicted: 0 } }));
+    await eventually(() => expect(lines('contradicts it no more').filter(ofClient)).toHaveLength(2));
+    expect(cosigners((await handedOut()).witnessed)).toEqual([true, true, false]);
+  }, 120_000);
 });

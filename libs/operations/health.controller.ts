@@ -8,6 +8,7 @@ import { Documented, type FieldSchema, recordSchema, RpcError } from '#libs/rpc'
 import { Sealer, type SealingProgress } from '#libs/sealing';
 import { SelfCheckStatus } from './self-check-status.js';
 import { DatabaseWatch } from './database-watch.js';
+import { WitnessStatus } from './witness-status.js';
 
 const integer: FieldSchema = { type: 'integer' };
 
@@ -48,6 +49,22 @@ const selfCheck: FieldSchema = {
   }),
   type: ['object', 'null'],
   description: 'As this instance last saw; only told to who has the HEALTH_TOKEN.',
+};
+
+const witnesses: FieldSchema = {
+  ...recordSchema({
+    contradicted: {
+      ...integer,
+      description: 'Organizations whose history a witness contradicts; the log of all counts as one.',
+    },
+    failing: {
+      ...integer,
+      description: 'Witnesses that do not answer as they should; told by the one instance that asks them.',
+    },
+  }),
+  type: ['object', 'null'],
+  description:
+    'As this instance last saw, null where no witness is asked; only told to who has the HEALTH_TOKEN.',
 };
 
 function answer(fields: Record<string, FieldSchema>, toOperators: Record<string, FieldSchema> = {}): object {
@@ -103,6 +120,7 @@ export class HealthController {
     private readonly reads: ReadSource,
     private readonly sealer: Sealer,
     private readonly selfCheck: SelfCheckStatus,
+    private readonly witnesses: WitnessStatus,
   ) {}
 
   @Get('live')
@@ -126,8 +144,8 @@ export class HealthController {
       operationId: 'health.ready',
       summary: 'The instance can serve: database, Redis, read models',
       description:
-        'Degraded, it can still serve: see `redis`, `replica`, `projections`, `sealing` and `selfCheck`. The latter three are told to operators ' +
-        'alone, who send their HEALTH_TOKEN as `Authorization: Bearer …`.',
+        'Degraded, it can still serve: see `redis`, `replica`, `projections`, `sealing`, `selfCheck` and `witnesses`. The latter four are told ' +
+        'to operators alone, who send their HEALTH_TOKEN as `Authorization: Bearer …`.',
     }),
     ApiBearerAuth(),
     ApiResponse({
@@ -135,7 +153,7 @@ export class HealthController {
       description: 'It can',
       schema: answer(
         { database: { type: 'string' }, redis: { type: 'string' }, replica: { type: 'string' } },
-        { projections: progress, sealing, selfCheck },
+        { projections: progress, sealing, selfCheck, witnesses },
       ),
     }),
     ApiResponse({
@@ -156,7 +174,11 @@ export class HealthController {
     const failing = projections.some(({ failure }) => failure !== null);
     const { lastSeen } = this.sealer;
     const checked = this.selfCheck.lastSeen;
-    const isChanged = (lastSeen?.refused ?? 0) > 0 || (checked?.findings.length ?? 0) > 0;
+    const witnesses = this.witnesses.lastSeen;
+    const isChanged =
+      (lastSeen?.refused ?? 0) > 0 ||
+      (checked?.findings.length ?? 0) > 0 ||
+      (witnesses?.contradicted ?? 0) > 0;
     const degraded = rateLimit === 'local' || typeof replica === 'string' || failing || isChanged;
     return {
       data: {
@@ -175,6 +197,7 @@ export class HealthController {
           projections: projections.map(describe),
           sealing: lastSeen ? describeSealing(lastSeen) : null,
           selfCheck: checked ? { ...checked, findings: checked.findings.length } : null,
+          witnesses: witnesses ?? null,
         }),
       },
       object: 'health',

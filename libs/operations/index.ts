@@ -8,3 +8,4 @@ export { type MetricsServer, serveMetrics } from './metrics-server.js';
 export { SelfCheckStatus } from './self-check-status.js';
 export { RequestCounts } from './request-counts.js';
 export { requestLog } from './request-log.js';
+export { WitnessStatus } from './witness-status.js';

@@ -10,6 +10,7 @@ import { type DatabaseWatch } from './database-watch.js';
 import { standardOutput } from './output.js';
 import { type RequestCounts } from './request-counts.js';
 import { type SelfCheckStatus } from './self-check-status.js';
+import { type WitnessStatus } from './witness-status.js';
 
 /** Who keeps the counters. */
 export type Sources = {
@@ -23,6 +24,7 @@ export type Sources = {
   pools: Record<string, DataSource>;
   main: DataSource;
   selfCheck: SelfCheckStatus;
+  witnesses: WitnessStatus;
 };
 
 /** What only the database knows, as it last said. */
@@ -216,6 +218,18 @@ export const METRICS: readonly Metric[] = [
     help: 'Histories and read models that should have been checked longer than VERIFY_EVERY ago.',
     read: ({ selfCheck: { lastSeen } }) =>
       lastSeen ? [{ value: lastSeen.subjects - lastSeen.current }] : [],
+  },
+  {
+    name: 'advocacy_contradicted_organizations',
+    type: 'gauge',
+    help: 'Organizations whose history a witness contradicts, because it has cosigned another one; the log of all counts as one.',
+    read: ({ witnesses: { lastSeen } }) => [{ value: lastSeen?.contradicted ?? 0 }],
+  },
+  {
+    name: 'advocacy_witnesses_failing',
+    type: 'gauge',
+    help: 'Witnesses that do not answer as they should; told by the one instance that asks them, 0 by the others.',
+    read: ({ witnesses: { lastSeen } }) => [{ value: lastSeen?.failing ?? 0 }],
   },
   {
     name: 'advocacy_database_up',

@@ -23,6 +23,8 @@ export type Checkpoint = TreeHead & {
   organizationId: string;
   note: string;
   proveFrom: (size: number) => Promise<Buffer[]>;
+  /** Asks witnesses for what is new; left out, nobody is asked. @returns the note with their cosignatures. */
+  cosign?: () => Promise<string>;
 };
 
 /** `alarm`: a sentence, with the notes that contradict each other. */
@@ -37,14 +39,15 @@ export class Anchors {
 
   /** @throws what the store throws, and the proof. */
   async add(checkpoint: Checkpoint): Promise<Anchored> {
-    const { organizationId, size, root, note } = checkpoint;
+    const { organizationId, size, root } = checkpoint;
     const last = this.last.get(organizationId) ?? (await this.readLast(organizationId, size));
     if (last) {
       const reason = await contradiction(last, checkpoint);
       if (reason !== undefined)
-        return { alarm: `Organization ${organizationId}: ${reason}`, notes: [last.note, note] };
+        return { alarm: `Organization ${organizationId}: ${reason}`, notes: [last.note, checkpoint.note] };
       if (last.size === size) return { isNew: false };
     }
+    const note = (await checkpoint.cosign?.()) ?? checkpoint.note;
     const isNew = await this.store.create(organizationId, size, note);
     // Another process may have been quicker, and of another history.
     if (!isNew) return this.compareWithStored(checkpoint);

@@ -35,8 +35,9 @@ export function anchorCommand(history: Command, program: Command): void {
       `
 Prints { "anchored" }, how many were new, after each look that had any. Ends with status 1 if what is signed now contradicts what is
 anchored: another history, or a shorter one, after a restore of a backup, say. Both notes are on standard error then, and what
-is anchored stays. Put the directory where the server cannot change what is there: a disk of another machine, written once. A bucket
-is found and opened by the environment variables of Amazon's tools (AWS_REGION, AWS_ACCESS_KEY_ID, …; AWS_ENDPOINT_URL_S3 of a
+is anchored stays. The witnesses in WITNESS_URLS are asked to cosign what is new before it is kept. Put the directory where the server
+cannot change what is there: a disk of another machine, written once. A bucket is found and opened by the environment variables of
+Amazon's tools (AWS_REGION, AWS_ACCESS_KEY_ID, …; AWS_ENDPOINT_URL_S3 of a
 store that is not Amazon's); docs/production.md, "Anchors", has the rights that it takes.`,
     )
     .action((options: Options) => withSession(program, (session) => anchor(session, options)));
@@ -97,10 +98,15 @@ class Anchoring {
   }
 
   private async add(organizationId: string): Promise<boolean> {
-    const { checkpoints } = this.session.runtime;
+    const { checkpoints, cosigning } = this.session.runtime;
     const checkpoint = await checkpoints.last(idOf(organizationId));
     const proveFrom = (size: number) => checkpoints.consistency(checkpoint, size);
-    const added = await this.anchors.add({ ...checkpoint, organizationId, proveFrom });
+    const cosign = async () => {
+      // Who does not cosign is told by the servers, which go on asking.
+      await cosigning.ask(checkpoint);
+      return (await cosigning.cosigned(checkpoint)).note;
+    };
+    const added = await this.anchors.add({ ...checkpoint, organizationId, proveFrom, cosign });
     if (!('alarm' in added)) return added.isNew;
     process.stderr.write(`${added.alarm}\n\n${added.notes.join('\n')}`);
     process.exitCode = 1;

@@ -8,7 +8,7 @@ import { describeError } from '#libs/database';
 import { readSchema, type RecordedEvent } from '#libs/event-store';
 import { replay } from '#libs/projections';
 import { storedRequestId, type StreamedAnswer } from '#libs/rpc';
-import { ALL_ORGANIZATIONS, writeProof } from '#libs/sealing';
+import { ALL_ORGANIZATIONS, type SignedTree, writeProof } from '#libs/sealing';
 import { replayables, upcasters } from '../app.module.js';
 import { ExportEvents, inNewestShape, parseExported } from '../history/index.js';
 import { programVersion } from '../version.js';
@@ -68,7 +68,8 @@ export function historyCommands(program: Command): void {
         '<file>.parts, and in <file>.tlog-proof the proof that it is in the log of all organizations. Of that log itself size is the ' +
         'number of checkpoints, and beside it is <file>.organizations: what it has last of each. What is not what was signed ' +
         'before is looked at now, and signed if it was mended; otherwise the last checkpoint that was signed is written, and the ' +
-        'status is 1.',
+        'status is 1. The witnesses in WITNESS_URLS are asked to cosign it; who does not is named on standard error, and the status is 1 ' +
+        'if one contradicts it.',
     )
     .action((options: { organization: string; out?: string }) =>
       withSession(program, (session) => writeCheckpoint(session, options)),
@@ -106,21 +107,22 @@ export function historyCommands(program: Command): void {
   history
     .command('status')
     .description(
-      'how far the history is sealed, of which organizations it is not, and what the self-check found',
+      'how far the history is sealed, of which organizations it is not, what the self-check found, and whom a witness contradicts',
     )
     .addHelpText(
       'after',
       '\nPrints { "sealed", "last", "refused": [{ "organizationId", "since", "reason" }, 100 at most], "selfCheck": { "findings": ' +
-        '[{ "kind", "subject", "finding", "since" }], "subjects", "current" } }; status 1 if anything is refused or found. What to do ' +
-        'then: docs/at-night.md.',
+        '[{ "kind", "subject", "finding", "since" }], "subjects", "current" }, "contradicted": [{ "organizationId", "witness", "since", ' +
+        '"reason" }] }; status 1 if anything is refused, found or contradicted. What to do then: docs/at-night.md.',
     )
     .action(() =>
-      withSession(program, async ({ runtime: { sealer, selfCheck } }) => {
+      withSession(program, async ({ runtime: { sealer, selfCheck, cosigning } }) => {
         const { sealed, last } = await sealer.progress();
         const checked = await selfCheck.status();
         const refused = await sealer.refused();
-        if (refused.length + checked.findings.length > 0) process.exitCode = 1;
-        return { sealed, last, refused, selfCheck: checked };
+        const contradicted = await cosigning.alarms();
+        if (refused.length + checked.findings.length + contradicted.length > 0) process.exitCode = 1;
+        return { sealed, last, refused, selfCheck: checked, contradicted };
       }),
     );
   history
@@ -150,9 +152,11 @@ export function historyCommands(program: Command): void {
 }
 
 async function writeCheckpoint(
-  { runtime: { sealer, checkpoints }, requireLog }: Session,
+  session: Session,
   { organization, out }: { organization: string; out?: string },
 ): Promise<object | undefined> {
+  const { runtime, requireLog } = session;
+  const { sealer, checkpoints } = runtime;
   const id = await requireLog(organization);
   await sealer.sign(id);
   const refusal = await sealer.mend(id);
@@ -164,19 +168,28 @@ async function writeCheckpoint(
   if (id === ALL_ORGANIZATIONS) {
     await sealer.logAll();
     const checkpoint = await checkpoints.last(id);
-    const { note, size, position } = checkpoint;
+    const { size, position } = checkpoint;
     if (out !== undefined) {
       await writeBeside(`${out}.organizations`, await checkpoints.organizations(checkpoint));
     }
-    return write(out, note, { size, position });
+    return write(out, await cosigned(session, checkpoint), { size, position });
   }
   const { checkpoint, inAll } = await checkpoints.lastInAll(id);
-  const { note, size, position } = checkpoint;
+  const { size, position } = checkpoint;
   if (out !== undefined) {
     await writeBeside(`${out}.parts`, await checkpoints.parts(checkpoint));
     await writeBeside(`${out}.tlog-proof`, inAll ? writeProof(inAll) : '');
   }
-  return write(out, note, { size, position });
+  return write(out, await cosigned(session, checkpoint), { size, position });
+}
+
+/** The note with the cosignatures of all witnesses that give theirs now. */
+async function cosigned({ runtime: { cosigning } }: Session, checkpoint: SignedTree): Promise<string> {
+  for (const { witness, reason, contradicts } of await cosigning.ask(checkpoint)) {
+    process.stderr.write(`The witness ${witness} has not cosigned it: ${reason}.\n`);
+    if (contradicts) process.exitCode = 1;
+  }
+  return (await cosigning.cosigned(checkpoint)).note;
 }
 
 /** What is there of an earlier checkpoint does not stay beside this one. */

@@ -21,13 +21,14 @@ import { extensions, migrations } from './schema.js';
 import { seals } from './seals.js';
 import { selfCheck } from './self-check.js';
 import { settings } from './settings.js';
+import { witnesses } from './witnesses.js';
 
 /** A finding, and the check that it came from. */
 export type Examined = Finding & { check: string };
 
 const OF_THE_DATABASE: readonly DatabaseCheck[] = [
   ...[databaseCheck, role, settings, connections, extensions, clock, encryptionKey],
-  ...[migrations, readModels, seals, selfCheck, activity, storage],
+  ...[migrations, readModels, seals, witnesses, selfCheck, activity, storage],
 ];
 
 const OF_THE_REST: readonly Check[] = [replica, disk, redis, address];

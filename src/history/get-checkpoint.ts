@@ -1,10 +1,12 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { Input, Integer, invalid, Operation, recordSchema } from '#libs/rpc';
 import { Checkpoints, writeProof } from '#libs/sealing';
+import { Cosigning } from '../cosigning/index.js';
 import { sealed } from './not-sealed.js';
 
 type Checkpoint = {
   checkpoint: string;
+  witnessed: string | null;
   parts: string;
   size: number;
   consistency: string[];
@@ -23,6 +25,12 @@ type Checkpoint = {
   reasons: ['NOT_SEALED'],
   answers: recordSchema({
     checkpoint: { type: 'string' },
+    witnessed: {
+      type: ['string', 'null'],
+      description:
+        'The newest checkpoint that most witnesses have cosigned, with their lines: the same as `checkpoint` once they have cosigned ' +
+        'that, null where no witness has cosigned any.',
+    },
     parts: {
       type: 'string',
       description:
@@ -47,7 +55,10 @@ export class GetCheckpoint extends Input {
 
 @QueryHandler(GetCheckpoint)
 export class GetCheckpointHandler implements IQueryHandler<GetCheckpoint> {
-  constructor(private readonly checkpoints: Checkpoints) {}
+  constructor(
+    private readonly checkpoints: Checkpoints,
+    private readonly cosigning: Cosigning,
+  ) {}
 
   async execute({ organizationId, size }: GetCheckpoint): Promise<Checkpoint> {
     const { checkpoint, inAll } = await sealed(this.checkpoints.lastInAll(organizationId));
@@ -60,8 +71,10 @@ export class GetCheckpointHandler implements IQueryHandler<GetCheckpoint> {
       ]);
     }
     const path = size === undefined ? [] : await sealed(this.checkpoints.consistency(checkpoint, size));
+    const { note, witnessed } = await this.cosigning.cosigned(checkpoint);
     return {
-      checkpoint: checkpoint.note,
+      checkpoint: note,
+      witnessed,
       parts: await this.checkpoints.parts(checkpoint),
       size: checkpoint.size,
       consistency: path.map((hash) => hash.toString('base64')),

@@ -12,6 +12,7 @@ import {
   RpcError,
 } from '#libs/rpc';
 import { ALL_ORGANIZATIONS, Checkpoints, nameOf, TILE_WIDTH } from '#libs/sealing';
+import { Cosigning } from '../cosigning/index.js';
 import { isLogPublic } from '../organizations/index.js';
 import { sealed } from './not-sealed.js';
 
@@ -41,6 +42,7 @@ export class LogController {
   constructor(
     private readonly checkpoints: Checkpoints,
     private readonly commands: Commands,
+    private readonly cosigning: Cosigning,
   ) {}
 
   @Get('checkpoint')
@@ -61,7 +63,7 @@ export class LogController {
     @Res() response: Response,
   ): Promise<void> {
     const { organizationId } = await this.admit(request, log);
-    const { note } = await sealed(this.checkpoints.last(organizationId));
+    const { note } = await this.cosigning.cosigned(await sealed(this.checkpoints.last(organizationId)));
     // Not kept by anybody, not even for seconds: of two caches the older one’s looks like a history that was rolled back.
     send(request, response, 'text/plain; charset=utf-8', note);
   }

@@ -31,7 +31,8 @@ export { type Checkpoint, leavesOf, openCheckpoint } from './checkpoint.js';
 export { compareBySubtrees, type Comparison } from './compare.js';
 export { headOf, isConsistent, type TreeHead } from './consistency.js';
 export { createFile, replaceFile } from './durable-file.js';
-export { LogClient, NotAnswered } from './log-client.js';
+export { fetchAnswer, type HttpAnswer, NotAnswered } from './fetch-answer.js';
+export { LogClient } from './log-client.js';
 export { Monitor } from './monitor.js';
 export {
   ALGORITHMS,
@@ -42,6 +43,7 @@ export {
   isKeyOf,
   isSignedBy,
   keyIdOf,
+  keyName,
   type Note,
   NotAuthentic,
   parseVerifierKey,

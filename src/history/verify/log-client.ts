@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ReadSubtree } from './compare.js';
+import { fetchAnswer, type HttpAnswer, NotAnswered } from './fetch-answer.js';
 import { MOST_SUCCESSIONS, SUCCESSION, type Succession } from './key-chain.js';
 import { HASH } from './sha256.js';
 import { nodeHash } from './tree.js';
-
-/** A server did not answer what was asked, for whatever reason; the message says which. Asked again, it may. */
-export class NotAnswered extends Error {}
 
 /** Hashes of one tile, and levels of the tree that one stands for: ARCHITECTURE.md, "Tiles". */
 const TILE_WIDTH = 256;
@@ -99,38 +97,20 @@ export class LogClient {
 
   private async ask(address: string): Promise<Buffer> {
     for (let tries = 1; ; tries += 1) {
-      const { response, body } = await this.fetch(address);
-      if (response.status === 200) return body;
-      const wait = Number(response.headers.get('retry-after') ?? NaN);
-      const isBusy = [429, 503].includes(response.status) && wait >= 0;
+      const { status, headers, body } = await this.fetch(address);
+      if (status === 200) return body;
+      const wait = Number(headers.get('retry-after') ?? NaN);
+      const isBusy = [429, 503].includes(status) && wait >= 0;
       if (!isBusy || tries === MOST_TRIES) {
-        throw new NotAnswered(`${address} was answered with status ${response.status}${reasonIn(body)}`);
+        throw new NotAnswered(`${address} was answered with status ${status}${reasonIn(body)}`);
       }
       await sleep(1_000 * Math.min(Math.max(wait, 1), LONGEST_WAIT_S), undefined, { signal: this.signal });
     }
   }
 
-  private async fetch(address: string): Promise<{ response: Response; body: Buffer }> {
-    const patience = AbortSignal.timeout(PATIENCE_MS);
-    const signal = this.signal ? AbortSignal.any([this.signal, patience]) : patience;
-    try {
-      // A redirect would take the key elsewhere.
-      const response = await fetch(address, { headers: this.headers, signal, redirect: 'error' });
-      const parts: Uint8Array[] = [];
-      let size = 0;
-      for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-        size += part.length;
-        if (size > LARGEST_ANSWER) throw new NotAnswered(`${address} was answered with too many bytes`);
-        parts.push(part);
-      }
-      return { response, body: Buffer.concat(parts) };
-    } catch (error) {
-      this.signal?.throwIfAborted();
-      if (error instanceof NotAnswered) throw error;
-      const { message, cause } = error as Error;
-      const why = patience.aborted ? 'no answer in time' : cause instanceof Error ? cause.message : message;
-      throw new NotAnswered(`${address} cannot be reached: ${why}`);
-    }
+  private fetch(address: string): Promise<HttpAnswer> {
+    const { headers, signal } = this;
+    return fetchAnswer(address, { headers }, { patienceMs: PATIENCE_MS, mostBytes: LARGEST_ANSWER, signal });
   }
 }
 

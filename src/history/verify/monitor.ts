@@ -2,8 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { type Checkpoint, leavesOf, openCheckpoint } from './checkpoint.js';
 import { compareBySubtrees } from './compare.js';
 import { replaceFile } from './durable-file.js';
+import { NotAnswered } from './fetch-answer.js';
 import { FalseSuccession } from './key-chain.js';
-import { type LogClient, NotAnswered } from './log-client.js';
+import { type LogClient } from './log-client.js';
 import { NotAuthentic } from './note.js';
 import { Tree } from './tree.js';
 

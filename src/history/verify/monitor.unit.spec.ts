@@ -6,7 +6,8 @@ import { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Signers } from '#libs/sealing';
-import { LogClient, NotAnswered, tilePath } from './log-client.js';
+import { NotAnswered } from './fetch-answer.js';
+import { LogClient, tilePath } from './log-client.js';
 import { Monitor } from './monitor.js';
 
 const signers = new Signers([Buffer.alloc(32, 1)]);

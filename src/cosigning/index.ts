@@ -1,0 +1,3 @@
+export { type WitnessAlarm } from './cosigned-notes.js';
+export { Cosigning } from './cosigning.js';
+export { readWitness, type WitnessAddress, WitnessClient } from './witness-client.js';

@@ -1,0 +1,71 @@
+import { ALL_ORGANIZATIONS } from '#libs/sealing';
+import { WitnessClient } from '../cosigning/index.js';
+import { counted, type Finding, ok, problem, warning } from './finding.js';
+import { type DatabaseCheck } from './patient.js';
+
+/** Alarms that are told. */
+const MOST_ALARMS = 100;
+/** A witness that has cosigned one within so long will cosign the next. */
+const LATE_SECONDS = 600;
+
+type Alarm = { organization_id: string; key: string; reason: string };
+
+/** Whether the witnesses that servers ask cosign what is signed. */
+export const witnesses: DatabaseCheck = {
+  name: 'witnesses',
+  async examine({ database, config: { witnesses: addresses, witnessEvery } }) {
+    const { there } = await database.row<{ there: boolean }>(
+      `SELECT to_regclass('cosigned_notes') IS NOT NULL AS there`,
+    );
+    if (!there || addresses.length === 0) return [];
+    const names = addresses.map((address) => new WitnessClient(address).name);
+    const found: Finding[] = [];
+    for (const { organization_id, key, reason } of await database.query<Alarm[]>(ALARMS, [
+      names,
+      MOST_ALARMS,
+    ])) {
+      found.push(
+        problem(
+          `The witness ${key} contradicts ${logOf(organization_id)}: ${reason}.`,
+          'A backup was restored, somebody rewrote the history, or a copy is written on elsewhere: docs/at-night.md says what to do.',
+        ),
+      );
+    }
+    const lacking = await database.query<{ key: string; count: number }[]>(LACKING, [
+      names,
+      Math.max(LATE_SECONDS, 2 * witnessEvery),
+    ]);
+    for (const { key, count } of lacking) {
+      found.push(
+        warning(
+          `The witness ${key} has not cosigned the last checkpoint of ${counted(count, 'organization')}.`,
+          'Look for "a witness" in the logs of the servers: is it there, and does it know their verifier key (history key)?',
+        ),
+      );
+    }
+    if (found.length > 0) return found;
+    return [ok(`What is signed is cosigned by ${counted(names.length, 'witness', 'witnesses')}.`)];
+  },
+};
+
+function logOf(organizationId: string): string {
+  return organizationId === ALL_ORGANIZATIONS
+    ? 'the log of all organizations'
+    : `the history of organization ${organizationId}`;
+}
+
+const ALARMS = `
+  SELECT organization_id, key, reason FROM witness_alarms WHERE key = ANY ($1)
+  ORDER BY since, organization_id, key LIMIT $2`;
+
+// Not those who are being asked at this moment, and not those who contradict it, which is told already.
+const LACKING = `
+  SELECT w.key, count(*)::int AS count
+  FROM (SELECT DISTINCT ON (organization_id) * FROM cosigned_notes ORDER BY organization_id, asked_at DESC, size DESC) c
+  CROSS JOIN unnest($1::text[]) AS w(key)
+  WHERE (c.repeats > 0 OR c.asked_at < clock_timestamp() - interval '30 seconds')
+    AND NOT EXISTS (
+      SELECT FROM cosigned_notes o WHERE o.organization_id = c.organization_id AND w.key = ANY (o.keys)
+        AND (o.size = c.size OR o.asked_at > clock_timestamp() - make_interval(secs => $2)))
+    AND NOT EXISTS (SELECT FROM witness_alarms a WHERE (a.organization_id, a.key) = (c.organization_id, w.key))
+  GROUP BY w.key ORDER BY w.key`;

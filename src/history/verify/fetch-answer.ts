@@ -1,0 +1,38 @@
+/** Nobody answered, or not as agreed; the message says how. Asked again, they may. */
+export class NotAnswered extends Error {}
+
+export type HttpAnswer = { status: number; headers: Headers; body: Buffer };
+
+/** How long to wait for the whole answer, how many bytes it may have, and what ends the waiting. */
+export type Bounds = { patienceMs: number; mostBytes: number; signal: AbortSignal | undefined };
+
+/** Asks somebody who is not believed. @throws NotAnswered, or the signal's reason. */
+export async function fetchAnswer(
+  address: string,
+  request: Pick<RequestInit, 'method' | 'headers' | 'body'>,
+  { patienceMs, mostBytes, signal }: Bounds,
+): Promise<HttpAnswer> {
+  const patience = AbortSignal.timeout(patienceMs);
+  try {
+    // A redirect would take what is sent elsewhere.
+    const response = await fetch(address, {
+      ...request,
+      signal: signal ? AbortSignal.any([signal, patience]) : patience,
+      redirect: 'error',
+    });
+    const parts: Uint8Array[] = [];
+    let size = 0;
+    for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+      size += part.length;
+      if (size > mostBytes) throw new NotAnswered(`${address} was answered with too many bytes`);
+      parts.push(part);
+    }
+    return { status: response.status, headers: response.headers, body: Buffer.concat(parts) };
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (error instanceof NotAnswered) throw error;
+    const { message, cause } = error as Error;
+    const why = patience.aborted ? 'no answer in time' : cause instanceof Error ? cause.message : message;
+    throw new NotAnswered(`${address} cannot be reached: ${why}`);
+  }
+}
