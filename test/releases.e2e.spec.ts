@@ -110,6 +110,15 @@ it.each(published)('$version goes on beside this version', async ({ version }) =
     }
     await expectProved(before, now);
 
+    // That the log is public the older one neither knows, nor is it kept by it from changing the organization.
+    await done(now, 'post', 'organization.update-organization', { publicLog: true });
+    await done(before, 'post', 'organization.update-organization', { name: `Beside ${version}` });
+    await eventually(async () => {
+      const { body } = await read(now, 'organization.get-organization', {});
+      expect(body.data).toMatchObject({ name: `Beside ${version}`, publicLog: true });
+    });
+    expect((await fetch(`${now.origin}/log/${now.organizationId}/checkpoint`)).status).toBe(200);
+
     await old.end('SIGKILL');
     const { contactId } = await done(now, 'post', 'contact.create-contact', {
       email: 'after@example.org',

@@ -9,7 +9,7 @@ import { findFreePort } from './ports.js';
 import { ServerProgram } from './server-program.js';
 
 /**
- * A server that speaks S3, with one bucket: s3rver, and before it what it lacks. There was no server in npm's registry that
+ * A server that speaks S3, with one bucket: s3rver, and before it what it lacks. No server was found in npm's registry that
  * knows conditional writes, so the proxy before it does that part: it answers 412 to a PUT with `If-None-Match: *` where there is
  * something, one PUT at a time. Lists and errors are s3rver's; it looks whose access key it is, and at no signature.
  */

@@ -51,6 +51,9 @@ type Place = {
   put(name: string, text: string): Promise<unknown>;
 };
 
+/** Said in each test's name: only the condition is not the server's own. */
+const BUCKET = 'bucket of s3rver, which a proxy has write conditionally';
+
 const places: { [kind: string]: (own: string) => Place } = {
   directory: (own) => {
     const files = join(directory, own, organizationId);
@@ -60,7 +63,7 @@ const places: { [kind: string]: (own: string) => Place } = {
       put: (name, text) => writeFile(join(files, name), text),
     };
   },
-  bucket: (own) => {
+  [BUCKET]: (own) => {
     const Bucket = server.bucket;
     const prefix = `${own}/kept`;
     const Prefix = `${prefix}/${organizationId}/`;
@@ -134,7 +137,7 @@ describe('a bucket', () => {
 
   it('of many anchors is asked for a few, wherever the last one is', async () => {
     const prefix = randomUUID();
-    const place = places.bucket!(prefix);
+    const place = places[BUCKET]!(prefix);
     const sizes = Array.from({ length: 120 }, (_, n) => 7 * (n + 1));
     await Promise.all(sizes.map((size) => place.put(nameOf(size), 'x')));
     const store = bucket(`${prefix}/kept`, 4);
