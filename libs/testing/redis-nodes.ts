@@ -189,6 +189,9 @@ export class RedisCluster {
   }
 }
 
+/** A sentinel gives up a failover after so long. */
+const FAILOVER_TIMEOUT = 5_000;
+
 /** A master, its replica, and a sentinel that makes the replica the master when the master is gone. */
 export class RedisSentinel {
   private constructor(
@@ -205,7 +208,7 @@ export class RedisSentinel {
       [
         `sentinel monitor limits 127.0.0.1 ${master.port} 1`,
         `sentinel down-after-milliseconds limits ${NODE_TIMEOUT}`,
-        'sentinel failover-timeout limits 5000',
+        `sentinel failover-timeout limits ${FAILOVER_TIMEOUT}`,
         '',
       ].join('\n'),
     );
@@ -225,6 +228,15 @@ export class RedisSentinel {
   async master(): Promise<RedisNode> {
     const [, port] = (await this.sentinel.ask('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'limits')) as string[];
     return this.nodes.find((node) => String(node.port) === port)!;
+  }
+
+  /** Has the sentinel make another one the master while this one lives; what it gives up on a busy machine is asked for again. */
+  async moveMaster(from: RedisNode): Promise<void> {
+    while ((await this.master()) === from) {
+      const said = await this.sentinel.ask('SENTINEL', 'FAILOVER', 'limits').catch(() => 'not now');
+      const end = Date.now() + (said === 'OK' ? 2 * FAILOVER_TIMEOUT : 100);
+      while (Date.now() < end && (await this.master()) === from) await sleep(20);
+    }
   }
 
   async stop(): Promise<void> {
