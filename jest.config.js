@@ -44,6 +44,6 @@ export default {
   transformIgnorePatterns: [`/node_modules/(?!(${esmPackages.join('|')})/)`],
   testTimeout: 180_000,
   testSequencer: '<rootDir>/scripts/longest-first.mjs',
-  // The default, one less than the cores, is one on two cores; the tests wait for their servers more than they compute.
-  maxWorkers: Math.max(2, availableParallelism() - 1),
+  // The default, one less than the cores, is one on two cores; the tests wait for their servers as much as they compute.
+  maxWorkers: Math.max(3, availableParallelism() - 1),
 };
