@@ -109,7 +109,7 @@ describe('ready', () => {
       const before = asked;
       const started = performance.now();
       const statuses = new Set<number>();
-      for (let round = 0; round < 20; round += 1) {
+      while (performance.now() - started < 4_000) {
         const answers = await Promise.all(Array.from({ length: 50 }, () => ask('ready')));
         for (const { status } of answers) statuses.add(status);
       }

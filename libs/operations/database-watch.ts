@@ -168,10 +168,9 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
       if (isTimedOut(error)) this.probeHung(hungBefore);
       // It stores nothing, so whatever fails fails for everybody: a right that was taken away, a function that is gone.
       else if (!isTransient(error)) {
-        // Where reads fail too, or did a moment ago, it is one trouble, and told as one.
-        const before = this.readFailure;
-        await this.readProjections().catch(() => undefined);
-        this.writeFailure = troubleOf(error)?.publicly ?? this.readFailure ?? before ?? NO_WRITES;
+        // Where reads fail too it is one trouble, and told as one. Reads that are known to fail are not asked again.
+        if (this.readFailure === undefined) await this.readProjections().catch(() => undefined);
+        this.writeFailure = troubleOf(error)?.publicly ?? this.readFailure ?? NO_WRITES;
         this.troubles.tell(error, WRITES_FAIL);
       }
     } finally {
