@@ -105,11 +105,11 @@ describe('ready', () => {
       asked += 1;
       return status();
     };
-    const flood = async () => {
+    const flood = async (forMs: number) => {
       const before = asked;
       const started = performance.now();
       const statuses = new Set<number>();
-      while (performance.now() - started < 4_000) {
+      while (performance.now() - started < forMs) {
         const answers = await Promise.all(Array.from({ length: 50 }, () => ask('ready')));
         for (const { status } of answers) statuses.add(status);
       }
@@ -118,10 +118,10 @@ describe('ready', () => {
       expect(asked - before).toBeLessThanOrEqual(Math.ceil(seconds) + 1);
       return [...statuses];
     };
-    expect(await flood()).toEqual([200]);
+    expect(await flood(1_000)).toEqual([200]);
     gate.shut();
     await sleep(1_100);
-    expect(await flood()).toEqual([503]);
+    expect(await flood(7_000)).toEqual([503]);
   });
 
   it('200 and degraded while a read model fails; commands go on, and it recovers by itself', async () => {
