@@ -1,4 +1,23 @@
 /** The walls of the house: ARCHITECTURE.md, "The house". */
+
+/** From the ground up: each may import those above it in this list, and no other. */
+const libs = [
+  'tracing',
+  'measures',
+  'database',
+  'event-store',
+  'sealing',
+  'projections',
+  'rpc',
+  'commands',
+  'records',
+  'rate-limit',
+  'operations',
+];
+
+/** They stand beside what they try, may import what it may not, and are not built. */
+const tests = '\\.(spec|contract)\\.ts$';
+
 module.exports = {
   forbidden: [
     {
@@ -15,13 +34,49 @@ module.exports = {
       from: { path: '^libs/' },
       to: { path: '^src/' },
     },
-    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    ...libs.map((lib, index) => ({
+      name: 'libs-build-upwards',
+      comment: 'A lib imports those that stand before it in .dependency-cruiser.cjs.',
+      severity: 'error',
+      from: { path: `^libs/${lib}/`, pathNot: tests },
+      to: { path: '^libs/', pathNot: `^libs/(${libs.slice(0, index + 1).join('|')})/` },
+    })),
+    {
+      name: 'testing-is-for-tests',
+      severity: 'error',
+      from: { path: '^(src|migrations)/', pathNot: tests },
+      to: { path: '^libs/testing/' },
+    },
+    {
+      name: 'no-cycles',
+      comment: 'Of types neither: what cannot be read one after the other is one thing.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'no-dead-ends',
+      comment: 'No wall stands where it is not known what is imported.',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+    {
+      name: 'verification-stands-alone',
+      comment: 'What verifies the history shares nothing with what writes it: it reads rows, no more.',
+      severity: 'error',
+      from: { path: '^src/history/verify/', pathNot: tests },
+      to: { pathNot: ['^src/history/verify/', '^libs/database/index\\.ts$'], dependencyTypesNot: ['core'] },
+    },
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
     tsConfig: { fileName: 'tsconfig.json' },
     tsPreCompilationDeps: true,
-    exclude: '(^dist|node_modules)',
-    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default'] },
+    exclude: '^dist',
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['advocacy-source', 'import', 'node', 'default'],
+    },
   },
 };

@@ -23,26 +23,6 @@ export default tseslint.config(
     },
   },
   {
-    // What verifies the history repeats no mistake of what writes it. Here, not in .dependency-cruiser.cjs, which
-    // does not follow `#libs`.
-    files: ['src/history/verify/**'],
-    ignores: ['**/*.spec.ts'],
-    rules: {
-      'no-restricted-imports': [
-        'error',
-        {
-          patterns: [
-            {
-              regex: '^(?!node:|\\./|#libs/database$)',
-              message:
-                'The verification shares nothing with what writes the history: it reads rows, no more.',
-            },
-          ],
-        },
-      ],
-    },
-  },
-  {
     files: ['src/config.ts', 'libs/testing/**', 'test/**', 'bench/**', '**/*.spec.ts'],
     rules: { 'no-restricted-properties': 'off' },
   },

@@ -1,0 +1,102 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+const root = process.cwd();
+
+/** A house in small, without anything built: each file with what it imports. The first lines stand within the walls. */
+const HOUSE: Record<string, string[]> = {
+  'node_modules/pg/index.js': [],
+  'libs/tracing/index.ts': [],
+  'libs/database/index.ts': ['./connection.js', '#libs/tracing'],
+  'libs/database/connection.ts': ['pg', 'node:net'],
+  'libs/database/connection.int.spec.ts': ['./connection.js', '#libs/testing', '#migrations'],
+  'libs/testing/index.ts': ['#libs/database', '#migrations'],
+  'migrations/index.ts': ['pg'],
+  'src/contacts/index.ts': ['./contact.js'],
+  'src/contacts/contact.ts': ['#libs/database', '../lists/index.js'],
+  'src/lists/index.ts': ['./list.js'],
+  'src/lists/list.ts': [],
+  'src/history/verify/index.ts': ['./verify.js', '#libs/database', 'node:crypto'],
+  'src/history/verify/verify.ts': [],
+  'test/contact.e2e.spec.ts': ['../src/contacts/index.js', '#libs/testing'],
+
+  'libs/event-store/index.ts': ['./event-store.js'],
+  'libs/event-store/event-store.ts': ['#libs/projections'],
+  'libs/projections/index.ts': ['./projections.js'],
+  'libs/projections/projections.ts': ['#libs/event-store'],
+  'libs/sealing/index.ts': ['#libs/rpc', '#libs/testing'],
+  'libs/rpc/index.ts': ['../../src/lists/index.js'],
+  'libs/records/index.ts': ['../database/connection.js'],
+  'libs/commands/index.ts': ['#libs/database/connection', '#libs/nothing'],
+  'src/petitions/index.ts': ['./petition.js'],
+  'src/petitions/petition.ts': ['../lists/list.js', '../organizations/index.js', '#libs/testing'],
+  'src/organizations/index.ts': ['../petitions/index.js'],
+  'src/history/verify/chain.ts': ['pg', '../../lists/index.js'],
+  'test/list.e2e.spec.ts': ['../src/lists/list.js'],
+};
+
+const BROKEN: [wall: string, from: string, to: string][] = [
+  ['no-cycles', 'libs/event-store/event-store.ts', 'libs/projections/index.ts'],
+  ['libs-build-upwards', 'libs/event-store/event-store.ts', 'libs/projections/index.ts'],
+  ['libs-build-upwards', 'libs/sealing/index.ts', 'libs/rpc/index.ts'],
+  ['libs-build-upwards', 'libs/sealing/index.ts', 'libs/testing/index.ts'],
+  ['libs-never-import-src', 'libs/rpc/index.ts', 'src/lists/index.ts'],
+  ['through-the-door-only', 'libs/records/index.ts', 'libs/database/connection.ts'],
+  ['no-dead-ends', 'libs/commands/index.ts', '#libs/database/connection'],
+  ['no-dead-ends', 'libs/commands/index.ts', '#libs/nothing'],
+  ['through-the-door-only', 'src/petitions/petition.ts', 'src/lists/list.ts'],
+  ['no-cycles', 'src/petitions/petition.ts', 'src/organizations/index.ts'],
+  ['testing-is-for-tests', 'src/petitions/petition.ts', 'libs/testing/index.ts'],
+  ['verification-stands-alone', 'src/history/verify/chain.ts', 'node_modules/pg/index.js'],
+  ['verification-stands-alone', 'src/history/verify/chain.ts', 'src/lists/index.ts'],
+  ['through-the-door-only', 'test/list.e2e.spec.ts', 'src/lists/list.ts'],
+];
+
+type Violation = { rule: { name: string }; from: string; to: string; cycle?: { name: string }[] };
+
+describe('the walls of the house', () => {
+  const house = mkdtempSync(join(tmpdir(), 'house-'));
+  let violations: Violation[];
+
+  beforeAll(() => {
+    for (const file of ['package.json', 'tsconfig.json', '.dependency-cruiser.cjs']) {
+      copyFileSync(join(root, file), join(house, file));
+    }
+    for (const [file, imports] of Object.entries(HOUSE)) {
+      const path = join(house, file);
+      mkdirSync(dirname(path), { recursive: true });
+      // Of types, which a compiler leaves out: such a cycle is one as well.
+      writeFileSync(path, imports.map((from) => `import type {} from '${from}';\n`).join(''));
+    }
+    // As scripts/test.mjs does.
+    const args = ['--config', '.dependency-cruiser.cjs', 'src', 'libs', 'migrations', 'test'];
+    const depcruise = join(root, 'node_modules', '.bin', 'depcruise');
+    const { stdout, stderr } = spawnSync(depcruise, [...args, '--output-type', 'json'], {
+      cwd: house,
+      encoding: 'utf8',
+    });
+    if (stdout === '') throw new Error(stderr);
+    ({ violations } = (JSON.parse(stdout) as { summary: { violations: Violation[] } }).summary);
+  });
+
+  afterAll(() => rmSync(house, { recursive: true }));
+
+  it.each(BROKEN)('%s: %s does not import %s', (wall, from, to) => {
+    const isIt = (one: Violation) =>
+      one.rule.name === wall &&
+      // A cycle is told once, from wherever it was come upon.
+      (wall === 'no-cycles'
+        ? one.cycle!.some(({ name }) => name === from)
+        : one.from === from && one.to === to);
+    expect(violations.filter(isIt)).not.toEqual([]);
+  });
+
+  it('lets all else through', () => {
+    const told = violations.filter(({ rule }) => rule.name !== 'no-cycles');
+    const files = new Set(told.map(({ from, to }) => `${from} → ${to}`));
+    const walls = BROKEN.filter(([wall]) => wall !== 'no-cycles');
+    expect([...files].sort()).toEqual([...new Set(walls.map(([, from, to]) => `${from} → ${to}`))].sort());
+  });
+});
