@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { Commands } from '#libs/commands';
+import { RecordReader } from '#libs/commands';
 import { type Decider, type DomainEvent, fold, type RecordedEvent } from '#libs/event-store';
 import { Projections, schemaOf } from '#libs/projections';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
@@ -19,12 +19,12 @@ const organizationId = uuidv7();
 
 let database: TestDatabase;
 let projections: Projections;
-let commands: Commands;
+let records: RecordReader;
 beforeAll(async () => {
   database = await createTestDatabase();
   projections = new Projections(database.source, database.store, readModels, silent);
   await projections.start();
-  commands = new Commands(database.store, projections);
+  records = new RecordReader(database.store, projections);
 });
 afterAll(() => database.drop());
 
@@ -147,23 +147,23 @@ describe.each(Object.entries(kinds))('%s', (_, kind) => {
       }
       if (round % 3 === 1) await projections.catchUp(await database.store.lastPosition());
 
-      const many = await commands.loadMany(kind.decider, organizationId, [...streams.keys()]);
+      const many = await records.loadMany(kind.decider, organizationId, [...streams.keys()]);
       for (const [id, version] of streams) {
         const history: RecordedEvent<any>[] = await database.store.readStream(organizationId, id);
         const expected = fold(kind.decider, history);
         expect(expected.version).toBe(version);
-        expect(await commands.load(kind.decider, organizationId, id)).toEqual(expected);
+        expect(await records.load(kind.decider, organizationId, id)).toEqual(expected);
         expect(many.get(id)).toEqual(expected);
         const earlier = Math.floor(Math.random() * (version + 1));
-        expect(await commands.look(kind.decider, organizationId, id, { version: earlier })).toEqual(
+        expect(await records.look(kind.decider, organizationId, id, { version: earlier })).toEqual(
           fold(kind.decider, history.slice(0, earlier)),
         );
       }
     }
     const [foreign] = Object.values(kinds).filter((other) => other !== kind);
     for (const id of streams.keys()) {
-      expect((await commands.load(foreign!.decider, organizationId, id)).version).toBe(0);
-      expect((await commands.load(kind.decider, uuidv7(), id)).version).toBe(0);
+      expect((await records.load(foreign!.decider, organizationId, id)).version).toBe(0);
+      expect((await records.load(kind.decider, uuidv7(), id)).version).toBe(0);
     }
   });
 });
@@ -211,14 +211,14 @@ describe('a stream of 10,000 events', () => {
     await projections.catchUp(await database.store.lastPosition());
     const expected = { version: 10_000 };
     const load = async () =>
-      expect(await commands.load(kind.decider, organizationId, id)).toMatchObject(expected);
+      expect(await records.load(kind.decider, organizationId, id)).toMatchObject(expected);
     expect(await answered(load)).toMatchObject({ statements: 1, rows: 1 });
 
     if (name !== 'petition') return;
     await append(kind, id, 10_000, [{ type: 'PetitionDeleted', data: {} }]);
     await projections.catchUp(await database.store.lastPosition());
     const gone = async () =>
-      expect((await commands.load(petition, organizationId, id)).state).toEqual({ status: 'DELETED' });
+      expect((await records.load(petition, organizationId, id)).state).toEqual({ status: 'DELETED' });
     const { bytes, ...cost } = await answered(gone);
     expect(cost).toEqual({ statements: 1, rows: 1 });
     expect(bytes).toBeLessThan(2_000);
@@ -236,7 +236,7 @@ describe('a stream of 10,000 events', () => {
     }
     const schema = schemaOf(readModels.find(({ name }) => name === 'lists')!);
     await database.source.query(`ALTER SCHEMA ${schema} RENAME TO away`);
-    const { state, version } = await commands.load(list, organizationId, id);
+    const { state, version } = await records.load(list, organizationId, id);
     await database.source.query(`ALTER SCHEMA away RENAME TO ${schema}`);
     expect([state, version]).toEqual([{ status: 'standing', name: '2000', description: 'd' }, 2_001]);
   });

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
-import { Commands } from '#libs/commands';
+import { Projections } from '#libs/projections';
 import { type RedisServer, startRedis } from '#libs/testing';
 import { type CreateApiKey } from '../src/auth/index.js';
 import { type Answer, Api, Client } from './harness.js';
@@ -271,7 +271,7 @@ describe('on one instance', () => {
       const write = { streamType: 'api-key', streamId: uuidv7(), expectedVersion: 0, events };
       const { organizationId } = client;
       await runtime.store.append({ organizationId, metadata, writes: [write] });
-      await app.get(Commands).catchUp();
+      await app.get(Projections).catchUpWithLog();
       return new Client(api.origin, organizationId, `adv_${publicId}_${secret}`);
     };
     const [known, unknown] = [await old(), await old()];

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Client as Connection } from 'pg';
 import { v7 as uuid } from 'uuid';
-import { Commands } from '#libs/commands';
+import { Projections } from '#libs/projections';
 import { SCOPES } from '../src/auth/index.js';
 import { type Answer, Api, Client } from './harness.js';
 import { verifyTwice } from './verifiers.js';
@@ -178,7 +178,7 @@ describe('the secret of a key', () => {
     };
     const metadata = { actor: { type: 'system' as const, id: 'test' }, requestId: 'test' };
     await runtime.store.append({ organizationId: owner.organizationId, metadata, writes: [write] });
-    await app.get(Commands).catchUp();
+    await app.get(Projections).catchUpWithLog();
     return {
       id: streamId,
       client: new Client(api.origin, owner.organizationId, `adv_${publicId}_${secret}`),

@@ -4,6 +4,8 @@ import { ReadSource, ReservedConnections, TroubleLog } from '#libs/database';
 import { EventStore } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { Commands } from './commands.js';
+import { RecordReader } from './record-reader.js';
+import { Requests } from './requests.js';
 
 /** Everything that commands and queries stand on, for all modules of the product. */
 @Module({})
@@ -27,8 +29,20 @@ export class CommandsModule {
         { provide: Projections, useValue: projections },
         { provide: TroubleLog, useValue: troubles },
         { provide: Commands, useValue: new Commands(store, projections) },
+        { provide: RecordReader, useValue: new RecordReader(store, projections) },
+        { provide: Requests, useValue: new Requests(store, projections) },
       ],
-      exports: [DataSource, ReadSource, ReservedConnections, EventStore, Projections, TroubleLog, Commands],
+      exports: [
+        DataSource,
+        ReadSource,
+        ReservedConnections,
+        EventStore,
+        Projections,
+        TroubleLog,
+        Commands,
+        RecordReader,
+        Requests,
+      ],
     };
   }
 }

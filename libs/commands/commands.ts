@@ -1,8 +1,6 @@
-import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import {
-  canonical,
   type AppendCommand,
   type AppendResult,
   type Decider,
@@ -11,54 +9,21 @@ import {
   type Folded,
   GivenUp,
   type Guard,
-  type JsonObject,
-  type StreamWrite,
   unborn,
-  type Until,
 } from '#libs/event-store';
 import { type Projections } from '#libs/projections';
-import { Loader } from './loader.js';
+import { type Input, type RequestContext, RpcError } from '#libs/rpc';
 import {
-  type Input,
-  operationOf,
-  type Past,
-  type RequestContext,
-  RpcError,
-  type StreamedInput,
-} from '#libs/rpc';
-
-/** What a command decided to do. */
-export type Decision = {
-  /** The record the answer is about. */
-  recordId: string;
-  writes: readonly StreamWrite[];
-  /** Records that the decision rests on without changing them: they stay as they were until it is stored. */
-  guards?: readonly Guard[];
-  /**
-   * Of creates: as long as the record stands and still has what names it, the same input again is the same
-   * request, and answers this record instead of making another. See `Commands.named`.
-   */
-  creates?: TwinCheck;
-  /** Values only one record of the organization may have, such as `['contact.email', address]`. */
-  claims?: readonly Claim[];
-  /** Values that these records no longer take. */
-  releases?: readonly Pick<Claim, 'value' | 'streamId'>[];
-  /** Records that end here: see `AppendCommand.ends`. */
-  ends?: readonly string[];
-};
-
-export type Claim = {
-  value: readonly string[];
-  streamId: string;
-  /** What to do when the record `owner` has it: decide again, or throw. */
-  taken: (owner: string) => Promise<Decision> | Decision;
-};
-
-/** Whether a record that a create made before is still what the same create asks for, and its version when asked. */
-export type TwinCheck = (recordId: string) => Promise<{ holds: boolean; version: number }>;
-
-/** The record that a command was about, and its version when the command was first answered. */
-export type Outcome = { recordId: string; version: number };
+  type Decision,
+  eventTypes,
+  type Outcome,
+  type TwinCheck,
+  unchanged,
+  versionAfter,
+  writeTo,
+} from './decision.js';
+import { RecordReader } from './record-reader.js';
+import { type Identity, Requests } from './requests.js';
 
 /** `recordedAt`: when the events were recorded that this very run decided on; undefined when it decided on none. */
 type Answered = Outcome & { recordedAt?: Date };
@@ -69,15 +34,17 @@ const MOST_ATTEMPTS = 200;
 const PATIENT_ATTEMPTS = 3;
 const LONGEST_PAUSE_MS = 40;
 
-/** Runs commands: idempotency, load–decide–append with optimistic concurrency, read-your-writes. */
+/** Runs commands: load–decide–append with optimistic concurrency, once for each request, read-your-writes. */
 export class Commands {
-  private readonly loader: Loader;
+  private readonly records: RecordReader;
+  private readonly requests: Requests;
 
   constructor(
     private readonly store: EventStore,
     private readonly projections: Projections,
   ) {
-    this.loader = new Loader(store, projections);
+    this.records = new RecordReader(store, projections);
+    this.requests = new Requests(store, projections);
   }
 
   /**
@@ -85,7 +52,7 @@ export class Commands {
    *
    * @param input the command; its fields are the request's identity, its context says who asks.
    * @param decide loads what it needs and decides; run again when another command got ahead.
-   * @param visible false for one of many commands, after which the caller calls `catchUp` once.
+   * @param visible false for one of many commands, after which the caller calls `Projections.catchUpWithLog` once.
    * @throws RpcError IDEMPOTENCY_KEY_REUSED, CONFLICT, and whatever `decide` throws.
    */
   async run(
@@ -93,17 +60,17 @@ export class Commands {
     decide: () => Promise<Decision> | Decision,
     { visible = true } = {},
   ): Promise<Answered> {
-    const request = this.identify(input);
+    const request = this.requests.identify(input);
     if (!request.key) return this.attempt(input.context, request, decide, visible);
 
-    const before = await this.findReplay(input.context, request);
+    const before = await this.requests.findAnswer<Outcome>(input.context, request);
     if (before) return before;
     try {
       return await this.attempt(input.context, request, decide, visible);
     } catch (error) {
       if (error instanceof GivenUp) throw error;
       // A twin may have won meanwhile and changed what this one decided on: then its answer is ours.
-      const twin = await this.findReplay(input.context, request);
+      const twin = await this.requests.findAnswer<Outcome>(input.context, request);
       if (twin) return twin;
       throw error;
     }
@@ -130,7 +97,7 @@ export class Commands {
     holds: (state: State) => boolean,
   ): TwinCheck {
     return async (recordId) => {
-      const { state, version } = await this.load(decider, organizationId, recordId);
+      const { state, version } = await this.records.load(decider, organizationId, recordId);
       return { holds: holds(state), version };
     };
   }
@@ -155,13 +122,13 @@ export class Commands {
     let loaded = unborn(decider);
     let events: Event[] = [];
     const { version, recordedAt } = await this.run(input, async () => {
-      loaded = await this.load(decider, organizationId, recordId);
+      loaded = await this.records.load(decider, organizationId, recordId);
       events = decide(loaded.state);
       const writes = [writeTo(decider, recordId, loaded.version, events)];
       return { recordId, writes, ...(await complete(loaded, events)) };
     });
     if (version === loaded.version) return loaded;
-    if (!recordedAt) return this.look(decider, organizationId, recordId, { version });
+    if (!recordedAt) return this.records.look(decider, organizationId, recordId, { version });
     // What was stored is what was decided: nothing need be read again.
     const state = events.reduce((before, event) => decider.evolve(before, event, recordedAt), loaded.state);
     return { state, version, createdAt: loaded.createdAt ?? recordedAt, updatedAt: recordedAt };
@@ -186,18 +153,8 @@ export class Commands {
     recordId: string,
     decide: (state: State) => NoInfer<Event>[],
   ): Promise<Decision> {
-    const { state, version } = await this.load(decider, organizationId, recordId);
+    const { state, version } = await this.records.load(decider, organizationId, recordId);
     return { recordId, writes: [writeTo(decider, recordId, version, decide(state))] };
-  }
-
-  /**
-   * A figure in an answer that others' requests move on, such as a counter. Under an Idempotency-Key it is
-   * the one that was answered first; otherwise the one of now.
-   */
-  async figure(input: Input, read: () => Promise<number>): Promise<number> {
-    const key = this.keyOf(input.context);
-    const now = await read();
-    return key ? this.store.settleFigure(input.organizationId, key, now) : now;
   }
 
   /** The records that have these values of which only one may have each; undefined where nobody does. */
@@ -226,121 +183,13 @@ export class Commands {
   }
 
   /**
-   * The past of `asOf`, settled: moment and position together say for ever which events belong to it, also
-   * those that were on their way when it was asked for. Every read model has it.
-   */
-  async past(asOf: string): Promise<Past> {
-    const position = await this.store.horizon();
-    await this.projections.catchUp(position);
-    return { moment: new Date(asOf), position };
-  }
-
-  /**
-   * A record as it is, to decide on.
-   *
-   * @throws NewerEvent where a later version of this program has written what this one does not know.
-   */
-  async load<State, Event extends DomainEvent>(
-    decider: Decider<State, Event>,
-    organizationId: string,
-    recordId: string,
-  ): Promise<Folded<State>> {
-    return this.loader.load(decider, organizationId, recordId, {}, 'refused');
-  }
-
-  /**
-   * A record to be shown: as it is, at a version, or as it was at a moment. Events of types that this version does not
-   * know are left out.
-   *
-   * @throws NewerEvent where an event has a shape that it does not know.
-   */
-  async look<State, Event extends DomainEvent>(
-    decider: Decider<State, Event>,
-    organizationId: string,
-    recordId: string,
-    until: Until = {},
-  ): Promise<Folded<State>> {
-    return this.loader.load(decider, organizationId, recordId, until, 'left out');
-  }
-
-  /**
    * The record that the same create made before, as long as it holds: for what is valid no more by the time it is
    * repeated. With an Idempotency-Key `run` has found it already.
    */
   async findTwin(input: Input, check: TwinCheck): Promise<string | undefined> {
-    const key = this.identify(input).natural?.();
+    const key = this.requests.identify(input).natural?.();
     const [twin] = key ? await this.ownersOf(input.organizationId, [key]) : [];
     return twin !== undefined && (await check(twin)).holds ? twin : undefined;
-  }
-
-  /** Many records at once, each as it is now. */
-  async loadMany<State, Event extends DomainEvent>(
-    decider: Decider<State, Event>,
-    organizationId: string,
-    recordIds: readonly string[],
-  ): Promise<Map<string, Folded<State>>> {
-    return this.loader.loadMany(decider, organizationId, recordIds);
-  }
-
-  /**
-   * Runs a request whose body is streamed. With an Idempotency-Key its answer is kept, and the same fields and
-   * bytes again are read without being worked on; without one, the work must be idempotent by its effect.
-   *
-   * @param work reads all bytes; its answer must hold no personal data, which no erasure would find there.
-   * @throws RpcError IDEMPOTENCY_KEY_REUSED, and whatever `work` throws: then nothing is kept.
-   */
-  async runStreamed<Answer extends JsonObject>(
-    input: StreamedInput,
-    work: (bytes: AsyncIterable<Uint8Array>) => Promise<Answer>,
-  ): Promise<Answer> {
-    const { context, bytes, ...fields } = input;
-    const { organizationId, actor, requestId, isGivenUp } = context;
-    const key = this.keyOf(context);
-    if (!key) return work(bytes);
-
-    const { keyring } = this.store;
-    const operation = operationOf(input.constructor)!.name;
-    const body = createHash('sha256');
-    const hashed = (async function* () {
-      for await (const chunk of bytes) {
-        body.update(chunk);
-        yield chunk;
-      }
-    })();
-
-    const before = await this.store.findIdempotent(organizationId, key);
-    const answer = before ? await readToEnd(hashed) : await work(hashed);
-    const fingerprint = keyring.hash('request', operation, canonical(fields), body.digest('hex'));
-    if (before) return this.keptAnswer<Answer>(fingerprint, before);
-
-    const idempotency = { key, fingerprint, result: answer! };
-    const metadata = { actor, requestId };
-    const kept = await this.store.append({ organizationId, metadata, writes: [], idempotency, isGivenUp });
-    if (kept.status === 'appended') return answer!;
-    if (kept.status !== 'replayed') throw new Error(`The answer could not be kept: ${kept.status}.`);
-    // A twin was faster.
-    return this.keptAnswer<Answer>(fingerprint, kept);
-  }
-
-  /** Resolves when every read model shows all that was stored before this call. */
-  async catchUp(): Promise<void> {
-    await this.projections.catchUp(await this.store.lastPosition());
-  }
-
-  private identify(input: Input): Identity {
-    const { context, ...fields } = input;
-    const operation = operationOf(input.constructor)?.name ?? input.constructor.name;
-    const key = this.keyOf(context);
-    if (key) {
-      return { key, fingerprint: this.store.keyring.hash('request', operation, canonical(fields)) };
-    }
-    return {
-      natural: () => this.store.keyring.hash('request', operation, canonical(withoutNulls(fields))),
-    };
-  }
-
-  private keyOf({ idempotencyKey }: RequestContext): Buffer | undefined {
-    return idempotencyKey === undefined ? undefined : this.store.keyring.hash('idempotency', idempotencyKey);
   }
 
   private async attempt(
@@ -353,7 +202,7 @@ export class Commands {
     for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts += 1) {
       const outcome = { recordId: decision.recordId, version: versionAfter(decision) };
       if (decision.writes.every(({ events }) => events.length === 0) && !request.key) {
-        if (visible) await this.catchUp();
+        if (visible) await this.projections.catchUpWithLog();
         return outcome;
       }
 
@@ -364,7 +213,7 @@ export class Commands {
           if (visible) await this.projections.catchUp(result.position ?? 0, eventTypes(decision));
           return { ...outcome, recordedAt: result.recordedAt };
         case 'replayed':
-          return this.keptAnswer<Outcome>(request.fingerprint!, result);
+          return this.requests.keptAnswer<Outcome>(request.fingerprint!, result);
         case 'taken': {
           const twin = result.keys.find(({ key }) => natural?.equals(key));
           if (!twin) {
@@ -373,7 +222,7 @@ export class Commands {
           }
           const { holds, version } = await decision.creates!(twin.owner);
           if (holds) {
-            await this.catchUp();
+            await this.projections.catchUpWithLog();
             return { recordId: twin.owner, version: 1 };
           }
           await this.releaseKeys(context, { streamId: twin.owner, version }, [twin.key]);
@@ -429,7 +278,6 @@ export class Commands {
       organizationId,
       metadata: { actor, requestId },
       writes: decision.writes.filter(({ events }) => events.length > 0),
-      // That there is nothing to do was decided on a version too.
       guards: [...(decision.guards ?? []), ...unchanged(decision.writes)],
       claims,
       releases: (decision.releases ?? []).map(({ value, streamId }) => ({
@@ -455,81 +303,4 @@ export class Commands {
     }
     throw new Error('The store named a taken key that was not claimed.');
   }
-
-  private async findReplay(
-    { organizationId }: RequestContext,
-    request: Identity,
-  ): Promise<Outcome | undefined> {
-    const found = await this.store.findIdempotent(organizationId, request.key!);
-    return found && this.keptAnswer<Outcome>(request.fingerprint!, found);
-  }
-
-  private async keptAnswer<Answer extends JsonObject>(
-    fingerprint: Buffer,
-    kept: { fingerprint: Buffer; result: JsonObject },
-  ): Promise<Answer> {
-    if (!fingerprint.equals(kept.fingerprint)) {
-      throw new RpcError(
-        'IDEMPOTENCY_KEY_REUSED',
-        'This Idempotency-Key was used before with another request. Send another key for another request.',
-      );
-    }
-    // What it rests on was stored by another command, whose own catch-up may still be under way.
-    await this.catchUp();
-    return kept.result as Answer;
-  }
-}
-
-/** As it is stored: -0 is 0, and the order of keys says nothing. */
-function isSameJson(one: unknown, other: unknown): boolean {
-  return canonical(one) === canonical(other);
-}
-
-/** Events without personal data for one stream. */
-export function writeTo<State, Event extends DomainEvent>(
-  { streamType }: Decider<State, Event>,
-  streamId: string,
-  expectedVersion: number,
-  events: readonly Event[],
-): StreamWrite {
-  return { streamType, streamId, expectedVersion, events };
-}
-
-/** Of the fields given, those that differ; undefined if none does. */
-export function changedFields<Fields extends object>(
-  before: Fields,
-  given: Partial<Fields>,
-): Partial<Fields> | undefined {
-  const changed = Object.entries(given).filter(
-    ([name, value]) => value !== undefined && !isSameJson(value, before[name as keyof Fields]),
-  );
-  return changed.length > 0 ? (Object.fromEntries(changed) as Partial<Fields>) : undefined;
-}
-
-function unchanged(writes: readonly StreamWrite[]): Guard[] {
-  return writes.flatMap(({ events, streamId, expectedVersion }) =>
-    events.length === 0 && expectedVersion > 0 ? [{ streamId, version: expectedVersion }] : [],
-  );
-}
-
-function eventTypes({ writes }: Decision): string[] {
-  return writes.flatMap(({ events }) => events.map(({ type }) => type));
-}
-
-async function readToEnd(bytes: AsyncGenerator): Promise<undefined> {
-  while (!(await bytes.next()).done);
-}
-
-/** What makes a request the same as another: its key, or (of creates) its input. */
-type Identity = { key?: Buffer; fingerprint?: Buffer; natural?: () => Buffer };
-
-function versionAfter({ recordId, writes, guards = [] }: Decision): number {
-  const write = writes.find(({ streamId }) => streamId === recordId);
-  if (write) return write.expectedVersion + write.events.length;
-  return guards.find(({ streamId }) => streamId === recordId)?.version ?? 0;
-}
-
-/** A create treats a field that is null like one that is not there. */
-function withoutNulls(fields: object): object {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }

@@ -3,7 +3,8 @@ import { type Decider } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { systemInput, Input } from '#libs/rpc';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
-import { Commands, writeTo } from './commands.js';
+import { Commands } from './commands.js';
+import { writeTo } from './decision.js';
 
 type Thing = { status: 'unknown' } | { status: 'standing'; name: string };
 type ThingEvent = { type: 'ThingNamed'; data: { name: string } };

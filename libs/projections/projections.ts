@@ -186,6 +186,11 @@ export class Projections {
     );
   }
 
+  /** Resolves when every read model shows all that was stored before this call. */
+  async catchUpWithLog(): Promise<void> {
+    await this.catchUp(await this.store.lastPosition());
+  }
+
   /** Whether instances of another version serve a read model: what these write, only they put into their own. */
   get hasCompany(): boolean {
     return this.runners.some(({ projection }) => this.accompanied.has(projection.name));

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
-import { type Claim, Commands, type Decision } from '#libs/commands';
+import { type Claim, type Decision, RecordReader } from '#libs/commands';
+import { Projections } from '#libs/projections';
 import { type RequestContext, RpcError } from '#libs/rpc';
 import { type Guard } from '#libs/event-store';
 import { apiKey, knownApiKey, type KnownApiKey } from './api-key.js';
@@ -28,13 +29,14 @@ export type KeysNow = {
 @Injectable()
 export class OrganizationKeys {
   constructor(
-    private readonly commands: Commands,
+    private readonly records: RecordReader,
+    private readonly projections: Projections,
     private readonly source: DataSource,
   ) {}
 
   /** As they are after all that was stored before this call. */
   async read(organizationId: string): Promise<KeysNow> {
-    await this.commands.catchUp();
+    await this.projections.catchUpWithLog();
     const rows = await this.source.query<(KeyOrigin & { now: Date; changes: number })[]>(READ, [
       organizationId,
     ]);
@@ -56,7 +58,7 @@ export class OrganizationKeys {
   /** The key that asks; undefined for the operator, whom no key bounds. */
   async ownOf({ organizationId, actor }: RequestContext): Promise<KnownApiKey | undefined> {
     if (actor.type !== 'api-key') return undefined;
-    return knownApiKey((await this.commands.load(apiKey, organizationId, actor.id!)).state);
+    return knownApiKey((await this.records.load(apiKey, organizationId, actor.id!)).state);
   }
 
   /**
@@ -74,7 +76,7 @@ export class OrganizationKeys {
       );
     }
     // An instance of a version before this one ends keys without a claim: it moves the stream.
-    const { version } = await this.commands.load(apiKey, organizationId, actor.id!);
+    const { version } = await this.records.load(apiKey, organizationId, actor.id!);
     return [{ streamId: actor.id!, version }];
   }
 }

@@ -1,5 +1,5 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands, type Decision, writeTo } from '#libs/commands';
+import { Commands, type Decision, RecordReader, writeTo } from '#libs/commands';
 import { Id, Input, Operation } from '#libs/rpc';
 import { apiKeyIdSchema } from './api-key-record.js';
 import { apiKey, knownApiKey, revokeApiKey } from './api-key.js';
@@ -28,6 +28,7 @@ export class RevokeApiKey extends Input {
 export class RevokeApiKeyHandler implements ICommandHandler<RevokeApiKey> {
   constructor(
     private readonly commands: Commands,
+    private readonly records: RecordReader,
     private readonly keys: OrganizationKeys,
   ) {}
 
@@ -36,11 +37,11 @@ export class RevokeApiKeyHandler implements ICommandHandler<RevokeApiKey> {
     const own = await this.keys.ownOf(context);
     const decide = async (): Promise<Decision> => {
       const keys = await this.keys.read(organizationId);
-      const { state, version } = await this.commands.load(apiKey, organizationId, apiKeyId);
+      const { state, version } = await this.records.load(apiKey, organizationId, apiKeyId);
       const key = knownApiKey(state);
       if (own && context.actor.id !== apiKeyId) requireWithin(own, key, ADVICE);
 
-      const made = await this.commands.loadMany(
+      const made = await this.records.loadMany(
         apiKey,
         organizationId,
         descendantsOf(keys.origins, apiKeyId, context.actor.id),

@@ -1,5 +1,5 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands, type Decision, writeTo } from '#libs/commands';
+import { Commands, type Decision, RecordReader, writeTo } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
 import { Id, Input, Integer, Operation } from '#libs/rpc';
 import { newApiKeySchema } from './api-key-record.js';
@@ -44,6 +44,7 @@ export class RotateApiKey extends Input {
 export class RotateApiKeyHandler implements ICommandHandler<RotateApiKey> {
   constructor(
     private readonly commands: Commands,
+    private readonly records: RecordReader,
     private readonly keys: OrganizationKeys,
     private readonly store: EventStore,
   ) {}
@@ -55,7 +56,7 @@ export class RotateApiKeyHandler implements ICommandHandler<RotateApiKey> {
     const made = new Map<string, string>();
     const decide = async (): Promise<Decision> => {
       const keys = await this.keys.read(organizationId);
-      const { state, version } = await this.commands.load(apiKey, organizationId, apiKeyId);
+      const { state, version } = await this.records.load(apiKey, organizationId, apiKeyId);
       const old = knownApiKey(state);
       if (own && !isItself) requireWithin(own, old, ADVICE);
 

@@ -3,7 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { RecordReader } from '#libs/commands';
 import { describeError } from '#libs/database';
 import { JsonLogger } from '#libs/operations';
 import { type Input, type InputClass, isId, systemInput } from '#libs/rpc';
@@ -47,10 +47,10 @@ export async function withSession(
       const app = await NestFactory.createApplicationContext(module, { logger });
       const bus = app.get(CommandBus);
       const queries = app.get(QueryBus);
-      const commands = app.get(Commands);
+      const records = app.get(RecordReader);
       const requireOrganization = async (organizationId: string) => {
         const { state } = isId(organizationId)
-          ? await commands.load(organization, organizationId, organizationId)
+          ? await records.load(organization, organizationId, organizationId)
           : { state: organization.initial };
         if (state.status === 'unknown') throw new UsageError('There is no organization with this id.');
       };

@@ -1,13 +1,12 @@
 import { v7 as uuidv7 } from 'uuid';
-import { type Claim, type Commands, type Decision } from '#libs/commands';
+import { type Claim, type Decision } from '#libs/commands';
 import { type StreamWrite } from '#libs/event-store';
-import { comparableEmail, type Input, RpcError } from '#libs/rpc';
+import { comparableEmail, RpcError } from '#libs/rpc';
 import {
   contact,
   type ContactChanges,
   type ContactEvent,
   createContact,
-  hasEmail,
   type StandingContact,
   updateContact,
 } from './contact.js';
@@ -89,22 +88,6 @@ export function moveEmail(
       .filter((key) => !kept.has(String(key)))
       .map((value) => ({ value, streamId: contactId })),
   };
-}
-
-/**
- * The contact that holds a key of this address; undefined if it has another one by now, or is no more: then the
- * key is free. An instance of version 0.1.0 leaves behind the form that it does not know.
- */
-export async function findByEmail(
-  commands: Commands,
-  input: Input,
-  contactId: string,
-  email: string,
-): Promise<{ state: StandingContact; version: number } | undefined> {
-  const { state, version } = await commands.load(contact, input.organizationId, contactId);
-  if (hasEmail(state, email)) return { state, version };
-  await commands.release(input, { streamId: contactId, version }, emailKeys(email));
-  return undefined;
 }
 
 export function emailTaken(advice: string): RpcError {

@@ -4,7 +4,8 @@ import { Email, Flag, Id, OneOf, Operation } from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
 import { contactIdSchema } from './contact-record.js';
 import { contact, hasEmail } from './contact.js';
-import { emailTaken, findByEmail, mergeContact, newContact } from './contact-write.js';
+import { ContactsByEmail } from './contacts-by-email.js';
+import { emailTaken, mergeContact, newContact } from './contact-write.js';
 
 @Operation({
   method: 'POST',
@@ -35,7 +36,10 @@ export class CreateContact extends ContactFields {
 
 @CommandHandler(CreateContact)
 export class CreateContactHandler implements ICommandHandler<CreateContact> {
-  constructor(private readonly commands: Commands) {}
+  constructor(
+    private readonly commands: Commands,
+    private readonly byEmail: ContactsByEmail,
+  ) {}
 
   async execute(command: CreateContact): Promise<{ contactId: string }> {
     // The default belongs to a new contact: an existing one is subscribed again by an explicit true alone.
@@ -47,7 +51,7 @@ export class CreateContactHandler implements ICommandHandler<CreateContact> {
   private decide(command: CreateContact): Decision {
     const { context, organizationId, onConflict, ...given } = command;
     const created = newContact(given, async (contactId) => {
-      const found = await findByEmail(this.commands, command, contactId, command.email);
+      const found = await this.byEmail.find(command, contactId, command.email);
       if (!found) return this.decide(command);
       if (onConflict === 'update') return mergeContact(contactId, found, given);
       throw emailTaken('Use update-contact, or create-contact with onConflict: update.');

@@ -1,5 +1,5 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { Commands, RecordReader } from '#libs/commands';
 import { Id, Input, Operation } from '#libs/rpc';
 import { contactIdSchema } from './contact-record.js';
 import { contact, eraseContact } from './contact.js';
@@ -22,12 +22,15 @@ export class DeleteContact extends Input {
 
 @CommandHandler(DeleteContact)
 export class DeleteContactHandler implements ICommandHandler<DeleteContact> {
-  constructor(private readonly commands: Commands) {}
+  constructor(
+    private readonly commands: Commands,
+    private readonly records: RecordReader,
+  ) {}
 
   async execute(command: DeleteContact): Promise<{ contactId: string }> {
     const { organizationId, contactId } = command;
     const { recordId } = await this.commands.run(command, async () => {
-      const { state, version } = await this.commands.load(contact, organizationId, contactId);
+      const { state, version } = await this.records.load(contact, organizationId, contactId);
       const events = eraseContact(state);
       return { recordId: contactId, writes: [contactWrite(contactId, version, events)], ends: [contactId] };
     });

@@ -1,5 +1,5 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { RecordReader } from '#libs/commands';
 import { Id, Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
 import { type ContactRecord, contactSchema, recordFromHistory } from './contact-record.js';
 import { contact } from './contact.js';
@@ -26,7 +26,7 @@ export class GetContact extends Input {
 @QueryHandler(GetContact)
 export class GetContactHandler implements IQueryHandler<GetContact> {
   constructor(
-    private readonly commands: Commands,
+    private readonly records: RecordReader,
     private readonly contacts: ContactsTable,
   ) {}
 
@@ -37,8 +37,8 @@ export class GetContactHandler implements IQueryHandler<GetContact> {
   }: GetContact): Promise<ContactRecord | PastRecord<ContactRecord>> {
     const record = asOf === undefined ? await this.contacts.find(organizationId, contactId) : undefined;
     if (record) return record;
-    const past = asOf === undefined ? undefined : await this.commands.past(asOf);
-    const folded = await this.commands.look(contact, organizationId, contactId, past);
+    const past = await this.records.past(asOf);
+    const folded = await this.records.look(contact, organizationId, contactId, past);
     const found = recordFromHistory(organizationId, contactId, folded);
     return past ? new PastRecord(found, past) : found;
   }

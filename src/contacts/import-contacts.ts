@@ -1,11 +1,13 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands, type Decision } from '#libs/commands';
+import { Commands, type Decision, RecordReader, Requests } from '#libs/commands';
 import { DamagedEvent, NewerEvent } from '#libs/event-store';
+import { Projections } from '#libs/projections';
 import { comparableEmail, Id, OneOf, Operation, recordSchema, RpcError, StreamedInput } from '#libs/rpc';
 import { contact, hasEmail, type StandingContact } from './contact.js';
 import { type ContactGroup, ContactGroups } from './contact-groups.js';
+import { ContactsByEmail } from './contacts-by-email.js';
 import { ContactsTable } from './contacts.projection.js';
-import { emailKeys, emailTaken, findByEmail, mergeContact, newContact } from './contact-write.js';
+import { emailKeys, emailTaken, mergeContact, newContact } from './contact-write.js';
 import { type ImportedContact, type ImportedLine, readImport } from './imported-contacts.js';
 
 /** Failed lines that an answer names; the others it counts. */
@@ -65,12 +67,16 @@ type Known = { contactId: string; state: StandingContact; version: number };
 export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   constructor(
     private readonly commands: Commands,
+    private readonly requests: Requests,
+    private readonly records: RecordReader,
+    private readonly projections: Projections,
     private readonly groups: ContactGroups,
     private readonly contacts: ContactsTable,
+    private readonly byEmail: ContactsByEmail,
   ) {}
 
   execute(command: ImportContacts): Promise<ImportAnswer> {
-    return this.commands.runStreamed(command, (bytes) => this.import(command, bytes));
+    return this.requests.runStreamed(command, (bytes) => this.import(command, bytes));
   }
 
   private async import(command: ImportContacts, bytes: AsyncIterable<Uint8Array>): Promise<ImportAnswer> {
@@ -125,7 +131,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     };
     // All are awaited also when one fails, so that nothing of a page happens after the answer.
     const results = await Promise.allSettled(page.map(importLine));
-    await this.commands.catchUp();
+    await this.projections.catchUpWithLog();
     return results.map((result) => {
       if (result.status === 'rejected') throw result.reason;
       return result.value;
@@ -147,7 +153,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       keys.map(({ key }) => key),
     );
     const contactIds = [...new Set(owners.filter((id) => id !== undefined))];
-    const contacts = await this.commands
+    const contacts = await this.records
       .loadMany(contact, organizationId, contactIds)
       .catch((error: unknown) => {
         // One of them cannot be read by this version: each line then finds out for itself.
@@ -190,7 +196,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
         return meet(found);
       }
       return newContact(details, async (contactId) => {
-        const found = await findByEmail(this.commands, given, contactId, details.email);
+        const found = await this.byEmail.find(given, contactId, details.email);
         return found ? meet({ contactId, ...found }) : decide();
       });
     };

@@ -1,9 +1,10 @@
 export { type ContactGroup, ContactGroups } from './contact-groups.js';
 export { emailKeys } from './contact-write.js';
 export { contact, noSuchContact } from './contact.js';
+export { ContactsByEmail } from './contacts-by-email.js';
 export { contactsProjection, ContactsTable } from './contacts.projection.js';
 export { ContactsModule } from './contacts.module.js';
-export { createInline, holdContact, InlineContact } from './inline-contact.js';
+export { createInline, InlineContact } from './inline-contact.js';
 export { CreateContact } from './create-contact.js';
 export { DeleteContact } from './delete-contact.js';
 export { replayableContacts } from './contact-record.js';

@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import { type Request, type Response } from 'express';
-import { Commands } from '#libs/commands';
+import { RecordReader } from '#libs/commands';
 import {
   countAnswer,
   Documented,
@@ -41,7 +41,7 @@ export function nameOfLogPath(path: string): string | undefined {
 export class LogController {
   constructor(
     private readonly checkpoints: Checkpoints,
-    private readonly commands: Commands,
+    private readonly records: RecordReader,
     private readonly cosigning: Cosigning,
   ) {}
 
@@ -115,7 +115,7 @@ export class LogController {
     const organizationId = isAll ? ALL_ORGANIZATIONS : log;
     const caller = isAll || request.caller?.organizationId === log ? request.caller : undefined;
     if (caller && hasScope(caller.scopes, SCOPE)) return { organizationId, isPublic: false };
-    if (!isAll && (await isLogPublic(this.commands, log))) return { organizationId, isPublic: true };
+    if (!isAll && (await isLogPublic(this.records, log))) return { organizationId, isPublic: true };
     if (caller) requireScope(caller.scopes, SCOPE);
     throw notFound();
   }

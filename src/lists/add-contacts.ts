@@ -1,5 +1,5 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { RecordReader, Requests } from '#libs/commands';
 import { Id, Ids, Input, Operation } from '#libs/rpc';
 import { type ListRecord, listRecord, listSchema } from './list-record.js';
 import { list } from './list.js';
@@ -25,7 +25,8 @@ export class AddContacts extends Input {
 @CommandHandler(AddContacts)
 export class AddContactsHandler implements ICommandHandler<AddContacts> {
   constructor(
-    private readonly commands: Commands,
+    private readonly records: RecordReader,
+    private readonly requests: Requests,
     private readonly members: Members,
     private readonly lists: ListsTable,
   ) {}
@@ -33,8 +34,8 @@ export class AddContactsHandler implements ICommandHandler<AddContacts> {
   async execute(command: AddContacts): Promise<ListRecord> {
     const { organizationId, listId, contactIds } = command;
     const { version } = await this.members.add(command, listId, contactIds);
-    const answered = await this.commands.look(list, organizationId, listId, { version });
+    const answered = await this.records.look(list, organizationId, listId, { version });
     const count = () => this.lists.count(organizationId, listId);
-    return listRecord(organizationId, listId, answered, await this.commands.figure(command, count));
+    return listRecord(organizationId, listId, answered, await this.requests.figure(command, count));
   }
 }

@@ -1,5 +1,5 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { RecordReader } from '#libs/commands';
 import { Id, Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
 import { type ListRecord, listRecord, listSchema } from './list-record.js';
 import { list, standingList } from './list.js';
@@ -24,15 +24,15 @@ export class GetList extends Input {
 @QueryHandler(GetList)
 export class GetListHandler implements IQueryHandler<GetList> {
   constructor(
-    private readonly commands: Commands,
+    private readonly records: RecordReader,
     private readonly lists: ListsTable,
   ) {}
 
   async execute({ organizationId, listId, asOf }: GetList): Promise<ListRecord | PastRecord<ListRecord>> {
     const record = asOf === undefined ? await this.lists.find(organizationId, listId) : undefined;
     if (record) return record;
-    const past = asOf === undefined ? undefined : await this.commands.past(asOf);
-    const folded = await this.commands.look(list, organizationId, listId, past);
+    const past = await this.records.past(asOf);
+    const folded = await this.records.look(list, organizationId, listId, past);
     standingList(folded.state);
     if (!past) {
       return listRecord(organizationId, listId, folded, await this.lists.count(organizationId, listId));

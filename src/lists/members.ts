@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { v7 as uuidv7 } from 'uuid';
-import { Commands, type Decision, type Outcome, writeTo } from '#libs/commands';
+import { Commands, type Decision, type Outcome, RecordReader, writeTo } from '#libs/commands';
 import { linkedTo } from '#libs/projections';
 import { type Condition, type Input, RpcError } from '#libs/rpc';
 import { type ContactGroup, ContactGroups, ContactsTable } from '../contacts/index.js';
@@ -16,6 +16,7 @@ export const MOST_MEMBERS = 1_000;
 export class Members implements ContactGroup, OnModuleInit {
   constructor(
     private readonly commands: Commands,
+    private readonly records: RecordReader,
     private readonly groups: ContactGroups,
     private readonly contacts: ContactsTable,
     private readonly lists: ListsTable,
@@ -37,7 +38,7 @@ export class Members implements ContactGroup, OnModuleInit {
 
   private async decideToAdd(input: Input, listId: string, contactIds: readonly string[]): Promise<Decision> {
     const { organizationId } = input;
-    const loaded = await this.commands.load(list, organizationId, listId);
+    const loaded = await this.records.load(list, organizationId, listId);
     standingList(loaded.state);
     const ids = [...new Set(contactIds)];
     const [unknown] = await this.contacts.findUnknown(organizationId, ids);
@@ -76,7 +77,7 @@ export class Members implements ContactGroup, OnModuleInit {
     contactIds: readonly string[],
     afresh: boolean,
   ): Promise<Decision> {
-    const loaded = await this.commands.load(list, organizationId, listId);
+    const loaded = await this.records.load(list, organizationId, listId);
     standingList(loaded.state);
     const ids = [...new Set(contactIds)];
     const gone = new Set(await this.contacts.findUnknown(organizationId, ids));
@@ -94,7 +95,7 @@ export class Members implements ContactGroup, OnModuleInit {
     // Only what this version does not know can have moved a membership that stands.
     if (afresh) {
       const streamIds = members.map(({ streamId }) => streamId);
-      await this.commands.loadMany(membership, organizationId, streamIds);
+      await this.records.loadMany(membership, organizationId, streamIds);
     }
     return {
       recordId: listId,

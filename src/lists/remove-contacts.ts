@@ -1,5 +1,5 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { RecordReader, Requests } from '#libs/commands';
 import { Id, Ids, Input, Operation } from '#libs/rpc';
 import { type ListRecord, listRecord, listSchema } from './list-record.js';
 import { list } from './list.js';
@@ -27,7 +27,8 @@ export class RemoveContacts extends Input {
 @CommandHandler(RemoveContacts)
 export class RemoveContactsHandler implements ICommandHandler<RemoveContacts> {
   constructor(
-    private readonly commands: Commands,
+    private readonly records: RecordReader,
+    private readonly requests: Requests,
     private readonly members: Members,
     private readonly lists: ListsTable,
   ) {}
@@ -35,8 +36,8 @@ export class RemoveContactsHandler implements ICommandHandler<RemoveContacts> {
   async execute(command: RemoveContacts): Promise<ListRecord> {
     const { organizationId, listId, contactIds } = command;
     const { version } = await this.members.remove(command, listId, contactIds);
-    const answered = await this.commands.look(list, organizationId, listId, { version });
+    const answered = await this.records.look(list, organizationId, listId, { version });
     const count = () => this.lists.count(organizationId, listId);
-    return listRecord(organizationId, listId, answered, await this.commands.figure(command, count));
+    return listRecord(organizationId, listId, answered, await this.requests.figure(command, count));
   }
 }

@@ -1,5 +1,5 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { changedFields, Commands } from '#libs/commands';
+import { changedFields, Commands, Requests } from '#libs/commands';
 import { Id, Input, Operation, Text } from '#libs/rpc';
 import { type ListRecord, listRecord, listSchema } from './list-record.js';
 import { list, type ListEvent, type ListFields, standingList } from './list.js';
@@ -28,6 +28,7 @@ export class UpdateList extends Input {
 export class UpdateListHandler implements ICommandHandler<UpdateList> {
   constructor(
     private readonly commands: Commands,
+    private readonly requests: Requests,
     private readonly lists: ListsTable,
   ) {}
 
@@ -38,6 +39,6 @@ export class UpdateListHandler implements ICommandHandler<UpdateList> {
       return data ? [{ type: 'ListUpdated', data }] : [];
     });
     const count = () => this.lists.count(organizationId, listId);
-    return listRecord(organizationId, listId, changed, await this.commands.figure(command, count));
+    return listRecord(organizationId, listId, changed, await this.requests.figure(command, count));
   }
 }

@@ -1,5 +1,5 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { RecordReader } from '#libs/commands';
 import { Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
 import { organizationRecord, type OrganizationRecord, organizationSchema } from './organization-record.js';
 import { organization } from './organization.js';
@@ -19,15 +19,15 @@ export class GetOrganization extends Input {
 
 @QueryHandler(GetOrganization)
 export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
-  constructor(private readonly commands: Commands) {}
+  constructor(private readonly records: RecordReader) {}
 
   async execute({
     organizationId,
     asOf,
   }: GetOrganization): Promise<OrganizationRecord | PastRecord<OrganizationRecord>> {
-    const past = asOf === undefined ? undefined : await this.commands.past(asOf);
-    const folded = await this.commands.look(organization, organizationId, organizationId, past);
-    const log = await this.commands.look(publicLog, organizationId, publicLogId(organizationId), past);
+    const past = await this.records.past(asOf);
+    const folded = await this.records.look(organization, organizationId, organizationId, past);
+    const log = await this.records.look(publicLog, organizationId, publicLogId(organizationId), past);
     const record = organizationRecord(organizationId, folded, log);
     return past ? new PastRecord(record, past) : record;
   }

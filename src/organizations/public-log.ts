@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Commands } from '#libs/commands';
+import { type RecordReader } from '#libs/commands';
 import { type Decider, streamIdOf } from '#libs/event-store';
 import { isId } from '#libs/rpc';
 
@@ -40,8 +40,8 @@ export function publishLog(state: PublicLog, isPublic: boolean | undefined): Pub
 }
 
 /** @throws NewerEvent where a later version of this program has written what this one does not know. */
-export async function isLogPublic(commands: Commands, organizationId: string): Promise<boolean> {
+export async function isLogPublic(records: RecordReader, organizationId: string): Promise<boolean> {
   if (!isId(organizationId)) return false;
-  const { state } = await commands.load(publicLog, organizationId, publicLogId(organizationId));
+  const { state } = await records.load(publicLog, organizationId, publicLogId(organizationId));
   return state.isPublic;
 }

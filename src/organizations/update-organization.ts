@@ -1,5 +1,5 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { changedFields, Commands, writeTo } from '#libs/commands';
+import { changedFields, Commands, RecordReader, Requests, writeTo } from '#libs/commands';
 import { Email, Flag, Input, Operation, Text } from '#libs/rpc';
 import { organizationRecord, type OrganizationRecord, organizationSchema } from './organization-record.js';
 import {
@@ -43,7 +43,11 @@ export class UpdateOrganization extends Input {
 
 @CommandHandler(UpdateOrganization)
 export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganization> {
-  constructor(private readonly commands: Commands) {}
+  constructor(
+    private readonly commands: Commands,
+    private readonly records: RecordReader,
+    private readonly requests: Requests,
+  ) {}
 
   async execute(command: UpdateOrganization): Promise<OrganizationRecord> {
     const { context, organizationId, publicLog: isPublic, ...given } = command;
@@ -58,7 +62,7 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
         return data ? [{ type: 'OrganizationUpdated', data }] : [];
       },
       async ({ version }, events) => {
-        const log = await this.commands.load(publicLog, organizationId, logId);
+        const log = await this.records.load(publicLog, organizationId, logId);
         const logEvents = publishLog(log.state, isPublic);
         logVersion = log.version + logEvents.length;
         return {
@@ -70,11 +74,11 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
       },
     );
     // A repeated Idempotency-Key is answered with the log as it was, too: its version is kept with the key.
-    const version = await this.commands.figure(
+    const version = await this.requests.figure(
       command,
-      async () => logVersion ?? (await this.commands.look(publicLog, organizationId, logId)).version,
+      async () => logVersion ?? (await this.records.look(publicLog, organizationId, logId)).version,
     );
-    const log = await this.commands.look(publicLog, organizationId, logId, { version });
+    const log = await this.records.look(publicLog, organizationId, logId, { version });
     return organizationRecord(organizationId, changed, log);
   }
 }

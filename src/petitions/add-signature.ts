@@ -1,13 +1,13 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { v7 as uuidv7 } from 'uuid';
-import { Commands, type Decision, writeTo } from '#libs/commands';
+import { Commands, type Decision, RecordReader, Requests, writeTo } from '#libs/commands';
 import { type Guard } from '#libs/event-store';
 import { Id, Input, invalid, isId, Nested, Operation, RpcError, Text } from '#libs/rpc';
 import {
+  ContactsByEmail,
   ContactsTable,
   createInline,
   emailKeys,
-  holdContact,
   InlineContact,
   noSuchContact,
 } from '../contacts/index.js';
@@ -49,7 +49,10 @@ export class AddSignature extends Input {
 export class AddSignatureHandler implements ICommandHandler<AddSignature> {
   constructor(
     private readonly commands: Commands,
+    private readonly records: RecordReader,
+    private readonly requests: Requests,
     private readonly contacts: ContactsTable,
+    private readonly byEmail: ContactsByEmail,
     private readonly petitions: PetitionsTable,
     private readonly open: OpenPetitions,
   ) {}
@@ -75,7 +78,7 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
       signatureId,
       petitionId,
       contactId: contactId ?? signers.get(signatureId) ?? (await this.signerOf(organizationId, signatureId)),
-      signatures: await this.commands.figure(command, () =>
+      signatures: await this.requests.figure(command, () =>
         this.petitions.countSignatures(organizationId, petitionId),
       ),
     };
@@ -122,7 +125,7 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
     }
     if (contact) {
       const created = createInline(contact, async (owner) => {
-        const known = await holdContact(this.commands, command, owner, contact.email);
+        const known = await this.byEmail.hold(command, owner, contact.email);
         return known ? sign(owner, [guard, known]) : this.decide(command, true, signers);
       });
       return sign(created.recordId, [guard], created);
@@ -146,7 +149,7 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
   }
 
   private async signerOf(organizationId: string, signatureId: string): Promise<string> {
-    const { state } = await this.commands.look(signature, organizationId, signatureId);
+    const { state } = await this.records.look(signature, organizationId, signatureId);
     return state.status === 'unknown' ? '' : state.contactId;
   }
 }

@@ -1,5 +1,5 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { Commands, Requests } from '#libs/commands';
 import { Id, Input, Operation } from '#libs/rpc';
 import { petitionRecord, type PetitionRecord, petitionSchema } from './petition-record.js';
 import { petition, closePetition } from './petition.js';
@@ -23,6 +23,7 @@ export class ClosePetition extends Input {
 export class ClosePetitionHandler implements ICommandHandler<ClosePetition> {
   constructor(
     private readonly commands: Commands,
+    private readonly requests: Requests,
     private readonly petitions: PetitionsTable,
   ) {}
 
@@ -30,7 +31,7 @@ export class ClosePetitionHandler implements ICommandHandler<ClosePetition> {
     const { organizationId, petitionId } = command;
     const changed = await this.commands.change(petition, command, petitionId, closePetition);
     const count = () => this.petitions.countSignatures(organizationId, petitionId);
-    const signatures = await this.commands.figure(command, count);
+    const signatures = await this.requests.figure(command, count);
     return petitionRecord(organizationId, petitionId, changed, signatures);
   }
 }

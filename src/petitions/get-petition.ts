@@ -1,5 +1,5 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { RecordReader } from '#libs/commands';
 import { Id, Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
 import { petitionRecord, type PetitionRecord, petitionSchema } from './petition-record.js';
 import { petition, standingPetition } from './petition.js';
@@ -23,7 +23,7 @@ export class GetPetition extends Input {
 @QueryHandler(GetPetition)
 export class GetPetitionHandler implements IQueryHandler<GetPetition> {
   constructor(
-    private readonly commands: Commands,
+    private readonly records: RecordReader,
     private readonly petitions: PetitionsTable,
   ) {}
 
@@ -34,8 +34,8 @@ export class GetPetitionHandler implements IQueryHandler<GetPetition> {
   }: GetPetition): Promise<PetitionRecord | PastRecord<PetitionRecord>> {
     const record = asOf === undefined ? await this.petitions.find(organizationId, petitionId) : undefined;
     if (record) return record;
-    const past = asOf === undefined ? undefined : await this.commands.past(asOf);
-    const folded = await this.commands.look(petition, organizationId, petitionId, past);
+    const past = await this.records.past(asOf);
+    const folded = await this.records.look(petition, organizationId, petitionId, past);
     standingPetition(folded.state);
     if (!past) {
       const signatures = await this.petitions.countSignatures(organizationId, petitionId);

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Commands } from '#libs/commands';
+import { RecordReader } from '#libs/commands';
 import { type Guard } from '#libs/event-store';
 import { petition, requireOpen } from './petition.js';
 
@@ -14,7 +14,7 @@ const MOST_PETITIONS = 1_000;
 export class OpenPetitions {
   private readonly guards = new Map<string, Guard>();
 
-  constructor(private readonly commands: Commands) {}
+  constructor(private readonly records: RecordReader) {}
 
   /**
    * What must stay as it is for a signature to count.
@@ -28,7 +28,7 @@ export class OpenPetitions {
     if (known && !afresh) return known;
 
     this.guards.delete(key);
-    const { state, version } = await this.commands.load(petition, organizationId, petitionId);
+    const { state, version } = await this.records.load(petition, organizationId, petitionId);
     requireOpen(state);
     const guard = { streamId: petitionId, version };
     if (this.guards.size >= MOST_PETITIONS) this.guards.clear();

@@ -1,5 +1,5 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands, type Decision, writeTo } from '#libs/commands';
+import { Commands, type Decision, RecordReader, Requests, writeTo } from '#libs/commands';
 import { Id, Input, Operation } from '#libs/rpc';
 import { ContactsTable, noSuchContact } from '../contacts/index.js';
 import { petition, standingPetition } from './petition.js';
@@ -28,6 +28,8 @@ export class RemoveSignature extends Input {
 export class RemoveSignatureHandler implements ICommandHandler<RemoveSignature> {
   constructor(
     private readonly commands: Commands,
+    private readonly records: RecordReader,
+    private readonly requests: Requests,
     private readonly contacts: ContactsTable,
     private readonly petitions: PetitionsTable,
   ) {}
@@ -39,14 +41,14 @@ export class RemoveSignatureHandler implements ICommandHandler<RemoveSignature> 
       signatureId: recordId === petitionId ? null : recordId,
       petitionId,
       contactId,
-      signatures: await this.commands.figure(command, () =>
+      signatures: await this.requests.figure(command, () =>
         this.petitions.countSignatures(organizationId, petitionId),
       ),
     };
   }
 
   private async decide({ organizationId, petitionId, contactId }: RemoveSignature): Promise<Decision> {
-    standingPetition((await this.commands.load(petition, organizationId, petitionId)).state);
+    standingPetition((await this.records.load(petition, organizationId, petitionId)).state);
     const [unknown] = await this.contacts.findUnknown(organizationId, [contactId]);
     if (unknown !== undefined) {
       const erased = await this.contacts.findErased(organizationId, [contactId]);
@@ -62,7 +64,7 @@ export class RemoveSignatureHandler implements ICommandHandler<RemoveSignature> 
       const withdrawn = await this.petitions.findWithdrawn(organizationId, petitionId, contactId);
       return { recordId: withdrawn ?? petitionId, writes: [] };
     }
-    const { state, version } = await this.commands.load(signature, organizationId, standing);
+    const { state, version } = await this.records.load(signature, organizationId, standing);
     const events = withdrawSignature(state);
     return {
       recordId: standing,

@@ -1,5 +1,5 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { changedFields, Commands } from '#libs/commands';
+import { changedFields, Commands, Requests } from '#libs/commands';
 import { Id, Operation } from '#libs/rpc';
 import { PetitionFieldsInput } from './petition-fields.js';
 import { petitionRecord, type PetitionRecord, petitionSchema } from './petition-record.js';
@@ -23,6 +23,7 @@ export class UpdatePetition extends PetitionFieldsInput {
 export class UpdatePetitionHandler implements ICommandHandler<UpdatePetition> {
   constructor(
     private readonly commands: Commands,
+    private readonly requests: Requests,
     private readonly petitions: PetitionsTable,
   ) {}
 
@@ -33,7 +34,7 @@ export class UpdatePetitionHandler implements ICommandHandler<UpdatePetition> {
       return data ? [{ type: 'PetitionUpdated', data }] : [];
     });
     const count = () => this.petitions.countSignatures(organizationId, petitionId);
-    const signatures = await this.commands.figure(command, count);
+    const signatures = await this.requests.figure(command, count);
     return petitionRecord(organizationId, petitionId, changed, signatures);
   }
 }

@@ -1,5 +1,5 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { RecordReader } from '#libs/commands';
 import { Id, Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
 import { postRecord, type PostRecord, postSchema } from './post-record.js';
 import { post } from './post.js';
@@ -21,11 +21,11 @@ export class GetPost extends Input {
 
 @QueryHandler(GetPost)
 export class GetPostHandler implements IQueryHandler<GetPost> {
-  constructor(private readonly commands: Commands) {}
+  constructor(private readonly records: RecordReader) {}
 
   async execute({ organizationId, postId, asOf }: GetPost): Promise<PostRecord | PastRecord<PostRecord>> {
-    const past = asOf === undefined ? undefined : await this.commands.past(asOf);
-    const folded = await this.commands.look(post, organizationId, postId, past);
+    const past = await this.records.past(asOf);
+    const folded = await this.records.look(post, organizationId, postId, past);
     const record = postRecord(organizationId, postId, folded);
     return past ? new PastRecord(record, past) : record;
   }

@@ -15,7 +15,7 @@ import {
   type Until,
 } from '#libs/event-store';
 import { type Projections } from '#libs/projections';
-import { isId } from '#libs/rpc';
+import { isId, type Past } from '#libs/rpc';
 
 /** Streams of one query: 100 contacts with all that they may hold are 6 MB. */
 const MOST_AT_ONCE = 100;
@@ -28,37 +28,29 @@ const MOST_AT_ONCE = 100;
 type Unknown = 'refused' | 'left out';
 
 /**
- * Loads records. As they are now: from the row of their read model and the few events after it, whatever the length of
+ * Reads records. As they are now: from the row of their read model and the few events after it, whatever the length of
  * their streams; where no read model has them, and as they were: from the whole stream, page by page.
  *
  * A row that lags behind is no mistake, because the events after its version are read along with it; and a decision
  * made on any version is stored only if that is still the stream's.
  */
-export class Loader {
+export class RecordReader {
   constructor(
     private readonly store: EventStore,
     private readonly projections: Projections,
   ) {}
 
   /**
-   * A record as it is, at a version, or as it was at a moment.
+   * A record as it is, to decide on.
    *
-   * @throws NewerEvent where it has an event in a shape that this version of the program does not know, and as `unknown`
-   *   says.
+   * @throws NewerEvent where a later version of this program has written what this one does not know.
    */
-  async load<State, Event extends DomainEvent>(
+  load<State, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     organizationId: string,
     recordId: string,
-    until: Until,
-    unknown: Unknown,
   ): Promise<Folded<State>> {
-    if (!isId(recordId)) return unborn(decider);
-    if (until.moment !== undefined || until.position !== undefined) {
-      return this.foldRest(decider, organizationId, recordId, unborn(decider), until, unknown);
-    }
-    const streams = await this.now<Event>(decider.streamType, organizationId, [recordId]);
-    return this.foldNow(decider, organizationId, recordId, streams.get(recordId)!, until, unknown);
+    return this.read(decider, organizationId, recordId, {}, 'refused');
   }
 
   /** Many records at once, each as it is now, to decide on. */
@@ -76,6 +68,49 @@ export class Loader {
       }
     }
     return records;
+  }
+
+  /**
+   * A record to be shown: as it is, at a version, or as it was at a moment. Events of types that this version does not
+   * know are left out.
+   *
+   * @throws NewerEvent where an event has a shape that it does not know.
+   */
+  look<State, Event extends DomainEvent>(
+    decider: Decider<State, Event>,
+    organizationId: string,
+    recordId: string,
+    until: Until = {},
+  ): Promise<Folded<State>> {
+    return this.read(decider, organizationId, recordId, until, 'left out');
+  }
+
+  /**
+   * The past of `asOf`, settled: moment and position together say for ever which events belong to it, also
+   * those that were on their way when it was asked for. Every read model has it.
+   *
+   * @returns undefined where `asOf` is: what is asked for is the present.
+   */
+  async past(asOf: string | undefined): Promise<Past | undefined> {
+    if (asOf === undefined) return undefined;
+    const position = await this.store.horizon();
+    await this.projections.catchUp(position);
+    return { moment: new Date(asOf), position };
+  }
+
+  private async read<State, Event extends DomainEvent>(
+    decider: Decider<State, Event>,
+    organizationId: string,
+    recordId: string,
+    until: Until,
+    unknown: Unknown,
+  ): Promise<Folded<State>> {
+    if (!isId(recordId)) return unborn(decider);
+    if (until.moment !== undefined || until.position !== undefined) {
+      return this.foldRest(decider, organizationId, recordId, unborn(decider), until, unknown);
+    }
+    const streams = await this.now<Event>(decider.streamType, organizationId, [recordId]);
+    return this.foldNow(decider, organizationId, recordId, streams.get(recordId)!, until, unknown);
   }
 
   private async now<Event extends DomainEvent>(
