@@ -126,6 +126,19 @@ async function whileTheLogGrows<Result>(work: () => Promise<Result>): Promise<Re
   }
 }
 
+it('the horizon is looked for once, however many read models stand', async () => {
+  const projections = await instance(1);
+  await instance(2);
+  await database.source.query(`
+    ALTER FUNCTION event_horizon() RENAME TO the_horizon;
+    CREATE SEQUENCE looks;
+    CREATE FUNCTION event_horizon() RETURNS bigint LANGUAGE sql AS $$ SELECT nextval('looks'); SELECT the_horizon() $$`);
+  expect(await projections.status()).toEqual([
+    expect.objectContaining({ name: 'people', version: 1, lag: 0 }),
+  ]);
+  expect(await database.source.query('SELECT last_value FROM looks')).toEqual([{ last_value: '1' }]);
+});
+
 it('what an instance of another version has answered is shown here at once, while it serves and no longer', async () => {
   const [older, newer] = [await instance(1), await instance(2)];
   for (const projections of [older, newer]) projections.poll();

@@ -35,7 +35,8 @@ type Row = {
 };
 
 const STANDING = `
-  SELECT c.projection, c.version, c.position, event_horizon() AS horizon, c.failed_position, c.failure, c.failed_at,
+  SELECT c.projection, c.version, c.position, (SELECT event_horizon()) AS horizon,
+    c.failed_position, c.failure, c.failed_at,
     coalesce(c.failed_at > clock_timestamp() - make_interval(secs => $1), false) AS failing_now,
     (SELECT count(*)::int FROM serving s
      WHERE s.projection = c.projection AND s.version = c.version
