@@ -148,7 +148,7 @@ async function openOn(
     reads = new ReadSource(source, replicaOf(config, reserved, logger));
     await reads.start();
     const store = new EventStore(source, new Keyring(master, config.previousEncryptionKey), upcasters, reads);
-    await openKeyring(store);
+    await openKeyring(source, store.keyring);
     readModels = new Projections(source, store, projections, logger, {
       purgeAfterHours: config.erasurePurgeHours,
       reserved,
@@ -156,7 +156,7 @@ async function openOn(
     });
     await readModels.start();
     // Again: from now on it is known here which keys this instance has, and none takes over that it does not have.
-    await openKeyring(store);
+    await openKeyring(source, store.keyring);
     const signers = signersOf(config, store.keyring);
     const sealer = new Sealer(source, signers, logger, troubles);
     if (!(await sealer.isSignerOfDatabase())) {
@@ -203,8 +203,8 @@ const KEYRING_FAULTS: { [fault in KeyringFault]: string } = {
 };
 
 /** @throws ConfigError unless all personal data in the database can be read. */
-async function openKeyring(store: EventStore): Promise<void> {
-  const fault = await store.openKeyring();
+async function openKeyring(source: DataSource, keyring: Keyring): Promise<void> {
+  const fault = await keyring.openFor(source);
   if (fault !== undefined) throw new ConfigError([KEYRING_FAULTS[fault]]);
 }
 

@@ -10,7 +10,7 @@ import {
   type StreamNow,
   type StreamWrite,
 } from './index.js';
-import { EVENTS_WITH_KEYS, READ_ALL } from './event-store.js';
+import { EVENTS_WITH_KEYS, READ_ALL } from './event-queries.js';
 
 let database: TestDatabase;
 let store: EventStore;

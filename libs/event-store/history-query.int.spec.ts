@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { type Sql } from '#libs/database';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
-import { EVENTS_WITH_KEYS } from './event-store.js';
+import { EVENTS_WITH_KEYS } from './event-queries.js';
 import { type EventFilter, historyQuery } from './history-query.js';
 
 const [organizationId, other] = [uuidv7(), uuidv7()];

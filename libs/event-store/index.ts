@@ -13,7 +13,8 @@ export {
   type Seal,
   streamIdOf,
 } from './event.js';
-export { type EventRow, EventStore, type StreamNow, type Until } from './event-store.js';
+export { type EventRow } from './event-rows.js';
+export { EventStore, type StreamNow, type Until } from './event-store.js';
 export { type EventFilter } from './history-query.js';
 export { type KeyCheck, Keyring, type KeyringFault } from './keyring.js';
 export { openValue, sealValue } from './personal-data.js';

@@ -1,4 +1,5 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import { type Sql } from '#libs/database';
 import { KEY, open, SEAL, seal } from './personal-data.js';
 
 /** What `key_check` holds of the master key that is in use. */
@@ -39,6 +40,16 @@ export class Keyring {
     this.masters = [master, ...(previous ? [previous] : [])].map((bytes) => new Master(bytes));
     this.inUse = this.masters[0]!;
     this.secrets = this.inUse.secrets;
+  }
+
+  /** Opens itself for this database. @returns why it cannot be used there: what was encrypted could not be read. */
+  async openFor(sql: Sql): Promise<KeyringFault | undefined> {
+    await sql.query('INSERT INTO key_check (check_value) VALUES ($1) ON CONFLICT (single) DO NOTHING', [
+      this.firstCheck.check_value,
+    ]);
+    // Whoever replaces the master holds the row until all who serve are known to have the next one.
+    const [row] = await sql.query<KeyCheck[]>('SELECT * FROM key_check FOR SHARE');
+    return this.open(row!);
   }
 
   /** Goes by what the database says of its master key. @returns why that cannot be used with this keyring. */

@@ -18,7 +18,7 @@ afterEach(() => database.drop());
 /** An instance that starts with these keys. */
 async function instance(master: Buffer, previous?: Buffer) {
   const store = new EventStore(database.source, new Keyring(master, previous));
-  return { store, fault: await store.openKeyring() };
+  return { store, fault: await store.keyring.openFor(database.source) };
 }
 
 async function storeOf(master: Buffer, previous?: Buffer): Promise<EventStore> {

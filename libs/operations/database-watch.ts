@@ -38,7 +38,7 @@ const SOMETHING_HOLDS_UP =
  * Knows whether the database reads and writes, for `/health/ready` and for requests that need not wait to find out. A
  * database that answers `SELECT 1` may be full, read-only after a failover, or have a lock that everybody waits for; so
  * whether writing works is told by the appends themselves, and where there are none, or they fail, by one that stores
- * nothing (`EventStore.probe`).
+ * nothing (`AppendQueue.probe`).
  */
 @Injectable()
 export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
@@ -144,7 +144,7 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
 
   /** @returns whether an append was answered since it was last asked: then writing works. */
   private lookAtAppends(): boolean {
-    const { underWay, answered, failed } = this.store.traffic;
+    const { underWay, answered, failed } = this.store.appends.traffic;
     const hasAnswered = answered !== this.seen.answered;
     this.seen = { underWay, answered, failed };
     if (hasAnswered) {
@@ -159,11 +159,11 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
     if (this.probing) return;
     this.probing = true;
     try {
-      await this.store.probe();
+      await this.store.appends.probe();
       this.idleLooks = 0;
       this.writeFailure = undefined;
       // Those that hang may wait for what it does not.
-      if (this.store.traffic.underWay === 0) this.hungLooks = 0;
+      if (this.store.appends.traffic.underWay === 0) this.hungLooks = 0;
     } catch (error) {
       if (isTimedOut(error)) this.probeHung(hungBefore);
       // It stores nothing, so whatever fails fails for everybody: a right that was taken away, a function that is gone.

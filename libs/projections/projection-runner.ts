@@ -145,9 +145,9 @@ export class ProjectionRunner {
         arrivedAt = performance.now();
         const found = rows.filter(({ position }) => position !== null);
         positions = found.map(({ position }) => Number(position));
-        const { events: page, left } = this.store.readable(found);
+        const { events: page, left } = this.store.rows.readable(found);
         if (left) this.on.skipped(this.projection, left);
-        if (page.length > 0) await this.projection.apply(page, transaction, this.store.seal);
+        if (page.length > 0) await this.projection.apply(page, transaction, this.store.rows.seal);
         await this.eraseFromEarlier(page, transaction);
         return { position: Number(rows[0]!.reached), horizon: Number(rows[0]!.horizon) };
       };

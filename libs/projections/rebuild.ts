@@ -234,7 +234,7 @@ export class Rebuild {
     const { handles } = this.projection;
     const page = await this.store.readPage(this.position, upTo, PAGE, handles, transaction);
     await this.useBeside(transaction);
-    if (page.events.length > 0) await this.projection.apply(page.events, transaction, this.store.seal);
+    if (page.events.length > 0) await this.projection.apply(page.events, transaction, this.store.rows.seal);
     this.position = Math.max(this.position, page.end);
   }
 

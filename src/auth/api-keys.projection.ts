@@ -193,7 +193,7 @@ export class ApiKeysTable {
     const rows = await this.reserved.source.query<FoundKey[]>(FIND_BY_PUBLIC_ID, [
       publicId,
       TYPES,
-      TYPES.map((type) => this.store.readSchema(type)),
+      TYPES.map((type) => this.store.rows.readSchema(type)),
     ]);
     return rows.map((row) => {
       const { id, organization_id, line_id, state, by_operator, ended, expired, ends_in } = row;

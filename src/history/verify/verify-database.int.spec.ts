@@ -102,7 +102,7 @@ async function exportOf(sql: Sql, organizationId: string): Promise<string> {
   const rows = await rowsOf(sql, organizationId);
   const readable = rows.map((row) => {
     try {
-      return database.store.read([row])[0]!.personal ?? null;
+      return database.store.rows.read([row])[0]!.personal ?? null;
     } catch {
       // Bound to the event's id, and authenticated: what was changed cannot be read.
       return null;

@@ -1,0 +1,88 @@
+import { type EventRow } from './event-rows.js';
+
+/**
+ * No join: of an organization that PostgreSQL's statistics do not know yet it expects one key, and would read all
+ * keys of the organization again for each event. Exported so that a test can EXPLAIN it.
+ */
+export const EVENTS_WITH_KEYS = `
+  SELECT e.*, (
+    SELECT k.wrapped_key FROM subject_keys k
+    WHERE k.organization_id = e.organization_id AND k.subject_id = e.subject_id
+  ) AS wrapped_key
+  FROM events e`;
+
+/** Events of one page, and bytes of their JSON: what is sent at once is bounded, whatever is stored. */
+export const PAGE = 1_000;
+const PAGE_BYTES = 1024 * 1024;
+/** Events that are read along with a snapshot. There is seldom one; 16 with all they may hold are 4 MiB. */
+export const MOST_ALONG = 16;
+export const MOST_ALONG_MANY = 2;
+
+export type PageRow = EventRow & { wanted: string };
+
+/** Whether a page ended because of its bytes. */
+export function isCut(rows: readonly PageRow[]): boolean {
+  return rows.length > 0 && rows.length < Number(rows[0]!.wanted);
+}
+
+/**
+ * SQL: the first of these events that have `PAGE_BYTES` together, at least one. Their sizes are known only after
+ * reading them (pg_column_size is that of the compressed form, a ninetieth at worst), so they are read one after the
+ * other until it is enough, and nothing beyond: a sum over all of them would read a page of 1,000 to answer four.
+ *
+ * @param positions SELECT of their positions in their order, with a LIMIT; the organization is its first parameter.
+ */
+export function firstBytes(positions: string): string {
+  const size = '(octet_length(e.data::text) + coalesce(octet_length(e.personal), 0))::bigint';
+  return `
+    WITH RECURSIVE wanted AS MATERIALIZED (SELECT array_agg(position) AS positions FROM (${positions}) found),
+    page AS (
+      SELECT 1 AS place, e.position, ${size} AS bytes
+      FROM events e WHERE e.organization_id = $1 AND e.position = (SELECT positions[1] FROM wanted)
+      UNION ALL
+      SELECT p.place + 1, e.position, p.bytes + ${size}
+      FROM page p JOIN events e ON e.organization_id = $1 AND e.position = (SELECT positions FROM wanted)[p.place + 1]
+      WHERE p.bytes < ${PAGE_BYTES}
+    )
+    SELECT e.*, (SELECT cardinality(positions) FROM wanted) AS wanted
+    FROM page p CROSS JOIN LATERAL (
+      ${EVENTS_WITH_KEYS} WHERE e.organization_id = $1 AND e.position = p.position
+    ) e ORDER BY p.place`;
+}
+
+export const STREAM_PAGE = firstBytes(`
+  SELECT e.position FROM events e
+  WHERE e.organization_id = $1 AND e.stream_id = $2 AND e.version > $5
+    AND e.version <= coalesce($3, e.version) AND e.position <= coalesce($4, e.position)
+  ORDER BY e.version LIMIT $6`);
+
+/** The polling query: exported so that a test can EXPLAIN exactly what runs. */
+export const READ_ALL = `${EVENTS_WITH_KEYS}
+  WHERE e.position > $1 AND e.position <= $2 AND ($4::text[] IS NULL OR e.type = ANY ($4))
+  ORDER BY e.position LIMIT $3`;
+
+/** A row of `streamsNow`; its event's columns are null where a stream has none. */
+export type SnapshotRow = EventRow & {
+  id: string;
+  snapshot_version: number | null;
+  created_at: Date | null;
+  updated_at: Date | null;
+  /** In the first row of each stream. */
+  state: string | null;
+};
+
+const NO_SNAPSHOTS = `SELECT NULL::uuid AS id, 0 AS version, now() AS created_at, now() AS updated_at, '' AS state WHERE false`;
+
+/** Snapshots and events in one statement see the same moment: no event is missed between the two. */
+export function streamsNow(snapshots = NO_SNAPSHOTS): string {
+  return `
+    WITH snapshot AS MATERIALIZED (${snapshots})
+    SELECT k.id, s.version AS snapshot_version, s.created_at, s.updated_at, along.*,
+      CASE WHEN along.version IS NULL OR along.version = s.version + 1 THEN s.state END AS state
+    FROM unnest($2::uuid[]) AS k(id) LEFT JOIN snapshot s ON s.id = k.id LEFT JOIN LATERAL (
+      ${EVENTS_WITH_KEYS}
+      WHERE e.organization_id = $1 AND e.stream_id = k.id AND e.version > coalesce(s.version, 0)
+      ORDER BY e.version LIMIT $3
+    ) along ON true
+    ORDER BY k.id, along.version`;
+}

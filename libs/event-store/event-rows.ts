@@ -1,0 +1,129 @@
+import {
+  type DomainEvent,
+  isObject,
+  type JsonObject,
+  type Metadata,
+  type RecordedEvent,
+  type Seal,
+} from './event.js';
+import { type Keyring } from './keyring.js';
+import { decryptPersonal, sealValue } from './personal-data.js';
+import { readSchema, upcast, type Upcasters } from './upcasting.js';
+
+/** A row of `events`, with the key to its personal data. */
+export type EventRow = {
+  position: string;
+  organization_id: string;
+  stream_type: string;
+  stream_id: string;
+  version: number;
+  event_id: string;
+  type: string;
+  schema: number;
+  data: JsonObject;
+  personal: Buffer | null;
+  subject_id: string | null;
+  metadata: Metadata;
+  recorded_at: Date;
+  digest: Buffer;
+  wrapped_key: Buffer | null;
+};
+
+/** Makes events of rows: personal data decrypted where its subject stands, the shape the newest. */
+export class EventRows {
+  /** The keys of events with personal data, for as long as somebody has the events. */
+  private readonly subjectKeys = new WeakMap<RecordedEvent, Buffer>();
+
+  constructor(
+    private readonly keyring: Keyring,
+    private readonly upcasters: Upcasters,
+  ) {}
+
+  /**
+   * Events of rows that the caller has read, in the newest shape; what is damaged stays as it is (`isKnown`).
+   *
+   * @throws NewerEvent where one has a shape that this version of the program does not know.
+   */
+  read<Event extends DomainEvent>(rows: EventRow[]): RecordedEvent<Event>[] {
+    return this.decrypt<Event>(rows).map((event) => {
+      const { type, schema, data, personal = null } = event;
+      if (schema <= this.readSchema(type) && (!this.upcasters[type] || !isObject(data))) return event;
+      const upcasted = { ...event, ...upcast(this.upcasters, type, schema, { data, personal }) };
+      const key = this.subjectKeys.get(event);
+      if (key) this.subjectKeys.set(upcasted, key);
+      return upcasted;
+    });
+  }
+
+  /**
+   * The same in the shape in which they were stored, for auditors: the digests cover that. Personal data that
+   * somebody has changed are null here, so that the history can be read where it is to be proved wrong.
+   */
+  readStored(rows: EventRow[]): RecordedEvent[] {
+    return this.decrypt(rows, () => null);
+  }
+
+  /** The last schema of a type that this version of the program reads. */
+  readSchema(type: string): number {
+    return readSchema(this.upcasters, type);
+  }
+
+  /**
+   * Of rows that the caller has read those in shapes that this version of the program knows, and the first of the others: of a
+   * newer shape, or damaged.
+   */
+  readable(rows: EventRow[]): { events: RecordedEvent[]; left: EventRow | undefined } {
+    const isLeft = ({ type, schema, data }: EventRow) => schema > this.readSchema(type) || !isObject(data);
+    const left = rows.find(isLeft);
+    return { events: this.read(left ? rows.filter((row) => !isLeft(row)) : rows), left };
+  }
+
+  /** For events with personal data that were read here. */
+  readonly seal: Seal = (event, name, value) => {
+    const key = this.subjectKeys.get(event);
+    if (!key) throw new Error(`The event at position ${event.position} has no personal data to seal.`);
+    return sealValue(key, name, value);
+  };
+
+  /** @param unreadable what personal data are taken for that do not open; throws when left out. */
+  private decrypt<Event extends DomainEvent>(
+    rows: EventRow[],
+    unreadable?: () => null,
+  ): RecordedEvent<Event>[] {
+    const keys = new Map<string, Buffer>();
+    return rows.map((row) => {
+      let personal: JsonObject | null = null;
+      let key: Buffer | undefined;
+      if (row.personal && row.subject_id && row.wrapped_key) {
+        try {
+          key = keys.get(row.subject_id);
+          if (!key) keys.set(row.subject_id, (key = this.keyring.unwrap(row.wrapped_key, row.subject_id)));
+          personal = decryptPersonal(key, row.personal, row.event_id);
+        } catch (error) {
+          if (!unreadable) throw error;
+          personal = unreadable();
+        }
+      }
+      const event: RecordedEvent = {
+        position: Number(row.position),
+        organizationId: row.organization_id,
+        streamType: row.stream_type,
+        streamId: row.stream_id,
+        version: row.version,
+        eventId: row.event_id,
+        type: row.type,
+        schema: row.schema,
+        data: row.data,
+        personal,
+        subjectId: row.subject_id,
+        encryptedPersonal: row.personal,
+        metadata: row.metadata,
+        recordedAt: row.recorded_at,
+        digest: row.digest,
+      };
+      if (personal && key) this.subjectKeys.set(event, key);
+      // The store does not know its callers' events; what they appended to a stream is what they read.
+      return event as RecordedEvent<Event>;
+    });
+  }
+}
