@@ -43,6 +43,8 @@ export type Config = {
   /** undefined: no metrics are served. */
   metricsPort: number | undefined;
   logLevel: LogLevel;
+  /** In tests and development: mistakes of the program are to show, rather than to harm nobody. */
+  isTried: boolean;
 };
 
 /** One sentence per variable that is missing or wrong; none of them holds a value that could be a secret. */
@@ -145,6 +147,7 @@ export function inspectConfig(environment: Environment): Inspected {
     shutdownDelay: integer('SHUTDOWN_DELAY', databaseUrl === undefined ? 0 : 5, 0, 3_600),
     metricsPort: get('METRICS_PORT') === undefined ? undefined : integer('METRICS_PORT', 0, 0, 65_535),
     logLevel: logLevel as LogLevel,
+    isTried: ['test', 'development'].includes(get('NODE_ENV') ?? ''),
   };
   const ofDeployments = [
     ...[

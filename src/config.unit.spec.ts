@@ -40,6 +40,7 @@ it('needs nothing: everything runs embedded', () => {
     healthToken: undefined,
     shutdownDelay: 0,
     logLevel: 'info',
+    isTried: false,
   });
 });
 
@@ -67,6 +68,7 @@ it('reads every variable', () => {
       SHUTDOWN_DELAY: '15',
       METRICS_PORT: '9464',
       LOG_LEVEL: 'debug',
+      NODE_ENV: 'development',
     }),
   ).toEqual({
     host: '127.0.0.1',
@@ -93,6 +95,7 @@ it('reads every variable', () => {
     shutdownDelay: 15,
     metricsPort: 9464,
     logLevel: 'debug',
+    isTried: true,
   });
 });
 
@@ -172,7 +175,7 @@ it('one sentence for each variable that is wrong', () => {
   expect(() => readConfig(wrong)).toThrow('openssl rand -base64 32');
 });
 
-/** Set by where it runs, not by whoever configures it: doctor takes them for signs of a deployment. */
+/** Set by where it runs, not by whoever configures it. */
 const SURROUNDINGS = ['KUBERNETES_SERVICE_HOST', 'NODE_ENV'];
 
 it('reads the variables that .env.example explains, and no others', () => {

@@ -12,6 +12,7 @@ import {
   documentRoutes,
   ErrorFilter,
   type ErrorCode,
+  errorExamples,
   errorSchemas,
   replaceUndecodablePath,
   RpcExpressAdapter,
@@ -44,7 +45,7 @@ export async function createApplication(
     app.get(Concurrency).admit,
     replaceUndecodablePath,
   );
-  app.useGlobalFilters(new ErrorFilter(docsUrl(config), runtime.troubles));
+  app.useGlobalFilters(new ErrorFilter(docsUrl(config), runtime.troubles, config.isTried));
   const document = describeApi(app);
   // Not by SwaggerModule, which writes the document anew for each who asks: as YAML in 20 ms, and asks for no key.
   SwaggerModule.setup('docs', app, document, { raw: false, customSiteTitle: 'Advocacy API' });
@@ -72,6 +73,7 @@ export function describeApi(app: NestExpressApplication): OpenAPIObject {
   );
   // Once for all operations: they say the same of most errors.
   Object.assign((document.components!.schemas ??= {}), errorSchemas);
+  document.components!.examples = errorExamples;
   return document;
 }
 

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { documentedReasons } from './documented.js';
 import { Api, Client } from './harness.js';
 
 /** What clients are generated from: it changes on purpose, together with the code. */
@@ -79,6 +80,9 @@ describe('the OpenAPI document', () => {
         expect(description).not.toBe('');
         for (const { schema } of Object.values<any>(content)) expectValid(schema);
       }
+      for (const status of Object.keys(definition.responses).filter((one) => one !== '200')) {
+        expectExamples(operation, status);
+      }
       Object.values(fields(operation)).forEach(({ required, ...schema }) => expectValid(schema));
     }
   });
@@ -92,6 +96,22 @@ describe('the OpenAPI document', () => {
 function resolved(schema: Schema): Schema {
   const { $ref } = schema.allOf?.[0] ?? schema;
   return $ref ? document.components.schemas[$ref.replace('#/components/schemas/', '')] : schema;
+}
+
+/** One for each reason that the status may have with this operation, and for each code that has none. */
+function expectExamples({ method, path, definition }: Operation, status: string): void {
+  const { schema, examples } = definition.responses[status].content['application/json'];
+  const shown = Object.entries<any>(examples).map(([name, { $ref }]) => {
+    expect($ref).toBe(`#/components/examples/${name}`);
+    const { error } = document.components.examples[name].value;
+    const { properties, required } = resolved(schema).properties.error;
+    for (const member of required) expect(error).toHaveProperty(member);
+    expect(properties.code.enum).toContain(error.code);
+    expect(name).toBe(error.reason ?? error.code);
+    return error;
+  });
+  const reasons = documentedReasons(method, path, Number(status));
+  expect(shown.flatMap(({ reason }) => reason ?? []).sort()).toEqual([...reasons!].sort());
 }
 
 const TYPES = ['string', 'integer', 'number', 'boolean', 'object', 'array', 'null'];

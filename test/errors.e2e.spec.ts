@@ -157,22 +157,21 @@ const PROVOKED: { [operation: string]: { [reason: string]: () => Promise<Answer>
   },
 };
 
-/** Operation and reason, of all that are declared. */
-function declared(): [string, string][] {
+/** Operation and reason, of all that are documented. */
+function documented(): [string, string][] {
   const { paths } = JSON.parse(readFileSync(join(__dirname, 'openapi.json'), 'utf8'));
   return Object.entries<object>(paths)
     .filter(([path]) => path.startsWith('/v1/'))
     .flatMap(([path, methods]) =>
       Object.keys(methods).flatMap((method) =>
-        [403, 409]
+        [...new Set(Object.values(ERROR_STATUS))]
           .flatMap((status) => documentedReasons(method, path, status) ?? [])
           .map((reason): [string, string] => [path.slice('/v1/'.length), reason]),
       ),
-    )
-    .filter(([, reason]) => OWN.includes(reason));
+    );
 }
 
-it.each(declared())('%s › %s', async (operation, reason) => {
+it.each(documented().filter(([, reason]) => OWN.includes(reason)))('%s › %s', async (operation, reason) => {
   const provoke = PROVOKED[operation]?.[reason];
   if (!provoke) throw new Error(`${operation} declares ${reason}: show here how it comes to that.`);
   const { status, body } = await provoke();
@@ -361,8 +360,9 @@ describe('the list of reasons', () => {
   );
 
   it.each(Object.values(ERROR_REASONS).flatMap((reasons) => Object.keys(reasons)))(
-    'has %s, which something answers, and a test expects',
+    'has %s, which an operation declares, something answers, and a test expects',
     (reason) => {
+      expect(documented().map(([, one]) => one)).toContain(reason);
       expect([sources.includes(`'${reason}'`), new RegExp(`\\b${reason}\\b`).test(tests)]).toEqual([
         true,
         true,

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { v7 as uuidv7 } from 'uuid';
 import { JsonLogger } from '#libs/operations';
-import { type InputClass, ServerLife, systemInput } from '#libs/rpc';
+import { type InputClass, ServerLife, systemInput, undeclaredErrors } from '#libs/rpc';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { CreateApiKey, RevokeApiKey } from '../src/auth/index.js';
 import { readConfig } from '../src/config.js';
@@ -181,6 +181,7 @@ export class Api {
   /** One more instance, like the others but for the given variables. */
   async addInstance(environment: Environment = {}): Promise<Instance> {
     const config = readConfig({
+      NODE_ENV: 'test',
       DATABASE_URL: this.database.url,
       ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
       ...this.environment,
@@ -244,6 +245,8 @@ export class Api {
       await runtime.close();
     }
     await this.database.drop();
+    // Also where a test did not look at the answer.
+    expect([...undeclaredErrors]).toEqual([]);
   }
 
   private run<Result>(type: InputClass, organizationId: string, fields: object): Promise<Result> {

@@ -24,7 +24,7 @@ const NO_ENV = join(root, 'dist');
 /** Nothing of the tests' own environment but what programs need to run. */
 function environmentOf(environment: Environment): Environment {
   const { PATH = '', HOME = '', TMPDIR } = process.env;
-  return { PATH, HOME, ...(TMPDIR === undefined ? {} : { TMPDIR }), ...environment };
+  return { PATH, HOME, NODE_ENV: 'test', ...(TMPDIR === undefined ? {} : { TMPDIR }), ...environment };
 }
 
 /** One listener for all: Node warns of more than ten. */
@@ -57,6 +57,9 @@ export class Program {
       this.child.once('error', reject);
       this.child.once('close', (status, signal) => {
         running.delete(this.child);
+        // Also where a test did not look at the answer.
+        const undeclared = /^.*"message":"undeclared error.*$/m.exec(this.stdout);
+        if (undeclared) reject(new Error(undeclared[0]));
         resolve({ status, signal, stdout: this.stdout, stderr: this.stderr });
       });
     });

@@ -14,6 +14,7 @@ import type * as Swagger from '@nestjs/swagger';
 import { type Request, type Response } from 'express';
 import { ClientGone, readJsonBody, refuseBody, streamBody } from './body.js';
 import { type RequestContext } from './context.js';
+import { declareErrors } from './declared-errors.js';
 import { answerContent, errorContent, idempotencyKeyHeader, inputSchema } from './documentation.js';
 import { Documented } from './documented.js';
 import { RpcError } from './errors.js';
@@ -116,6 +117,7 @@ function addRoute(controller: Type, input: InputClass): void {
 
   const target = controller.prototype as object;
   Object.defineProperty(target, name, { value: serve, configurable: true, writable: true });
+  declareErrors(method, pathOf(definition), possibleErrors(input, definition));
   // Guards find the operation by its handler.
   Operation(definition)(serve as unknown as InputClass);
   Req()(target, name, 0);

@@ -1,4 +1,4 @@
-import { type ErrorCode, ERROR_STATUS, reasonsOf } from './errors.js';
+import { type ErrorCode, ERROR_REASONS, ERROR_STATUS, type ErrorReason, reasonsOf } from './errors.js';
 import { type FieldSchema, fieldsOf } from './fields.js';
 import { type OperationDefinition } from './operation.js';
 import { type PossibleError } from './possible-errors.js';
@@ -119,17 +119,49 @@ function errorSchema(status: number): FieldSchema {
   });
 }
 
+/** An error by each reason, or code that has none, by the names that `errorContent` calls them. */
+export const errorExamples: Record<string, object> = Object.fromEntries(
+  (Object.keys(ERROR_STATUS) as ErrorCode[]).flatMap((code) =>
+    (reasonsOf(code).length === 0 ? [undefined] : reasonsOf(code)).map((reason): [string, object] => [
+      reason ?? code,
+      errorExample(code, reason),
+    ]),
+  ),
+);
+
+function errorExample(code: ErrorCode, reason?: ErrorReason): object {
+  const sentences = new Map(Object.values(ERROR_REASONS).flatMap((reasons) => Object.entries(reasons)));
+  const message = reason === undefined ? 'One sentence on what is wrong, for people.' : sentences.get(reason);
+  const docs = `https://api.example.org/errors/${code}`;
+  const issues = [{ path: 'email', message: 'must be an e-mail address' }];
+  return {
+    summary: reason ?? code,
+    value: {
+      error: {
+        code,
+        ...(reason === undefined ? {} : { reason }),
+        message,
+        docs,
+        requestId: '0197a3c0-0000-7000-8000-000000000000',
+        ...(code === 'BAD_REQUEST' ? { issues } : {}),
+      },
+    },
+  };
+}
+
 /** What the documentation says of one status: the schema of all errors that have it, less the reasons that this one has not. */
 export function errorContent({ status, codes, reasons }: PossibleError): {
   description: string;
-  content: Record<string, { schema: object }>;
+  content: Record<string, { schema: object; examples: Record<string, { $ref: string }> }>;
 } {
   const all = { $ref: `#/components/schemas/Error${status}` };
   const isNarrower = codesOf(status).flatMap(reasonsOf).length > reasons.length;
   const narrower = { properties: { error: { properties: { reason: { enum: reasons } } } } };
+  const names = [...codes.filter((code) => reasonsOf(code).length === 0), ...reasons];
+  const examples = Object.fromEntries(names.map((name) => [name, { $ref: `#/components/examples/${name}` }]));
   return {
     description: `${codes.join(' or ')}${reasons.length > 0 ? `, by \`reason\`: ${reasons.join(', ')}` : ''}`,
-    content: { 'application/json': { schema: isNarrower ? { allOf: [all, narrower] } : all } },
+    content: { 'application/json': { schema: isNarrower ? { allOf: [all, narrower] } : all, examples } },
   };
 }
 

@@ -10,6 +10,7 @@ import {
 } from '#libs/database';
 import { DamagedEvent, NewerEvent } from '#libs/event-store';
 import { ClientGone } from './body.js';
+import { isDeclared, undeclaredErrors } from './declared-errors.js';
 import {
   type ErrorBody,
   type ErrorCode,
@@ -35,6 +36,8 @@ export class ErrorFilter implements ExceptionFilter {
   constructor(
     private readonly docsUrl: (code: ErrorCode, request: Request) => string,
     private readonly troubles: Pick<TroubleLog, 'refuse'>,
+    /** Whether 500 is answered in the place of an error that its operation does not declare. */
+    private readonly failsUndeclared: boolean,
   ) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
@@ -48,7 +51,8 @@ export class ErrorFilter implements ExceptionFilter {
       return;
     }
     const requestId = identifyRequest(request, response);
-    const answer = toRpcError(error);
+    const meant = toRpcError(error);
+    const answer = isDeclared(request, meant) ? meant : this.answerUndeclared(meant, request);
     const { reason } = answer.details;
     request.errorReason = reason ?? answer.code;
     errorAnswers.add(request.errorReason);
@@ -69,6 +73,27 @@ export class ErrorFilter implements ExceptionFilter {
       // Whatever the handler was about to answer.
       .type('json')
       .json(errorBody(answer, requestId, this.docsUrl(answer.code, request)));
+  }
+
+  /** Told once: the declaration is wrong, and the answer right, so in production it is given. */
+  private answerUndeclared(answer: RpcError, { method, path, storedRequestId }: Request): RpcError {
+    const { code, details } = answer;
+    const what = [method, path, code, details.reason].filter(Boolean).join(' ');
+    if (!undeclaredErrors.has(what)) {
+      undeclaredErrors.add(what);
+      this.logger.error({
+        message:
+          'undeclared error: the documentation of the operation does not tell clients of it. Report it to whoever makes ' +
+          'this program',
+        error: what,
+        requestId: storedRequestId,
+      });
+    }
+    if (!this.failsUndeclared) return answer;
+    return new RpcError(
+      'INTERNAL_SERVER_ERROR',
+      `${what} is an error that the operation does not declare: "Add an operation" in CONTRIBUTING.md says how to.`,
+    );
   }
 
   private log(answer: RpcError, error: unknown, request: Request): void {

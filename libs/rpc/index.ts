@@ -2,6 +2,7 @@ export { type RequestContext } from './context.js';
 export { operationsModule, pathOf, VERSION } from './controller.js';
 export { comparableEmail } from './email-address.js';
 export {
+  errorExamples,
   errorSchemas,
   imageSchema,
   recordSchema,
@@ -10,6 +11,7 @@ export {
   timestamp,
 } from './documentation.js';
 export { Documented, documentRoutes } from './documented.js';
+export { undeclaredErrors } from './declared-errors.js';
 export { ErrorFilter, errorBody } from './error-filter.js';
 export {
   ERROR_REASONS,

@@ -10,7 +10,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TroubleLog } from '#libs/database';
 import { documentRoutes, ErrorFilter, Input, Integer, OneOf, Operation } from './index.js';
-import { operationsModule, recordSchema } from './index.js';
+import { operationsModule, recordSchema, RpcError, undeclaredErrors } from './index.js';
 import { identifyRequest, RpcExpressAdapter, ServerLife, StreamedAnswer, StreamedInput } from './index.js';
 
 @Operation({
@@ -81,11 +81,33 @@ class SendBytesHandler {
   }
 }
 
+@Operation({
+  method: 'POST',
+  name: 'byte.refuse-bytes',
+  object: 'bytes',
+  summary: 'Refuse bytes',
+  answers: recordSchema({}),
+  reasons: ['KEY_ENDED'],
+})
+class RefuseBytes extends Input {
+  @OneOf(['KEY_ENDED', 'EMAIL_TAKEN', 'NOT_FOUND'])
+  as!: 'KEY_ENDED' | 'EMAIL_TAKEN' | 'NOT_FOUND';
+}
+
+@CommandHandler(RefuseBytes)
+class RefuseBytesHandler {
+  execute({ as }: RefuseBytes): Promise<object> {
+    throw as === 'NOT_FOUND' ? new RpcError(as, 'Why.') : new RpcError('CONFLICT', 'Why.', { reason: as });
+  }
+}
+
 const { controllers = [], providers = [] } = operationsModule({
   CountBytes,
   CountBytesHandler,
   SendBytes,
   SendBytesHandler,
+  RefuseBytes,
+  RefuseBytesHandler,
 });
 
 @Module({ imports: [CqrsModule.forRoot()], controllers, providers })
@@ -109,7 +131,10 @@ let app: INestApplication;
 let life: ServerLife;
 let origin: string;
 let errors: unknown[];
-beforeEach(async () => {
+beforeEach(() => start({ failsUndeclared: true }));
+afterEach(stop);
+
+async function start({ failsUndeclared }: { failsUndeclared: boolean }): Promise<void> {
   errors = [];
   const logger = {
     log: () => undefined,
@@ -117,16 +142,17 @@ beforeEach(async () => {
     error: (message: unknown) => errors.push(message),
   };
   app = await NestFactory.create(BytesModule, new RpcExpressAdapter(), { logger, bodyParser: false });
-  app.useGlobalFilters(new ErrorFilter((code) => code, new TroubleLog(logger)));
+  app.useGlobalFilters(new ErrorFilter((code) => code, new TroubleLog(logger), failsUndeclared));
   const server = app.getHttpServer();
   life = new ServerLife(server, (code) => code);
   await app.listen(0, '127.0.0.1');
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-});
-afterEach(async () => {
+}
+
+async function stop(): Promise<void> {
   await life.drain(0);
   await app.close();
-});
+}
 
 async function until(isTrue: () => boolean): Promise<void> {
   for (const end = Date.now() + 30_000; !isTrue(); await sleep(5)) expect(Date.now()).toBeLessThan(end);
@@ -147,6 +173,52 @@ async function answerTo(sent: ReturnType<typeof request>): Promise<{ status?: nu
   for await (const part of response.setEncoding('utf8')) text += part;
   return { status: response.statusCode!, body: JSON.parse(text) };
 }
+
+describe('an error that the operation', () => {
+  afterEach(() => undeclaredErrors.clear());
+  const refuse = async (as: string) => {
+    const body = JSON.stringify({ as });
+    const headers = { 'Content-Type': 'application/json' };
+    const answer = await fetch(`${origin}/v1/byte.refuse-bytes`, { method: 'POST', body, headers });
+    const { error } = (await answer.json()) as { error: { code: string; reason?: string } };
+    return [answer.status, error.code, error.reason];
+  };
+  const UNDECLARED: [string, number, string, string | undefined][] = [
+    ['CONFLICT EMAIL_TAKEN', 409, 'CONFLICT', 'EMAIL_TAKEN'],
+    ['NOT_FOUND', 404, 'NOT_FOUND', undefined],
+  ];
+  const told = (what: string) => [
+    expect.objectContaining({
+      message: expect.stringMatching(/^undeclared error: /),
+      error: `POST /v1/byte.refuse-bytes ${what}`,
+    }),
+  ];
+
+  it('declares is answered', async () => {
+    expect(await refuse('KEY_ENDED')).toEqual([409, 'CONFLICT', 'KEY_ENDED']);
+    expect([errors, [...undeclaredErrors]]).toEqual([[], []]);
+  });
+
+  it.each(UNDECLARED)('does not declare, %s, fails in tests', async (what, _, code, reason) => {
+    expect(await refuse(reason ?? code)).toEqual([500, 'INTERNAL_SERVER_ERROR', undefined]);
+    expect(errors).toEqual([
+      ...told(what),
+      expect.objectContaining({ message: 'request failed', code: 'INTERNAL_SERVER_ERROR' }),
+    ]);
+    expect(undeclaredErrors.size).toBe(1);
+  });
+
+  it.each(UNDECLARED)(
+    'does not declare, %s, is answered in production, and told once',
+    async (what, ...answer) => {
+      await stop();
+      await start({ failsUndeclared: false });
+      const [, code, reason] = answer;
+      for (let n = 0; n < 2; n += 1) expect(await refuse(reason ?? code)).toEqual(answer);
+      expect(errors).toEqual(told(what));
+    },
+  );
+});
 
 describe('a streamed body', () => {
   it('reaches the handler whole, larger than any JSON body, with its type', async () => {
