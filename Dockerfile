@@ -2,7 +2,8 @@ FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
-COPY nest-cli.json tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json ./
+COPY scripts scripts
 COPY src src
 COPY libs libs
 COPY migrations migrations

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { compiler } from './scripts/build.mjs';
 
 /**
  * Sources are ESM; Jest runs them as CommonJS, transformed by swc. @nestjs/throttler 6 requires the
@@ -29,17 +30,7 @@ export default {
   },
   modulePathIgnorePatterns: ['<rootDir>/dist'],
   transform: {
-    '\\.[tj]s$': [
-      '@swc/jest',
-      {
-        jsc: {
-          target: 'es2023',
-          parser: { syntax: 'typescript', decorators: true },
-          transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: false },
-        },
-        module: { type: 'commonjs' },
-      },
-    ],
+    '\\.[tj]s$': ['@swc/jest', { ...compiler, module: { type: 'commonjs' } }],
   },
   transformIgnorePatterns: [`/node_modules/(?!(${esmPackages.join('|')})/)`],
   testTimeout: 180_000,

@@ -1,25 +1,11 @@
 /** Brings a checkout to the point where dist/ can run: packages installed, sources built. */
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import {
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { lstatSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-
-export const root = fileURLToPath(new URL('..', import.meta.url));
+import { build, isBuilt, root } from './build.mjs';
 
 const lock = join(root, 'dist', '.prepare-lock');
-const builtSources = join(root, 'dist', '.built-sources');
 
 /** Tells each step it really takes in one line on stderr: stdout belongs to what runs next. */
 export async function prepare() {
@@ -30,16 +16,23 @@ export async function prepare() {
       await npm('Installing packages (npm ci)', 'ci', '--include=dev');
     });
   }
-  if (!isBuilt()) {
-    await holdingLock(async () => {
-      const sources = hashSources();
-      if (isBuilt(sources)) return;
-      // Without its stamp dist/ is unknown: the compiler's memory of what it wrote may be wrong.
-      if (read(builtSources) === undefined) rmSync(join(root, 'dist', '.tsbuildinfo'), { force: true });
-      await npm('Building', 'run', 'build');
-      writeFileSync(builtSources, sources);
-    });
+  try {
+    if (!isBuilt()) console.error('Building');
+    await compile();
+  } catch (error) {
+    fail(`${error.message}\nThe sources cannot be compiled.`);
   }
+}
+
+/**
+ * Compiles what has changed; answers whether anything had.
+ *
+ * @throws as build()
+ */
+export async function compile() {
+  if (isBuilt()) return false;
+  await holdingLock(() => build());
+  return true;
 }
 
 function checkNode() {
@@ -67,34 +60,6 @@ function isInstalled() {
   const runsHere = ({ os = [process.platform], cpu = [process.arch] }) =>
     os.includes(process.platform) && cpu.includes(process.arch);
   return Object.entries(wanted).every(isHere) && Object.values(present).every(runsHere);
-}
-
-function isBuilt(sources = hashSources()) {
-  return read(builtSources) === sources;
-}
-
-/** By content, not by time: a checkout, a copy and an image layer all set their own times. */
-function hashSources() {
-  const hash = createHash('sha256');
-  const files = [
-    'package.json',
-    'package-lock.json',
-    'nest-cli.json',
-    'tsconfig.json',
-    'tsconfig.build.json',
-  ];
-  for (const folder of ['src', 'libs', 'migrations']) {
-    for (const name of readdirSync(join(root, folder), { recursive: true }).sort()) {
-      if (name.endsWith('.ts') && !name.endsWith('.spec.ts')) files.push(join(folder, name));
-    }
-  }
-  for (const file of files)
-    hash
-      .update(file)
-      .update('\0')
-      .update(read(join(root, file)))
-      .update('\0');
-  return hash.digest('hex');
 }
 
 /**

@@ -1,6 +1,7 @@
 /**
  * npm test: every test against a real PostgreSQL and a real Redis; format, lint, types and module walls beside them.
  * With arguments it only runs Jest, with these arguments: npm test -- libs/rpc -t paging
+ * With --inspect or --inspect-brk among them, a debugger can enter: Jest then runs in one process, and waits for whoever looks.
  *
  * One run tells everything: a failed check does not keep the tests from running. What the checks say is printed when the
  * tests have ended, so that it does not stand between the lines of these.
@@ -12,7 +13,8 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { prepare, root } from './prepare.mjs';
+import { root } from './build.mjs';
+import { prepare } from './prepare.mjs';
 
 /** Programs and libraries that tests need beside PostgreSQL, and the Debian packages that have them. */
 const PACKAGES = {
@@ -28,13 +30,15 @@ const PACKAGES = {
 const CHECKS = [
   ['Format', 'prettier', '--check', '--log-level', 'warn', '.'],
   ['Lint', 'eslint', '.'],
-  // A build information file of its own: the build's must not learn of files that were never written.
-  ['Types', 'tsc', '--noEmit', '-p', 'tsconfig.json', '--tsBuildInfoFile', 'dist/.tsbuildinfo-check'],
+  ['Types', 'tsc'],
   ['Module walls', 'depcruise', '--config', '.dependency-cruiser.cjs', 'src', 'libs', 'migrations', 'test'],
 ];
 
 const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
-const jestArguments = process.argv.slice(2);
+const isForDebugger = (argument) => argument.startsWith('--inspect');
+const debuggerArguments = process.argv.slice(2).filter(isForDebugger);
+const jestArguments = process.argv.slice(2).filter((argument) => !isForDebugger(argument));
+if (debuggerArguments.length > 0) jestArguments.push('--runInBand', '--testTimeout=86400000');
 const failures = [];
 const children = new Set();
 let interruptedBy;
@@ -94,8 +98,9 @@ async function runTests() {
     if (interruptedBy) return undefined;
     const resultsFile = join(directory, 'results.json');
     const cache = '--cacheDirectory=node_modules/.cache/jest';
-    const args = ['--json', `--outputFile=${resultsFile}`, cache, ...jestArguments];
-    const status = await run(join(root, 'node_modules', '.bin', 'jest'), args, { env });
+    const args = [...debuggerArguments, join(root, 'node_modules/jest/bin/jest.js'), cache];
+    args.push('--json', `--outputFile=${resultsFile}`, ...jestArguments);
+    const status = await run(process.execPath, args, { env });
     const results = existsSync(resultsFile) ? JSON.parse(readFileSync(resultsFile, 'utf8')) : undefined;
     const ran = (results?.numPassedTests ?? 0) + (results?.numFailedTests ?? 0);
     if (status !== 0 || ran === 0) failures.push({ name: 'Tests', status: status || 1 });
