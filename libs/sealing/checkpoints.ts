@@ -1,20 +1,19 @@
 import { type DataSource } from 'typeorm';
 import { isAsLate, leafOf, leafOfCheckpoint } from './growth.js';
-import {
-  consistencyPath,
-  inclusionPath,
-  isConsistent,
-  leafHash,
-  type ReadSubtree,
-  rootOf,
-  rootOfPath,
-  rootOfSubtrees,
-} from './merkle.js';
 import { ALL_ORGANIZATIONS, type SealedTree } from './note.js';
+import {
+  indexOf,
+  type Proof,
+  proveConsistency,
+  proveInclusion,
+  readHashes,
+  readLeaves,
+  readParts,
+} from './proofs.js';
 import { type Sealer } from './sealer.js';
 import { type SignedTree } from './signers.js';
-import { LEAF_AT, PARTS, readStoredTrees, readTile, type StoredTree } from './stored-trees.js';
-import { combine, readFromTiles, type Tile, TILE_WIDTH, TileMissing } from './tiles.js';
+import { readStoredTrees, type StoredTree } from './stored-trees.js';
+import { TILE_WIDTH, TileMissing } from './tiles.js';
 
 /** Nothing is signed that has what was asked for. */
 export class NotSealed extends Error {
@@ -24,25 +23,8 @@ export class NotSealed extends Error {
   }
 }
 
-/** A complete subtree, and the positions of its first and last leaf. */
-type Part = { firstPosition: number; lastPosition: number; leaves: number; hash: Buffer };
-
-export type Proof = {
-  /** The number of the leaf, from 0. */
-  index: number;
-  /** From the leaf to the root (RFC 6962, section 2.1.1). */
-  path: Buffer[];
-  checkpoint: SignedTree;
-};
-
 /** A checkpoint may be handed out while the next one is signed, which has the leaf then. */
 const MOST_TRIES = 3;
-
-/** A proof as a text that needs no other (C2SP tlog-proof). */
-export function writeProof({ index, path, checkpoint }: Proof): string {
-  const hashes = path.map((hash) => `${hash.toString('base64')}\n`).join('');
-  return `c2sp.org/tlog-proof@v1\nindex ${index}\n${hashes}\n${checkpoint.note}`;
-}
 
 /** Hands out what was signed, and proofs against it. Signs nothing, and proves nothing that it has not checked itself. */
 export class Checkpoints {
@@ -115,27 +97,14 @@ export class Checkpoints {
    * of. They tell which part of a rewritten history differs. Empty where the stored tiles do not lead there.
    */
   async parts(checkpoint: SignedTree): Promise<string> {
-    const parts = await this.readParts(checkpoint);
-    if (!rootOfSubtrees(parts).equals(checkpoint.root)) {
-      await this.sealer.distrust(checkpoint.organizationId);
-      return '';
-    }
-    return parts
-      .map(
-        ({ firstPosition, lastPosition, leaves, hash }) =>
-          `${firstPosition} ${lastPosition} ${leaves} ${hash.toString('base64')}\n`,
-      )
-      .join('');
+    const parts = await readParts(this.source, checkpoint);
+    if (parts === undefined) await this.sealer.distrust(checkpoint.organizationId);
+    return parts ?? '';
   }
 
   /** What proves that the first `size` leaves are the beginning of the checkpoint's tree. @throws NotSealed */
   async consistency(checkpoint: SignedTree, size: number): Promise<Buffer[]> {
-    const read = this.readerOf(checkpoint.organizationId);
-    return this.proved(checkpoint, async () => {
-      const path = await consistencyPath(size, checkpoint.size, read);
-      const older = { size, root: await rootOf(size, read) };
-      return isConsistent(older, checkpoint, path) ? path : undefined;
-    });
+    return this.proved(checkpoint, () => proveConsistency(this.source, checkpoint, size));
   }
 
   /** Proves that an event is in the tree of the last checkpoint; what is not sealed yet is sealed. @throws NotSealed */
@@ -147,7 +116,7 @@ export class Checkpoints {
     }
     if (event.position > checkpoint.position) throw new NotSealed();
     const leaf = leafOf(event.position, event.digest);
-    return this.proveLeaf(checkpoint, leaf, () => this.indexOf(organizationId, event.position));
+    return this.proveLeaf(checkpoint, leaf, () => indexOf(this.source, organizationId, event.position));
   }
 
   private proveLeaf(
@@ -155,13 +124,9 @@ export class Checkpoints {
     leaf: Buffer,
     find: () => Promise<number | undefined>,
   ): Promise<Proof> {
-    const { organizationId, size, root } = checkpoint;
     return this.proved(checkpoint, async () => {
       const index = await find();
-      if (index === undefined || index >= size) return undefined;
-      const path = await inclusionPath(index, size, this.readerOf(organizationId));
-      const found = rootOfPath(leafHash(leaf), index, size, path);
-      return found?.equals(root) ? { index, path, checkpoint } : undefined;
+      return index === undefined ? undefined : proveInclusion(this.source, checkpoint, leaf, index);
     });
   }
 
@@ -177,13 +142,13 @@ export class Checkpoints {
     width: number,
   ): Promise<Buffer | undefined> {
     const signed = await this.holding(organizationId, level, index, width);
-    return signed && this.proved(signed, () => this.readHashes(organizationId, level, index, width));
+    return signed && this.proved(signed, () => readHashes(this.source, organizationId, level, index, width));
   }
 
   /** What the first hashes of a tile of level 0 are the leaf hashes of; otherwise as {@link tile}. */
   async leaves(organizationId: string, index: number, width: number): Promise<Buffer[] | undefined> {
     const signed = await this.holding(organizationId, 0, index, width);
-    return signed && this.proved(signed, () => this.readLeaves(organizationId, index, width));
+    return signed && this.proved(signed, () => readLeaves(this.source, organizationId, index, width));
   }
 
   /** The last checkpoint, if its tree has these leaves or nodes. @throws NotSealed where none can be read. */
@@ -197,32 +162,6 @@ export class Checkpoints {
     if (!signed && stored.note !== null) throw new NotSealed();
     const needed = (index * TILE_WIDTH + width) * TILE_WIDTH ** level;
     return signed && needed <= signed.size ? signed : undefined;
-  }
-
-  private async readHashes(
-    organizationId: string,
-    level: number,
-    index: number,
-    width: number,
-  ): Promise<Buffer | undefined> {
-    const tile = await readTile(this.source, organizationId, level, index);
-    return tile && tile.hashes.length >= width ? Buffer.concat(tile.hashes.slice(0, width)) : undefined;
-  }
-
-  private async readLeaves(
-    organizationId: string,
-    index: number,
-    width: number,
-  ): Promise<Buffer[] | undefined> {
-    const tile = await readTile(this.source, organizationId, 0, index);
-    const rows = await this.source.query<{ position: string; digest: Buffer }[]>(
-      `SELECT position, digest FROM events WHERE organization_id = $1 AND position = ANY ($2::bigint[])
-       ORDER BY position`,
-      [organizationId, tile?.positions.slice(0, width) ?? []],
-    );
-    const leaves = rows.map(({ position, digest }) => leafOf(Number(position), digest));
-    const areSealed = leaves.every((leaf, n) => leafHash(leaf).equals(tile!.hashes[n]!));
-    return leaves.length === width && areSealed ? leaves : undefined;
   }
 
   private async proved<Found>(
@@ -261,53 +200,4 @@ export class Checkpoints {
       [organizationId, size, root, position, sealedAt],
     );
   }
-
-  private async indexOf(organizationId: string, position: number): Promise<number | undefined> {
-    const [row] = await this.source.query<{ index: string; place: number | null }[]>(LEAF_AT, [
-      organizationId,
-      position,
-    ]);
-    return row?.place ? Number(row.index) * TILE_WIDTH + row.place - 1 : undefined;
-  }
-
-  private async readParts({ organizationId, size }: SealedTree): Promise<Part[]> {
-    const whole = Math.floor(size / TILE_WIDTH);
-    const rows = await this.source.query<
-      { first_position: string; last_position: string; leaves: number; hash: Buffer }[]
-    >(PARTS, [organizationId, Math.floor(whole / TILE_WIDTH), whole]);
-    const parts = rows.map(({ first_position, last_position, leaves, hash }) => ({
-      firstPosition: Number(first_position),
-      lastPosition: Number(last_position),
-      leaves,
-      hash,
-    }));
-    const rest = await readTile(this.source, organizationId, 0, whole);
-    return [...parts, ...(rest ? partsOf(rest, size % TILE_WIDTH) : [])];
-  }
-
-  private readerOf(organizationId: string): ReadSubtree {
-    const tiles = new Map<string, Promise<Tile | undefined>>();
-    return readFromTiles((level, index) => {
-      const key = `${level}/${index}`;
-      let tile = tiles.get(key);
-      if (!tile) tiles.set(key, (tile = readTile(this.source, organizationId, level, index)));
-      return tile;
-    });
-  }
-}
-
-/** The complete subtrees that the first leaves of a tile are made of. */
-function partsOf({ hashes, positions }: Tile, count: number): Part[] {
-  if (hashes.length < count || positions.length < count) return [];
-  const parts: Part[] = [];
-  for (let first = 0, leaves = TILE_WIDTH; first < count; first += leaves) {
-    while (leaves > count - first) leaves /= 2;
-    parts.push({
-      firstPosition: positions[first]!,
-      lastPosition: positions[first + leaves - 1]!,
-      leaves,
-      hash: combine(hashes.slice(first, first + leaves)),
-    });
-  }
-  return parts;
 }
