@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { type Sql } from '#libs/database';
-import { findPage } from '#libs/rpc';
+import { findRows, type Listing } from '#libs/projections';
 import { contactsProjection } from '../src/contacts/index.js';
 import { Api, type Client } from './harness.js';
 
@@ -70,16 +70,12 @@ it('the last page reads no more of the database than the first', async () => {
   const sortColumns = { email: { column: 'email_compared', type: 'text' as const } };
   for (const sort of ['-createdAt', 'email']) {
     const blocks: number[] = [];
-    let cursor: string | undefined;
+    let after: Listing['after'];
     for (const limit of [100, CONTACTS - 300, 100]) {
-      const listing = { organizationId: client.organizationId, limit, sort, ...(cursor ? { cursor } : {}) };
-      const page = await findPage<{ id: string }>(counting, listing as never, {
-        table,
-        bytes: '1',
-        sortColumns,
-      });
+      const listing = { organizationId: client.organizationId, limit, sort, after };
+      const page = await findRows<{ id: string }>(counting, listing, { table, bytes: '1', sortColumns });
       blocks.push(read);
-      cursor = page.pagination.cursor ?? undefined;
+      after = page.next;
     }
     const [first, , last] = blocks as [number, number, number];
     expect(first).toBeGreaterThan(0);

@@ -9,13 +9,14 @@ import {
   isKnown,
   isObject,
   NewerEvent,
+  type Past,
   type RecordedEvent,
   type StreamNow,
   unborn,
   type Until,
 } from '#libs/event-store';
 import { type Projections } from '#libs/projections';
-import { isId, type Past } from '#libs/rpc';
+import { isId } from '#libs/rpc';
 
 /** Streams of one query: 100 contacts with all that they may hold are 6 MB. */
 const MOST_AT_ONCE = 100;

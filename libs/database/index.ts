@@ -18,6 +18,7 @@ export { Lease } from './lease.js';
 export { TooManyWaiting } from './fair-gate.js';
 export { type Missing, missingFromSchema, schemaOfDatabase } from './schema.js';
 export { DATABASE_IDENTITY, ReadSource, type ReplicaOptions } from './read-source.js';
+export { storedBytes } from './stored-size.js';
 export { searchIndexes, textSearchOf, type TextSearch } from './text-search.js';
 export { poolUse } from './pool-use.js';
 export {

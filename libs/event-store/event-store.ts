@@ -25,6 +25,9 @@ import { type Upcasters } from './upcasting.js';
 /** How far a stream is read. */
 export type Until = { version?: number; moment?: Date; position?: number };
 
+/** A state of the past: what was recorded up to the moment, and stored up to the position. */
+export type Past = { moment: Date; position: number };
+
 /** A stream as its read model has it and as its events go on from there. */
 export type StreamNow<Event extends DomainEvent> = {
   snapshot: { version: number; createdAt: Date; updatedAt: Date; state: Json } | undefined;

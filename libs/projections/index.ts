@@ -18,5 +18,15 @@ export {
 } from './projection.js';
 export { type RecordRow, RecordTable } from './record-table.js';
 export { Projections, type ProjectionsOptions, type Purged } from './projections.js';
+export {
+  compare,
+  type Condition,
+  findRows,
+  LARGEST_PAGE_BYTES,
+  type Listing,
+  type RowPage,
+  search,
+  SEARCH_RULE,
+} from './row-page.js';
 export { type BuildOptions, type RowDifference, UnderWay } from './rebuild.js';
 export { type CountedLinks, folding, replay, type Replayable, replayable } from './replay.js';

@@ -164,7 +164,7 @@ function columnsOf<Row extends object>(rows: Iterable<Row>): unknown[][] {
   return (Object.keys(all[0]!) as (keyof Row)[]).map((name) => all.map((row) => row[name]));
 }
 
-/** SQL: bytes of a row, for `findPage`. */
+/** SQL: bytes of a row, for `findRows`. */
 export const LINK_BYTES = 'coalesce(octet_length(detail), 0)';
 
 /** SQL: how many links of a record stood in a past. Parameters: organization, record, moment, position. */

@@ -116,7 +116,7 @@ export class RecordTable<State extends object, Event extends DomainEvent> {
     };
   }
 
-  /** For `findPage`: columns and bytes of rows with or without the field kept apart. */
+  /** For `findRows`: columns and bytes of rows with or without the field kept apart. */
   page(include?: string): { columns: string; bytes: string } {
     const wide = include === this.apart ? this.apart : undefined;
     const own = this.ownColumns.map((column) => column.split(' ')[0]!);

@@ -1,6 +1,6 @@
 import { registerDecorator, ValidateIf, type ValidationArguments } from 'class-validator';
 import { isEmailAddress } from './email-address.js';
-import { storedBytes } from './stored-size.js';
+import { storedBytes } from '#libs/database';
 
 /**
  * Decorators for the fields of an operation's input. One decorator carries the validation, the
@@ -283,6 +283,13 @@ export function OneOf(words: readonly string[], options: FieldOptions = {}): Pro
   return field(options, { type: 'string', enum: words }, (value) =>
     words.includes(value as string) ? undefined : `must be one of: ${words.join(', ')}`,
   );
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Whether a text can be the id of a record at all: what cannot is "not found" without asking. */
+export function isId(text: string): boolean {
+  return UUID.test(text);
 }
 
 /** RFC 3339 (date, time and offset), as far as PostgreSQL goes: no year 0, offsets below 16 hours. */

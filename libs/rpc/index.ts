@@ -31,6 +31,7 @@ export {
   Id,
   Ids,
   Integer,
+  isId,
   Nested,
   OneOf,
   Text,
@@ -40,20 +41,7 @@ export {
 export { Input, type InputClass, invalid, parseInput, StreamedInput, systemInput } from './input.js';
 export { Operation, operationOf, operationsAmong, type OperationDefinition } from './operation.js';
 export { hasScope, mayBePublic, NeedsScope, requireScope, scopeNeededBy } from './scopes.js';
-export {
-  compare,
-  type Condition,
-  CreatedPageInput,
-  findPage,
-  isId,
-  LARGEST_PAGE_BYTES,
-  Paged,
-  PageInput,
-  search,
-  SEARCH_RULE,
-  type Page,
-  TimeFilters,
-} from './paging.js';
+export { CreatedPageInput, listingOf, type Page, Paged, PageInput, pageOf, TimeFilters } from './paging.js';
 export { replaceUndecodablePath } from './query.js';
 export { hidden, identifyRequest, isOfApi, storedRequestId, type Caller } from './request.js';
 export { streamsOpen } from './open-streams.js';
@@ -64,5 +52,5 @@ export { refuseBody } from './body.js';
 export { RpcExpressAdapter } from './http-adapter.js';
 export { allowLongBody, ServerLife } from './http-server.js';
 export { RpcModule } from './rpc.module.js';
-export { type Past, PastRecord } from './past.js';
+export { PastRecord } from './past.js';
 export { possibleErrors } from './possible-errors.js';

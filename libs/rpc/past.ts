@@ -1,7 +1,5 @@
+import { type Past } from '#libs/event-store';
 import { RpcError } from './errors.js';
-
-/** A state of the past: what was recorded up to the moment, and stored up to the position. */
-export type Past = { moment: Date; position: number };
 
 /** A record as it was; the envelope then says of when, so that the answer can be reproduced. */
 export class PastRecord<Record> {

@@ -1,7 +1,7 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { ReadSource } from '#libs/database';
-import { type RecordRow } from '#libs/projections';
-import { findPage, Operation, type Page, PageInput, search, SEARCH_RULE, Text } from '#libs/rpc';
+import { findRows, type RecordRow, search, SEARCH_RULE } from '#libs/projections';
+import { listingOf, Operation, type Page, PageInput, pageOf, Text } from '#libs/rpc';
 import { apiKeyRecord, type ApiKeyRecord, apiKeySchema } from './api-key-record.js';
 import { ApiKeyUse } from './api-key-use.js';
 import { type ApiKey } from './api-key.js';
@@ -29,7 +29,7 @@ export class ListApiKeysHandler implements IQueryHandler<ListApiKeys> {
   ) {}
 
   async execute(query: ListApiKeys): Promise<Page<ApiKeyRecord>> {
-    const { records, pagination } = await findPage<RecordRow<ApiKey>>(this.reads, query, {
+    const { rows, next } = await findRows<RecordRow<ApiKey>>(this.reads, listingOf(query), {
       table: API_KEYS_TABLE,
       bytes: 'bytes',
       sortColumns: { name: { column: 'name', type: 'text' } },
@@ -37,8 +37,9 @@ export class ListApiKeysHandler implements IQueryHandler<ListApiKeys> {
     });
     const lastUses = await this.use.find(
       query.organizationId,
-      records.map(({ id }) => id),
+      rows.map(({ id }) => id),
     );
-    return { records: records.map((row) => apiKeyRecord(row, lastUses.get(row.id) ?? null)), pagination };
+    const records = rows.map((row) => apiKeyRecord(row, lastUses.get(row.id) ?? null));
+    return pageOf(query, records, next);
   }
 }

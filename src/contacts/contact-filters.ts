@@ -1,15 +1,5 @@
-import {
-  comparableEmail,
-  compare,
-  type Condition,
-  Email,
-  Flag,
-  Id,
-  search,
-  SEARCH_RULE,
-  Text,
-  TimeFilters,
-} from '#libs/rpc';
+import { compare, type Condition, search, SEARCH_RULE } from '#libs/projections';
+import { comparableEmail, Email, Flag, Id, Text, TimeFilters } from '#libs/rpc';
 import { type ContactGroups } from './contact-groups.js';
 import { SEARCHED } from './contacts.projection.js';
 
@@ -43,7 +33,7 @@ export abstract class ContactFilters extends TimeFilters {
   q?: string;
 }
 
-/** The conditions for `findPage`. @throws RpcError NOT_FOUND when the list or petition does not stand. */
+/** The conditions for `findRows`. @throws RpcError NOT_FOUND when the list or petition does not stand. */
 export async function contactConditions(
   filters: ContactFilters,
   groups: ContactGroups,

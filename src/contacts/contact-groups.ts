@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { type Condition, type Input } from '#libs/rpc';
+import { type Condition } from '#libs/projections';
+import { type Input } from '#libs/rpc';
 
 /** The input fields that name a group. */
 export type GroupField = 'listId' | 'petitionId';

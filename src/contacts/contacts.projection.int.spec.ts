@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { type Sql } from '#libs/database';
 import { JsonLogger } from '#libs/operations';
 import { Projections } from '#libs/projections';
-import { findPage } from '#libs/rpc';
+import { findRows } from '#libs/projections';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { ContactGroups } from './contact-groups.js';
 import { contactConditions, type ContactFilters } from './contact-filters.js';
@@ -55,7 +55,7 @@ it.each<Partial<ContactFilters>>([
     },
   };
   const given = { organizationId, ...filters } as ContactFilters;
-  const page = await findPage(
+  const page = await findRows(
     watching,
     { ...given, limit: 25, sort: '-createdAt' },
     {
@@ -64,6 +64,6 @@ it.each<Partial<ContactFilters>>([
       conditions: await contactConditions(given, new ContactGroups()),
     },
   );
-  expect(page.records).toEqual([]);
+  expect(page.rows).toEqual([]);
   expect(looked).toBeLessThan(2_700);
 });

@@ -252,7 +252,7 @@ const ERASE = `
 
 export const CONTACTS_TABLE = `${schemaOf(contactsProjection)}.contacts`;
 
-/** SQL: bytes of a row, for `findPage`. */
+/** SQL: bytes of a row, for `findRows`. */
 export const CONTACT_BYTES = DETAIL_COLUMNS.map(({ column }) => `coalesce(octet_length(${column}), 0)`).join(
   ' + ',
 );

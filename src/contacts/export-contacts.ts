@@ -1,7 +1,8 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { ReadSource } from '#libs/database';
+import { type Condition, findRows, type RowPage } from '#libs/projections';
 import { writeCsv, writeNdjson } from '#libs/records';
-import { type Condition, findPage, OneOf, Operation, StreamedAnswer } from '#libs/rpc';
+import { OneOf, Operation, StreamedAnswer } from '#libs/rpc';
 import { contactConditions, ContactFilters, FILTER_SCOPES } from './contact-filters.js';
 import { ContactGroups } from './contact-groups.js';
 import { CONTACT_COLUMNS, type ContactRecord, contactSchema } from './contact-record.js';
@@ -65,23 +66,23 @@ export class ExportContactsHandler implements IQueryHandler<ExportContacts> {
   ): AsyncGenerator<string> {
     const { header, write } = FORMATS[query.format];
     let contacts = 0;
-    let cursor: string | undefined;
+    let after: RowPage<ContactRow>['next'];
     do {
-      const page = { ...query, limit: PAGE, sort: 'createdAt', cursor };
-      const { records, pagination } = await findPage<ContactRow>(this.reads, page, {
+      const page = { ...query, limit: PAGE, sort: 'createdAt', after };
+      const { rows, next } = await findRows<ContactRow>(this.reads, page, {
         table: CONTACTS_TABLE,
         bytes: CONTACT_BYTES,
         conditions,
+        kind: 'export',
       });
       // With the first page, so that a database that cannot be reached is answered as such.
       const text =
-        (cursor === undefined ? header : '') +
-        write(await this.contacts.records(query.organizationId, records));
+        (after === undefined ? header : '') + write(await this.contacts.records(query.organizationId, rows));
       if (text !== '') yield text;
-      contacts += records.length;
+      contacts += rows.length;
       query.onProgress?.(contacts);
-      cursor = pagination.cursor ?? undefined;
-    } while (cursor !== undefined);
+      after = next;
+    } while (after !== undefined);
   }
 }
 

@@ -1,6 +1,7 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { ReadSource } from '#libs/database';
-import { findPage, Operation, type Page, Paged } from '#libs/rpc';
+import { findRows } from '#libs/projections';
+import { listingOf, Operation, type Page, Paged, pageOf } from '#libs/rpc';
 import { contactConditions, ContactFilters, FILTER_SCOPES } from './contact-filters.js';
 import { ContactGroups } from './contact-groups.js';
 import { type ContactRecord, contactSchema } from './contact-record.js';
@@ -26,12 +27,13 @@ export class ListContactsHandler implements IQueryHandler<ListContacts> {
   ) {}
 
   async execute(query: ListContacts): Promise<Page<ContactRecord>> {
-    const { records, pagination } = await findPage<ContactRow>(this.reads, query, {
+    const conditions = await contactConditions(query, this.groups);
+    const { rows, next } = await findRows<ContactRow>(this.reads, listingOf(query), {
       table: CONTACTS_TABLE,
       bytes: CONTACT_BYTES,
       sortColumns: { email: { column: 'email_compared', type: 'text' } },
-      conditions: await contactConditions(query, this.groups),
+      conditions,
     });
-    return { records: await this.contacts.records(query.organizationId, records), pagination };
+    return pageOf(query, await this.contacts.records(query.organizationId, rows), next);
   }
 }

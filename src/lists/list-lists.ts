@@ -1,6 +1,7 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { ReadSource } from '#libs/database';
-import { findPage, Operation, type Page, PageInput, search, SEARCH_RULE, Text } from '#libs/rpc';
+import { findRows, search, SEARCH_RULE } from '#libs/projections';
+import { listingOf, Operation, type Page, PageInput, pageOf, Text } from '#libs/rpc';
 import { type ListRecord, listSchema } from './list-record.js';
 import { LISTS_TABLE, type ListRow, recordFromRow } from './lists.projection.js';
 
@@ -22,12 +23,12 @@ export class ListListsHandler implements IQueryHandler<ListLists> {
   constructor(private readonly reads: ReadSource) {}
 
   async execute(query: ListLists): Promise<Page<ListRecord>> {
-    const { records, pagination } = await findPage<ListRow>(this.reads, query, {
+    const { rows, next } = await findRows<ListRow>(this.reads, listingOf(query), {
       table: LISTS_TABLE,
       bytes: 'bytes',
       sortColumns: { name: { column: 'name', type: 'text' } },
       conditions: [search(['name'], query.q)],
     });
-    return { records: records.map(recordFromRow), pagination };
+    return pageOf(query, rows.map(recordFromRow), next);
   }
 }

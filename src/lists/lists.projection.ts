@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryWide, ReadSource } from '#libs/database';
-import { type RecordedEvent } from '#libs/event-store';
+import { type Past, type RecordedEvent } from '#libs/event-store';
 import {
   countAt,
   hasGoneOn,
@@ -13,7 +13,7 @@ import {
   replayable,
   schemaOf,
 } from '#libs/projections';
-import { isId, type Past } from '#libs/rpc';
+import { isId } from '#libs/rpc';
 import { listRecord, type ListRecord } from './list-record.js';
 import { list, type List, type ListEvent, noSuchList } from './list.js';
 import { type MembershipEvent } from './membership.js';

@@ -1,8 +1,8 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { v7 as uuidv7 } from 'uuid';
 import { Commands, type Decision, type Outcome, RecordReader, writeTo } from '#libs/commands';
-import { linkedTo } from '#libs/projections';
-import { type Condition, type Input, RpcError } from '#libs/rpc';
+import { type Condition, linkedTo } from '#libs/projections';
+import { type Input, RpcError } from '#libs/rpc';
 import { type ContactGroup, ContactGroups, ContactsTable } from '../contacts/index.js';
 import { list, standingList } from './list.js';
 import { ListsTable, MEMBERS_TABLE } from './lists.projection.js';

@@ -1,16 +1,7 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { ReadSource } from '#libs/database';
-import {
-  compare,
-  findPage,
-  OneOf,
-  Operation,
-  type Page,
-  PageInput,
-  search,
-  SEARCH_RULE,
-  Text,
-} from '#libs/rpc';
+import { compare, findRows, search, SEARCH_RULE } from '#libs/projections';
+import { listingOf, OneOf, Operation, type Page, PageInput, pageOf, Text } from '#libs/rpc';
 import { listedPetitionSchema, type PetitionRecord } from './petition-record.js';
 import { petitionPage, PETITIONS_TABLE, recordFromRow, type PetitionRow } from './petitions.projection.js';
 
@@ -38,12 +29,12 @@ export class ListPetitionsHandler implements IQueryHandler<ListPetitions> {
   constructor(private readonly reads: ReadSource) {}
 
   async execute(query: ListPetitions): Promise<Page<PetitionRecord>> {
-    const { records, pagination } = await findPage<PetitionRow>(this.reads, query, {
+    const { rows, next } = await findRows<PetitionRow>(this.reads, listingOf(query), {
       table: PETITIONS_TABLE,
       ...petitionPage(query.include),
       sortColumns: { name: { column: 'name', type: 'text' } },
       conditions: [compare('status = ?', query.status), search(['name', 'title'], query.q)],
     });
-    return { records: records.map(recordFromRow), pagination };
+    return pageOf(query, rows.map(recordFromRow), next);
   }
 }

@@ -1,8 +1,8 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { ReadSource } from '#libs/database';
 import { EventStore } from '#libs/event-store';
-import { LINK_BYTES, LINK_DETAIL, type LinkRow } from '#libs/projections';
-import { CreatedPageInput, findPage, Id, Operation, type Page } from '#libs/rpc';
+import { findRows, LINK_BYTES, LINK_DETAIL, type LinkRow } from '#libs/projections';
+import { CreatedPageInput, Id, listingOf, Operation, type Page, pageOf } from '#libs/rpc';
 import { PetitionsTable, SIGNATURES_TABLE } from './petitions.projection.js';
 import { type SignatureRecord, signatureSchema } from './signature-record.js';
 
@@ -30,23 +30,21 @@ export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
   async execute(query: ListSignatures): Promise<Page<SignatureRecord>> {
     const { organizationId, petitionId } = query;
     await this.petitions.require(organizationId, petitionId);
-    const { records, pagination } = await findPage<LinkRow>(this.reads, query, {
+    const { rows, next } = await findRows<LinkRow>(this.reads, listingOf(query), {
       table: SIGNATURES_TABLE,
       bytes: LINK_BYTES,
       within: { sql: 'record_id = ? AND ended_at IS NULL', value: petitionId },
     });
-    const sealed = records.flatMap(({ subject_id, detail }) => (subject_id && detail ? [subject_id] : []));
+    const sealed = rows.flatMap(({ subject_id, detail }) => (subject_id && detail ? [subject_id] : []));
     const openers = await this.store.unseal(organizationId, sealed);
-    return {
-      records: records.map(({ id, created_at, subject_id, detail }) => ({
-        id,
-        createdAt: created_at,
-        petitionId,
-        contactId: subject_id,
-        // Also null for who was erased since the page was read.
-        comment: subject_id && detail ? (openers.get(subject_id)?.(LINK_DETAIL, detail) ?? null) : null,
-      })),
-      pagination,
-    };
+    const records = rows.map(({ id, created_at, subject_id, detail }) => ({
+      id,
+      createdAt: created_at,
+      petitionId,
+      contactId: subject_id,
+      // Also null for who was erased since the page was read.
+      comment: subject_id && detail ? (openers.get(subject_id)?.(LINK_DETAIL, detail) ?? null) : null,
+    }));
+    return pageOf(query, records, next);
   }
 }

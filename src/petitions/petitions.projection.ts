@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { queryWide, ReadSource } from '#libs/database';
-import { type RecordedEvent } from '#libs/event-store';
+import { type Past, type RecordedEvent } from '#libs/event-store';
 import {
   countAt,
   hasGoneOn,
@@ -14,7 +14,7 @@ import {
   replayable,
   schemaOf,
 } from '#libs/projections';
-import { isId, type Past } from '#libs/rpc';
+import { isId } from '#libs/rpc';
 import { petitionRecord, type PetitionRecord } from './petition-record.js';
 import { noSuchPetition, isStanding, petition, type Petition, type PetitionEvent } from './petition.js';
 import { type SignatureEvent } from './signature.js';

@@ -1,6 +1,5 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { linkedTo } from '#libs/projections';
-import { type Condition } from '#libs/rpc';
+import { type Condition, linkedTo } from '#libs/projections';
 import { type ContactGroup, ContactGroups } from '../contacts/index.js';
 import { PetitionsTable, SIGNATURES_TABLE } from './petitions.projection.js';
 

@@ -1,17 +1,7 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { ReadSource } from '#libs/database';
-import {
-  compare,
-  findPage,
-  OneOf,
-  Operation,
-  type Page,
-  PageInput,
-  search,
-  SEARCH_RULE,
-  Text,
-} from '#libs/rpc';
-import { type RecordRow } from '#libs/projections';
+import { compare, findRows, type RecordRow, search, SEARCH_RULE } from '#libs/projections';
+import { listingOf, OneOf, Operation, type Page, PageInput, pageOf, Text } from '#libs/rpc';
 import { listedPostSchema, type PostRecord } from './post-record.js';
 import { type Post } from './post.js';
 import { postPage, POSTS_TABLE, recordFromRow } from './posts.projection.js';
@@ -40,12 +30,12 @@ export class ListPostsHandler implements IQueryHandler<ListPosts> {
   constructor(private readonly reads: ReadSource) {}
 
   async execute(query: ListPosts): Promise<Page<PostRecord>> {
-    const { records, pagination } = await findPage<RecordRow<Post>>(this.reads, query, {
+    const { rows, next } = await findRows<RecordRow<Post>>(this.reads, listingOf(query), {
       table: POSTS_TABLE,
       ...postPage(query.include),
       sortColumns: { name: { column: 'name', type: 'text' } },
       conditions: [compare('status = ?', query.status), search(['name', 'title'], query.q)],
     });
-    return { records: records.map(recordFromRow), pagination };
+    return pageOf(query, rows.map(recordFromRow), next);
   }
 }

@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { searchIndexes, type Sql, textSearchOf } from '#libs/database';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
-import { type Condition, compare, findPage, search } from './paging.js';
+import { compare, type Condition, findRows, type Listing, search } from './row-page.js';
 
 const [organizationId, other] = [uuidv7(), uuidv7()];
 const ROWS = 60_000;
@@ -54,7 +54,7 @@ type Thing = { id: string; name: string; title: string | null };
 async function find(
   { source }: TestDatabase,
   conditions: (Condition | undefined)[],
-  listing: { limit?: number; cursor?: string; sort?: string; createdBefore?: string } = {},
+  listing: Partial<Listing> = {},
   within?: Condition,
 ) {
   let looked = 0;
@@ -67,13 +67,16 @@ async function find(
       return source.query(text, values);
     },
   };
-  const input = { organizationId, limit: 25, sort: '-createdAt', ...listing };
-  const page = await findPage<Thing>(sql, input as never, {
-    table: 'things.things',
-    bytes: '1',
-    conditions,
-    ...(within && { within }),
-  });
+  const page = await findRows<Thing>(
+    sql,
+    { organizationId, limit: 25, sort: '-createdAt', ...listing },
+    {
+      table: 'things.things',
+      bytes: '1',
+      conditions,
+      ...(within && { within }),
+    },
+  );
   return { ...page, looked };
 }
 
@@ -90,48 +93,48 @@ const FEW = 2_700;
 
 describe('search with trigrams', () => {
   it('finds a text anywhere in one of the columns, whatever its case', async () => {
-    const { records } = await find(database, [search(NAMES, 'NUMBER 5999')]);
-    expect(records.map(({ name }) => name)).toEqual([
+    const { rows } = await find(database, [search(NAMES, 'NUMBER 5999')]);
+    expect(rows.map(({ name }) => name)).toEqual([
       ...[9, 8, 7, 6, 5, 4, 3, 2, 1, 0].map((digit) => `Thing number 5999${digit}`),
       'Thing number 5999',
     ]);
-    expect((await find(database, [search(NAMES, 'ïque')])).records).toHaveLength(1);
+    expect((await find(database, [search(NAMES, 'ïque')])).rows).toHaveLength(1);
   });
 
   it.each(['nobody is called that', 'Zanzibar', 'zz', '%', '_', 'Ж', '--- ', 'жжж'])(
     'looks at few rows for what is not there: %s',
     async (q) => {
-      const { records, looked } = await find(database, [search(NAMES, q)]);
-      expect(records).toEqual([]);
+      const { rows, looked } = await find(database, [search(NAMES, q)]);
+      expect(rows).toEqual([]);
       expect(looked).toBeLessThan(FEW);
     },
   );
 
   it.each(['number', 'th', 'number 5'])('looks at few rows for what most have: %s', async (q) => {
-    const { records, pagination, looked } = await find(database, [search(NAMES, q)]);
-    expect(records).toHaveLength(25);
-    expect(pagination.hasMore).toBe(true);
+    const { rows, next, looked } = await find(database, [search(NAMES, q)]);
+    expect(rows).toHaveLength(25);
+    expect(next).toBeDefined();
     expect(looked).toBeLessThan(FEW);
   });
 
   it('finds a shorter text where a column begins with it, and takes it literally', async () => {
-    expect((await find(database, [search(NAMES, 'ün')])).records).toHaveLength(1);
-    expect((await find(database, [search(NAMES, '50')])).records).toHaveLength(1);
-    expect((await find(database, [search(NAMES, '5_')])).records).toHaveLength(0);
+    expect((await find(database, [search(NAMES, 'ün')])).rows).toHaveLength(1);
+    expect((await find(database, [search(NAMES, '50')])).rows).toHaveLength(1);
+    expect((await find(database, [search(NAMES, '5_')])).rows).toHaveLength(0);
   });
 });
 
 describe('search without the extensions', () => {
   it('finds what a column begins with', async () => {
-    expect((await find(bare, [search(NAMES, 'THING number 5999')])).records).toHaveLength(11);
-    expect((await find(bare, [search(NAMES, 'number 5999')])).records).toHaveLength(0);
+    expect((await find(bare, [search(NAMES, 'THING number 5999')])).rows).toHaveLength(11);
+    expect((await find(bare, [search(NAMES, 'number 5999')])).rows).toHaveLength(0);
   });
 
   it.each(['nobody is called that', 'Zanzibar', 'zz'])(
     'looks at few rows for what is not there: %s',
     async (q) => {
-      const { records, looked } = await find(bare, [search(NAMES, q)]);
-      expect(records).toEqual([]);
+      const { rows, looked } = await find(bare, [search(NAMES, q)]);
+      expect(rows).toEqual([]);
       expect(looked).toBeLessThan(FEW);
     },
   );
@@ -144,14 +147,14 @@ it('of a table without search indexes a text is found anywhere', async () => {
     '2026-01-01',
   ]);
   expect((await textSearchOf(source, 'things.plain')).beginning).toBe(false);
-  const input = { organizationId, limit: 25, sort: '-createdAt' };
+  const listing = { organizationId, limit: 25, sort: '-createdAt' };
   const conditions = [search(['name'], 'que')];
-  const { records } = await findPage(source, input as never, {
+  const { rows } = await findRows(source, listing, {
     table: 'things.plain',
     bytes: '1',
     conditions,
   });
-  expect(records).toHaveLength(1);
+  expect(rows).toHaveLength(1);
 });
 
 describe('filters', () => {
@@ -162,23 +165,23 @@ describe('filters', () => {
         [organizationId, `%${q}%`],
       );
       const seen: string[] = [];
-      let cursor: string | undefined;
+      let after: Listing['after'];
       do {
-        const page = await find(database, [search(NAMES, q)], { limit: 100, ...(cursor ? { cursor } : {}) });
-        seen.push(...page.records.map(({ id }) => id));
-        cursor = page.pagination.cursor ?? undefined;
-      } while (cursor && seen.length < 2_000);
+        const page = await find(database, [search(NAMES, q)], { limit: 100, after });
+        seen.push(...page.rows.map(({ id }) => id));
+        after = page.next;
+      } while (after && seen.length < 2_000);
       expect(seen).toEqual(all.map(({ id }) => id));
     }
   });
 
   it('one that nothing meets looks at few rows, also where statistics expect many', async () => {
-    const { records, looked } = await find(database, [
+    const { rows, looked } = await find(database, [
       compare('kind = ?', 'even'),
       search(NAMES, 'number 55555'),
       compare('title = ?', 'x'),
     ]);
-    expect(records).toEqual([]);
+    expect(rows).toEqual([]);
     expect(looked).toBeLessThan(FEW);
   });
 
@@ -188,8 +191,8 @@ describe('filters', () => {
       [organizationId],
     );
     const within = { sql: 'kind = ?', value: 'rare' };
-    const { records, looked } = await find(database, [], {}, within);
-    expect(records.map(({ name }) => name)).toEqual(['Thing number 7', 'Thing number 5']);
+    const { rows, looked } = await find(database, [], {}, within);
+    expect(rows.map(({ name }) => name)).toEqual(['Thing number 7', 'Thing number 5']);
     expect(looked).toBe(2);
   });
 

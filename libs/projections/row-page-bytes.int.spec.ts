@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { type Sql } from '#libs/database';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
-import { findPage, LARGEST_PAGE_BYTES } from './paging.js';
+import { findRows, LARGEST_PAGE_BYTES, type Listing } from './row-page.js';
 
 const organizationId = uuidv7();
 
@@ -36,9 +36,9 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-async function page(limit: number, sort: string, cursor?: string) {
-  const listing = { organizationId, limit, sort, ...(cursor === undefined ? {} : { cursor }) };
-  return findPage<{ id: string }>(counting, listing as never, {
+async function page(limit: number, sort: string, after?: Listing['after']) {
+  const listing = { organizationId, limit, sort, after };
+  return findRows<{ id: string }>(counting, listing, {
     table: 'things',
     bytes: 'octet_length(text)',
   });
@@ -46,15 +46,14 @@ async function page(limit: number, sort: string, cursor?: string) {
 
 async function walk(limit: number, sort: string): Promise<string[][]> {
   const pages: string[][] = [];
-  let cursor: string | undefined;
+  let after: Listing['after'];
   do {
-    const { records, pagination } = await page(limit, sort, cursor);
-    expect(records.length).toBeLessThanOrEqual(limit);
-    expect(pagination.hasMore).toBe(pagination.cursor !== null);
-    if (records.length > 1) expect(sent).toBeLessThanOrEqual(LARGEST_PAGE_BYTES);
-    pages.push(records.map(({ id }) => id));
-    cursor = pagination.cursor ?? undefined;
-  } while (cursor !== undefined);
+    const { rows, next } = await page(limit, sort, after);
+    expect(rows.length).toBeLessThanOrEqual(limit);
+    if (rows.length > 1) expect(sent).toBeLessThanOrEqual(LARGEST_PAGE_BYTES);
+    pages.push(rows.map(({ id }) => id));
+    after = next;
+  } while (after !== undefined);
   return pages;
 }
 
@@ -83,10 +82,7 @@ it('pages of small records are as long as asked for; the last one says so', asyn
   await fill(Array.from({ length: 200 }, () => 10));
   expect((await walk(100, '-createdAt')).map((one) => one.length)).toEqual([100, 100]);
   await fill([]);
-  expect(await page(100, '-createdAt')).toEqual({
-    records: [],
-    pagination: { cursor: null, hasMore: false },
-  });
+  expect(await page(100, '-createdAt')).toEqual({ rows: [], next: undefined });
 });
 
 it('does not read the text of rows that are not on the page', async () => {
@@ -106,7 +102,7 @@ it('does not read the text of rows that are not on the page', async () => {
       },
     };
     const listing = { organizationId, limit: 100, sort: '-createdAt' };
-    await findPage<{ id: string }>(explaining, listing as never, {
+    await findRows<{ id: string }>(explaining, listing, {
       table: 'things',
       bytes: 'octet_length(text)',
     });
