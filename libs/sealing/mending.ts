@@ -11,7 +11,7 @@ import {
   type Refusal,
   REFUSALS,
 } from './growth.js';
-import { ALL_ORGANIZATIONS, nameOf, type SealedTree } from './note.js';
+import { ALL_ORGANIZATIONS, logNameOf, type SealedTree } from './note.js';
 import { type Signers } from './signers.js';
 import { reachOf, readStoredTrees, type StoredTree, writeTiles } from './stored-trees.js';
 import { GrowingTree, TILE_WIDTH } from './tiles.js';
@@ -50,7 +50,7 @@ export class Mending {
     const refusal = await this.examine(stored!);
     if (refusal === undefined) {
       const message = 'history is what was signed: it is sealed again';
-      this.logger.log({ message, organizationId: nameOf(organizationId) });
+      this.logger.log({ message, organizationId: logNameOf(organizationId) });
       return;
     }
     const seconds = Math.max(LOOK_AGAIN_SECONDS, (SHARE * (performance.now() - begun)) / 1_000);
@@ -67,12 +67,12 @@ export class Mending {
     if (reason === REFUSALS.tiles) {
       const message =
         'tiles of a history are damaged: they are made anew, if its events lead to what was signed';
-      this.logger.warn({ message, organizationId: nameOf(organizationId) });
+      this.logger.warn({ message, organizationId: logNameOf(organizationId) });
       return;
     }
     this.logger.error({
       message: 'history not sealed: it is not what was sealed before',
-      organizationId: nameOf(organizationId),
+      organizationId: logNameOf(organizationId),
       reason,
       advice:
         'somebody changed it, a key is missing, or a restore was not whole: change nothing, copy the database, ' +

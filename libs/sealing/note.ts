@@ -6,12 +6,12 @@ export const ALL_ORGANIZATIONS = '00000000-0000-0000-0000-000000000000';
 const ALL_NAME = 'all';
 
 /** An id as origins, addresses and operators have it. */
-export function nameOf(organizationId: string): string {
+export function logNameOf(organizationId: string): string {
   return organizationId === ALL_ORGANIZATIONS ? ALL_NAME : organizationId;
 }
 
-/** The id of what {@link nameOf} names. */
-export function idOf(name: string): string {
+/** The id of what {@link logNameOf} names. */
+export function logIdOf(name: string): string {
   return name === ALL_NAME ? ALL_ORGANIZATIONS : name;
 }
 
@@ -34,7 +34,7 @@ const KEY_ID = 4;
 
 /** The first line of an organization's checkpoints, and the name of the key that verifies no others. */
 export function originOf(organizationId: string): string {
-  return `advocacy-api/${nameOf(organizationId)}`;
+  return `advocacy-api/${logNameOf(organizationId)}`;
 }
 
 /** The text that is signed (C2SP tlog-checkpoint), with two extension lines: ARCHITECTURE.md, "Checkpoint". */
@@ -56,7 +56,7 @@ export function treeOf(text: string): SealedTree | undefined {
   const sealedAt = new Date(sealed ?? NaN);
   if (name === undefined || Number.isNaN(sealedAt.getTime())) return undefined;
   const tree = {
-    organizationId: idOf(name),
+    organizationId: logIdOf(name),
     size: Number(size),
     root: Buffer.from(root!, 'base64'),
     position: Number(position),

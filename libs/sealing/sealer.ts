@@ -5,7 +5,7 @@ import { describeError, inTransaction, Lease, type Sql, type TroubleLog } from '
 import { type Block, Blocks, refuse } from './blocks.js';
 import { REFUSALS } from './growth.js';
 import { Mending } from './mending.js';
-import { nameOf } from './note.js';
+import { logNameOf } from './note.js';
 import { type Signers } from './signers.js';
 import { readStoredTrees } from './stored-trees.js';
 
@@ -157,7 +157,7 @@ export class Sealer {
        ORDER BY refused_at, organization_id LIMIT 100`,
     );
     return rows.map(({ organization_id, refused_at, refused }) => ({
-      organizationId: nameOf(organization_id),
+      organizationId: logNameOf(organization_id),
       since: refused_at,
       reason: refused,
     }));

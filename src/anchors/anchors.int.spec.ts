@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type S3Server, startS3Server } from '#libs/testing';
 import { AnchorBucket } from './bucket.js';
 import { Anchors, type AnchorStore, bucketLocationOf, type Checkpoint, openAnchorStore } from './index.js';
-import { nameOf } from './names.js';
+import { checkpointName } from './names.js';
 
 const organizationId = '01990a6e-1111-7000-8000-000000000001';
 const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
@@ -139,7 +139,7 @@ describe('a bucket', () => {
     const prefix = randomUUID();
     const place = places[BUCKET]!(prefix);
     const sizes = Array.from({ length: 120 }, (_, n) => 7 * (n + 1));
-    await Promise.all(sizes.map((size) => place.put(nameOf(size), 'x')));
+    await Promise.all(sizes.map((size) => place.put(checkpointName(size), 'x')));
     const store = bucket(`${prefix}/kept`, 4);
     const asked = async (near: number) => {
       const before = server.asked.length;

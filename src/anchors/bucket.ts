@@ -9,7 +9,7 @@ import {
 import { describeError } from '#libs/database';
 import { environmentOfLibraries } from '../config.js';
 import { type AnchorStore, NotWriteOnce } from './anchors.js';
-import { isLogName, nameOf, sizeOf } from './names.js';
+import { isLogName, checkpointName, sizeOf } from './names.js';
 
 export type BucketLocation = { bucket: string; prefix: string };
 
@@ -146,7 +146,7 @@ export class AnchorBucket implements AnchorStore {
   }
 
   private keyOf(organizationId: string, size: number): string {
-    return `${this.prefix}${organizationId}/${nameOf(size)}`;
+    return `${this.prefix}${organizationId}/${checkpointName(size)}`;
   }
 
   private async ask<Answer>(permission: string, work: () => Promise<Answer>): Promise<Answer> {

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createFile } from '../history/verify/index.js';
 import { type AnchorStore } from './anchors.js';
-import { isLogName, nameOf, sizeOf } from './names.js';
+import { isLogName, checkpointName, sizeOf } from './names.js';
 
 /** `<directory>/<organizationId>/<size>.checkpoint`; directories are made. */
 export class AnchorDirectory implements AnchorStore {
@@ -33,6 +33,6 @@ export class AnchorDirectory implements AnchorStore {
   }
 
   private fileOf(organizationId: string, size: number): string {
-    return join(this.directory, organizationId, nameOf(size));
+    return join(this.directory, organizationId, checkpointName(size));
   }
 }

@@ -1,12 +1,12 @@
 import { isId } from '#libs/rpc';
-import { idOf } from '#libs/sealing';
+import { logIdOf } from '#libs/sealing';
 
 /** So wide that names sort as sizes do. */
 const DIGITS = 15;
 const NAME = new RegExp(`^(\\d{${DIGITS}})\\.checkpoint$`);
 
 /** What the checkpoint of so many events is called, in every store. */
-export function nameOf(size: number): string {
+export function checkpointName(size: number): string {
   return `${String(size).padStart(DIGITS, '0')}.checkpoint`;
 }
 
@@ -18,5 +18,5 @@ export function sizeOf(name: string): number | undefined {
 
 /** Of an organization, or of the log of all of them. */
 export function isLogName(name: string): boolean {
-  return isId(idOf(name));
+  return isId(logIdOf(name));
 }

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError } from '#libs/database';
-import { idOf, nameOf } from '#libs/sealing';
+import { logIdOf, logNameOf } from '#libs/sealing';
 import {
   Anchors,
   type AnchorStore,
@@ -99,7 +99,7 @@ class Anchoring {
 
   private async add(organizationId: string): Promise<boolean> {
     const { checkpoints, cosigning } = this.session.runtime;
-    const checkpoint = await checkpoints.last(idOf(organizationId));
+    const checkpoint = await checkpoints.last(logIdOf(organizationId));
     const proveFrom = (size: number) => checkpoints.consistency(checkpoint, size);
     const cosign = async () => {
       // Who does not cosign is told by the servers, which go on asking.
@@ -119,7 +119,7 @@ class Anchoring {
     const rows = await this.session.runtime.source.query<{ organization_id: string }[]>(
       'SELECT organization_id FROM signed_notes',
     );
-    const sealed = rows.map(({ organization_id }) => nameOf(organization_id));
+    const sealed = rows.map(({ organization_id }) => logNameOf(organization_id));
     return [...new Set([...sealed, ...(await this.store.organizations())])].sort();
   }
 

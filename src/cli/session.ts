@@ -7,7 +7,7 @@ import { RecordReader } from '#libs/commands';
 import { describeError } from '#libs/database';
 import { JsonLogger } from '#libs/operations';
 import { type Input, type InputClass, isId, systemInput } from '#libs/rpc';
-import { ALL_ORGANIZATIONS, idOf, nameOf } from '#libs/sealing';
+import { ALL_ORGANIZATIONS, logIdOf, logNameOf } from '#libs/sealing';
 import { AppModule } from '../app.module.js';
 import { invokedFrom, loadConfig } from '../config.js';
 import { organization } from '../organizations/index.js';
@@ -60,8 +60,8 @@ export async function withSession(
         ask: <Result>(query: Input) => queries.execute<Input, Result>(query),
         requireOrganization,
         async requireLog(name) {
-          if (name !== nameOf(ALL_ORGANIZATIONS)) await requireOrganization(name);
-          return idOf(name);
+          if (name !== logNameOf(ALL_ORGANIZATIONS)) await requireOrganization(name);
+          return logIdOf(name);
         },
       });
       if (answer !== undefined) {

@@ -1,5 +1,5 @@
 import { type Sql } from '#libs/database';
-import { nameOf, type SignedTree } from '#libs/sealing';
+import { logNameOf, type SignedTree } from '#libs/sealing';
 
 /** A checkpoint that witnesses were asked for, and what they have cosigned of it. */
 export type CosignedNote = {
@@ -113,7 +113,7 @@ export class CosignedNotes {
     >(ALARMS, [this.keys]);
     return {
       alarms: rows.map(({ organization_id, key: witness, since, reason }) => ({
-        ...{ organizationId: nameOf(organization_id), witness, since, reason },
+        ...{ organizationId: logNameOf(organization_id), witness, since, reason },
       })),
       organizations: rows[0]?.organizations ?? 0,
     };

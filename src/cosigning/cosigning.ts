@@ -4,7 +4,7 @@ import { type DataSource } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { describeError, fewAtOnce, type TroubleLog } from '#libs/database';
 import { type WitnessStatus } from '#libs/operations';
-import { type Checkpoints, nameOf, NotSealed, type SignedTree, type Signers } from '#libs/sealing';
+import { type Checkpoints, logNameOf, NotSealed, type SignedTree, type Signers } from '#libs/sealing';
 import { CosignedNotes, isSameText, type WitnessAlarm } from './cosigned-notes.js';
 import { type Outcome, type WitnessAddress, WitnessClient } from './witness-client.js';
 
@@ -140,7 +140,7 @@ export class Cosigning implements WitnessStatus {
         asked.refuses = true;
         this.logger.warn({
           message: 'a witness does not cosign for an organization, and maybe not for others',
-          ...{ witness, organizationId: nameOf(organizationId), reason: verdict.reason },
+          ...{ witness, organizationId: logNameOf(organizationId), reason: verdict.reason },
           advice: 'does it know the verifier key of this server (history key), the newest one?',
         });
       }
@@ -202,7 +202,7 @@ export class Cosigning implements WitnessStatus {
       if (await this.notes.add(signed, client.name, outcome.line)) {
         this.logger.log({
           message: 'the witness cosigns the history again, and contradicts it no more',
-          ...{ organizationId: nameOf(organizationId), witness: client.name },
+          ...{ organizationId: logNameOf(organizationId), witness: client.name },
         });
       }
     }
@@ -235,7 +235,7 @@ export class Cosigning implements WitnessStatus {
     if (!(await this.notes.contradict(organizationId, witness, reason))) return;
     this.logger.error({
       message: 'a witness contradicts the history: it has cosigned another one than is here',
-      ...{ organizationId: nameOf(organizationId), witness, reason },
+      ...{ organizationId: logNameOf(organizationId), witness, reason },
       advice:
         'a backup was restored, somebody rewrote the history, or a copy of the database is written on elsewhere: change ' +
         'nothing, copy the database, and see docs/at-night.md',

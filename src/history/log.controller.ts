@@ -11,7 +11,7 @@ import {
   requireScope,
   RpcError,
 } from '#libs/rpc';
-import { ALL_ORGANIZATIONS, Checkpoints, nameOf, TILE_WIDTH } from '#libs/sealing';
+import { ALL_ORGANIZATIONS, Checkpoints, logNameOf, TILE_WIDTH } from '#libs/sealing';
 import { Cosigning } from '../cosigning/index.js';
 import { isLogPublic } from '../organizations/index.js';
 import { sealed } from './not-sealed.js';
@@ -111,7 +111,7 @@ export class LogController {
   private async admit(request: Request, log: string): Promise<{ organizationId: string; isPublic: boolean }> {
     refuseBody(request);
     requireReading(request);
-    const isAll = log === nameOf(ALL_ORGANIZATIONS);
+    const isAll = log === logNameOf(ALL_ORGANIZATIONS);
     const organizationId = isAll ? ALL_ORGANIZATIONS : log;
     const caller = isAll || request.caller?.organizationId === log ? request.caller : undefined;
     if (caller && hasScope(caller.scopes, SCOPE)) return { organizationId, isPublic: false };

@@ -4,7 +4,7 @@ import { type DataSource } from 'typeorm';
 import { describeError, type Sql, type TroubleLog } from '#libs/database';
 import { type SelfCheckStatus } from '#libs/operations';
 import { type Projections, UnderWay } from '#libs/projections';
-import { ALL_ORGANIZATIONS, idOf, nameOf, type Signers } from '#libs/sealing';
+import { ALL_ORGANIZATIONS, logIdOf, logNameOf, type Signers } from '#libs/sealing';
 import { verifyAll, verifyDatabase } from '../history/verify/index.js';
 
 const LOOK_EVERY_MS = 60_000;
@@ -82,7 +82,7 @@ export class SelfCheck implements SelfCheckStatus {
       readModels,
       this.everySeconds,
       ALL_ORGANIZATIONS,
-      nameOf(ALL_ORGANIZATIONS),
+      logNameOf(ALL_ORGANIZATIONS),
     ]);
     const [subject] = await this.source.query<Subject[]>(CLAIM, [readModels, GONE_SECONDS]);
     if (!subject) return false;
@@ -134,7 +134,7 @@ export class SelfCheck implements SelfCheckStatus {
   }
 
   private async verifyHistory(name: string): Promise<string | undefined> {
-    const organizationId = idOf(name);
+    const organizationId = logIdOf(name);
     const [row] = await this.source.query<{ note: string | null }[]>(
       'SELECT note FROM signed_notes WHERE organization_id = $1 AND refused IS NULL',
       [organizationId],

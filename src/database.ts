@@ -1,0 +1,89 @@
+import { type LoggerService } from '@nestjs/common';
+import { type DataSource } from 'typeorm';
+import {
+  describeError,
+  isUnavailable,
+  migrate,
+  missingFromSchema,
+  openDatabase,
+  type ReplicaOptions,
+  type TroubleLog,
+} from '#libs/database';
+import { migrations, schema } from '#migrations';
+import { type Config, ConfigError } from './config.js';
+
+/** Where the database is, and who hears of it. */
+export type Address = { url: string; config: Config; logger: LoggerService; troubles: TroubleLog };
+
+/** @throws ConfigError where there is a database, but not one that can be used. */
+export async function connect(
+  { url, config, logger, troubles }: Address,
+  poolSize: number,
+): Promise<DataSource> {
+  try {
+    return await openDatabase({
+      url,
+      poolSize,
+      migrations,
+      onConnectionError: (error) => {
+        if (!troubles.tell(error))
+          logger.warn({ message: 'database connection lost', reason: describeError(error) });
+      },
+    });
+  } catch (error) {
+    throw isUnavailable(error) ? error : unusable(config, error);
+  }
+}
+
+/** The replica may be away at the start, and come and go. */
+export function replicaOf(
+  { databaseReplicaUrl: url, databasePoolSize: poolSize }: Config,
+  primary: DataSource,
+  logger: LoggerService,
+): ReplicaOptions | undefined {
+  if (url === undefined) return undefined;
+  return {
+    primary,
+    open: () => openDatabase({ url, poolSize, migrations: [] }),
+    onChange: (trouble) => {
+      if (trouble === undefined) logger.log({ message: 'the replica serves reads' });
+      else logger.warn({ message: 'the replica cannot serve: the primary does', reason: trouble });
+    },
+  };
+}
+
+/** Migrates. @throws ConfigError where what is there then is not what this version needs. */
+export async function prepareSchema(source: DataSource, logger: LoggerService): Promise<void> {
+  const ran = await migrate(source);
+  if (ran.length > 0) logger.log({ message: 'database migrated', migrations: ran });
+  const missing = await missingFromSchema(source, schema);
+  if (missing.parts.length > 0) throw new ConfigError([otherSchema(missing.parts)]);
+  if (missing.indexes.length > 0) {
+    logger.warn({
+      message: 'indexes are missing: what they find is looked for in whole tables. Make them again',
+      statements: missing.indexes,
+    });
+  }
+}
+
+/**
+ * Whoever started on it would answer that it is ready and then fail requests: the migrations have run, and left
+ * something else than they leave, because they were other ones or somebody changed it since.
+ */
+function otherSchema(missing: readonly string[]): string {
+  const more = missing.length > 5 ? ` and ${missing.length - 5} more` : '';
+  return (
+    `The schema of the database is not what this version needs, although its migrations have run. Missing: ` +
+    `${missing.slice(0, 5).join(', ')}${more}. Start the version that made it, or restore a backup.`
+  );
+}
+
+export function unusable(config: Config, error: unknown): ConfigError {
+  const which = config.databaseUrl === undefined ? 'built-in PostgreSQL' : 'database in DATABASE_URL';
+  return new ConfigError([`The ${which} cannot be used: ${reasonIn(config, error)}.`]);
+}
+
+/** Of the operating system's errors too: nobody else is asked for anything here. */
+export function reasonIn(config: Config, error: unknown): string {
+  return describeError(error, config.databaseUrl !== undefined);
+}
