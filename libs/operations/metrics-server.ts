@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import { type AddressInfo } from 'node:net';
-import { type ScrapedDatabase, type DatabaseFacts, METRICS, type Sources } from './metrics.js';
+import { METRICS, type Sources } from './metrics.js';
+import { type DatabaseFacts, type ScrapedDatabase } from './scraped-database.js';
 
 export type MetricsServer = { port: number; close(): void };
 

@@ -1,14 +1,14 @@
 import { type DataSource } from 'typeorm';
-import { poolUse, type ReservedConnections, wideQueries } from '#libs/database';
+import { poolUse, wideQueries } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { type Distribution } from '#libs/measures';
 import { type Projections } from '#libs/projections';
 import { type Concurrency, decisions, type RateLimitStatus } from '#libs/rate-limit';
 import { errorAnswers, streamsOpen, unreadBytes } from '#libs/rpc';
-import { type Sealer, type SealingProgress } from '#libs/sealing';
 import { type DatabaseWatch } from './database-watch.js';
 import { standardOutput } from './output.js';
 import { type RequestCounts } from './request-counts.js';
+import { type DatabaseFacts } from './scraped-database.js';
 import { type SelfCheckStatus } from './self-check-status.js';
 import { type WitnessStatus } from './witness-status.js';
 
@@ -26,9 +26,6 @@ export type Sources = {
   selfCheck: SelfCheckStatus;
   witnesses: WitnessStatus;
 };
-
-/** What only the database knows, as it last said. */
-export type DatabaseFacts = { answered: boolean } & Partial<SealingProgress>;
 
 type Labels = Record<string, string>;
 type Sample = { value: number; labels?: Labels; metricName?: string };
@@ -313,37 +310,4 @@ function ofPools({ pools }: Sources, read: (use: ReturnType<typeof poolUse>) => 
   return Object.entries(pools).flatMap(([pool, source]) =>
     read(poolUse(source)).map(({ value, labels }) => ({ value, labels: { pool, ...labels } })),
   );
-}
-
-/** A scrape waits so long for the database, and then tells what it last said. */
-const PATIENCE_MS = 1_000;
-
-/** Asks the database what only it knows; of several questions at once only one is under way. */
-export class ScrapedDatabase {
-  private facts: DatabaseFacts = { answered: false };
-  private asking: Promise<void> | undefined;
-
-  constructor(
-    private readonly sealer: Sealer,
-    private readonly reserved: ReservedConnections,
-  ) {}
-
-  async look(): Promise<DatabaseFacts> {
-    this.asking ??= this.sealer
-      .progress(this.reserved.source)
-      .then(
-        (progress) => {
-          this.facts = { answered: true, ...progress };
-        },
-        () => {
-          this.facts = { ...this.facts, answered: false };
-        },
-      )
-      .finally(() => (this.asking = undefined));
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<'late'>((resolve) => (timer = setTimeout(() => resolve('late'), PATIENCE_MS)));
-    const found = await Promise.race([this.asking, late]);
-    clearTimeout(timer);
-    return found === 'late' ? { ...this.facts, answered: false } : this.facts;
-  }
 }
