@@ -145,7 +145,7 @@ function goesOn(stored: StoredDatabase): void {
   it('has read models and a history that verify', async () => {
     const [{ runtime }] = api.instances as [Api['instances'][0]];
     for (const { name } of projections) {
-      expect([name, await runtime.projections.verify(name)]).toEqual([name, []]);
+      expect([name, await runtime.projections.maintenance.verify(name)]).toEqual([name, []]);
     }
     const failing = (await runtime.projections.status()).filter(({ failure }) => failure !== null);
     expect(failing).toEqual([]);

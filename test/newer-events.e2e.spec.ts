@@ -382,6 +382,6 @@ it('no read model has stopped, and each is what a rebuild makes of the same hist
   const { projections: readModels } = api.instances[0]!.runtime;
   for (const { name, failure, lag } of await readModels.status()) {
     expect({ name, failure, lag }).toEqual({ name, failure: null, lag: 0 });
-    expect({ [name]: await readModels.verify(name) }).toEqual({ [name]: [] });
+    expect({ [name]: await readModels.maintenance.verify(name) }).toEqual({ [name]: [] });
   }
 });

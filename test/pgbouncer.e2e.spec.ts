@@ -74,8 +74,9 @@ const program = findProgram('pgbouncer');
       const { projections, sealer, checkpoints, signers, source } = runtime;
       const standing = await projections.versions();
       expect(standing.filter(({ instances }) => instances === 4)).toHaveLength(standing.length);
-      for (const { name } of standing) expect([name, await projections.verify(name)]).toEqual([name, []]);
-      await projections.rebuild('contacts');
+      for (const { name } of standing)
+        expect([name, await projections.maintenance.verify(name)]).toEqual([name, []]);
+      await projections.maintenance.rebuild('contacts');
       await sealer.seal();
       const [{ organization_id: organizationId }] = await source.query(
         'SELECT organization_id FROM seals LIMIT 1',

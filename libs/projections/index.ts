@@ -17,7 +17,8 @@ export {
   wholeVersion,
 } from './projection.js';
 export { type RecordRow, RecordTable } from './record-table.js';
-export { Projections, type ProjectionsOptions, type Purged } from './projections.js';
+export { Projections, type ProjectionsOptions } from './projections.js';
+export { type Purged } from './maintenance.js';
 export {
   compare,
   type Condition,

@@ -5,7 +5,6 @@ import {
   describeError,
   fewAtOnce,
   isCollision,
-  isForbidden,
   isUnavailable,
   Lease,
   type Sql,
@@ -13,9 +12,9 @@ import {
 } from '#libs/database';
 import { type EventRow, type EventStore, isObject } from '#libs/event-store';
 import { traced } from '#libs/tracing';
+import { Maintenance } from './maintenance.js';
 import { ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
 import { type Projection, type Snapshots } from './projection.js';
-import { type BuildOptions, Rebuild, type RowDifference, UnderWay } from './rebuild.js';
 import { HEARTBEAT_MS, Serving, type StandingVersion } from './serving.js';
 
 /**
@@ -23,12 +22,6 @@ import { HEARTBEAT_MS, Serving, type StandingVersion } from './serving.js';
  * between an append and the projection, and for projections that failed.
  */
 const POLL_MS = 500;
-
-/**
- * How long a version must stand still before it is dropped by hand: an instance of version 0.1.0 moves it twice a second,
- * but for when it hangs, which nobody else waits for, and PostgreSQL ends after the 10 s of that version; then it goes on.
- */
-const STANDS_STILL_MS = 12_000;
 
 /** Before what could not be tidied up is tried again: readers may have been in the way. */
 const PAUSE_AFTER_FAILURE_MS = 60_000;
@@ -45,27 +38,15 @@ export type ProjectionsOptions = {
   troubles?: TroubleLog;
   /**
    * Files that hold persons in plain are written anew once somebody was erased so long ago. 0, as without it: only by
-   * `purge`.
+   * `Maintenance.purge`.
    */
   purgeAfterHours?: number;
-  /** See `Serving`, and `drop`; shorter in tests. */
+  /** See `Serving`, and `Maintenance.drop`; shorter in tests. */
   heartbeatMs?: number;
   graceMs?: number;
   standsStillMs?: number;
   /** See `Lease`; shorter in tests. */
   patienceMs?: number;
-};
-
-/** What `purge` did and could not do. */
-export type Purged = {
-  /** Read models whose files were written anew. */
-  rebuilt: string[];
-  /** Those that another process is rebuilding. */
-  underWay: string[];
-  /** Earlier versions that stand: their rows of the erased are gone, their files may still hold them. */
-  earlierVersions: { name: string; version: number }[];
-  /** Whether PostgreSQL let us end its log (WAL), so that no part of it from before need be kept. */
-  logEnded: boolean;
 };
 
 type Logger = Pick<LoggerService, 'log' | 'warn' | 'error'>;
@@ -77,6 +58,7 @@ export class Projections {
   private readonly stopping = new AbortController();
   private polling: Promise<void> | undefined;
   private readonly serving: Serving;
+  readonly maintenance: Maintenance;
   private tidying: Promise<void> | undefined;
   private beatAt = 0;
   private tidyAt = 0;
@@ -97,6 +79,7 @@ export class Projections {
       projections.flatMap(({ snapshots }) => (snapshots ? [[snapshots.streamType, snapshots] as const] : [])),
     );
     this.serving = new Serving(source, projections, store.keyring.ids, options.graceMs);
+    this.maintenance = new Maintenance(projections, source, store, this.serving, logger, options);
     const lookout = options.reserved ?? source;
     this.runners = projections.map(
       (projection) =>
@@ -249,20 +232,6 @@ export class Projections {
     }
   }
 
-  /**
-   * Builds a projection anew from the log and puts it in place of the live one, while everybody goes on.
-   *
-   * @throws when there is no such projection, or another process is at it.
-   */
-  async rebuild(name: string, options: BuildOptions = {}): Promise<void> {
-    await new Rebuild(this.find(name), this.source, this.store, options).swap();
-  }
-
-  /** Builds a projection anew beside the live one. @returns the rows that differ, 100 at most. */
-  async verify(name: string, options: BuildOptions = {}): Promise<RowDifference[]> {
-    return new Rebuild(this.find(name), this.source, this.store, options).compare();
-  }
-
   /** The read models of this program, each in the version that it serves. */
   own(): Pick<Projection, 'name' | 'version'>[] {
     return this.runners.map(({ projection: { name, version } }) => ({ name, version }));
@@ -271,108 +240,6 @@ export class Projections {
   /** Where a read model holds the records of these streams whole; undefined where none does. */
   snapshotsOf(streamType: string): Snapshots | undefined {
     return this.snapshots.get(streamType);
-  }
-
-  private find(name: string): Projection {
-    const found = this.runners.find(({ projection }) => projection.name === name);
-    if (found) return found.projection;
-    const names = this.runners.map(({ projection }) => projection.name);
-    throw new Error(`There is no projection ${name}. There are: ${names.join(', ')}.`);
-  }
-
-  /**
-   * Writes the files anew that hold persons in plain who were erased, and asks PostgreSQL to end its log. Others go
-   * on meanwhile.
-   */
-  async purge(options: BuildOptions = {}): Promise<Purged> {
-    const purged: Purged = { rebuilt: [], underWay: [], earlierVersions: [], logEnded: false };
-    for (const { projection } of this.runners) {
-      if (!(await this.holdsErased(projection))) continue;
-      const done = await this.rebuildUnlessUnderWay(projection, options);
-      purged[done ? 'rebuilt' : 'underWay'].push(projection.name);
-    }
-    purged.earlierVersions = (await this.versions())
-      .filter(({ name, version }) => !this.serving.isOwn(name, version))
-      .map(({ name, version }) => ({ name, version }));
-    purged.logEnded = await this.endLog();
-    return purged;
-  }
-
-  /** Whether the files of a projection may still hold somebody who was erased so many hours ago. */
-  private async holdsErased({ name, version, erasure }: Projection, hours = 0): Promise<boolean> {
-    if (!erasure?.inPlain) return false;
-    const found = await this.source.query<unknown[]>(
-      `SELECT FROM checkpoints c JOIN events e ON e.position > c.clean_position
-       WHERE c.projection = $1 AND c.version = $2 AND e.type = $3
-         AND e.recorded_at <= clock_timestamp() - make_interval(secs => $4)
-       ORDER BY e.position LIMIT 1`,
-      [name, version, erasure.event, hours * 3_600],
-    );
-    return found.length > 0;
-  }
-
-  private async rebuildUnlessUnderWay(projection: Projection, options: BuildOptions): Promise<boolean> {
-    try {
-      await new Rebuild(projection, this.source, this.store, options).swap();
-      return true;
-    } catch (error) {
-      if (error instanceof UnderWay) return false;
-      throw error;
-    }
-  }
-
-  /** Roles need pg_checkpoint, and the right to call pg_switch_wal. */
-  private async endLog(): Promise<boolean> {
-    try {
-      await this.source.query('SELECT pg_switch_wal()');
-      await this.source.query('CHECKPOINT');
-      return true;
-    } catch (error) {
-      if (isForbidden(error)) return false;
-      throw error;
-    }
-  }
-
-  /**
-   * Drops an earlier (or later) version's tables, whose events have all been read by this program's own.
-   *
-   * @throws while somebody serves it, unless forced.
-   */
-  async drop(name: string, version: number, force = false): Promise<void> {
-    if (this.serving.isOwn(name, version)) {
-      throw new Error(`${name} ${version} is the version that this program itself serves: use rebuild.`);
-    }
-    const look = async () =>
-      (await this.versions()).find((one) => one.name === name && one.version === version);
-    const found = await look();
-    if (!found) throw new Error(`There is no version ${version} of ${name}: see projections status.`);
-    if (!force) {
-      if (found.instances > 0)
-        throw new Error(`${found.instances} instances serve it. Stop them, or use --force.`);
-      if (found.lag === 0) {
-        throw new Error(
-          'It is as far as the history, so an instance of version 0.1.0 may serve it, which does not say so. ' +
-            'Wait for the next event, or use --force if there is none.',
-        );
-      }
-      const until = performance.now() + (this.options.standsStillMs ?? STANDS_STILL_MS);
-      for (let now: StandingVersion | undefined = found; ; now = await look()) {
-        if (now?.position !== found.position) {
-          throw new Error('An instance of version 0.1.0 serves it. Stop that, or use --force.');
-        }
-        if (now.failingNow) {
-          throw new Error(
-            'An instance of version 0.1.0 serves it, or did within the last minute: it fails. ' +
-              'Stop that and wait a minute, or use --force.',
-          );
-        }
-        if (performance.now() >= until) break;
-        await sleep(POLL_MS);
-      }
-    }
-    if (!(await this.serving.drop(name, version, found.position, force))) {
-      throw new Error('Somebody has begun to serve it. Stop that, or use --force.');
-    }
   }
 
   /** Instances that serve, or were ended without notice within the last minute, and do not have this master key. */
@@ -404,7 +271,8 @@ export class Projections {
     this.beatAt = performance.now() + (this.options.heartbeatMs ?? HEARTBEAT_MS);
     await this.serving.beat();
     if (performance.now() < this.tidyAt) return;
-    this.tidying ??= this.tidyUp()
+    this.tidying ??= this.maintenance
+      .tidyUp(this.stopping.signal)
       .catch((error: unknown) => {
         if (this.stopping.signal.aborted) return;
         if (!this.options.troubles?.tell(error))
@@ -412,26 +280,6 @@ export class Projections {
         this.tidyAt = performance.now() + PAUSE_AFTER_FAILURE_MS;
       })
       .finally(() => (this.tidying = undefined));
-  }
-
-  private async tidyUp(): Promise<void> {
-    for (const { name, version } of await this.serving.dropUnserved()) {
-      this.logger.log({
-        message: 'read model dropped: nobody serves this version',
-        projection: name,
-        version,
-      });
-    }
-    for (const { projection } of this.runners) {
-      await new Rebuild(projection, this.source, this.store, {}).tidy();
-      const { purgeAfterHours = 0 } = this.options;
-      if (purgeAfterHours === 0 || !(await this.holdsErased(projection, purgeAfterHours))) continue;
-      const { signal } = this.stopping;
-      if (await this.rebuildUnlessUnderWay(projection, { signal, gently: true })) {
-        const message = 'read model rebuilt, so that its files forget who was erased';
-        this.logger.log({ message, projection: projection.name });
-      }
-    }
   }
 
   private async pollUntilStopped(): Promise<void> {

@@ -70,13 +70,13 @@ it('swaps while commands and readers go on: each write is there at once, before,
     }
     return written;
   });
-  for (let n = 0; n < 6; n += 1) await instances[n % 2]!.projections.rebuild('things');
+  for (let n = 0; n < 6; n += 1) await instances[n % 2]!.projections.maintenance.rebuild('things');
   rebuilding = false;
   const written = (await Promise.all(lanes)).reduce((sum, own) => sum + own, 0);
 
   const [row] = await database.source.query('SELECT sum(times)::int AS times FROM things_v1.things');
   expect(row.times).toBe(written);
-  expect(await instances[0].projections.verify('things')).toEqual([]);
+  expect(await instances[0].projections.maintenance.verify('things')).toEqual([]);
   const left = await database.source.query(
     "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'things%' ORDER BY 1",
   );
@@ -90,7 +90,7 @@ it('verify names the rows that are not as the log says, without their values', a
   await database.source.query('UPDATE things_v1.things SET times = 9 WHERE id = $1', [changed]);
   await database.source.query('DELETE FROM things_v1.things WHERE id = $1', [lost]);
   await database.source.query('INSERT INTO things_v1.things VALUES ($1, 1, 1)', [invented]);
-  const differences = await instance.projections.verify('things');
+  const differences = await instance.projections.maintenance.verify('things');
   expect(differences).toHaveLength(3);
   expect(differences).toEqual(
     expect.arrayContaining([
@@ -99,8 +99,8 @@ it('verify names the rows that are not as the log says, without their values', a
       { table: 'things', key: { id: invented }, problem: 'surplus', columns: [] },
     ]),
   );
-  await instance.projections.rebuild('things');
-  expect(await instance.projections.verify('things')).toEqual([]);
+  await instance.projections.maintenance.rebuild('things');
+  expect(await instance.projections.maintenance.verify('things')).toEqual([]);
 });
 
 it('a rebuild with the mended code brings a failing projection back', async () => {
@@ -111,7 +111,7 @@ it('a rebuild with the mended code brings a failing projection back', async () =
   await count(broken, id, 2);
   expect((await broken.projections.status())[0]!.failure).not.toBeNull();
   const mended = await open();
-  await mended.projections.rebuild('things');
+  await mended.projections.maintenance.rebuild('things');
   expect(await times(mended, id)).toBe(3);
   expect((await mended.projections.status())[0]).toMatchObject({ lag: 0, failure: null });
 });
@@ -121,9 +121,9 @@ it('is one at a time; what was interrupted leaves nothing behind', async () => {
   const id = uuidv7();
   await count(one, id, 0);
   const results = await Promise.allSettled([
-    one.projections.rebuild('things'),
-    two.projections.rebuild('things'),
-    two.projections.verify('things'),
+    one.projections.maintenance.rebuild('things'),
+    two.projections.maintenance.rebuild('things'),
+    two.projections.maintenance.verify('things'),
   ]);
   const refused = results.filter((result) => result.status === 'rejected');
   expect(refused.length).toBeGreaterThanOrEqual(1);
@@ -131,11 +131,11 @@ it('is one at a time; what was interrupted leaves nothing behind', async () => {
 
   const stop = new AbortController();
   const onProgress = () => stop.abort();
-  await expect(one.projections.rebuild('things', { signal: stop.signal, onProgress })).rejects.toThrow(
-    /abort/i,
-  );
+  await expect(
+    one.projections.maintenance.rebuild('things', { signal: stop.signal, onProgress }),
+  ).rejects.toThrow(/abort/i);
   expect(await times(two, id)).toBe(1);
-  await two.projections.rebuild('things');
+  await two.projections.maintenance.rebuild('things');
   const left = await database.source.query("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'things%'");
   expect(left).toHaveLength(1);
 });
@@ -149,11 +149,11 @@ it('needs one connection, also to overtake a read model that fails', async () =>
   const store = new EventStore(source, database.store.keyring);
   const projections = new Projections(source, store, [counting()], silent);
   try {
-    expect(await projections.verify('things')).toEqual([
+    expect(await projections.maintenance.verify('things')).toEqual([
       { table: 'things', key: { id }, problem: 'different', columns: ['last', 'times'] },
     ]);
-    await projections.rebuild('things');
-    expect(await projections.verify('things')).toEqual([]);
+    await projections.maintenance.rebuild('things');
+    expect(await projections.maintenance.verify('things')).toEqual([]);
     expect((await projections.status())[0]).toMatchObject({ lag: 0, failure: null });
   } finally {
     await source.destroy();
@@ -168,10 +168,10 @@ it('gives way to who builds already, of whatever version, and takes over from wh
     source.query(`CREATE SCHEMA things_v1_beside; DO $$ BEGIN EXECUTE format('COMMENT ON SCHEMA things_v1_beside IS %L',
       'somebody ' || extract(epoch FROM clock_timestamp())::float8 - ${secondsAgo}); END $$`);
   await sign(30);
-  await expect(projections.verify('things')).rejects.toThrow(/already/);
+  await expect(projections.maintenance.verify('things')).rejects.toThrow(/already/);
   await source.query('DROP SCHEMA things_v1_beside');
   await sign(90);
-  expect(await projections.verify('things')).toEqual([]);
+  expect(await projections.maintenance.verify('things')).toEqual([]);
 
   // As versions before 0.3.0 begin: they wait for our page, and drop what we built.
   const another = source.createQueryRunner();
@@ -194,7 +194,7 @@ it('gives way to who builds already, of whatever version, and takes over from wh
   };
   await another.startTransaction();
   const slow = new Projections(source, database.store, [{ ...things, apply }], silent);
-  await expect(slow.rebuild('things')).rejects.toThrow(/already/);
+  await expect(slow.maintenance.rebuild('things')).rejects.toThrow(/already/);
   await takingOver;
   await another.commitTransaction();
   await another.release();
@@ -203,7 +203,7 @@ it('gives way to who builds already, of whatever version, and takes over from wh
 
 it('says which projections there are', async () => {
   const { projections } = await open();
-  await expect(projections.rebuild('nothing')).rejects.toThrow(
+  await expect(projections.maintenance.rebuild('nothing')).rejects.toThrow(
     'There is no projection nothing. There are: things.',
   );
 });
@@ -227,8 +227,8 @@ it('reads wide events some MiB at a time, to build, to rebuild and to verify', a
   }
   const { projections } = await open(measuring);
   await projections.catchUp(await database.store.lastPosition());
-  await projections.rebuild('things');
-  expect(await projections.verify('things')).toEqual([]);
+  await projections.maintenance.rebuild('things');
+  expect(await projections.maintenance.verify('things')).toEqual([]);
   const mebibytes = pages.reduce((sum, bytes) => sum + bytes, 0) / 1024 / 1024;
   expect(mebibytes).toBeGreaterThan(3 * 68);
   expect(Math.max(...pages)).toBeLessThan(20 * 1024 * 1024);

@@ -232,28 +232,28 @@ it('an instance that does not say what it serves is known by its checkpoint, whi
   expect((await later.versions())[0]).toMatchObject({ version: 1, instances: 0 });
   await whileTheLogGrows(() => sleep(3 * SHORT.graceMs));
   expect(await schemas()).toEqual(['people_v1', 'people_v2']);
-  await expect(whileTheLogGrows(() => later.drop('people', 1))).rejects.toThrow(/serves it/);
+  await expect(whileTheLogGrows(() => later.maintenance.drop('people', 1))).rejects.toThrow(/serves it/);
   await earlier.stop();
   await whileTheLogGrows(() => eventually(async () => expect(await schemas()).toEqual(['people_v2'])));
 });
 
 it('drop: refuses what is served, and what may be; takes the rest, and everything with force', async () => {
   const later = await instance(2, { standsStillMs: 1_000 });
-  await expect(later.drop('people', 2)).rejects.toThrow(/itself/);
-  await expect(later.drop('people', 7)).rejects.toThrow('There is no version 7 of people');
+  await expect(later.maintenance.drop('people', 2)).rejects.toThrow(/itself/);
+  await expect(later.maintenance.drop('people', 7)).rejects.toThrow('There is no version 7 of people');
   const earlier = await instance(1);
-  await expect(later.drop('people', 1)).rejects.toThrow('1 instances serve it');
+  await expect(later.maintenance.drop('people', 1)).rejects.toThrow('1 instances serve it');
   await earlier.stop();
-  await expect(later.drop('people', 1)).rejects.toThrow(/may serve it/);
+  await expect(later.maintenance.drop('people', 1)).rejects.toThrow(/may serve it/);
   await named('Ada');
   const fails = 'UPDATE checkpoints SET failed_position = 1, failed_at = $1 WHERE version = 1';
   await database.source.query(fails, [new Date()]);
-  await expect(later.drop('people', 1)).rejects.toThrow(/it fails/);
+  await expect(later.maintenance.drop('people', 1)).rejects.toThrow(/it fails/);
   await database.source.query(fails, [new Date(Date.now() - 3_600_000)]);
-  await later.drop('people', 1);
+  await later.maintenance.drop('people', 1);
   expect(await schemas()).toEqual(['people_v2']);
   await instance(1);
-  await later.drop('people', 1, true);
+  await later.maintenance.drop('people', 1, true);
   expect(await schemas()).toEqual(['people_v2']);
 });
 
@@ -261,7 +261,7 @@ it('drop: waits for longer than an instance may hang that does not say what it s
   const earlier = await earlierInstance(1, { polls: false });
   const later = await instance(2);
   const position = await append(uuidv7(), 0, { type: 'Named', data: {}, personal: { name: 'Ada' } });
-  const refused = expect(later.drop('people', 1)).rejects.toThrow(/serves it/);
+  const refused = expect(later.maintenance.drop('people', 1)).rejects.toThrow(/serves it/);
   await sleep(5_000);
   await earlier.catchUp(position);
   await refused;
@@ -291,18 +291,18 @@ describe('purge', () => {
       (await database.source.query(`SELECT pg_relation_filepath('people_v1.people') AS path`))[0]
         .path as string;
     const before = await file();
-    expect(await projections.purge()).toMatchObject({
+    expect(await projections.maintenance.purge()).toMatchObject({
       rebuilt: ['people'],
       underWay: [],
       earlierVersions: [],
     });
     const after = await file();
     expect(after).not.toBe(before);
-    expect((await projections.purge()).rebuilt).toEqual([]);
+    expect((await projections.maintenance.purge()).rebuilt).toEqual([]);
     expect(await file()).toBe(after);
     expect(await rows(1)).toEqual([{ id: other, name: 'Chico' }]);
     await projections.catchUp(await erase(other));
-    expect((await projections.purge()).rebuilt).toEqual(['people']);
+    expect((await projections.maintenance.purge()).rebuilt).toEqual(['people']);
   });
 
   it('names earlier versions that stand, and does not take a first build for the past’s remains', async () => {
@@ -310,7 +310,7 @@ describe('purge', () => {
     const person = await named('Ada');
     await earlier.catchUp(await erase(person));
     const later = await instance(2);
-    expect(await later.purge()).toMatchObject({
+    expect(await later.maintenance.purge()).toMatchObject({
       rebuilt: [],
       earlierVersions: [{ name: 'people', version: 1 }],
     });

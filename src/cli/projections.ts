@@ -24,7 +24,7 @@ export function projectionCommands(program: Command): void {
     .addHelpText('after', '\nPrints { "rebuilt" }. Ctrl-C leaves the old one in place.')
     .action((name: string) =>
       withSession(program, async ({ runtime }) => {
-        await shown((options) => runtime.projections.rebuild(name, options));
+        await shown((options) => runtime.projections.maintenance.rebuild(name, options));
         return { rebuilt: name };
       }),
     );
@@ -38,7 +38,7 @@ export function projectionCommands(program: Command): void {
     )
     .action((name: string) =>
       withSession(program, async ({ runtime }) => {
-        const differences = await shown((options) => runtime.projections.verify(name, options));
+        const differences = await shown((options) => runtime.projections.maintenance.verify(name, options));
         if (differences.length > 0) process.exitCode = 1;
         return { differences };
       }),
@@ -53,7 +53,9 @@ export function projectionCommands(program: Command): void {
         'EXECUTE on pg_switch_wal). What remains then, and where: ARCHITECTURE.md, "What remains after an erasure".',
     )
     .action(() =>
-      withSession(program, ({ runtime }) => shown((options) => runtime.projections.purge(options))),
+      withSession(program, ({ runtime }) =>
+        shown((options) => runtime.projections.maintenance.purge(options)),
+      ),
     );
   projections
     .command('drop')
@@ -70,7 +72,7 @@ export function projectionCommands(program: Command): void {
     .action((name: string, { version, force }: { version: number; force?: true }) =>
       withSession(program, async ({ runtime }) => {
         if (!Number.isSafeInteger(version)) throw new UsageError('--version must be a number.');
-        await runtime.projections.drop(name, version, force);
+        await runtime.projections.maintenance.drop(name, version, force);
         return { dropped: name, version };
       }),
     );

@@ -126,7 +126,7 @@ export class SelfCheck implements SelfCheckStatus {
 
   private async verifyReadModel(name: string): Promise<string | undefined> {
     const { signal } = this.stopping;
-    const [difference, ...more] = await this.projections.verify(name, { gently: true, signal });
+    const [difference, ...more] = await this.projections.maintenance.verify(name, { gently: true, signal });
     if (!difference) return undefined;
     const { table, key, problem, columns } = difference;
     const row = `${table} ${JSON.stringify(key)} is ${problem}${columns ? ` in ${columns.join(', ')}` : ''}`;

@@ -110,7 +110,7 @@ export class Endurance {
         ]);
       }
       for (const { name, failure } of await runtime.projections.status()) {
-        expect([name, failure, await runtime.projections.verify(name)]).toEqual([name, null, []]);
+        expect([name, failure, await runtime.projections.maintenance.verify(name)]).toEqual([name, null, []]);
       }
     } finally {
       await runtime.close();

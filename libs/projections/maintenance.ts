@@ -1,0 +1,177 @@
+import { type LoggerService } from '@nestjs/common';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type DataSource } from 'typeorm';
+import { isForbidden } from '#libs/database';
+import { type EventStore } from '#libs/event-store';
+import { type Projection } from './projection.js';
+import { type BuildOptions, Rebuild, type RowDifference, UnderWay } from './rebuild.js';
+import { type Serving, type StandingVersion } from './serving.js';
+
+/**
+ * How long a version must stand still before it is dropped by hand: an instance of version 0.1.0 moves it twice a second,
+ * but for when it hangs, which nobody else waits for, and PostgreSQL ends after the 10 s of that version; then it goes on.
+ */
+const STANDS_STILL_MS = 12_000;
+
+/** How often is looked whether it does. */
+const LOOK_MS = 500;
+
+/** What `purge` did and could not do. */
+export type Purged = {
+  /** Read models whose files were written anew. */
+  rebuilt: string[];
+  /** Those that another process is rebuilding. */
+  underWay: string[];
+  /** Earlier versions that stand: their rows of the erased are gone, their files may still hold them. */
+  earlierVersions: { name: string; version: number }[];
+  /** Whether PostgreSQL let us end its log (WAL), so that no part of it from before need be kept. */
+  logEnded: boolean;
+};
+
+/** What is done to read models beside keeping them up with the log: building anew, comparing, forgetting, dropping. */
+export class Maintenance {
+  constructor(
+    private readonly projections: readonly Projection[],
+    private readonly source: DataSource,
+    private readonly store: EventStore,
+    private readonly serving: Serving,
+    private readonly logger: Pick<LoggerService, 'log'>,
+    private readonly options: { purgeAfterHours?: number; standsStillMs?: number },
+  ) {}
+
+  /**
+   * Builds a projection anew from the log and puts it in place of the live one, while everybody goes on.
+   *
+   * @throws when there is no such projection, or another process is at it.
+   */
+  async rebuild(name: string, options: BuildOptions = {}): Promise<void> {
+    await new Rebuild(this.find(name), this.source, this.store, options).swap();
+  }
+
+  /** Builds a projection anew beside the live one. @returns the rows that differ, 100 at most. */
+  async verify(name: string, options: BuildOptions = {}): Promise<RowDifference[]> {
+    return new Rebuild(this.find(name), this.source, this.store, options).compare();
+  }
+
+  /**
+   * Writes the files anew that hold persons in plain who were erased, and asks PostgreSQL to end its log. Others go
+   * on meanwhile.
+   */
+  async purge(options: BuildOptions = {}): Promise<Purged> {
+    const purged: Purged = { rebuilt: [], underWay: [], earlierVersions: [], logEnded: false };
+    for (const projection of this.projections) {
+      if (!(await this.holdsErased(projection))) continue;
+      const done = await this.rebuildUnlessUnderWay(projection, options);
+      purged[done ? 'rebuilt' : 'underWay'].push(projection.name);
+    }
+    purged.earlierVersions = (await this.serving.standing())
+      .filter(({ name, version }) => !this.serving.isOwn(name, version))
+      .map(({ name, version }) => ({ name, version }));
+    purged.logEnded = await this.endLog();
+    return purged;
+  }
+
+  /** Whether the files of a projection may still hold somebody who was erased so many hours ago. */
+  private async holdsErased({ name, version, erasure }: Projection, hours = 0): Promise<boolean> {
+    if (!erasure?.inPlain) return false;
+    const found = await this.source.query<unknown[]>(
+      `SELECT FROM checkpoints c JOIN events e ON e.position > c.clean_position
+       WHERE c.projection = $1 AND c.version = $2 AND e.type = $3
+         AND e.recorded_at <= clock_timestamp() - make_interval(secs => $4)
+       ORDER BY e.position LIMIT 1`,
+      [name, version, erasure.event, hours * 3_600],
+    );
+    return found.length > 0;
+  }
+
+  private async rebuildUnlessUnderWay(projection: Projection, options: BuildOptions): Promise<boolean> {
+    try {
+      await new Rebuild(projection, this.source, this.store, options).swap();
+      return true;
+    } catch (error) {
+      if (error instanceof UnderWay) return false;
+      throw error;
+    }
+  }
+
+  /** Roles need pg_checkpoint, and the right to call pg_switch_wal. */
+  private async endLog(): Promise<boolean> {
+    try {
+      await this.source.query('SELECT pg_switch_wal()');
+      await this.source.query('CHECKPOINT');
+      return true;
+    } catch (error) {
+      if (isForbidden(error)) return false;
+      throw error;
+    }
+  }
+
+  /**
+   * Drops an earlier (or later) version's tables, whose events have all been read by this program's own.
+   *
+   * @throws while somebody serves it, unless forced.
+   */
+  async drop(name: string, version: number, force = false): Promise<void> {
+    if (this.serving.isOwn(name, version)) {
+      throw new Error(`${name} ${version} is the version that this program itself serves: use rebuild.`);
+    }
+    const look = async () =>
+      (await this.serving.standing()).find((one) => one.name === name && one.version === version);
+    const found = await look();
+    if (!found) throw new Error(`There is no version ${version} of ${name}: see projections status.`);
+    if (!force) {
+      if (found.instances > 0)
+        throw new Error(`${found.instances} instances serve it. Stop them, or use --force.`);
+      if (found.lag === 0) {
+        throw new Error(
+          'It is as far as the history, so an instance of version 0.1.0 may serve it, which does not say so. ' +
+            'Wait for the next event, or use --force if there is none.',
+        );
+      }
+      const until = performance.now() + (this.options.standsStillMs ?? STANDS_STILL_MS);
+      for (let now: StandingVersion | undefined = found; ; now = await look()) {
+        if (now?.position !== found.position) {
+          throw new Error('An instance of version 0.1.0 serves it. Stop that, or use --force.');
+        }
+        if (now.failingNow) {
+          throw new Error(
+            'An instance of version 0.1.0 serves it, or did within the last minute: it fails. ' +
+              'Stop that and wait a minute, or use --force.',
+          );
+        }
+        if (performance.now() >= until) break;
+        await sleep(LOOK_MS);
+      }
+    }
+    if (!(await this.serving.drop(name, version, found.position, force))) {
+      throw new Error('Somebody has begun to serve it. Stop that, or use --force.');
+    }
+  }
+
+  /** What is due of itself. Drops what nobody serves, and what rebuilds left behind; purges, if that is to be done. */
+  async tidyUp(signal: AbortSignal): Promise<void> {
+    for (const { name, version } of await this.serving.dropUnserved()) {
+      this.logger.log({
+        message: 'read model dropped: nobody serves this version',
+        projection: name,
+        version,
+      });
+    }
+    for (const projection of this.projections) {
+      await new Rebuild(projection, this.source, this.store, {}).tidy();
+      const { purgeAfterHours = 0 } = this.options;
+      if (purgeAfterHours === 0 || !(await this.holdsErased(projection, purgeAfterHours))) continue;
+      if (await this.rebuildUnlessUnderWay(projection, { signal, gently: true })) {
+        const message = 'read model rebuilt, so that its files forget who was erased';
+        this.logger.log({ message, projection: projection.name });
+      }
+    }
+  }
+
+  private find(name: string): Projection {
+    const found = this.projections.find((projection) => projection.name === name);
+    if (found) return found;
+    const names = this.projections.map((projection) => projection.name);
+    throw new Error(`There is no projection ${name}. There are: ${names.join(', ')}.`);
+  }
+}
