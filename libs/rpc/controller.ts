@@ -30,7 +30,7 @@ import { readQuery, refuseQuery } from './query.js';
 import { describeScopes, requireFieldScopes, scopeOf } from './scopes.js';
 import { sendStream, type StreamedAnswer } from './streamed-answer.js';
 import { countAnswer, requireReading } from './unread-answers.js';
-import { allowLongBody } from './http-server.js';
+import { allowLongBody } from './pacing.js';
 
 /** Metadata keys of @CommandHandler and @QueryHandler (@nestjs/cqrs does not export its constants). */
 const HANDLERS = ['__commandHandler__', '__queryHandler__'];

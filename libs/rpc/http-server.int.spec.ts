@@ -7,7 +7,9 @@ import {
 } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { allowLongBody, type DocsUrl, ServerLife, timeouts } from './http-server.js';
+import { type DocsUrl } from './bare-answers.js';
+import { ServerLife, timeouts } from './http-server.js';
+import { allowLongBody } from './pacing.js';
 
 const docsUrl: DocsUrl = (code, request) => `http://${request?.headers.host ?? 'localhost'}/errors/${code}`;
 

@@ -1,19 +1,11 @@
-import http, {
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
+import { type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { type Duplex } from 'node:stream';
 import { type Socket } from 'node:net';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { v7 as uuidv7 } from 'uuid';
-import { answerHeaders, identifyRequest } from './request.js';
-import { type ErrorBody, type ErrorCode, type ErrorReason, ERROR_STATUS, errorAnswers } from './errors.js';
-
-/** Address of the page that explains a code; without a request where none could be read. */
-export type DocsUrl = (code: ErrorCode, request?: IncomingMessage) => string;
+import { BareAnswers, clientFault, type DocsUrl, LINGER_MS } from './bare-answers.js';
+import { type ErrorCode } from './errors.js';
+import { DEADLINE, hasLongBody, Pacing, SLOWEST } from './pacing.js';
 
 /** Milliseconds. Node looks for requests beyond their time every 30 s: they end up to that much later. */
 export const timeouts = {
@@ -30,34 +22,8 @@ export const timeouts = {
   timeout: 120_000,
 };
 
-/** After the last answer: what a client has to read it before its connection is reset. */
-const LINGER_MS = 1_000;
-
-/**
- * What streams must keep up with, and all answers: 1 KiB a second. A client may be so many seconds behind, which it
- * gets back by what it sends or reads faster; only the time counts in which it is the client's turn.
- */
-const SLOWEST = 1_024;
-const PATIENCE = {
-  body: 30,
-  /** More, because the system takes what we send in steps of up to a megabyte. */
-  answer: 60,
-};
-
-/** How a client keeps up: bytes at the last look, and the seconds that it may still be behind. */
-type Pace = { bytes: number; seconds: number };
-
-/**
- * Seconds in which it is our turn and not a byte moves, after which a request is answered 503: PostgreSQL hangs, or a lock
- * does. Longer than the longest statement that is allowed to take its time (`LONGEST_MS`: a page may wait 5 s for its turn and
- * run 5 s, that of a stream three times as long), so that what works is never cut; shorter than a proxy waits.
- */
-const DEADLINE = { request: 30, stream: 60 };
 /** Seconds. What hangs for so long is not back in the next one. */
 const RETRY_AFTER_DEADLINE = '5';
-
-/** How long nothing has moved on a connection that waits for us. */
-type Standstill = { response: ServerResponse; moved: number; seconds: number };
 
 /**
  * Requests that one connection may send before it has their answers; more, and it is cut. Clients seldom do it at all,
@@ -76,19 +42,6 @@ declare module 'node:http' {
     /** Why we have ended its connection before its answer was out. */
     cutOff?: string;
   }
-}
-
-const longBodies = new WeakMap<Duplex, { request: IncomingMessage; pace: Pace }>();
-
-/**
- * Lets the body of this request take any time, as long as it comes as fast as `SLOWEST`. For streamed imports,
- * once the caller is known: an unknown one could hold connections for ever.
- */
-export function allowLongBody(request: IncomingMessage, response: ServerResponse): void {
-  const { socket } = request;
-  request.isStream = true;
-  longBodies.set(socket, { request, pace: { bytes: socket.bytesRead, seconds: PATIENCE.body } });
-  response.once('close', () => longBodies.delete(socket));
 }
 
 function ignore(): void {
@@ -116,8 +69,8 @@ export class ServerLife {
   private readonly silent = new Set<Socket>();
   private readonly idle = new Set<Socket>();
   private readonly awaitingRefusal = new WeakSet<ServerResponse>();
-  private readonly answerPaces = new WeakMap<Socket, Pace>();
-  private readonly standstills = new WeakMap<Socket, Standstill>();
+  private readonly pacing = new Pacing();
+  private readonly bare: BareAnswers;
   private readonly mostConnections: number;
   private readonly looking: NodeJS.Timeout;
   private isLeaving = false;
@@ -129,10 +82,11 @@ export class ServerLife {
    */
   constructor(
     private readonly server: Server,
-    private readonly docsUrl: DocsUrl,
+    docsUrl: DocsUrl,
     options: { lookMs?: number; mostConnections?: number; servedToTheEnd?: string } = {},
   ) {
     Object.assign(server, timeouts);
+    this.bare = new BareAnswers(docsUrl);
     this.mostConnections = options.mostConnections ?? mostConnections();
     this.looking = setInterval(() => this.look(), options.lookMs ?? 1_000).unref();
     const serve = server.listeners('request') as RequestListener[];
@@ -157,7 +111,7 @@ export class ServerLife {
       if (this.isLeaving) response.setHeader('Connection', 'close');
       const answer = () => {
         if (isEnding) {
-          this.refuse(
+          this.bare.answer(
             response,
             'SERVICE_UNAVAILABLE',
             'This instance is shutting down. Send the request again.',
@@ -165,7 +119,7 @@ export class ServerLife {
             'SHUTTING_DOWN',
           );
         } else if (request.headers.host === undefined && request.httpVersion === '1.1') {
-          this.refuse(response, 'BAD_REQUEST', 'The request has no Host header: send one.');
+          this.bare.answer(response, 'BAD_REQUEST', 'The request has no Host header: send one.');
         } else {
           for (const listener of serve) listener(request, response);
         }
@@ -177,7 +131,11 @@ export class ServerLife {
     // That a connection cannot be accepted, for want of file descriptors say, is no reason to end the others.
     server.once('listening', () => server.on('error', ignore));
     server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) =>
-      this.refuse(response, 'BAD_REQUEST', 'This server knows no other Expect header than 100-continue.'),
+      this.bare.answer(
+        response,
+        'BAD_REQUEST',
+        'This server knows no other Expect header than 100-continue.',
+      ),
     );
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => this.handleClientError(error, socket));
     // An Upgrade header needs no listener: without one, Node serves the request as if it had none.
@@ -230,41 +188,20 @@ export class ServerLife {
   }
 
   private endSlowClient(socket: Socket): void {
-    const body = longBodies.get(socket);
-    if (body) {
-      const { request, pace } = body;
-      const isClientsTurn = isAwaitingBody(request);
-      if (isTooSlow(pace, socket.bytesRead, PATIENCE.body, isClientsTurn)) {
-        const wanted = `at least ${SLOWEST} bytes a second`;
-        this.refuseSocket(socket, 'BAD_REQUEST', `The body did not arrive in time: send ${wanted}.`, request);
-        return;
-      }
-    }
-    const isClientsTurn = socket.writableLength > 0;
-    let pace = this.answerPaces.get(socket);
-    if (!pace) {
-      if (!isClientsTurn) return;
-      this.answerPaces.set(socket, (pace = { bytes: bytesTaken(socket), seconds: PATIENCE.answer }));
+    const request = this.pacing.lateBody(socket);
+    if (request) {
+      const wanted = `at least ${SLOWEST} bytes a second`;
+      this.refuseSocket(socket, 'BAD_REQUEST', `The body did not arrive in time: send ${wanted}.`, request);
+      return;
     }
     // There is nobody to tell: what cannot be sent stands before what we would say.
-    if (isTooSlow(pace, bytesTaken(socket), PATIENCE.answer, isClientsTurn)) {
-      this.cutOff(socket, 'the client reads too slowly');
-    }
+    if (this.pacing.isReadTooSlowly(socket)) this.cutOff(socket, 'the client reads too slowly');
   }
 
   /** Of a connection's requests the first is worked on; the clock of those behind it has not begun. */
   private endLateAnswer(socket: Socket, [response]: Iterable<ServerResponse>): void {
     const { req: request } = response!;
-    const moved = socket.bytesRead - request.readableLength + bytesTaken(socket);
-    const before = this.standstills.get(socket);
-    const isOurTurn = !isAwaitingBody(request) && socket.writableLength === 0 && !response!.writableEnded;
-    if (!isOurTurn || before?.response !== response || before!.moved !== moved) {
-      this.standstills.set(socket, { response: response!, moved, seconds: 0 });
-      return;
-    }
-    // One second each look, however late it is: a process that was stopped has not let its clients wait for the database.
-    before!.seconds += 1;
-    if (before!.seconds < (request.isStream ? DEADLINE.stream : DEADLINE.request)) return;
+    if (!this.pacing.isLate(socket, response!)) return;
     if (response!.headersSent) {
       // Only a cut connection tells the client that what it has is not the whole answer.
       this.cutOff(
@@ -276,7 +213,7 @@ export class ServerLife {
     request.isGivenUp = true;
     const message = request.method === 'GET' || request.method === 'HEAD' ? LATE : `${LATE} ${MAY_BE_DONE}`;
     const headers = { 'Retry-After': RETRY_AFTER_DEADLINE };
-    this.refuse(response!, 'SERVICE_UNAVAILABLE', message, headers, 'DEADLINE_EXCEEDED');
+    this.bare.answer(response!, 'SERVICE_UNAVAILABLE', message, headers, 'DEADLINE_EXCEEDED');
   }
 
   /**
@@ -342,7 +279,7 @@ export class ServerLife {
 
   private handleClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
     const timedOut = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-    if (timedOut && longBodies.has(socket)) return;
+    if (timedOut && hasLongBody(socket)) return;
     // Already answered; more bytes of the same bad request.
     if (socket.writableEnded) return;
     // Nothing was asked on this connection: an answer could be taken for that of the next request.
@@ -351,7 +288,7 @@ export class ServerLife {
       socket.destroy();
       return;
     }
-    this.refuseSocket(socket, 'BAD_REQUEST', describe(error));
+    this.refuseSocket(socket, 'BAD_REQUEST', clientFault(error));
   }
 
   /** Answers on a connection that Node has made no response for, or whose request turned out to be broken. */
@@ -369,89 +306,10 @@ export class ServerLife {
       socket.destroy();
       return;
     }
-    if (!socket.writable) return;
-    const requestId = uuidv7();
-    const body = this.envelope(code, message, requestId, request);
-    const headers = { ...headersFor(code, body), Date: new Date().toUTCString(), 'X-Request-Id': requestId };
-    const head = [`HTTP/1.1 ${ERROR_STATUS[code]} ${http.STATUS_CODES[ERROR_STATUS[code]]}`];
-    for (const [name, value] of Object.entries(headers)) head.push(`${name}: ${value}`);
-    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-    // A connection closed with bytes unread is reset, and the answer lost.
-    socket.resume();
-    const cut = setTimeout(() => socket.destroy(), LINGER_MS);
-    socket.once('close', () => clearTimeout(cut));
-  }
-
-  private refuse(
-    response: ServerResponse,
-    code: ErrorCode,
-    message: string,
-    more?: http.OutgoingHttpHeaders,
-    reason?: ErrorReason,
-  ): void {
-    const { req: request } = response;
-    const body = this.envelope(code, message, identifyRequest(request, response), request, reason);
-    request.errorReason = reason ?? code;
-    response.writeHead(ERROR_STATUS[code], { ...headersFor(code, body), ...more });
-    // The answer is out at once, the connection open until the request is: closed earlier, it is reset.
-    response.write(body);
-    if (request.readableEnded) response.end();
-    else request.once('end', () => response.end()).resume();
-  }
-
-  private envelope(
-    code: ErrorCode,
-    message: string,
-    requestId: string,
-    request?: IncomingMessage,
-    reason?: ErrorReason,
-  ): string {
-    errorAnswers.add(reason ?? code);
-    const docs = this.docsUrl(code, request);
-    return JSON.stringify({
-      error: { code, ...(reason ? { reason } : {}), message, docs, requestId },
-    } satisfies ErrorBody);
+    this.bare.write(socket, code, message, request);
   }
 }
 
 const LATE = 'The answer was not ready in time, and is no longer worked on.';
 const MAY_BE_DONE =
   'What was asked for may have been done or not: send the request again, with the same Idempotency-Key if it had one.';
-
-/** Whether it is the client's turn to send; what has come and is not read yet waits for us. */
-function isAwaitingBody(request: IncomingMessage): boolean {
-  return request.readableLength === 0 && !request.complete;
-}
-
-function isTooSlow(pace: Pace, bytes: number, patience: number, isClientsTurn: boolean): boolean {
-  const passed = (bytes - pace.bytes) / SLOWEST;
-  pace.bytes = bytes;
-  // One second each look, however late it is: a server that hangs must not count it against its clients.
-  pace.seconds = Math.min(patience, pace.seconds + passed) - (isClientsTurn ? 1 : 0);
-  return pace.seconds < 0;
-}
-
-/** The bytes of a connection that the system has taken to send, also of a write that it has not taken whole. */
-function bytesTaken(socket: Socket): number {
-  // Node's own timeout looks at the same field, for want of a public one.
-  const { _handle } = socket as { _handle?: { bytesWritten?: number; writeQueueSize?: number } };
-  return (_handle?.bytesWritten ?? 0) - (_handle?.writeQueueSize ?? 0);
-}
-
-function headersFor(code: ErrorCode, body: string): Record<string, string | number> {
-  return {
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': Buffer.byteLength(body),
-    Connection: 'close',
-    ...answerHeaders,
-    ...(code === 'METHOD_NOT_ALLOWED' ? { Allow: 'GET, POST, DELETE' } : {}),
-  };
-}
-
-function describe({ code }: NodeJS.ErrnoException): string {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'The request did not arrive in time: send it again.';
-  if (code === 'HPE_HEADER_OVERFLOW') {
-    return `The request line and headers are larger than ${http.maxHeaderSize} bytes: send less in them.`;
-  }
-  return 'This is not a valid HTTP request.';
-}

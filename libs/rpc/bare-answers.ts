@@ -1,0 +1,82 @@
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import { type Duplex } from 'node:stream';
+import { v7 as uuidv7 } from 'uuid';
+import { type ErrorBody, type ErrorCode, type ErrorReason, ERROR_STATUS, errorAnswers } from './errors.js';
+import { answerHeaders, identifyRequest } from './request.js';
+
+/** Address of the page that explains a code; without a request where none could be read. */
+export type DocsUrl = (code: ErrorCode, request?: IncomingMessage) => string;
+
+/** After the last answer: what a client has to read it before its connection is reset. */
+export const LINGER_MS = 1_000;
+
+/** Error envelopes that are given without the application. Their connections are closed. */
+export class BareAnswers {
+  constructor(private readonly docsUrl: DocsUrl) {}
+
+  /** In place of the application's answer. */
+  answer(
+    response: ServerResponse,
+    code: ErrorCode,
+    message: string,
+    more?: http.OutgoingHttpHeaders,
+    reason?: ErrorReason,
+  ): void {
+    const { req: request } = response;
+    const body = this.envelope(code, message, identifyRequest(request, response), request, reason);
+    request.errorReason = reason ?? code;
+    response.writeHead(ERROR_STATUS[code], { ...headersFor(code, body), ...more });
+    // The answer is out at once, the connection open until the request is: closed earlier, it is reset.
+    response.write(body);
+    if (request.readableEnded) response.end();
+    else request.once('end', () => response.end()).resume();
+  }
+
+  /** On a connection that Node has made no response for. */
+  write(socket: Duplex, code: ErrorCode, message: string, request?: IncomingMessage): void {
+    if (!socket.writable) return;
+    const requestId = uuidv7();
+    const body = this.envelope(code, message, requestId, request);
+    const headers = { ...headersFor(code, body), Date: new Date().toUTCString(), 'X-Request-Id': requestId };
+    const head = [`HTTP/1.1 ${ERROR_STATUS[code]} ${http.STATUS_CODES[ERROR_STATUS[code]]}`];
+    for (const [name, value] of Object.entries(headers)) head.push(`${name}: ${value}`);
+    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+    // A connection closed with bytes unread is reset, and the answer lost.
+    socket.resume();
+    const cut = setTimeout(() => socket.destroy(), LINGER_MS);
+    socket.once('close', () => clearTimeout(cut));
+  }
+
+  private envelope(
+    code: ErrorCode,
+    message: string,
+    requestId: string,
+    request?: IncomingMessage,
+    reason?: ErrorReason,
+  ): string {
+    errorAnswers.add(reason ?? code);
+    const docs = this.docsUrl(code, request);
+    return JSON.stringify({
+      error: { code, ...(reason ? { reason } : {}), message, docs, requestId },
+    } satisfies ErrorBody);
+  }
+}
+
+function headersFor(code: ErrorCode, body: string): Record<string, string | number> {
+  return {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+    ...answerHeaders,
+    ...(code === 'METHOD_NOT_ALLOWED' ? { Allow: 'GET, POST, DELETE' } : {}),
+  };
+}
+
+/** What is wrong with what Node could not read. */
+export function clientFault({ code }: NodeJS.ErrnoException): string {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'The request did not arrive in time: send it again.';
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return `The request line and headers are larger than ${http.maxHeaderSize} bytes: send less in them.`;
+  }
+  return 'This is not a valid HTTP request.';
+}
