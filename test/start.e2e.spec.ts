@@ -124,7 +124,10 @@ describe('with DATABASE_URL', () => {
     const { source } = deployment.database;
     const database = new URL(deployment.database.url).pathname.slice(1);
     const allowWrites = (are: boolean) =>
-      source.query(`ALTER DATABASE ${database} SET default_transaction_read_only = ${are ? 'off' : 'on'}`);
+      // The connection may be one that was made when nothing could be written.
+      source.query(
+        `BEGIN READ WRITE; ALTER DATABASE ${database} SET default_transaction_read_only = ${are ? 'off' : 'on'}; COMMIT`,
+      );
     await allowWrites(false);
     const server = new ServerProcess(deployment.environment);
     await eventually(() =>
