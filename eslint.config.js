@@ -5,7 +5,8 @@ export default tseslint.config(
   {
     files: ['**/*.ts'],
     extends: [tseslint.configs.recommendedTypeChecked, tseslint.configs.stylisticTypeChecked],
-    languageOptions: { parserOptions: { projectService: true } },
+    // Not projectService, which editors need: it takes a third longer.
+    languageOptions: { parserOptions: { project: './tsconfig.json' } },
     rules: {
       // A promise nobody awaits is an error nobody sees.
       '@typescript-eslint/no-floating-promises': 'error',
@@ -23,7 +24,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['src/config.ts', 'libs/testing/**', 'test/**', 'bench/**', '**/*.spec.ts'],
+    files: ['src/environment.ts', 'libs/testing/**', 'test/**', 'bench/**', '**/*.spec.ts'],
     rules: { 'no-restricted-properties': 'off' },
   },
   {

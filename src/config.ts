@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { LOG_LEVELS, type LogLevel } from '#libs/operations';
 import { readRedisUrl, REDIS_URL_FORMS } from '#libs/rate-limit';
 import { readWitness, type WitnessAddress } from './cosigning/index.js';
+import { type Environment, loadEnvironment } from './environment.js';
 import { NotAuthentic } from './history/verify/index.js';
 
 /** Everything that can be set from outside; `.env.example` explains each. */
@@ -52,24 +52,6 @@ export class ConfigError extends Error {
   constructor(readonly sentences: string[]) {
     super(sentences.join('\n'));
   }
-}
-
-type Environment = { [name: string]: string | undefined };
-
-/** The directory that npm was called in. */
-export function invokedFrom(): string {
-  return process.env.INIT_CWD ?? process.cwd();
-}
-
-/** What libraries read themselves, OpenTelemetry's and Amazon's: their variables are their own, and many. */
-export function environmentOfLibraries(): Environment {
-  return process.env;
-}
-
-/** Reads `.env` in the working directory; what the environment says already has precedence. */
-export function loadEnvironment(): Environment {
-  if (existsSync('.env')) process.loadEnvFile('.env');
-  return process.env;
 }
 
 export function loadConfig(): Config {

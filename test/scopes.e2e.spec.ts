@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { Client as Connection } from 'pg';
 import { v7 as uuid } from 'uuid';
 import { Projections } from '#libs/projections';
-import { SCOPES } from '../src/auth/index.js';
+import { SCOPES } from '../src/api-key-limits.js';
 import { type Answer, Api, Client } from './harness.js';
 import { verifyTwice } from './verifiers.js';
 

@@ -1,11 +1,5 @@
 import { type EventEmitter } from 'node:events';
-import {
-  DataSource,
-  type EntityManager,
-  MigrationExecutor,
-  type MigrationInterface,
-  type QueryRunner,
-} from 'typeorm';
+import { type DataSource, type EntityManager, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { Connection, type TransactionLimits } from './connection.js';
 import { SilenceWatch } from './silence-watch.js';
 
@@ -44,6 +38,8 @@ const LONGEST_MIGRATION_MS = 3_600_000;
  * PgBouncer in transaction mode may stand in between.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<DataSource> {
+  // Loaded by who opens a database: see `trouble.ts`.
+  const { DataSource } = await import('typeorm');
   const source = new DataSource({
     type: 'postgres',
     url: options.url,
@@ -107,6 +103,7 @@ export async function inTransaction<Result>(
  * @returns the names of the migrations that ran here, none if another process was first.
  */
 export async function migrate(source: DataSource): Promise<string[]> {
+  const { MigrationExecutor } = await import('typeorm');
   const ran: string[] = [];
   while (!(await isMigrated(source))) {
     const name = await exclusively(source, async (runner) => {

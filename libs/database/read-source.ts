@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type DataSource, QueryFailedError } from 'typeorm';
+import { type DataSource } from 'typeorm';
+import { QueryFailedError } from 'typeorm/error/QueryFailedError.js';
 import { endPatience, type Sql } from './database.js';
 import { FairGate, TooManyWaiting } from './fair-gate.js';
 import { describeError } from './trouble.js';

@@ -1,4 +1,4 @@
-import { DataSource, type QueryRunner } from 'typeorm';
+import { type DataSource, type QueryRunner } from 'typeorm';
 import { traced } from '#libs/tracing';
 import { type Sql } from './database.js';
 import { FairGate } from './fair-gate.js';
@@ -31,6 +31,11 @@ function gateOf(source: DataSource): FairGate {
   return gate;
 }
 
+/** Of what runs SQL only the pool hands out connections. */
+function isPool(sql: Sql): sql is DataSource {
+  return 'createQueryRunner' in sql;
+}
+
 /** What the wide queries of this pool do now, and how many were turned away so far. */
 export function wideQueries(source: DataSource): FairGate['use'] {
   return gateOf(source).use;
@@ -57,7 +62,7 @@ export async function queryWide<Row>(
     const rows = await sql.askReplica<Row>(organizationId, { longestMs: LONGEST_MS[kind], text, values });
     return rows ?? queryWide(sql.primary, organizationId, kind, text, values);
   }
-  if (!(sql instanceof DataSource)) return sql.query<Row[]>(text, values);
+  if (!isPool(sql)) return sql.query<Row[]>(text, values);
   const turn = () =>
     new Promise<Row[]>((resolve, reject) => {
       gateOf(sql)
@@ -94,7 +99,7 @@ export async function queryInTurn<Row>(
     return rows ?? queryInTurn(sql.primary, organizationId, text, values);
   }
   const run = () => sql.query<Row[]>(text, values);
-  return sql instanceof DataSource ? gateOf(sql).run(organizationId, LONGEST_MS.page, run) : run();
+  return isPool(sql) ? gateOf(sql).run(organizationId, LONGEST_MS.page, run) : run();
 }
 
 /** Ends the transaction, whether it failed or not. A connection that cannot do that is not given back to others. */

@@ -7,7 +7,7 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { describeError } from '#libs/database';
-import { environmentOfLibraries } from '../config.js';
+import { environmentOfLibraries } from '../environment.js';
 import { type AnchorStore, NotWriteOnce } from './anchors.js';
 import { isLogName, checkpointName, sizeOf } from './names.js';
 

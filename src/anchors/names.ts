@@ -1,5 +1,5 @@
-import { isId } from '#libs/rpc';
 import { logIdOf } from '#libs/sealing';
+import { isId } from '../history/verify/index.js';
 
 /** So wide that names sort as sizes do. */
 const DIGITS = 15;

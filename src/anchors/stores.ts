@@ -1,4 +1,4 @@
-import { environmentOfLibraries } from '../config.js';
+import { environmentOfLibraries } from '../environment.js';
 import { type AnchorStore } from './anchors.js';
 import { type BucketLocation } from './bucket.js';
 import { AnchorDirectory } from './directory.js';

@@ -1,7 +1,7 @@
 import { recordSchema, timestamp } from '#libs/rpc';
 import { type RecordRow, replayable } from '#libs/projections';
+import { SCOPES } from '../api-key-limits.js';
 import { apiKey, type ApiKey, DEFAULT_RATE_LIMIT, knownApiKey } from './api-key.js';
-import { SCOPES } from './scopes.js';
 
 const timestampOrNull = { type: ['string', 'null'], format: 'date-time' };
 

@@ -3,11 +3,11 @@ import { v7 as uuidv7 } from 'uuid';
 import { Commands, type Decision, writeTo } from '#libs/commands';
 import { EventStore, type Keyring, type StreamWrite } from '#libs/event-store';
 import { Input, Integer, invalid, Operation, type RpcError, Text, Timestamp, WordsOf } from '#libs/rpc';
+import { SCOPES } from '../api-key-limits.js';
 import { newApiKeySchema } from './api-key-record.js';
 import { apiKey, type ApiKeyDetails, createApiKey, DEFAULT_RATE_LIMIT, type RateLimit } from './api-key.js';
 import { requestsPerSecond, requireWithin } from './delegation.js';
 import { type KeysNow, MOST_LIVE_KEYS, OrganizationKeys, tooManyKeys } from './organization-keys.js';
-import { SCOPES } from './scopes.js';
 import { makeKey } from './secret.js';
 
 @Operation({

@@ -1,15 +1,5 @@
 import { RpcError } from '#libs/rpc';
 
-/** `*`, or `<service>:read` / `<service>:write`. */
-export const SCOPES = [
-  '*',
-  ...['contact', 'petition', 'post', 'list', 'organization', 'api-key'].flatMap((service) => [
-    `${service}:read`,
-    `${service}:write`,
-  ]),
-  'event:read',
-];
-
 /** Otherwise whoever has a key that may little could make one that may everything. */
 export function requireScopes(own: readonly string[], granted: readonly string[], advice: string): void {
   if (own.includes('*')) return;

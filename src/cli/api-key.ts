@@ -1,16 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { NIL } from 'uuid';
-import { isId } from '#libs/rpc';
-import {
-  API_KEYS_TABLE,
-  CreateApiKey,
-  LONGEST_OVERLAP_SECONDS,
-  RevokeApiKey,
-  RotateApiKey,
-  SCOPES,
-} from '../auth/index.js';
+import { LONGEST_OVERLAP_SECONDS, SCOPES } from '../api-key-limits.js';
 import { name } from './name.js';
-import { input, type Session, UsageError, withSession } from './session.js';
+import { type Session, UsageError, withSession } from './session.js';
 
 export function apiKeyCommands(program: Command): void {
   const apiKeys = program.command('api-key').description('create, rotate and revoke API keys');
@@ -24,7 +15,8 @@ export function apiKeyCommands(program: Command): void {
     .addHelpText('after', '\nPrints { "apiKeyId", "key" }. The key is shown this once: keep it.')
     .action(
       (options: { organization: string; name: string; scopes: string[]; rateLimit?: number | 'unlimited' }) =>
-        withSession(program, async ({ run, requireOrganization }) => {
+        withSession(program, async ({ run, input, requireOrganization }) => {
+          const { CreateApiKey } = await import('../auth/index.js');
           const { organization: organizationId, name, scopes, rateLimit = null } = options;
           await requireOrganization(organizationId);
           return run(input(CreateApiKey, organizationId, { name, scopes, rateLimit, expiresAt: null }));
@@ -45,7 +37,8 @@ export function apiKeyCommands(program: Command): void {
       withSession(program, async (session) => {
         const { organizationId, apiKeyId } = await findApiKey(session, options);
         const { overlapSeconds } = options;
-        const command = input(RotateApiKey, organizationId, { apiKeyId, overlapSeconds });
+        const { API_KEYS_TABLE, RotateApiKey } = await import('../auth/index.js');
+        const command = session.input(RotateApiKey, organizationId, { apiKeyId, overlapSeconds });
         const successor = await session.run<object>(command);
         const [old] = await session.runtime.source.query<{ revoked_at: Date }[]>(
           `SELECT revoked_at FROM ${API_KEYS_TABLE} WHERE organization_id = $1 AND id = $2`,
@@ -66,20 +59,20 @@ export function apiKeyCommands(program: Command): void {
     .action((options: { organization?: string; apiKey: string }) =>
       withSession(program, async (session) => {
         const { organizationId, apiKeyId } = await findApiKey(session, options);
-        const command = input(RevokeApiKey, organizationId, { apiKeyId });
+        const { API_KEYS_TABLE, RevokeApiKey } = await import('../auth/index.js');
+        const command = session.input(RevokeApiKey, organizationId, { apiKeyId });
         const revoked = await session.run<object>(command);
-        const ended = await session.runtime.source.query<{ id: string; name: string }[]>(ENDED_WITH, [
-          organizationId,
-          apiKeyId,
-          command.context.requestId,
-        ]);
+        const ended = await session.runtime.source.query<{ id: string; name: string }[]>(
+          endedWith(API_KEYS_TABLE),
+          [organizationId, apiKeyId, command.context.requestId],
+        );
         return { ...revoked, endedWithIt: ended };
       }),
     );
 }
 
 /** The other keys that a command ended. Events are found by their streams: a request has no index. */
-const ENDED_WITH = `
+const endedWith = (API_KEYS_TABLE: string) => `
   SELECT k.id, k.name FROM ${API_KEYS_TABLE} k
   WHERE k.organization_id = $1 AND k.id <> $2 AND EXISTS (
     SELECT FROM events e
@@ -94,11 +87,13 @@ async function findApiKey(
   { apiKey: key, organization: organizationId }: { apiKey: string; organization?: string },
 ) {
   if (organizationId !== undefined) await requireOrganization(organizationId);
+  const { API_KEYS_TABLE } = await import('../auth/index.js');
+  const { isId } = await import('#libs/rpc');
   const [, publicId] = /^adv_([A-Za-z0-9]{8})(_|$)/.exec(key) ?? [];
   const found = await source.query<{ organizationId: string; apiKeyId: string }[]>(
     `SELECT organization_id AS "organizationId", id AS "apiKeyId" FROM ${API_KEYS_TABLE}
      WHERE ${publicId === undefined ? 'id' : 'public_id'} = $1 AND organization_id = coalesce($2, organization_id)`,
-    [publicId ?? (isId(key) ? key : NIL), organizationId ?? null],
+    [publicId ?? (isId(key) ? key : null), organizationId ?? null],
   );
   if (found.length === 0) {
     const where = organizationId === undefined ? '' : ' in this organization';

@@ -5,18 +5,9 @@ import { addAbortSignal, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { describeError } from '#libs/database';
 import { type StreamedAnswer } from '#libs/rpc';
-import { ExportContacts, type ImportAnswer, ImportContacts } from '../contacts/index.js';
+import { type ImportAnswer } from '../contacts/index.js';
 import { Progress } from './progress.js';
-import {
-  input,
-  INTERRUPTED,
-  interruptible,
-  path,
-  print,
-  type Session,
-  UsageError,
-  withSession,
-} from './session.js';
+import { INTERRUPTED, interruptible, path, print, type Session, UsageError, withSession } from './session.js';
 
 const MEDIA_TYPES = { ndjson: 'application/x-ndjson', csv: 'text/csv' };
 type Format = keyof typeof MEDIA_TYPES;
@@ -80,7 +71,8 @@ async function importFile(session: Session, file: string, options: ImportOptions
   const linesOf = (answer: ImportAnswer) =>
     answer.created + answer.updated + answer.unchanged + answer.failedCount;
   const progress = new Progress('lines', () => ({ count: linesOf(soFar), done: read, total: size }));
-  const command = input(ImportContacts, organizationId, {
+  const { ImportContacts } = await import('../contacts/index.js');
+  const command = session.input(ImportContacts, organizationId, {
     mediaType,
     bytes: bytes(),
     onConflict,
@@ -109,7 +101,8 @@ async function exportTo(
   await session.requireOrganization(organization);
   const interruption = interruptible();
   let contacts = 0;
-  const query = input(ExportContacts, organization, {
+  const { ExportContacts } = await import('../contacts/index.js');
+  const query = session.input(ExportContacts, organization, {
     format: written,
     onProgress: (soFar) => (contacts = soFar),
   });

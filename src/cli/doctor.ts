@@ -1,6 +1,6 @@
 import { type Command } from 'commander';
-import { inspectConfig, loadEnvironment } from '../config.js';
-import { counted, examine, type Examined } from '../doctor/index.js';
+import { type Examined } from '../doctor/index.js';
+import { loadEnvironment } from '../environment.js';
 
 export function doctorCommand(program: Command): void {
   program
@@ -15,6 +15,8 @@ Changes nothing, and works when things are broken. One line for each finding: ok
     .action(async () => {
       const json = program.opts<{ json?: true }>().json === true;
       const findings: Examined[] = [];
+      const { inspectConfig } = await import('../config.js');
+      const { counted, examine } = await import('../doctor/index.js');
       for await (const finding of examine(inspectConfig(loadEnvironment()))) {
         findings.push(finding);
         if (!json) process.stdout.write(inWords(finding));

@@ -3,9 +3,7 @@ import { createReadStream } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { describeError } from '#libs/database';
-import { isId, RpcError } from '#libs/rpc';
-import { DeleteContact } from '../contacts/index.js';
-import { input, path, type Session, UsageError, withSession } from './session.js';
+import { path, type Session, UsageError, withSession } from './session.js';
 
 /** Read at once; a line has some hundred bytes. */
 const PAGE = 10_000;
@@ -81,20 +79,22 @@ async function list(
 }
 
 async function apply(session: Session, file: string): Promise<{ erased: number; notThere: number }> {
+  const { isId, RpcError } = await import('#libs/rpc');
+  const { DeleteContact } = await import('../contacts/index.js');
   const answer = { erased: 0, notThere: 0 };
   let number = 0;
   const text = file === '-' ? process.stdin : createReadStream(file);
   for await (const line of createInterface({ input: text, crlfDelay: Infinity })) {
     number += 1;
     const erasure = read(line);
-    if (!erasure) {
+    if (!isId(erasure.organizationId) || !isId(erasure.contactId)) {
       process.exitCode = 1;
       process.stderr.write(`Line ${number} is no erasure.\n`);
       continue;
     }
     const { organizationId, contactId } = erasure;
     try {
-      await session.run(input(DeleteContact, organizationId, { contactId }));
+      await session.run(session.input(DeleteContact, organizationId, { contactId }));
       answer.erased += 1;
     } catch (error) {
       if (!(error instanceof RpcError) || error.code !== 'NOT_FOUND') throw error;
@@ -104,11 +104,12 @@ async function apply(session: Session, file: string): Promise<{ erased: number; 
   return answer;
 }
 
-function read(line: string): Pick<Erasure, 'organizationId' | 'contactId'> | undefined {
+/** With no ids where there are none. */
+function read(line: string): Pick<Erasure, 'organizationId' | 'contactId'> {
   try {
     const { organizationId = '', contactId = '' } = JSON.parse(line) as Partial<Erasure>;
-    return isId(organizationId) && isId(contactId) ? { organizationId, contactId } : undefined;
+    return { organizationId, contactId };
   } catch {
-    return undefined;
+    return { organizationId: '', contactId: '' };
   }
 }

@@ -1,5 +1,4 @@
 import { type Command } from 'commander';
-import { Rewrapping } from '#libs/event-store';
 import { Progress } from './progress.js';
 import { type Session, UsageError, withSession } from './session.js';
 
@@ -26,6 +25,7 @@ async function rewrap({ runtime }: Session): Promise<{ rewrapped: number; unread
         'ENCRYPTION_KEY_PREVIOUS to this one, here and for every server.',
     );
   }
+  const { Rewrapping } = await import('#libs/event-store');
   const rewrapping = new Rewrapping(source, keyring);
   const fault = await rewrapping.takeOver(async (transaction) => {
     const without = await projections.instancesWithout(keyring.ids[0]!, transaction);

@@ -1,16 +1,8 @@
 import { type Command } from 'commander';
-import { v7 as uuidv7 } from 'uuid';
 import { fewAtOnce } from '#libs/database';
-import { type Decider, type DomainEvent, type EventStore, fold } from '#libs/event-store';
-import {
-  CreateOrganization,
-  organization,
-  publicLog,
-  publicLogId,
-  standingOrganization,
-} from '../organizations/index.js';
+import { type Decider, type DomainEvent, type EventStore } from '#libs/event-store';
 import { name } from './name.js';
-import { input, withSession } from './session.js';
+import { withSession } from './session.js';
 
 export function organizationCommands(program: Command): void {
   const organizations = program.command('organization').description('create and list organizations');
@@ -24,7 +16,9 @@ export function organizationCommands(program: Command): void {
         'called it. It is shown this once: keep it.',
     )
     .action(({ name }: { name: string }) =>
-      withSession(program, async ({ run }) => {
+      withSession(program, async ({ run, input }) => {
+        const { v7: uuidv7 } = await import('uuid');
+        const { CreateOrganization } = await import('../organizations/index.js');
         const created = await run<{ key: string }>(input(CreateOrganization, uuidv7(), { name }));
         return { ...created, apiKey: created.key };
       }),
@@ -39,6 +33,9 @@ export function organizationCommands(program: Command): void {
 type Listed = { organizationId: string; name: string; publicLog: boolean };
 
 async function listOrganizations(store: EventStore): Promise<Listed[]> {
+  const { fold } = await import('#libs/event-store');
+  const { organization, publicLog, publicLogId, standingOrganization } =
+    await import('../organizations/index.js');
   const created = await store.readAll(0, await store.horizon(), MOST_ORGANIZATIONS, ['OrganizationCreated']);
   return fewAtOnce(created, async ({ organizationId }) => {
     const read = async <State, Event extends DomainEvent>(decider: Decider<State, Event>, id: string) =>

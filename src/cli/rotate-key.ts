@@ -1,4 +1,3 @@
-import { tellSuccession } from '../history/index.js';
 import { Progress } from './progress.js';
 import { type Session, UsageError } from './session.js';
 
@@ -15,6 +14,7 @@ export async function rotateKey({ runtime }: Session): Promise<object> {
         'was not set before).',
     );
   }
+  const { tellSuccession } = await import('../history/index.js');
   let organizations = 0;
   let told = 0;
   const progress = new Progress('organizations', () => ({ count: organizations }));

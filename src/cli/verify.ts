@@ -1,8 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { readFile } from 'node:fs/promises';
 import { describeError, openDatabase, type Sql } from '#libs/database';
-import { JsonLogger } from '#libs/operations';
-import { loadConfig } from '../config.js';
 import {
   type Against,
   ALL,
@@ -12,7 +10,6 @@ import {
   verifyDatabase,
   verifyFile,
 } from '../history/verify/index.js';
-import { openRuntime } from '../runtime.js';
 import { keyOf } from './outside.js';
 import { Progress } from './progress.js';
 import { INTERRUPTED, interruptible, path } from './session.js';
@@ -124,11 +121,14 @@ memory, and 40 to 80 bytes more for each stream.`,
 
 /** Nothing but a connection, where that is enough: what is to be proved must not be needed for the proof. */
 async function withDatabase<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
+  const { loadConfig } = await import('../config.js');
   const config = loadConfig();
   if (config.databaseUrl !== undefined) {
     const source = await openDatabase({ url: config.databaseUrl, poolSize: 2, migrations: [] });
     return work(source).finally(() => source.destroy());
   }
+  const { JsonLogger } = await import('#libs/operations');
+  const { openRuntime } = await import('../runtime.js');
   const runtime = await openRuntime(config, new JsonLogger('silent'));
   try {
     return await work(runtime.source);

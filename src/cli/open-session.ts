@@ -1,0 +1,61 @@
+import { NestFactory } from '@nestjs/core';
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
+import { RecordReader } from '#libs/commands';
+import { JsonLogger } from '#libs/operations';
+import { type Input, type InputClass, isId, systemInput } from '#libs/rpc';
+import { ALL_ORGANIZATIONS, logIdOf, logNameOf } from '#libs/sealing';
+import { AppModule } from '../app.module.js';
+import { loadConfig } from '../config.js';
+import { organization } from '../organizations/index.js';
+import { openRuntime, type Runtime } from '../runtime.js';
+import { UsageError } from './usage-error.js';
+
+export type Session = {
+  runtime: Runtime;
+  /** A command or query of the operator's. */
+  input: <T extends Input>(type: InputClass<T>, organizationId: string, fields: Partial<T>) => T;
+  run: <Result>(command: Input) => Promise<Result>;
+  ask: <Result>(query: Input) => Promise<Result>;
+  /** @throws UsageError unless the organization exists. */
+  requireOrganization: (organizationId: string) => Promise<void>;
+  /**
+   * Of an organization, or with `all` of the log of all.
+   *
+   * @returns the id under which it is stored. @throws UsageError where there is no such organization.
+   */
+  requireLog: (name: string) => Promise<string>;
+};
+
+/** Opens the database and all that works on it, and runs the work. */
+export async function inSession(work: (session: Session) => Promise<void>): Promise<void> {
+  const config = loadConfig();
+  const logger = new JsonLogger('silent');
+  const runtime = await openRuntime(config, logger);
+  try {
+    const module = AppModule.of(runtime, { ...config, redisUrl: undefined });
+    const app = await NestFactory.createApplicationContext(module, { logger });
+    const bus = app.get(CommandBus);
+    const queries = app.get(QueryBus);
+    const records = app.get(RecordReader);
+    const requireOrganization = async (organizationId: string) => {
+      const { state } = isId(organizationId)
+        ? await records.load(organization, organizationId, organizationId)
+        : { state: organization.initial };
+      if (state.status === 'unknown') throw new UsageError('There is no organization with this id.');
+    };
+    await work({
+      runtime,
+      input: (type, organizationId, fields) => systemInput(type, organizationId, fields, 'command-line'),
+      run: <Result>(command: Input) => bus.execute<Input, Result>(command),
+      ask: <Result>(query: Input) => queries.execute<Input, Result>(query),
+      requireOrganization,
+      async requireLog(name) {
+        if (name !== logNameOf(ALL_ORGANIZATIONS)) await requireOrganization(name);
+        return logIdOf(name);
+      },
+    });
+    await app.close();
+  } finally {
+    await runtime.close();
+  }
+}

@@ -1,0 +1,19 @@
+import { existsSync } from 'node:fs';
+
+export type Environment = { [name: string]: string | undefined };
+
+/** The directory that npm was called in. */
+export function invokedFrom(): string {
+  return process.env.INIT_CWD ?? process.cwd();
+}
+
+/** What libraries read themselves, OpenTelemetry's and Amazon's: their variables are their own, and many. */
+export function environmentOfLibraries(): Environment {
+  return process.env;
+}
+
+/** Reads `.env` in the working directory; what the environment says already has precedence. */
+export function loadEnvironment(): Environment {
+  if (existsSync('.env')) process.loadEnvFile('.env');
+  return process.env;
+}
