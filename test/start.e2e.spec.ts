@@ -1,7 +1,7 @@
-import { access, readFile, writeFile } from 'node:fs/promises';
+import { access, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { startRedis } from '#libs/testing';
 import { migrations } from '#migrations';
 import {
@@ -14,6 +14,7 @@ import {
 } from './processes.js';
 import { Client } from './harness.js';
 
+const root = resolve(__dirname, '..');
 const WELCOME = 'A demo organization was made';
 /** The demo's contacts, and who signed with the line for the terminal; the newest first. */
 const DEMO = ['you', 'wangari', 'rachel', 'chico', 'ada'].map((name) => `${name}@example.org`);
@@ -312,4 +313,42 @@ describe('embedded', () => {
       expect(await isRunning(port)).toBe(false);
     },
   );
+
+  it('start:dev: a save brings a new server, on the same PostgreSQL; what cannot run leaves the one before', async () => {
+    const checkout = join(directory.path, 'checkout');
+    await mkdir(checkout);
+    const parts = ['src', 'libs', 'migrations', 'scripts', 'package.json', 'package-lock.json'];
+    for (const part of parts) await cp(join(root, part), join(checkout, part), { recursive: true });
+    await symlink(join(root, 'node_modules'), join(checkout, 'node_modules'));
+    const source = join(checkout, 'src/main.ts');
+    const before = await readFile(source, 'utf8');
+    const wrong = join(checkout, 'src/wrong.ts');
+    await writeFile(wrong, 'export const number: number = 1;');
+    // Of one file alone: checking all takes a core for ten seconds.
+    await writeFile(join(checkout, 'tsconfig.json'), '{ "files": ["src/wrong.ts"] }');
+
+    const environment = { DATA_DIR, HOST: '127.0.0.1', PORT: '0', VERIFY_EVERY: '0' };
+    const dev = new Program('npm', ['run', '--silent', 'start:dev'], environment, checkout);
+    const serves = (message: string) =>
+      eventually(async () => {
+        const line = dev.stdout.split('\n').find((one) => one.includes(`"message":"${message}"`));
+        const { port } = JSON.parse(line!);
+        expect((await fetch(`http://127.0.0.1:${port}/health/ready`)).status).toBe(200);
+      });
+    try {
+      await serves('listening');
+      const { pid } = await postmaster();
+      await writeFile(wrong, "export const number: number = 'one';");
+      await writeFile(source, before.replace("message: 'listening'", "message: 'listening anew'"));
+      await serves('listening anew');
+      await eventually(() => expect(dev.stderr).toContain('TS2322'));
+      await writeFile(source, 'const = ;');
+      await eventually(() => expect(dev.stderr).toContain('Unexpected token'));
+      await serves('listening anew');
+      expect((await postmaster()).pid).toBe(pid);
+    } finally {
+      expect((await dev.end('SIGINT')).status).toBe(0);
+    }
+    await expect(access(postmasterFile())).rejects.toThrow();
+  });
 });
