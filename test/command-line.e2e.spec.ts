@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { command } from './commands.js';
 import { Client } from './harness.js';
 import {
   cli,
+  CLI,
   createDirectory,
   Deployment,
   eventually,
   npmRunCli,
+  Program,
   type Result,
   ServerProcess,
 } from './processes.js';
@@ -20,7 +23,8 @@ beforeAll(async () => {
 });
 afterAll(() => deployment.stop());
 
-const run = (...args: string[]) => cli(args, deployment.environment);
+const run = (...args: string[]) => command(args, deployment.environment);
+const runAlone = (...args: string[]) => cli(args, deployment.environment);
 const KEY = /^adv_[A-Za-z0-9]{8}_[A-Za-z0-9]{32,}$/;
 
 /** The one JSON object on stdout of a command that succeeded and said nothing else. */
@@ -38,11 +42,11 @@ function mistakeOf({ status, stdout, stderr }: Result): string {
 }
 
 /** `mistakes`: what the sentence for these options, separated by `|`, must look like. */
-async function expectMistakes(command: string[], mistakes: { [options: string]: RegExp }): Promise<void> {
+async function expectMistakes(words: string[], mistakes: { [options: string]: RegExp }): Promise<void> {
   await Promise.all(
     Object.entries(mistakes).map(async ([options, sentence]) => {
       const args = options === '' ? [] : options.split('|');
-      expect(mistakeOf(await run(...command, ...args))).toMatch(sentence);
+      expect(mistakeOf(await runAlone(...words, ...args))).toMatch(sentence);
     }),
   );
 }
@@ -52,10 +56,22 @@ async function statusWith(key: string, { origin } = server): Promise<number> {
   return (await fetch(`${origin}/v1/contact.list-contacts`, { headers })).status;
 }
 
+it('loads nothing that works on a database for help, nor for a mistake at the keyboard', async () => {
+  const tell = 'process.on("exit", () => console.log("LOADED " + Object.keys(require.cache).join("\\n")))';
+  const hook = `data:text/javascript,import{createRequire}from"node:module";const require=createRequire("/");${encodeURIComponent(tell)}`;
+  for (const args of [['--help'], ['history', 'verify', '--help'], ['api-key', 'rotate', '--bogus']]) {
+    const { stdout } = await new Program(process.execPath, ['--import', hook, CLI, ...args], {}).ended;
+    const [, loaded] = stdout.split('LOADED ');
+    // What is read as CommonJS, commander say, is among it.
+    expect(loaded).toContain('commander');
+    expect(loaded).not.toMatch(/typeorm\/index|class-validator|ioredis/);
+  }
+});
+
 describe('organization create', () => {
   it('prints the organization and its first key, which works at once', async () => {
     const { organizationId, apiKeyId, key, ...rest } = answerOf(
-      await run('organization', 'create', '--name', 'Rivers'),
+      await runAlone('organization', 'create', '--name', 'Rivers'),
     );
     expect([key, apiKeyId]).toEqual([expect.stringMatching(KEY), expect.any(String)]);
     // As it was called before 0.3.0: for scripts of that time.
@@ -94,7 +110,7 @@ describe('organization create', () => {
 
 describe('api-key create', () => {
   const create = (...options: string[]) =>
-    run('api-key', 'create', '--organization', client.organizationId, ...options);
+    runAlone('api-key', 'create', '--organization', client.organizationId, ...options);
 
   it('prints the key, which works at once', async () => {
     const answer = answerOf(await create('--json'));
@@ -144,7 +160,7 @@ describe('api-key rotate', () => {
     const { organizationId } = client;
     const old = answerOf(await run('api-key', 'create', '--organization', organizationId));
     const overlapping = ['--api-key', old.apiKeyId, '--overlap-seconds', '3600'];
-    const second = answerOf(await rotate(...overlapping));
+    const second = answerOf(await runAlone('api-key', 'rotate', ...overlapping));
     expect(second).toEqual({
       apiKeyId: expect.any(String),
       key: expect.stringMatching(KEY),
@@ -197,7 +213,7 @@ describe('api-key revoke', () => {
 
     // In constant use: the servers' caches hold them. More often, the refusals would use up the address's limit.
     const use = setInterval(() => void ask(), 400);
-    const revoke = (name: string) => run('api-key', 'revoke', '--api-key', name);
+    const revoke = (name: string) => runAlone('api-key', 'revoke', '--api-key', name);
     const revoked = (await Promise.all([revoke(one.apiKeyId), revoke(two.key.slice(0, 12))])).map(answerOf);
     await sleep(1_000);
     clearInterval(use);

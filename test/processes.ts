@@ -19,10 +19,10 @@ export const CLI = join(root, 'dist/src/cli.js');
 /** Published, with the databases of `databases/`: for tests alone. */
 export const ENCRYPTION_KEY = Buffer.alloc(32, 7);
 /** Where no .env lies: a developer's own is not read. */
-const NO_ENV = join(root, 'dist');
+export const NO_ENV = join(root, 'dist');
 
 /** Nothing of the tests' own environment but what programs need to run. */
-function environmentOf(environment: Environment): Environment {
+export function environmentOf(environment: Environment): Environment {
   const { PATH = '', HOME = '', TMPDIR } = process.env;
   return { PATH, HOME, NODE_ENV: 'test', ...(TMPDIR === undefined ? {} : { TMPDIR }), ...environment };
 }
