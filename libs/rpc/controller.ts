@@ -10,24 +10,22 @@ import {
   type Type,
 } from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
-import type * as Swagger from '@nestjs/swagger';
 import { type Request, type Response } from 'express';
 import { ClientGone, readJsonBody, refuseBody, streamBody } from './body.js';
 import { type RequestContext } from './context.js';
 import { declareErrors } from './declared-errors.js';
-import { answerContent, errorContent, idempotencyKeyHeader, inputSchema } from './documentation.js';
 import { Documented } from './documented.js';
 import { RpcError } from './errors.js';
-import { fieldsOf } from './fields.js';
 import { type Input, type InputClass, invalid, parseInput, type StreamedInput } from './input.js';
 import { openStream } from './open-streams.js';
 import { Operation, type OperationDefinition, operationOf, operationsAmong } from './operation.js';
+import { operationDocumentation } from './operation-documentation.js';
 import { type Page } from './paging.js';
 import { notFoundThen, PastRecord } from './past.js';
 import { possibleErrors } from './possible-errors.js';
 import { traced } from '#libs/tracing';
 import { readQuery, refuseQuery } from './query.js';
-import { describeScopes, requireFieldScopes, scopeOf } from './scopes.js';
+import { requireFieldScopes } from './scopes.js';
 import { sendStream, type StreamedAnswer } from './streamed-answer.js';
 import { countAnswer, requireReading } from './unread-answers.js';
 import { allowLongBody } from './pacing.js';
@@ -127,7 +125,7 @@ function addRoute(controller: Type, input: InputClass): void {
   const decorators: MethodDecorator[] = [
     ROUTES[method](pathOf(definition)),
     HttpCode(200),
-    Documented((swagger) => documentation(swagger, input, definition)),
+    Documented((swagger) => operationDocumentation(swagger, input, definition)),
   ];
   for (const decorate of decorators) decorate(target, name, descriptor);
 }
@@ -175,54 +173,4 @@ function idempotencyKeyOf(request: Request): string | undefined {
     throw invalid([{ path: 'Idempotency-Key', message: 'must have 1 to 255 visible ASCII characters' }]);
   }
   return key;
-}
-
-function documentation(
-  swagger: typeof Swagger,
-  input: InputClass,
-  definition: OperationDefinition,
-): MethodDecorator[] {
-  const { name, summary, description, fieldScopes = {} } = definition;
-  const { ApiTags, ApiOperation, ApiExtension, ApiResponse } = swagger;
-  const [service] = name.split('.') as [string];
-  return [
-    ApiTags(service),
-    ApiOperation({
-      operationId: name,
-      summary,
-      description: [description, describeScopes(definition)].filter(Boolean).join(' '),
-    }),
-    ApiExtension('x-scopes', { always: scopeOf(definition), with: fieldScopes }),
-    ...inputDocumentation(swagger, input, definition),
-    ApiResponse({
-      status: 200,
-      description: 'Done',
-      content: answerContent(definition, fieldsOf(input).has('asOf')),
-    }),
-    ...possibleErrors(input, definition).map((error) =>
-      ApiResponse({ status: error.status, ...errorContent(error) }),
-    ),
-  ];
-}
-
-function inputDocumentation(
-  { ApiBody, ApiConsumes, ApiHeader, ApiQuery }: typeof Swagger,
-  input: InputClass,
-  { method, bodyTypes }: OperationDefinition,
-): MethodDecorator[] {
-  const query = [...fieldsOf(input)].map(([name, { required, schema }]) => {
-    const { description, ...rest } = schema;
-    return ApiQuery({
-      name,
-      required,
-      schema: rest as object,
-      ...(description === undefined ? {} : { description }),
-    });
-  });
-  if (method === 'GET') return query;
-  if (!bodyTypes) {
-    return [ApiBody({ schema: inputSchema(input), required: true }), ApiHeader(idempotencyKeyHeader)];
-  }
-  const body = ApiBody({ schema: { type: 'string' }, required: true });
-  return [...query, ApiConsumes(...bodyTypes), body, ApiHeader(idempotencyKeyHeader)];
 }

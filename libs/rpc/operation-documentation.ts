@@ -1,0 +1,58 @@
+import type * as Swagger from '@nestjs/swagger';
+import { answerContent, errorContent, idempotencyKeyHeader, inputSchema } from './documentation.js';
+import { fieldsOf } from './fields.js';
+import { type InputClass } from './input.js';
+import { type OperationDefinition } from './operation.js';
+import { possibleErrors } from './possible-errors.js';
+import { describeScopes, scopeOf } from './scopes.js';
+
+/** What the OpenAPI document says of an operation. */
+export function operationDocumentation(
+  swagger: typeof Swagger,
+  input: InputClass,
+  definition: OperationDefinition,
+): MethodDecorator[] {
+  const { name, summary, description, fieldScopes = {} } = definition;
+  const { ApiTags, ApiOperation, ApiExtension, ApiResponse } = swagger;
+  const [service] = name.split('.') as [string];
+  return [
+    ApiTags(service),
+    ApiOperation({
+      operationId: name,
+      summary,
+      description: [description, describeScopes(definition)].filter(Boolean).join(' '),
+    }),
+    ApiExtension('x-scopes', { always: scopeOf(definition), with: fieldScopes }),
+    ...inputDocumentation(swagger, input, definition),
+    ApiResponse({
+      status: 200,
+      description: 'Done',
+      content: answerContent(definition, fieldsOf(input).has('asOf')),
+    }),
+    ...possibleErrors(input, definition).map((error) =>
+      ApiResponse({ status: error.status, ...errorContent(error) }),
+    ),
+  ];
+}
+
+function inputDocumentation(
+  { ApiBody, ApiConsumes, ApiHeader, ApiQuery }: typeof Swagger,
+  input: InputClass,
+  { method, bodyTypes }: OperationDefinition,
+): MethodDecorator[] {
+  const query = [...fieldsOf(input)].map(([name, { required, schema }]) => {
+    const { description, ...rest } = schema;
+    return ApiQuery({
+      name,
+      required,
+      schema: rest as object,
+      ...(description === undefined ? {} : { description }),
+    });
+  });
+  if (method === 'GET') return query;
+  if (!bodyTypes) {
+    return [ApiBody({ schema: inputSchema(input), required: true }), ApiHeader(idempotencyKeyHeader)];
+  }
+  const body = ApiBody({ schema: { type: 'string' }, required: true });
+  return [...query, ApiConsumes(...bodyTypes), body, ApiHeader(idempotencyKeyHeader)];
+}
