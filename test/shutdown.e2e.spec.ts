@@ -55,8 +55,11 @@ async function lock(
   return {
     waiting: () =>
       eventually(async () => {
+        // The background waits for checkpoints too, and may do so before any request does.
         const rows = await source.query(
-          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+          `SELECT FROM pg_stat_activity
+           WHERE datname = current_database() AND wait_event_type = 'Lock' AND strpos(query, $1) > 0`,
+          [tables.split(',')[0]],
         );
         expect(rows).not.toEqual([]);
       }),
