@@ -13,7 +13,7 @@ import {
 import { EventStore, Keyring } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { Checkpoints, Sealer, type Signers } from '#libs/sealing';
-import { projections, upcasters } from './app.module.js';
+import { projections, upcasters } from './modules.js';
 import { type Config, ConfigError } from './config.js';
 import { Cosigning } from './cosigning/index.js';
 import { type Address, connect, prepareSchema, reasonIn, replicaOf, unusable } from './database.js';

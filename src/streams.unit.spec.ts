@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Decider, fold, NewerEvent, type RecordedEvent } from '#libs/event-store';
 import { replay } from '#libs/projections';
-import { replayables, streams, upcasters } from './app.module.js';
+import { replayables, streams, upcasters } from './modules.js';
 import { readExported } from './history/index.js';
 
 /** All that a later version of this program may have put between the events of today, on a history that has all of them. */

@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuid } from 'uuid';
 import { replay } from '#libs/projections';
-import { upcasters } from '../src/app.module.js';
-import { SCOPES } from '../src/api-key-limits.js';
+import { allScopes } from '#libs/rpc';
+import { upcasters } from '../src/modules.js';
 import { type CreateApiKey, replayableApiKeys } from '../src/auth/index.js';
 import { readExported } from '../src/history/index.js';
 import { type Answer, Api, Client } from './harness.js';
 import { eventually } from './processes.js';
 
+const SCOPES = allScopes();
 let api: Api;
 let owner: Client;
 beforeAll(async () => {

@@ -143,7 +143,7 @@ describe('api-key create', () => {
     await expectMistakes(['api-key', 'create'], {
       '': /^error: required option '--organization <id>' not specified$/,
       '--organization=x|--scopes=contact:read,contact:fly':
-        /Unknown: contact:fly\. There are: \*, contact:read, /,
+        /Unknown scopes: contact:fly\. There are: \*, contact:read, /,
       '--organization=x|--scopes=': /Unknown/,
       '--organization=x|--rate-limit=0': /Give 1 to 1000, or "unlimited"/,
       '--organization=x|--rate-limit=1001': /Give 1 to 1000, or "unlimited"/,

@@ -1,5 +1,5 @@
 import { catalogOf } from '#libs/testing';
-import { projections } from '../src/app.module.js';
+import { projections } from '../src/modules.js';
 import { verifyDatabase } from '../src/history/verify/index.js';
 import { Api, Client } from './harness.js';
 import {

@@ -6,7 +6,7 @@ import { readSchema, type RecordedEvent, type Seal, sealValue, writtenSchema } f
 import { type Projection } from '#libs/projections';
 import { Signers } from '#libs/sealing';
 import { createTestDatabase } from '#libs/testing';
-import { projections, streams, upcasters } from '../src/app.module.js';
+import { projections, streams, upcasters } from '../src/modules.js';
 import { readExported, tellSuccession } from '../src/history/index.js';
 import { Api } from './harness.js';
 import { published } from './releases.js';
@@ -178,7 +178,7 @@ it('writes nothing that the release before cannot read', async () => {
     if (!known || writes <= (known[type] ?? 0)) continue;
     throw new Error(
       `${type} is written with schema ${writes}, which ${released!.version} cannot read, and instances of it serve ` +
-        `beside this version. In this release only read it: 'writes' in the upcasters of src/app.module.ts.`,
+        `beside this version. In this release only read it: 'writes' in the upcasters of its module.`,
     );
   }
 });

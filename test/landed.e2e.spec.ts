@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { schemaOfDatabase } from '#libs/database';
 import { catalogOf, createTestDatabase } from '#libs/testing';
 import { schema } from '#migrations';
-import { projections } from '../src/app.module.js';
+import { projections } from '../src/modules.js';
 import { published } from './releases.js';
 
 /**

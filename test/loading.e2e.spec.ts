@@ -3,7 +3,7 @@ import { RecordReader } from '#libs/commands';
 import { type Decider, type DomainEvent, fold, type RecordedEvent } from '#libs/event-store';
 import { Projections, schemaOf } from '#libs/projections';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
-import { projections as readModels } from '../src/app.module.js';
+import { projections as readModels } from '../src/modules.js';
 import { apiKey } from '../src/auth/index.js';
 import { contact } from '../src/contacts/index.js';
 import { list } from '../src/lists/index.js';
@@ -114,14 +114,14 @@ const kinds: { [name: string]: Kind } = {
 };
 
 async function append(kind: Kind, streamId: string, expectedVersion: number, events: DomainEvent[]) {
-  const ends = events.some(({ type }) => type === 'ContactErased') ? [streamId] : [];
+  const erases = events.some(({ type }) => type === 'ContactErased') ? [streamId] : [];
   const subject = kind.subject ? { subjectId: streamId } : {};
   const streamType = kind.decider.streamType;
   const result = await database.store.append({
     organizationId,
     metadata,
     writes: [{ streamType, streamId, expectedVersion, events, ...subject }],
-    ends,
+    erases,
   });
   expect(result.status).toBe('appended');
 }

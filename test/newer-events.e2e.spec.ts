@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { type Cast, type DomainEvent, EventStore, type Upcasters } from '#libs/event-store';
 import { Signers } from '#libs/sealing';
-import { projections, streams, upcasters } from '../src/app.module.js';
+import { projections, streams, upcasters } from '../src/modules.js';
 import { tellSuccession } from '../src/history/index.js';
 import { type Answer, Api, Client } from './harness.js';
 import { verifyTwice } from './verifiers.js';
@@ -326,7 +326,7 @@ it('a known event after an unknown one is taken in, also an erasure', async () =
   await api.instances[0]!.runtime.projections.catchUp(await store.lastPosition());
   const { body } = await client.get('contact.get-contact', { organizationId, contactId });
   expect(body.data).toMatchObject({ subscribed: false, bio: 'Ω' });
-  await store.append({ ...write(4, 'ContactErased'), ends: [contactId] });
+  await store.append({ ...write(4, 'ContactErased'), erases: [contactId] });
   await api.instances[0]!.runtime.projections.catchUp(await store.lastPosition());
   expect((await client.get('contact.get-contact', { organizationId, contactId })).status).toBe(404);
 });

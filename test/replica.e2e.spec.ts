@@ -7,7 +7,7 @@ import { type PostgresServer, startPostgres } from '#libs/testing';
 import { inspectConfig } from '../src/config.js';
 import { contactsProjection } from '../src/contacts/index.js';
 import { examine } from '../src/doctor/index.js';
-import { petitionsProjection } from '../src/petitions/index.js';
+import { petitions } from '../src/petitions/index.js';
 import { Api, type Client } from './harness.js';
 import { eventually } from './processes.js';
 
@@ -236,7 +236,7 @@ it('what replay cancels on the replica, the primary answers', async () => {
   await Promise.all([long.connect(), short.connect()]);
   forgetReads();
   try {
-    await long.query(`BEGIN; LOCK TABLE ${schemaOf(petitionsProjection)}.signatures`);
+    await long.query(`BEGIN; LOCK TABLE ${schemaOf(petitions.projection)}.signatures`);
     // Commits, and with that the lock's place in the log goes to the replica.
     await createContact();
     const asked = elsewhere.get('contact.list-contacts', { organizationId, petitionId });

@@ -2,10 +2,11 @@ import { createHash, randomBytes } from 'node:crypto';
 import { Client as Connection } from 'pg';
 import { v7 as uuid } from 'uuid';
 import { Projections } from '#libs/projections';
-import { SCOPES } from '../src/api-key-limits.js';
+import { allScopes } from '#libs/rpc';
 import { type Answer, Api, Client } from './harness.js';
 import { verifyTwice } from './verifiers.js';
 
+const SCOPES = allScopes();
 let api: Api;
 let owner: Client;
 beforeAll(async () => {

@@ -14,6 +14,7 @@ import {
 import { type Projections } from '#libs/projections';
 import { type Input, type RequestContext, RpcError } from '#libs/rpc';
 import {
+  type Claim,
   type Decision,
   eventTypes,
   type Outcome,
@@ -25,8 +26,11 @@ import {
 import { RecordReader } from './record-reader.js';
 import { type Identity, Requests } from './requests.js';
 
-/** `recordedAt`: when the events were recorded that this very run decided on; undefined when it decided on none. */
-type Answered = Outcome & { recordedAt?: Date };
+/** `decision`: what this very run stored, and when it was recorded; undefined when it stored nothing. */
+type Answered = Outcome & { decision?: Decision; recordedAt?: Date };
+
+/** @param afresh false the first time. */
+type Decide = (afresh: boolean) => Promise<Decision> | Decision;
 
 /** Concurrent changes of one record that may get ahead of a command before it gives up. */
 const MOST_ATTEMPTS = 200;
@@ -51,15 +55,12 @@ export class Commands {
    * Runs a decision until it is appended, and answers when every read model shows it.
    *
    * @param input the command; its fields are the request's identity, its context says who asks.
-   * @param decide loads what it needs and decides; run again when another command got ahead.
+   * @param decide loads what it needs and decides; run again, `afresh`, when another command got ahead or what it was
+   *   decided on was not so any more.
    * @param visible false for one of many commands, after which the caller calls `Projections.catchUpWithLog` once.
    * @throws RpcError IDEMPOTENCY_KEY_REUSED, CONFLICT, and whatever `decide` throws.
    */
-  async run(
-    input: Input,
-    decide: () => Promise<Decision> | Decision,
-    { visible = true } = {},
-  ): Promise<Answered> {
+  async run(input: Input, decide: Decide, { visible = true } = {}): Promise<Answered> {
     const request = this.requests.identify(input);
     if (!request.key) return this.attempt(input.context, request, decide, visible);
 
@@ -134,7 +135,7 @@ export class Commands {
     return { state, version, createdAt: loaded.createdAt ?? recordedAt, updatedAt: recordedAt };
   }
 
-  /** Ends one record: see `Decision.ends`. */
+  /** Ends one record, which then has no unique value any more. */
   async end<State, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     input: Input,
@@ -143,7 +144,7 @@ export class Commands {
   ): Promise<void> {
     await this.run(input, async () => ({
       ...(await this.decideOn(decider, input, recordId, decide)),
-      ends: [recordId],
+      releasesAll: [recordId],
     }));
   }
 
@@ -195,10 +196,10 @@ export class Commands {
   private async attempt(
     context: RequestContext,
     request: Identity,
-    decide: () => Promise<Decision> | Decision,
+    decide: Decide,
     visible: boolean,
   ): Promise<Answered> {
-    let decision = await decide();
+    let decision = await decide(false);
     for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts += 1) {
       const outcome = { recordId: decision.recordId, version: versionAfter(decision) };
       if (decision.writes.every(({ events }) => events.length === 0) && !request.key) {
@@ -211,13 +212,13 @@ export class Commands {
       switch (result.status) {
         case 'appended':
           if (visible) await this.projections.catchUp(result.position ?? 0, eventTypes(decision));
-          return { ...outcome, recordedAt: result.recordedAt };
+          return { ...outcome, decision, recordedAt: result.recordedAt };
         case 'replayed':
           return this.requests.keptAnswer<Outcome>(request.fingerprint!, result);
         case 'taken': {
           const twin = result.keys.find(({ key }) => natural?.equals(key));
           if (!twin) {
-            decision = await this.resolveTaken(decision, result);
+            decision = (await this.resolveTaken(decision, result)) ?? (await decide(true));
             break;
           }
           const { holds, version } = await decision.creates!(twin.owner);
@@ -226,13 +227,13 @@ export class Commands {
             return { recordId: twin.owner, version: 1 };
           }
           await this.releaseKeys(context, { streamId: twin.owner, version }, [twin.key]);
-          decision = await decide();
+          decision = await decide(true);
           break;
         }
         case 'version':
         case 'retry':
           if (attempts >= PATIENT_ATTEMPTS) await sleep(Math.random() * LONGEST_PAUSE_MS);
-          decision = await decide();
+          decision = await decide(true);
           break;
       }
     }
@@ -284,7 +285,8 @@ export class Commands {
         key: keyring.hash(...value),
         streamId,
       })),
-      ends: decision.ends ?? [],
+      releasesAll: decision.releasesAll ?? [],
+      erases: decision.erases ?? [],
       isGivenUp,
       ...(request.key
         ? { idempotency: { key: request.key, fingerprint: request.fingerprint!, result: outcome } }
@@ -295,7 +297,7 @@ export class Commands {
   private resolveTaken(
     decision: Decision,
     { keys }: Extract<AppendResult, { status: 'taken' }>,
-  ): Promise<Decision> | Decision {
+  ): ReturnType<Claim['taken']> {
     for (const claim of decision.claims ?? []) {
       const hash = this.store.keyring.hash(...claim.value);
       const lost = keys.find(({ key }) => key.equals(hash));

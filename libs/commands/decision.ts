@@ -16,15 +16,17 @@ export type Decision = {
   claims?: readonly Claim[];
   /** Values that these records no longer take. */
   releases?: readonly Pick<Claim, 'value' | 'streamId'>[];
-  /** Records that end here: see `AppendCommand.ends`. */
-  ends?: readonly string[];
+  /** Records that take no such value any more. */
+  releasesAll?: readonly string[];
+  /** Persons who are erased: see `AppendCommand`. */
+  erases?: readonly string[];
 };
 
 export type Claim = {
   value: readonly string[];
   streamId: string;
-  /** What to do when the record `owner` has it: decide again, or throw. */
-  taken: (owner: string) => Promise<Decision> | Decision;
+  /** What to do when the record `owner` has it; undefined: decide again. */
+  taken: (owner: string) => Promise<Decision | undefined> | Decision | undefined;
 };
 
 /** Whether a record that a create made before is still what the same create asks for, and its version when asked. */

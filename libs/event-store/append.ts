@@ -34,8 +34,10 @@ export type AppendCommand = {
   claims?: readonly { key: Buffer; streamId: string }[];
   /** Unique keys given up by streams written to; what another stream holds stays. */
   releases?: readonly { key: Buffer; streamId: string }[];
-  /** Records that end: their unique keys are released, and the keys to their personal data destroyed. */
-  ends?: readonly string[];
+  /** Streams that hold no unique key any more. */
+  releasesAll?: readonly string[];
+  /** Persons whose personal data nobody reads any more: the keys to them are destroyed. They hold no unique key either. */
+  erases?: readonly string[];
   idempotency?: { key: Buffer; fingerprint: Buffer; result: JsonObject };
   /** Asked when its turn has come: whether nobody waits for it any more. Then it is not stored. */
   isGivenUp?: (() => boolean) | undefined;
@@ -145,7 +147,9 @@ export async function appendBatch(
     for (const subjectId of otherSubjects(command)) rows.subjects.push([...at, subjectId]);
     for (const claim of command.claims ?? []) rows.claims.push([...at, claim.key, claim.streamId]);
     for (const release of command.releases ?? []) rows.releases.push([...at, release.key, release.streamId]);
-    for (const streamId of command.ends ?? []) rows.ends.push([...at, streamId]);
+    // The function does both: only persons have keys to personal data.
+    const { releasesAll = [], erases = [] } = command;
+    for (const streamId of [...releasesAll, ...erases]) rows.ends.push([...at, streamId]);
     if (command.idempotency) {
       const { key, fingerprint, result } = command.idempotency;
       rows.idempotency.push([...at, key, fingerprint, JSON.stringify(result)]);

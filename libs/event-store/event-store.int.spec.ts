@@ -125,7 +125,7 @@ describe('append', () => {
     expect((await store.append(command([write(b, 0)], claim(b)))).status).toBe('taken');
     await store.append(command([write(a, 1)], { releases: [{ key: key('moving'), streamId: a }] }));
     expect((await store.append(command([write(b, 0)], claim(b)))).status).toBe('appended');
-    await store.append(command([write(b, 1)], { ends: [b] }));
+    await store.append(command([write(b, 1)], { erases: [b] }));
     expect((await store.append(command([write(c, 0)], claim(c)))).status).toBe('appended');
   });
 
@@ -154,11 +154,11 @@ describe('append', () => {
       await migration.down(runner);
       await links();
       const erased = { type: 'ContactErased', data: {} };
-      await store.append(command([{ ...write(person, 1, erased), subjectId: person }], { ends: [person] }));
+      await store.append(command([{ ...write(person, 1, erased), subjectId: person }], { erases: [person] }));
       expect(await held()).toHaveLength(2);
       await migration.up(runner);
       expect(await held()).toHaveLength(1);
-      await store.append(command([{ ...write(other, 1, erased), subjectId: other }], { ends: [other] }));
+      await store.append(command([{ ...write(other, 1, erased), subjectId: other }], { erases: [other] }));
       expect(await held()).toEqual([]);
     } finally {
       await runner.release();
@@ -256,7 +256,7 @@ describe('personal data', () => {
     const a = uuidv7();
     await store.append(command([{ ...write(a, 0, { type: 'Created', data: {}, personal }), subjectId: a }]));
     const [before] = await streamOf(a);
-    await store.append(command([write(a, 1)], { ends: [a] }));
+    await store.append(command([write(a, 1)], { erases: [a] }));
     const [after] = await streamOf(a);
     expect(after!.personal).toBeNull();
     expect(after!.digest).toEqual(before!.digest);
@@ -266,7 +266,7 @@ describe('personal data', () => {
   it('of an ended subject is not stored any more: the command is told to decide again', async () => {
     const [a, b] = [uuidv7(), uuidv7()];
     await store.append(command([{ ...write(a, 0, { type: 'Created', data: {}, personal }), subjectId: a }]));
-    await store.append(command([write(a, 1)], { ends: [a] }));
+    await store.append(command([write(a, 1)], { erases: [a] }));
     const about = { ...write(b, 0, { type: 'Noted', data: {}, personal }), subjectId: a };
     expect(await store.append(command([about]))).toEqual({ status: 'version' });
     expect(await streamOf(b)).toEqual([]);

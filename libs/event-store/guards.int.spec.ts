@@ -87,7 +87,7 @@ describe('a guard', () => {
 });
 
 describe('a subject', () => {
-  const erase = (id: string, store: EventStore) => append([write(id, 1)], { ends: [id] }, store);
+  const erase = (id: string, store: EventStore) => append([write(id, 1)], { erases: [id] }, store);
 
   it('must stand in the organization for others to speak of', async () => {
     const subject = await begin(true);

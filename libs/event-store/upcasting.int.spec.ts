@@ -109,7 +109,7 @@ it('reads the events of the erased', async () => {
   const writes = [
     { streamType: 'thing', streamId: id, expectedVersion: 1, events: [{ type: 'Ended', data: {} }] },
   ];
-  await newest.append({ organizationId, metadata, writes, ends: [id] });
+  await newest.append({ organizationId, metadata, writes, erases: [id] });
   expect((await newest.readStream(organizationId, id))[0]).toMatchObject({
     data: { loud: false },
     personal: null,

@@ -1,12 +1,3 @@
-export {
-  countAt,
-  LINK_BYTES,
-  LINK_DETAIL,
-  type LinkChange,
-  linkedTo,
-  type LinkRow,
-  LinkTable,
-} from './link-table.js';
 export { type ProjectionStatus } from './projection-runner.js';
 export {
   type Erasure,
@@ -16,7 +7,7 @@ export {
   type Snapshots,
   wholeVersion,
 } from './projection.js';
-export { type RecordRow, RecordTable } from './record-table.js';
+export { type Column, type RecordRow, RecordTable } from './record-table.js';
 export { Projections, type ProjectionsOptions } from './projections.js';
 export { type Purged } from './maintenance.js';
 export {
@@ -30,4 +21,12 @@ export {
   SEARCH_RULE,
 } from './row-page.js';
 export { type BuildOptions, type RowDifference, UnderWay } from './rebuild.js';
-export { type CountedLinks, folding, replay, type Replayable, replayable } from './replay.js';
+export {
+  type AtErasure,
+  type CountedLinks,
+  folding,
+  type LinkChange,
+  replay,
+  type Replayable,
+  replayable,
+} from './replay.js';

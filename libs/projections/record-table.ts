@@ -3,7 +3,7 @@ import { type Decider, type DomainEvent, isKnown, type RecordedEvent } from '#li
 import { type Projection, schemaOf, type Snapshots, wholeVersion } from './projection.js';
 
 /** A column that lists are filtered or sorted by (`index`), or searched by (`search`). */
-type Column = { type: 'text' | 'integer' | 'timestamptz' | 'uuid'; index?: boolean; search?: boolean };
+export type Column = { type: 'text' | 'integer' | 'timestamptz' | 'uuid'; index?: boolean; search?: boolean };
 
 /** A row, with its columns besides. */
 export type RecordRow<State> = {

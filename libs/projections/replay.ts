@@ -1,7 +1,16 @@
 import { type Decider, type DomainEvent, type Folded, isKnown, type RecordedEvent } from '#libs/event-store';
-import { type AtErasure, type LinkChange } from './link-table.js';
 
-/** What is counted on records, event by event: see `LinkTable`. */
+/** What an event does to links; `event` is the one that says so. */
+export type LinkChange =
+  | { kind: 'begins'; event: RecordedEvent; recordId: string; subjectId: string; detail?: string | null }
+  | { kind: 'ends'; event: RecordedEvent; recordId: string; subjectId: string }
+  /** The subject, whose stream the event is of, was erased. */
+  | { kind: 'erased'; event: RecordedEvent };
+
+/** What becomes of a link when its person is erased. */
+export type AtErasure = 'loses its name' | 'ends';
+
+/** What is counted on records, event by event. */
 export type CountedLinks = { changes: (event: RecordedEvent) => LinkChange[]; atErasure: AtErasure };
 
 /** A kind of records that can be rebuilt from the history alone, in memory. */

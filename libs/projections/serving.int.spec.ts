@@ -75,7 +75,7 @@ async function append(
   id: string,
   expectedVersion: number,
   event: object,
-  ends: string[] = [],
+  erases: string[] = [],
 ): Promise<number> {
   const write = {
     streamType: 'person',
@@ -84,7 +84,7 @@ async function append(
     events: [event as never],
     subjectId: id,
   };
-  const result = await database.store.append({ organizationId, metadata, writes: [write], ends });
+  const result = await database.store.append({ organizationId, metadata, writes: [write], erases });
   if (result.status !== 'appended') throw new Error(result.status);
   return result.position!;
 }

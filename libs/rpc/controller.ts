@@ -115,7 +115,7 @@ function addRoute(controller: Type, input: InputClass): void {
 
   const target = controller.prototype as object;
   Object.defineProperty(target, name, { value: serve, configurable: true, writable: true });
-  declareErrors(method, pathOf(definition), possibleErrors(input, definition));
+  declareErrors(method, pathOf(definition), () => possibleErrors(input, definition));
   // Guards find the operation by its handler.
   Operation(definition)(serve as unknown as InputClass);
   Req()(target, name, 0);

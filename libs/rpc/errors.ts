@@ -152,3 +152,8 @@ export type ErrorBody = {
     issues?: Issue[];
   };
 };
+
+/** @param object the API's name of what there is none of: `list`. */
+export function noSuch(object: string): RpcError {
+  return new RpcError('NOT_FOUND', `There is no ${object} with this ${object}Id in your organization.`);
+}

@@ -56,14 +56,32 @@ export type FieldOptions = {
   example?: unknown;
 };
 
-const FIELDS = Symbol('fields');
+/** By the prototypes of input classes: the fields that each declares, and once they were asked for, all that it has. */
+const ownFields = new WeakMap<object, Map<string, Field>>();
+const allFields = new WeakMap<object, ReadonlyMap<string, Field>>();
 
-/** All fields of an input class, its parents' first. */
+/**
+ * All fields of an input class, its parents' first. Others than the class itself may declare fields of it (a filter by a
+ * record of theirs), until they were asked for once: whoever comes later fails at its declaration.
+ */
 export function fieldsOf(input: object): ReadonlyMap<string, Field> {
-  const prototype = (typeof input === 'function' ? (input.prototype as object) : input) as {
-    [FIELDS]?: Map<string, Field>;
-  };
-  return prototype[FIELDS] ?? new Map<string, Field>();
+  const prototype = typeof input === 'function' ? (input.prototype as object) : input;
+  const known = allFields.get(prototype);
+  if (known) return known;
+  const parent = Object.getPrototypeOf(prototype) as object | null;
+  const fields = new Map([...(parent ? fieldsOf(parent) : []), ...(ownFields.get(prototype) ?? [])]);
+  allFields.set(prototype, fields);
+  return fields;
+}
+
+function declareField(prototype: object, name: string, field: Field): void {
+  if (allFields.has(prototype)) {
+    throw new Error(
+      `${prototype.constructor.name}.${name} is declared too late: its fields were read before.`,
+    );
+  }
+  if (!ownFields.has(prototype)) ownFields.set(prototype, new Map());
+  ownFields.get(prototype)!.set(name, field);
 }
 
 function field(
@@ -75,9 +93,7 @@ function field(
   const optional = options.optional === true || options.default !== undefined;
   return (target, property) => {
     const name = String(property);
-    const own = target as { [FIELDS]?: Map<string, Field> };
-    if (!Object.hasOwn(own, FIELDS)) own[FIELDS] = new Map(own[FIELDS]);
-    own[FIELDS]!.set(name, {
+    declareField(target, name, {
       required: !optional,
       nullable: options.nullable === true,
       default: options.default,
@@ -253,16 +269,45 @@ export function Ids(options: FieldOptions & { max: number }): PropertyDecorator 
   );
 }
 
-/** A list of different words out of a few. */
-export function WordsOf(words: readonly string[], options: FieldOptions = {}): PropertyDecorator {
+/** A list of different words out of a few, which are asked for when they are needed. */
+export function WordsOf(words: () => readonly string[], options: FieldOptions = {}): PropertyDecorator {
   return field(
     options,
-    { type: 'array', items: { type: 'string', enum: words }, minItems: 1 },
+    {
+      type: 'array',
+      items: {
+        type: 'string',
+        get enum() {
+          return words();
+        },
+      },
+      minItems: 1,
+    },
     (value) =>
-      Array.isArray(value) && value.length > 0 && value.every((word) => words.includes(word as string))
+      Array.isArray(value) && value.length > 0 && value.every((word) => words().includes(word as string))
         ? undefined
-        : `must be a list of one or more of: ${words.join(', ')}`,
+        : `must be a list of one or more of: ${words().join(', ')}`,
     (value) => (Array.isArray(value) ? [...new Set<unknown>(value)] : value),
+  );
+}
+
+/** Names of records: a list of texts, or (of a CSV file, say) one text in which commas separate them. */
+export function Names(options: FieldOptions & { max: number; longest: number }): PropertyDecorator {
+  const { max, longest } = options;
+  return field(
+    options,
+    { type: 'array', items: { type: 'string', maxLength: longest }, maxItems: max },
+    (value) => {
+      if (!Array.isArray(value) || value.length > max) return `must be a list of at most ${max} names`;
+      const problem = value.map((name) => textProblem(name, longest)).find((found) => found !== undefined);
+      return problem && `must hold names only: one of them ${problem}`;
+    },
+    (value) => {
+      const names: unknown = typeof value === 'string' ? value.split(',') : value;
+      if (!Array.isArray(names)) return names;
+      const trimmed = (names as unknown[]).map(trim(false));
+      return [...new Set(typeof value === 'string' ? trimmed.filter((name) => name !== '') : trimmed)];
+    },
   );
 }
 
@@ -273,8 +318,7 @@ export function Nested(type: () => new () => object, options: FieldOptions = {})
   );
   return (target, property) => {
     decorate(target, property);
-    const own = target as { [FIELDS]?: Map<string, Field> };
-    own[FIELDS]!.get(String(property))!.nested = type;
+    ownFields.get(target)!.get(String(property))!.nested = type;
   };
 }
 

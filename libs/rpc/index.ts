@@ -17,6 +17,7 @@ export {
   ERROR_REASONS,
   ERROR_STATUS,
   errorAnswers,
+  noSuch,
   RpcError,
   type ErrorBody,
   type ErrorCode,
@@ -32,6 +33,7 @@ export {
   Ids,
   Integer,
   isId,
+  Names,
   Nested,
   OneOf,
   Text,
@@ -40,7 +42,16 @@ export {
 } from './fields.js';
 export { Input, type InputClass, invalid, parseInput, StreamedInput, systemInput } from './input.js';
 export { Operation, operationOf, operationsAmong, type OperationDefinition } from './operation.js';
-export { hasScope, mayBePublic, NeedsScope, requireScope, scopeNeededBy } from './scopes.js';
+export {
+  allScopes,
+  declareScopes,
+  hasScope,
+  mayBePublic,
+  NeedsScope,
+  requireScope,
+  scopeNeededBy,
+  scopeSchema,
+} from './scopes.js';
 export { CreatedPageInput, listingOf, type Page, Paged, PageInput, pageOf, TimeFilters } from './paging.js';
 export { replaceUndecodablePath } from './query.js';
 export { hidden, identifyRequest, isOfApi, storedRequestId, type Caller } from './request.js';

@@ -1,10 +1,36 @@
 import { RpcError } from './errors.js';
+import { type FieldSchema } from './fields.js';
+import { type InputClass } from './input.js';
 import { type OperationDefinition, operationOf } from './operation.js';
 
 /** The scope that an operation needs: `contact:read` to look, `contact:write` to change. */
 export function scopeOf({ name, method }: OperationDefinition): string {
   return `${name.split('.')[0]}:${method === 'GET' ? 'read' : 'write'}`;
 }
+
+let all: readonly string[] | undefined;
+
+/** Says which operations there are: their scopes, service by service in their order, are all that a key can have. */
+export function declareScopes(operations: readonly InputClass[]): void {
+  const needed = new Set(operations.map((input) => scopeOf(operationOf(input)!)));
+  const services = new Set([...needed].map((scope) => scope.split(':')[0]!));
+  const possible = [...services].flatMap((service) => [`${service}:read`, `${service}:write`]);
+  all = ['*', ...possible.filter((scope) => needed.has(scope))];
+}
+
+/** `*`, or `<service>:read` / `<service>:write`. @throws Error before they were declared. */
+export function allScopes(): readonly string[] {
+  if (!all) throw new Error('The scopes follow from the operations, which nobody has declared yet.');
+  return all;
+}
+
+/** Schema of a scope: read when it is printed, because the operations are declared last. */
+export const scopeSchema: FieldSchema = {
+  type: 'string',
+  get enum() {
+    return allScopes();
+  },
+};
 
 const NEEDED = Symbol('needed scope');
 const MAY_BE_PUBLIC = Symbol('may be public');

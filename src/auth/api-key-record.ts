@@ -1,6 +1,5 @@
-import { recordSchema, timestamp } from '#libs/rpc';
+import { recordSchema, scopeSchema, timestamp } from '#libs/rpc';
 import { type RecordRow, replayable } from '#libs/projections';
-import { SCOPES } from '../api-key-limits.js';
 import { apiKey, type ApiKey, DEFAULT_RATE_LIMIT, knownApiKey } from './api-key.js';
 
 const timestampOrNull = { type: ['string', 'null'], format: 'date-time' };
@@ -10,7 +9,7 @@ export const apiKeySchema = recordSchema({
   createdAt: timestamp,
   name: { type: 'string' },
   prefix: { type: 'string', description: 'How the key begins; the rest of it is a secret.' },
-  scopes: { type: 'array', items: { type: 'string', enum: SCOPES } },
+  scopes: { type: 'array', items: scopeSchema },
   rateLimit: {
     type: ['integer', 'null'],
     description: 'Requests per second; `null` is no limit, which only the operator can give.',

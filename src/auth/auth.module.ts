@@ -1,39 +1,33 @@
-import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { ReadYourWritesGuard } from '#libs/commands';
+import { ProductModule } from '#libs/modules';
 import { ConcurrencyGuard, RateLimitGuard } from '#libs/rate-limit';
-import { operationsModule } from '#libs/rpc';
+import { replayableApiKeys } from './api-key-record.js';
 import { ApiKeyUse } from './api-key-use.js';
-import { ApiKeysTable } from './api-keys.projection.js';
+import { apiKey } from './api-key.js';
+import { apiKeysProjection, ApiKeysTable } from './api-keys.projection.js';
 import { Authenticator } from './authenticator.js';
-import { AuthenticationGuard, AuthorizationGuard, ORGANIZATION_RATE_LIMIT } from './guards.js';
-import { OrganizationKeys } from './organization-keys.js';
+import { AuthenticationGuard, AuthorizationGuard } from './guards.js';
 import * as operations from './operations.js';
+import { OrganizationKeys } from './organization-keys.js';
 
-const { controllers = [], providers = [] } = operationsModule(operations);
-
-@Module({})
-export class AuthModule {
-  /** @param organizationRateLimit see `ORGANIZATION_RATE_LIMIT`. */
-  static of(organizationRateLimit: number): DynamicModule {
-    return {
-      module: AuthModule,
-      controllers,
-      providers: [
-        ...providers,
-        ApiKeysTable,
-        ApiKeyUse,
-        Authenticator,
-        OrganizationKeys,
-        RateLimitGuard,
-        { provide: ORGANIZATION_RATE_LIMIT, useValue: organizationRateLimit },
-        // In this order: who asks decides which budget counts, and the budget comes before the refusal.
-        { provide: APP_GUARD, useClass: AuthenticationGuard },
-        { provide: APP_GUARD, useExisting: RateLimitGuard },
-        { provide: APP_GUARD, useClass: ConcurrencyGuard },
-        { provide: APP_GUARD, useClass: AuthorizationGuard },
-        { provide: APP_GUARD, useClass: ReadYourWritesGuard },
-      ],
-    };
-  }
-}
+@ProductModule({
+  operations,
+  streams: [apiKey],
+  projections: [apiKeysProjection],
+  replayables: [replayableApiKeys],
+  providers: [
+    ApiKeysTable,
+    ApiKeyUse,
+    Authenticator,
+    OrganizationKeys,
+    RateLimitGuard,
+    // In this order: who asks decides which budget counts, and the budget comes before the refusal.
+    { provide: APP_GUARD, useClass: AuthenticationGuard },
+    { provide: APP_GUARD, useExisting: RateLimitGuard },
+    { provide: APP_GUARD, useClass: ConcurrencyGuard },
+    { provide: APP_GUARD, useClass: AuthorizationGuard },
+    { provide: APP_GUARD, useClass: ReadYourWritesGuard },
+  ],
+})
+export class AuthModule {}

@@ -2,8 +2,17 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { v7 as uuidv7 } from 'uuid';
 import { Commands, type Decision, writeTo } from '#libs/commands';
 import { EventStore, type Keyring, type StreamWrite } from '#libs/event-store';
-import { Input, Integer, invalid, Operation, type RpcError, Text, Timestamp, WordsOf } from '#libs/rpc';
-import { SCOPES } from '../api-key-limits.js';
+import {
+  allScopes,
+  Input,
+  Integer,
+  invalid,
+  Operation,
+  type RpcError,
+  Text,
+  Timestamp,
+  WordsOf,
+} from '#libs/rpc';
 import { newApiKeySchema } from './api-key-record.js';
 import { apiKey, type ApiKeyDetails, createApiKey, DEFAULT_RATE_LIMIT, type RateLimit } from './api-key.js';
 import { requestsPerSecond, requireWithin } from './delegation.js';
@@ -27,7 +36,7 @@ export class CreateApiKey extends Input {
   @Text({ max: 200, example: 'Website' })
   name!: string;
 
-  @WordsOf(SCOPES, { default: ['*'], description: '`*` is everything.', example: ['contact:read'] })
+  @WordsOf(allScopes, { default: ['*'], description: '`*` is everything.', example: ['contact:read'] })
   scopes!: string[];
 
   @Integer({
@@ -59,7 +68,7 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
     const own = await this.keys.ownOf(context);
     // Before the request is compared with others: with or without the defaults, in any order and offset it is the
     // same.
-    command.scopes = SCOPES.filter((scope) => command.scopes.includes(scope));
+    command.scopes = allScopes().filter((scope) => command.scopes.includes(scope));
     command.rateLimit ??= Math.min(DEFAULT_RATE_LIMIT, requestsPerSecond(own?.rateLimit ?? null));
     const expiresAt = command.expiresAt ?? own?.expiresAt ?? null;
     if (expiresAt !== null) command.expiresAt = new Date(expiresAt).toISOString();

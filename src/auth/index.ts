@@ -2,6 +2,7 @@ export { API_KEYS_TABLE, apiKeysProjection } from './api-keys.projection.js';
 export { AuthModule } from './auth.module.js';
 export { CreateApiKey, newApiKey } from './create-api-key.js';
 export { RevokeApiKey } from './revoke-api-key.js';
+export { ORGANIZATION_RATE_LIMIT } from './guards.js';
 export { RotateApiKey } from './rotate-api-key.js';
 export { replayableApiKeys } from './api-key-record.js';
 export { apiKey } from './api-key.js';

@@ -55,7 +55,7 @@ export class RevokeApiKeyHandler implements ICommandHandler<RevokeApiKey> {
         recordId: apiKeyId,
         writes,
         // The requests that created them may be made again, for other keys.
-        ends: [apiKeyId, ...made.keys()],
+        releasesAll: [apiKeyId, ...made.keys()],
         claims: changesAny ? [keys.claim(decide)] : [],
       };
     };

@@ -72,7 +72,7 @@ export class RotateApiKeyHandler implements ICommandHandler<RotateApiKey> {
         writes: [writeTo(apiKey, apiKeyId, version, events), successor.write],
         guards: isItself ? [] : await this.keys.guardOf(context, keys),
         // The request that created the old key may be made again, for another one.
-        ends: [apiKeyId],
+        releasesAll: [apiKeyId],
         claims: [keys.claim(decide)],
       };
     };

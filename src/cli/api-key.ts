@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { LONGEST_OVERLAP_SECONDS, SCOPES } from '../api-key-limits.js';
+import { LONGEST_OVERLAP_SECONDS } from '../api-key-limits.js';
 import { name } from './name.js';
 import { type Session, UsageError, withSession } from './session.js';
 
@@ -10,14 +10,21 @@ export function apiKeyCommands(program: Command): void {
     .description('create an API key for an organization')
     .requiredOption('--organization <id>', 'the organization it belongs to')
     .option('--name <name>', 'what it is for', name, 'Command line')
-    .option('--scopes <scopes>', `what it may do, separated by commas: ${SCOPES.join(', ')}`, scopes, ['*'])
+    .option(
+      '--scopes <scopes>',
+      'what it may do, separated by commas, such as contact:read,petition:write',
+      words,
+      ['*'],
+    )
     .option('--rate-limit <n>', 'requests per second, 1 to 1000, or "unlimited"; default 10', rateLimit)
     .addHelpText('after', '\nPrints { "apiKeyId", "key" }. The key is shown this once: keep it.')
     .action(
       (options: { organization: string; name: string; scopes: string[]; rateLimit?: number | 'unlimited' }) =>
         withSession(program, async ({ run, input, requireOrganization }) => {
           const { CreateApiKey } = await import('../auth/index.js');
+          const { allScopes } = await import('#libs/rpc');
           const { organization: organizationId, name, scopes, rateLimit = null } = options;
+          requireKnown(scopes, allScopes());
           await requireOrganization(organizationId);
           return run(input(CreateApiKey, organizationId, { name, scopes, rateLimit, expiresAt: null }));
         }),
@@ -103,13 +110,15 @@ async function findApiKey(
   return found[0]!;
 }
 
-function scopes(text: string): string[] {
-  const asked = text.split(',').map((scope) => scope.trim());
-  const unknown = asked.filter((scope) => !SCOPES.includes(scope));
-  if (unknown.length > 0) {
-    throw new InvalidArgumentError(`Unknown: ${unknown.join(', ')}. There are: ${SCOPES.join(', ')}.`);
-  }
-  return [...new Set(asked)];
+function words(text: string): string[] {
+  return [...new Set(text.split(',').map((word) => word.trim()))];
+}
+
+/** Not before the operations are loaded, from which the scopes follow. */
+function requireKnown(asked: readonly string[], all: readonly string[]): void {
+  const unknown = asked.filter((scope) => !all.includes(scope));
+  if (unknown.length === 0) return;
+  throw new UsageError(`Unknown scopes: ${unknown.join(', ')}. There are: ${all.join(', ')}.`);
 }
 
 function rateLimit(text: string): number | 'unlimited' {

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { describeError } from '#libs/database';
 import { readSchema, type RecordedEvent } from '#libs/event-store';
 import { replay } from '#libs/projections';
-import { replayables, upcasters } from '../app.module.js';
+import { replayables, upcasters } from '../modules.js';
 import { inNewestShape, parseExported } from '../history/index.js';
 import { programVersion } from '../version.js';
 import { UsageError } from './session.js';

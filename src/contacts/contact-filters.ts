@@ -1,10 +1,7 @@
 import { compare, type Condition, search, SEARCH_RULE } from '#libs/projections';
+import { type Resource, type Resources } from '#libs/resources';
 import { comparableEmail, Email, Flag, Id, Text, TimeFilters } from '#libs/rpc';
-import { type ContactGroups } from './contact-groups.js';
 import { SEARCHED } from './contacts.projection.js';
-
-/** Who may choose contacts by a list or a petition learns who is on it. */
-export const FILTER_SCOPES = { listId: 'list:read', petitionId: 'petition:read' };
 
 /** What contacts are chosen by: in lists and in exports alike. */
 export abstract class ContactFilters extends TimeFilters {
@@ -23,26 +20,39 @@ export abstract class ContactFilters extends TimeFilters {
   @Text({ max: 500, optional: true })
   zip?: string;
 
-  @Id({ optional: true, description: 'Only the contacts on this list.' })
-  listId?: string;
-
-  @Id({ optional: true, description: 'Only the contacts who have signed this petition.' })
-  petitionId?: string;
-
   @Text({ max: 200, optional: true, description: `Part of a name or of an e-mail address. ${SEARCH_RULE}` })
   q?: string;
 }
 
-/** The conditions for `findRows`. @throws RpcError NOT_FOUND when the list or petition does not stand. */
+/** The kinds of records that contacts are chosen by, by the fields that name one. */
+const choices = new Map<string, Resource>();
+
+/** Who may choose contacts by a list or a petition learns who is on it. */
+export const FILTER_SCOPES: Record<string, string> = {};
+
+/**
+ * Lets contacts be listed and exported by the records of another module that they are linked to. To be called where the kind
+ * is declared, before the first request.
+ *
+ * @param description of the field, which is named like the record's id: `listId`.
+ */
+export function chooseContactsBy(resource: Resource, description: string): void {
+  Id({ optional: true, description })(ContactFilters.prototype, resource.idField);
+  FILTER_SCOPES[resource.idField] = `${resource.object}:read`;
+  choices.set(resource.idField, resource);
+}
+
+/** The conditions for `findRows`. @throws RpcError NOT_FOUND when a record that is named does not stand. */
 export async function contactConditions(
   filters: ContactFilters,
-  groups: ContactGroups,
+  resources: Pick<Resources, 'linked'>,
 ): Promise<(Condition | undefined)[]> {
   const { email, organizationId } = filters;
-  const isMember = async (field: 'listId' | 'petitionId') => {
-    const groupId = filters[field];
-    return groupId === undefined ? undefined : groups.find(field).members(organizationId, groupId);
-  };
+  const linked: Condition[] = [];
+  for (const [field, resource] of choices) {
+    const id = (filters as unknown as { [field: string]: string | undefined })[field];
+    if (id !== undefined) linked.push(await resources.linked(resource, organizationId, id));
+  }
   return [
     email === undefined
       ? undefined
@@ -51,8 +61,7 @@ export async function contactConditions(
     compare('country = ?', filters.country),
     compare('city = ?', filters.city),
     compare('zip = ?', filters.zip),
-    await isMember('listId'),
-    await isMember('petitionId'),
+    ...linked,
     search(SEARCHED, filters.q),
   ];
 }

@@ -1,5 +1,5 @@
 import { type Decider } from '#libs/event-store';
-import { comparableEmail, RpcError } from '#libs/rpc';
+import { comparableEmail, noSuch } from '#libs/rpc';
 
 /** Everything that tells who the person is: erased with the contact. */
 export const CONTACT_DETAILS = [
@@ -90,7 +90,7 @@ export function updateContact(state: StandingContact, changes: ContactChanges): 
 export function eraseContact(state: Contact): ContactEvent[] {
   switch (state.status) {
     case 'unknown':
-      throw noSuchContact();
+      throw noSuch('contact');
     case 'standing':
       return [{ type: 'ContactErased', data: {} }];
     case 'erased':
@@ -100,12 +100,8 @@ export function eraseContact(state: Contact): ContactEvent[] {
 
 /** @throws RpcError NOT_FOUND unless the contact stands. */
 export function standing(state: Contact): StandingContact {
-  if (state.status !== 'standing') throw noSuchContact();
+  if (state.status !== 'standing') throw noSuch('contact');
   return state;
-}
-
-export function noSuchContact(): RpcError {
-  return new RpcError('NOT_FOUND', 'There is no contact with this contactId in your organization.');
 }
 
 /** False also once the contact has another address, or is no more. */

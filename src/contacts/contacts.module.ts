@@ -1,12 +1,28 @@
-import { Module } from '@nestjs/common';
-import { operationsModule } from '#libs/rpc';
-import { ContactGroups } from './contact-groups.js';
+import { Commands, RecordReader } from '#libs/commands';
+import { ProductModule } from '#libs/modules';
+import { Linking, ResourceCommands } from '#libs/resources';
+import { replayableContacts } from './contact-record.js';
+import { contact } from './contact.js';
 import { ContactsByEmail } from './contacts-by-email.js';
-import { ContactsTable } from './contacts.projection.js';
+import { contactsProjection, ContactsTable } from './contacts.projection.js';
+import { ImportedLinks } from './imported-links.js';
 import * as operations from './operations.js';
 
-const { controllers = [], providers = [] } = operationsModule(operations);
-const forOthers = [ContactGroups, ContactsByEmail, ContactsTable];
+/** Links records of other modules to contacts. */
+const linking = {
+  provide: Linking,
+  useFactory: (...[commands, records, answers, contacts]: ConstructorParameters<typeof Linking>) =>
+    new Linking(commands, records, answers, contacts),
+  inject: [Commands, RecordReader, ResourceCommands, ContactsTable],
+};
+const forOthers = [ContactsByEmail, ContactsTable, linking];
 
-@Module({ controllers, providers: [...providers, ...forOthers], exports: forOthers })
+@ProductModule({
+  operations,
+  streams: [contact],
+  projections: [contactsProjection],
+  replayables: [replayableContacts],
+  providers: [...forOthers, ImportedLinks],
+  exports: forOthers,
+})
 export class ContactsModule {}

@@ -52,7 +52,7 @@ export class CreateContactHandler implements ICommandHandler<CreateContact> {
     const { context, organizationId, onConflict, ...given } = command;
     const created = newContact(given, async (contactId) => {
       const found = await this.byEmail.find(command, contactId, command.email);
-      if (!found) return this.decide(command);
+      if (!found) return undefined;
       if (onConflict === 'update') return mergeContact(contactId, found, given);
       throw emailTaken('Use update-contact, or create-contact with onConflict: update.');
     });

@@ -32,7 +32,7 @@ export class DeleteContactHandler implements ICommandHandler<DeleteContact> {
     const { recordId } = await this.commands.run(command, async () => {
       const { state, version } = await this.records.load(contact, organizationId, contactId);
       const events = eraseContact(state);
-      return { recordId: contactId, writes: [contactWrite(contactId, version, events)], ends: [contactId] };
+      return { recordId: contactId, writes: [contactWrite(contactId, version, events)], erases: [contactId] };
     });
     return { contactId: recordId };
   }

@@ -1,10 +1,10 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { ReadSource } from '#libs/database';
 import { type Condition, findRows, type RowPage } from '#libs/projections';
+import { Resources } from '#libs/resources';
 import { writeCsv, writeNdjson } from '#libs/records';
 import { OneOf, Operation, StreamedAnswer } from '#libs/rpc';
 import { contactConditions, ContactFilters, FILTER_SCOPES } from './contact-filters.js';
-import { ContactGroups } from './contact-groups.js';
 import { CONTACT_COLUMNS, type ContactRecord, contactSchema } from './contact-record.js';
 import { CONTACT_BYTES, CONTACTS_TABLE, type ContactRow, ContactsTable } from './contacts.projection.js';
 
@@ -47,12 +47,12 @@ export class ExportContacts extends ContactFilters {
 export class ExportContactsHandler implements IQueryHandler<ExportContacts> {
   constructor(
     private readonly reads: ReadSource,
-    private readonly groups: ContactGroups,
+    private readonly resources: Resources,
     private readonly contacts: ContactsTable,
   ) {}
 
   async execute(query: ExportContacts): Promise<StreamedAnswer> {
-    const conditions = await contactConditions(query, this.groups);
+    const conditions = await contactConditions(query, this.resources);
     return new StreamedAnswer(
       FORMATS[query.format].type,
       `contacts.${query.format}`,

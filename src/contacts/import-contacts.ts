@@ -2,19 +2,35 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, RecordReader, Requests } from '#libs/commands';
 import { DamagedEvent, NewerEvent } from '#libs/event-store';
 import { Projections } from '#libs/projections';
+import { type Resource } from '#libs/resources';
 import { comparableEmail, Id, OneOf, Operation, recordSchema, RpcError, StreamedInput } from '#libs/rpc';
 import { contact, hasEmail, type StandingContact } from './contact.js';
-import { type ContactGroup, ContactGroups } from './contact-groups.js';
 import { ContactsByEmail } from './contacts-by-email.js';
-import { ContactsTable } from './contacts.projection.js';
 import { emailKeys, emailTaken, mergeContact, newContact } from './contact-write.js';
 import { type ImportedContact, type ImportedLine, readImport } from './imported-contacts.js';
+import { ImportedLinks } from './imported-links.js';
 
 /** Failed lines that an answer names; the others it counts. */
 const MOST_FAILURES = 100;
 
 const count = { type: 'integer' };
 const failure = recordSchema({ line: count, message: { type: 'string' } });
+
+/** The kinds of records that all contacts of a file can be linked to, by the fields that name one. */
+const targets = new Map<string, Resource>();
+const IMPORT_SCOPES: Record<string, string> = {};
+
+/**
+ * Lets all contacts of an import be linked to a record of another module. To be called where the kind is declared, before the
+ * first request.
+ *
+ * @param description of the field, which is named like the record's id: `listId`.
+ */
+export function importContactsInto(resource: Resource, description: string): void {
+  Id({ optional: true, description })(ImportContacts.prototype, resource.idField);
+  IMPORT_SCOPES[resource.idField] = `${resource.object}:write`;
+  targets.set(resource.idField, resource);
+}
 
 @Operation({
   method: 'POST',
@@ -37,12 +53,9 @@ const failure = recordSchema({ line: count, message: { type: 'string' } });
     failedCount: count,
   }),
   bodyTypes: ['application/x-ndjson', 'text/csv'],
-  fieldScopes: { listId: 'list:write' },
+  fieldScopes: IMPORT_SCOPES,
 })
 export class ImportContacts extends StreamedInput {
-  @Id({ optional: true, description: 'A list to which all contacts of the file are added.' })
-  listId?: string;
-
   @OneOf(['fail', 'update'], { default: 'fail' })
   onConflict!: 'fail' | 'update';
 
@@ -70,8 +83,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     private readonly requests: Requests,
     private readonly records: RecordReader,
     private readonly projections: Projections,
-    private readonly groups: ContactGroups,
-    private readonly contacts: ContactsTable,
+    private readonly links: ImportedLinks,
     private readonly byEmail: ContactsByEmail,
   ) {}
 
@@ -82,37 +94,26 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   private async import(command: ImportContacts, bytes: AsyncIterable<Uint8Array>): Promise<ImportAnswer> {
     // The key belongs to the whole import; its parts are repeated by their effect.
     const { idempotencyKey, ...context } = command.context;
-    const keyless = Object.assign(new ImportContacts(), command, { context });
-    const { organizationId, listId, mediaType, onProgress } = command;
-    const list = listId === undefined ? undefined : this.groups.find('listId');
-    await list?.members(organizationId, listId!);
+    const { organizationId, mediaType, onProgress } = command;
+    const given = command as unknown as { [field: string]: string | undefined };
+    const into = [...targets].flatMap(([field, resource]) => {
+      const id = given[field];
+      return id === undefined ? [] : [{ resource, id }];
+    });
+    await this.links.require(organizationId, into);
 
     const answer: ImportAnswer = { created: 0, updated: 0, unchanged: 0, failed: [], failedCount: 0 };
     for await (const page of readImport(mediaType, bytes, context)) {
       const results = await this.importPage(command, page);
-      const contactIds = new Set(results.flatMap((done) => ('contactId' in done ? done.contactId : [])));
-      if (contactIds.size > 0) await this.addToList(keyless, list, [...contactIds]);
+      const imported = results.flatMap((done, index) => {
+        const line = page[index]!;
+        return 'contactId' in done && 'names' in line ? [{ ...done, names: line.names }] : [];
+      });
+      await this.links.link(context, into, imported);
       results.forEach((done, index) => add(answer, page[index]!.line, done));
       onProgress?.(answer);
     }
     return answer;
-  }
-
-  private async addToList(
-    command: ImportContacts,
-    list: ContactGroup | undefined,
-    contactIds: readonly string[],
-  ): Promise<void> {
-    const { organizationId, listId } = command;
-    try {
-      await list?.add?.(command, listId!, contactIds);
-    } catch (error) {
-      // Who was erased since their line was read costs the others nothing.
-      const gone = new Set(await this.contacts.findUnknown(organizationId, contactIds));
-      if (gone.size === 0) throw error;
-      const rest = contactIds.filter((id) => !gone.has(id));
-      if (rest.length > 0) await this.addToList(command, list, rest);
-    }
   }
 
   /** Imports the lines of a page at once, those with one address in their order. */
@@ -187,17 +188,13 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       }
       return merged;
     };
-    const decide = (): Decision => {
+    const decide = (afresh: boolean): Decision => {
       did = 'created';
-      if (known) {
-        // Only once: when it is asked again, the contact has changed meanwhile.
-        const found = known;
-        known = undefined;
-        return meet(found);
-      }
+      // Where it is decided again, the contact has changed meanwhile.
+      if (known && !afresh) return meet(known);
       return newContact(details, async (contactId) => {
         const found = await this.byEmail.find(given, contactId, details.email);
-        return found ? meet({ contactId, ...found }) : decide();
+        return found && meet({ contactId, ...found });
       });
     };
 

@@ -1,10 +1,13 @@
 import { readCsv, readNdjson, type ReadRecord } from '#libs/records';
-import { Email, invalid, parseInput, type RequestContext, RpcError } from '#libs/rpc';
+import { Email, invalid, Names, parseInput, type RequestContext, requireScope, RpcError } from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
 import { CONTACT_DETAILS } from './contact.js';
+import { type NamedKind, type NamedRecords } from './imported-links.js';
 
-/** A line of an import: a contact, or why it is none. */
-export type ImportedLine = { line: number } & ({ contact: ImportedContact } | { problem: string });
+/** A line of an import: a contact and what else it names, or why it is none. */
+export type ImportedLine = { line: number } & (
+  { contact: ImportedContact; names: NamedRecords } | { problem: string }
+);
 
 export class ImportedContact extends ContactFields {
   @Email()
@@ -13,7 +16,24 @@ export class ImportedContact extends ContactFields {
 
 /** What an export says of a contact and an import cannot: so that an export can be imported as it is. */
 const IGNORED = ['id', 'createdAt', 'updatedAt'];
-const COLUMNS: readonly string[] = [...CONTACT_DETAILS, 'subscribed', 'organizationId', ...IGNORED];
+const COLUMNS: string[] = [...CONTACT_DETAILS, 'subscribed', 'organizationId', ...IGNORED];
+
+/** The columns in which a line names records of other modules. */
+const namingColumns = new Map<string, NamedKind>();
+
+/** A line may name so many records of a kind, and each with so many characters. */
+const MOST_NAMES = 100;
+const LONGEST_NAME = 200;
+
+/**
+ * Lets a column of imports name records of another module, which the contact is then linked to; a name that none of them
+ * has is given to a new one. To be called where the module is declared, before the first request.
+ */
+export function importContactsByName(column: string, kind: NamedKind): void {
+  Names({ optional: true, max: MOST_NAMES, longest: LONGEST_NAME })(ImportedContact.prototype, column);
+  COLUMNS.push(column);
+  namingColumns.set(column, kind);
+}
 
 /**
  * Two calls of the event store, which is what a request of somebody else waits behind. Measured: 200 lines a page
@@ -33,7 +53,7 @@ export async function* readImport(
   context: RequestContext,
 ): AsyncGenerator<ImportedLine[]> {
   const isCsv = mediaType === 'text/csv';
-  const records = isCsv ? readCsv(bytes, checkColumns) : readNdjson(bytes);
+  const records = isCsv ? readCsv(bytes, (columns) => checkColumns(columns, context)) : readNdjson(bytes);
   let page: ImportedLine[] = [];
   let size = 0;
   for await (const record of records) {
@@ -58,12 +78,30 @@ function readLine(record: ReadRecord, source: 'query' | 'body', context: Request
     if (contact.organizationId !== context.organizationId) {
       return { line, problem: 'organizationId is another organization than the one imported into' };
     }
-    return { line, contact };
+    return { line, contact, names: takeNames(contact, context) };
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
-    const issues = error.details.issues ?? [];
-    return { line, problem: issues.map(describeIssue).slice(0, MOST_ISSUES).join('; ') };
+    const { issues } = error.details;
+    return { line, problem: issues?.map(describeIssue).slice(0, MOST_ISSUES).join('; ') ?? error.message };
   }
+}
+
+/** Takes what is no detail of the contact out of its fields. @throws RpcError INSUFFICIENT_PERMISSIONS */
+function takeNames(contact: ImportedContact, { scopes }: RequestContext): NamedRecords {
+  const names = new Map<NamedKind, readonly string[]>();
+  const fields = contact as unknown as { [column: string]: string[] | undefined };
+  for (const [column, kind] of namingColumns) {
+    const given = fields[column];
+    delete fields[column];
+    if (given === undefined || given.length === 0) continue;
+    requireScope(scopes, scopeToName(kind), column);
+    names.set(kind, given);
+  }
+  return names;
+}
+
+function scopeToName({ resource }: NamedKind): string {
+  return `${resource.object}:write`;
 }
 
 const MOST_ISSUES = 5;
@@ -73,7 +111,11 @@ function describeIssue({ path, message }: { path: string; message: string }): st
   return `${/^[A-Za-z]\w{0,50}$/.test(path) ? path : 'A field'} ${message}`;
 }
 
-function checkColumns(columns: readonly string[]): void {
+function checkColumns(columns: readonly string[], { scopes }: RequestContext): void {
+  for (const column of columns) {
+    const kind = namingColumns.get(column);
+    if (kind) requireScope(scopes, scopeToName(kind), column);
+  }
   const issues = columns.flatMap((column, at) => {
     const path = column === '' ? `Column ${at + 1}` : column.slice(0, 100);
     if (column === '') return [{ path, message: 'has no name: name it or take it away' }];

@@ -1,6 +1,7 @@
-export { type ContactGroup, ContactGroups } from './contact-groups.js';
+export { chooseContactsBy } from './contact-filters.js';
+export { contactLink } from './contact-links.js';
 export { emailKeys } from './contact-write.js';
-export { contact, noSuchContact } from './contact.js';
+export { contact } from './contact.js';
 export { ContactsByEmail } from './contacts-by-email.js';
 export { contactsProjection, ContactsTable } from './contacts.projection.js';
 export { ContactsModule } from './contacts.module.js';
@@ -9,4 +10,5 @@ export { CreateContact } from './create-contact.js';
 export { DeleteContact } from './delete-contact.js';
 export { replayableContacts } from './contact-record.js';
 export { ExportContacts } from './export-contacts.js';
-export { type ImportAnswer, ImportContacts } from './import-contacts.js';
+export { type ImportAnswer, ImportContacts, importContactsInto } from './import-contacts.js';
+export { importContactsByName } from './imported-contacts.js';

@@ -1,9 +1,9 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { ReadSource } from '#libs/database';
 import { findRows } from '#libs/projections';
+import { Resources } from '#libs/resources';
 import { listingOf, Operation, type Page, Paged, pageOf } from '#libs/rpc';
 import { contactConditions, ContactFilters, FILTER_SCOPES } from './contact-filters.js';
-import { ContactGroups } from './contact-groups.js';
 import { type ContactRecord, contactSchema } from './contact-record.js';
 import { CONTACT_BYTES, CONTACTS_TABLE, type ContactRow, ContactsTable } from './contacts.projection.js';
 
@@ -22,12 +22,12 @@ export class ListContacts extends Paged(ContactFilters, 'email') {}
 export class ListContactsHandler implements IQueryHandler<ListContacts> {
   constructor(
     private readonly reads: ReadSource,
-    private readonly groups: ContactGroups,
+    private readonly resources: Resources,
     private readonly contacts: ContactsTable,
   ) {}
 
   async execute(query: ListContacts): Promise<Page<ContactRecord>> {
-    const conditions = await contactConditions(query, this.groups);
+    const conditions = await contactConditions(query, this.resources);
     const { rows, next } = await findRows<ContactRow>(this.reads, listingOf(query), {
       table: CONTACTS_TABLE,
       bytes: CONTACT_BYTES,

@@ -1,5 +1,5 @@
 import { schemaOf } from '#libs/projections';
-import { projections } from '../app.module.js';
+import { projections } from '../modules.js';
 import { counted, type Finding, number, ok, problem, warning } from './finding.js';
 import { type DatabaseCheck } from './patient.js';
 import { type ReadOnlyDatabase } from './read-only-database.js';

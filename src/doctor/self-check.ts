@@ -1,4 +1,4 @@
-import { projections } from '../app.module.js';
+import { projections } from '../modules.js';
 import { type Finding, number, ok, problem, warning } from './finding.js';
 import { type DatabaseCheck } from './patient.js';
 

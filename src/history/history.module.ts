@@ -1,24 +1,14 @@
-import { type DynamicModule, Module } from '@nestjs/common';
-import { operationsModule } from '#libs/rpc';
-import { Checkpoints } from '#libs/sealing';
-import { Cosigning } from '../cosigning/index.js';
+import { ProductModule } from '#libs/modules';
+import { historyAccess, historyReads } from './access.js';
 import { HistoryReads } from './history-reads.js';
 import { LogController } from './log.controller.js';
 import * as operations from './operations.js';
+import { signingKey } from './signing-key.js';
 
-const { controllers = [], providers = [] } = operationsModule(operations);
-
-@Module({})
-export class HistoryModule {
-  static of(checkpoints: Checkpoints, cosigning: Cosigning): DynamicModule {
-    const sealing = [
-      { provide: Checkpoints, useValue: checkpoints },
-      { provide: Cosigning, useValue: cosigning },
-    ];
-    return {
-      module: HistoryModule,
-      controllers: [...controllers, LogController],
-      providers: [...providers, ...sealing, HistoryReads],
-    };
-  }
-}
+@ProductModule({
+  operations,
+  streams: [historyAccess, historyReads, signingKey],
+  controllers: [LogController],
+  providers: [HistoryReads],
+})
+export class HistoryModule {}

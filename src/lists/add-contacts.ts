@@ -1,10 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { RecordReader, Requests } from '#libs/commands';
+import { Linking, type ResourceRecord } from '#libs/resources';
 import { Id, Ids, Input, Operation } from '#libs/rpc';
-import { type ListRecord, listRecord, listSchema } from './list-record.js';
-import { list } from './list.js';
-import { ListsTable } from './lists.projection.js';
-import { Members, MOST_MEMBERS } from './members.js';
+import { lists, listSchema } from './lists.js';
 
 @Operation({
   method: 'POST',
@@ -18,24 +15,15 @@ export class AddContacts extends Input {
   @Id()
   listId!: string;
 
-  @Ids({ max: MOST_MEMBERS })
+  @Ids({ max: 1_000 })
   contactIds!: string[];
 }
 
 @CommandHandler(AddContacts)
 export class AddContactsHandler implements ICommandHandler<AddContacts> {
-  constructor(
-    private readonly records: RecordReader,
-    private readonly requests: Requests,
-    private readonly members: Members,
-    private readonly lists: ListsTable,
-  ) {}
+  constructor(private readonly linking: Linking) {}
 
-  async execute(command: AddContacts): Promise<ListRecord> {
-    const { organizationId, listId, contactIds } = command;
-    const { version } = await this.members.add(command, listId, contactIds);
-    const answered = await this.records.look(list, organizationId, listId, { version });
-    const count = () => this.lists.count(organizationId, listId);
-    return listRecord(organizationId, listId, answered, await this.requests.figure(command, count));
+  execute(command: AddContacts): Promise<ResourceRecord> {
+    return this.linking.add(lists, command, command.contactIds);
   }
 }

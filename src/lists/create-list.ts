@@ -1,8 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { ResourceCommands } from '#libs/resources';
 import { Input, Operation, Text } from '#libs/rpc';
-import { listIdSchema } from './list-record.js';
-import { list, type ListEvent } from './list.js';
+import { listIdSchema, lists } from './lists.js';
 
 @Operation({
   method: 'POST',
@@ -24,13 +23,10 @@ export class CreateList extends Input {
 
 @CommandHandler(CreateList)
 export class CreateListHandler implements ICommandHandler<CreateList> {
-  constructor(private readonly commands: Commands) {}
+  constructor(private readonly commands: ResourceCommands) {}
 
-  async execute(command: CreateList): Promise<{ listId: string }> {
+  execute(command: CreateList): Promise<object> {
     const { name, description = null } = command;
-    const { recordId } = await this.commands.create(list, command, (): ListEvent[] => [
-      { type: 'ListCreated', data: { name, description } },
-    ]);
-    return { listId: recordId };
+    return this.commands.create(lists, command, { type: 'ListCreated', data: { name, description } });
   }
 }

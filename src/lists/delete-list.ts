@@ -1,8 +1,8 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { ResourceCommands } from '#libs/resources';
 import { Id, Input, Operation } from '#libs/rpc';
-import { listIdSchema } from './list-record.js';
-import { deleteList, list } from './list.js';
+import { deleteList } from './list.js';
+import { listIdSchema, lists } from './lists.js';
 
 @Operation({
   method: 'DELETE',
@@ -19,11 +19,9 @@ export class DeleteList extends Input {
 
 @CommandHandler(DeleteList)
 export class DeleteListHandler implements ICommandHandler<DeleteList> {
-  constructor(private readonly commands: Commands) {}
+  constructor(private readonly commands: ResourceCommands) {}
 
-  async execute(command: DeleteList): Promise<{ listId: string }> {
-    const { listId } = command;
-    await this.commands.end(list, command, listId, deleteList);
-    return { listId };
+  execute(command: DeleteList): Promise<object> {
+    return this.commands.end(lists, command, deleteList);
   }
 }

@@ -1,9 +1,8 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { ReadSource } from '#libs/database';
-import { findRows, search, SEARCH_RULE } from '#libs/projections';
-import { listingOf, Operation, type Page, PageInput, pageOf, Text } from '#libs/rpc';
-import { type ListRecord, listSchema } from './list-record.js';
-import { LISTS_TABLE, type ListRow, recordFromRow } from './lists.projection.js';
+import { search, SEARCH_RULE } from '#libs/projections';
+import { type ResourceRecord, Resources } from '#libs/resources';
+import { Operation, type Page, PageInput, Text } from '#libs/rpc';
+import { lists, listSchema } from './lists.js';
 
 @Operation({
   method: 'GET',
@@ -20,15 +19,9 @@ export class ListLists extends PageInput('name') {
 
 @QueryHandler(ListLists)
 export class ListListsHandler implements IQueryHandler<ListLists> {
-  constructor(private readonly reads: ReadSource) {}
+  constructor(private readonly resources: Resources) {}
 
-  async execute(query: ListLists): Promise<Page<ListRecord>> {
-    const { rows, next } = await findRows<ListRow>(this.reads, listingOf(query), {
-      table: LISTS_TABLE,
-      bytes: 'bytes',
-      sortColumns: { name: { column: 'name', type: 'text' } },
-      conditions: [search(['name'], query.q)],
-    });
-    return pageOf(query, rows.map(recordFromRow), next);
+  execute(query: ListLists): Promise<Page<ResourceRecord>> {
+    return this.resources.list(lists, query, [search(['name'], query.q)]);
   }
 }

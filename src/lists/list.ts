@@ -1,5 +1,6 @@
+import { changedFields } from '#libs/commands';
 import { type Decider } from '#libs/event-store';
-import { RpcError } from '#libs/rpc';
+import { noSuch } from '#libs/rpc';
 
 export type ListFields = { name: string; description: string | null };
 
@@ -28,15 +29,15 @@ export const list: Decider<List, ListEvent> = {
 
 /** @throws RpcError NOT_FOUND unless the list stands. */
 export function standingList(state: List): ListFields {
-  if (state.status !== 'standing') {
-    throw noSuchList();
-  }
+  if (state.status !== 'standing') throw noSuch('list');
   const { name, description } = state;
   return { name, description };
 }
 
-export function noSuchList(): RpcError {
-  return new RpcError('NOT_FOUND', 'There is no list with this listId in your organization.');
+/** A field that is not given stays. */
+export function updateList(state: List, given: Partial<ListFields>): ListEvent[] {
+  const data = changedFields(standingList(state), given);
+  return data ? [{ type: 'ListUpdated', data }] : [];
 }
 
 /** Deleting the deleted changes nothing. */

@@ -1,11 +1,7 @@
-import { Module } from '@nestjs/common';
-import { operationsModule } from '#libs/rpc';
+import { ProductModule } from '#libs/modules';
 import { ContactsModule } from '../contacts/index.js';
-import { ListsTable } from './lists.projection.js';
-import { Members } from './members.js';
+import { lists } from './lists.js';
 import * as operations from './operations.js';
 
-const { controllers = [], providers = [] } = operationsModule(operations);
-
-@Module({ imports: [ContactsModule], controllers, providers: [...providers, ListsTable, Members] })
+@ProductModule({ operations, resources: [lists], imports: [ContactsModule] })
 export class ListsModule {}

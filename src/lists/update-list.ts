@@ -1,9 +1,8 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { changedFields, Commands, Requests } from '#libs/commands';
+import { ResourceCommands, type ResourceRecord } from '#libs/resources';
 import { Id, Input, Operation, Text } from '#libs/rpc';
-import { type ListRecord, listRecord, listSchema } from './list-record.js';
-import { list, type ListEvent, type ListFields, standingList } from './list.js';
-import { ListsTable } from './lists.projection.js';
+import { updateList } from './list.js';
+import { lists, listSchema } from './lists.js';
 
 @Operation({
   method: 'POST',
@@ -26,19 +25,10 @@ export class UpdateList extends Input {
 
 @CommandHandler(UpdateList)
 export class UpdateListHandler implements ICommandHandler<UpdateList> {
-  constructor(
-    private readonly commands: Commands,
-    private readonly requests: Requests,
-    private readonly lists: ListsTable,
-  ) {}
+  constructor(private readonly commands: ResourceCommands) {}
 
-  async execute(command: UpdateList): Promise<ListRecord> {
-    const { context, organizationId, listId, ...given } = command;
-    const changed = await this.commands.change(list, command, listId, (state): ListEvent[] => {
-      const data = changedFields<ListFields>(standingList(state), given);
-      return data ? [{ type: 'ListUpdated', data }] : [];
-    });
-    const count = () => this.lists.count(organizationId, listId);
-    return listRecord(organizationId, listId, changed, await this.requests.figure(command, count));
+  execute(command: UpdateList): Promise<ResourceRecord> {
+    const { name, description } = command;
+    return this.commands.change(lists, command, (state) => updateList(state, { name, description }));
   }
 }

@@ -1,10 +1,18 @@
-import { Module } from '@nestjs/common';
-import { operationsModule } from '#libs/rpc';
+import { ProductModule } from '#libs/modules';
 import { CreateOrganizationHandler } from './create-organization.js';
 import * as operations from './operations.js';
+import { replayableOrganization } from './organization-record.js';
+import { organization } from './organization.js';
+import { organizationsProjection } from './organizations.projection.js';
+import { publicLog } from './public-log.js';
+import { publicLogsProjection } from './public-logs.projection.js';
 
-const { controllers = [], providers = [] } = operationsModule(operations);
-
-// Organizations are made on the command line: that handler has no route.
-@Module({ controllers, providers: [...providers, CreateOrganizationHandler] })
+@ProductModule({
+  operations,
+  streams: [organization, publicLog],
+  projections: [organizationsProjection, publicLogsProjection],
+  replayables: [replayableOrganization],
+  // Organizations are made on the command line: that handler has no route.
+  providers: [CreateOrganizationHandler],
+})
 export class OrganizationsModule {}

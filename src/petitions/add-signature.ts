@@ -1,20 +1,12 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { v7 as uuidv7 } from 'uuid';
-import { Commands, type Decision, RecordReader, Requests, writeTo } from '#libs/commands';
+import { Commands, type Decision, RecordReader } from '#libs/commands';
 import { type Guard } from '#libs/event-store';
-import { Id, Input, invalid, isId, Nested, Operation, RpcError, Text } from '#libs/rpc';
-import {
-  ContactsByEmail,
-  ContactsTable,
-  createInline,
-  emailKeys,
-  InlineContact,
-  noSuchContact,
-} from '../contacts/index.js';
+import { ResourceCommands } from '#libs/resources';
+import { Id, Input, invalid, isId, Nested, noSuch, Operation, RpcError, Text } from '#libs/rpc';
+import { ContactsByEmail, ContactsTable, createInline, emailKeys, InlineContact } from '../contacts/index.js';
 import { OpenPetitions } from './open-petitions.js';
-import { PetitionsTable } from './petitions.projection.js';
+import { petitions, signature } from './petitions.js';
 import { type SignatureAnswer, signatureAnswerSchema } from './signature-record.js';
-import { signature, signatureKey, signPetition } from './signature.js';
 
 @Operation({
   method: 'POST',
@@ -50,91 +42,59 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
   constructor(
     private readonly commands: Commands,
     private readonly records: RecordReader,
-    private readonly requests: Requests,
+    private readonly resources: ResourceCommands,
     private readonly contacts: ContactsTable,
     private readonly byEmail: ContactsByEmail,
-    private readonly petitions: PetitionsTable,
     private readonly open: OpenPetitions,
   ) {}
 
   async execute(command: AddSignature): Promise<SignatureAnswer> {
-    const { organizationId, petitionId, contactId, contact } = command;
-    if ((contactId === undefined) === (contact === undefined)) {
-      throw invalid([{ path: 'contactId', message: 'or contact must be given: one of them, not both' }]);
-    }
-    if (contact?.organizationId !== undefined && contact.organizationId !== organizationId) {
-      throw new RpcError(
-        'FORBIDDEN',
-        'contact.organizationId is another organization than the key’s. Leave it out, or name that of the key.',
-      );
-    }
-
-    const signers = new Map<string, string>();
-    let attempts = 0;
-    const { recordId: signatureId } = await this.commands.run(command, () =>
-      this.decide(command, attempts++ > 0, signers),
-    );
+    requireOneSigner(command);
+    const { recordId, decision } = await this.commands.run(command, (afresh) => this.decide(command, afresh));
+    const write = decision?.writes.find(({ streamId }) => streamId === recordId);
     return {
-      signatureId,
-      petitionId,
-      contactId: contactId ?? signers.get(signatureId) ?? (await this.signerOf(organizationId, signatureId)),
-      signatures: await this.requests.figure(command, () =>
-        this.petitions.countSignatures(organizationId, petitionId),
-      ),
+      signatureId: recordId,
+      petitionId: command.petitionId,
+      contactId: command.contactId ?? write?.subjectId ?? (await this.signerOf(command, recordId)),
+      signatures: await this.resources.count(petitions, command),
     };
   }
 
-  /**
-   * @param afresh false at the first attempt, which believes what it was told and what is remembered: the
-   *   append refuses if that is wrong, and the next attempt looks.
-   * @param signers gets the contact of the signature decided on.
-   */
-  private async decide(
-    command: AddSignature,
-    afresh: boolean,
-    signers: Map<string, string>,
-  ): Promise<Decision> {
-    const { organizationId, petitionId, contactId, contact, comment = null } = command;
-    const sign = (signer: string, guards: Guard[], created?: Decision): Decision => {
-      const signatureId = uuidv7();
-      signers.set(signatureId, signer);
-      const write = writeTo(signature, signatureId, 0, signPetition(petitionId, signer, comment));
-      return {
-        recordId: signatureId,
-        guards,
-        writes: [...(created?.writes ?? []), { ...write, subjectId: signer }],
-        claims: [
-          ...(created?.claims ?? []),
-          {
-            value: signatureKey(petitionId, signer),
-            streamId: signatureId,
-            taken: (standing) => ({ recordId: standing, writes: [] }),
-          },
-        ],
-      };
-    };
-
-    let guard: Guard;
+  /** @param afresh false at the first attempt, which believes what it was told and what is remembered. */
+  private async decide(command: AddSignature, afresh: boolean): Promise<Decision> {
+    const { organizationId, petitionId, contactId } = command;
+    let open: Guard;
     try {
-      guard = await this.open.guard(organizationId, petitionId, afresh);
+      open = await this.open.guard(organizationId, petitionId, afresh);
     } catch (error) {
       // Who signed while it was open is answered as then: the request may be a repeat.
       const standing = isConflict(error) ? await this.findStanding(command) : undefined;
       if (standing === undefined) throw error;
       return { recordId: standing, writes: [] };
     }
-    if (contact) {
-      const created = createInline(contact, async (owner) => {
-        const known = await this.byEmail.hold(command, owner, contact.email);
-        return known ? sign(owner, [guard, known]) : this.decide(command, true, signers);
-      });
-      return sign(created.recordId, [guard], created);
-    }
-    if (afresh || !isId(contactId!)) {
-      const [unknown] = await this.contacts.findUnknown(organizationId, [contactId!]);
-      if (unknown !== undefined) throw noSuchContact();
-    }
-    return sign(contactId!, [guard]);
+    if (contactId === undefined) return this.signAsPerson(command, open);
+    if (afresh || !isId(contactId)) await this.requireContact(organizationId, contactId);
+    return sign(command, contactId, [open]);
+  }
+
+  /** A new contact signs, unless somebody has the address already: then they do. */
+  private signAsPerson(command: AddSignature, open: Guard): Decision {
+    const contact = command.contact!;
+    const created = createInline(contact, async (owner) => {
+      const held = await this.byEmail.hold(command, owner, contact.email);
+      return held && sign(command, owner, [open, held]);
+    });
+    const signed = sign(command, created.recordId, [open]);
+    return {
+      ...signed,
+      writes: [...created.writes, ...signed.writes],
+      claims: [...created.claims!, ...signed.claims!],
+    };
+  }
+
+  private async requireContact(organizationId: string, contactId: string): Promise<void> {
+    const [unknown] = await this.contacts.findUnknown(organizationId, [contactId]);
+    if (unknown !== undefined) throw noSuch('contact');
   }
 
   private async findStanding(command: AddSignature): Promise<string | undefined> {
@@ -144,13 +104,33 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
       : [contactId];
     const signer = owners.find((id) => id !== undefined);
     if (signer === undefined) return undefined;
-    const [standing] = await this.commands.findOwners(organizationId, [signatureKey(petitionId, signer)]);
+    const [standing] = await this.commands.findOwners(organizationId, [signature.keyOf(petitionId, signer)]);
     return standing;
   }
 
-  private async signerOf(organizationId: string, signatureId: string): Promise<string> {
-    const { state } = await this.records.look(signature, organizationId, signatureId);
-    return state.status === 'unknown' ? '' : state.contactId;
+  private async signerOf({ organizationId }: AddSignature, signatureId: string): Promise<string> {
+    const { state } = await this.records.look(signature.decider, organizationId, signatureId);
+    return state.status === 'unknown' ? '' : state.subjectId;
+  }
+}
+
+/** A new signature; whoever has signed already is answered theirs. */
+function sign({ petitionId, comment }: AddSignature, contactId: string, guards: readonly Guard[]): Decision {
+  const personal = comment === undefined || comment === null ? null : { comment };
+  const taken = (standing: string) => ({ recordId: standing, writes: [] });
+  const { linkId, write, claim } = signature.begin(petitionId, contactId, taken, personal);
+  return { recordId: linkId, guards, writes: [write], claims: [claim] };
+}
+
+function requireOneSigner({ organizationId, contactId, contact }: AddSignature): void {
+  if ((contactId === undefined) === (contact === undefined)) {
+    throw invalid([{ path: 'contactId', message: 'or contact must be given: one of them, not both' }]);
+  }
+  if (contact?.organizationId !== undefined && contact.organizationId !== organizationId) {
+    throw new RpcError(
+      'FORBIDDEN',
+      'contact.organizationId is another organization than the key’s. Leave it out, or name that of the key.',
+    );
   }
 }
 

@@ -1,9 +1,8 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands, Requests } from '#libs/commands';
+import { ResourceCommands, type ResourceRecord } from '#libs/resources';
 import { Id, Input, Operation } from '#libs/rpc';
-import { petitionRecord, type PetitionRecord, petitionSchema } from './petition-record.js';
-import { petition, closePetition } from './petition.js';
-import { PetitionsTable } from './petitions.projection.js';
+import { closePetition } from './petition.js';
+import { petitions, petitionSchema } from './petitions.js';
 
 @Operation({
   method: 'POST',
@@ -21,17 +20,9 @@ export class ClosePetition extends Input {
 
 @CommandHandler(ClosePetition)
 export class ClosePetitionHandler implements ICommandHandler<ClosePetition> {
-  constructor(
-    private readonly commands: Commands,
-    private readonly requests: Requests,
-    private readonly petitions: PetitionsTable,
-  ) {}
+  constructor(private readonly commands: ResourceCommands) {}
 
-  async execute(command: ClosePetition): Promise<PetitionRecord> {
-    const { organizationId, petitionId } = command;
-    const changed = await this.commands.change(petition, command, petitionId, closePetition);
-    const count = () => this.petitions.countSignatures(organizationId, petitionId);
-    const signatures = await this.requests.figure(command, count);
-    return petitionRecord(organizationId, petitionId, changed, signatures);
+  execute(command: ClosePetition): Promise<ResourceRecord> {
+    return this.commands.change(petitions, command, closePetition);
   }
 }

@@ -1,9 +1,8 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { ResourceCommands } from '#libs/resources';
 import { Operation, Text } from '#libs/rpc';
 import { DEFAULT_GOAL, PetitionFieldsInput } from './petition-fields.js';
-import { petitionIdSchema } from './petition-record.js';
-import { petition, type PetitionEvent } from './petition.js';
+import { petitionIdSchema, petitions } from './petitions.js';
 
 @Operation({
   method: 'POST',
@@ -23,17 +22,14 @@ export class CreatePetition extends PetitionFieldsInput {
 
 @CommandHandler(CreatePetition)
 export class CreatePetitionHandler implements ICommandHandler<CreatePetition> {
-  constructor(private readonly commands: Commands) {}
+  constructor(private readonly commands: ResourceCommands) {}
 
-  async execute(command: CreatePetition): Promise<{ petitionId: string }> {
+  execute(command: CreatePetition): Promise<object> {
     const { name, target = null, description = null, ask = null, imageId = null, content = null } = command;
     // Filled in before the request is compared with others: with or without the defaults it is the same.
     const title = (command.title ??= name);
     const goal = (command.goal ??= DEFAULT_GOAL);
     const data = { name, title, goal, target, description, ask, imageId, content };
-    const { recordId } = await this.commands.create(petition, command, (): PetitionEvent[] => [
-      { type: 'PetitionCreated', data },
-    ]);
-    return { petitionId: recordId };
+    return this.commands.create(petitions, command, { type: 'PetitionCreated', data });
   }
 }

@@ -1,8 +1,8 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { ResourceCommands } from '#libs/resources';
 import { Id, Input, Operation } from '#libs/rpc';
-import { petitionIdSchema } from './petition-record.js';
-import { deletePetition, petition } from './petition.js';
+import { deletePetition } from './petition.js';
+import { petitionIdSchema, petitions } from './petitions.js';
 
 @Operation({
   method: 'DELETE',
@@ -20,11 +20,9 @@ export class DeletePetition extends Input {
 
 @CommandHandler(DeletePetition)
 export class DeletePetitionHandler implements ICommandHandler<DeletePetition> {
-  constructor(private readonly commands: Commands) {}
+  constructor(private readonly commands: ResourceCommands) {}
 
-  async execute(command: DeletePetition): Promise<{ petitionId: string }> {
-    const { petitionId } = command;
-    await this.commands.end(petition, command, petitionId, deletePetition);
-    return { petitionId };
+  execute(command: DeletePetition): Promise<object> {
+    return this.commands.end(petitions, command, deletePetition);
   }
 }

@@ -1,9 +1,7 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { RecordReader } from '#libs/commands';
-import { Id, Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
-import { petitionRecord, type PetitionRecord, petitionSchema } from './petition-record.js';
-import { petition, standingPetition } from './petition.js';
-import { PetitionsTable } from './petitions.projection.js';
+import { Resources } from '#libs/resources';
+import { Id, Input, Operation, Timestamp } from '#libs/rpc';
+import { petitions, petitionSchema } from './petitions.js';
 
 @Operation({
   method: 'GET',
@@ -22,26 +20,9 @@ export class GetPetition extends Input {
 
 @QueryHandler(GetPetition)
 export class GetPetitionHandler implements IQueryHandler<GetPetition> {
-  constructor(
-    private readonly records: RecordReader,
-    private readonly petitions: PetitionsTable,
-  ) {}
+  constructor(private readonly resources: Resources) {}
 
-  async execute({
-    organizationId,
-    petitionId,
-    asOf,
-  }: GetPetition): Promise<PetitionRecord | PastRecord<PetitionRecord>> {
-    const record = asOf === undefined ? await this.petitions.find(organizationId, petitionId) : undefined;
-    if (record) return record;
-    const past = await this.records.past(asOf);
-    const folded = await this.records.look(petition, organizationId, petitionId, past);
-    standingPetition(folded.state);
-    if (!past) {
-      const signatures = await this.petitions.countSignatures(organizationId, petitionId);
-      return petitionRecord(organizationId, petitionId, folded, signatures);
-    }
-    const signatures = await this.petitions.countSignaturesAt(organizationId, petitionId, past);
-    return new PastRecord(petitionRecord(organizationId, petitionId, folded, signatures), past);
+  execute(query: GetPetition): Promise<object> {
+    return this.resources.get(petitions, query);
   }
 }

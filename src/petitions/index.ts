@@ -1,7 +1,6 @@
 export { PetitionsModule } from './petitions.module.js';
-export { petitionsProjection, replayablePetitions } from './petitions.projection.js';
+export { petitions, signature } from './petitions.js';
 export { AddSignature } from './add-signature.js';
 export { CreatePetition } from './create-petition.js';
 export { PublishPetition } from './publish-petition.js';
 export { petition } from './petition.js';
-export { signature } from './signature.js';

@@ -1,9 +1,8 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { ReadSource } from '#libs/database';
-import { compare, findRows, search, SEARCH_RULE } from '#libs/projections';
-import { listingOf, OneOf, Operation, type Page, PageInput, pageOf, Text } from '#libs/rpc';
-import { listedPetitionSchema, type PetitionRecord } from './petition-record.js';
-import { petitionPage, PETITIONS_TABLE, recordFromRow, type PetitionRow } from './petitions.projection.js';
+import { compare, search, SEARCH_RULE } from '#libs/projections';
+import { type ResourceRecord, Resources } from '#libs/resources';
+import { OneOf, Operation, type Page, PageInput, Text } from '#libs/rpc';
+import { listedPetitionSchema, petitions } from './petitions.js';
 
 @Operation({
   method: 'GET',
@@ -26,15 +25,10 @@ export class ListPetitions extends PageInput('name') {
 
 @QueryHandler(ListPetitions)
 export class ListPetitionsHandler implements IQueryHandler<ListPetitions> {
-  constructor(private readonly reads: ReadSource) {}
+  constructor(private readonly resources: Resources) {}
 
-  async execute(query: ListPetitions): Promise<Page<PetitionRecord>> {
-    const { rows, next } = await findRows<PetitionRow>(this.reads, listingOf(query), {
-      table: PETITIONS_TABLE,
-      ...petitionPage(query.include),
-      sortColumns: { name: { column: 'name', type: 'text' } },
-      conditions: [compare('status = ?', query.status), search(['name', 'title'], query.q)],
-    });
-    return pageOf(query, rows.map(recordFromRow), next);
+  execute(query: ListPetitions): Promise<Page<ResourceRecord>> {
+    const conditions = [compare('status = ?', query.status), search(['name', 'title'], query.q)];
+    return this.resources.list(petitions, query, conditions);
   }
 }

@@ -1,9 +1,11 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { ReadSource } from '#libs/database';
 import { EventStore } from '#libs/event-store';
-import { findRows, LINK_BYTES, LINK_DETAIL, type LinkRow } from '#libs/projections';
+import { LINK_BYTES, LINK_DETAIL, type LinkRow } from '#libs/links';
+import { findRows } from '#libs/projections';
+import { Resources } from '#libs/resources';
 import { CreatedPageInput, Id, listingOf, Operation, type Page, pageOf } from '#libs/rpc';
-import { PetitionsTable, SIGNATURES_TABLE } from './petitions.projection.js';
+import { petitions } from './petitions.js';
 import { type SignatureRecord, signatureSchema } from './signature-record.js';
 
 @Operation({
@@ -23,15 +25,15 @@ export class ListSignatures extends CreatedPageInput() {
 export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
   constructor(
     private readonly reads: ReadSource,
-    private readonly petitions: PetitionsTable,
+    private readonly resources: Resources,
     private readonly store: EventStore,
   ) {}
 
   async execute(query: ListSignatures): Promise<Page<SignatureRecord>> {
     const { organizationId, petitionId } = query;
-    await this.petitions.require(organizationId, petitionId);
+    await this.resources.require(petitions, organizationId, petitionId);
     const { rows, next } = await findRows<LinkRow>(this.reads, listingOf(query), {
-      table: SIGNATURES_TABLE,
+      table: petitions.linkTable!,
       bytes: LINK_BYTES,
       within: { sql: 'record_id = ? AND ended_at IS NULL', value: petitionId },
     });

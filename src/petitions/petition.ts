@@ -1,5 +1,6 @@
+import { changedFields } from '#libs/commands';
 import { type Decider, type Json } from '#libs/event-store';
-import { RpcError } from '#libs/rpc';
+import { noSuch, RpcError } from '#libs/rpc';
 
 export type PetitionFields = {
   name: string;
@@ -55,12 +56,14 @@ export function isStanding(state: Petition): state is StandingPetition {
 
 /** @throws RpcError NOT_FOUND unless the petition stands. */
 export function standingPetition(state: Petition): StandingPetition {
-  if (!isStanding(state)) throw noSuchPetition();
+  if (!isStanding(state)) throw noSuch('petition');
   return state;
 }
 
-export function noSuchPetition(): RpcError {
-  return new RpcError('NOT_FOUND', 'There is no petition with this petitionId in your organization.');
+/** A field that is not given stays. */
+export function updatePetition(state: Petition, given: Partial<PetitionFields>): PetitionEvent[] {
+  const data = changedFields<PetitionFields>(standingPetition(state), given);
+  return data ? [{ type: 'PetitionUpdated', data }] : [];
 }
 
 /** A draft is published; a closed petition may be opened again; the published stays so. */

@@ -1,16 +1,13 @@
-import { Module } from '@nestjs/common';
-import { operationsModule } from '#libs/rpc';
+import { ProductModule } from '#libs/modules';
 import { ContactsModule } from '../contacts/index.js';
 import { OpenPetitions } from './open-petitions.js';
 import * as operations from './operations.js';
-import { PetitionsTable } from './petitions.projection.js';
-import { Signers } from './signers.js';
+import { petitions } from './petitions.js';
 
-const { controllers = [], providers = [] } = operationsModule(operations);
-
-@Module({
+@ProductModule({
+  operations,
+  resources: [petitions],
   imports: [ContactsModule],
-  controllers,
-  providers: [...providers, PetitionsTable, OpenPetitions, Signers],
+  providers: [OpenPetitions],
 })
 export class PetitionsModule {}

@@ -1,11 +1,11 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands, type Decision, RecordReader, Requests, writeTo } from '#libs/commands';
-import { Id, Input, Operation } from '#libs/rpc';
-import { ContactsTable, noSuchContact } from '../contacts/index.js';
+import { Commands, type Decision, RecordReader } from '#libs/commands';
+import { ResourceCommands, Resources } from '#libs/resources';
+import { Id, Input, noSuch, Operation } from '#libs/rpc';
+import { ContactsTable } from '../contacts/index.js';
 import { petition, standingPetition } from './petition.js';
-import { PetitionsTable } from './petitions.projection.js';
+import { petitions, signature } from './petitions.js';
 import { type SignatureAnswer, withdrawnAnswerSchema } from './signature-record.js';
-import { signature, signatureKey, withdrawSignature } from './signature.js';
 
 @Operation({
   method: 'DELETE',
@@ -29,48 +29,43 @@ export class RemoveSignatureHandler implements ICommandHandler<RemoveSignature> 
   constructor(
     private readonly commands: Commands,
     private readonly records: RecordReader,
-    private readonly requests: Requests,
+    private readonly resources: Resources,
+    private readonly answers: ResourceCommands,
     private readonly contacts: ContactsTable,
-    private readonly petitions: PetitionsTable,
   ) {}
 
   async execute(command: RemoveSignature): Promise<SignatureAnswer> {
-    const { organizationId, petitionId, contactId } = command;
-    const { recordId } = await this.commands.run(command, () => this.decide(command));
+    const { petitionId, contactId } = command;
+    const { recordId } = await this.commands.run(command, (afresh) => this.decide(command, afresh));
     return {
       signatureId: recordId === petitionId ? null : recordId,
       petitionId,
       contactId,
-      signatures: await this.requests.figure(command, () =>
-        this.petitions.countSignatures(organizationId, petitionId),
-      ),
+      signatures: await this.answers.count(petitions, command),
     };
   }
 
-  private async decide({ organizationId, petitionId, contactId }: RemoveSignature): Promise<Decision> {
+  private async decide(command: RemoveSignature, afresh: boolean): Promise<Decision> {
+    const { organizationId, petitionId, contactId } = command;
     standingPetition((await this.records.load(petition, organizationId, petitionId)).state);
     const [unknown] = await this.contacts.findUnknown(organizationId, [contactId]);
     if (unknown !== undefined) {
       const erased = await this.contacts.findErased(organizationId, [contactId]);
-      if (!erased.has(contactId)) throw noSuchContact();
+      if (!erased.has(contactId)) throw noSuch('contact');
       // Their signature stays counted, without a name: nobody can say which it is.
       return { recordId: petitionId, writes: [] };
     }
 
-    const key = signatureKey(petitionId, contactId);
+    const key = signature.keyOf(petitionId, contactId);
     const [standing] = await this.commands.findOwners(organizationId, [key]);
     if (standing === undefined) {
       // A repeat answers like the first time; without any signature the answer is about the petition alone.
-      const withdrawn = await this.petitions.findWithdrawn(organizationId, petitionId, contactId);
+      const withdrawn = await this.resources.findEndedLink(petitions, organizationId, petitionId, contactId);
       return { recordId: withdrawn ?? petitionId, writes: [] };
     }
-    const { state, version } = await this.records.load(signature, organizationId, standing);
-    const events = withdrawSignature(state);
-    return {
-      recordId: standing,
-      writes: [{ ...writeTo(signature, standing, version, events), subjectId: contactId }],
-      // Withdrawn by somebody else meanwhile, it has no key to give up: another signature may have it.
-      releases: events.length > 0 ? [{ value: key, streamId: standing }] : [],
-    };
+    // Only what this version does not know can have moved a signature that stands.
+    if (afresh) await this.records.load(signature.decider, organizationId, standing);
+    const { write, release } = signature.end(standing, petitionId, contactId);
+    return { recordId: standing, writes: [write], releases: [release] };
   }
 }

@@ -1,10 +1,9 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { changedFields, Commands, Requests } from '#libs/commands';
+import { ResourceCommands, type ResourceRecord } from '#libs/resources';
 import { Id, Operation } from '#libs/rpc';
 import { PetitionFieldsInput } from './petition-fields.js';
-import { petitionRecord, type PetitionRecord, petitionSchema } from './petition-record.js';
-import { petition, type PetitionEvent, type PetitionFields, standingPetition } from './petition.js';
-import { PetitionsTable } from './petitions.projection.js';
+import { updatePetition } from './petition.js';
+import { petitions, petitionSchema } from './petitions.js';
 
 @Operation({
   method: 'POST',
@@ -21,20 +20,10 @@ export class UpdatePetition extends PetitionFieldsInput {
 
 @CommandHandler(UpdatePetition)
 export class UpdatePetitionHandler implements ICommandHandler<UpdatePetition> {
-  constructor(
-    private readonly commands: Commands,
-    private readonly requests: Requests,
-    private readonly petitions: PetitionsTable,
-  ) {}
+  constructor(private readonly commands: ResourceCommands) {}
 
-  async execute(command: UpdatePetition): Promise<PetitionRecord> {
-    const { context, organizationId, petitionId, ...given } = command;
-    const changed = await this.commands.change(petition, command, petitionId, (state): PetitionEvent[] => {
-      const data = changedFields<PetitionFields>(standingPetition(state), given);
-      return data ? [{ type: 'PetitionUpdated', data }] : [];
-    });
-    const count = () => this.petitions.countSignatures(organizationId, petitionId);
-    const signatures = await this.requests.figure(command, count);
-    return petitionRecord(organizationId, petitionId, changed, signatures);
+  execute(command: UpdatePetition): Promise<ResourceRecord> {
+    const { context, organizationId, petitionId, ...changes } = command;
+    return this.commands.change(petitions, command, (state) => updatePetition(state, changes));
   }
 }

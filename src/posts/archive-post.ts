@@ -1,8 +1,8 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { ResourceCommands, type ResourceRecord } from '#libs/resources';
 import { Id, Input, Operation } from '#libs/rpc';
-import { postRecord, type PostRecord, postSchema } from './post-record.js';
-import { post, archivePost } from './post.js';
+import { archivePost } from './post.js';
+import { posts, postSchema } from './posts.js';
 
 @Operation({
   method: 'POST',
@@ -20,11 +20,9 @@ export class ArchivePost extends Input {
 
 @CommandHandler(ArchivePost)
 export class ArchivePostHandler implements ICommandHandler<ArchivePost> {
-  constructor(private readonly commands: Commands) {}
+  constructor(private readonly commands: ResourceCommands) {}
 
-  async execute(command: ArchivePost): Promise<PostRecord> {
-    const { organizationId, postId } = command;
-    const changed = await this.commands.change(post, command, postId, archivePost);
-    return postRecord(organizationId, postId, changed);
+  execute(command: ArchivePost): Promise<ResourceRecord> {
+    return this.commands.change(posts, command, archivePost);
   }
 }

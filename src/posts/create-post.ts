@@ -1,9 +1,8 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { ResourceCommands } from '#libs/resources';
 import { Operation, Text } from '#libs/rpc';
 import { PostFieldsInput } from './post-fields.js';
-import { postIdSchema } from './post-record.js';
-import { post, type PostEvent } from './post.js';
+import { postIdSchema, posts } from './posts.js';
 
 @Operation({
   method: 'POST',
@@ -22,16 +21,13 @@ export class CreatePost extends PostFieldsInput {
 
 @CommandHandler(CreatePost)
 export class CreatePostHandler implements ICommandHandler<CreatePost> {
-  constructor(private readonly commands: Commands) {}
+  constructor(private readonly commands: ResourceCommands) {}
 
-  async execute(command: CreatePost): Promise<{ postId: string }> {
+  execute(command: CreatePost): Promise<object> {
     const { name, description = null, imageId = null, content = null } = command;
     // Filled in before the request is compared with others: with or without the default it is the same.
     const title = (command.title ??= name);
     const data = { name, title, description, imageId, content };
-    const { recordId } = await this.commands.create(post, command, (): PostEvent[] => [
-      { type: 'PostCreated', data },
-    ]);
-    return { postId: recordId };
+    return this.commands.create(posts, command, { type: 'PostCreated', data });
   }
 }

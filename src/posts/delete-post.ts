@@ -1,8 +1,8 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { ResourceCommands } from '#libs/resources';
 import { Id, Input, Operation } from '#libs/rpc';
-import { postIdSchema } from './post-record.js';
-import { deletePost, post } from './post.js';
+import { deletePost } from './post.js';
+import { postIdSchema, posts } from './posts.js';
 
 @Operation({
   method: 'DELETE',
@@ -18,11 +18,9 @@ export class DeletePost extends Input {
 
 @CommandHandler(DeletePost)
 export class DeletePostHandler implements ICommandHandler<DeletePost> {
-  constructor(private readonly commands: Commands) {}
+  constructor(private readonly commands: ResourceCommands) {}
 
-  async execute(command: DeletePost): Promise<{ postId: string }> {
-    const { postId } = command;
-    await this.commands.end(post, command, postId, deletePost);
-    return { postId };
+  execute(command: DeletePost): Promise<object> {
+    return this.commands.end(posts, command, deletePost);
   }
 }

@@ -1,8 +1,7 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { RecordReader } from '#libs/commands';
-import { Id, Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
-import { postRecord, type PostRecord, postSchema } from './post-record.js';
-import { post } from './post.js';
+import { Resources } from '#libs/resources';
+import { Id, Input, Operation, Timestamp } from '#libs/rpc';
+import { posts, postSchema } from './posts.js';
 
 @Operation({
   method: 'GET',
@@ -21,12 +20,9 @@ export class GetPost extends Input {
 
 @QueryHandler(GetPost)
 export class GetPostHandler implements IQueryHandler<GetPost> {
-  constructor(private readonly records: RecordReader) {}
+  constructor(private readonly resources: Resources) {}
 
-  async execute({ organizationId, postId, asOf }: GetPost): Promise<PostRecord | PastRecord<PostRecord>> {
-    const past = await this.records.past(asOf);
-    const folded = await this.records.look(post, organizationId, postId, past);
-    const record = postRecord(organizationId, postId, folded);
-    return past ? new PastRecord(record, past) : record;
+  execute(query: GetPost): Promise<object> {
+    return this.resources.get(posts, query);
   }
 }

@@ -1,5 +1,5 @@
 export { PostsModule } from './posts.module.js';
-export { postsProjection, replayablePosts } from './posts.projection.js';
+export { posts } from './posts.js';
 export { CreatePost } from './create-post.js';
 export { PublishPost } from './publish-post.js';
 export { post } from './post.js';

@@ -1,10 +1,8 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { ReadSource } from '#libs/database';
-import { compare, findRows, type RecordRow, search, SEARCH_RULE } from '#libs/projections';
-import { listingOf, OneOf, Operation, type Page, PageInput, pageOf, Text } from '#libs/rpc';
-import { listedPostSchema, type PostRecord } from './post-record.js';
-import { type Post } from './post.js';
-import { postPage, POSTS_TABLE, recordFromRow } from './posts.projection.js';
+import { compare, search, SEARCH_RULE } from '#libs/projections';
+import { type ResourceRecord, Resources } from '#libs/resources';
+import { OneOf, Operation, type Page, PageInput, Text } from '#libs/rpc';
+import { listedPostSchema, posts } from './posts.js';
 
 @Operation({
   method: 'GET',
@@ -27,15 +25,10 @@ export class ListPosts extends PageInput('name') {
 
 @QueryHandler(ListPosts)
 export class ListPostsHandler implements IQueryHandler<ListPosts> {
-  constructor(private readonly reads: ReadSource) {}
+  constructor(private readonly resources: Resources) {}
 
-  async execute(query: ListPosts): Promise<Page<PostRecord>> {
-    const { rows, next } = await findRows<RecordRow<Post>>(this.reads, listingOf(query), {
-      table: POSTS_TABLE,
-      ...postPage(query.include),
-      sortColumns: { name: { column: 'name', type: 'text' } },
-      conditions: [compare('status = ?', query.status), search(['name', 'title'], query.q)],
-    });
-    return pageOf(query, rows.map(recordFromRow), next);
+  execute(query: ListPosts): Promise<Page<ResourceRecord>> {
+    const conditions = [compare('status = ?', query.status), search(['name', 'title'], query.q)];
+    return this.resources.list(posts, query, conditions);
   }
 }

@@ -1,5 +1,6 @@
+import { changedFields } from '#libs/commands';
 import { type Decider, type Json } from '#libs/event-store';
-import { RpcError } from '#libs/rpc';
+import { noSuch, RpcError } from '#libs/rpc';
 
 export type PostFields = {
   name: string;
@@ -52,10 +53,14 @@ export function isStanding(state: Post): state is StandingPost {
 
 /** @throws RpcError NOT_FOUND unless the post stands. */
 export function standingPost(state: Post): StandingPost {
-  if (!isStanding(state)) {
-    throw new RpcError('NOT_FOUND', 'There is no post with this postId in your organization.');
-  }
+  if (!isStanding(state)) throw noSuch('post');
   return state;
+}
+
+/** A field that is not given stays. */
+export function updatePost(state: Post, given: Partial<PostFields>): PostEvent[] {
+  const data = changedFields<PostFields>(standingPost(state), given);
+  return data ? [{ type: 'PostUpdated', data }] : [];
 }
 
 /** A draft is published; what was archived may be published again; the published stays so. */

@@ -1,6 +1,6 @@
-import { Module } from '@nestjs/common';
-import { operationsModule } from '#libs/rpc';
+import { ProductModule } from '#libs/modules';
 import * as operations from './operations.js';
+import { posts } from './posts.js';
 
-@Module(operationsModule(operations))
+@ProductModule({ operations, resources: [posts] })
 export class PostsModule {}

@@ -1,8 +1,8 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { ResourceCommands, type ResourceRecord } from '#libs/resources';
 import { Id, Input, Operation } from '#libs/rpc';
-import { postRecord, type PostRecord, postSchema } from './post-record.js';
-import { post, publishPost } from './post.js';
+import { publishPost } from './post.js';
+import { posts, postSchema } from './posts.js';
 
 @Operation({
   method: 'POST',
@@ -19,11 +19,9 @@ export class PublishPost extends Input {
 
 @CommandHandler(PublishPost)
 export class PublishPostHandler implements ICommandHandler<PublishPost> {
-  constructor(private readonly commands: Commands) {}
+  constructor(private readonly commands: ResourceCommands) {}
 
-  async execute(command: PublishPost): Promise<PostRecord> {
-    const { organizationId, postId } = command;
-    const changed = await this.commands.change(post, command, postId, publishPost);
-    return postRecord(organizationId, postId, changed);
+  execute(command: PublishPost): Promise<ResourceRecord> {
+    return this.commands.change(posts, command, publishPost);
   }
 }

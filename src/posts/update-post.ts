@@ -1,9 +1,9 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { changedFields, Commands } from '#libs/commands';
+import { ResourceCommands, type ResourceRecord } from '#libs/resources';
 import { Id, Operation } from '#libs/rpc';
 import { PostFieldsInput } from './post-fields.js';
-import { postRecord, type PostRecord, postSchema } from './post-record.js';
-import { post, type PostEvent, type PostFields, standingPost } from './post.js';
+import { updatePost } from './post.js';
+import { posts, postSchema } from './posts.js';
 
 @Operation({
   method: 'POST',
@@ -20,14 +20,10 @@ export class UpdatePost extends PostFieldsInput {
 
 @CommandHandler(UpdatePost)
 export class UpdatePostHandler implements ICommandHandler<UpdatePost> {
-  constructor(private readonly commands: Commands) {}
+  constructor(private readonly commands: ResourceCommands) {}
 
-  async execute(command: UpdatePost): Promise<PostRecord> {
-    const { context, organizationId, postId, ...given } = command;
-    const changed = await this.commands.change(post, command, postId, (state): PostEvent[] => {
-      const data = changedFields<PostFields>(standingPost(state), given);
-      return data ? [{ type: 'PostUpdated', data }] : [];
-    });
-    return postRecord(organizationId, postId, changed);
+  execute(command: UpdatePost): Promise<ResourceRecord> {
+    const { context, organizationId, postId, ...changes } = command;
+    return this.commands.change(posts, command, (state) => updatePost(state, changes));
   }
 }

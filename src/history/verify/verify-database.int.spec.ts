@@ -83,8 +83,8 @@ const thing = (): Write => ({
   events: [{ type: 'Happened', data: {} }],
 });
 
-async function append(store: EventStore, organizationId: string, writes: Write[], ends: string[] = []) {
-  expect(await store.append({ organizationId, metadata, writes, ends })).toMatchObject({
+async function append(store: EventStore, organizationId: string, writes: Write[], erases: string[] = []) {
+  expect(await store.append({ organizationId, metadata, writes, erases })).toMatchObject({
     status: 'appended',
   });
 }

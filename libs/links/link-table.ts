@@ -1,15 +1,6 @@
 import { type Sql } from '#libs/database';
-import { type RecordedEvent, type Seal } from '#libs/event-store';
-
-/** What an event does to links; `event` is the one that says so. */
-export type LinkChange =
-  | { kind: 'begins'; event: RecordedEvent; recordId: string; subjectId: string; detail?: string | null }
-  | { kind: 'ends'; event: RecordedEvent; recordId: string; subjectId: string }
-  /** The subject, whose stream the event is of, was erased. */
-  | { kind: 'erased'; event: RecordedEvent };
-
-/** What becomes of a link when its person is erased. */
-export type AtErasure = 'loses its name' | 'ends';
+import { type Seal } from '#libs/event-store';
+import { type AtErasure, type LinkChange } from '#libs/projections';
 
 /** The name under which a link's `detail` is sealed. */
 export const LINK_DETAIL = 'link.detail';

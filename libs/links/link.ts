@@ -1,0 +1,149 @@
+import { v7 as uuidv7 } from 'uuid';
+import { type Claim } from '#libs/commands';
+import {
+  type Decider,
+  type DomainEvent,
+  type JsonObject,
+  type RecordedEvent,
+  type StreamWrite,
+} from '#libs/event-store';
+import { type AtErasure, type LinkChange } from '#libs/projections';
+
+/** A link, as its stream tells: of which record and which person, and whether it stands. */
+export type LinkState =
+  { status: 'unknown' } | { status: 'standing' | 'ended'; recordId: string; subjectId: string };
+
+/** What persons links are of: the module that has them says it once for all links. */
+export type Subject = {
+  /** The API's name of one: `contact`; the events name it as `contactId`. */
+  object: string;
+  /** The event of its own stream with which it is erased. */
+  erased: string;
+};
+
+/** All that is declared of a kind of link between a record and a person. */
+export type LinkDeclaration = {
+  /** The API's name of the record: `list`; the events name it as `listId`. */
+  record: string;
+  streamType: string;
+  /** The event that begins a link, and the one that ends it. */
+  begins: string;
+  ends: string;
+  /** What the unique key begins with: one standing link for each record and person. */
+  uniqueKey: string;
+  atErasure: AtErasure;
+  /** The field of the first event's personal data in which the person says something with it. */
+  detail?: string;
+};
+
+/**
+ * A kind of link between records and persons: signatures, memberships, tags. Each link is a stream of its own, so that a
+ * million of them under one record never wait for each other, and so that an erased person's is told from all others. That
+ * it stands once at most, a unique key holds; whoever is linked again gets another stream.
+ */
+export class Link {
+  /** What both events name record and person by: `listId`, `contactId`. */
+  readonly recordField: string;
+  readonly subjectField: string;
+  readonly decider: Decider<LinkState, DomainEvent>;
+
+  constructor(
+    readonly subject: Subject,
+    private readonly declared: LinkDeclaration,
+  ) {
+    const { record, streamType, begins, ends } = declared;
+    this.recordField = `${record}Id`;
+    this.subjectField = `${subject.object}Id`;
+    this.decider = {
+      streamType,
+      initial: { status: 'unknown' },
+      events: { [begins]: true, [ends]: true },
+      evolve: (_state, { type, data }) => ({
+        status: type === begins ? 'standing' : 'ended',
+        ...this.endsOf(data),
+      }),
+    };
+  }
+
+  get atErasure(): AtErasure {
+    return this.declared.atErasure;
+  }
+
+  /** The types of the events that change links. */
+  get handles(): string[] {
+    return [this.declared.begins, this.declared.ends, this.subject.erased];
+  }
+
+  /** What an event does to links: nothing where it is none of `handles`. */
+  changes(event: RecordedEvent): LinkChange[] {
+    const { begins, ends, detail } = this.declared;
+    switch (event.type) {
+      case begins: {
+        const said = detail === undefined ? undefined : (event.personal?.[detail] as string | undefined);
+        return [{ kind: 'begins', event, ...this.endsOf(event.data), detail: said ?? null }];
+      }
+      case ends:
+        return [{ kind: 'ends', event, ...this.endsOf(event.data) }];
+      case this.subject.erased:
+        return [{ kind: 'erased', event }];
+      default:
+        return [];
+    }
+  }
+
+  /** Of which one record and person have one at most. */
+  keyOf(recordId: string, subjectId: string): string[] {
+    return [this.declared.uniqueKey, recordId, subjectId];
+  }
+
+  /**
+   * A new link, to be appended.
+   *
+   * @param taken what to do when they are linked already: see `Claim`.
+   * @param personal what the person says with it.
+   */
+  begin(
+    recordId: string,
+    subjectId: string,
+    taken: Claim['taken'],
+    personal: JsonObject | null = null,
+  ): { linkId: string; write: StreamWrite; claim: Claim } {
+    const linkId = uuidv7();
+    const event = { type: this.declared.begins, data: this.dataOf(recordId, subjectId), personal };
+    return {
+      linkId,
+      write: this.write(linkId, 0, event, subjectId),
+      claim: { value: this.keyOf(recordId, subjectId), streamId: linkId, taken },
+    };
+  }
+
+  /** The end of a link that stands, and the key that it gives up. Standing it has its first event alone. */
+  end(
+    linkId: string,
+    recordId: string,
+    subjectId: string,
+  ): { write: StreamWrite; release: Pick<Claim, 'value' | 'streamId'> } {
+    const event = { type: this.declared.ends, data: this.dataOf(recordId, subjectId) };
+    return {
+      write: this.write(linkId, 1, event, subjectId),
+      release: { value: this.keyOf(recordId, subjectId), streamId: linkId },
+    };
+  }
+
+  private write(
+    streamId: string,
+    expectedVersion: number,
+    event: DomainEvent,
+    subjectId: string,
+  ): StreamWrite {
+    return { streamType: this.decider.streamType, streamId, expectedVersion, events: [event], subjectId };
+  }
+
+  private dataOf(recordId: string, subjectId: string): JsonObject {
+    return { [this.recordField]: recordId, [this.subjectField]: subjectId };
+  }
+
+  private endsOf(data: JsonObject): { recordId: string; subjectId: string } {
+    return { recordId: data[this.recordField] as string, subjectId: data[this.subjectField] as string };
+  }
+}

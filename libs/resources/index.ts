@@ -1,0 +1,5 @@
+export { Linking, type Subjects } from './linking.js';
+export { Resource, type ResourceRecord } from './resource.js';
+export { ResourceCommands } from './resource-commands.js';
+export { Resources } from './resources.js';
+export { ResourcesModule } from './resources.module.js';

@@ -1,0 +1,70 @@
+import { Injectable } from '@nestjs/common';
+import { Commands, Requests } from '#libs/commands';
+import { type DomainEvent, type Folded } from '#libs/event-store';
+import { type Input } from '#libs/rpc';
+import { type Resource, type ResourceRecord } from './resource.js';
+import { idIn, Resources } from './resources.js';
+
+/** What commands on records of every kind have in common: which record the input names, and how it is answered. */
+@Injectable()
+export class ResourceCommands {
+  constructor(
+    private readonly commands: Commands,
+    private readonly requests: Requests,
+    private readonly resources: Resources,
+  ) {}
+
+  /** Creates a record; answers its id. See `Commands.create`. */
+  async create<Event extends DomainEvent>(
+    { decider, idField }: Resource<object, Event>,
+    input: Input & { name: string },
+    event: NoInfer<Event>,
+  ): Promise<Record<string, string>> {
+    const { recordId } = await this.commands.create(decider, input, () => [event]);
+    return { [idField]: recordId };
+  }
+
+  /** Changes the record that the input names; answers it. See `Commands.change`. */
+  async change<State extends object, Event extends DomainEvent>(
+    resource: Resource<State, Event>,
+    input: Input,
+    decide: (state: State) => NoInfer<Event>[],
+  ): Promise<ResourceRecord> {
+    const changed = await this.commands.change(resource.decider, input, idIn(input, resource), decide);
+    return this.answer(resource, input, changed);
+  }
+
+  /** Deletes the record that the input names; answers its id. See `Commands.end`. */
+  async end<State extends object, Event extends DomainEvent>(
+    resource: Resource<State, Event>,
+    input: Input,
+    decide: (state: State) => NoInfer<Event>[],
+  ): Promise<Record<string, string>> {
+    const id = idIn(input, resource);
+    await this.commands.end(resource.decider, input, id, decide);
+    return { [resource.idField]: id };
+  }
+
+  /** The record that a command was about, as it left it. */
+  async answer<State extends object>(
+    resource: Resource<State>,
+    input: Input,
+    folded: Folded<State>,
+  ): Promise<ResourceRecord> {
+    return resource.record(
+      input.organizationId,
+      idIn(input, resource),
+      folded,
+      await this.count(resource, input),
+    );
+  }
+
+  /** The number of standing links on the record that the input names, as this command is to answer it. */
+  async count(resource: Resource, input: Input): Promise<number> {
+    if (resource.countField === undefined) return 0;
+    const { organizationId } = input;
+    return this.requests.figure(input, () =>
+      this.resources.count(resource, organizationId, idIn(input, resource)),
+    );
+  }
+}

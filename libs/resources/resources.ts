@@ -1,0 +1,176 @@
+import { Injectable } from '@nestjs/common';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { DataSource } from 'typeorm';
+import { RecordReader } from '#libs/commands';
+import { queryWide, ReadSource } from '#libs/database';
+import { type Past } from '#libs/event-store';
+import { countAt, linkedTo } from '#libs/links';
+import { type Condition, findRows, hasGoneOn } from '#libs/projections';
+import { type Input, isId, listingOf, noSuch, type Page, pageOf, PastRecord } from '#libs/rpc';
+import { type Resource, type ResourceRecord, type ResourceRow } from './resource.js';
+
+type ListQuery = Parameters<typeof listingOf>[0] & Parameters<typeof findRows>[1] & { include?: string };
+
+/** Reads records of every kind, as they are and as they were. */
+@Injectable()
+export class Resources {
+  /** Counts that are about to be read. */
+  private readonly counting = new Map<string, Promise<number>>();
+
+  constructor(
+    private readonly source: DataSource,
+    private readonly reads: ReadSource,
+    private readonly records: RecordReader,
+  ) {}
+
+  /**
+   * The record that the input names, with `asOf` as it was at that moment.
+   *
+   * @throws RpcError NOT_FOUND unless it stands, or stood.
+   */
+  async get(
+    resource: Resource,
+    input: Input & { asOf?: string },
+  ): Promise<ResourceRecord | PastRecord<ResourceRecord>> {
+    const { organizationId, asOf } = input;
+    const id = idIn(input, resource);
+    if (asOf === undefined)
+      return (await this.find(resource, organizationId, id)) ?? this.fold(resource, organizationId, id);
+    const past = (await this.records.past(asOf))!;
+    const folded = await this.records.look(resource.decider, organizationId, id, past);
+    resource.standing(folded.state);
+    const count = await this.countAt(resource, organizationId, id, past);
+    return new PastRecord(resource.record(organizationId, id, folded, count), past);
+  }
+
+  /** A page of the records that stand. */
+  async list(
+    resource: Resource,
+    query: ListQuery,
+    conditions: readonly (Condition | undefined)[] = [],
+  ): Promise<Page<ResourceRecord>> {
+    const { rows, next } = await findRows<ResourceRow<object>>(this.reads, listingOf(query), {
+      ...resource.page(query.include),
+      conditions,
+    });
+    return pageOf(
+      query,
+      rows.map((row) => resource.recordOf(row)),
+      next,
+    );
+  }
+
+  /** @throws RpcError NOT_FOUND unless the record stands. */
+  async require(resource: Resource, organizationId: string, id: string): Promise<void> {
+    const rows = isId(id)
+      ? await this.source.query<unknown[]>(
+          `SELECT 1 FROM ${resource.table} WHERE organization_id = $1 AND id = $2`,
+          [organizationId, id],
+        )
+      : [];
+    if (rows.length === 0) throw noSuch(resource.object);
+  }
+
+  /** The records that stand and have these names; the oldest where several have one. */
+  async findByName(
+    { table }: Resource,
+    organizationId: string,
+    names: readonly string[],
+  ): Promise<ReadonlyMap<string, string>> {
+    const rows = await this.source.query<{ name: string; id: string }[]>(
+      `SELECT DISTINCT ON (name) name, id FROM ${table} WHERE organization_id = $1 AND name = ANY ($2::text[])
+       ORDER BY name, created_at, id`,
+      [organizationId, names],
+    );
+    return new Map(rows.map(({ name, id }) => [name, id]));
+  }
+
+  /**
+   * For lists of persons: those who have a standing link to the record.
+   *
+   * @throws RpcError NOT_FOUND unless the record stands.
+   */
+  async linked(resource: Resource, organizationId: string, id: string): Promise<Condition> {
+    await this.require(resource, organizationId, id);
+    return { sql: linkedTo(resource.linkTable!), value: id };
+  }
+
+  /**
+   * The number of standing links; 0 where there is no such record. Who ask together, such as signers whose commands were
+   * projected together, are answered by one query: all who ask before it starts, none who asks after.
+   */
+  count(resource: Resource, organizationId: string, id: string): Promise<number> {
+    if (resource.countField === undefined) return Promise.resolve(0);
+    const key = `${organizationId} ${id}`;
+    let count = this.counting.get(key);
+    if (!count) {
+      count = nextTurn().then(() => {
+        this.counting.delete(key);
+        return this.readCount(resource, organizationId, id);
+      });
+      this.counting.set(key, count);
+    }
+    return count;
+  }
+
+  private async readCount(resource: Resource, organizationId: string, id: string): Promise<number> {
+    const [row] = await this.source.query<{ count: number }[]>(
+      `SELECT ${resource.countField} AS count FROM ${resource.table} WHERE organization_id = $1 AND id = $2`,
+      [organizationId, id],
+    );
+    return row?.count ?? 0;
+  }
+
+  private async countAt(
+    { linkTable }: Resource,
+    organizationId: string,
+    id: string,
+    { moment, position }: Past,
+  ): Promise<number> {
+    if (linkTable === undefined) return 0;
+    const values = [organizationId, id, moment, position];
+    const query = countAt(linkTable);
+    const [row] = await queryWide<{ count: number }>(this.reads, organizationId, 'page', query, values);
+    return row!.count;
+  }
+
+  /** The last link between record and person that was ended, if there was one. */
+  async findEndedLink(
+    { linkTable }: Resource,
+    organizationId: string,
+    id: string,
+    subjectId: string,
+  ): Promise<string | undefined> {
+    const [row] = await this.source.query<{ id: string }[]>(
+      `SELECT id FROM ${linkTable} WHERE organization_id = $1 AND subject_id = $3 AND record_id = $2
+         AND ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT 1`,
+      [organizationId, id, subjectId],
+    );
+    return row?.id;
+  }
+
+  /** Undefined also where the history has gone on: then it knows more. */
+  private async find(
+    resource: Resource,
+    organizationId: string,
+    id: string,
+  ): Promise<ResourceRecord | undefined> {
+    if (!isId(id)) return undefined;
+    const [row] = await this.source.query<ResourceRow<object>[]>(
+      `SELECT * FROM ${resource.table} r WHERE organization_id = $1 AND id = $2 AND NOT ${hasGoneOn('r')}`,
+      [organizationId, id],
+    );
+    return row && resource.recordOf(row);
+  }
+
+  private async fold(resource: Resource, organizationId: string, id: string): Promise<ResourceRecord> {
+    const folded = await this.records.look(resource.decider, organizationId, id);
+    resource.standing(folded.state);
+    return resource.record(organizationId, id, folded, await this.count(resource, organizationId, id));
+  }
+}
+
+/** The id that an input gives for a record of the kind. */
+export function idIn(input: object, { idField }: Resource): string {
+  return (input as Record<string, string>)[idField]!;
+}

@@ -1,0 +1,27 @@
+import { partsOf } from '#libs/modules';
+import { declareScopes } from '#libs/rpc';
+import { AuthModule } from './auth/index.js';
+import { ContactsModule } from './contacts/index.js';
+import { HistoryModule } from './history/index.js';
+import { ListsModule } from './lists/index.js';
+import { OrganizationsModule } from './organizations/index.js';
+import { PetitionsModule } from './petitions/index.js';
+import { PostsModule } from './posts/index.js';
+
+/**
+ * What the monolith is made of: whatever a module brings comes with it. A new one comes last, because the order of the scopes
+ * is part of what makes a repeated request the same.
+ */
+export const MODULES = [
+  ContactsModule,
+  PetitionsModule,
+  PostsModule,
+  ListsModule,
+  OrganizationsModule,
+  AuthModule,
+  HistoryModule,
+];
+
+export const { operations, projections, streams, replayables, upcasters } = partsOf(MODULES);
+
+declareScopes(operations);

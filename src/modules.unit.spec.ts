@@ -1,0 +1,30 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { partsOf } from '#libs/modules';
+import { MODULES } from './modules.js';
+
+/** All folders of modules: each has the file that declares it. */
+const declared = readdirSync(__dirname, { recursive: true, encoding: 'utf8' })
+  .filter((path) => /^[^/]+\/[^/]+\.module\.ts$/.test(path))
+  .flatMap((path) => Object.values(jest.requireActual<object>(join(__dirname, path))));
+
+it('each module that was written is in the list, once', () => {
+  expect(declared.length).toBeGreaterThan(6);
+  expect(new Set(MODULES)).toEqual(new Set(declared));
+  expect(MODULES).toHaveLength(declared.length);
+});
+
+it('what is no module of the product is refused', () => {
+  expect(() => partsOf([class Stranger {}])).toThrow('Stranger is no module of the product');
+});
+
+it('no two modules have the same operation, stream, event or read model', () => {
+  const { operations, streams, projections } = partsOf(MODULES);
+  const names = [
+    ...operations.map(({ name }) => `class ${name}`),
+    ...streams.map(({ streamType }) => `stream ${streamType}`),
+    ...streams.flatMap(({ events }) => Object.keys(events)),
+    ...projections.map(({ name }) => `read model ${name}`),
+  ];
+  expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);
+});

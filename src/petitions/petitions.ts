@@ -1,0 +1,66 @@
+import { Resource } from '#libs/resources';
+import { imageSchema, recordSchema, schemaWithout, textOrNull, timestamp } from '#libs/rpc';
+import { chooseContactsBy, contactLink } from '../contacts/index.js';
+import { isStanding, petition } from './petition.js';
+
+/** A contact's signature under a petition. Those of the erased stay counted, without a name. */
+export const signature = contactLink({
+  record: 'petition',
+  streamType: 'signature',
+  begins: 'PetitionSigned',
+  ends: 'SignatureWithdrawn',
+  uniqueKey: 'petition.signature',
+  atErasure: 'loses its name',
+  detail: 'comment',
+});
+
+export const petitionSchema = recordSchema({
+  id: { type: 'string' },
+  createdAt: timestamp,
+  updatedAt: timestamp,
+  name: { type: 'string' },
+  title: { type: 'string' },
+  goal: { type: 'integer' },
+  target: textOrNull,
+  description: textOrNull,
+  ask: textOrNull,
+  imageId: textOrNull,
+  signatures: { type: 'integer', description: 'The exact number of standing signatures.' },
+  organizationId: { type: 'string' },
+  status: { type: 'string', enum: ['DRAFT', 'PUBLISHED', 'CLOSED'] },
+  image: imageSchema,
+  content: { description: 'Any JSON.' },
+});
+
+/** Of an element of a list. */
+export const listedPetitionSchema = schemaWithout(petitionSchema, 'content');
+
+export const petitionIdSchema = recordSchema({ petitionId: { type: 'string' } });
+
+/** Whose signature it was, the earlier version itself still counts with. */
+const FORGET_COMMENTS = `
+  UPDATE signatures s SET detail = NULL FROM unnest($1::uuid[], $2::uuid[]) AS e(organization_id, id)
+  WHERE s.organization_id = e.organization_id AND s.subject_id = e.id AND s.detail IS NOT NULL`;
+
+export const petitions = new Resource({
+  object: 'petition',
+  decider: petition,
+  standing: (state) => (isStanding(state) ? state : undefined),
+  answers: petitionSchema,
+  version: 3,
+  columns: {
+    name: { type: 'text', index: true, search: true },
+    title: { type: 'text', search: true },
+    status: { type: 'text', index: true },
+  },
+  apart: 'content',
+  counts: { link: signature, field: 'signatures', table: 'signatures' },
+  erasure: {
+    event: 'ContactErased',
+    // Comments are sealed, names are the contacts'.
+    inPlain: false,
+    earlier: { 1: FORGET_COMMENTS, 2: FORGET_COMMENTS },
+  },
+});
+
+chooseContactsBy(petitions, 'Only the contacts who have signed this petition.');
