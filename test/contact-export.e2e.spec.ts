@@ -221,12 +221,13 @@ describe('export-contacts', () => {
     const gate = await DatabaseGate.before(deployment.database.url);
     const server = await deployment.startServer({ DATABASE_URL: gate.url });
     const there = caller.at(server.origin);
-    const large = Array.from({ length: 8_000 }, (_, n) => ({
+    // More than the system takes of an answer that nobody reads.
+    const large = Array.from({ length: 2_000 }, (_, n) => ({
       email: `p-${n}@example.org`,
-      bio: 'x'.repeat(5_000),
+      bio: 'x'.repeat(10_000),
     }));
     const text = large.map((contact) => JSON.stringify(contact)).join('\n');
-    expect((await importInto(there, text)).body.data.created).toBe(8_000);
+    expect((await importInto(there, text)).body.data.created).toBe(2_000);
     const open = async () => {
       const asked = get(`${server.origin}/v1/contact.export-contacts`, {
         headers: { Authorization: `Bearer ${caller.key}` },
