@@ -1,3 +1,12 @@
+export {
+  changeHandler,
+  createHandler,
+  deleteHandler,
+  getHandler,
+  linkHandler,
+  listHandler,
+  unlinkHandler,
+} from './handlers.js';
 export { Linking, type Subjects } from './linking.js';
 export { Resource, type ResourceRecord } from './resource.js';
 export { ResourceCommands } from './resource-commands.js';

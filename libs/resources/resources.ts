@@ -9,7 +9,8 @@ import { type Condition, findRows, hasGoneOn } from '#libs/projections';
 import { type Input, isId, listingOf, noSuch, type Page, pageOf, PastRecord } from '#libs/rpc';
 import { type Resource, type ResourceRecord, type ResourceRow } from './resource.js';
 
-type ListQuery = Parameters<typeof listingOf>[0] & Parameters<typeof findRows>[1] & { include?: string };
+export type ListQuery = Parameters<typeof listingOf>[0] &
+  Parameters<typeof findRows>[1] & { include?: string };
 
 /** Reads records of every kind, as they are and as they were. */
 @Injectable()

@@ -1,5 +1,4 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Linking, type ResourceRecord } from '#libs/resources';
+import { linkHandler } from '#libs/resources';
 import { Id, Ids, Input, Operation } from '#libs/rpc';
 import { lists, listSchema } from './lists.js';
 
@@ -19,11 +18,4 @@ export class AddContacts extends Input {
   contactIds!: string[];
 }
 
-@CommandHandler(AddContacts)
-export class AddContactsHandler implements ICommandHandler<AddContacts> {
-  constructor(private readonly linking: Linking) {}
-
-  execute(command: AddContacts): Promise<ResourceRecord> {
-    return this.linking.add(lists, command, command.contactIds);
-  }
-}
+export const AddContactsHandler = linkHandler(AddContacts, lists, ({ contactIds }) => contactIds);

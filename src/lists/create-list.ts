@@ -1,6 +1,6 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands } from '#libs/resources';
+import { createHandler } from '#libs/resources';
 import { Input, Operation, Text } from '#libs/rpc';
+import { type ListEvent } from './list.js';
 import { listIdSchema, lists } from './lists.js';
 
 @Operation({
@@ -21,12 +21,11 @@ export class CreateList extends Input {
   description?: string | null;
 }
 
-@CommandHandler(CreateList)
-export class CreateListHandler implements ICommandHandler<CreateList> {
-  constructor(private readonly commands: ResourceCommands) {}
-
-  execute(command: CreateList): Promise<object> {
-    const { name, description = null } = command;
-    return this.commands.create(lists, command, { type: 'ListCreated', data: { name, description } });
-  }
-}
+export const CreateListHandler = createHandler(
+  CreateList,
+  lists,
+  ({ name, description = null }): ListEvent => ({
+    type: 'ListCreated',
+    data: { name, description },
+  }),
+);

@@ -1,5 +1,4 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands } from '#libs/resources';
+import { deleteHandler } from '#libs/resources';
 import { Id, Input, Operation } from '#libs/rpc';
 import { deleteList } from './list.js';
 import { listIdSchema, lists } from './lists.js';
@@ -17,11 +16,4 @@ export class DeleteList extends Input {
   listId!: string;
 }
 
-@CommandHandler(DeleteList)
-export class DeleteListHandler implements ICommandHandler<DeleteList> {
-  constructor(private readonly commands: ResourceCommands) {}
-
-  execute(command: DeleteList): Promise<object> {
-    return this.commands.end(lists, command, deleteList);
-  }
-}
+export const DeleteListHandler = deleteHandler(DeleteList, lists, deleteList);

@@ -1,5 +1,4 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Resources } from '#libs/resources';
+import { getHandler } from '#libs/resources';
 import { Id, Input, Operation, Timestamp } from '#libs/rpc';
 import { lists, listSchema } from './lists.js';
 
@@ -19,11 +18,4 @@ export class GetList extends Input {
   asOf?: string;
 }
 
-@QueryHandler(GetList)
-export class GetListHandler implements IQueryHandler<GetList> {
-  constructor(private readonly resources: Resources) {}
-
-  execute(query: GetList): Promise<object> {
-    return this.resources.get(lists, query);
-  }
-}
+export const GetListHandler = getHandler(GetList, lists);

@@ -1,7 +1,6 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { search, SEARCH_RULE } from '#libs/projections';
-import { type ResourceRecord, Resources } from '#libs/resources';
-import { Operation, type Page, PageInput, Text } from '#libs/rpc';
+import { listHandler } from '#libs/resources';
+import { Operation, PageInput, Text } from '#libs/rpc';
 import { lists, listSchema } from './lists.js';
 
 @Operation({
@@ -17,11 +16,4 @@ export class ListLists extends PageInput('name') {
   q?: string;
 }
 
-@QueryHandler(ListLists)
-export class ListListsHandler implements IQueryHandler<ListLists> {
-  constructor(private readonly resources: Resources) {}
-
-  execute(query: ListLists): Promise<Page<ResourceRecord>> {
-    return this.resources.list(lists, query, [search(['name'], query.q)]);
-  }
-}
+export const ListListsHandler = listHandler(ListLists, lists, ({ q }) => [search(['name'], q)]);

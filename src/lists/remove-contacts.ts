@@ -1,5 +1,4 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Linking, type ResourceRecord } from '#libs/resources';
+import { unlinkHandler } from '#libs/resources';
 import { Id, Ids, Input, Operation } from '#libs/rpc';
 import { lists, listSchema } from './lists.js';
 
@@ -21,11 +20,4 @@ export class RemoveContacts extends Input {
   contactIds!: string[];
 }
 
-@CommandHandler(RemoveContacts)
-export class RemoveContactsHandler implements ICommandHandler<RemoveContacts> {
-  constructor(private readonly linking: Linking) {}
-
-  execute(command: RemoveContacts): Promise<ResourceRecord> {
-    return this.linking.remove(lists, command, command.contactIds);
-  }
-}
+export const RemoveContactsHandler = unlinkHandler(RemoveContacts, lists, ({ contactIds }) => contactIds);

@@ -1,5 +1,4 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands, type ResourceRecord } from '#libs/resources';
+import { changeHandler } from '#libs/resources';
 import { Id, Input, Operation, Text } from '#libs/rpc';
 import { updateList } from './list.js';
 import { lists, listSchema } from './lists.js';
@@ -23,12 +22,6 @@ export class UpdateList extends Input {
   description?: string | null;
 }
 
-@CommandHandler(UpdateList)
-export class UpdateListHandler implements ICommandHandler<UpdateList> {
-  constructor(private readonly commands: ResourceCommands) {}
-
-  execute(command: UpdateList): Promise<ResourceRecord> {
-    const { name, description } = command;
-    return this.commands.change(lists, command, (state) => updateList(state, { name, description }));
-  }
-}
+export const UpdateListHandler = changeHandler(UpdateList, lists, (state, { name, description }) =>
+  updateList(state, { name, description }),
+);

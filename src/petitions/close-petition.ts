@@ -1,5 +1,4 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands, type ResourceRecord } from '#libs/resources';
+import { changeHandler } from '#libs/resources';
 import { Id, Input, Operation } from '#libs/rpc';
 import { closePetition } from './petition.js';
 import { petitions, petitionSchema } from './petitions.js';
@@ -18,11 +17,4 @@ export class ClosePetition extends Input {
   petitionId!: string;
 }
 
-@CommandHandler(ClosePetition)
-export class ClosePetitionHandler implements ICommandHandler<ClosePetition> {
-  constructor(private readonly commands: ResourceCommands) {}
-
-  execute(command: ClosePetition): Promise<ResourceRecord> {
-    return this.commands.change(petitions, command, closePetition);
-  }
-}
+export const ClosePetitionHandler = changeHandler(ClosePetition, petitions, closePetition);

@@ -1,7 +1,7 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands } from '#libs/resources';
+import { createHandler } from '#libs/resources';
 import { Operation, Text } from '#libs/rpc';
 import { DEFAULT_GOAL, PetitionFieldsInput } from './petition-fields.js';
+import { type PetitionEvent } from './petition.js';
 import { petitionIdSchema, petitions } from './petitions.js';
 
 @Operation({
@@ -20,16 +20,11 @@ export class CreatePetition extends PetitionFieldsInput {
   override name!: string;
 }
 
-@CommandHandler(CreatePetition)
-export class CreatePetitionHandler implements ICommandHandler<CreatePetition> {
-  constructor(private readonly commands: ResourceCommands) {}
-
-  execute(command: CreatePetition): Promise<object> {
-    const { name, target = null, description = null, ask = null, imageId = null, content = null } = command;
-    // Filled in before the request is compared with others: with or without the defaults it is the same.
-    const title = (command.title ??= name);
-    const goal = (command.goal ??= DEFAULT_GOAL);
-    const data = { name, title, goal, target, description, ask, imageId, content };
-    return this.commands.create(petitions, command, { type: 'PetitionCreated', data });
-  }
-}
+export const CreatePetitionHandler = createHandler(CreatePetition, petitions, (command): PetitionEvent => {
+  const { name, target = null, description = null, ask = null, imageId = null, content = null } = command;
+  // Filled in before the request is compared with others: with or without the defaults it is the same.
+  const title = (command.title ??= name);
+  const goal = (command.goal ??= DEFAULT_GOAL);
+  const data = { name, title, goal, target, description, ask, imageId, content };
+  return { type: 'PetitionCreated', data };
+});

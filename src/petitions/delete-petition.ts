@@ -1,5 +1,4 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands } from '#libs/resources';
+import { deleteHandler } from '#libs/resources';
 import { Id, Input, Operation } from '#libs/rpc';
 import { deletePetition } from './petition.js';
 import { petitionIdSchema, petitions } from './petitions.js';
@@ -18,11 +17,4 @@ export class DeletePetition extends Input {
   petitionId!: string;
 }
 
-@CommandHandler(DeletePetition)
-export class DeletePetitionHandler implements ICommandHandler<DeletePetition> {
-  constructor(private readonly commands: ResourceCommands) {}
-
-  execute(command: DeletePetition): Promise<object> {
-    return this.commands.end(petitions, command, deletePetition);
-  }
-}
+export const DeletePetitionHandler = deleteHandler(DeletePetition, petitions, deletePetition);

@@ -1,5 +1,4 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Resources } from '#libs/resources';
+import { getHandler } from '#libs/resources';
 import { Id, Input, Operation, Timestamp } from '#libs/rpc';
 import { petitions, petitionSchema } from './petitions.js';
 
@@ -18,11 +17,4 @@ export class GetPetition extends Input {
   asOf?: string;
 }
 
-@QueryHandler(GetPetition)
-export class GetPetitionHandler implements IQueryHandler<GetPetition> {
-  constructor(private readonly resources: Resources) {}
-
-  execute(query: GetPetition): Promise<object> {
-    return this.resources.get(petitions, query);
-  }
-}
+export const GetPetitionHandler = getHandler(GetPetition, petitions);

@@ -1,7 +1,6 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { compare, search, SEARCH_RULE } from '#libs/projections';
-import { type ResourceRecord, Resources } from '#libs/resources';
-import { OneOf, Operation, type Page, PageInput, Text } from '#libs/rpc';
+import { listHandler } from '#libs/resources';
+import { OneOf, Operation, PageInput, Text } from '#libs/rpc';
 import { listedPetitionSchema, petitions } from './petitions.js';
 
 @Operation({
@@ -23,12 +22,7 @@ export class ListPetitions extends PageInput('name') {
   include?: 'content';
 }
 
-@QueryHandler(ListPetitions)
-export class ListPetitionsHandler implements IQueryHandler<ListPetitions> {
-  constructor(private readonly resources: Resources) {}
-
-  execute(query: ListPetitions): Promise<Page<ResourceRecord>> {
-    const conditions = [compare('status = ?', query.status), search(['name', 'title'], query.q)];
-    return this.resources.list(petitions, query, conditions);
-  }
-}
+export const ListPetitionsHandler = listHandler(ListPetitions, petitions, ({ status, q }) => [
+  compare('status = ?', status),
+  search(['name', 'title'], q),
+]);

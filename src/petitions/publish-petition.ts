@@ -1,5 +1,4 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands, type ResourceRecord } from '#libs/resources';
+import { changeHandler } from '#libs/resources';
 import { Id, Input, Operation } from '#libs/rpc';
 import { publishPetition } from './petition.js';
 import { petitions, petitionSchema } from './petitions.js';
@@ -18,11 +17,4 @@ export class PublishPetition extends Input {
   petitionId!: string;
 }
 
-@CommandHandler(PublishPetition)
-export class PublishPetitionHandler implements ICommandHandler<PublishPetition> {
-  constructor(private readonly commands: ResourceCommands) {}
-
-  execute(command: PublishPetition): Promise<ResourceRecord> {
-    return this.commands.change(petitions, command, publishPetition);
-  }
-}
+export const PublishPetitionHandler = changeHandler(PublishPetition, petitions, publishPetition);

@@ -1,5 +1,4 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands, type ResourceRecord } from '#libs/resources';
+import { changeHandler } from '#libs/resources';
 import { Id, Operation } from '#libs/rpc';
 import { PetitionFieldsInput } from './petition-fields.js';
 import { updatePetition } from './petition.js';
@@ -18,12 +17,7 @@ export class UpdatePetition extends PetitionFieldsInput {
   petitionId!: string;
 }
 
-@CommandHandler(UpdatePetition)
-export class UpdatePetitionHandler implements ICommandHandler<UpdatePetition> {
-  constructor(private readonly commands: ResourceCommands) {}
-
-  execute(command: UpdatePetition): Promise<ResourceRecord> {
-    const { context, organizationId, petitionId, ...changes } = command;
-    return this.commands.change(petitions, command, (state) => updatePetition(state, changes));
-  }
-}
+export const UpdatePetitionHandler = changeHandler(UpdatePetition, petitions, (state, command) => {
+  const { context, organizationId, petitionId, ...changes } = command;
+  return updatePetition(state, changes);
+});

@@ -1,5 +1,4 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands, type ResourceRecord } from '#libs/resources';
+import { changeHandler } from '#libs/resources';
 import { Id, Input, Operation } from '#libs/rpc';
 import { archivePost } from './post.js';
 import { posts, postSchema } from './posts.js';
@@ -18,11 +17,4 @@ export class ArchivePost extends Input {
   postId!: string;
 }
 
-@CommandHandler(ArchivePost)
-export class ArchivePostHandler implements ICommandHandler<ArchivePost> {
-  constructor(private readonly commands: ResourceCommands) {}
-
-  execute(command: ArchivePost): Promise<ResourceRecord> {
-    return this.commands.change(posts, command, archivePost);
-  }
-}
+export const ArchivePostHandler = changeHandler(ArchivePost, posts, archivePost);

@@ -1,7 +1,7 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands } from '#libs/resources';
+import { createHandler } from '#libs/resources';
 import { Operation, Text } from '#libs/rpc';
 import { PostFieldsInput } from './post-fields.js';
+import { type PostEvent } from './post.js';
 import { postIdSchema, posts } from './posts.js';
 
 @Operation({
@@ -19,15 +19,9 @@ export class CreatePost extends PostFieldsInput {
   override name!: string;
 }
 
-@CommandHandler(CreatePost)
-export class CreatePostHandler implements ICommandHandler<CreatePost> {
-  constructor(private readonly commands: ResourceCommands) {}
-
-  execute(command: CreatePost): Promise<object> {
-    const { name, description = null, imageId = null, content = null } = command;
-    // Filled in before the request is compared with others: with or without the default it is the same.
-    const title = (command.title ??= name);
-    const data = { name, title, description, imageId, content };
-    return this.commands.create(posts, command, { type: 'PostCreated', data });
-  }
-}
+export const CreatePostHandler = createHandler(CreatePost, posts, (command): PostEvent => {
+  const { name, description = null, imageId = null, content = null } = command;
+  // Filled in before the request is compared with others: with or without the default it is the same.
+  const title = (command.title ??= name);
+  return { type: 'PostCreated', data: { name, title, description, imageId, content } };
+});

@@ -1,5 +1,4 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands } from '#libs/resources';
+import { deleteHandler } from '#libs/resources';
 import { Id, Input, Operation } from '#libs/rpc';
 import { deletePost } from './post.js';
 import { postIdSchema, posts } from './posts.js';
@@ -16,11 +15,4 @@ export class DeletePost extends Input {
   postId!: string;
 }
 
-@CommandHandler(DeletePost)
-export class DeletePostHandler implements ICommandHandler<DeletePost> {
-  constructor(private readonly commands: ResourceCommands) {}
-
-  execute(command: DeletePost): Promise<object> {
-    return this.commands.end(posts, command, deletePost);
-  }
-}
+export const DeletePostHandler = deleteHandler(DeletePost, posts, deletePost);

@@ -1,5 +1,4 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Resources } from '#libs/resources';
+import { getHandler } from '#libs/resources';
 import { Id, Input, Operation, Timestamp } from '#libs/rpc';
 import { posts, postSchema } from './posts.js';
 
@@ -18,11 +17,4 @@ export class GetPost extends Input {
   asOf?: string;
 }
 
-@QueryHandler(GetPost)
-export class GetPostHandler implements IQueryHandler<GetPost> {
-  constructor(private readonly resources: Resources) {}
-
-  execute(query: GetPost): Promise<object> {
-    return this.resources.get(posts, query);
-  }
-}
+export const GetPostHandler = getHandler(GetPost, posts);

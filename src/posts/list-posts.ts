@@ -1,7 +1,6 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { compare, search, SEARCH_RULE } from '#libs/projections';
-import { type ResourceRecord, Resources } from '#libs/resources';
-import { OneOf, Operation, type Page, PageInput, Text } from '#libs/rpc';
+import { listHandler } from '#libs/resources';
+import { OneOf, Operation, PageInput, Text } from '#libs/rpc';
 import { listedPostSchema, posts } from './posts.js';
 
 @Operation({
@@ -23,12 +22,7 @@ export class ListPosts extends PageInput('name') {
   include?: 'content';
 }
 
-@QueryHandler(ListPosts)
-export class ListPostsHandler implements IQueryHandler<ListPosts> {
-  constructor(private readonly resources: Resources) {}
-
-  execute(query: ListPosts): Promise<Page<ResourceRecord>> {
-    const conditions = [compare('status = ?', query.status), search(['name', 'title'], query.q)];
-    return this.resources.list(posts, query, conditions);
-  }
-}
+export const ListPostsHandler = listHandler(ListPosts, posts, ({ status, q }) => [
+  compare('status = ?', status),
+  search(['name', 'title'], q),
+]);

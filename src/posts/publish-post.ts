@@ -1,5 +1,4 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands, type ResourceRecord } from '#libs/resources';
+import { changeHandler } from '#libs/resources';
 import { Id, Input, Operation } from '#libs/rpc';
 import { publishPost } from './post.js';
 import { posts, postSchema } from './posts.js';
@@ -17,11 +16,4 @@ export class PublishPost extends Input {
   postId!: string;
 }
 
-@CommandHandler(PublishPost)
-export class PublishPostHandler implements ICommandHandler<PublishPost> {
-  constructor(private readonly commands: ResourceCommands) {}
-
-  execute(command: PublishPost): Promise<ResourceRecord> {
-    return this.commands.change(posts, command, publishPost);
-  }
-}
+export const PublishPostHandler = changeHandler(PublishPost, posts, publishPost);

@@ -1,5 +1,4 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands, type ResourceRecord } from '#libs/resources';
+import { changeHandler } from '#libs/resources';
 import { Id, Operation } from '#libs/rpc';
 import { PostFieldsInput } from './post-fields.js';
 import { updatePost } from './post.js';
@@ -18,12 +17,7 @@ export class UpdatePost extends PostFieldsInput {
   postId!: string;
 }
 
-@CommandHandler(UpdatePost)
-export class UpdatePostHandler implements ICommandHandler<UpdatePost> {
-  constructor(private readonly commands: ResourceCommands) {}
-
-  execute(command: UpdatePost): Promise<ResourceRecord> {
-    const { context, organizationId, postId, ...changes } = command;
-    return this.commands.change(posts, command, (state) => updatePost(state, changes));
-  }
-}
+export const UpdatePostHandler = changeHandler(UpdatePost, posts, (state, command) => {
+  const { context, organizationId, postId, ...changes } = command;
+  return updatePost(state, changes);
+});
