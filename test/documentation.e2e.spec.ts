@@ -87,6 +87,16 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  it('tells the errors of the routes of the log, too, which are no operations', () => {
+    for (const route of ['checkpoint', 'tile/{path}']) {
+      const { responses } = document.paths[`/log/{organizationId}/${route}`].get;
+      expect(Object.keys(responses)).toEqual(
+        expect.arrayContaining(['200', '401', '404', '409', '429', '503']),
+      );
+      expect(responses['409'].description).toBe('CONFLICT, by `reason`: NOT_SEALED');
+    }
+  });
+
   it('holds no name of a class, table or file', () => {
     expect(JSON.stringify(document)).not.toMatch(/Controller|Handler|_v1\b|#libs|\.ts\b|[a-z]+_[a-z]+/);
   });

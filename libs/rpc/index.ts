@@ -65,4 +65,5 @@ export { ServerLife } from './http-server.js';
 export { allowLongBody } from './pacing.js';
 export { RpcModule } from './rpc.module.js';
 export { PastRecord } from './past.js';
+export { errorDocumentation } from './operation-documentation.js';
 export { possibleErrors } from './possible-errors.js';

@@ -29,10 +29,18 @@ export function operationDocumentation(
       description: 'Done',
       content: answerContent(definition, fieldsOf(input).has('asOf')),
     }),
-    ...possibleErrors(input, definition).map((error) =>
-      ApiResponse({ status: error.status, ...errorContent(error) }),
-    ),
+    ...errorDocumentation(swagger, input, definition),
   ];
+}
+
+/** What it says of the errors of an operation, or of a route that is served as one of this shape is. */
+export function errorDocumentation(
+  { ApiResponse }: typeof Swagger,
+  ...shape: Parameters<typeof possibleErrors>
+): MethodDecorator[] {
+  return possibleErrors(...shape).map((error) =>
+    ApiResponse({ status: error.status, ...errorContent(error) }),
+  );
 }
 
 function inputDocumentation(

@@ -12,7 +12,12 @@ const OWN: readonly ErrorReason[] = [...reasonsOf('CONFLICT'), 'KEY_EXCEEDS_YOUR
 /** All errors that an operation may answer, by status. Most follow from its shape, the others it declares. */
 export function possibleErrors(
   input: InputClass,
-  { method, bodyTypes, answerTypes, reasons = [] }: OperationDefinition,
+  {
+    method,
+    bodyTypes,
+    answerTypes,
+    reasons = [],
+  }: Pick<OperationDefinition, 'method' | 'bodyTypes' | 'answerTypes' | 'reasons'>,
 ): PossibleError[] {
   const streams = bodyTypes !== undefined || answerTypes !== undefined;
   const changes = method !== 'GET';

@@ -4,7 +4,10 @@ import { RecordReader } from '#libs/commands';
 import {
   countAnswer,
   Documented,
+  errorDocumentation,
   hasScope,
+  Id,
+  Input,
   NeedsScope,
   refuseBody,
   requireReading,
@@ -20,6 +23,14 @@ import { sealed } from './not-sealed.js';
 const TILE = /^(entries|\d|[1-5]\d|6[0-3])\/(?!x000\/)((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/;
 const SCOPE = 'event:read';
 const WHO = `Needs the scope \`${SCOPE}\`, and no key at all where the organization has \`publicLog\`.`;
+
+/** What an operation would be that showed a log: its errors are those of these routes. */
+class NamedLog extends Input {
+  @Id()
+  log!: string;
+}
+const READS = { method: 'GET', reasons: ['NOT_SEALED'] } as const;
+
 const LOG_PATH = /^\/log\/[^/]+\/(checkpoint|tile)(?:\/(entries)?|$)/;
 
 /** What is logged and counted of `/log/…`: addresses hold what their senders like. */
@@ -56,6 +67,7 @@ export class LogController {
         WHO,
     }),
     swagger.ApiResponse({ status: 200, description: 'The note', content: { 'text/plain': TEXT } }),
+    ...errorDocumentation(swagger, NamedLog, READS),
   ])
   async checkpoint(
     @Param('organizationId') log: string,
@@ -81,6 +93,7 @@ export class LogController {
         WHO,
     }),
     swagger.ApiResponse({ status: 200, description: 'The bytes', content: { [BYTES]: BINARY } }),
+    ...errorDocumentation(swagger, NamedLog, READS),
   ])
   async tile(
     @Param('organizationId') log: string,
