@@ -1,7 +1,7 @@
 import { compare, type Condition, search, SEARCH_RULE } from '#libs/projections';
 import { type Resource, type Resources } from '#libs/resources';
 import { comparableEmail, Email, Flag, Id, Text, TimeFilters } from '#libs/rpc';
-import { SEARCHED } from './contacts.projection.js';
+import { SEARCHED } from './contact-columns.js';
 
 /** What contacts are chosen by: in lists and in exports alike. */
 export abstract class ContactFilters extends TimeFilters {

@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { type Claim, type Decision } from '#libs/commands';
 import { type StreamWrite } from '#libs/event-store';
-import { comparableEmail, RpcError } from '#libs/rpc';
+import { emailClaims } from './contact-address.js';
 import {
   contact,
   type ContactChanges,
@@ -52,45 +52,4 @@ export function mergeContact(
     recordId: contactId,
     writes: [contactWrite(contactId, version, updateContact(state, changes))],
   };
-}
-
-/** One live contact per organization and address. */
-export function emailClaims(email: string, contactId: string, taken: Claim['taken']): Claim[] {
-  return emailKeys(email).map((value) => ({ value, streamId: contactId, taken }));
-}
-
-/**
- * What is unique about an address: the form in which it is compared, and before it, where it differs, the one in
- * which version 0.1.0 compared. Contacts of that time hold nothing else, and instances of it ask for nothing else.
- */
-export function emailKeys(email: string): string[][] {
-  return [...new Set([earlierForm(email), comparableEmail(email)])].map((form) => ['contact.email', form]);
-}
-
-function earlierForm(email: string): string {
-  return email.normalize('NFC').toLowerCase();
-}
-
-/** What a contact's keys must become when its address does; both addresses may be the same. */
-export function moveEmail(
-  before: string,
-  after: string,
-  contactId: string,
-  taken: Claim['taken'],
-): Pick<Decision, 'claims' | 'releases'> {
-  // Of the address as it is, an old contact may hold the earlier form alone: another key of it is claimed only
-  // with another form, so that what makes no difference never meets a second contact of the same person.
-  if (earlierForm(before) === earlierForm(after)) return {};
-  const kept = new Set(emailKeys(after).map(String));
-  return {
-    claims: emailClaims(after, contactId, taken),
-    releases: emailKeys(before)
-      .filter((key) => !kept.has(String(key)))
-      .map((value) => ({ value, streamId: contactId })),
-  };
-}
-
-export function emailTaken(advice: string): RpcError {
-  const message = `Another contact of your organization has this e-mail address. ${advice}`;
-  return new RpcError('CONFLICT', message, { reason: 'EMAIL_TAKEN' });
 }

@@ -1,10 +1,11 @@
 import { Commands, RecordReader } from '#libs/commands';
 import { ProductModule } from '#libs/modules';
 import { Linking, ResourceCommands } from '#libs/resources';
+import { ContactsByEmail } from './contact-address.js';
 import { replayableContacts } from './contact-record.js';
 import { contact } from './contact.js';
-import { ContactsByEmail } from './contacts-by-email.js';
-import { contactsProjection, ContactsTable } from './contacts.projection.js';
+import { ContactsTable } from './contacts-table.js';
+import { contactsProjection } from './contacts.projection.js';
 import { ImportedLinks } from './imported-links.js';
 import * as operations from './operations.js';
 

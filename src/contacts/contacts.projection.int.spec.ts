@@ -5,7 +5,8 @@ import { Projections } from '#libs/projections';
 import { findRows } from '#libs/projections';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { contactConditions, type ContactFilters } from './contact-filters.js';
-import { CONTACT_BYTES, CONTACTS_TABLE, contactsProjection } from './contacts.projection.js';
+import { CONTACT_BYTES } from './contact-columns.js';
+import { CONTACTS_TABLE, contactsProjection } from './contacts.projection.js';
 
 const CONTACTS = 20_000;
 const organizationId = uuidv7();

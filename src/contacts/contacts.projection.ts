@@ -1,46 +1,22 @@
-import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
 import { searchIndexes } from '#libs/database';
-import { EventStore, openValue, type RecordedEvent, type Seal } from '#libs/event-store';
-import { type Projection, hasGoneOn, schemaOf, wholeVersion, type Snapshots } from '#libs/projections';
-import { comparableEmail, isId } from '#libs/rpc';
-import { type ContactRecord } from './contact-record.js';
+import { openValue, type RecordedEvent, type Seal } from '#libs/event-store';
+import { type Projection, schemaOf, wholeVersion, type Snapshots } from '#libs/projections';
+import { comparableEmail } from '#libs/rpc';
 import {
-  contact,
-  type Contact,
-  CONTACT_DETAILS,
-  type ContactDetails,
-  type ContactEvent,
-  NO_DETAILS,
-} from './contact.js';
+  DETAIL_COLUMNS,
+  detailsOf,
+  INDEXED_COLUMNS,
+  type Open,
+  PLAIN_COLUMNS,
+  type Row,
+  SEALED_COLUMNS,
+  sealedAs,
+  SEARCHED,
+} from './contact-columns.js';
+import { contact, type Contact, type ContactDetails, type ContactEvent, NO_DETAILS } from './contact.js';
 
-/** What nobody searches or sorts by: only who has the person's key can read it in the tables and their files. */
-const SEALED: readonly string[] = ['bio', 'phone', 'mobile', 'address'] satisfies (keyof ContactDetails)[];
-
-type DetailColumn = { detail: keyof ContactDetails; column: string; sealed: boolean };
-
-/** The columns of the details, named like the fields: "firstName" is first_name, "bio" is sealed_bio. */
-const DETAIL_COLUMNS: readonly DetailColumn[] = CONTACT_DETAILS.map((detail) => {
-  const sealed = SEALED.includes(detail);
-  const name = detail.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  return { detail, column: sealed ? `sealed_${name}` : name, sealed };
-});
+const TEXT_AND_BYTES = [...PLAIN_COLUMNS, ...SEALED_COLUMNS];
 const COLUMN_OF = new Map(DETAIL_COLUMNS.map((one) => [one.detail, one]));
-const SEALED_COLUMNS = DETAIL_COLUMNS.filter(({ sealed }) => sealed);
-const PLAIN_COLUMNS = [
-  ...DETAIL_COLUMNS.filter(({ sealed }) => !sealed).map(({ column }) => column),
-  'email_compared',
-];
-
-const TEXT_AND_BYTES = [...PLAIN_COLUMNS, ...SEALED_COLUMNS.map(({ column }) => column)];
-
-/** The name under which a detail is sealed. */
-const sealedAs = (detail: keyof ContactDetails) => `contact.${detail}`;
-
-/** The two names in one, as they are searched for. */
-const NAME = `(coalesce(first_name || ' ', '') || coalesce(last_name, ''))`;
-/** What `q` is searched in. A last name besides, because short texts are found where something begins with them. */
-export const SEARCHED = ['email', NAME, 'last_name'];
 
 /** What a page of events makes of one contact. */
 type Change = {
@@ -78,7 +54,7 @@ export const contactsProjection: Projection<ContactEvent> = {
       updated_at      timestamptz(3) NOT NULL,
       subscribed      boolean        NOT NULL,
       ${PLAIN_COLUMNS.map((column) => `${column} text`).join(',\n      ')},
-      ${SEALED_COLUMNS.map(({ column }) => `${column} bytea`).join(',\n      ')},
+      ${SEALED_COLUMNS.map((column) => `${column} bytea`).join(',\n      ')},
       PRIMARY KEY (organization_id, id)
     );
     -- ANALYZE keeps samples of a column's values, and would keep them after their persons were erased.
@@ -87,12 +63,10 @@ export const contactsProjection: Projection<ContactEvent> = {
     CREATE INDEX contacts_by_update ON contacts (organization_id, updated_at, id);
     CREATE INDEX contacts_by_email ON contacts (organization_id, email_compared, id);
     -- Most contacts have none of these, and pay for none.
-    ${['country', 'city', 'zip']
-      .map(
-        (column) =>
-          `CREATE INDEX contacts_by_${column} ON contacts (organization_id, ${column}) WHERE ${column} IS NOT NULL;`,
-      )
-      .join('\n    ')}
+    ${INDEXED_COLUMNS.map(
+      (column) =>
+        `CREATE INDEX contacts_by_${column} ON contacts (organization_id, ${column}) WHERE ${column} IS NOT NULL;`,
+    ).join('\n    ')}
     CREATE INDEX contacts_unsubscribed ON contacts (organization_id, id) WHERE NOT subscribed;
     ${searchIndexes('contacts', SEARCHED)}
 
@@ -251,81 +225,3 @@ const ERASE = `
   FROM gone LEFT JOIN deleted ON deleted.organization_id = gone.organization_id AND deleted.id = gone.id`;
 
 export const CONTACTS_TABLE = `${schemaOf(contactsProjection)}.contacts`;
-
-/** SQL: bytes of a row, for `findRows`. */
-export const CONTACT_BYTES = DETAIL_COLUMNS.map(({ column }) => `coalesce(octet_length(${column}), 0)`).join(
-  ' + ',
-);
-
-export type ContactRow = {
-  id: string;
-  organization_id: string;
-  created_at: Date;
-  updated_at: Date;
-  subscribed: boolean;
-} & { [column: string]: unknown };
-
-/** Reads the read model. */
-@Injectable()
-export class ContactsTable {
-  constructor(
-    private readonly source: DataSource,
-    private readonly store: EventStore,
-  ) {}
-
-  /** Undefined also where the history has gone on: then it knows more. */
-  async find(organizationId: string, contactId: string): Promise<ContactRecord | undefined> {
-    if (!isId(contactId)) return undefined;
-    const [row] = await this.source.query<ContactRow[]>(
-      `SELECT * FROM ${CONTACTS_TABLE} c WHERE organization_id = $1 AND id = $2 AND NOT ${hasGoneOn('c')}`,
-      [organizationId, contactId],
-    );
-    return row && (await this.records(organizationId, [row]))[0];
-  }
-
-  /** Which of these are no contacts of this organization. */
-  async findUnknown(organizationId: string, contactIds: readonly string[]): Promise<string[]> {
-    const rows = await this.source.query<{ id: string }[]>(
-      `SELECT id FROM ${CONTACTS_TABLE} WHERE organization_id = $1 AND id = ANY ($2::uuid[])`,
-      [organizationId, contactIds.filter(isId)],
-    );
-    const known = new Set(rows.map(({ id }) => id));
-    return contactIds.filter((id) => !known.has(id));
-  }
-
-  /** Which of these, that are no contacts, were. */
-  async findErased(organizationId: string, contactIds: readonly string[]): Promise<Set<string>> {
-    return this.store.findStreams(organizationId, contact.streamType, contactIds.filter(isId));
-  }
-
-  /** The records of rows as they are in the table. */
-  async records(organizationId: string, rows: readonly ContactRow[]): Promise<ContactRecord[]> {
-    const sealed = rows.filter((row) => SEALED_COLUMNS.some(({ column }) => row[column] !== null));
-    const openers = await this.store.unseal(
-      organizationId,
-      sealed.map(({ id }) => id),
-    );
-    return rows.map((row) => ({
-      id: row.id,
-      createdAt: row.created_at,
-      updatedAt: row.updated_at,
-      ...detailsOf(row, openers.get(row.id) as Open | undefined),
-      organizationId: row.organization_id,
-      subscribed: row.subscribed,
-    }));
-  }
-}
-
-type Row = { [column: string]: unknown };
-type Open = (name: string, sealed: unknown) => string;
-
-/** @param open undefined where nothing is sealed, and for who was erased since the row was read. */
-function detailsOf(row: Row, open?: Open): ContactDetails {
-  const details: Partial<ContactDetails> = {};
-  for (const { detail, column, sealed } of DETAIL_COLUMNS) {
-    const value = row[column];
-    details[detail] =
-      sealed && value !== null ? (open?.(sealedAs(detail), value) ?? null) : (value as string | null);
-  }
-  return details as ContactDetails;
-}

@@ -4,8 +4,8 @@ import { Email, Flag, Id, OneOf, Operation } from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
 import { contactIdSchema } from './contact-record.js';
 import { contact, hasEmail } from './contact.js';
-import { ContactsByEmail } from './contacts-by-email.js';
-import { emailTaken, mergeContact, newContact } from './contact-write.js';
+import { ContactsByEmail, emailTaken } from './contact-address.js';
+import { mergeContact, newContact } from './contact-write.js';
 
 @Operation({
   method: 'POST',

@@ -6,7 +6,9 @@ import { writeCsv, writeNdjson } from '#libs/records';
 import { OneOf, Operation, StreamedAnswer } from '#libs/rpc';
 import { contactConditions, ContactFilters, FILTER_SCOPES } from './contact-filters.js';
 import { CONTACT_COLUMNS, type ContactRecord, contactSchema } from './contact-record.js';
-import { CONTACT_BYTES, CONTACTS_TABLE, type ContactRow, ContactsTable } from './contacts.projection.js';
+import { CONTACT_BYTES } from './contact-columns.js';
+import { type ContactRow, ContactsTable } from './contacts-table.js';
+import { CONTACTS_TABLE } from './contacts.projection.js';
 
 /** Contacts of one query, and of one chunk of the answer. */
 const PAGE = 1_000;

@@ -3,7 +3,7 @@ import { RecordReader } from '#libs/commands';
 import { Id, Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
 import { type ContactRecord, contactSchema, recordFromHistory } from './contact-record.js';
 import { contact } from './contact.js';
-import { ContactsTable } from './contacts.projection.js';
+import { ContactsTable } from './contacts-table.js';
 
 @Operation({
   method: 'GET',

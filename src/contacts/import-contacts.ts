@@ -5,8 +5,8 @@ import { Projections } from '#libs/projections';
 import { type Resource } from '#libs/resources';
 import { comparableEmail, Id, OneOf, Operation, recordSchema, RpcError, StreamedInput } from '#libs/rpc';
 import { contact, hasEmail, type StandingContact } from './contact.js';
-import { ContactsByEmail } from './contacts-by-email.js';
-import { emailKeys, emailTaken, mergeContact, newContact } from './contact-write.js';
+import { ContactsByEmail, emailKeys, emailTaken } from './contact-address.js';
+import { mergeContact, newContact } from './contact-write.js';
 import { type ImportedContact, type ImportedLine, readImport } from './imported-contacts.js';
 import { ImportedLinks } from './imported-links.js';
 

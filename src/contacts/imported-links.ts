@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Linking, type Resource, Resources } from '#libs/resources';
 import { Input, type InputClass, type RequestContext } from '#libs/rpc';
-import { ContactsTable } from './contacts.projection.js';
+import { ContactsTable } from './contacts-table.js';
 
 /** A record that contacts are linked to: its kind, and its id. */
 export type Target = { resource: Resource; id: string };

@@ -1,9 +1,9 @@
 export { chooseContactsBy } from './contact-filters.js';
 export { contactLink } from './contact-links.js';
-export { emailKeys } from './contact-write.js';
+export { ContactsByEmail, emailKeys } from './contact-address.js';
 export { contact } from './contact.js';
-export { ContactsByEmail } from './contacts-by-email.js';
-export { contactsProjection, ContactsTable } from './contacts.projection.js';
+export { contactsProjection } from './contacts.projection.js';
+export { ContactsTable } from './contacts-table.js';
 export { ContactsModule } from './contacts.module.js';
 export { createInline, InlineContact } from './inline-contact.js';
 export { CreateContact } from './create-contact.js';

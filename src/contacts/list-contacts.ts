@@ -5,7 +5,9 @@ import { Resources } from '#libs/resources';
 import { listingOf, Operation, type Page, Paged, pageOf } from '#libs/rpc';
 import { contactConditions, ContactFilters, FILTER_SCOPES } from './contact-filters.js';
 import { type ContactRecord, contactSchema } from './contact-record.js';
-import { CONTACT_BYTES, CONTACTS_TABLE, type ContactRow, ContactsTable } from './contacts.projection.js';
+import { CONTACT_BYTES } from './contact-columns.js';
+import { type ContactRow, ContactsTable } from './contacts-table.js';
+import { CONTACTS_TABLE } from './contacts.projection.js';
 
 @Operation({
   method: 'GET',

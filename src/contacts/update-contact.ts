@@ -4,7 +4,8 @@ import { Id, Operation } from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
 import { type ContactRecord, contactSchema, recordFromHistory } from './contact-record.js';
 import { contact, standing, updateContact } from './contact.js';
-import { contactWrite, emailTaken, moveEmail } from './contact-write.js';
+import { emailTaken, moveEmail } from './contact-address.js';
+import { contactWrite } from './contact-write.js';
 
 @Operation({
   method: 'POST',

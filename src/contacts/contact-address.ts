@@ -1,0 +1,76 @@
+import { Injectable } from '@nestjs/common';
+import { type Claim, Commands, type Decision, RecordReader } from '#libs/commands';
+import { type Guard } from '#libs/event-store';
+import { comparableEmail, type Input, RpcError } from '#libs/rpc';
+import { contact, hasEmail, type StandingContact } from './contact.js';
+
+/** One live contact per organization and address. */
+export function emailClaims(email: string, contactId: string, taken: Claim['taken']): Claim[] {
+  return emailKeys(email).map((value) => ({ value, streamId: contactId, taken }));
+}
+
+/**
+ * What is unique about an address: the form in which it is compared, and before it, where it differs, the one in
+ * which version 0.1.0 compared. Contacts of that time hold nothing else, and instances of it ask for nothing else.
+ */
+export function emailKeys(email: string): string[][] {
+  return [...new Set([earlierForm(email), comparableEmail(email)])].map((form) => ['contact.email', form]);
+}
+
+function earlierForm(email: string): string {
+  return email.normalize('NFC').toLowerCase();
+}
+
+/** What a contact's keys must become when its address does; both addresses may be the same. */
+export function moveEmail(
+  before: string,
+  after: string,
+  contactId: string,
+  taken: Claim['taken'],
+): Pick<Decision, 'claims' | 'releases'> {
+  // Of the address as it is, an old contact may hold the earlier form alone: another key of it is claimed only
+  // with another form, so that what makes no difference never meets a second contact of the same person.
+  if (earlierForm(before) === earlierForm(after)) return {};
+  const kept = new Set(emailKeys(after).map(String));
+  return {
+    claims: emailClaims(after, contactId, taken),
+    releases: emailKeys(before)
+      .filter((key) => !kept.has(String(key)))
+      .map((value) => ({ value, streamId: contactId })),
+  };
+}
+
+export function emailTaken(advice: string): RpcError {
+  const message = `Another contact of your organization has this e-mail address. ${advice}`;
+  return new RpcError('CONFLICT', message, { reason: 'EMAIL_TAKEN' });
+}
+
+/** Contacts as holders of an address, for decisions that rest on them. */
+@Injectable()
+export class ContactsByEmail {
+  constructor(
+    private readonly commands: Commands,
+    private readonly records: RecordReader,
+  ) {}
+
+  /**
+   * The contact that holds a key of this address; undefined if it has another one by now, or is no more: then the
+   * key is free. An instance of version 0.1.0 leaves behind the form that it does not know.
+   */
+  async find(
+    input: Input,
+    contactId: string,
+    email: string,
+  ): Promise<{ state: StandingContact; version: number } | undefined> {
+    const { state, version } = await this.records.load(contact, input.organizationId, contactId);
+    if (hasEmail(state, email)) return { state, version };
+    await this.commands.release(input, { streamId: contactId, version }, emailKeys(email));
+    return undefined;
+  }
+
+  /** What must stay as it is for `find` to find the contact; undefined where it does not. */
+  async hold(input: Input, contactId: string, email: string): Promise<Guard | undefined> {
+    const found = await this.find(input, contactId, email);
+    return found && { streamId: contactId, version: found.version };
+  }
+}

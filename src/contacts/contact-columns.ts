@@ -1,0 +1,58 @@
+import { CONTACT_DETAILS, type ContactDetails } from './contact.js';
+
+/** How the read model holds a detail. What nobody searches, sorts or filters by is sealed: only who has the person's key can read it. */
+type DetailColumn = { index?: boolean; sealed?: boolean };
+
+const DETAILS: { readonly [detail in keyof ContactDetails]: DetailColumn } = {
+  email: {},
+  firstName: {},
+  lastName: {},
+  bio: { sealed: true },
+  phone: { sealed: true },
+  mobile: { sealed: true },
+  address: { sealed: true },
+  zip: { index: true },
+  city: { index: true },
+  country: { index: true },
+};
+
+/** Named like the fields: "firstName" is first_name, "bio" is sealed_bio. */
+export const DETAIL_COLUMNS = CONTACT_DETAILS.map((detail) => {
+  const { sealed = false, index = false } = DETAILS[detail];
+  const name = detail.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return { detail, column: sealed ? `sealed_${name}` : name, sealed, index };
+});
+export const SEALED_COLUMNS = DETAIL_COLUMNS.filter(({ sealed }) => sealed).map(({ column }) => column);
+export const PLAIN_COLUMNS = [
+  ...DETAIL_COLUMNS.filter(({ sealed }) => !sealed).map(({ column }) => column),
+  'email_compared',
+];
+export const INDEXED_COLUMNS = DETAIL_COLUMNS.filter(({ index }) => index).map(({ column }) => column);
+
+/** The two names in one, as they are searched for. */
+const NAME = `(coalesce(first_name || ' ', '') || coalesce(last_name, ''))`;
+/** What `q` is searched in. A last name besides, because short texts are found where something begins with them. */
+export const SEARCHED = ['email', NAME, 'last_name'];
+
+/** SQL: bytes of a row, for `findRows`. */
+export const CONTACT_BYTES = DETAIL_COLUMNS.map(({ column }) => `coalesce(octet_length(${column}), 0)`).join(
+  ' + ',
+);
+
+/** The name under which a detail is sealed. */
+export const sealedAs = (detail: keyof ContactDetails) => `contact.${detail}`;
+
+/** A row of the read model, or what a snapshot says of one. */
+export type Row = { [column: string]: unknown };
+export type Open = (name: string, sealed: unknown) => string;
+
+/** @param open undefined where nothing is sealed, and for who was erased since the row was read. */
+export function detailsOf(row: Row, open?: Open): ContactDetails {
+  const details: Partial<ContactDetails> = {};
+  for (const { detail, column, sealed } of DETAIL_COLUMNS) {
+    const value = row[column];
+    details[detail] =
+      sealed && value !== null ? (open?.(sealedAs(detail), value) ?? null) : (value as string | null);
+  }
+  return details as ContactDetails;
+}
