@@ -6,7 +6,7 @@ import { allScopes } from '#libs/rpc';
 import { upcasters } from '../src/modules.js';
 import { type CreateApiKey, replayableApiKeys } from '../src/auth/index.js';
 import { readExported } from '../src/history/index.js';
-import { type Answer, Api, Client } from './harness.js';
+import { type Answer, Api, Client, ISO, NOBODY } from './harness.js';
 import { eventually } from './processes.js';
 
 const SCOPES = allScopes();
@@ -21,9 +21,7 @@ beforeEach(async () => {
   owner = await api.organization();
 });
 
-const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const KEY = /^adv_[A-Za-z0-9]{8}_[A-Za-z0-9]{32,}$/;
-const NOBODY = '01990a6e-1111-7000-8000-000000000001';
 const YEAR_MS = 31_536_000_000;
 
 type NewKey = { apiKeyId: string; key: string };

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
-import { Api, Client, DatabaseGate } from './harness.js';
+import { Api, Client, DatabaseGate, NOBODY } from './harness.js';
 import { Deployment, eventually } from './processes.js';
 
 let api: Api;
@@ -13,7 +13,6 @@ beforeEach(async () => {
   client = await api.organization();
 });
 
-const NOBODY = '01990a6e-1111-7000-8000-000000000001';
 const TYPES = { ndjson: 'application/x-ndjson', csv: 'text/csv' };
 const HEADER =
   'id,createdAt,updatedAt,email,firstName,lastName,bio,phone,mobile,address,zip,city,country,organizationId,subscribed';

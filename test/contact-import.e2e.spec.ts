@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
-import { Api, type Answer, Client, DatabaseGate } from './harness.js';
+import { type Answer, Api, Client, DatabaseGate, NOBODY } from './harness.js';
 import { Deployment, eventually } from './processes.js';
 
 let api: Api;
@@ -15,7 +15,6 @@ beforeEach(async () => {
 
 const NDJSON = 'application/x-ndjson';
 const CSV = 'text/csv';
-const NOBODY = '01990a6e-1111-7000-8000-000000000001';
 
 type Options = { type?: string; query?: Record<string, string>; headers?: Record<string, string> };
 

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { Api, type Client } from './harness.js';
+import { Api, type Client, ISO } from './harness.js';
 
 let api: Api;
 let client: Client;
@@ -28,7 +28,6 @@ async function get(contactId: string, query: object = {}) {
     ...query,
   });
 }
-const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 describe('create-contact', () => {
   it('200 with the id, and get-contact answers every field', async () => {

@@ -8,7 +8,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { ALL_ORGANIZATIONS, Signers } from '#libs/sealing';
 import { findProgram } from '#libs/testing';
 import { HistoryReads } from '../src/history/index.js';
-import { Api, Client } from './harness.js';
+import { Api, Client, ISO, NOBODY } from './harness.js';
 
 let api: Api;
 let client: Client;
@@ -20,13 +20,11 @@ beforeEach(async () => {
   client = await api.organization();
 });
 
-const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 /** What stands for a text that could be personal data. */
 const HIDDEN = /^h_[0-9a-f]{32}$/;
 /** Where Debian's packages of Go libraries lie. */
 const GO_PATH = '/usr/share/gocode';
 const GO_MODULES = `${GO_PATH}/src/golang.org/x/mod`;
-const NOBODY = '01990a6e-1111-7000-8000-000000000001';
 
 async function person(name: string): Promise<string> {
   const { organizationId } = client;

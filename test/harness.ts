@@ -14,6 +14,11 @@ import { openRuntime, type Runtime } from '../src/runtime.js';
 import { createApplication, docsUrl } from '../src/server.js';
 import { requireDocumented } from './documented.js';
 
+/** A moment as the API answers it. */
+export const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+/** An id that no record has. */
+export const NOBODY = '01990a6e-1111-7000-8000-000000000001';
+
 export type Answer = { status: number; body: any; headers: Headers };
 type Key = { id: string; key: string };
 

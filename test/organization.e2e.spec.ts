@@ -1,4 +1,4 @@
-import { Api, Client } from './harness.js';
+import { Api, Client, ISO } from './harness.js';
 
 let api: Api;
 let client: Client;
@@ -10,7 +10,6 @@ beforeEach(async () => {
   client = await api.organization();
 });
 
-const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const get = (query: Record<string, string> = {}) => client.get('organization.get-organization', query);
 const update = (fields: object, headers: Record<string, string> = {}) =>
   client.post('organization.update-organization', fields, headers);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Api, type Client } from './harness.js';
+import { Api, type Client, ISO, NOBODY } from './harness.js';
 
 let api: Api;
 let client: Client;
@@ -10,9 +10,6 @@ afterAll(() => api.stop());
 beforeEach(async () => {
   client = await api.organization();
 });
-
-const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-const NOBODY = '01990a6e-1111-7000-8000-000000000001';
 
 async function create(fields: object = {}): Promise<string> {
   const { status, body } = await client.post('petition.create-petition', {

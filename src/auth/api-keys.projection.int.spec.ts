@@ -1,7 +1,8 @@
 import { JsonLogger } from '#libs/operations';
 import { Projections } from '#libs/projections';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
-import { apiKeysProjection, FIND_BY_PUBLIC_ID } from './api-keys.projection.js';
+import { FIND_BY_PUBLIC_ID } from './api-keys-table.js';
+import { apiKeysProjection } from './api-keys.projection.js';
 
 let database: TestDatabase;
 beforeAll(async () => {

@@ -5,7 +5,8 @@ import { ReservedConnections } from '#libs/database';
 import { JsonLogger } from '#libs/operations';
 import { Projections } from '#libs/projections';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
-import { API_KEYS_TABLE, apiKeysProjection, ApiKeysTable } from './api-keys.projection.js';
+import { ApiKeysTable } from './api-keys-table.js';
+import { API_KEYS_TABLE, apiKeysProjection } from './api-keys.projection.js';
 import { Authenticator } from './authenticator.js';
 import { newApiKey } from './create-api-key.js';
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { EventStore } from '#libs/event-store';
 import { type ReasonOf } from '#libs/rpc';
-import { ApiKeysTable, type StoredKey } from './api-keys.projection.js';
+import { ApiKeysTable, type StoredKey } from './api-keys-table.js';
 import { isSameHash, readKey, type ShownKey } from './secret.js';
 
 /** A revoked key must be refused within a second on every instance: half of it for the rest of the way. */

@@ -6,7 +6,8 @@ import { Projections } from '#libs/projections';
 import { type RequestContext, RpcError } from '#libs/rpc';
 import { type Guard } from '#libs/event-store';
 import { apiKey, knownApiKey, type KnownApiKey } from './api-key.js';
-import { API_KEYS_TABLE, HAS_ENDED } from './api-keys.projection.js';
+import { HAS_ENDED } from './api-keys-table.js';
+import { API_KEYS_TABLE } from './api-keys.projection.js';
 import { type KeyOrigin, mayMakeKeys } from './lines.js';
 
 /** How many live keys an organization has at most; the operator may make more. */

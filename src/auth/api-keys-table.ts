@@ -1,0 +1,124 @@
+import { Injectable } from '@nestjs/common';
+import { ReservedConnections } from '#libs/database';
+import { DamagedEvent, EventStore, NewerEvent } from '#libs/event-store';
+import { Projections } from '#libs/projections';
+import { type ApiKey, apiKey, knownApiKey, type RateLimit } from './api-key.js';
+import { API_KEYS_TABLE, apiKeysProjection } from './api-keys.projection.js';
+
+/**
+ * SQL: whether a key has ended. Revoked it has, and replaced at once, whatever the time: the clock may have been set
+ * back, and what is recorded then is not before what the key did last.
+ */
+export const HAS_ENDED = `coalesce(
+  state->>'status' = 'revoked' OR state->>'overlapSeconds' = '0' OR revoked_at <= statement_timestamp(), false)`;
+
+/**
+ * What every request asks. Whether a key has ended or expired is told by the database's clock, which also recorded
+ * when it was revoked: instances whose own clocks differ would take or refuse it each as they see fit.
+ */
+export const FIND_BY_PUBLIC_ID = `
+  SELECT id, k.organization_id, coalesce(line_id, id) AS line_id, state, by_operator,
+         unknown.type, unknown.schema, unknown.position, unknown.damaged,
+         ${HAS_ENDED} AS ended,
+         coalesce(expires_at <= statement_timestamp(), false) AS expired,
+         (extract(epoch FROM least(revoked_at, expires_at) - statement_timestamp()) * 1000)::float8 AS ends_in
+  FROM ${API_KEYS_TABLE} k LEFT JOIN LATERAL (
+    SELECT e.type, e.schema, e.position, jsonb_typeof(e.data) <> 'object' AS damaged FROM public.events e
+    WHERE e.organization_id = k.organization_id AND e.stream_id = k.id AND e.version > k.version
+      AND NOT EXISTS (SELECT FROM unnest($2::text[], $3::int[]) AS known(type, schema)
+                      WHERE known.type = e.type AND known.schema >= e.schema AND jsonb_typeof(e.data) = 'object')
+    LIMIT 1
+  ) unknown ON true
+  WHERE public_id = $1`;
+
+/** The oldest first: those without a checksum were made before all others. */
+const LIVE_PUBLIC_IDS = `
+  SELECT public_id FROM ${API_KEYS_TABLE}
+  WHERE NOT ${HAS_ENDED} AND coalesce(expires_at > statement_timestamp(), true)
+  ORDER BY created_at LIMIT $1`;
+
+const TYPES = Object.keys(apiKey.events);
+
+type FoundKey = {
+  id: string;
+  organization_id: string;
+  line_id: string;
+  state: ApiKey;
+  by_operator: boolean;
+  ended: boolean;
+  expired: boolean;
+  ends_in: number | null;
+  type: string | null;
+  schema: number | null;
+  position: string | null;
+  damaged: boolean | null;
+};
+
+/** A key as requests are compared with it. */
+export type StoredKey = {
+  id: string;
+  organizationId: string;
+  /** Of the first key of the line: of a key and all that replaced it. */
+  lineId: string;
+  secretHash: Buffer;
+  scopes: string[];
+  rateLimit: RateLimit;
+  /** The operator gave it its limit; otherwise it shares the organization's besides. */
+  byOperator: boolean;
+  /** Revoked, or rotated and its overlap over. */
+  ended: boolean;
+  expired: boolean;
+  /** In milliseconds, from when it was asked for: it ends or expires then; negative where it has. */
+  endsIn: number | null;
+  /** What this version of the program does not know of the key, or cannot read: it may have ended it. */
+  unknown: NewerEvent | DamagedEvent | undefined;
+};
+
+function unknownOf({ type, schema, position, damaged }: FoundKey): StoredKey['unknown'] {
+  if (type === null) return undefined;
+  return damaged ? new DamagedEvent({ type, position: position! }) : new NewerEvent(type, schema!);
+}
+
+/** Reads the read model. */
+@Injectable()
+export class ApiKeysTable {
+  constructor(
+    private readonly reserved: ReservedConnections,
+    private readonly store: EventStore,
+    private readonly projections: Projections,
+  ) {}
+
+  /** Public ids of keys that are good now, of all organizations; the oldest if there are more than `limit`. */
+  async livePublicIds(limit: number): Promise<Set<string>> {
+    const rows = await this.reserved.source.query<{ public_id: string }[]>(LIVE_PUBLIC_IDS, [limit]);
+    return new Set(rows.map(({ public_id }) => public_id));
+  }
+
+  /** All keys with this public id: one, but for a chance of 1 in 10^14. */
+  async findByPublicId(publicId: string): Promise<StoredKey[]> {
+    // Made or ended a moment ago, by an instance of another version.
+    await this.projections.catchUpWithOthers(apiKeysProjection.name);
+    const rows = await this.reserved.source.query<FoundKey[]>(FIND_BY_PUBLIC_ID, [
+      publicId,
+      TYPES,
+      TYPES.map((type) => this.store.rows.readSchema(type)),
+    ]);
+    return rows.map((row) => {
+      const { id, organization_id, line_id, state, by_operator, ended, expired, ends_in } = row;
+      const { secretHash, scopes, rateLimit } = knownApiKey(state);
+      return {
+        id,
+        organizationId: organization_id,
+        lineId: line_id,
+        secretHash: Buffer.from(secretHash, 'hex'),
+        scopes,
+        rateLimit,
+        byOperator: by_operator,
+        ended,
+        expired,
+        endsIn: ends_in,
+        unknown: unknownOf(row),
+      };
+    });
+  }
+}
