@@ -2,7 +2,8 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { prepare, root } from './prepare.mjs';
+import { root } from './build.mjs';
+import { prepare } from './prepare.mjs';
 
 const benchmarks = {
   append: 'appends of one event: the event store, emmett-postgresql, one multi-row INSERT',
@@ -22,7 +23,7 @@ if (name === '--help') {
   console.log('Runs on the PostgreSQL of DATABASE_URL, or on one of its own.');
 } else if (benchmarks[name]) {
   await prepare();
-  installCompared();
+  if (name === 'append') installCompared();
   const { run } = await import(`../bench/${name}.mjs`);
   await run(options).catch((error) => {
     if (error.name !== 'AbortError') throw error;
