@@ -9,6 +9,7 @@ import { AddContacts, CreateList } from './lists/index.js';
 import { CreateOrganization } from './organizations/index.js';
 import { AddSignature, CreatePetition, PublishPetition } from './petitions/index.js';
 import { CreatePost, PublishPost } from './posts/index.js';
+import { CreateTag, TagContacts } from './tags/index.js';
 import { type Runtime } from './runtime.js';
 
 const SIGNERS = [
@@ -75,6 +76,8 @@ async function fillDemo(bus: CommandBus): Promise<Demo> {
   }
   const { listId } = await run<CreateList, { listId: string }>(CreateList, { name: 'River friends' });
   await run(AddContacts, { listId, contactIds: contactIds.slice(0, 2) });
+  const { tagId } = await run<CreateTag, { tagId: string }>(CreateTag, { name: 'Donor' });
+  await run(TagContacts, { tagId, contactIds: contactIds.slice(1) });
 
   const { petitionId } = await run<CreatePetition, { petitionId: string }>(CreatePetition, {
     name: 'Save the river',
@@ -96,7 +99,7 @@ async function fillDemo(bus: CommandBus): Promise<Demo> {
 export function welcome(origin: string, { organizationId, key, petitionId }: Demo): string {
   const body = JSON.stringify({ petitionId, contact: { email: 'you@example.org', firstName: 'You' } });
   return `
-  A demo organization was made, with contacts, a list, a post and a petition that people signed.
+  A demo organization was made, with contacts, a list, a tag, a post and a petition that people signed.
   Its key is shown this once:
 
     organization  ${organizationId}

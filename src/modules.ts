@@ -7,6 +7,7 @@ import { ListsModule } from './lists/index.js';
 import { OrganizationsModule } from './organizations/index.js';
 import { PetitionsModule } from './petitions/index.js';
 import { PostsModule } from './posts/index.js';
+import { TagsModule } from './tags/index.js';
 
 /**
  * What the monolith is made of: whatever a module brings comes with it. A new one comes last, because the order of the scopes
@@ -20,6 +21,7 @@ export const MODULES = [
   OrganizationsModule,
   AuthModule,
   HistoryModule,
+  TagsModule,
 ];
 
 export const { operations, projections, streams, replayables, upcasters } = partsOf(MODULES);

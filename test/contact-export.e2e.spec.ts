@@ -121,7 +121,7 @@ describe('export-contacts', () => {
     }
   });
 
-  it('chooses by list and petition, here and in list-contacts: 404 for one that does not stand', async () => {
+  it('chooses by list, petition and tag, here and in list-contacts: 404 for one that does not stand', async () => {
     await create({ email: 'ada@example.org' }, { email: 'grace@example.org' });
     const [, grace] = parse((await exportFrom(client)).body);
     const { listId } = (await client.post('list.create-list', { name: 'A' })).body.data;
@@ -129,7 +129,9 @@ describe('export-contacts', () => {
     const { petitionId } = (await client.post('petition.create-petition', { name: 'A' })).body.data;
     await client.post('petition.publish-petition', { petitionId });
     await client.post('petition.add-signature', { petitionId, contactId: grace.id });
-    for (const [field, id] of Object.entries({ listId, petitionId })) {
+    const { tagId } = (await client.post('tag.create-tag', { name: 'A' })).body.data;
+    await client.post('tag.add-contacts', { tagId, contactIds: [grace.id] });
+    for (const [field, id] of Object.entries({ listId, petitionId, tagId })) {
       expect(emailsOf((await exportFrom(client, { [field]: id })).body)).toEqual([grace.email]);
       const listed = await client.get('contact.list-contacts', { [field]: id });
       expect(listed.body.data).toEqual([grace]);

@@ -403,6 +403,127 @@ describe('import-contacts into a list', () => {
   });
 });
 
+describe('import-contacts with a column of tags', () => {
+  const tags = async (): Promise<any[]> =>
+    (await client.get('tag.list-tags', { sort: 'name', limit: '100' })).body.data;
+  /** How many contacts have each tag, by name. */
+  const counts = async () => (await tags()).map(({ name, contacts }) => [name, contacts]);
+
+  it.each([
+    [
+      CSV,
+      'email,tags\nada@example.org,"Donor, Volunteer,Donor,"\ngrace@example.org,Donor\nrachel@example.org,\n',
+    ],
+    [
+      NDJSON,
+      lines(
+        { email: 'ada@example.org', tags: ['Donor', ' Volunteer ', 'Donor'] },
+        { email: 'grace@example.org', tags: 'Donor' },
+        { email: 'rachel@example.org', tags: null },
+        { email: 'wangari@example.org', tags: [], subscribed: null },
+      ),
+    ],
+  ])(
+    '%s: takes tags that there are and makes those that there are not, once for ever',
+    async (type, body) => {
+      const { tagId } = (await client.post('tag.create-tag', { name: 'Donor', description: 'First' })).body
+        .data;
+      await client.post('tag.create-tag', { name: 'Donor', description: 'Second' });
+      const people = type === CSV ? 3 : 4;
+      expect((await send(body, { type })).body).toEqual(done({ created: people }));
+      const expected = [
+        ['Donor', 2],
+        ['Donor', 0],
+        ['Volunteer', 1],
+      ];
+      expect(await counts()).toEqual(expect.arrayContaining(expected));
+      expect((await client.get('tag.get-tag', { tagId })).body.data.contacts).toBe(2);
+      const before = await api.eventTypes(client.organizationId);
+      expect((await send(body, { type })).body).toEqual(done({ unchanged: people }));
+      expect(await api.eventTypes(client.organizationId)).toEqual(before);
+      expect(await tags()).toHaveLength(3);
+      const more = lines({ email: 'rachel@example.org', tags: 'Baker' });
+      expect((await send(more)).body).toEqual(done({ unchanged: 1 }));
+      expect((await counts())[0]).toEqual(['Baker', 1]);
+    },
+  );
+
+  it('names the lines whose names no tag may have; their tags are not made', async () => {
+    const body = lines(
+      { email: 'a@example.org', tags: ['x'.repeat(100)] },
+      { email: 'b@example.org', tags: ['x'.repeat(101)] },
+      { email: 'c@example.org', tags: ['Good', ' '] },
+      { email: 'd@example.org', tags: ['Good', 1] },
+      { email: 'e@example.org', tags: { name: 'Good' } },
+      { email: 'f@example.org', tags: Array.from({ length: 101 }, (_, n) => `Good ${n}`) },
+      { email: 'no address', tags: ['Good'] },
+    );
+    const names = (problem: string) => `tags must hold names only: one of them ${problem}`;
+    expect((await send(body)).body).toEqual(
+      done({ created: 1 }, [
+        [2, names('must have at most 100 characters')],
+        [3, names('must not be empty')],
+        [4, names('must be a string')],
+        [5, 'tags must be a list of at most 100 names'],
+        [6, 'tags must be a list of at most 100 names'],
+        [7, expect.stringMatching(/^email must be/)],
+      ]),
+    );
+    expect(await counts()).toEqual([['x'.repeat(100), 1]]);
+  });
+
+  it('without tag:write: 403 for a CSV column before anything is imported, a failure of each NDJSON line', async () => {
+    const { key } = await api.createKey(client.organizationId, { scopes: ['contact:write'] });
+    const weak = new Client(api.origin, client.organizationId, key);
+    const { status, body } = await importInto(weak, 'email,tags\na@example.org,\n', { type: CSV });
+    expect([status, body.error.code]).toEqual([403, 'INSUFFICIENT_PERMISSIONS']);
+    expect(await emails()).toEqual([]);
+
+    const named = lines({ email: 'a@example.org', tags: 'Donor' }, { email: 'b@example.org', tags: [] });
+    const refused = 'This API key lacks the scope tag:write, which `tags` needs. Use a key that has it.';
+    expect((await importInto(weak, named)).body).toEqual(done({ created: 1 }, [[1, refused]]));
+    expect([await emails(), await tags()]).toEqual([['b@example.org'], []]);
+  });
+
+  it('makes a tag once when two imports name it first, at once, on two instances', async () => {
+    const bodies = ['a', 'b'].map((part) =>
+      lines(
+        ...Array.from({ length: 900 }, (_, n) => ({
+          email: `${part}-${n}@example.org`,
+          tags: ['All', `Every ${n % 3}`],
+        })),
+      ),
+    );
+    const answers = await Promise.all(
+      api.instances.map(({ origin }, n) => importInto(client.at(origin), bodies[n]!)),
+    );
+    expect(answers.map(({ body }) => body)).toEqual([done({ created: 900 }), done({ created: 900 })]);
+    expect(await counts()).toEqual([
+      ['All', 1_800],
+      ['Every 0', 600],
+      ['Every 1', 600],
+      ['Every 2', 600],
+    ]);
+  });
+
+  it('goes on when tags are deleted while it runs: the next lines have a new one', async () => {
+    const body = lines(
+      ...Array.from({ length: 2_000 }, (_, n) => ({ email: `person-${n}@example.org`, tags: 'Donor' })),
+    );
+    let running = true;
+    const importing = send(body).finally(() => (running = false));
+    let deleted = 0;
+    while (running) {
+      for (const { id } of await tags()) {
+        await client.delete('tag.delete-tag', { tagId: id });
+        deleted += 1;
+      }
+    }
+    expect((await importing).body).toEqual(done({ created: 2_000 }));
+    expect(deleted).toBeGreaterThan(0);
+  });
+});
+
 describe('when something breaks in the middle', () => {
   const person = (n: number) => ({
     email: `person-${n}@example.org`,

@@ -162,16 +162,18 @@ it('delete-contact: releases every unique key that tells of the person, also of 
   };
   const contact = async (email: string): Promise<string> =>
     (await post('contact.create-contact', { organizationId, email })).contactId;
-  const [{ listId }, { listId: deletedList }, { petitionId }] = await Promise.all([
+  const [{ listId }, { listId: deletedList }, { petitionId }, { tagId }] = await Promise.all([
     post('list.create-list', { name: 'Kept' }),
     post('list.create-list', { name: 'Deleted' }),
     post('petition.create-petition', { name: 'Signed' }),
+    post('tag.create-tag', { name: 'Kept' }),
   ]);
   await post('petition.publish-petition', { petitionId });
   const other = await contact('stays@erasure.example');
   const link = async (contactId: string) => {
     await post('list.add-contacts', { listId, contactIds: [contactId] });
     await post('petition.add-signature', { petitionId, contactId });
+    await post('tag.add-contacts', { tagId, contactIds: [contactId] });
   };
   await link(other);
   const before = await keysNow();
@@ -180,13 +182,14 @@ it('delete-contact: releases every unique key that tells of the person, also of 
   await link(contactId);
   await post('list.add-contacts', { listId: deletedList, contactIds: [contactId] });
   await client.delete('list.delete-list', { listId: deletedList });
-  expect((await keysNow()).length).toBeGreaterThan(before.length + 3);
+  expect((await keysNow()).length).toBeGreaterThan(before.length + 4);
   expect((await client.delete('contact.delete-contact', { contactId })).status).toBe(200);
   // The deleted list gave up its own.
   const deleted = before.filter((streamId) => streamId !== deletedList);
   expect(await keysNow()).toEqual(deleted);
   expect((await client.get('petition.get-petition', { petitionId })).body.data.signatures).toBe(2);
   expect((await client.get('list.get-list', { listId })).body.data.contacts).toBe(1);
+  expect((await client.get('tag.get-tag', { tagId })).body.data.contacts).toBe(1);
 });
 
 it('delete-contact: reaches the tables of earlier versions that stand still', async () => {

@@ -227,6 +227,10 @@ async function makeHistory(): Promise<string> {
   await post('list.update-list', { listId, description: 'Who helps' });
   await post('list.add-contacts', { listId, contactIds: [ada, chico, rachel] });
   await erase('list.remove-contacts', { listId, contactIds: [ada] });
+  const { tagId } = await post('tag.create-tag', { name: 'Donor' });
+  await post('tag.update-tag', { tagId, description: 'Who gives' });
+  await post('tag.add-contacts', { tagId, contactIds: [ada, chico, rachel] });
+  await erase('tag.remove-contacts', { tagId, contactIds: [ada] });
   const content = { blocks: [{ text: 'Stop' }, 1.5, null, [true, { deep: -0.25 }]] };
   const { petitionId } = await post('petition.create-petition', { name: 'Save the river', content });
   await post('petition.update-petition', { petitionId, goal: 5, ask: 'Stop it' });
@@ -252,6 +256,7 @@ async function makeHistory(): Promise<string> {
   await post('post.archive-post', news);
   await erase('post.delete-post', await post('post.create-post', { name: 'Old news' }));
   await erase('list.delete-list', await post('list.create-list', { name: 'Gone' }));
+  await erase('tag.delete-tag', await post('tag.create-tag', { name: 'Gone' }));
   const key = await post('api-key.create-api-key', {
     name: 'Website',
     scopes: ['petition:write'],

@@ -56,6 +56,7 @@ async function answered(): Promise<{ [object: string]: any[] }> {
     'api-key': (await all('api-key.list-api-keys')).map((key: object) => ({ ...key, lastUsedAt: null })),
     contact: await all('contact.list-contacts'),
     list: await all('list.list-lists'),
+    tag: await all('tag.list-tags'),
     petition: await all('petition.list-petitions', { include: 'content' }),
     post: await all('post.list-posts', { include: 'content' }),
   };
@@ -71,6 +72,8 @@ it('an exported history, continued where it stopped, replays to what the API ans
   }
   const { listId } = (await client.post('list.create-list', { name: 'Volunteers' })).body.data;
   await client.post('list.add-contacts', { listId, contactIds });
+  const { tagId } = (await client.post('tag.create-tag', { name: 'Donor' })).body.data;
+  await client.post('tag.add-contacts', { tagId, contactIds });
   const { petitionId } = (await client.post('petition.create-petition', { name: 'River' })).body.data;
   await client.post('petition.publish-petition', { petitionId });
   for (const contactId of contactIds) {
@@ -96,7 +99,7 @@ it('an exported history, continued where it stopped, replays to what the API ans
   expect(await replayed(file)).toEqual(await answered());
 
   const untilThen = await replayed(file, '--until', String(position));
-  expect([untilThen.petition, untilThen.list]).toEqual([then.petition, then.list]);
+  expect([untilThen.petition, untilThen.list, untilThen.tag]).toEqual([then.petition, then.list, then.tag]);
   expect(untilThen.contact).toHaveLength(3);
 
   const lines = (await cli(['history', 'replay', file], {})).stdout;
@@ -221,6 +224,7 @@ it('projections: status, rebuild and verify while the server runs', async () => 
     'petitions',
     'posts',
     'public-logs',
+    'tags',
   ]);
   const before = await answered();
   for (const name of names) {

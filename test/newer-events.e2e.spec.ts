@@ -54,6 +54,7 @@ const makeContact = (client: Client) =>
     }),
   );
 const makeList = (client: Client) => idOf(client.post('list.create-list', { name: uuidv7() }));
+const makeTag = (client: Client) => idOf(client.post('tag.create-tag', { name: uuidv7() }));
 const makePetition = async (client: Client) => {
   const petitionId = await idOf(client.post('petition.create-petition', { name: uuidv7() }));
   await client.post('petition.publish-petition', { petitionId });
@@ -105,6 +106,13 @@ const kinds: { [streamType: string]: Kind } = {
     decide: (client, listId) => client.post('list.update-list', { listId, description: 'Friends' }),
     next: { type: 'ListUpdated', data: { description: 'Later' } },
   },
+  tag: {
+    make: makeTag,
+    show: (client, tagId) => client.get('tag.get-tag', { tagId }),
+    bySelf: true,
+    decide: (client, tagId) => client.post('tag.update-tag', { tagId, description: 'Friends' }),
+    next: { type: 'TagUpdated', data: { description: 'Later' } },
+  },
   petition: {
     make: makePetition,
     show: (client, petitionId) => client.get('petition.get-petition', { petitionId }),
@@ -153,6 +161,21 @@ const kinds: { [streamType: string]: Kind } = {
     decide: (client, id) => {
       const { recordId: listId, contactId } = links.get(id)!;
       return client.delete('list.remove-contacts', { listId, contactIds: [contactId] });
+    },
+  },
+  tagging: {
+    async make(client) {
+      const [recordId, contactId] = [await makeTag(client), await makeContact(client)];
+      await client.post('tag.add-contacts', { tagId: recordId, contactIds: [contactId] });
+      const id = await lastStream(client, 'tagging');
+      links.set(id, { recordId, contactId });
+      return id;
+    },
+    show: (client, id) => client.get('tag.get-tag', { tagId: links.get(id)!.recordId }),
+    bySelf: false,
+    decide: (client, id) => {
+      const { recordId: tagId, contactId } = links.get(id)!;
+      return client.delete('tag.remove-contacts', { tagId, contactIds: [contactId] });
     },
   },
   'history-access': {

@@ -45,6 +45,13 @@ const KINDS: { [create: string]: Kind } = {
     list: 'list.list-lists',
     end: 'list.delete-list',
   },
+  'tag.create-tag': {
+    ...named,
+    update: 'tag.update-tag',
+    otherChange: { description: 'Other' },
+    list: 'tag.list-tags',
+    end: 'tag.delete-tag',
+  },
   'petition.create-petition': {
     ...named,
     update: 'petition.update-petition',

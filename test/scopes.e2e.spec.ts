@@ -25,11 +25,17 @@ beforeEach(async () => {
 const TABLE: { [operation: string]: [scope: string, fields?: { [field: string]: string | null }] } = {
   'contact.create-contact': ['contact:write'],
   'contact.get-contact': ['contact:read'],
-  'contact.list-contacts': ['contact:read', { listId: 'list:read', petitionId: 'petition:read' }],
+  'contact.list-contacts': [
+    'contact:read',
+    { listId: 'list:read', petitionId: 'petition:read', tagId: 'tag:read' },
+  ],
   'contact.update-contact': ['contact:write'],
   'contact.delete-contact': ['contact:write'],
   'contact.import-contacts': ['contact:write', { listId: 'list:write' }],
-  'contact.export-contacts': ['contact:read', { listId: 'list:read', petitionId: 'petition:read' }],
+  'contact.export-contacts': [
+    'contact:read',
+    { listId: 'list:read', petitionId: 'petition:read', tagId: 'tag:read' },
+  ],
   'petition.create-petition': ['petition:write'],
   'petition.get-petition': ['petition:read'],
   'petition.list-petitions': ['petition:read'],
@@ -65,6 +71,13 @@ const TABLE: { [operation: string]: [scope: string, fields?: { [field: string]: 
   'event.export-events': ['event:read'],
   'event.get-proof': ['event:read'],
   'event.get-checkpoint': ['event:read'],
+  'tag.create-tag': ['tag:write'],
+  'tag.get-tag': ['tag:read'],
+  'tag.list-tags': ['tag:read'],
+  'tag.update-tag': ['tag:write'],
+  'tag.delete-tag': ['tag:write'],
+  'tag.add-contacts': ['tag:write', { contactIds: null }],
+  'tag.remove-contacts': ['tag:write', { contactIds: null }],
 };
 
 /** The operations as the documentation has them. */
@@ -99,7 +112,10 @@ it('the documentation says of every operation, and of every field that needs mor
 });
 
 it('the table names every field that speaks of another service', async () => {
-  const foreign = /^((contact|list|petition|signature|post|apiKey|event)(s|Id|Ids)?|publicLog)$/;
+  const services = new Set(Object.keys(TABLE).map((name) => name.split('.')[0]!));
+  const objects = [...services, 'signature'].map((name) => name.replace('api-key', 'apiKey'));
+  objects.splice(objects.indexOf('organization'), 1);
+  const foreign = new RegExp(`^((${objects.join('|')})(s|Id|Ids)?|publicLog)$`);
   for (const [name, operation] of Object.entries(await documented())) {
     const [service] = name.split('.');
     const own =
@@ -268,7 +284,7 @@ describe('the organization', () => {
     asked.add('contact.import-contacts');
     for (const query of ['', '?onConflict=update']) {
       const csv = { 'Content-Type': 'text/csv' };
-      const body = 'email,zip\nada@example.org,69001\nwangari@example.org,1\n';
+      const body = 'email,zip,tags\nada@example.org,69001,Donor\nwangari@example.org,1,\n';
       expect((await owner.request('POST', `/v1/contact.import-contacts${query}`, body, csv)).status).toBe(
         200,
       );
@@ -277,6 +293,10 @@ describe('the organization', () => {
     await ask('list.update-list', { listId, description: 'All' });
     await ask('list.add-contacts', { listId, contactIds: [contactId, graceId] });
     await ask('list.remove-contacts', { listId, contactIds: [graceId] });
+    const { tagId } = await ask('tag.create-tag', { name: 'Volunteer' });
+    await ask('tag.update-tag', { tagId, description: 'All' });
+    await ask('tag.add-contacts', { tagId, contactIds: [contactId, graceId] });
+    await ask('tag.remove-contacts', { tagId, contactIds: [graceId] });
     const { petitionId } = await ask('petition.create-petition', { name: 'River' });
     await ask('petition.update-petition', { petitionId, goal: 7 });
     await ask('petition.publish-petition', { petitionId });
@@ -297,6 +317,7 @@ describe('the organization', () => {
       await ask('petition.get-petition', { petitionId, ...past });
       await ask('post.get-post', { postId, ...past });
       await ask('list.get-list', { listId, ...past });
+      await ask('tag.get-tag', { tagId, ...past });
       await ask('organization.get-organization', past);
     }
     const people = [
@@ -304,6 +325,7 @@ describe('the organization', () => {
       { city: 'Lyon', subscribed: 'true' },
       { listId },
       { petitionId },
+      { tagId },
       { sort: 'email' },
     ];
     for (const filter of [...everywhere, ...people]) {
@@ -316,6 +338,7 @@ describe('the organization', () => {
         'petition.list-petitions',
         'post.list-posts',
         'list.list-lists',
+        'tag.list-tags',
         'api-key.list-api-keys',
       ])
         await ask(operation, filter);
@@ -349,6 +372,7 @@ describe('the organization', () => {
     await ask('post.archive-post', { postId });
     await ask('post.delete-post', { postId });
     await ask('list.delete-list', { listId });
+    await ask('tag.delete-tag', { tagId });
     return asked;
   }
 

@@ -277,6 +277,7 @@ describe('embedded', () => {
       ['petition.list-petitions', { name: 'Save the river', status: 'PUBLISHED', signatures: 5 }],
       ['post.list-posts', { name: 'First signatures', status: 'PUBLISHED' }],
       ['list.list-lists', { name: 'River friends', contacts: 2 }],
+      ['tag.list-tags', { name: 'Donor', contacts: 3 }],
     ] as const) {
       expect((await demo.get(operation)).body.data).toEqual([expect.objectContaining(found)]);
     }

@@ -28,6 +28,7 @@ export {
   AnyJson,
   Email,
   type FieldSchema,
+  fieldsOf,
   Flag,
   Id,
   Ids,

@@ -10,6 +10,7 @@ export type OperationDefinition = {
   /** The `object` of the answer. */
   object: string;
   summary: string;
+  /** Read when it is printed: others may declare fields of the operation. */
   description?: string;
   /** Schema of `data`, or of its elements where `list` is set. */
   answers: FieldSchema;
@@ -27,23 +28,25 @@ export type OperationDefinition = {
 const OPERATION = Symbol('operation');
 let declared = 0;
 
-type Declared = OperationDefinition & { order: number };
+type Declared = { definition: OperationDefinition; order: number };
 
 /** Makes an input class an operation of the API. Its handler runs on the CommandBus, for GET on the QueryBus. */
 export function Operation(definition: OperationDefinition) {
   return (input: InputClass): void => {
     const order = declared++;
-    Object.defineProperty(input, OPERATION, { value: { ...definition, order } satisfies Declared });
+    Object.defineProperty(input, OPERATION, { value: { definition, order } satisfies Declared });
   };
 }
 
 export function operationOf(target: object): OperationDefinition | undefined {
-  return Object.hasOwn(target, OPERATION) ? (target as { [OPERATION]: Declared })[OPERATION] : undefined;
+  return Object.hasOwn(target, OPERATION)
+    ? (target as { [OPERATION]: Declared })[OPERATION].definition
+    : undefined;
 }
 
 /** The operations among a module's exports, in the order of their declaration. */
 export function operationsAmong(exports: object): InputClass<Input>[] {
-  const order = (input: object) => (operationOf(input) as Declared).order;
+  const order = (input: object) => (input as { [OPERATION]: Declared })[OPERATION].order;
   return (Object.values(exports) as unknown[])
     .filter((value): value is InputClass => typeof value === 'function' && operationOf(value) !== undefined)
     .sort((a, b) => order(a) - order(b));

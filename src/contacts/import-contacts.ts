@@ -7,7 +7,12 @@ import { comparableEmail, Id, OneOf, Operation, recordSchema, RpcError, Streamed
 import { contact, hasEmail, type StandingContact } from './contact.js';
 import { ContactsByEmail, emailKeys, emailTaken } from './contact-address.js';
 import { mergeContact, newContact } from './contact-write.js';
-import { type ImportedContact, type ImportedLine, readImport } from './imported-contacts.js';
+import {
+  describeNamingColumns,
+  type ImportedContact,
+  type ImportedLine,
+  readImport,
+} from './imported-contacts.js';
 import { ImportedLinks } from './imported-links.js';
 
 /** Failed lines that an answer names; the others it counts. */
@@ -32,19 +37,23 @@ export function importContactsInto(resource: Resource, description: string): voi
   targets.set(resource.idField, resource);
 }
 
+const DESCRIPTION =
+  'A body of any length with one contact a line: NDJSON, or CSV whose first line names the columns. The fields ' +
+  'are those of create-contact; a missing, null or empty one says nothing. A contact that has the address and ' +
+  'all that the line says is `unchanged`; one that differs fails the line, or with `onConflict: update` takes ' +
+  'what the line says. A line that fails loses no other, and is named by its number in the file (at most ' +
+  `${MOST_FAILURES} of them). An import that ended early can be sent again as it is. Exports can be imported as ` +
+  "they are: `id`, `createdAt` and `updatedAt` are ignored, and of a CSV cell like `'+49 …` the apostrophe that keeps " +
+  'spreadsheets from taking it for a formula.';
+
 @Operation({
   method: 'POST',
   name: 'contact.import-contacts',
   object: 'import',
   summary: 'Import contacts',
-  description:
-    'A body of any length with one contact a line: NDJSON, or CSV whose first line names the columns. The fields ' +
-    'are those of create-contact; a missing, null or empty one says nothing. A contact that has the address and ' +
-    'all that the line says is `unchanged`; one that differs fails the line, or with `onConflict: update` takes ' +
-    'what the line says. A line that fails loses no other, and is named by its number in the file (at most ' +
-    `${MOST_FAILURES} of them). An import that ended early can be sent again as it is. Exports can be imported as ` +
-    "they are: `id`, `createdAt` and `updatedAt` are ignored, and of a CSV cell like `'+49 …` the apostrophe that keeps " +
-    'spreadsheets from taking it for a formula.',
+  get description() {
+    return [DESCRIPTION, ...describeNamingColumns()].join(' ');
+  },
   answers: recordSchema({
     created: count,
     updated: count,

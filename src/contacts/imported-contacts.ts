@@ -1,5 +1,14 @@
 import { readCsv, readNdjson, type ReadRecord } from '#libs/records';
-import { Email, invalid, Names, parseInput, type RequestContext, requireScope, RpcError } from '#libs/rpc';
+import {
+  Email,
+  fieldsOf,
+  invalid,
+  Names,
+  parseInput,
+  type RequestContext,
+  requireScope,
+  RpcError,
+} from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
 import { CONTACT_DETAILS } from './contact.js';
 import { type NamedKind, type NamedRecords } from './imported-links.js';
@@ -21,18 +30,29 @@ const COLUMNS: string[] = [...CONTACT_DETAILS, 'subscribed', 'organizationId', .
 /** The columns in which a line names records of other modules. */
 const namingColumns = new Map<string, NamedKind>();
 
-/** A line may name so many records of a kind, and each with so many characters. */
+/** A line may name so many records of a kind. */
 const MOST_NAMES = 100;
-const LONGEST_NAME = 200;
 
 /**
  * Lets a column of imports name records of another module, which the contact is then linked to; a name that none of them
- * has is given to a new one. To be called where the module is declared, before the first request.
+ * has is given to a new one, so names may be as long as those. To be called where the module is declared, before the first
+ * request.
  */
 export function importContactsByName(column: string, kind: NamedKind): void {
-  Names({ optional: true, max: MOST_NAMES, longest: LONGEST_NAME })(ImportedContact.prototype, column);
+  const longest = fieldsOf(kind.create).get('name')!.schema.maxLength!;
+  Names({ optional: true, max: MOST_NAMES, longest })(ImportedContact.prototype, column);
   COLUMNS.push(column);
   namingColumns.set(column, kind);
+}
+
+/** Of the columns that name records, for the documentation. */
+export function describeNamingColumns(): string[] {
+  return [...namingColumns].map(
+    ([column, kind]) =>
+      `\`${column}\` names each ${kind.resource.object} that the contact gets, also one that is \`unchanged\`: the oldest that ` +
+      `has the name, or a new one (at most ${MOST_NAMES}; with commas between them in CSV, as a list or one such text in ` +
+      `NDJSON). It needs the scope \`${scopeToName(kind)}\`.`,
+  );
 }
 
 /**
@@ -71,6 +91,10 @@ function readLine(record: ReadRecord, source: 'query' | 'body', context: Request
   if ('problem' in record) return record;
   const { line, fields } = record;
   for (const ignored of IGNORED) delete fields[ignored];
+  for (const column of COLUMNS) {
+    const saysNothing = fields[column] === null || fields[column] === '';
+    if (saysNothing && column !== 'email') delete fields[column];
+  }
   try {
     const contact = parseInput(ImportedContact, fields, source);
     contact.organizationId ??= context.organizationId;

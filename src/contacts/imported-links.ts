@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Linking, type Resource, Resources } from '#libs/resources';
-import { Input, type InputClass, type RequestContext } from '#libs/rpc';
+import { Input, type InputClass, type RequestContext, RpcError } from '#libs/rpc';
 import { ContactsTable } from './contacts-table.js';
 
 /** A record that contacts are linked to: its kind, and its id. */
@@ -55,7 +55,7 @@ export class ImportedLinks {
       const ids = await this.resources.findByName(kind.resource, context.organizationId, [...members.keys()]);
       for (const [name, contactIds] of members) {
         const id = ids.get(name) ?? (await this.create(context, kind, name));
-        await this.add(context, { resource: kind.resource, id }, contactIds);
+        await this.add(context, { resource: kind.resource, id }, contactIds).catch(unlessDeleted);
       }
     }
   }
@@ -88,6 +88,11 @@ export class ImportedLinks {
       if (rest.length > 0) await this.add(context, { resource, id }, rest);
     }
   }
+}
+
+/** Who deletes a record while it is imported into does so as if the import had been there before: nobody is told. */
+function unlessDeleted(error: unknown): void {
+  if (!(error instanceof RpcError && error.code === 'NOT_FOUND')) throw error;
 }
 
 /** A part of an import, with the id of the record as a field. */

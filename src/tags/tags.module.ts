@@ -1,0 +1,10 @@
+import { ProductModule } from '#libs/modules';
+import { ContactsModule, importContactsByName } from '../contacts/index.js';
+import { CreateTag } from './create-tag.js';
+import * as operations from './operations.js';
+import { tags } from './tags.js';
+
+importContactsByName('tags', { resource: tags, create: CreateTag });
+
+@ProductModule({ operations, resources: [tags], imports: [ContactsModule] })
+export class TagsModule {}
