@@ -10,6 +10,7 @@ import { list } from '../src/lists/index.js';
 import { organization, publicLog } from '../src/organizations/index.js';
 import { petition } from '../src/petitions/index.js';
 import { post } from '../src/posts/index.js';
+import { tag } from '../src/tags/index.js';
 
 /** Loading by the read model's row must be loading by the history, whatever happened and however far the row is. */
 
@@ -66,6 +67,11 @@ const kinds: { [name: string]: Kind } = {
       type: pick(['ListUpdated', 'ListUpdated', 'ListUpdated', 'ListDeleted']),
       data: { name: word() },
     }),
+  },
+  tag: {
+    decider: tag,
+    first: () => ({ type: 'TagCreated', data: { name: 'A', description: word() } }),
+    next: () => ({ type: pick(['TagUpdated', 'TagUpdated', 'TagDeleted']), data: { name: word() } }),
   },
   'api-key': {
     decider: apiKey,
@@ -168,13 +174,17 @@ describe.each(Object.entries(kinds))('%s', (_, kind) => {
   });
 });
 
-it.each(['petitions', 'posts', 'lists', 'api-keys', 'organizations', 'public-logs'])(
-  'rebuilt, %s are what they became event by event',
-  async (name) => {
-    await projections.catchUp(await database.store.lastPosition());
-    expect(await projections.maintenance.verify(name)).toEqual([]);
-  },
-);
+const loaded = readModels.filter(({ snapshots }) => snapshots);
+
+it('every kind of record that is loaded by a row is tried', () => {
+  const streamTypes = loaded.map(({ snapshots }) => snapshots!.streamType);
+  expect(Object.keys(kinds).toSorted()).toEqual(streamTypes.toSorted());
+});
+
+it.each(loaded.map(({ name }) => name))('rebuilt, %s are what they became event by event', async (name) => {
+  await projections.catchUp(await database.store.lastPosition());
+  expect(await projections.maintenance.verify(name)).toEqual([]);
+});
 
 describe('a stream of 10,000 events', () => {
   /** Rows and bytes that PostgreSQL answered. */
