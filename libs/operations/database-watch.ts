@@ -24,8 +24,6 @@ const MOST_TRIED = 10;
 
 const NO_ANSWER = 'The database does not answer.';
 const NO_WRITES = 'The database answers no writes.';
-/** A probe that was ended after its two seconds, and the look that began it. */
-const PROBE_LOOKS = 3;
 const WRITES_HANG = 'The database has answered no writes for ten seconds: something holds them up.';
 
 /** For operators, where it is nothing that is known. */
@@ -47,6 +45,7 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
   private answer: Promise<ProjectionStatus[]> | undefined;
   private question: Promise<ProjectionStatus[]> | undefined;
   private readFailure: string | undefined;
+  private looks = 0;
   private silentLooks = 0;
   private writeFailure: string | undefined;
   private hungLooks = 0;
@@ -111,6 +110,7 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
 
   private look(): void {
     this.tellStandstill();
+    this.looks += 1;
     if (this.readFailure === undefined) this.silentLooks = 0;
     else this.silentLooks += 1;
     this.askOnce().catch(() => undefined);
@@ -158,6 +158,7 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
   private async probe(hungBefore: number): Promise<void> {
     if (this.probing) return;
     this.probing = true;
+    const looksBefore = this.looks - 1;
     try {
       await this.store.appends.probe();
       this.idleLooks = 0;
@@ -165,7 +166,7 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
       // Those that hang may wait for what it does not.
       if (this.store.appends.traffic.underWay === 0) this.hungLooks = 0;
     } catch (error) {
-      if (isTimedOut(error)) this.probeHung(hungBefore);
+      if (isTimedOut(error)) this.probeHung(hungBefore, this.looks - looksBefore);
       // It stores nothing, so whatever fails fails for everybody: a right that was taken away, a function that is gone.
       else if (!isTransient(error)) {
         // Where reads fail too it is one trouble, and told as one. Reads that are known to fail are not asked again.
@@ -178,11 +179,12 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  private probeHung(hungBefore: number): void {
+  /** @param looks while it hung. */
+  private probeHung(hungBefore: number, looks: number): void {
     // An append was answered since it began.
     if (this.hungLooks < hungBefore) return;
     // The same looks may have been counted for appends that hang as well.
-    this.hungLooks = Math.max(this.hungLooks, hungBefore + PROBE_LOOKS);
+    this.hungLooks = Math.max(this.hungLooks, hungBefore + looks);
   }
 
   private askOnce(): Promise<ProjectionStatus[]> {
