@@ -448,6 +448,16 @@ describe('import-contacts with a column of tags', () => {
     },
   );
 
+  it('makes many tags at once, each with its contacts', async () => {
+    const names = Array.from({ length: 100 }, (_, n) => `Tag ${String(n).padStart(2, '0')}`);
+    const people = Array.from({ length: 5 }, (_, n) => ({
+      email: `person-${n}@example.org`,
+      tags: names.slice(n),
+    }));
+    expect((await send(lines(...people))).body).toEqual(done({ created: 5 }));
+    expect(await counts()).toEqual(names.map((name, n) => [name, Math.min(n + 1, 5)]));
+  });
+
   it('names the lines whose names no tag may have; their tags are not made', async () => {
     const body = lines(
       { email: 'a@example.org', tags: ['x'.repeat(100)] },

@@ -4,6 +4,7 @@ import { DamagedEvent, NewerEvent } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { type Resource } from '#libs/resources';
 import { comparableEmail, Id, OneOf, Operation, recordSchema, RpcError, StreamedInput } from '#libs/rpc';
+import { allEnded } from './all-ended.js';
 import { contact, hasEmail, type StandingContact } from './contact.js';
 import { ContactsByEmail, emailKeys, emailTaken } from './contact-address.js';
 import { mergeContact, newContact } from './contact-write.js';
@@ -139,13 +140,9 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       lastOf.set(address, done);
       return done;
     };
-    // All are awaited also when one fails, so that nothing of a page happens after the answer.
-    const results = await Promise.allSettled(page.map(importLine));
+    const results = await allEnded(page.map(importLine));
     await this.projections.catchUpWithLog();
-    return results.map((result) => {
-      if (result.status === 'rejected') throw result.reason;
-      return result.value;
-    });
+    return results;
   }
 
   /** The contacts that have these addresses, by their address: asked once for a page, not once a line. */

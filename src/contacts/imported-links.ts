@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Linking, type Resource, Resources } from '#libs/resources';
 import { Input, type InputClass, type RequestContext, RpcError } from '#libs/rpc';
+import { allEnded } from './all-ended.js';
 import { ContactsTable } from './contacts-table.js';
 
 /** A record that contacts are linked to: its kind, and its id. */
@@ -53,10 +54,12 @@ export class ImportedLinks {
     }
     for (const [kind, members] of named) {
       const ids = await this.resources.findByName(kind.resource, context.organizationId, [...members.keys()]);
-      for (const [name, contactIds] of members) {
+      const addNamed = async ([name, contactIds]: [string, string[]]) => {
         const id = ids.get(name) ?? (await this.create(context, kind, name));
         await this.add(context, { resource: kind.resource, id }, contactIds).catch(unlessDeleted);
-      }
+      };
+      // Together they share calls of the event store: two thousand new names took more than a minute one by one, 15 s so.
+      await allEnded([...members].map(addNamed));
     }
   }
 
