@@ -4,8 +4,8 @@
  * The built-in PostgreSQL runs on meanwhile, because this process uses it too. Types are checked beside, so that a new server
  * need not wait for them, and a wrong one keeps nobody from trying the rest.
  */
+import { watch } from 'chokidar';
 import { spawn } from 'node:child_process';
-import { watch } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -26,7 +26,11 @@ let wake = () => undefined;
 
 await prepare();
 const checker = checkTypes();
-for (const folder of FOLDERS) watch(join(root, folder), { recursive: true }, save);
+// Not by Node.js itself: its version 20 loses sight of a file that an editor has put in another's place.
+watch(
+  FOLDERS.map((folder) => join(root, folder)),
+  { ignoreInitial: true },
+).on('all', save);
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, stop);
 
 server = start();

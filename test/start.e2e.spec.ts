@@ -1,4 +1,4 @@
-import { access, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { access, cp, mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
@@ -330,6 +330,11 @@ describe('embedded', () => {
 
     const environment = { DATA_DIR, HOST: '127.0.0.1', PORT: '0', VERIFY_EVERY: '0' };
     const dev = new Program('npm', ['run', '--silent', 'start:dev'], environment, checkout);
+    // As many editors do: another file in its place.
+    const save = async (text: string) => {
+      await writeFile(`${source}~`, text);
+      await rename(`${source}~`, source);
+    };
     const serves = (message: string) =>
       eventually(async () => {
         const line = dev.stdout.split('\n').find((one) => one.includes(`"message":"${message}"`));
@@ -340,12 +345,14 @@ describe('embedded', () => {
       await serves('listening');
       const { pid } = await postmaster();
       await writeFile(wrong, "export const number: number = 'one';");
-      await writeFile(source, before.replace("message: 'listening'", "message: 'listening anew'"));
+      await save(before.replace("message: 'listening'", "message: 'listening anew'"));
       await serves('listening anew');
       await eventually(() => expect(dev.stderr).toContain('TS2322'));
-      await writeFile(source, 'const = ;');
+      await save('const = ;');
       await eventually(() => expect(dev.stderr).toContain('Unexpected token'));
       await serves('listening anew');
+      await save(before.replace("message: 'listening'", "message: 'listening once more'"));
+      await serves('listening once more');
       expect((await postmaster()).pid).toBe(pid);
     } finally {
       expect((await dev.end('SIGINT')).status).toBe(0);
