@@ -145,6 +145,8 @@ describe('every read operation', () => {
     'petition.list-signatures': { now: 'replica' },
     'post.get-post': { now: { primary: byKey }, asOf: 'replica' },
     'post.list-posts': { now: 'replica' },
+    'tag.get-tag': { now: { primary: byKey }, asOf: 'replica' },
+    'tag.list-tags': { now: 'replica' },
   };
 
   type Documented = { paths: { [path: string]: { get?: { parameters?: { name: string }[] } } } };
@@ -167,6 +169,7 @@ describe('every read operation', () => {
       petitionId,
       postId: await create('post.create-post', { name: 'P', title: 'P' }),
       listId: await create('list.create-list', { name: 'L' }),
+      tagId: await create('tag.create-tag', { name: 'T' }),
       eventId: (await client.get('event.list-events', { organizationId })).body.data[0].id,
     };
     for (const [path, { get }] of queries) {
