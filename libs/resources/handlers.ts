@@ -90,35 +90,29 @@ export function deleteHandler<State extends object, Event extends DomainEvent>(
 }
 
 /** Of an operation that links the record that its input names to persons, and answers it. */
-export function linkHandler<Command extends Input>(
-  input: InputClass<Command>,
-  resource: Resource,
-  subjectIds: (command: Command) => readonly string[],
-): Type {
-  @CommandHandler(input)
-  class Handler {
-    constructor(readonly linking: Linking) {}
-
-    execute(command: Command): Promise<object> {
-      return this.linking.add(resource, command, subjectIds(command));
-    }
-  }
-  return Handler;
-}
+export const linkHandler = linkingHandler('add');
 
 /** Of an operation that takes such links away, and answers the record. */
-export function unlinkHandler<Command extends Input>(
-  input: InputClass<Command>,
-  resource: Resource,
-  subjectIds: (command: Command) => readonly string[],
-): Type {
-  @CommandHandler(input)
-  class Handler {
-    constructor(readonly linking: Linking) {}
+export const unlinkHandler = linkingHandler('remove');
 
-    execute(command: Command): Promise<object> {
-      return this.linking.remove(resource, command, subjectIds(command));
+function linkingHandler(does: 'add' | 'remove') {
+  return <Command extends Input>(
+    input: InputClass<Command>,
+    resource: Resource,
+    subjectIds: (command: Command) => readonly string[],
+  ): Type => {
+    @CommandHandler(input)
+    class Handler {
+      constructor(
+        readonly linking: Linking,
+        readonly commands: ResourceCommands,
+      ) {}
+
+      async execute(command: Command): Promise<object> {
+        const outcome = await this.linking[does](resource, command, subjectIds(command));
+        return this.commands.look(resource, command, outcome);
+      }
     }
-  }
-  return Handler;
+    return Handler;
+  };
 }

@@ -1,7 +1,6 @@
-import { type Commands, type Decision, type RecordReader } from '#libs/commands';
+import { type Commands, type Decision, type Outcome, type RecordReader } from '#libs/commands';
 import { type Input, RpcError } from '#libs/rpc';
-import { type ResourceCommands } from './resource-commands.js';
-import { type Resource, type ResourceRecord } from './resource.js';
+import { type Resource } from './resource.js';
 import { idIn } from './resources.js';
 
 /** Who knows the persons that records are linked to. */
@@ -17,41 +16,25 @@ export class Linking {
   constructor(
     private readonly commands: Commands,
     private readonly records: RecordReader,
-    private readonly answers: ResourceCommands,
     private readonly subjects: Subjects,
   ) {}
 
   /**
    * Links the record that the input names to all of these or to none; who is linked already stays.
    *
-   * @returns the record as it is then.
    * @throws RpcError NOT_FOUND, naming the one that is none.
    */
-  async add(resource: Resource, input: Input, subjectIds: readonly string[]): Promise<ResourceRecord> {
-    return this.run(resource, input, () => this.decideToAdd(resource, input, subjectIds));
+  add(resource: Resource, input: Input, subjectIds: readonly string[]): Promise<Outcome> {
+    return this.commands.run(input, () => this.decideToAdd(resource, input, subjectIds));
   }
 
   /**
    * Takes the links between the record that the input names and these away; who is not linked is left alone.
    *
-   * @returns the record as it is then.
    * @throws RpcError NOT_FOUND, naming who never was one.
    */
-  async remove(resource: Resource, input: Input, subjectIds: readonly string[]): Promise<ResourceRecord> {
-    return this.run(resource, input, (afresh) => this.decideToRemove(resource, input, subjectIds, afresh));
-  }
-
-  private async run(
-    resource: Resource,
-    input: Input,
-    decide: (afresh: boolean) => Promise<Decision>,
-  ): Promise<ResourceRecord> {
-    const { version } = await this.commands.run(input, decide);
-    const { organizationId } = input;
-    const answered = await this.records.look(resource.decider, organizationId, idIn(input, resource), {
-      version,
-    });
-    return this.answers.answer(resource, input, answered);
+  remove(resource: Resource, input: Input, subjectIds: readonly string[]): Promise<Outcome> {
+    return this.commands.run(input, (afresh) => this.decideToRemove(resource, input, subjectIds, afresh));
   }
 
   private async decideToAdd(

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Commands, Requests } from '#libs/commands';
+import { Commands, type Outcome, RecordReader, Requests } from '#libs/commands';
 import { type DomainEvent, type Folded } from '#libs/event-store';
 import { type Input } from '#libs/rpc';
 import { type Resource, type ResourceRecord } from './resource.js';
@@ -10,6 +10,7 @@ import { idIn, Resources } from './resources.js';
 export class ResourceCommands {
   constructor(
     private readonly commands: Commands,
+    private readonly records: RecordReader,
     private readonly requests: Requests,
     private readonly resources: Resources,
   ) {}
@@ -46,7 +47,15 @@ export class ResourceCommands {
   }
 
   /** The record that a command was about, as it left it. */
-  async answer<State extends object>(
+  async look(resource: Resource, input: Input, { version }: Outcome): Promise<ResourceRecord> {
+    const { organizationId } = input;
+    const folded = await this.records.look(resource.decider, organizationId, idIn(input, resource), {
+      version,
+    });
+    return this.answer(resource, input, folded);
+  }
+
+  private async answer<State extends object>(
     resource: Resource<State>,
     input: Input,
     folded: Folded<State>,

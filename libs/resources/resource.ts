@@ -21,9 +21,6 @@ export type ResourceRecord = {
   [field: string]: unknown;
 };
 
-/** A row of the read model, as `Resource.recordOf` takes it. */
-export type ResourceRow<State> = RecordRow<State>;
-
 /** All that is declared of a kind of records. */
 export type ResourceDeclaration<State extends object, Event extends DomainEvent> = {
   /** The API's name of one: `list`; its id is then `listId`, its read model `lists`. */
@@ -60,6 +57,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
   readonly linkTable: string | undefined;
   private readonly rows: Pick<RecordTable<State, Event>, 'page' | 'recordOf'>;
   private readonly fields: string[];
+  private readonly sortColumns: SortColumns;
 
   constructor(private readonly declared: ResourceDeclaration<State, Event>) {
     const { object, decider, columns, apart, counts, version, erasure } = declared;
@@ -68,6 +66,10 @@ export class Resource<State extends object = object, Event extends DomainEvent =
     this.decider = decider;
     this.idField = `${object}Id`;
     this.fields = Object.keys(declared.answers.properties!);
+    const sortable = Object.entries(columns).filter(([, { index }]) => index);
+    this.sortColumns = Object.fromEntries(
+      sortable.map(([column, { type }]) => [column, { column, type: type as 'text' }]),
+    );
 
     const ownColumns = counts ? [`${counts.field} integer NOT NULL DEFAULT 0`] : [];
     const valuesOf = (state: State) => {
@@ -151,7 +153,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
   }
 
   /** Without the field kept apart unless the row was read with it. */
-  recordOf(row: ResourceRow<State>): ResourceRecord {
+  recordOf(row: RecordRow<State>): ResourceRecord {
     const { counts } = this.declared;
     const count = counts ? (row[counts.field] as number) : 0;
     return this.record(row.organization_id, row.id, this.rows.recordOf(row), count);
@@ -159,11 +161,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
 
   /** For `findRows`. @param include the field kept apart, to have it read. */
   page(include?: string): { table: string; columns: string; bytes: string; sortColumns: SortColumns } {
-    const sortable = Object.entries(this.declared.columns).filter(([, { index }]) => index);
-    const sortColumns = Object.fromEntries(
-      sortable.map(([column, { type }]) => [column, { column, type: type as 'text' }]),
-    );
-    return { table: this.table, ...this.rows.page(include), sortColumns };
+    return { table: this.table, ...this.rows.page(include), sortColumns: this.sortColumns };
   }
 
   /** The field with the number of standing links, where they are counted. */

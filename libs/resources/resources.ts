@@ -5,9 +5,9 @@ import { RecordReader } from '#libs/commands';
 import { queryWide, ReadSource } from '#libs/database';
 import { type Past } from '#libs/event-store';
 import { countAt, linkedTo } from '#libs/links';
-import { type Condition, findRows, hasGoneOn } from '#libs/projections';
+import { type Condition, findRows, hasGoneOn, type RecordRow } from '#libs/projections';
 import { type Input, isId, listingOf, noSuch, type Page, pageOf, PastRecord } from '#libs/rpc';
-import { type Resource, type ResourceRecord, type ResourceRow } from './resource.js';
+import { type Resource, type ResourceRecord } from './resource.js';
 
 export type ListQuery = Parameters<typeof listingOf>[0] &
   Parameters<typeof findRows>[1] & { include?: string };
@@ -50,7 +50,7 @@ export class Resources {
     query: ListQuery,
     conditions: readonly (Condition | undefined)[] = [],
   ): Promise<Page<ResourceRecord>> {
-    const { rows, next } = await findRows<ResourceRow<object>>(this.reads, listingOf(query), {
+    const { rows, next } = await findRows<RecordRow<object>>(this.reads, listingOf(query), {
       ...resource.page(query.include),
       conditions,
     });
@@ -157,7 +157,7 @@ export class Resources {
     id: string,
   ): Promise<ResourceRecord | undefined> {
     if (!isId(id)) return undefined;
-    const [row] = await this.source.query<ResourceRow<object>[]>(
+    const [row] = await this.source.query<RecordRow<object>[]>(
       `SELECT * FROM ${resource.table} r WHERE organization_id = $1 AND id = $2 AND NOT ${hasGoneOn('r')}`,
       [organizationId, id],
     );

@@ -1,6 +1,6 @@
 import { Commands, RecordReader } from '#libs/commands';
 import { ProductModule } from '#libs/modules';
-import { Linking, ResourceCommands } from '#libs/resources';
+import { Linking } from '#libs/resources';
 import { ContactsByEmail } from './contact-address.js';
 import { replayableContacts } from './contact-record.js';
 import { contact } from './contact.js';
@@ -12,9 +12,9 @@ import * as operations from './operations.js';
 /** Links records of other modules to contacts. */
 const linking = {
   provide: Linking,
-  useFactory: (...[commands, records, answers, contacts]: ConstructorParameters<typeof Linking>) =>
-    new Linking(commands, records, answers, contacts),
-  inject: [Commands, RecordReader, ResourceCommands, ContactsTable],
+  useFactory: (...[commands, records, contacts]: ConstructorParameters<typeof Linking>) =>
+    new Linking(commands, records, contacts),
+  inject: [Commands, RecordReader, ContactsTable],
 };
 const forOthers = [ContactsByEmail, ContactsTable, linking];
 

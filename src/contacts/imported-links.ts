@@ -48,7 +48,10 @@ export class ImportedLinks {
     for (const { contactId, names } of imported) {
       for (const [kind, given] of names) {
         const members = named.get(kind) ?? new Map<string, string[]>();
-        for (const name of given) members.set(name, [...(members.get(name) ?? []), contactId]);
+        for (const name of given) {
+          if (!members.has(name)) members.set(name, []);
+          members.get(name)!.push(contactId);
+        }
         named.set(kind, members);
       }
     }
