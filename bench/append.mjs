@@ -5,54 +5,39 @@
 import { STREAM_DOES_NOT_EXIST } from '@event-driven-io/emmett';
 import { getPostgreSQLEventStore } from '@event-driven-io/emmett-postgresql';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { availableParallelism } from 'node:os';
-import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { migrate, openDatabase } from '../dist/libs/database/index.js';
 import { EventStore, Keyring } from '../dist/libs/event-store/index.js';
 import { Projections } from '../dist/libs/projections/index.js';
 import { migrations } from '../dist/migrations/index.js';
-import { withDatabase } from './database.mjs';
 import { compare } from './rounds.mjs';
 import { data, metadata, personal } from './sample-event.mjs';
 
-const HELP = `npm run bench -- append [options]
-
-  --callers 1,16,64,256  concurrent callers, each awaits its append before the next
-  --rounds 3             rounds of each contender
-  --seconds 3            of one round
-  --warm-up 0.5          seconds at the start of each round that do not count
-  --pool 10              connections of each contender`;
+export const options = {
+  callers: [[1, 16, 64, 256], 'concurrent callers, each awaits its append before the next'],
+  rounds: [3, 'rounds of each contender'],
+  seconds: [3, 'of one round'],
+  'warm-up': [0.5, 'seconds at the start of each round that do not count'],
+  pool: [10, 'connections of each contender'],
+};
 
 const organizationId = randomUUID();
 
-export async function run(args) {
-  const { values } = parseArgs({
-    args,
-    options: {
-      callers: { type: 'string', default: '1,16,64,256' },
-      rounds: { type: 'string', default: '3' },
-      seconds: { type: 'string', default: '3' },
-      'warm-up': { type: 'string', default: '0.5' },
-      pool: { type: 'string', default: '10' },
-      help: { type: 'boolean', default: false },
-    },
-  });
-  if (values.help) return console.log(HELP);
-  const settings = { seconds: Number(values.seconds), warmUpSeconds: Number(values['warm-up']) };
-  const poolSize = Number(values.pool);
+export async function run(bench) {
+  const { callers: counts, rounds, seconds, 'warm-up': warmUpSeconds, pool: poolSize } = bench.options;
+  const settings = { seconds, warmUpSeconds };
 
-  await withDatabase(async (url) => {
+  await bench.withDatabase(async (url) => {
     let ours, emmett, insert;
     try {
       ours = await openOurs(url, poolSize);
       emmett = await openEmmett(url, poolSize);
       insert = await openInsert(url);
-      const versions = `PostgreSQL ${await insert.version()}, Node.js ${process.versions.node}`;
-      console.log(`${versions}, ${availableParallelism()} cores, ${poolSize} connections each, fsync on`);
-      console.log(`Medians of ${values.rounds} rounds of ${values.seconds} s; one event per append\n`);
+      console.log(
+        `${poolSize} connections each, fsync on; medians of ${rounds} rounds of ${seconds} s, one event per append\n`,
+      );
       print('callers', 'contender', 'appends/s', 'p50 ms', 'p99 ms', 'ours is');
-      for (const callers of values.callers.split(',').map(Number)) {
+      for (const callers of counts) {
         const contenders = [
           { name: 'ours', operation: ours.append },
           { name: 'ours, then read your writes', operation: ours.appendAndProject },
@@ -61,7 +46,7 @@ export async function run(args) {
           insertOf(callers),
           insertOf(1000),
         ];
-        const results = await compare(contenders, Number(values.rounds), { ...settings, callers });
+        const results = await compare(contenders, rounds, { ...settings, callers });
         results.forEach(({ rate, p50, p99, ratio }, index) =>
           print(
             index === 0 ? callers : '',
@@ -176,10 +161,6 @@ async function openInsert(connectionString) {
         statement,
         arrays.map((_, column) => rows.map((row) => row[column])),
       );
-    },
-    async version() {
-      const { rows } = await client.query('SHOW server_version');
-      return rows[0].server_version;
     },
     close: () => client.end(),
   };

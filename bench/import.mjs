@@ -7,34 +7,22 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
-import { withDatabase } from './database.mjs';
 
-const HELP = `npm run bench -- import [options]
-
-  --lines 20000,200000  lines of each file
-  --format ndjson       or csv`;
+export const options = {
+  lines: [[20_000, 200_000], 'of each file'],
+  format: ['ndjson', 'or csv'],
+};
 
 const dist = fileURLToPath(new URL('../dist/', import.meta.url));
 
-export async function run(args) {
-  const { values } = parseArgs({
-    args,
-    options: {
-      lines: { type: 'string', default: '20000,200000' },
-      format: { type: 'string', default: 'ndjson' },
-      help: { type: 'boolean', default: false },
-    },
-  });
-  if (values.help) return console.log(HELP);
-
-  await withDatabase(async (DATABASE_URL) => {
+export async function run(bench) {
+  const { lines: counts, format } = bench.options;
+  await bench.withDatabase(async (DATABASE_URL) => {
     const environment = {
       ...process.env,
       DATABASE_URL,
@@ -42,14 +30,12 @@ export async function run(args) {
     };
     const server = await startServer({ ...environment, HOST: '127.0.0.1', PORT: '0' });
     try {
-      console.log(
-        `Node.js ${process.versions.node}, ${availableParallelism()} cores, ${values.format}, fsync on\n`,
-      );
+      console.log(`${format}, fsync on\n`);
       print('lines', 'time', 'lines/s', 'RSS before', 'at 10 %', 'at 50 %', 'at 100 %', 'most');
-      for (const lines of values.lines.split(',').map(Number)) {
+      for (const lines of counts) {
         const organization = createOrganization(environment);
-        await importFile(server, organization, lines, values.format);
-        await importFile(server, organization, lines, values.format, 'again');
+        await importFile(server, organization, lines, format);
+        await importFile(server, organization, lines, format, 'again');
       }
     } finally {
       server.child.kill('SIGTERM');

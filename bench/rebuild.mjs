@@ -6,39 +6,28 @@ import http from 'node:http';
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { v7 as uuidv7 } from 'uuid';
 import { openDatabase } from '../dist/libs/database/index.js';
 import { EventStore, Keyring } from '../dist/libs/event-store/index.js';
-import { withDatabase } from './database.mjs';
 import { caller, cli, environmentOf, makeOrganization, startServer } from './servers.mjs';
 
-const HELP = `npm run bench -- rebuild [options]
-
-  --contacts 500000      contacts of the read model
-  --callers 8            who go on creating contacts and signing`;
+export const options = {
+  contacts: [500_000, 'of the read model'],
+  callers: [8, 'who go on creating contacts and signing'],
+};
 
 /** Contacts of one append. */
 const CHUNK = 1_000;
 
-export async function run(args) {
-  const { values } = parseArgs({
-    args,
-    options: {
-      contacts: { type: 'string', default: '500000' },
-      callers: { type: 'string', default: '8' },
-      help: { type: 'boolean', default: false },
-    },
-  });
-  if (values.help) return console.log(HELP);
-
-  await withDatabase(async (url) => {
+export async function run(bench) {
+  const { contacts, callers } = bench.options;
+  await bench.withDatabase(async (url) => {
     const env = environmentOf(url);
     const { organizationId, key } = await makeOrganization(env);
     const began = performance.now();
-    await fill(url, env, organizationId, Number(values.contacts));
+    await fill(url, env, organizationId, contacts);
     const servers = [await startServer(env), await startServer(env)];
-    console.log(`${values.contacts} contacts made and read in ${seconds(began)} s`);
+    console.log(`${contacts} contacts made and read in ${seconds(began)} s`);
     const agent = new http.Agent({ keepAlive: true, maxSockets: Infinity });
     try {
       const call = caller(
@@ -46,7 +35,7 @@ export async function run(args) {
         agent,
         key,
       );
-      const load = await startLoad(call, organizationId, Number(values.callers));
+      const load = await startLoad(call, organizationId, callers);
       await sleep(10_000);
       report('before', load.take());
       const rebuilding = performance.now();

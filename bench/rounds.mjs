@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 
 /** Ctrl-C ends the round under way; then the database is dropped as at every other end. */
-const interruption = new AbortController();
+export const interruption = new AbortController();
 process.once('SIGINT', () => interruption.abort());
 process.once('SIGTERM', () => interruption.abort());
 

@@ -1,16 +1,49 @@
-import { spawn } from 'node:child_process';
+/** The built product, and what it is compared with, as processes that are called over HTTP. */
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import http from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-
-/** The built product as processes, called over HTTP. */
+import { compileBaseline } from './baselines/compile.mjs';
 
 const program = (name) => fileURLToPath(new URL(`../dist/src/${name}.js`, import.meta.url));
 
 /** @returns the environment of instances and command line on this database. */
 export function environmentOf(url) {
-  return { ...process.env, DATABASE_URL: url, ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64') };
+  return {
+    ...process.env,
+    NODE_ENV: 'production',
+    DATABASE_URL: url,
+    ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64'),
+    SHUTDOWN_DELAY: '0',
+  };
+}
+
+/**
+ * Starts the product, with Redis where it is installed, and calls `work` with `servers`, `env`, `organizationId` and `key` of
+ * a new organization, and `call` as {@link caller} makes it. Ends all afterwards.
+ */
+export async function withProduct(url, instances, work) {
+  const servers = [];
+  const agent = new http.Agent({ keepAlive: true, maxSockets: Infinity });
+  const redis = await startRedis();
+  try {
+    const env = { ...environmentOf(url), ...(redis ? { REDIS_URL: redis.url } : {}) };
+    const { organizationId, key } = await makeOrganization(env);
+    for (let n = 0; n < instances; n += 1) servers.push(await startServer(env));
+    const call = caller(
+      servers.map(({ port }) => port),
+      agent,
+      key,
+    );
+    await work({ servers, env, organizationId, key, call });
+  } finally {
+    agent.destroy();
+    await Promise.all(servers.map(({ stop }) => stop()));
+    await redis?.stop();
+  }
 }
 
 /** Calls operations on the ports in turn. @returns `data` of the answer; rejects any other status than `expected`. */
@@ -56,20 +89,71 @@ export async function cli(env, ...args) {
   return JSON.parse(text);
 }
 
-export async function startServer(env) {
-  const child = spawn(process.execPath, [program('main')], {
-    env: { ...env, HOST: '127.0.0.1', PORT: '0' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const stop = async () => {
-    child.kill('SIGTERM');
-    if (child.exitCode === null) await once(child, 'exit');
-  };
+/** An instance of the product. @returns `port`, `pid` and `stop()`. */
+export function startServer(env) {
+  return start(program('main'), { ...env, HOST: '127.0.0.1', PORT: '0' });
+}
+
+/** A server of `baselines`. @returns `port`, `pid` and `stop()`. */
+export async function startBaseline(name, env = {}) {
+  return start(await compileBaseline(name), { ...process.env, NODE_ENV: 'production', ...env });
+}
+
+/** A program that writes { "message": "listening", "port" } in a line. */
+async function start(file, env) {
+  const child = spawn(process.execPath, [file], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const stop = ending(child);
   for await (const line of createInterface({ input: child.stdout })) {
     const { message, port } = JSON.parse(line);
     if (message !== 'listening') continue;
     child.stdout.resume();
-    return { port, stop };
+    return { port, pid: child.pid, stop };
   }
-  throw new Error('The server ended before it listened.');
+  throw new Error(`${file} ended before it listened.`);
+}
+
+/** @returns `url` and `stop()`; undefined where redis-server is not installed. */
+async function startRedis() {
+  if (spawnSync('redis-server', ['--version']).error) return undefined;
+  const port = await freePort();
+  const options = [
+    '--port',
+    port,
+    '--bind',
+    '127.0.0.1',
+    '--dir',
+    tmpdir(),
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+  ];
+  const child = spawn('redis-server', options.map(String), { stdio: ['ignore', 'pipe', 'inherit'] });
+  const stop = ending(child);
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (!line.includes('Ready to accept connections')) continue;
+    child.stdout.resume();
+    return { url: `redis://127.0.0.1:${port}`, stop };
+  }
+  throw new Error('redis-server ended before it was ready.');
+}
+
+/** A child ends with us. @returns what ends it before. */
+function ending(child) {
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  const ended = once(child, 'exit').finally(() => process.off('exit', kill));
+  return async () => {
+    child.kill('SIGTERM');
+    await ended;
+  };
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
 }

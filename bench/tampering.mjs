@@ -6,26 +6,17 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { open, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { migrate, openDatabase } from '../dist/libs/database/index.js';
 import { eventDigest, EventStore, Keyring } from '../dist/libs/event-store/index.js';
 import { migrations } from '../dist/migrations/index.js';
 import { exportedLine } from '../dist/src/history/exported-event.js';
 import { verifyDatabase, verifyExport } from '../dist/src/history/verify/index.js';
-import { withDatabase } from './database.mjs';
 import { append, appendHistory, exportHistory, sealHistory } from './history.mjs';
 
-const HELP = `npm run bench -- tampering [options]
+export const options = { events: [1_000_000, 'of the history'] };
 
-  --events 1000000  events of the history`;
-
-export async function run(args) {
-  const { values } = parseArgs({
-    args,
-    options: { events: { type: 'string', default: '1000000' }, help: { type: 'boolean', default: false } },
-  });
-  if (values.help) return console.log(HELP);
-  await withDatabase((url) => tamper(url, Number(values.events)));
+export async function run(bench) {
+  await bench.withDatabase((url) => tamper(url, bench.options.events));
 }
 
 const organizationId = randomUUID();

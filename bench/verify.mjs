@@ -5,41 +5,30 @@
 import { spawn } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { availableParallelism, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { migrate, openDatabase } from '../dist/libs/database/index.js';
 import { EventStore, Keyring } from '../dist/libs/event-store/index.js';
 import { migrations } from '../dist/migrations/index.js';
 import { verifyDatabase, verifyFile } from '../dist/src/history/verify/index.js';
 import { verifyHistory } from '../test/verifier.mjs';
-import { withDatabase } from './database.mjs';
 import { appendHistory, exportHistory, sealHistory } from './history.mjs';
 
-const HELP = `npm run bench -- verify [options]
-
-  --events 1000000  events of the history`;
+export const options = { events: [1_000_000, 'of the history'] };
 
 const organizationId = randomUUID();
 
-export async function run(args) {
-  const { values } = parseArgs({
-    args,
-    options: { events: { type: 'string', default: '1000000' }, help: { type: 'boolean', default: false } },
-  });
-  if (values.help) return console.log(HELP);
-  const events = Number(values.events);
+export async function run(bench) {
+  const { events } = bench.options;
   const directory = await mkdtemp(join(tmpdir(), 'advocacy-verify-'));
   try {
-    await withDatabase(async (url) => {
+    await bench.withDatabase(async (url) => {
       const file = join(directory, 'history.ndjson');
       const checkpoint = join(directory, 'checkpoint');
       const key = await write(url, events, file, checkpoint);
       const size = ((await stat(file)).size / 1024 ** 2).toFixed(0);
-      console.log(
-        `${events.toLocaleString('en')} events, ${size} MiB exported; ${availableParallelism()} cores\n`,
-      );
+      console.log(`${events.toLocaleString('en')} events, ${size} MiB exported\n`);
       print('', 'seconds', 'events/s', 'memory MiB');
       for (const [name, ...what] of [
         ['export', 'file', file],

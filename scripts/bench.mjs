@@ -1,37 +1,118 @@
-/** npm run bench -- <name>: prepares the checkout and what the benchmarks compare with, then runs one. */
-import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+/**
+ * npm run bench: all benchmarks, one after another, with a summary; npm run bench -- NAME: one. Each runs in a process of
+ * its own. Prepares the checkout, what the benchmarks compare with, and another Node.js where one is asked for.
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { root } from './build.mjs';
 import { prepare } from './prepare.mjs';
 
 const benchmarks = {
+  sign: 'signatures and new contacts over HTTP, beside a stock Nest server that does nothing and Nest with TypeORM',
   append: 'appends of one event: the event store, emmett-postgresql, one multi-row INSERT',
-  signing: 'signatures over HTTP through two instances, beside other requests',
-  import: 'lines of an import over HTTP, and the memory that the server needs for it',
-  rebuild: 'requests while a read model of 500,000 contacts is rebuilt beside them',
   verify: 'verification of a history of a million events: of an export and in the database',
+  import: 'lines of an import over HTTP, and the memory that the server needs for it',
+};
+
+/** Not of the speed of the product: by name alone. */
+const others = {
+  rebuild: 'requests while a read model of 500,000 contacts is rebuilt beside them',
   tampering:
     'a history of a million events tampered with in each way: whether it is found, where, and what is told',
 };
 
-const [name = '--help', ...options] = process.argv.slice(2);
-if (name === '--help') {
-  console.log('npm run bench -- <name> [options]\n');
-  for (const [benchmark, what] of Object.entries(benchmarks)) console.log(`  ${benchmark.padEnd(9)} ${what}`);
-  console.log('\nnpm run bench -- <name> --help tells its options.');
-  console.log('Runs on the PostgreSQL of DATABASE_URL, or on one of its own.');
-} else if (benchmarks[name]) {
-  await prepare();
-  if (name === 'append') installCompared();
-  const { run } = await import(`../bench/${name}.mjs`);
-  await run(options).catch((error) => {
-    if (error.name !== 'AbortError') throw error;
-    process.exitCode = 130;
-  });
+const [name, ...options] =
+  process.argv[2]?.startsWith('--') === false ? process.argv.slice(2) : [undefined, ...process.argv.slice(2)];
+
+// The benchmark under way gets these from the terminal too, ends what it started, and then we end.
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => {});
+
+if (name === undefined && options.includes('--help')) {
+  console.log('npm run bench [-- --json FILE --node 24]         all of these, with a summary');
+  console.log('npm run bench -- NAME [options]                  one of them; --help tells its options\n');
+  list(benchmarks);
+  console.log('\nby name alone:');
+  list(others);
+  console.log('\nThey run on the PostgreSQL of DATABASE_URL, or on one of their own.');
+} else if (name === undefined) {
+  const { json, node } = parseArgs({
+    args: options,
+    options: { json: { type: 'string' }, node: { type: 'string' } },
+  }).values;
+  await runAll(json, node);
+} else if (name in benchmarks || name in others) {
+  const { node, rest } = takeNode(options);
+  process.exitCode = await runOne(name, rest, node);
 } else {
-  console.error(`There is no benchmark "${name}": npm run bench lists them.`);
+  console.error(`There is no benchmark "${name}": npm run bench -- --help lists them.`);
   process.exitCode = 1;
+}
+
+function list(named) {
+  for (const [benchmark, what] of Object.entries(named)) console.log(`  ${benchmark.padEnd(9)} ${what}`);
+}
+
+async function runAll(json, node) {
+  const directory = mkdtempSync(join(tmpdir(), 'advocacy-bench-results-'));
+  const measured = [];
+  const failed = [];
+  try {
+    for (const benchmark of Object.keys(benchmarks)) {
+      console.log(`\n— ${benchmark}: ${benchmarks[benchmark]}\n`);
+      const file = join(directory, `${benchmark}.json`);
+      const status = await runOne(benchmark, ['--json', file], node);
+      if (status === 0) measured.push(JSON.parse(readFileSync(file, 'utf8')));
+      else failed.push(benchmark);
+      if (status === 130) break;
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+  const benches = measured.flatMap((one) => one.benches);
+  const { printReaches } = await import('../bench/harness.mjs');
+  console.log('\n— Summary\n');
+  printReaches(
+    benches.flatMap(({ name: bench, figures }) => figures.map((figure) => ({ bench, ...figure }))),
+  );
+  if (json) writeFileSync(json, `${JSON.stringify({ machine: measured[0]?.machine, benches }, null, 2)}\n`);
+  if (failed.length === 0) return;
+  console.error(`\nFailed: ${failed.join(', ')}`);
+  process.exitCode = 1;
+}
+
+/** @returns the status with which it ended. */
+async function runOne(benchmark, args, node) {
+  await prepare();
+  if (benchmark === 'append') installCompared();
+  const child = spawn(nodeOf(node), [join(root, 'bench', 'run.mjs'), benchmark, ...args], {
+    stdio: 'inherit',
+  });
+  const [status] = await once(child, 'exit');
+  return status ?? 1;
+}
+
+function takeNode(args) {
+  const at = args.indexOf('--node');
+  return at < 0 ? { rest: args } : { node: args[at + 1], rest: args.toSpliced(at, 2) };
+}
+
+/** @param wanted a path; or a version, whose program npm has as a package: it is installed beside the other caches. */
+function nodeOf(wanted) {
+  if (wanted === undefined) return process.execPath;
+  if (!/^\d+(\.\d+)*$/.test(wanted)) return wanted;
+  const directory = join(root, 'node_modules', '.cache', `node-${wanted}`);
+  const name = `node-${process.platform}-${process.arch}`;
+  const program = join(directory, 'node_modules', name, 'bin', 'node');
+  if (readIfPresent(join(directory, 'node_modules', '.package-lock.json')) === undefined) {
+    console.error(`Installing Node.js ${wanted} (${name})`);
+    const options = ['--prefix', directory, '--no-save', '--no-fund', '--no-audit', '--silent'];
+    execFileSync('npm', ['install', ...options, `${name}@${wanted}`], { stdio: 'inherit' });
+  }
+  return program;
 }
 
 /** What others made has a package.json of its own: emmett's peer dependencies conflict with the product's. */

@@ -1,0 +1,95 @@
+/** HTTP requests from a process of their own: by wrk where it is installed, else by autocannon. */
+import { execFile, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { cpuOf, cpuOfAll } from './processes.mjs';
+import { interruption } from './rounds.mjs';
+
+const file = (name) => fileURLToPath(new URL(name, import.meta.url));
+
+/** @returns which one sends: `isWrk`, and its name with its version. */
+export function generator() {
+  // It prints its usage and fails.
+  const { stdout } = spawnSync('wrk', ['--version'], { encoding: 'utf8' });
+  const version = /^wrk \S*?([\d.]+)/.exec(stdout ?? '')?.[1];
+  if (version) return { isWrk: true, version: `wrk ${version}` };
+  const own = JSON.parse(readFileSync(file('../node_modules/autocannon/package.json'), 'utf8'));
+  return { isWrk: false, version: `autocannon ${own.version}` };
+}
+
+const { isWrk } = generator();
+
+/**
+ * Sends requests over so many connections for so many whole seconds; each connection awaits its answer before the next.
+ *
+ * @param port of the server on 127.0.0.1
+ * @param request `method`, `path`, `body` (JSON as text), `key` (an API key), `ids` (a file with one in each line). In path
+ *   and body `{id}` is the next of the ids, in turn, and `{n}` a text that no other request has.
+ * @returns `answered`: the number of answers, all of them 200; `sent`: of requests, of which as many as there are
+ *   connections may still be under way; `seconds`; `p50` and `p99`: milliseconds. wrk reckons into them what would have been
+ *   sent while an answer was late (`stats_correct` in its source).
+ * @throws where one was answered with another status, or not
+ */
+export async function load(port, request, { connections, seconds }) {
+  const { method = 'GET', path, body = '', key, ids = '' } = request;
+  const url = `http://127.0.0.1:${port}`;
+  const authorization = key ? `Bearer ${key}` : '';
+  const prefix = randomBytes(5).toString('hex');
+  const [program, ...args] = isWrk
+    ? [
+        ...[
+          'wrk',
+          '--threads',
+          '1',
+          '--connections',
+          connections,
+          '--duration',
+          `${seconds}s`,
+          '--timeout',
+          '30s',
+        ],
+        ...['--script', file('load.lua'), url, '--', method, path, body, authorization, ids, prefix],
+      ]
+    : [
+        ...[process.execPath, file('autocannon.mjs')],
+        JSON.stringify({ url, method, path, body, authorization, ids, prefix, connections, seconds }),
+      ];
+  const { stdout } = await promisify(execFile)(program, args.map(String), { signal: interruption.signal });
+  const result = JSON.parse(stdout.trim().split('\n').at(-1));
+  if (result.refused + result.failed > 0) {
+    const { refused, failed, answered } = result;
+    throw new Error(
+      `${method} ${path}: of ${answered} requests ${refused} were refused, ${failed} never answered: see the server's log.`,
+    );
+  }
+  return result;
+}
+
+/**
+ * A contender for `bench.measure`: requests to a server.
+ *
+ * @param server `port` and `pid`
+ * @param prepare resolves with the `request` of a round, and `check(result)`, which throws where something was lost
+ * @param settings `connections`, `seconds` of a round, `warmUp`: seconds beforehand (0: none); `postmaster`: the process id of
+ *   PostgreSQL, undefined where the server has none
+ */
+export function overHttp(name, server, prepare, { connections, seconds, warmUp = 0, postmaster }) {
+  const send = async (duration) => {
+    const { check, ...request } = await prepare();
+    const before = [cpuOf(server.pid), cpuOfAll(postmaster)];
+    const result = await load(server.port, request, { connections, seconds: duration });
+    const [own, database] = [cpuOf(server.pid) - before[0], cpuOfAll(postmaster) - before[1]];
+    await check?.(result);
+    const { answered, p50, p99 } = result;
+    return {
+      'requests/s': answered / result.seconds,
+      'p50 ms': p50,
+      'p99 ms': p99,
+      'server µs': own / answered,
+      'PostgreSQL µs': database / answered,
+    };
+  };
+  return { name, warmUp: () => (warmUp > 0 ? send(warmUp) : undefined), measure: () => send(seconds) };
+}

@@ -1,0 +1,74 @@
+/** Petitions and contacts for the benchmarks over HTTP, in the product and in the tables of the TypeORM baseline. */
+import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+
+/** @returns the id of a published petition that nobody has signed. */
+export async function newPetition(call) {
+  // Creating the same again soon answers what is there.
+  const fields = {
+    name: `Save the river ${randomUUID()}`,
+    title: 'Save the river',
+    description: 'Our children swim there. '.repeat(30),
+  };
+  const { petitionId } = await call('POST', 'petition.create-petition', fields);
+  await call('POST', 'petition.publish-petition', { petitionId });
+  return petitionId;
+}
+
+/** The same petition in the baseline's table. @returns its id. */
+export async function newBaselinePetition(client, organizationId) {
+  const id = randomUUID();
+  await client.query(
+    `INSERT INTO baseline.petitions (id, "organizationId", name, title, description, status)
+     VALUES ($1, $2, 'Save the river', 'Save the river', repeat('Our children swim there. ', 30), 'PUBLISHED')`,
+    [id, organizationId],
+  );
+  return id;
+}
+
+/** Imports contacts. @returns their ids. */
+export async function importContacts(client, port, organizationId, key, count) {
+  const lines = Array.from({ length: count }, (_, n) => JSON.stringify(personOf(n)));
+  const response = await fetch(`http://127.0.0.1:${port}/v1/contact.import-contacts`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/x-ndjson' },
+    body: `${lines.join('\n')}\n`,
+  });
+  const answer = await response.json();
+  if (answer.data?.created !== count) throw new Error(`The import answered ${JSON.stringify(answer)}`);
+  return contactIds(client, organizationId);
+}
+
+/** @returns the ids of all contacts, out of the read model. */
+export async function contactIds(client, organizationId) {
+  const { rows: schemas } = await client.query(
+    `SELECT nspname FROM pg_namespace WHERE nspname ~ '^contacts_v[0-9]+$' ORDER BY length(nspname) DESC, nspname DESC`,
+  );
+  const { rows } = await client.query(
+    `SELECT id FROM ${schemas[0].nspname}.contacts WHERE organization_id = $1`,
+    [organizationId],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** The same contacts in the baseline's table. */
+export async function fillBaselineContacts(client, organizationId, ids) {
+  await client.query(
+    `INSERT INTO baseline.contacts (id, "organizationId", email, "firstName", "lastName", address, zip, city, country)
+     SELECT id, $1, 'person-' || n || '@example.org', 'Ada', 'Example ' || n, 'Rue de la République 12', '69001', 'Lyon', 'France'
+     FROM unnest($2::uuid[]) WITH ORDINALITY AS t (id, n)`,
+    [organizationId, ids],
+  );
+  await client.query('VACUUM ANALYZE baseline.contacts');
+}
+
+function personOf(n) {
+  const address = { address: 'Rue de la République 12', zip: '69001', city: 'Lyon', country: 'France' };
+  return { email: `person-${n}@example.org`, firstName: 'Ada', lastName: `Example ${n}`, ...address };
+}
+
+/** A file of ids for `load`. */
+export async function writeIds(file, ids) {
+  await writeFile(file, `${ids.join('\n')}\n`);
+  return file;
+}

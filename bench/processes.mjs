@@ -1,0 +1,71 @@
+/** What processes cost: Linux tells it in /proc. Elsewhere, and of a PostgreSQL on another machine, every answer is NaN. */
+import { readdirSync, readFileSync } from 'node:fs';
+import pg from 'pg';
+
+/** Clock ticks are hundredths of a second in every Linux that there is (sysconf(_SC_CLK_TCK)). */
+const MICROSECONDS_A_TICK = 10_000;
+
+/** @returns microseconds that processors have spent on the process. */
+export function cpuOf(pid) {
+  const stat = statOf(pid);
+  return stat ? stat.own * MICROSECONDS_A_TICK : NaN;
+}
+
+/** @returns microseconds that processors have spent on the process, and on its children, the ended ones too. */
+export function cpuOfAll(pid) {
+  const stat = statOf(pid);
+  if (!stat) return NaN;
+  const alive = childrenOf(pid).reduce((sum, child) => sum + (statOf(child)?.own ?? 0), 0);
+  return (stat.own + stat.ended + alive) * MICROSECONDS_A_TICK;
+}
+
+/** @returns MiB of memory that the process has now (`now`), and at most so far (`most`). */
+export function memoryOf(pid) {
+  const status = read(`/proc/${pid}/status`) ?? '';
+  const of = (field) => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1] ?? NaN) / 1024;
+  return { now: of('VmRSS'), most: of('VmHWM') };
+}
+
+/** @returns the process id of the PostgreSQL at `url`, parent of all its others; undefined where it is not on this machine. */
+export async function postmasterOf(url) {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query('SELECT pg_backend_pid() AS pid');
+    const stat = statOf(rows[0].pid);
+    return stat?.name.startsWith('postgres') ? stat.parent : undefined;
+  } finally {
+    await client.end();
+  }
+}
+
+function childrenOf(pid) {
+  const processes = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return processes.filter((name) => statOf(name)?.parent === pid);
+}
+
+/** Ticks of user and system time; see proc_pid_stat(5). */
+function statOf(pid) {
+  const text = read(`/proc/${pid}/stat`);
+  if (text === undefined) return undefined;
+  const end = text.lastIndexOf(')');
+  const fields = text
+    .slice(end + 2)
+    .split(' ')
+    .map(Number);
+  const [, parent] = fields;
+  return {
+    name: text.slice(text.indexOf('(') + 1, end),
+    parent,
+    own: fields[11] + fields[12],
+    ended: fields[13] + fields[14],
+  };
+}
+
+function read(file) {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,30 @@
+/** One benchmark in this process: node bench/run.mjs NAME [--json FILE] [options]. `npm run bench` starts it. */
+import { writeFileSync } from 'node:fs';
+import { Bench } from './harness.mjs';
+
+const [name, ...args] = process.argv.slice(2);
+const benchmark = await import(`./${name}.mjs`);
+const declared = {
+  ...benchmark.options,
+  json: ['', 'a file into which all that was measured is written'],
+};
+
+if (args.includes('--help')) {
+  console.log(`npm run bench -- ${name} [options]\n`);
+  console.log(
+    '  --node PATH             another Node.js to run on, or 22, 24, 26: that version is installed',
+  );
+  for (const [option, [preset, what]] of Object.entries(declared)) {
+    console.log(`  ${`--${option} ${preset}`.padEnd(23)} ${what}`);
+  }
+} else {
+  try {
+    const bench = new Bench(name, declared, args);
+    await benchmark.run(bench);
+    const measured = bench.end();
+    if (bench.options.json) writeFileSync(bench.options.json, `${JSON.stringify(measured, null, 2)}\n`);
+  } catch (error) {
+    if (error.name !== 'AbortError') throw error;
+    process.exitCode = 130;
+  }
+}

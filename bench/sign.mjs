@@ -1,0 +1,187 @@
+/**
+ * Signatures and new contacts over HTTP through one instance; everybody signs the same petition. Beside it, a stock Nest server
+ * that does nothing, and Nest with TypeORM that inserts a signature and increments the petition's counter in one transaction.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { byNode } from './harness.mjs';
+import { overHttp } from './load.mjs';
+import {
+  fillBaselineContacts,
+  importContacts,
+  newBaselinePetition,
+  newPetition,
+  writeIds,
+} from './people.mjs';
+import { postmasterOf } from './processes.mjs';
+import { round } from './rounds.mjs';
+import { startBaseline, withProduct } from './servers.mjs';
+
+export const options = {
+  connections: [[64, 1], 'each awaits its answer before the next request'],
+  rounds: [3, 'of each contender'],
+  seconds: [5, 'of one round'],
+  'warm-up': [3, 'seconds of each contender, before all rounds; 0: none'],
+  contacts: [40_000, 'who sign; enough for a round'],
+};
+
+/** Connections of each pool: what the product has by default. */
+const POOL = 10;
+
+export async function run(bench) {
+  const directory = await mkdtemp(join(tmpdir(), 'advocacy-bench-sign-'));
+  try {
+    await bench.withDatabase((url) =>
+      withProduct(url, 1, async (product) => {
+        const pool = new pg.Pool({ connectionString: url, max: POOL });
+        const noop = await startBaseline('noop');
+        const typeorm = await startBaseline('typeorm', { DATABASE_URL: url });
+        try {
+          await compare(bench, { ...product, directory, url, pool, noop, typeorm });
+        } finally {
+          await Promise.all([noop.stop(), typeorm.stop()]);
+          await pool.end();
+        }
+      }),
+    );
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+async function compare(
+  bench,
+  { servers: [server], organizationId, key, call, directory, url, pool, noop, typeorm },
+) {
+  const { connections: counts, rounds, seconds, 'warm-up': warmUp, contacts } = bench.options;
+  const ids = await importContacts(pool, server.port, organizationId, key, contacts);
+  await fillBaselineContacts(pool, organizationId, ids);
+  const file = await writeIds(join(directory, 'contacts'), ids);
+  const postmaster = await postmasterOf(url);
+
+  /** A round's own petition; its check finds each signature that was answered. */
+  const known = async () => {
+    const petitionId = await newPetition(call);
+    return { ...sign({ petitionId, contactId: '{id}' }), ids: file, check: countOf(petitionId, contacts) };
+  };
+  const person = async () => {
+    const petitionId = await newPetition(call);
+    const contact = { email: 'signer-{n}@example.org', firstName: 'Ada', lastName: 'Example' };
+    return { ...sign({ petitionId, contact, comment: 'I swim there.' }), check: countOf(petitionId) };
+  };
+  const create = async () => ({
+    ...post('contact.create-contact', {
+      organizationId,
+      email: 'new-{n}@example.org',
+      firstName: 'Ada',
+      lastName: 'Example',
+    }),
+    key,
+  });
+  const sign = (body) => ({ ...post('petition.add-signature', body), key });
+  const ofTypeorm = async () => {
+    const petitionId = await newBaselinePetition(pool, organizationId);
+    return { ...post('add-signature', { petitionId, contactId: '{id}' }), ids: file };
+  };
+  const nothing = async () =>
+    post('resource-15.add-signature', { petitionId: randomUUID(), contactId: randomUUID() });
+
+  let signed = 0;
+  const countOf =
+    (petitionId, most = Infinity) =>
+    async ({ answered, sent }) => {
+      if (sent > most) throw new Error(`${contacts} contacts are too few for a round: --contacts`);
+      const { signatures } = await call('GET', `petition.get-petition?petitionId=${petitionId}`);
+      if (signatures < answered || signatures > sent) {
+        throw new Error(
+          `${answered} of ${sent} signatures were answered, but the petition counts ${signatures}.`,
+        );
+      }
+      signed += answered;
+    };
+
+  for (const connections of counts) {
+    const settings = { connections, seconds, warmUp, postmaster };
+    const contenders = [
+      overHttp('no-op POST', noop, nothing, { ...settings, postmaster: undefined }),
+      overHttp('add-signature, known contact', server, known, settings),
+      overHttp('add-signature, new person', server, person, settings),
+      overHttp('create-contact', server, create, settings),
+      overHttp('TypeORM, insert and increment', typeorm, ofTypeorm, settings),
+      ...(connections === 1 ? [await insertOf(pool, { seconds })] : []),
+    ];
+    const result = await bench.measure(
+      `${connections} connection${connections === 1 ? '' : 's'}`,
+      contenders,
+      rounds,
+    );
+    declare(bench, connections, result);
+  }
+  bench.note(
+    `${signed.toLocaleString('en')} signatures were answered, and the petitions count each of them.`,
+  );
+}
+
+function declare(bench, connections, { values, ratio }) {
+  const at = `at ${connections}`;
+  const rate = (name, other) => ratio(name, other, 'requests/s');
+  if (connections > 1) {
+    bench.reach(
+      `known contact ÷ no-op, ${at}`,
+      rate('add-signature, known contact', 'no-op POST'),
+      byNode(1, 0.5),
+    );
+    bench.reach(
+      `new person ÷ no-op, ${at}`,
+      rate('add-signature, new person', 'no-op POST'),
+      byNode(0.75, 0.35),
+    );
+    bench.reach(`create-contact ÷ no-op, ${at}`, rate('create-contact', 'no-op POST'), byNode(0.9, 0.45));
+    bench.reach(
+      `known contact ÷ TypeORM, ${at}`,
+      rate('add-signature, known contact', 'TypeORM, insert and increment'),
+      { least: 8 },
+    );
+    bench.reach(
+      `p99 of known contact ÷ TypeORM’s, ${at}`,
+      ratio('add-signature, known contact', 'TypeORM, insert and increment', 'p99 ms'),
+      { most: 0.25 },
+    );
+    return;
+  }
+  const [own, insert, noop] = ['add-signature, known contact', 'one INSERT', 'no-op POST'].map((name) =>
+    values(name, 'p50 ms'),
+  );
+  bench.reach(
+    'known contact ÷ (one INSERT + no-op), p50 at 1',
+    own.map((value, n) => value / (insert[n] + noop[n])),
+    { most: 1.6 },
+  );
+}
+
+const post = (operation, body) => ({ method: 'POST', path: `/v1/${operation}`, body: JSON.stringify(body) });
+
+/** One caller inserts rows into a table, one durable statement after another. */
+async function insertOf(pool, { seconds }) {
+  await pool.query(
+    `CREATE TABLE IF NOT EXISTS baseline.one_insert
+       (id uuid PRIMARY KEY, petition_id uuid NOT NULL, contact_id uuid NOT NULL, signed_at timestamptz NOT NULL)`,
+  );
+  const petitionId = randomUUID();
+  const operation = () =>
+    pool.query('INSERT INTO baseline.one_insert VALUES ($1, $2, $3, now())', [
+      randomUUID(),
+      petitionId,
+      randomUUID(),
+    ]);
+  return {
+    name: 'one INSERT',
+    async measure() {
+      const { rate, p50, p99 } = await round({ operation }, { callers: 1, seconds, warmUpSeconds: 0.5 });
+      return { 'requests/s': rate, 'p50 ms': p50, 'p99 ms': p99 };
+    },
+  };
+}
