@@ -93,7 +93,8 @@ export class Bench {
         return figure === first ? [format(median), spread] : [format(median)];
       }),
     ]);
-    print([[title, ...names.flatMap((name) => (name === first ? [name, 'from–to'] : [name]))], ...rows]);
+    const heading = [title, ...names.flatMap((name) => (name === first ? [name, 'from–to'] : [name]))];
+    print([heading, ...rows], (column) => column > 0);
     console.log();
   }
 
@@ -169,7 +170,7 @@ export function summaryOf(values) {
   return { median, min: sorted[0], max: sorted.at(-1) };
 }
 
-/** In columns; numbers end at the same place. */
+/** In columns. @param numbers whether a column holds numbers, which end at the same place. */
 function print(rows, numbers) {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
   for (const row of rows) {
