@@ -58,13 +58,21 @@ export async function load(port, request, { connections, seconds }) {
       ];
   const { stdout } = await promisify(execFile)(program, args.map(String), { signal: interruption.signal });
   const result = JSON.parse(stdout.trim().split('\n').at(-1));
-  if (result.refused + result.failed > 0) {
-    const { refused, failed, answered } = result;
-    throw new Error(
-      `${method} ${path}: of ${answered} requests ${refused} were refused, ${failed} never answered: see the server's log.`,
-    );
+  const { refused, failed, answered } = result;
+  if (refused + failed > 0) {
+    const many = `of ${answered} requests ${refused} were refused, ${failed} never answered`;
+    throw new Error(`${method} ${path}: ${many}; ${await exampleOf(url, request, prefix)}`);
   }
   return result;
+}
+
+/** @returns what such a request is answered, in words. */
+async function exampleOf(url, { method = 'GET', path, body, key, ids }, prefix) {
+  const id = ids ? readFileSync(ids, 'utf8').split('\n', 1)[0] : '';
+  const fill = (text) => text?.replaceAll('{id}', id).replaceAll('{n}', prefix);
+  const headers = { 'Content-Type': 'application/json', ...(key ? { Authorization: `Bearer ${key}` } : {}) };
+  const response = await fetch(`${url}${fill(path)}`, { method, headers, body: fill(body) || undefined });
+  return `such a one gets ${response.status}: ${await response.text()}`;
 }
 
 /**

@@ -59,7 +59,45 @@ export async function fillBaselineContacts(client, organizationId, ids) {
      FROM unnest($2::uuid[]) WITH ORDINALITY AS t (id, n)`,
     [organizationId, ids],
   );
-  await client.query('VACUUM ANALYZE baseline.contacts');
+}
+
+/** The same signatures in the baseline's table. */
+export async function fillBaselineSignatures(client, petitionId, contactIds) {
+  await client.query(
+    `INSERT INTO baseline.signatures (id, "petitionId", "contactId", comment)
+     SELECT uuidv7(), $1, contact_id, NULL FROM unnest($2::uuid[]) AS t (contact_id)`,
+    [petitionId, contactIds],
+  );
+  await client.query('UPDATE baseline.petitions SET signatures = $2 WHERE id = $1', [
+    petitionId,
+    contactIds.length,
+  ]);
+}
+
+/** These contacts sign the petition. */
+export async function signAll(call, petitionId, contactIds) {
+  const waiting = [...contactIds];
+  const lane = async () => {
+    while (waiting.length > 0)
+      await call('POST', 'petition.add-signature', { petitionId, contactId: waiting.pop() });
+  };
+  await Promise.all(Array.from({ length: 64 }, lane));
+}
+
+/** @returns up to so many cursors of a list, one for each page but the first. */
+export async function cursorsOf(port, key, path, pages) {
+  const cursors = [];
+  for (let next = ''; cursors.length < pages;) {
+    const response = await fetch(`http://127.0.0.1:${port}/v1/${path}${next}`, {
+      headers: { Authorization: `Bearer ${key}` },
+    });
+    const { pagination, error } = await response.json();
+    if (error) throw new Error(JSON.stringify(error));
+    if (!pagination.hasMore) break;
+    cursors.push(pagination.cursor);
+    next = `&cursor=${pagination.cursor}`;
+  }
+  return cursors;
 }
 
 function personOf(n) {

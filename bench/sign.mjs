@@ -2,13 +2,11 @@
  * Signatures and new contacts over HTTP through one instance; everybody signs the same petition. Beside it, a stock Nest server
  * that does nothing, and Nest with TypeORM that inserts a signature and increments the petition's counter in one transaction.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
+import { join } from 'node:path';
 import { byNode } from './harness.mjs';
 import { overHttp } from './load.mjs';
+import { withPeers } from './peers.mjs';
 import {
   fillBaselineContacts,
   importContacts,
@@ -16,9 +14,7 @@ import {
   newPetition,
   writeIds,
 } from './people.mjs';
-import { postmasterOf } from './processes.mjs';
 import { round } from './rounds.mjs';
-import { startBaseline, withProduct } from './servers.mjs';
 
 export const options = {
   connections: [[64, 1], 'each awaits its answer before the next request'],
@@ -28,39 +24,18 @@ export const options = {
   contacts: [40_000, 'who sign; enough for a round'],
 };
 
-/** Connections of each pool: what the product has by default. */
-const POOL = 10;
-
-export async function run(bench) {
-  const directory = await mkdtemp(join(tmpdir(), 'advocacy-bench-sign-'));
-  try {
-    await bench.withDatabase((url) =>
-      withProduct(url, 1, async (product) => {
-        const pool = new pg.Pool({ connectionString: url, max: POOL });
-        const noop = await startBaseline('noop');
-        const typeorm = await startBaseline('typeorm', { DATABASE_URL: url });
-        try {
-          await compare(bench, { ...product, directory, url, pool, noop, typeorm });
-        } finally {
-          await Promise.all([noop.stop(), typeorm.stop()]);
-          await pool.end();
-        }
-      }),
-    );
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
+export function run(bench) {
+  return withPeers(bench, (peers) => compare(bench, peers));
 }
 
-async function compare(
-  bench,
-  { servers: [server], organizationId, key, call, directory, url, pool, noop, typeorm },
-) {
+async function compare(bench, peers) {
+  const { server, noop, typeorm, organizationId, key, call, pool, postmaster, directory } = peers;
   const { connections: counts, rounds, seconds, 'warm-up': warmUp, contacts } = bench.options;
   const ids = await importContacts(pool, server.port, organizationId, key, contacts);
   await fillBaselineContacts(pool, organizationId, ids);
+  // As autovacuum would within a minute.
+  await pool.query('VACUUM (ANALYZE)');
   const file = await writeIds(join(directory, 'contacts'), ids);
-  const postmaster = await postmasterOf(url);
 
   /** A round's own petition; its check finds each signature that was answered. */
   const known = async () => {
