@@ -169,9 +169,9 @@ export class Projections {
     );
   }
 
-  /** Resolves when every read model shows all that was stored before this call. */
-  async catchUpWithLog(): Promise<void> {
-    await this.catchUp(await this.store.lastPosition());
+  /** Resolves when every read model (that handles one of these event types) shows all that was stored before this call. */
+  async catchUpWithLog(eventTypes?: readonly string[]): Promise<void> {
+    await this.catchUp(await this.store.lastPosition(), eventTypes);
   }
 
   /** Whether instances of another version serve a read model: what these write, only they put into their own. */

@@ -4,6 +4,7 @@ import { DamagedEvent, NewerEvent } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { type Resource } from '#libs/resources';
 import { comparableEmail, Id, OneOf, Operation, recordSchema, RpcError, StreamedInput } from '#libs/rpc';
+import { ahead } from './ahead.js';
 import { allEnded } from './all-ended.js';
 import { contact, hasEmail, type StandingContact } from './contact.js';
 import { ContactsByEmail, emailKeys, emailTaken } from './contact-address.js';
@@ -86,6 +87,12 @@ type Done = { did: 'created' | 'updated' | 'unchanged'; contactId: string } | { 
 
 type Known = { contactId: string; state: StandingContact; version: number };
 
+/** A page, and the contacts that have its addresses. */
+type LookedUp = { page: ImportedLine[]; known: Map<string, Known> };
+
+/** What an import may write of contacts. */
+const WRITTEN = ['ContactCreated', 'ContactUpdated', 'ContactSubscribed', 'ContactUnsubscribed'];
+
 @CommandHandler(ImportContacts)
 export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   constructor(
@@ -113,8 +120,9 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     await this.links.require(organizationId, into);
 
     const answer: ImportAnswer = { created: 0, updated: 0, unchanged: 0, failed: [], failedCount: 0 };
-    for await (const page of readImport(mediaType, bytes, context)) {
-      const results = await this.importPage(command, page);
+    const lookedUp = ahead(this.lookUp(organizationId, ahead(readImport(mediaType, bytes, context))));
+    for await (const { page, results } of ahead(this.importPages(command, lookedUp))) {
+      await this.projections.catchUpWithLog(WRITTEN);
       const imported = results.flatMap((done, index) => {
         const line = page[index]!;
         return 'contactId' in done && 'names' in line ? [{ ...done, names: line.names }] : [];
@@ -126,9 +134,32 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     return answer;
   }
 
+  private async *lookUp(
+    organizationId: string,
+    pages: AsyncIterable<ImportedLine[]>,
+  ): AsyncGenerator<LookedUp> {
+    for await (const page of pages) yield { page, known: await this.findKnown(organizationId, page) };
+  }
+
+  private async *importPages(
+    command: ImportContacts,
+    pages: AsyncIterable<LookedUp>,
+  ): AsyncGenerator<{ page: ImportedLine[]; results: Done[] }> {
+    let before: ImportedLine[] = [];
+    for await (const { page, known } of pages) {
+      // Looked up while these were on their way: what was found of their contacts may be so no more.
+      for (const line of before) if ('contact' in line) known.delete(comparableEmail(line.contact.email));
+      yield { page, results: await this.importPage(command, page, known) };
+      before = page;
+    }
+  }
+
   /** Imports the lines of a page at once, those with one address in their order. */
-  private async importPage(command: ImportContacts, page: readonly ImportedLine[]): Promise<Done[]> {
-    const known = await this.findKnown(command.organizationId, page);
+  private importPage(
+    command: ImportContacts,
+    page: readonly ImportedLine[],
+    known: ReadonlyMap<string, Known>,
+  ): Promise<Done[]> {
     const lastOf = new Map<string, Promise<Done>>();
     const importLine = (line: ImportedLine): Promise<Done> => {
       if ('problem' in line) return Promise.resolve(line);
@@ -140,16 +171,14 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       lastOf.set(address, done);
       return done;
     };
-    const results = await allEnded(page.map(importLine));
-    await this.projections.catchUpWithLog();
-    return results;
+    return allEnded(page.map(importLine));
   }
 
   /** The contacts that have these addresses, by their address: asked once for a page, not once a line. */
   private async findKnown(
     organizationId: string,
     page: readonly ImportedLine[],
-  ): Promise<ReadonlyMap<string, Known>> {
+  ): Promise<Map<string, Known>> {
     const keys = page.flatMap((line) => {
       if ('problem' in line) return [];
       const { email } = line.contact;
