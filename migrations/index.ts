@@ -16,6 +16,7 @@ import { MasterKeys1764000000016 } from './0016-master-keys.js';
 import { SelfChecks1764000000017 } from './0017-self-checks.js';
 import { Cosignatures1764000000018 } from './0018-cosignatures.js';
 import { CheckpointLeaves1764000000019 } from './0019-checkpoint-leaves.js';
+import { Claims1764000000020 } from './0020-claims.js';
 
 export { schema } from './schema.js';
 
@@ -40,4 +41,5 @@ export const migrations = [
   SelfChecks1764000000017,
   Cosignatures1764000000018,
   CheckpointLeaves1764000000019,
+  Claims1764000000020,
 ];

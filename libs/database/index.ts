@@ -14,6 +14,7 @@ export { type TransactionLimits } from './connection.js';
 export { fewAtOnce } from './few-at-once.js';
 export { findPrograms, findSystemUser, findWayToRun } from './embedded-postgres-programs.js';
 export { startEmbeddedPostgres } from './embedded-postgres.js';
+export { binaryArray, type ElementType } from './binary-arrays.js';
 export { Lease } from './lease.js';
 export { TooManyWaiting } from './fair-gate.js';
 export { type Missing, missingFromSchema, schemaOfDatabase } from './schema.js';

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { type Sql } from '#libs/database';
+import { binaryArray, type ElementType, type Sql } from '#libs/database';
 import { bodyDigest } from './digest.js';
 import { type DomainEvent, type JsonObject, type Metadata } from './event.js';
 import { type Keyring } from './keyring.js';
@@ -75,7 +75,7 @@ type Row = {
 };
 
 /** One column of the call is one array of the function; their order is the function's. */
-const COLUMNS = {
+const COLUMNS: { [table in Table]: ElementType[] } = {
   streams: ['int', 'uuid', 'uuid', 'int', 'boolean'],
   subjects: ['int', 'uuid', 'uuid'],
   idempotency: ['int', 'uuid', 'bytea', 'bytea', 'jsonb'],
@@ -84,11 +84,24 @@ const COLUMNS = {
   subjectKeys: ['int', 'uuid', 'uuid', 'bytea'],
   ends: ['int', 'uuid', 'uuid'],
   events: [
-    ...['int', 'uuid', 'text', 'uuid', 'int', 'uuid', 'text', 'smallint', 'jsonb', 'bytea', 'uuid'],
-    ...['jsonb', 'bytea'],
+    ...([
+      'int',
+      'uuid',
+      'text',
+      'uuid',
+      'int',
+      'uuid',
+      'text',
+      'smallint',
+      'jsonb',
+      'bytea',
+      'uuid',
+    ] as const),
+    ...(['jsonb', 'bytea'] as const),
   ],
 };
-type Table = keyof typeof COLUMNS;
+type Table =
+  'streams' | 'subjects' | 'idempotency' | 'claims' | 'releases' | 'subjectKeys' | 'ends' | 'events';
 
 const CALL = (() => {
   let parameter = 0;
@@ -157,7 +170,12 @@ export async function appendBatch(
   });
 
   const parameters = (Object.keys(COLUMNS) as Table[]).flatMap((table) =>
-    COLUMNS[table].map((_, column) => rows[table].map((row) => row[column])),
+    COLUMNS[table].map((type, column) =>
+      binaryArray(
+        type,
+        rows[table].map((row) => row[column]),
+      ),
+    ),
   );
   const answers = await sql.query<Row[]>(CALL, [...parameters, commands.length]);
   return collect(answers, commands.length).map((result, index) =>
