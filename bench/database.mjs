@@ -6,25 +6,30 @@ import pg from 'pg';
 import { startEmbeddedPostgres } from '../dist/libs/database/index.js';
 
 /**
- * Runs `work(url)` on an empty database, dropped afterwards: on the server of DATABASE_URL, or on one started
- * in a temporary directory.
+ * Runs `work(url)` on an empty database, or on so many of one server (`work(url, another)`), dropped afterwards: on the server
+ * of DATABASE_URL, or on one started in a temporary directory.
  */
-export async function withDatabase(work) {
+export async function withDatabase(work, count = 1) {
   const { DATABASE_URL } = process.env;
-  if (DATABASE_URL) return withOwnDatabase(DATABASE_URL, work);
+  if (DATABASE_URL) return withOwnDatabases(DATABASE_URL, work, count);
   const directory = await mkdtemp(join(tmpdir(), 'advocacy-bench-'));
   // As root, PostgreSQL runs as another user, who must be able to enter.
   await chmod(directory, 0o711);
   try {
     const server = await startEmbeddedPostgres({ directory, log: () => {}, createDatabases: true });
     try {
-      await withOwnDatabase(server.url, work);
+      await withOwnDatabases(server.url, work, count);
     } finally {
       await server.stop();
     }
   } finally {
     await rm(directory, { recursive: true, force: true, maxRetries: 5 });
   }
+}
+
+async function withOwnDatabases(serverUrl, work, count, ...urls) {
+  if (urls.length === count) return work(...urls);
+  await withOwnDatabase(serverUrl, (url) => withOwnDatabases(serverUrl, work, count, ...urls, url));
 }
 
 async function withOwnDatabase(serverUrl, work) {

@@ -43,13 +43,13 @@ export class Bench {
     this.options = readOptions(declared, args);
   }
 
-  /** Runs `work(url)` on an empty database, dropped afterwards. */
-  async withDatabase(work) {
-    await withDatabase(async (url) => {
-      this.machine.postgres = await versionOf(url);
+  /** Runs `work(url)` on an empty database, or on so many (`work(url, another)`), dropped afterwards. */
+  async withDatabase(work, count = 1) {
+    await withDatabase(async (...urls) => {
+      this.machine.postgres = await versionOf(urls[0]);
       console.log(`${this.name}: ${describeMachine(this.machine)}\n`);
-      await work(url);
-    });
+      await work(...urls);
+    }, count);
   }
 
   /**

@@ -1,6 +1,7 @@
 /** Petitions and contacts for the benchmarks over HTTP, in the product and in the tables of the TypeORM baseline. */
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
+import { v7 as uuidv7 } from 'uuid';
 
 /** @returns the id of a published petition that nobody has signed. */
 export async function newPetition(call) {
@@ -26,16 +27,21 @@ export async function newBaselinePetition(client, organizationId) {
   return id;
 }
 
-/** Imports contacts. @returns their ids. */
-export async function importContacts(client, port, organizationId, key, count) {
-  const lines = Array.from({ length: count }, (_, n) => JSON.stringify(personOf(n)));
-  const response = await fetch(`http://127.0.0.1:${port}/v1/contact.import-contacts`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/x-ndjson' },
-    body: `${lines.join('\n')}\n`,
-  });
-  const answer = await response.json();
-  if (answer.data?.created !== count) throw new Error(`The import answered ${JSON.stringify(answer)}`);
+/** Imports contacts, in files of so many. @returns their ids. */
+export async function importContacts(client, port, organizationId, key, count, file = 50_000) {
+  for (let done = 0; done < count; done += file) {
+    const lines = Array.from({ length: Math.min(file, count - done) }, (_, n) =>
+      JSON.stringify(personOf(done + n)),
+    );
+    const response = await fetch(`http://127.0.0.1:${port}/v1/contact.import-contacts`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/x-ndjson' },
+      body: `${lines.join('\n')}\n`,
+    });
+    const answer = await response.json();
+    if (answer.data?.created !== lines.length)
+      throw new Error(`The import answered ${JSON.stringify(answer)}`);
+  }
   return contactIds(client, organizationId);
 }
 
@@ -65,13 +71,30 @@ export async function fillBaselineContacts(client, organizationId, ids) {
 export async function fillBaselineSignatures(client, petitionId, contactIds) {
   await client.query(
     `INSERT INTO baseline.signatures (id, "petitionId", "contactId", comment)
-     SELECT uuidv7(), $1, contact_id, NULL FROM unnest($2::uuid[]) AS t (contact_id)`,
-    [petitionId, contactIds],
+     SELECT id, $1, contact_id, NULL FROM unnest($2::uuid[], $3::uuid[]) AS t (id, contact_id)`,
+    [petitionId, contactIds.map(() => uuidv7()), contactIds],
   );
   await client.query('UPDATE baseline.petitions SET signatures = $2 WHERE id = $1', [
     petitionId,
     contactIds.length,
   ]);
+}
+
+/** @returns requests of `load`: each signs as another new person. */
+export function signers(petitionId) {
+  const contact = { email: 'signer-{n}@example.org', firstName: 'Ada', lastName: 'Example' };
+  const body = JSON.stringify({ petitionId, contact, comment: 'I swim there.' });
+  return { method: 'POST', path: '/v1/petition.add-signature', body };
+}
+
+/** @throws unless the petition counts what was answered, and of what was under way when the time was over some or all. */
+export async function checkCount(call, petitionId, { answered, sent }) {
+  const { signatures } = await call('GET', `petition.get-petition?petitionId=${petitionId}`);
+  if (signatures < answered || signatures > sent) {
+    throw new Error(
+      `${answered} of ${sent} signatures were answered, but the petition counts ${signatures}.`,
+    );
+  }
 }
 
 /** These contacts sign the petition. */
@@ -102,7 +125,19 @@ export async function cursorsOf(port, key, path, pages) {
 
 function personOf(n) {
   const address = { address: 'Rue de la République 12', zip: '69001', city: 'Lyon', country: 'France' };
-  return { email: `person-${n}@example.org`, firstName: 'Ada', lastName: `Example ${n}`, ...address };
+  return { email: `person-${n}@example.org`, firstName: 'Ada', lastName: lastNameOf(n), ...address };
+}
+
+/** @returns the last name of the so-manieth contact: another for each, and not alike. */
+export function lastNameOf(n) {
+  // Neighbours are far from each other, and no two the same: 7,919,021 and 10^8 have no common divisor.
+  let rest = (n * 7_919_021) % 100_000_000;
+  let name = '';
+  for (let syllable = 0; syllable < 4; syllable += 1) {
+    name += 'bcdfghjklmnprstvwxyz'[rest % 20] + 'aeiou'[Math.floor(rest / 20) % 5];
+    rest = Math.floor(rest / 100);
+  }
+  return name[0].toUpperCase() + name.slice(1);
 }
 
 /** A file of ids for `load`. */

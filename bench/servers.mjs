@@ -18,6 +18,8 @@ export function environmentOf(url) {
     DATABASE_URL: url,
     ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64'),
     SHUTDOWN_DELAY: '0',
+    // A day's checks would come at any moment.
+    VERIFY_EVERY: '0',
   };
 }
 

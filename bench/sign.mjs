@@ -8,10 +8,12 @@ import { byNode } from './harness.mjs';
 import { overHttp } from './load.mjs';
 import { withPeers } from './peers.mjs';
 import {
+  checkCount,
   fillBaselineContacts,
   importContacts,
   newBaselinePetition,
   newPetition,
+  signers,
   writeIds,
 } from './people.mjs';
 import { round } from './rounds.mjs';
@@ -44,8 +46,7 @@ async function compare(bench, peers) {
   };
   const person = async () => {
     const petitionId = await newPetition(call);
-    const contact = { email: 'signer-{n}@example.org', firstName: 'Ada', lastName: 'Example' };
-    return { ...sign({ petitionId, contact, comment: 'I swim there.' }), check: countOf(petitionId) };
+    return { ...signers(petitionId), key, check: countOf(petitionId) };
   };
   const create = async () => ({
     ...post('contact.create-contact', {
@@ -67,15 +68,10 @@ async function compare(bench, peers) {
   let signed = 0;
   const countOf =
     (petitionId, most = Infinity) =>
-    async ({ answered, sent }) => {
-      if (sent > most) throw new Error(`${contacts} contacts are too few for a round: --contacts`);
-      const { signatures } = await call('GET', `petition.get-petition?petitionId=${petitionId}`);
-      if (signatures < answered || signatures > sent) {
-        throw new Error(
-          `${answered} of ${sent} signatures were answered, but the petition counts ${signatures}.`,
-        );
-      }
-      signed += answered;
+    async (result) => {
+      if (result.sent > most) throw new Error(`${contacts} contacts are too few for a round: --contacts`);
+      await checkCount(call, petitionId, result);
+      signed += result.answered;
     };
 
   for (const connections of counts) {

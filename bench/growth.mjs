@@ -1,0 +1,241 @@
+/**
+ * The same requests on a small and on a large history, each in a database of its own with a server of its own: a fifth of the
+ * events are contacts, imported, who have all signed the same four petitions. What the read models do with the events and
+ * what is sealed of them, the servers have done before anything is measured.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { v7 as uuidv7 } from 'uuid';
+import { eventDigest, Keyring } from '../dist/libs/event-store/index.js';
+import { signature } from '../dist/src/petitions/petitions.js';
+import { overHttp } from './load.mjs';
+import { checkCount, importContacts, lastNameOf, newPetition, signers, writeIds } from './people.mjs';
+import { postmasterOf } from './processes.mjs';
+import { withProduct } from './servers.mjs';
+
+export const options = {
+  small: [10_000, 'events'],
+  large: [5_000_000, 'events'],
+  connections: [64, 'each awaits its answer before the next request'],
+  rounds: [3, 'of each request on each'],
+  seconds: [3, 'of one round'],
+  'warm-up': [2, 'seconds of each, before all rounds; 0: none'],
+};
+
+const PETITIONS = 4;
+const EVENTS_A_CONTACT = PETITIONS + 1;
+/** Signatures of one statement. */
+const CHUNK = 20_000;
+/** Ids, names and requests that are asked for. */
+const ASKED = 1_000;
+
+export async function run(bench) {
+  const directory = await mkdtemp(join(tmpdir(), 'advocacy-bench-'));
+  try {
+    await bench.withDatabase(
+      (small, large) =>
+        withPlace(bench.options.small, small, directory, (one) =>
+          withPlace(bench.options.large, large, directory, (other) => compare(bench, [one, other])),
+        ),
+      2,
+    );
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** A database with so many events, and a server. */
+async function withPlace(events, url, directory, work) {
+  await withProduct(url, 1, async (product) => {
+    const pool = new pg.Pool({ connectionString: url, max: 2 });
+    try {
+      const place = { ...product, server: product.servers[0], pool, postmaster: await postmasterOf(url) };
+      const name = events.toLocaleString('en');
+      await work({ ...place, name, requests: await fill(place, events, join(directory, name)) });
+    } finally {
+      await pool.end();
+    }
+  });
+}
+
+async function compare(bench, places) {
+  const { connections, rounds, seconds, 'warm-up': warmUp } = bench.options;
+  const contender = (request, { name, server, postmaster }, prepare) =>
+    overHttp(`${request}, ${name}`, server, prepare, { connections, seconds, warmUp, postmaster });
+
+  const reads = Object.keys(places[0].requests);
+  await measure('reads', reads, (request, place) =>
+    contender(request, place, () => ({ ...place.requests[request], key: place.key })),
+  );
+  // Last, because they make the small history larger.
+  let signed = 0;
+  await measure('writes', ['add-signature'], (request, place) =>
+    contender(request, place, async () => {
+      const petitionId = await newPetition(place.call);
+      const check = async (result) => {
+        await checkCount(place.call, petitionId, result);
+        signed += result.answered;
+      };
+      return { ...signers(petitionId), key: place.key, check };
+    }),
+  );
+  bench.note(
+    `${signed.toLocaleString('en')} signatures were answered, and the petitions count each of them.`,
+  );
+
+  async function measure(title, names, contenderOf) {
+    const contenders = names.flatMap((name) => places.map((place) => contenderOf(name, place)));
+    const { ratio } = await bench.measure(title, contenders, rounds);
+    const [small, large] = places;
+    for (const name of names) {
+      const [one, other] = [`${name}, ${large.name}`, `${name}, ${small.name}`];
+      bench.reach(`${name}: rate, large ÷ small`, ratio(one, other, 'requests/s'), { least: 0.9 });
+      bench.reach(`${name}: p99, large ÷ small`, ratio(one, other, 'p99 ms'), { most: 1.3 });
+    }
+  }
+}
+
+/** @returns what is asked, by its name: requests of `load`. */
+async function fill({ server, organizationId, key, call, env, pool }, events, prefix) {
+  const contacts = Math.floor(events / EVENTS_A_CONTACT);
+  const began = performance.now();
+  const ids = await importContacts(pool, server.port, organizationId, key, contacts);
+  const petitionIds = [];
+  for (let n = 0; n < PETITIONS; n += 1) petitionIds.push(await newPetition(call));
+  const actorId = randomUUID();
+  const keyring = new Keyring(Buffer.from(env.ENCRYPTION_KEY, 'base64'));
+  const requestIds = [];
+  for (const petitionId of petitionIds) {
+    for (let from = 0; from < ids.length; from += CHUNK) {
+      const signing = { organizationId, petitionId, actorId, contactIds: ids.slice(from, from + CHUNK) };
+      requestIds.push(...(await appendSignatures(pool, keyring, signing)).slice(0, ASKED / 10));
+    }
+  }
+  await settled(pool);
+  for (const petitionId of petitionIds) {
+    await checkCount(call, petitionId, { answered: contacts, sent: contacts });
+  }
+  await pool.query('VACUUM (ANALYZE)');
+  const seconds = Math.round((performance.now() - began) / 1000);
+  console.log(`${events.toLocaleString('en')} events made and read in ${seconds} s`);
+
+  const [petitionId] = petitionIds;
+  const some = (values) =>
+    Array.from({ length: ASKED }, (_, n) => values[Math.floor((n * values.length) / ASKED)]);
+  const file = async (name, values) => writeIds(`${prefix}-${name}`, some(values));
+  const contactFile = await file('contacts', ids);
+  const names = await file(
+    'names',
+    Array.from({ length: contacts }, (_, n) => lastNameOf(n)),
+  );
+  const requestFile = await file('requests', requestIds);
+  const { rows } = await pool.query(
+    'SELECT recorded_at AS time, (SELECT max(position) FROM events) AS last FROM events ORDER BY position LIMIT 1 OFFSET $1',
+    [Math.floor(events / 2)],
+  );
+  const [{ time, last }] = rows;
+  const listContacts = `contact.list-contacts?organizationId=${organizationId}`;
+  const listSignatures = `petition.list-signatures?petitionId=${petitionId}`;
+  const get = (path, values) => ({ path: `/v1/${path}`, ids: values });
+  const list = (filter, values) => get(`event.list-events?${filter}`, values);
+  return {
+    'get-contact': get(`contact.get-contact?organizationId=${organizationId}&contactId={id}`, contactFile),
+    'get-petition': get(`petition.get-petition?petitionId=${petitionId}`),
+    'list-contacts, first page': get(listContacts),
+    'list-contacts, last page': get(
+      `${listContacts}&cursor=${await lastPage(server.port, key, listContacts)}`,
+    ),
+    'list-contacts, q': get(`${listContacts}&q={id}`, names),
+    'list-signatures, first page': get(listSignatures),
+    'list-signatures, last page': get(
+      `${listSignatures}&cursor=${await lastPage(server.port, key, listSignatures)}`,
+    ),
+    'list-events, first page': list(''),
+    'list-events, last page': list(`after=${last - 25}`),
+    'list-events, recordType': list('recordType=signature'),
+    'list-events, recordId': list('recordId={id}', contactFile),
+    'list-events, type': list('type=PetitionSigned'),
+    'list-events, actorId': list(`actorId=${actorId}`),
+    'list-events, requestId': list('requestId={id}', requestFile),
+    'list-events, occurredAfter': list(`occurredAfter=${time.toISOString()}`),
+    'list-events, occurredBefore': list(`occurredBefore=${time.toISOString()}`),
+  };
+}
+
+/**
+ * What add-signature appends, in a statement for thousands: the same rows, digests and unique keys.
+ *
+ * @returns the ids of the requests
+ */
+async function appendSignatures(pool, keyring, { organizationId, petitionId, actorId, contactIds }) {
+  const recordedAt = new Date();
+  const rows = contactIds.map((contactId) => {
+    const event = {
+      ...{ organizationId, streamType: 'signature', streamId: uuidv7(), version: 1, eventId: uuidv7() },
+      ...{
+        type: 'PetitionSigned',
+        schema: 1,
+        data: { petitionId, contactId },
+        personal: null,
+        subjectId: contactId,
+      },
+      metadata: { actor: { type: 'api-key', id: actorId }, requestId: randomUUID() },
+    };
+    return {
+      ...event,
+      digest: eventDigest(event, recordedAt),
+      key: keyring.hash(...signature.keyOf(petitionId, contactId)),
+    };
+  });
+  const column = (name) => rows.map((row) => row[name]);
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    // As every append: nobody reads beyond what is not committed.
+    await client.query(`SELECT pg_advisory_xact_lock_shared((x'4556'::bigint << 48) | last_position())`);
+    await client.query(
+      `INSERT INTO events (position, organization_id, stream_type, stream_id, version, event_id, type, schema, data, personal,
+         subject_id, metadata, recorded_at, digest)
+       SELECT nextval('events_position'), $1, 'signature', stream_id, 1, event_id, 'PetitionSigned', 1, data, NULL,
+         contact_id, metadata, $2, digest
+       FROM unnest($3::uuid[], $4::uuid[], $5::jsonb[], $6::uuid[], $7::jsonb[], $8::bytea[])
+         AS t (stream_id, event_id, data, contact_id, metadata, digest)`,
+      [
+        ...[organizationId, recordedAt, column('streamId'), column('eventId'), column('data'), contactIds],
+        ...[column('metadata'), column('digest')],
+      ],
+    );
+    await client.query(
+      'INSERT INTO unique_keys (organization_id, key, stream_id) SELECT $1, * FROM unnest($2::bytea[], $3::uuid[])',
+      [organizationId, column('key'), column('streamId')],
+    );
+    await client.query('COMMIT');
+  } finally {
+    client.release();
+  }
+  return rows.map(({ metadata }) => metadata.requestId);
+}
+
+/** Resolves when the read models have read all events, and all are sealed. */
+async function settled(pool) {
+  for (;;) {
+    const { rows } = await pool.query(
+      `SELECT (SELECT min(position) FROM checkpoints) >= last_position()
+         AND (SELECT position FROM sealing) >= last_position() AS settled`,
+    );
+    if (rows[0].settled) return;
+    await sleep(200);
+  }
+}
+
+/** @returns the cursor of a list's last page: the list is sorted by time, and the 26th of the oldest is before it. */
+async function lastPage(port, key, path) {
+  const url = `http://127.0.0.1:${port}/v1/${path}&sort=createdAt&limit=26`;
+  const response = await fetch(url, { headers: { Authorization: `Bearer ${key}` } });
+  const { createdAt, id } = (await response.json()).data.at(-1);
+  return Buffer.from(JSON.stringify(['-createdAt', createdAt, id])).toString('base64url');
+}
