@@ -53,11 +53,16 @@ export class Bench {
   }
 
   /**
-   * @param contenders each `{ name, measure, warmUp }`; `measure` resolves with the figures of one round, NaN where one
+   * Of these contenders those that `--only` names.
+   *
+   * @param all each `{ name, measure, warmUp }`; `measure` resolves with the figures of one round, NaN where one
    *   cannot be had.
-   * @returns `values(name, figure)`: the values of all rounds; `ratio(name, other, figure)`: those of one by the other's.
+   * @returns `values(name, figure)`: the values of all rounds; `ratio(name, other, figure)`: those of one by the other's; of
+   *   who was not measured there are none.
    */
-  async measure(title, contenders, rounds) {
+  async measure(title, all, rounds) {
+    const only = this.options.only.split(',');
+    const contenders = all.filter(({ name }) => only.some((part) => name.includes(part)));
     const lines = contenders.map(({ name }) => ({ name, figures: {} }));
     for (const { warmUp } of contenders) await warmUp?.();
     for (let round = 0; round < rounds; round += 1) {
@@ -67,13 +72,15 @@ export class Bench {
         }
       }
     }
-    this.table(title, lines);
-    const values = (name, figure) => lines.find((line) => line.name === name).figures[figure];
+    if (lines.length > 0) this.table(title, lines);
+    const values = (name, figure) => lines.find((line) => line.name === name)?.figures[figure] ?? [];
     return {
       values,
       ratio: (name, other, figure) => {
         const divisors = values(other, figure);
-        return values(name, figure).map((value, round) => value / divisors[round]);
+        return values(name, figure).flatMap((value, round) =>
+          round in divisors ? value / divisors[round] : [],
+        );
       },
     };
   }
@@ -101,10 +108,11 @@ export class Bench {
   /**
    * Declares what is promised of a figure.
    *
-   * @param values of all rounds, of which the median counts
+   * @param values of all rounds, of which the median counts; where there is none, nothing is declared
    * @param reach `{ least }` or `{ most }`; where nothing is promised on this machine, neither
    */
   reach(name, values, { least, most } = {}) {
+    if (values.length === 0) return;
     const figure = { name, ...summaryOf(values), values };
     if (least !== undefined) Object.assign(figure, { least, met: figure.median >= least });
     if (most !== undefined) Object.assign(figure, { most, met: figure.median <= most });

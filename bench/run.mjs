@@ -6,6 +6,7 @@ const [name, ...args] = process.argv.slice(2);
 const benchmark = await import(`./${name}.mjs`);
 const declared = {
   ...benchmark.options,
+  only: ['', 'what is measured: parts of names, with commas between them'],
   json: ['', 'a file into which all that was measured is written'],
 };
 

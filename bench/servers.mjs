@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { compileBaseline } from './baselines/compile.mjs';
+import { compile } from './compile.mjs';
 
 const program = (name) => fileURLToPath(new URL(`../dist/src/${name}.js`, import.meta.url));
 
@@ -98,7 +98,11 @@ export function startServer(env) {
 
 /** A server of `baselines`. @returns `port`, `pid` and `stop()`. */
 export async function startBaseline(name, env = {}) {
-  return start(await compileBaseline(name), { ...process.env, NODE_ENV: 'production', ...env });
+  return start(await compile(`bench/baselines/${name}.ts`), {
+    ...process.env,
+    NODE_ENV: 'production',
+    ...env,
+  });
 }
 
 /** A program that writes { "message": "listening", "port" } in a line. */

@@ -17,6 +17,7 @@ const benchmarks = {
   append: 'appends of one event: the event store, emmett-postgresql, one multi-row INSERT',
   verify: 'verification of a history of a million events: of an export and in the database',
   import: 'lines of an import over HTTP, and the memory that the server needs for it',
+  scale: 'what a signature costs the database with 1, 2 and 4 instances',
   memory: 'resident memory of the server: idle, under load, over an hour’s worth of requests',
   growth: 'requests on 10,000 events, and on millions of events with a million contacts',
 };
