@@ -1,6 +1,6 @@
 /**
  * How many commands a second get one event appended, durably: our event store, emmett-postgresql, and as the
- * ceiling a single multi-row INSERT of as many rows. One process, one PostgreSQL, rounds in turn.
+ * ceiling a single multi-row INSERT of as many rows. One process, one PostgreSQL.
  */
 import { STREAM_DOES_NOT_EXIST } from '@event-driven-io/emmett';
 import { getPostgreSQLEventStore } from '@event-driven-io/emmett-postgresql';
@@ -10,12 +10,12 @@ import { migrate, openDatabase } from '../dist/libs/database/index.js';
 import { EventStore, Keyring } from '../dist/libs/event-store/index.js';
 import { Projections } from '../dist/libs/projections/index.js';
 import { migrations } from '../dist/migrations/index.js';
-import { compare } from './rounds.mjs';
+import { round } from './rounds.mjs';
 import { data, metadata, personal } from './sample-event.mjs';
 
 export const options = {
-  callers: [[1, 16, 64, 256], 'concurrent callers, each awaits its append before the next'],
-  rounds: [3, 'rounds of each contender'],
+  callers: [[1, 64, 256], 'each awaits its append before the next'],
+  rounds: [3, 'of each contender'],
   seconds: [3, 'of one round'],
   'warm-up': [0.5, 'seconds at the start of each round that do not count'],
   pool: [10, 'connections of each contender'],
@@ -23,50 +23,61 @@ export const options = {
 
 const organizationId = randomUUID();
 
-export async function run(bench) {
-  const { callers: counts, rounds, seconds, 'warm-up': warmUpSeconds, pool: poolSize } = bench.options;
-  const settings = { seconds, warmUpSeconds };
+const OURS = 'ours';
+const EMMETT = 'emmett-postgresql';
 
+export async function run(bench) {
+  const { callers: counts, rounds, seconds, 'warm-up': warmUpSeconds, pool } = bench.options;
   await bench.withDatabase(async (url) => {
     let ours, emmett, insert;
     try {
-      ours = await openOurs(url, poolSize);
-      emmett = await openEmmett(url, poolSize);
+      ours = await openOurs(url, pool);
+      emmett = await openEmmett(url, pool);
       insert = await openInsert(url);
-      console.log(
-        `${poolSize} connections each, fsync on; medians of ${rounds} rounds of ${seconds} s, one event per append\n`,
-      );
-      print('callers', 'contender', 'appends/s', 'p50 ms', 'p99 ms', 'ours is');
       for (const callers of counts) {
+        const appends = (name, operation) => ({
+          name,
+          measure: () => figuresOf({ operation }, { callers, seconds, warmUpSeconds }),
+        });
+        /** One caller, one statement at a time, however many rows it has. */
+        const inserts = (rows) => ({
+          name: insertOf(rows),
+          measure: () =>
+            figuresOf(
+              { operation: () => insert.rows(rows), counts: rows },
+              { callers: 1, seconds, warmUpSeconds },
+            ),
+        });
         const contenders = [
-          { name: 'ours', operation: ours.append },
-          { name: 'ours, then read your writes', operation: ours.appendAndProject },
-          { name: 'ours, personal data encrypted', operation: ours.appendPersonal },
-          { name: 'emmett-postgresql', operation: emmett.append },
-          insertOf(callers),
-          insertOf(1000),
+          appends(OURS, ours.append),
+          appends(EMMETT, emmett.append),
+          inserts(callers),
+          inserts(1_000),
+          appends('ours, then read your writes', ours.appendAndProject),
+          appends('ours, personal data encrypted', ours.appendPersonal),
         ];
-        const results = await compare(contenders, rounds, { ...settings, callers });
-        results.forEach(({ rate, p50, p99, ratio }, index) =>
-          print(
-            index === 0 ? callers : '',
-            contenders[index].name,
-            Math.round(rate).toLocaleString('en'),
-            p50.toFixed(1),
-            p99.toFixed(1),
-            index === 0 ? '' : `× ${ratio.toFixed(2)}`,
-          ),
-        );
+        const result = await bench.measure(`${callers} callers`, contenders, rounds);
+        const ratio = (other) => result.ratio(OURS, other, 'appends/s');
+        const beside = {
+          1: { emmett: { least: 1 } },
+          64: { emmett: { least: 5.5 }, insert: { least: 0.35 } },
+        }[callers];
+        bench.reach(`ours ÷ emmett, at ${callers}`, ratio(EMMETT), beside?.emmett);
+        bench.reach(`ours ÷ one INSERT, at ${callers}`, ratio(insertOf(callers)), beside?.insert);
       }
     } finally {
       await Promise.all([ours, emmett, insert].map((contender) => contender?.close()));
     }
-
-    /** One caller, one statement at a time, however many rows it has. */
-    function insertOf(rows) {
-      return { name: `INSERT of ${rows} rows`, callers: 1, counts: rows, operation: () => insert.rows(rows) };
-    }
   });
+}
+
+function insertOf(rows) {
+  return `INSERT of ${rows} row${rows === 1 ? '' : 's'}`;
+}
+
+async function figuresOf(contender, settings) {
+  const { rate, p50, p99 } = await round(contender, settings);
+  return { 'appends/s': rate, 'p50 ms': p50, 'p99 ms': p99 };
 }
 
 async function openOurs(url, poolSize) {
@@ -174,9 +185,4 @@ function plainRow(position) {
     ...[position, organizationId, 'signature', randomUUID(), 1, randomUUID(), 'PetitionSigned', 1],
     ...[JSON.stringify(data), null, null, JSON.stringify(metadata), new Date(), digest],
   ];
-}
-
-function print(...cells) {
-  const [callers, name, ...numbers] = cells.map(String);
-  console.log(callers.padStart(7), name.padEnd(30), ...numbers.map((number) => number.padStart(10)));
 }

@@ -1,61 +1,100 @@
 /**
- * How many lines a second an import takes over HTTP, and what memory the server needs for it: a small file and
- * one ten times as large, of which one line in a hundred is bad and one in twenty repeats another. One server
- * process, one PostgreSQL; every file goes into an organization of its own.
+ * Imports over HTTP, through one instance: lines of people who are new, then the same file again, and beside them COPY of the
+ * same rows into a table with the same indexes, which is what PostgreSQL alone makes of it: no event, no key, no question asked.
  */
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { copyFrom, copyTo } from './copy.mjs';
+import { cpuOf, cpuOfAll, memoryOf, postmasterOf } from './processes.mjs';
+import { makeOrganization, withProduct } from './servers.mjs';
 
 export const options = {
-  lines: [[20_000, 200_000], 'of each file'],
+  lines: [500_000, 'of the file'],
+  rounds: [3, 'of each contender; each imports into an organization of its own'],
   format: ['ndjson', 'or csv'],
 };
 
-const dist = fileURLToPath(new URL('../dist/', import.meta.url));
-
 export async function run(bench) {
-  const { lines: counts, format } = bench.options;
-  await bench.withDatabase(async (DATABASE_URL) => {
-    const environment = {
-      ...process.env,
-      DATABASE_URL,
-      ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
-    };
-    const server = await startServer({ ...environment, HOST: '127.0.0.1', PORT: '0' });
-    try {
-      console.log(`${format}, fsync on\n`);
-      print('lines', 'time', 'lines/s', 'RSS before', 'at 10 %', 'at 50 %', 'at 100 %', 'most');
-      for (const lines of counts) {
-        const organization = createOrganization(environment);
-        await importFile(server, organization, lines, format);
-        await importFile(server, organization, lines, format, 'again');
+  const { lines, rounds, format } = bench.options;
+  await bench.withDatabase((url) =>
+    withProduct(url, 1, async ({ servers: [server], env }) => {
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      try {
+        const measures = { server, postmaster: await postmasterOf(url), lines };
+        let organization;
+        const send = (expected) =>
+          measured(measures, () => importFile(server, organization, lines, format, expected));
+        const table = await contactsTable(client);
+        const result = await bench.measure(
+          `${lines.toLocaleString('en')} lines, ${format}`,
+          [
+            {
+              name: 'new lines',
+              async measure() {
+                organization = await makeOrganization(env);
+                return send({ created: lines });
+              },
+            },
+            { name: 'the same again', measure: () => send({ unchanged: lines }) },
+            {
+              name: 'COPY of the rows',
+              async measure() {
+                const rows = await copyTo(
+                  client,
+                  `SELECT * FROM ${table} WHERE organization_id = '${organization.organizationId}'`,
+                );
+                await client.query('DROP TABLE IF EXISTS copied');
+                await client.query(`CREATE TABLE copied (LIKE ${table} INCLUDING ALL)`);
+                const figures = await measured(measures, () => copyFrom(client, 'copied', rows));
+                const { rows: counted } = await client.query('SELECT count(*)::int AS count FROM copied');
+                if (counted[0].count !== lines) throw new Error(`COPY has ${counted[0].count} rows.`);
+                return figures;
+              },
+            },
+          ],
+          rounds,
+        );
+        bench.reach('new lines/s', result.values('new lines', 'lines/s'), { least: 15_000 });
+        bench.reach('new lines ÷ COPY', result.ratio('new lines', 'COPY of the rows', 'lines/s'), {
+          least: 0.15,
+        });
+        bench.reach('MiB of the server at most', result.values('new lines', 'MiB at most'));
+      } finally {
+        await client.end();
       }
-    } finally {
-      server.child.kill('SIGTERM');
-      await once(server.child, 'exit');
-    }
-  });
+    }),
+  );
 }
 
-/** One line in a hundred has no address, one in twenty is that of a person before. */
-function kindOf(n) {
-  return n % 100 === 50 ? 'bad' : n % 20 === 19 ? 'repeated' : 'new';
+async function measured({ server, postmaster, lines }, work) {
+  const [begin, own, databases] = [performance.now(), cpuOf(server.pid), cpuOfAll(postmaster)];
+  await work();
+  const seconds = (performance.now() - begin) / 1000;
+  return {
+    'lines/s': lines / seconds,
+    'server µs': (cpuOf(server.pid) - own) / lines,
+    'PostgreSQL µs': (cpuOfAll(postmaster) - databases) / lines,
+    'MiB at most': memoryOf(server.pid).most,
+  };
+}
+
+/** The read model's, with its schema. */
+async function contactsTable(client) {
+  const { rows } = await client.query(
+    `SELECT schemaname FROM pg_tables WHERE tablename = 'contacts' AND schemaname ~ '^contacts_v[0-9]+$'`,
+  );
+  return `${rows[0].schemaname}.contacts`;
 }
 
 function contactOf(n) {
-  const kind = kindOf(n);
-  const person = kind === 'repeated' ? n - 10 : n;
   return {
-    email: kind === 'bad' ? 'nobody' : `person-${person}@example.org`,
+    email: `person-${n}@example.org`,
     firstName: 'Ada',
-    lastName: `Example ${person}`,
+    lastName: `Example ${n}`,
     address: 'Rue de la République 12',
     zip: '69001',
     city: 'Lyon',
@@ -63,86 +102,44 @@ function contactOf(n) {
   };
 }
 
-async function importFile({ origin, pid }, { organizationId, key }, lines, format, again) {
-  const before = residentMiB(pid);
-  // By the time, not by what was sent: between the two lie the buffers of the connection.
-  const samples = [];
-  const sampling = setInterval(() => samples.push(residentMiB(pid)), 50);
-  function* text() {
-    const columns = Object.keys(contactOf(0));
-    if (format === 'csv') yield `${columns.join(',')}\n`;
-    let chunk = '';
-    for (let n = 0; n < lines; n += 1) {
-      const contact = contactOf(n);
-      chunk += format === 'csv' ? `${Object.values(contact).join(',')}\n` : `${JSON.stringify(contact)}\n`;
-      if (chunk.length < 16_384) continue;
-      yield chunk;
-      chunk = '';
-    }
-    if (chunk !== '') yield chunk;
+/** In pieces, made as they are sent. */
+function* text(lines, format) {
+  if (format === 'csv') yield `${Object.keys(contactOf(0)).join(',')}\n`;
+  let chunk = '';
+  for (let n = 0; n < lines; n += 1) {
+    const contact = contactOf(n);
+    chunk += format === 'csv' ? `${Object.values(contact).join(',')}\n` : `${JSON.stringify(contact)}\n`;
+    if (chunk.length < 65_536) continue;
+    yield chunk;
+    chunk = '';
   }
-  const start = performance.now();
-  const post = request(`${origin}/v1/contact.import-contacts?organizationId=${organizationId}`, {
-    method: 'POST',
-    headers: {
-      Authorization: `Bearer ${key}`,
-      'Content-Type': format === 'csv' ? 'text/csv' : 'application/x-ndjson',
+  if (chunk !== '') yield chunk;
+}
+
+async function importFile(server, { organizationId, key }, lines, format, expected) {
+  const post = request(
+    `http://127.0.0.1:${server.port}/v1/contact.import-contacts?organizationId=${organizationId}`,
+    {
+      method: 'POST',
+      headers: {
+        Authorization: `Bearer ${key}`,
+        'Content-Type': format === 'csv' ? 'text/csv' : 'application/x-ndjson',
+      },
     },
-  });
+  );
   const responding = once(post, 'response');
-  await pipeline(Readable.from(text()), post);
+  await pipeline(Readable.from(text(lines, format)), post);
   const [response] = await responding;
   let body = '';
   for await (const part of response.setEncoding('utf8')) body += part;
-  const seconds = (performance.now() - start) / 1000;
-  clearInterval(sampling);
-
-  const at = (share) => samples[Math.ceil(samples.length * share) - 1];
-  const kinds = { bad: 0, repeated: 0, new: 0 };
-  for (let n = 0; n < lines; n += 1) kinds[kindOf(n)] += 1;
   const { data } = JSON.parse(body);
-  const expected = {
-    created: again ? 0 : kinds.new,
+  for (const [name, count] of Object.entries({
+    created: 0,
     updated: 0,
-    unchanged: kinds.repeated + (again ? kinds.new : 0),
-    failedCount: kinds.bad,
-  };
-  for (const [name, count] of Object.entries(expected)) {
+    unchanged: 0,
+    failedCount: 0,
+    ...expected,
+  })) {
     if (data?.[name] !== count) throw new Error(`${name} is not ${count} in: ${body.slice(0, 1_000)}`);
   }
-  print(
-    `${lines.toLocaleString('en')}${again ? ' again' : ''}`,
-    `${seconds.toFixed(1)} s`,
-    Math.round(lines / seconds).toLocaleString('en'),
-    ...[before, ...[0.1, 0.5, 1].map(at), Math.max(...samples)].map((mib) => `${mib} MiB`),
-  );
-}
-
-async function startServer(environment) {
-  const child = spawn(process.execPath, [join(dist, 'src/main.js')], {
-    env: environment,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  for await (const line of createInterface({ input: child.stdout })) {
-    const { message, port } = JSON.parse(line);
-    if (message !== 'listening') continue;
-    child.stdout.resume();
-    return { child, pid: child.pid, origin: `http://127.0.0.1:${port}` };
-  }
-  throw new Error('The server ended before it listened.');
-}
-
-function createOrganization(environment) {
-  const args = [join(dist, 'src/cli.js'), '--json', 'organization', 'create', '--name', 'Import'];
-  return JSON.parse(execFileSync(process.execPath, args, { env: environment, encoding: 'utf8' }));
-}
-
-function residentMiB(pid) {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)[1]) / 1024);
-}
-
-function print(...cells) {
-  const [lines, ...others] = cells.map(String);
-  console.log(lines.padStart(13), ...others.map((cell) => cell.padStart(11)));
 }

@@ -30,32 +30,3 @@ export async function round({ operation, counts = 1 }, { callers, seconds, warmU
   const percentile = (share) => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? NaN;
   return { rate: (times.length * counts) / seconds, p50: percentile(0.5), p99: percentile(0.99) };
 }
-
-/**
- * Rounds in turn (a, b, c, a, b, c, …), so that whatever else the machine does meets all alike.
- *
- * @returns per contender the medians of its rounds, and `ratio`: the median, over the rounds, of the first
- *   contender's rate divided by its own.
- */
-export async function compare(contenders, rounds, settings) {
-  const results = contenders.map(() => []);
-  for (let n = 0; n < rounds; n += 1) {
-    for (const [index, contender] of contenders.entries()) {
-      results[index].push(
-        await round(contender, { ...settings, callers: contender.callers ?? settings.callers }),
-      );
-    }
-  }
-  return results.map((own) => ({
-    rate: median(own.map(({ rate }) => rate)),
-    p50: median(own.map(({ p50 }) => p50)),
-    p99: median(own.map(({ p99 }) => p99)),
-    ratio: median(own.map(({ rate }, n) => results[0][n].rate / rate)),
-  }));
-}
-
-function median(numbers) {
-  const sorted = numbers.toSorted((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}

@@ -1,8 +1,10 @@
 /**
- * How long the verification of a history takes, and in how much memory: of an export, of an export by the second
- * verifier, and in the database. Each in a process of its own; one organization's events, a tenth with personal data.
+ * Verifications of a history, each in a process of its own: of an export, by all threads and by one; of an export by the second
+ * verifier; in the database. Beside them `sha256sum` of the export's bytes: each verification hashes most of these, once. One
+ * organization's events, a tenth with personal data.
  */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,13 +16,18 @@ import { migrations } from '../dist/migrations/index.js';
 import { verifyDatabase, verifyFile } from '../dist/src/history/verify/index.js';
 import { verifyHistory } from '../test/verifier.mjs';
 import { appendHistory, exportHistory, sealHistory } from './history.mjs';
+import { cpuOfAll } from './processes.mjs';
 
-export const options = { events: [1_000_000, 'of the history'] };
+export const options = {
+  events: [1_000_000, 'of the history'],
+  rounds: [3, 'of each contender; one of the second verifier'],
+};
 
 const organizationId = randomUUID();
+const self = fileURLToPath(import.meta.url);
 
 export async function run(bench) {
-  const { events } = bench.options;
+  const { events, rounds } = bench.options;
   const directory = await mkdtemp(join(tmpdir(), 'advocacy-verify-'));
   try {
     await bench.withDatabase(async (url) => {
@@ -28,17 +35,34 @@ export async function run(bench) {
       const checkpoint = join(directory, 'checkpoint');
       const key = await write(url, events, file, checkpoint);
       const size = ((await stat(file)).size / 1024 ** 2).toFixed(0);
-      console.log(`${events.toLocaleString('en')} events, ${size} MiB exported\n`);
-      print('', 'seconds', 'events/s', 'memory MiB');
-      for (const [name, ...what] of [
-        ['export', 'file', file],
-        ['export, second verifier', 'second', file],
-        ['database', 'database', url, organizationId],
-      ]) {
-        const { verdict, seconds, memory } = await measure([...what, checkpoint, key]);
-        if (!verdict.ok || verdict.provedEvents !== events) throw new Error(JSON.stringify(verdict));
-        print(name, seconds.toFixed(1), Math.round(events / seconds).toLocaleString('en'), memory.toFixed(0));
-      }
+      const verifies = (name, ...what) => ({
+        name,
+        async measure() {
+          const { lines, figures } = await measure(
+            process.execPath,
+            [self, ...what, checkpoint, key],
+            events,
+          );
+          const verdict = JSON.parse(lines[0]);
+          if (!verdict.ok || verdict.provedEvents !== events) throw new Error(lines[0]);
+          return { ...figures, 'memory MiB': Number(lines[1]) };
+        },
+      });
+      const ONE = 'an export, one thread';
+      const SUM = 'sha256sum of the export';
+      const title = `${events.toLocaleString('en')} events, ${size} MiB exported`;
+      const contenders = [
+        verifies('an export', 'file', file),
+        verifies(ONE, 'thread', file),
+        { name: SUM, measure: () => sum(file, events) },
+        verifies('the database', 'database', url, organizationId),
+      ];
+      const result = await bench.measure(title, contenders, rounds);
+      await bench.measure(title, [verifies('an export, second verifier', 'second', file)], 1);
+      const ofACore = result.values(ONE, 'processor µs').map((time) => 1_000_000 / time);
+      bench.reach('events/s of an export', result.values('an export', 'events/s'));
+      bench.reach('events/s of an export for each core', ofACore, { least: 100_000 });
+      bench.reach('… ÷ sha256sum', result.ratio(ONE, SUM, 'events/s'));
     });
   } finally {
     await rm(directory, { recursive: true, force: true });
@@ -61,46 +85,47 @@ async function write(url, events, file, checkpoint) {
   }
 }
 
-/** Verifies in a process of its own. */
-function measure(args) {
-  return new Promise((resolve, reject) => {
-    const self = fileURLToPath(import.meta.url);
-    const child = spawn(process.execPath, [self, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
-    let output = '';
-    child.stdout.on('data', (chunk) => (output += chunk));
-    child.once('error', reject);
-    child.once('close', () => {
-      const [verdict, figures] = output
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line));
-      resolve({ verdict, ...figures });
-    });
-  });
-}
-
-function print(name, ...numbers) {
-  console.log(name.padEnd(24), ...numbers.map((number) => String(number).padStart(12)));
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [what, ...args] = process.argv.slice(2);
-  const begin = performance.now();
-  process.once('exit', () => {
-    const seconds = (performance.now() - begin) / 1000;
-    console.log(JSON.stringify({ seconds, memory: process.resourceUsage().maxRSS / 1024 }));
-  });
-  const note = (file) => readFile(file, 'utf8');
-  if (what === 'file') {
-    const [file, checkpoint, key] = args;
-    console.log(JSON.stringify(await verifyFile(file, await note(checkpoint), key)));
-  } else if (what === 'database') {
-    const [url, id, checkpoint, key] = args;
-    const source = await openDatabase({ url, poolSize: 1, migrations });
-    console.log(JSON.stringify(await verifyDatabase(source, id, await note(checkpoint), key)));
-    await source.destroy();
-  } else {
-    const [file, checkpoint, key] = args;
-    console.log(JSON.stringify(await verifyHistory(file, await note(checkpoint), key)));
+/** Where it is not installed there are no figures. */
+async function sum(file, events) {
+  try {
+    const { figures } = await measure('sha256sum', [file], events);
+    return figures;
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw error;
+    return { 'events/s': NaN, 'processor µs': NaN };
   }
+}
+
+/** Runs a program. @returns the lines that it wrote, and its figures for each event. */
+async function measure(program, args, events) {
+  const [begin, processors] = [performance.now(), cpuOfAll(process.pid)];
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout.on('data', (chunk) => (output += chunk));
+  await once(child, 'close');
+  const seconds = (performance.now() - begin) / 1000;
+  // Of children that have ended; we only wait.
+  const figures = {
+    'events/s': events / seconds,
+    'processor µs': (cpuOfAll(process.pid) - processors) / events,
+  };
+  return { lines: output.trim().split('\n'), figures };
+}
+
+if (process.argv[1] === self) {
+  const [what, ...args] = process.argv.slice(2);
+  const note = (file) => readFile(file, 'utf8');
+  const verify = {
+    file: async (file, checkpoint, key) => verifyFile(file, await note(checkpoint), key),
+    thread: async (file, checkpoint, key) => verifyFile(file, await note(checkpoint), key, { threads: 0 }),
+    second: async (file, checkpoint, key) => verifyHistory(file, await note(checkpoint), key),
+    async database(url, id, checkpoint, key) {
+      const source = await openDatabase({ url, poolSize: 1, migrations });
+      const verdict = await verifyDatabase(source, id, await note(checkpoint), key);
+      await source.destroy();
+      return verdict;
+    },
+  };
+  console.log(JSON.stringify(await verify[what](...args)));
+  console.log(process.resourceUsage().maxRSS / 1024);
 }

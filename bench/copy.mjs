@@ -1,0 +1,34 @@
+/** COPY by the driver's own messages, in memory and in PostgreSQL's binary form. */
+
+/** @returns the rows of a query, as `copyFrom` takes them. */
+export function copyTo(client, query) {
+  const chunks = [];
+  return run(client, `COPY (${query}) TO STDOUT (FORMAT binary)`, {
+    handleCopyData: ({ chunk }) => chunks.push(Buffer.from(chunk)),
+  }).then(() => chunks);
+}
+
+export async function copyFrom(client, table, chunks) {
+  await run(client, `COPY ${table} FROM STDIN (FORMAT binary)`, {
+    handleCopyInResponse(connection) {
+      for (const chunk of chunks) connection.sendCopyFromChunk(chunk);
+      connection.endCopyFrom();
+    },
+  });
+}
+
+/** What the driver calls a query: it tells each message to it. */
+function run(client, text, handlers) {
+  return new Promise((resolve, reject) => {
+    let failure;
+    client.query({
+      submit: (connection) => void connection.query(text),
+      handleError: (error) => (failure = error),
+      handleCopyInResponse: () => {},
+      handleCopyData: () => {},
+      handleCommandComplete: () => {},
+      handleReadyForQuery: () => (failure ? reject(failure) : resolve()),
+      ...handlers,
+    });
+  });
+}
