@@ -1,7 +1,7 @@
 /**
  * Resident memory of one server process: idle, while people sign, during an import and an export of contacts, and over an
- * hour's worth of requests: as many as a hundred a second make in an hour, one in five of them a signature of a new person,
- * the others reads.
+ * hour's worth of requests: as many as a hundred a second make in an hour, for a fifth of the time signatures of new people, for
+ * the rest reads.
  */
 import pg from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';

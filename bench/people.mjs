@@ -60,8 +60,8 @@ export async function contactIds(client, organizationId) {
 /** The same contacts in the baseline's table. */
 export async function fillBaselineContacts(client, organizationId, ids) {
   await client.query(
-    `INSERT INTO baseline.contacts (id, "organizationId", email, "firstName", "lastName", address, zip, city, country)
-     SELECT id, $1, 'person-' || n || '@example.org', 'Ada', 'Example ' || n, 'Rue de la République 12', '69001', 'Lyon', 'France'
+    `INSERT INTO baseline.contacts (id, "organizationId", email, "firstName", "lastName", zip, city, country)
+     SELECT id, $1, 'person-' || n || '@example.org', 'Ada', 'Example ' || n, '69001', 'Lyon', 'France'
      FROM unnest($2::uuid[]) WITH ORDINALITY AS t (id, n)`,
     [organizationId, ids],
   );
@@ -123,9 +123,10 @@ export async function cursorsOf(port, key, path, pages) {
   return cursors;
 }
 
+/** Nothing that the read model seals: what that costs a read, none of those compared does at all. */
 function personOf(n) {
-  const address = { address: 'Rue de la République 12', zip: '69001', city: 'Lyon', country: 'France' };
-  return { email: `person-${n}@example.org`, firstName: 'Ada', lastName: lastNameOf(n), ...address };
+  const place = { zip: '69001', city: 'Lyon', country: 'France' };
+  return { email: `person-${n}@example.org`, firstName: 'Ada', lastName: lastNameOf(n), ...place };
 }
 
 /** @returns the last name of the so-manieth contact: another for each, and not alike. */
