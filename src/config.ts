@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { LOG_LEVELS, type LogLevel } from '#libs/operations';
 import { readRedisUrl, REDIS_URL_FORMS } from '#libs/rate-limit';
 import { readWitness, type WitnessAddress } from './cosigning/index.js';
+import { readConcurrency } from './concurrency.js';
 import { type Environment, loadEnvironment } from './environment.js';
 import { NotAuthentic } from './history/verify/index.js';
 
@@ -9,6 +10,8 @@ import { NotAuthentic } from './history/verify/index.js';
 export type Config = {
   host: string | undefined;
   port: number;
+  /** That serve on this port. */
+  processes: number;
   publicUrl: string | undefined;
   /** undefined: the embedded PostgreSQL under `dataDirectory`. */
   databaseUrl: string | undefined;
@@ -40,7 +43,7 @@ export type Config = {
   healthToken: string | undefined;
   /** Seconds for which everything is served on after SIGTERM, so that load balancers can notice. */
   shutdownDelay: number;
-  /** undefined: no metrics are served. */
+  /** Of the first process; those of the others follow it. undefined: no metrics are served. */
   metricsPort: number | undefined;
   logLevel: LogLevel;
   /** In tests and development: mistakes of the program are to show, rather than to harm nobody. */
@@ -108,6 +111,7 @@ export function inspectConfig(environment: Environment): Inspected {
   const config: Config = {
     host: get('HOST'),
     port: integer('PORT', 3000, 0, 65_535),
+    processes: concurrency(get('WEB_CONCURRENCY'), wrong),
     publicUrl: url('PUBLIC_URL', 'http://', 'https://')?.replace(/\/+$/, ''),
     databaseUrl,
     databasePoolSize: integer('DATABASE_POOL_SIZE', 10, 3, 1_000),
@@ -131,6 +135,7 @@ export function inspectConfig(environment: Environment): Inspected {
     logLevel: logLevel as LogLevel,
     isTried: ['test', 'development'].includes(get('NODE_ENV') ?? ''),
   };
+  requireForMany(config, wrong);
   const ofDeployments = [
     ...[
       'REDIS_URL',
@@ -143,6 +148,32 @@ export function inspectConfig(environment: Environment): Inspected {
     ...(get('NODE_ENV') === 'production' ? ['NODE_ENV=production'] : []),
   ];
   return { config, wrong, ofDeployments };
+}
+
+function concurrency(text: string | undefined, wrong: string[]): number {
+  const processes = readConcurrency(text);
+  if (processes === undefined) {
+    wrong.push('WEB_CONCURRENCY must be a whole number from 1 to 64, or auto: one process for each core.');
+  }
+  return processes ?? 1;
+}
+
+/** A limit that is many times what the key says would be noticed by nobody: better no start. */
+function requireForMany({ processes, redisUrl, port, metricsPort }: Config, wrong: string[]): void {
+  if (processes === 1) return;
+  if (redisUrl === undefined) {
+    wrong.push(
+      'WEB_CONCURRENCY above 1 needs REDIS_URL: without it each process counts alone, and keys may do as many times what ' +
+        'their limits say. Set REDIS_URL, or leave WEB_CONCURRENCY out.',
+    );
+  }
+  if (!metricsPort) return;
+  const last = metricsPort + processes - 1;
+  if (last > 65_535 || (port >= metricsPort && port <= last)) {
+    wrong.push(
+      `METRICS_PORT is the first of ${processes} ports, one for each process: all must be below 65536, and none PORT.`,
+    );
+  }
 }
 
 const HOW_TO_MAKE_A_KEY = 'Make one with: openssl rand -base64 32';

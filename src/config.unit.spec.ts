@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { ConfigError, readConfig } from './config.js';
 import { WitnessKey } from './witness/index.js';
 
@@ -23,6 +24,7 @@ it('needs nothing: everything runs embedded', () => {
   expect(readConfig({})).toEqual({
     host: undefined,
     port: 3000,
+    processes: 1,
     publicUrl: undefined,
     databaseUrl: undefined,
     databasePoolSize: 10,
@@ -49,6 +51,7 @@ it('reads every variable', () => {
     readConfig({
       HOST: '127.0.0.1',
       PORT: '8080',
+      WEB_CONCURRENCY: '4',
       PUBLIC_URL: 'https://api.example.org/',
       DATABASE_URL: 'postgresql://u:p%40ss@db.example.org:5433/advocacy?sslmode=require',
       DATABASE_POOL_SIZE: '20',
@@ -73,6 +76,7 @@ it('reads every variable', () => {
   ).toEqual({
     host: '127.0.0.1',
     port: 8080,
+    processes: 4,
     publicUrl: 'https://api.example.org',
     databaseUrl: 'postgresql://u:p%40ss@db.example.org:5433/advocacy?sslmode=require',
     databasePoolSize: 20,
@@ -114,6 +118,26 @@ it.each([
   expect(readConfig({ TRUST_PROXY: text }).trustProxy).toBe(expected);
 });
 
+describe('WEB_CONCURRENCY', () => {
+  const REDIS_URL = 'redis://localhost:6379';
+
+  it('auto is one process for each core', () => {
+    const { processes } = readConfig({ WEB_CONCURRENCY: 'auto', REDIS_URL });
+    expect(processes).toBe(Math.min(availableParallelism(), 64));
+  });
+
+  it('several processes need one place to count requests, and a free port for the metrics of each', () => {
+    const several = { WEB_CONCURRENCY: '3', REDIS_URL };
+    expect(sentences({ WEB_CONCURRENCY: '3' })).toEqual([expect.stringMatching(/needs REDIS_URL/)]);
+    expect(sentences({ WEB_CONCURRENCY: '1' })).toEqual([]);
+    expect(sentences({ ...several, METRICS_PORT: '3001' })).toEqual([]);
+    expect(sentences({ ...several, METRICS_PORT: '0' })).toEqual([]);
+    for (const METRICS_PORT of ['2998', '65534']) {
+      expect(sentences({ ...several, METRICS_PORT })).toEqual([expect.stringMatching(/first of 3 ports/)]);
+    }
+  });
+});
+
 it('takes a key with and without its padding', () => {
   expect(readConfig({ ENCRYPTION_KEY: ENCRYPTION_KEY.replace('=', '') }).encryptionKey).toEqual(KEY);
 });
@@ -124,6 +148,9 @@ it.each([
   ['PORT', '65536'],
   ['PORT', '3e3'],
   ['METRICS_PORT', 'on'],
+  ['WEB_CONCURRENCY', '0'],
+  ['WEB_CONCURRENCY', '65'],
+  ['WEB_CONCURRENCY', 'all'],
   ['ENCRYPTION_KEY_PREVIOUS', 'hunter2'],
   ['SIGNING_KEY_PREVIOUS', `${OTHER_KEY};${OTHER_KEY}`],
   ['SIGNING_KEY_PREVIOUS', 'hunter2'],

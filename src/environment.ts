@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { existsSync } from 'node:fs';
 
 export type Environment = { [name: string]: string | undefined };
@@ -16,4 +17,13 @@ export function environmentOfLibraries(): Environment {
 export function loadEnvironment(): Environment {
   if (existsSync('.env')) process.loadEnvFile('.env');
   return process.env;
+}
+
+/** Set by `lead` for each process that it starts, and by nobody else. */
+export const PROCESS_NUMBER = 'ADVOCACY_PROCESS';
+
+/** Which of several processes on one port this is, from 1; undefined where it is the only one. */
+export function processNumber(): number | undefined {
+  const text = cluster.isWorker ? process.env[PROCESS_NUMBER] : undefined;
+  return text === undefined ? undefined : Number(text);
 }

@@ -11,13 +11,19 @@ import { type Config, ConfigError } from './config.js';
 import { type Runtime } from './runtime.js';
 import { programVersion } from './version.js';
 
-/** Serves the metrics of an instance where METRICS_PORT asks for it. */
+/**
+ * Serves the metrics of an instance where METRICS_PORT asks for it.
+ *
+ * @param process of several, whose ports follow on each other; undefined where there is one.
+ */
 export async function serveInsight(
   { host, metricsPort }: Pick<Config, 'host' | 'metricsPort'>,
+  process: number | undefined,
   app: INestApplicationContext,
   { source, reserved, store, projections, sealer, selfCheck, cosigning }: Runtime,
 ): Promise<MetricsServer | undefined> {
   if (metricsPort === undefined) return undefined;
+  const port = metricsPort === 0 ? 0 : metricsPort + (process ?? 1) - 1;
   const sources = {
     version: programVersion(),
     requests: app.get(RequestCounts),
@@ -32,9 +38,9 @@ export async function serveInsight(
     pools: { main: source, reserved: reserved.source },
   };
   try {
-    return await serveMetrics({ host, port: metricsPort }, sources, new ScrapedDatabase(sealer, reserved));
+    return await serveMetrics({ host, port }, sources, new ScrapedDatabase(sealer, reserved));
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
-    throw new ConfigError([`Port ${metricsPort} of METRICS_PORT is taken: set it to a free one.`]);
+    throw new ConfigError([`Port ${port} of METRICS_PORT is taken: set it to a free one.`]);
   }
 }

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { type QueryRunner } from 'typeorm';
-import { type Client } from './harness.js';
-import { Deployment, eventually, type Result, ServerProcess } from './processes.js';
+import { type Answer, type Client } from './harness.js';
+import { Deployment, eventually, inParallel, type Result, ServerProcess } from './processes.js';
 
 let deployment: Deployment;
 let client: Client;
@@ -229,5 +229,99 @@ describe('SHUTDOWN_DELAY', () => {
     await locked.release();
     expect((await starting.ended).status).toBe(0);
     expect(starting.log.at(-1)!.message).toBe('stopped before it could start');
+  });
+});
+
+describe('WEB_CONCURRENCY=2', () => {
+  const REPLACED = 'a process has ended: another takes its place, the others serve on';
+  const SEVERAL = { WEB_CONCURRENCY: '2', REDIS_URL: process.env.TEST_REDIS_URL!, METRICS_PORT: '0' };
+  const listening = () => server.log.filter(({ message }) => message === 'listening');
+
+  async function startTwo(): Promise<void> {
+    server = await deployment.startServer(SEVERAL);
+    await eventually(() => expect(listening()).toHaveLength(2));
+  }
+
+  function create(n: number): Promise<Answer> {
+    const { organizationId } = client;
+    const body = { organizationId, email: `of-many-${n}@example.org` };
+    return client.at(server.origin).post('contact.create-contact', body, { 'Idempotency-Key': `many-${n}` });
+  }
+
+  it('kill -9 of one process loses nothing that was acknowledged: the port answers on, and another takes its place', async () => {
+    await startTwo();
+    expect(
+      listening()
+        .map(({ process }) => process)
+        .sort(),
+    ).toEqual([1, 2]);
+    expect(new Set(listening().map(({ port }) => port)).size).toBe(1);
+    expect(new Set(listening().map(({ metricsPort }) => metricsPort)).size).toBe(2);
+    const [, killed] = listening();
+    const acknowledged = new Map<number, string>();
+    const attempt = async (n: number): Promise<void> => {
+      // A connection that goes with its process is a client's own to make again.
+      const answer = await create(n).catch(() => undefined);
+      if (answer === undefined) return attempt(n);
+      expect(answer.status).toBe(200);
+      acknowledged.set(n, answer.body.data.contactId);
+      if (acknowledged.size === 100) process.kill(killed!.pid, 'SIGKILL');
+    };
+    await inParallel(300, 16, attempt);
+    await eventually(() => expect(listening()).toHaveLength(3));
+    expect(server.log).toContainEqual(
+      expect.objectContaining({
+        message: REPLACED,
+        level: 'warn',
+        process: killed!.process,
+        signal: 'SIGKILL',
+      }),
+    );
+    for (const [n, contactId] of acknowledged) {
+      expect((await create(n)).body.data).toEqual({ contactId });
+    }
+    const served = server.log.filter(({ path }) => path === '/v1/contact.create-contact');
+    expect(new Set(served.map(({ process }) => process))).toEqual(new Set([1, 2]));
+
+    // What runs when all are asked to stop is answered.
+    const locked = await lock();
+    const running = Promise.all([listContacts(), listContacts()]);
+    await locked.waiting();
+    server.send('SIGTERM');
+    await eventually(() =>
+      expect(server.log.filter(({ message }) => message === 'stopping')).toHaveLength(2),
+    );
+    server.send('SIGTERM');
+    await locked.release();
+    expect((await running).map(({ status }) => status)).toEqual([200, 200]);
+    expect((await server.ended).status).toBe(0);
+    expect(server.log.filter(({ message }) => message === 'stopped')).toHaveLength(2);
+  });
+
+  it('kill -9 of the one that started them ends them as SIGTERM does', async () => {
+    await startTwo();
+    server.send('SIGKILL');
+    // Its output ends with the last of them.
+    expect((await server.ended).signal).toBe('SIGKILL');
+    expect(server.log.filter(({ message }) => message === 'stopped')).toHaveLength(2);
+  });
+
+  it('one that cannot start says why once, with status 1', async () => {
+    const PORT = String(new URL((await deployment.startServer()).origin).port);
+    const refused = new ServerProcess({ ...deployment.environment, ...SEVERAL, PORT });
+    const { status, stderr } = await refused.ended;
+    expect([status, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^The server could not start: port \d+ is taken.*\n$/),
+    ]);
+  });
+
+  it('SIGTERM before they serve: status 0', async () => {
+    const locked = await lock('migrations');
+    const starting = new ServerProcess({ ...deployment.environment, ...SEVERAL });
+    await locked.waiting();
+    starting.send('SIGTERM');
+    await locked.release();
+    expect((await starting.ended).status).toBe(0);
   });
 });

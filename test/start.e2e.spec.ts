@@ -321,7 +321,7 @@ describe('embedded', () => {
     const parts = ['src', 'libs', 'migrations', 'scripts', 'package.json', 'package-lock.json'];
     for (const part of parts) await cp(join(root, part), join(checkout, part), { recursive: true });
     await symlink(join(root, 'node_modules'), join(checkout, 'node_modules'));
-    const source = join(checkout, 'src/main.ts');
+    const source = join(checkout, 'src/serve.ts');
     const before = await readFile(source, 'utf8');
     const wrong = join(checkout, 'src/wrong.ts');
     await writeFile(wrong, 'export const number: number = 1;');

@@ -17,11 +17,12 @@ const THROWN_TOO: readonly unknown[] = ['ExceptionHandler', 'NestApplication'];
 export class JsonLogger implements LoggerService {
   private readonly pino: Logger;
 
-  constructor(level: LogLevel) {
+  /** @param base what every line says besides the process id. */
+  constructor(level: LogLevel, base: object = {}) {
     this.pino = pino(
       {
         level,
-        base: { pid: process.pid },
+        base: { pid: process.pid, ...base },
         messageKey: 'message',
         timestamp: pino.stdTimeFunctions.isoTime,
         mixin: traceOfLine,

@@ -49,7 +49,8 @@ export async function serveMetrics(
     answer().catch(() => response.writeHead(500).end());
   });
   Object.assign(server, { requestTimeout: 10_000, headersTimeout: 5_000, maxConnections: 50 });
-  server.listen(port, host);
+  // Of several processes on one port each has metrics of its own.
+  server.listen({ port, host, exclusive: true });
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,

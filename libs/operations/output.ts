@@ -6,6 +6,8 @@ const STDOUT = 1;
 const BATCH_MS = 20;
 /** Characters that may wait for a reader: some 4,000 lines. Lines beyond them are dropped, and counted. */
 const MOST_WAITING = 1024 * 1024;
+/** POSIX: what others write to the same pipe never gets into the middle of so many bytes (PIPE_BUF on Linux). */
+const UNDIVIDED = 4_096;
 /** After a write that failed, because the reader is gone or the disk is full. */
 const RETRY_MS = 1_000;
 
@@ -29,6 +31,12 @@ export class StandardOutput {
   private timer: NodeJS.Timeout | undefined;
   private awaiting: (() => void)[] = [];
   private send: Send | undefined;
+  private isShared = false;
+
+  /** Other processes write to it, too: from now on lines are written such that none gets into another. */
+  share(): void {
+    this.isShared = true;
+  }
 
   /** @param text whole lines; they are out some milliseconds later. */
   write(text: string): void {
@@ -54,14 +62,14 @@ export class StandardOutput {
   private writeBatch(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
-    const { waiting, dropped } = this;
+    const { dropped } = this;
+    const waiting = this.takeLines();
     if (waiting.length === 0 && dropped === 0) {
       this.settle();
       return;
     }
     const size = waiting.reduce((sum, { length }) => sum + length, 0);
     const batch = waiting.join('') + (dropped > 0 ? describeDropped(dropped) : '');
-    this.waiting = [];
     this.dropped = 0;
     this.isWriting = true;
     this.send ??= sender();
@@ -79,6 +87,18 @@ export class StandardOutput {
       this.timer = setTimeout(() => this.writeBatch(), RETRY_MS);
       this.settle();
     });
+  }
+
+  private takeLines(): string[] {
+    let count = this.waiting.length;
+    if (this.isShared) {
+      count = 0;
+      for (let bytes = 0; count < this.waiting.length; count += 1) {
+        bytes += Buffer.byteLength(this.waiting[count]!);
+        if (count > 0 && bytes > UNDIVIDED) break;
+      }
+    }
+    return this.waiting.splice(0, count);
   }
 
   private settle(): void {

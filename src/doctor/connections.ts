@@ -12,11 +12,12 @@ const NEARLY_FULL = 0.8;
 export const connections: DatabaseCheck = {
   name: 'connections',
   async examine({ database, config }) {
-    const instances = (await instancesOf(database)) ?? 0;
+    // Each of several processes is one, and at least those of this configuration are to come.
+    const instances = Math.max((await instancesOf(database)) ?? 0, config.processes);
     const each = config.databasePoolSize + CONNECTIONS_BESIDE_THE_POOL;
-    const wanted = Math.max(1, instances) * each;
+    const wanted = instances * each;
     const { backend } = await database.row<{ backend: number }>('SELECT pg_backend_pid() AS backend');
-    const arithmetic = `${Math.max(1, instances)} × (${config.databasePoolSize} + ${CONNECTIONS_BESIDE_THE_POOL})`;
+    const arithmetic = `${instances} × (${config.databasePoolSize} + ${CONNECTIONS_BESIDE_THE_POOL})`;
     if (backend !== database.toldProcessId) {
       return [
         ok(

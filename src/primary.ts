@@ -1,0 +1,90 @@
+import cluster from 'node:cluster';
+import { fileURLToPath } from 'node:url';
+import { loadEnvironment, PROCESS_NUMBER } from './environment.js';
+
+/** Who lives shorter will hardly live longer the next time: the next one has to wait. */
+const SHORT_LIFE_MS = 10_000;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 30_000;
+
+const STOPPING: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
+type End = { status: number | null; signal: string | null };
+
+/**
+ * Keeps so many processes that serve on one port going, passes signals on to them, and ends when they have. Each is an instance
+ * like any other: this one hands out connections, and knows nothing of requests and databases.
+ *
+ * The first begins alone, so that it prepares the database for all, and one that cannot start is said once.
+ */
+export function lead(processes: number): void {
+  const running = new Map<number, ReturnType<typeof cluster.fork>>();
+  const pauses = new Map<number, number>();
+  let hasBegun = false;
+  let isStopping = false;
+  let status = 0;
+
+  cluster.setupPrimary({ exec: fileURLToPath(new URL('main.js', import.meta.url)), args: [] });
+  // The reader of what we say has gone: that is no reason to go too.
+  process.stdout.on('error', () => undefined);
+  for (const signal of STOPPING) {
+    process.on(signal, () => {
+      isStopping = true;
+      for (const worker of running.values()) worker.process.kill(signal);
+      if (running.size === 0) process.exit(status);
+    });
+  }
+  start(1);
+
+  function start(number: number): void {
+    const worker = cluster.fork({ [PROCESS_NUMBER]: String(number) });
+    const startedAt = performance.now();
+    running.set(number, worker);
+    worker.once('listening', begin);
+    worker.once('exit', (code: number | null, signal: string | null) => {
+      running.delete(number);
+      const end = { status: code, signal };
+      if (hasBegun && !isStopping) replace(number, end, performance.now() - startedAt);
+      else finish(end);
+    });
+  }
+
+  function begin(): void {
+    if (hasBegun || isStopping) return;
+    hasBegun = true;
+    for (let number = 2; number <= processes; number += 1) start(number);
+    tell('info', { message: 'several processes serve on one port', processes });
+  }
+
+  function replace(number: number, end: End, livedMs: number): void {
+    const before = livedMs < SHORT_LIFE_MS ? pauses.get(number) : undefined;
+    const afterShortLife = before === undefined ? FIRST_PAUSE_MS : Math.min(2 * before, LONGEST_PAUSE_MS);
+    const pauseMs = livedMs < SHORT_LIFE_MS ? afterShortLife : 0;
+    pauses.set(number, pauseMs);
+    tell('warn', {
+      message: 'a process has ended: another takes its place, the others serve on',
+      process: number,
+      ...end,
+      livedForSeconds: Math.round(livedMs / 1_000),
+      nextInSeconds: pauseMs / 1_000,
+    });
+    setTimeout(() => isStopping || start(number), pauseMs);
+  }
+
+  function finish(end: End): void {
+    // Of one that had not even begun to listen to signals.
+    const isStopped = isStopping && STOPPING.includes(end.signal as NodeJS.Signals);
+    if (end.status !== 0 && !isStopped) status = end.status ?? 1;
+    if (running.size === 0) process.exit(status);
+  }
+}
+
+/** As the processes log: see `JsonLogger`, which would load most of what they need. */
+function tell(level: 'info' | 'warn', fields: { message: string; [field: string]: unknown }): void {
+  const levels = ['debug', 'info', 'warn'];
+  const { LOG_LEVEL = 'info' } = loadEnvironment();
+  const lowest = LOG_LEVEL.trim() === '' ? 'info' : LOG_LEVEL.trim();
+  if (levels.includes(lowest) && levels.indexOf(level) >= levels.indexOf(lowest)) {
+    const line = { level, time: new Date().toISOString(), pid: process.pid, ...fields };
+    process.stdout.write(`${JSON.stringify(line)}\n`);
+  }
+}
