@@ -12,6 +12,7 @@ import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { eventDigest, Keyring } from '../dist/libs/event-store/index.js';
 import { signature } from '../dist/src/petitions/petitions.js';
+import { summaryOf } from './harness.mjs';
 import { overHttp } from './load.mjs';
 import { checkCount, importContacts, lastNameOf, newPetition, signers, writeIds } from './people.mjs';
 import { postmasterOf } from './processes.mjs';
@@ -90,11 +91,19 @@ async function compare(bench, places) {
   async function measure(title, names, contenderOf) {
     const contenders = names.flatMap((name) => places.map((place) => contenderOf(name, place)));
     const { ratio } = await bench.measure(title, contenders, rounds);
-    const [small, large] = places;
-    for (const name of names) {
-      const [one, other] = [`${name}, ${large.name}`, `${name}, ${small.name}`];
-      bench.reach(`${name}: rate, large ÷ small`, ratio(one, other, 'requests/s'), { least: 0.9 });
-      bench.reach(`${name}: p99, large ÷ small`, ratio(one, other, 'p99 ms'), { most: 1.3 });
+    const [small, large] = places.map((place) => place.name);
+    const lines = names.map((name) => {
+      const of = (figure) => ratio(`${name}, ${large}`, `${name}, ${small}`, figure);
+      return { name, figures: { rate: of('requests/s'), p99: of('p99 ms') } };
+    });
+    const measured = lines.filter(({ figures }) => figures.rate.length > 0);
+    bench.table(`${large} ÷ ${small}`, measured);
+    const operationOf = ({ name }) => name.split(',', 1)[0];
+    for (const operation of new Set(measured.map(operationOf))) {
+      const ofIt = measured.filter((line) => operationOf(line) === operation);
+      const medians = (figure) => ofIt.map(({ figures }) => summaryOf(figures[figure]).median);
+      bench.reach(`${operation}: lowest rate, large ÷ small`, [Math.min(...medians('rate'))], { least: 0.9 });
+      bench.reach(`${operation}: highest p99, large ÷ small`, [Math.max(...medians('p99'))], { most: 1.3 });
     }
   }
 }

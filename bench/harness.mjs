@@ -72,7 +72,7 @@ export class Bench {
         }
       }
     }
-    if (lines.length > 0) this.table(title, lines);
+    this.table(title, lines);
     const values = (name, figure) => lines.find((line) => line.name === name)?.figures[figure] ?? [];
     return {
       values,
@@ -87,6 +87,7 @@ export class Bench {
 
   /** Prints and keeps lines that were measured in a way of their own. @param lines `{ name, figures: { [figure]: values } }` */
   table(title, lines) {
+    if (lines.length === 0) return;
     this.tables.push({ title, lines });
     const names = [...new Set(lines.flatMap(({ figures }) => Object.keys(figures)))];
     const [first] = names;
@@ -151,24 +152,25 @@ export function byNode(least20, least24) {
 
 /** @param figures as {@link Bench.reach} keeps them, each with the name of its benchmark. */
 export function printReaches(figures) {
-  const rows = figures.map(({ bench, name, median, min, max, least, most, met }) => {
-    const reach = least ?? most;
-    const sign = least === undefined ? '≤' : '≥';
-    return [
-      bench,
-      name,
-      format(median),
-      min === max ? '' : `${format(min)}–${format(max)}`,
-      reach === undefined ? '' : `${sign} ${format(reach)}`,
-      met === undefined ? '' : met ? 'met' : `missed by ${missing(median, reach)}`,
-    ];
+  const rows = figures.map((figure) => {
+    const { bench, name, median, min, max } = figure;
+    const spread = min === max ? '' : `${format(min)}–${format(max)}`;
+    return [bench, name, format(median), spread, reachOf(figure), verdictOf(figure)];
   });
   const heading = ['', 'figure', 'value', 'from–to', 'reach', ''];
   print([heading, ...rows], (column) => ['value', 'from–to', 'reach'].includes(heading[column]));
 }
 
-function missing(value, reach) {
-  return `${Math.round((Math.abs(value - reach) / reach) * 100)} %`;
+export function reachOf({ least, most }) {
+  if (least !== undefined) return `≥ ${format(least)}`;
+  return most === undefined ? '' : `≤ ${format(most)}`;
+}
+
+/** @returns `met`, by how much it is missed, or nothing where nothing is promised. */
+export function verdictOf({ median, least, most, met }) {
+  if (met === undefined) return '';
+  const reach = least ?? most;
+  return met ? 'met' : `missed by ${Math.round((Math.abs(median - reach) / reach) * 100)} %`;
 }
 
 export function summaryOf(values) {
