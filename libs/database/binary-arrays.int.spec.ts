@@ -10,6 +10,11 @@ afterAll(() => database.drop());
 it.each<[ElementType, unknown[]]>([
   ['boolean', [true, false, null]],
   ['bytea', [Buffer.from([0, 92, 34, 255]), Buffer.alloc(0), null]],
+  ['bigint', [0, -1, -(2 ** 32), 2 ** 40 + 1, Number.MAX_SAFE_INTEGER, -Number.MAX_SAFE_INTEGER, null]],
+  [
+    'timestamptz',
+    [new Date(0), new Date('1969-12-31T23:59:59.999Z'), new Date('2026-11-22T15:57:54.429Z'), null],
+  ],
   ['smallint', [-32_768, 32_767, null]],
   ['int', [-(2 ** 31), 2 ** 31 - 1, null]],
   ['text', ['', 'NULL', '{"a", \\b}', 'ä€😀', null]],

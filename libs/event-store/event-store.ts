@@ -187,14 +187,24 @@ export class EventStore {
     upTo: number,
     limit: number,
     types: readonly string[],
-    sql: Sql = this.source,
   ): Promise<{ events: RecordedEvent[]; end: number }> {
+    const end = await this.pageEnd(after, upTo, limit, types);
+    return { events: await this.readAll(after, end, limit, types), end };
+  }
+
+  /** The end of the next page of these types of events: `limit` of them at most and 16 MiB, one at least. */
+  async pageEnd(
+    after: number,
+    upTo: number,
+    limit: number,
+    types: readonly string[],
+    sql: Sql = this.source,
+  ): Promise<number> {
     const [row] = await sql.query<{ end: string }[]>(
       'SELECT page_end($1, $2, $3, $4, 16 * 1024 * 1024) AS end',
       [after, upTo, types, limit],
     );
-    const end = Number(row!.end);
-    return { events: await this.readAll(after, end, limit, types, sql), end };
+    return Number(row!.end);
   }
 
   /**

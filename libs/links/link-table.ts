@@ -1,4 +1,4 @@
-import { type Sql } from '#libs/database';
+import { binaryArray, type ElementType, type Sql } from '#libs/database';
 import { type Seal } from '#libs/event-store';
 import { type AtErasure, type LinkChange } from '#libs/projections';
 
@@ -49,7 +49,12 @@ export class LinkTable {
         PRIMARY KEY (organization_id, id)
       );
       CREATE INDEX ${this.table}_by_creation ON ${this.table} (organization_id, record_id, created_at, id);
-      CREATE INDEX ${this.table}_by_subject ON ${this.table} (organization_id, subject_id, record_id);`;
+      CREATE INDEX ${this.indexBySubject} ON ${this.table} (organization_id, subject_id, record_id);`;
+  }
+
+  /** By which an erasure finds what it takes the name of. */
+  get indexBySubject(): string {
+    return `${this.table}_by_subject`;
   }
 
   async apply(changes: readonly LinkChange[], transaction: Sql, seal: Seal): Promise<void> {
@@ -92,7 +97,7 @@ export class LinkTable {
            (organization_id, id, record_id, subject_id, detail, created_at, created_position, ended_at, ended_position)
          SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::bytea[], $6::timestamptz[],
                               $7::bigint[], $8::timestamptz[], $9::bigint[])`,
-        columnsOf(begun.values()),
+        columnsOf(begun.values(), ROW_TYPES),
       );
     }
     if (ended.length > 0) {
@@ -101,7 +106,12 @@ export class LinkTable {
          FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::bigint[])
            AS e(organization_id, id, ended_at, position)
          WHERE l.organization_id = e.organization_id AND l.id = e.id`,
-        columnsOf(ended),
+        columnsOf(ended, {
+          organization_id: 'uuid',
+          id: 'uuid',
+          ended_at: 'timestamptz',
+          position: 'bigint',
+        }),
       );
     }
     // Last of the links: the log says nothing of a person after their erasure.
@@ -115,7 +125,7 @@ export class LinkTable {
         `UPDATE ${table} r SET ${column} = r.${column} + c.difference
          FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS c(organization_id, record_id, difference)
          WHERE r.organization_id = c.organization_id AND r.id = c.record_id`,
-        columnsOf(counts.values()),
+        columnsOf(counts.values(), { organization_id: 'uuid', record_id: 'uuid', difference: 'int' }),
       );
     }
   }
@@ -143,16 +153,41 @@ export class LinkTable {
          FROM gone WHERE l.organization_id = gone.organization_id AND l.id = gone.id
        )
        SELECT organization_id, record_id, stood FROM gone`,
-      columnsOf(erased),
+      columnsOf(erased, {
+        organization_id: 'uuid',
+        subject_id: 'uuid',
+        erased_at: 'timestamptz',
+        position: 'bigint',
+      }),
     );
     return links.filter(({ stood }) => ends && stood);
   }
 }
 
+const ROW_TYPES: { [column in keyof LinkRow]: ElementType } = {
+  organization_id: 'uuid',
+  id: 'uuid',
+  record_id: 'uuid',
+  subject_id: 'uuid',
+  detail: 'bytea',
+  created_at: 'timestamptz',
+  created_position: 'bigint',
+  ended_at: 'timestamptz',
+  ended_position: 'bigint',
+};
+
 /** Rows as one array a column, the form in which PostgreSQL takes many rows at once. */
-function columnsOf<Row extends object>(rows: Iterable<Row>): unknown[][] {
+function columnsOf<Row extends object>(
+  rows: Iterable<Row>,
+  types: { [column in keyof Row]: ElementType },
+): Buffer[] {
   const all = [...rows];
-  return (Object.keys(all[0]!) as (keyof Row)[]).map((name) => all.map((row) => row[name]));
+  return (Object.keys(types) as (keyof Row)[]).map((name) =>
+    binaryArray(
+      types[name],
+      all.map((row) => row[name]),
+    ),
+  );
 }
 
 /** SQL: bytes of a row, for `findRows`. */

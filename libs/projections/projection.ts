@@ -13,6 +13,10 @@ export type Projection<Event extends DomainEvent = DomainEvent> = {
   readonly version: number;
   /** Statements that create the tables; unqualified names, they land in the projection's own schema. */
   readonly tables: string;
+  /**
+   * The indexes that `apply` goes by, beside keys. A rebuild makes all others when the rows are there; left out, none.
+   */
+  readonly appliesBy?: readonly string[];
   /** Of read models that hold anything of persons: how an erasure takes it away. */
   readonly erasure?: Erasure<Event>;
   /** The event types that `apply` wants to see. */

@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { openDatabase } from '#libs/database';
 import { EventStore } from '#libs/event-store';
 import { migrations } from '#migrations';
-import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { catalogOf, createTestDatabase, type TestDatabase } from '#libs/testing';
 import { type Projection, Projections } from './index.js';
 
 let database: TestDatabase;
@@ -82,6 +82,33 @@ it('swaps while commands and readers go on: each write is there at once, before,
   );
   expect(left).toEqual([{ nspname: 'things_v1' }]);
 }, 120_000);
+
+it('makes the indexes that it took away as they were, and keeps those that it goes by', async () => {
+  const things = counting();
+  const tables = `${things.tables};
+    CREATE UNIQUE INDEX things_by_both ON things (id, times);
+    CREATE INDEX things_by_times ON things (times);
+    CREATE INDEX things_by_last ON things ((last + 1), lower(id::text) text_pattern_ops) WHERE times > 0;
+    ALTER INDEX things_by_last ALTER COLUMN 1 SET STATISTICS 0;`;
+  let during: string[] = [];
+  const apply: Projection['apply'] = async (events, transaction, seal) => {
+    const rows = await transaction.query<{ indexrelid: string }[]>(
+      `SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = 'things'::regclass ORDER BY 1`,
+    );
+    during = rows.map(({ indexrelid }) => indexrelid);
+    await things.apply(events, transaction, seal);
+  };
+  const instance = await open({ ...things, tables, apply, appliesBy: ['things_by_times'] });
+  const id = uuidv7();
+  for (const version of [0, 1, 2]) await count(instance, id, version);
+  const before = await catalogOf(database.source, 'things_v1');
+  expect(during).toHaveLength(4);
+
+  await instance.projections.maintenance.rebuild('things');
+  expect(during).toEqual(['things_by_both', 'things_by_times', 'things_pkey']);
+  expect(await catalogOf(database.source, 'things_v1')).toEqual(before);
+  expect(await times(instance, id)).toBe(3);
+});
 
 it('verify names the rows that are not as the log says, without their values', async () => {
   const instance = await open();

@@ -9,7 +9,8 @@ import {
   type Sql,
   type TransactionLimits,
 } from '#libs/database';
-import { type EventStore } from '#libs/event-store';
+import { type EventStore, type RecordedEvent } from '#libs/event-store';
+import { takeIndexes } from './late-indexes.js';
 import { type Projection, schemaOf } from './projection.js';
 
 /** Events of one transaction while building. */
@@ -29,6 +30,9 @@ const LOOK_PAUSE_MS = 100;
 const LONGEST_REST_MS = 10_000;
 /** Beside PostgreSQL's own hash of the name: advisory locks of rebuilds. */
 const REBUILD_LOCK = 17_751;
+
+/** Events between two positions that are on their way. */
+type Page = { after: number; end: number; events: Promise<RecordedEvent[]> };
 
 export type BuildOptions = {
   /** Told after each page: how far the new tables are, and how far the log was then. */
@@ -68,6 +72,10 @@ export class Rebuild {
   private position = 0;
   /** Who was erased up to here has never been in the new tables. */
   private cleanPosition = 0;
+  /** What makes the indexes that the new tables have not yet. */
+  private indexes: string[] = [];
+  /** The page after the one that is being applied, read beside it. */
+  private ahead: Page | undefined;
 
   constructor(
     private readonly projection: Projection,
@@ -88,6 +96,7 @@ export class Rebuild {
    */
   async swap(): Promise<void> {
     await this.building(async () => {
+      await this.makeIndexes();
       await this.step((transaction) => transaction.query(`DROP SCHEMA IF EXISTS ${this.old} CASCADE`));
       while (!(await this.swapUnlessEnded())) await this.advance();
     });
@@ -97,6 +106,7 @@ export class Rebuild {
 
   /** Builds, compares row by row with the live tables at one position, and drops what was built. */
   async compare(): Promise<RowDifference[]> {
+    // Rows are compared by their keys, so no other index is made.
     return this.building(() =>
       this.step(
         async (transaction) => {
@@ -134,20 +144,36 @@ export class Rebuild {
       await this.sign(transaction, now);
       await this.useBeside(transaction);
       await transaction.query(this.projection.tables);
+      const { appliesBy } = this.projection;
+      if (appliesBy) this.indexes = await takeIndexes(transaction, this.beside, appliesBy);
     });
     try {
       while ((await this.advance()) > LAST_PAGE);
-      // Statistics for the comparison and for the first readers.
-      await this.step(async (transaction) => {
-        for (const table of await this.tables(transaction)) {
-          await transaction.query(`ANALYZE ${this.beside}.${table}`);
-        }
-      });
+      // Statistics for the comparison.
+      await this.analyze();
       await this.advance();
       return await work();
     } finally {
       await this.clear();
     }
+  }
+
+  private async analyze(): Promise<void> {
+    await this.step(async (transaction) => {
+      for (const table of await this.tables(transaction)) {
+        await transaction.query(`ANALYZE ${this.beside}.${table}`);
+      }
+    });
+  }
+
+  /** One by one: what is written meanwhile is little. */
+  private async makeIndexes(): Promise<void> {
+    for (const definition of this.indexes) {
+      this.options.signal?.throwIfAborted();
+      await this.resting(() => this.step((transaction) => transaction.query(definition)));
+    }
+    // Statistics for the first readers: of expressions that are indexed too.
+    if (this.indexes.length > 0) await this.analyze();
   }
 
   /** Else nobody could build before it is taken for left behind. */
@@ -214,27 +240,43 @@ export class Rebuild {
   private async advance(): Promise<number> {
     this.options.signal?.throwIfAborted();
     const live = await this.livePosition(this.source);
-    const begin = performance.now();
     try {
-      await this.step((transaction) => this.applyPage(transaction, live));
+      await this.resting(() => this.step((transaction) => this.applyPage(transaction, live)));
     } catch (error) {
+      this.options.signal?.throwIfAborted();
       if (error instanceof UnderWay) throw error;
       const where = `the ${PAGE.toLocaleString('en')} events after position ${this.position}`;
       throw new Error(`${this.projection.name} cannot be built from ${where}: ${describeError(error)}`);
     }
     this.options.onProgress?.(this.position, live);
-    if (this.options.gently) {
-      const rest = Math.min(performance.now() - begin, LONGEST_REST_MS);
-      await sleep(rest, undefined, { signal: this.options.signal });
-    }
     return live - this.position;
+  }
+
+  /** Who works gently rests as long as they worked. */
+  private async resting(work: () => Promise<unknown>): Promise<void> {
+    const begin = performance.now();
+    await work();
+    if (!this.options.gently) return;
+    const rest = Math.min(performance.now() - begin, LONGEST_REST_MS);
+    await sleep(rest, undefined, { signal: this.options.signal });
   }
 
   private async applyPage(transaction: Sql, upTo: number): Promise<void> {
     const { handles } = this.projection;
-    const page = await this.store.readPage(this.position, upTo, PAGE, handles, transaction);
+    const read = async (after: number): Promise<Page> => {
+      const end = await this.store.pageEnd(after, upTo, PAGE, handles, transaction);
+      const events = this.store.readAll(after, end, PAGE, handles, transaction);
+      // Told to who takes the page.
+      events.catch(() => undefined);
+      return { after, end, events };
+    };
+    const page = this.ahead?.after === this.position ? this.ahead : await read(this.position);
+    // On its way while this one is made ready, and taken apart while PostgreSQL stores this one.
+    this.ahead = page.end < upTo ? await read(page.end) : undefined;
+    const events = await page.events;
     await this.useBeside(transaction);
-    if (page.events.length > 0) await this.projection.apply(page.events, transaction, this.store.rows.seal);
+    if (events.length > 0) await this.projection.apply(events, transaction, this.store.rows.seal);
+    await this.ahead?.events;
     this.position = Math.max(this.position, page.end);
   }
 

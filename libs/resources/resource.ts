@@ -89,6 +89,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
       version,
       handles: [...Object.keys(decider.events), ...(counts?.link.handles ?? [])],
       tables: [rows.definition, links?.definition ?? ''].join('\n'),
+      appliesBy: links ? [links.indexBySubject] : [],
       ...(erasure ? { erasure } : {}),
       async apply(events: readonly RecordedEvent[], transaction, seal) {
         await rows.apply(events, transaction);

@@ -1,4 +1,4 @@
-import { searchIndexes } from '#libs/database';
+import { binaryArray, type ElementType, searchIndexes } from '#libs/database';
 import { openValue, type RecordedEvent, type Seal } from '#libs/event-store';
 import { type Projection, schemaOf, wholeVersion, type Snapshots } from '#libs/projections';
 import { comparableEmail } from '#libs/rpc';
@@ -27,8 +27,8 @@ type Change = {
   after?: number;
   created_at?: Date;
   updated_at: Date;
-  /** Columns to set; an absent one keeps its value. Bytes are hexadecimal. */
-  set: { [column: string]: string | boolean | null };
+  /** Columns to set; an absent one keeps its value. */
+  set: { [column: string]: string | boolean | Buffer | null };
 };
 
 type Erased = { id: string; organization_id: string; version: number; created_at?: Date; erased_at: Date };
@@ -44,6 +44,7 @@ export const contactsProjection: Projection<ContactEvent> = {
           WHERE c.organization_id = e.organization_id AND c.id = e.id`,
     },
   },
+  appliesBy: [],
   handles: ['ContactCreated', 'ContactUpdated', 'ContactSubscribed', 'ContactUnsubscribed', 'ContactErased'],
   tables: `
     CREATE TABLE contacts (
@@ -118,8 +119,8 @@ export const contactsProjection: Projection<ContactEvent> = {
         }
       }
     }
-    if (created.size > 0) await transaction.query(INSERT, [JSON.stringify([...created.values()])]);
-    if (changed.size > 0) await transaction.query(UPDATE, [JSON.stringify([...changed.values()])]);
+    if (created.size > 0) await transaction.query(INSERT, arraysOf([...created.values()]));
+    if (changed.size > 0) await transaction.query(UPDATE, [jsonOf([...changed.values()])]);
     if (erased.length > 0) await transaction.query(ERASE, [JSON.stringify(erased)]);
   },
 
@@ -182,7 +183,7 @@ function detailColumns(
   const columns: Change['set'] = {};
   for (const [name, value] of Object.entries(details ?? {})) {
     const { detail, column, sealed } = COLUMN_OF.get(name as keyof ContactDetails)!;
-    columns[column] = sealed && value !== null ? seal(event, sealedAs(detail), value).toString('hex') : value;
+    columns[column] = sealed && value !== null ? seal(event, sealedAs(detail), value) : value;
     if (detail === 'email' && value !== null) columns.email_compared = comparableEmail(value);
   }
   return columns;
@@ -198,9 +199,43 @@ const fromSet = (column: string) => {
     : `change.set->>'${column}'`;
 };
 
+/** Bytes as hexadecimal digits. */
+function jsonOf(changes: readonly Change[]): string {
+  const plain = ([column, value]: [string, unknown]): [string, unknown] => [
+    column,
+    Buffer.isBuffer(value) ? value.toString('hex') : value,
+  ];
+  return JSON.stringify(
+    changes.map((change) => ({ ...change, set: Object.fromEntries(Object.entries(change.set).map(plain)) })),
+  );
+}
+
+/** Of a new contact's row. */
+const COLUMNS: [string, ElementType][] = [
+  ['organization_id', 'uuid'],
+  ['id', 'uuid'],
+  ['version', 'int'],
+  ['created_at', 'timestamptz'],
+  ['updated_at', 'timestamptz'],
+  ['subscribed', 'boolean'],
+  ...PLAIN_COLUMNS.map((column): [string, ElementType] => [column, 'text']),
+  ...SEALED_COLUMNS.map((column): [string, ElementType] => [column, 'bytea']),
+];
+
 const INSERT = `
-  INSERT INTO contacts (organization_id, id, version, created_at, updated_at, ${SET_COLUMNS.join(', ')})
-  SELECT organization_id, id, version, created_at, updated_at, ${SET_COLUMNS.map(fromSet).join(', ')} FROM ${CHANGES}`;
+  INSERT INTO contacts (${COLUMNS.map(([column]) => column).join(', ')})
+  SELECT * FROM unnest(${COLUMNS.map(([, type], n) => `$${n + 1}::${type}[]`).join(', ')})`;
+
+function arraysOf(created: readonly Change[]): Buffer[] {
+  return COLUMNS.map(([column, type]) =>
+    binaryArray(
+      type,
+      created.map(({ set, ...key }) =>
+        column in key ? key[column as keyof typeof key] : (set[column] ?? null),
+      ),
+    ),
+  );
+}
 
 const UPDATE = `
   UPDATE contacts SET updated_at = change.updated_at,
