@@ -1,6 +1,7 @@
 /** One benchmark in this process: node bench/run.mjs NAME [--json FILE] [options]. `npm run bench` starts it. */
 import { writeFileSync } from 'node:fs';
 import { Bench } from './harness.mjs';
+import { interruption } from './rounds.mjs';
 
 const [name, ...args] = process.argv.slice(2);
 const benchmark = await import(`./${name}.mjs`);
@@ -25,7 +26,8 @@ if (args.includes('--help')) {
     const measured = bench.end();
     if (bench.options.json) writeFileSync(bench.options.json, `${JSON.stringify(measured, null, 2)}\n`);
   } catch (error) {
-    if (error.name !== 'AbortError') throw error;
+    // Ctrl-C ends the servers too: whatever failed then failed by it.
+    if (!interruption.signal.aborted) throw error;
     process.exitCode = 130;
   }
 }
