@@ -170,6 +170,7 @@ export function reachOf({ least, most }) {
 export function verdictOf({ median, least, most, met }) {
   if (met === undefined) return '';
   const reach = least ?? most;
+  if (!Number.isFinite(median)) return 'missed';
   return met ? 'met' : `missed by ${Math.round((Math.abs(median - reach) / reach) * 100)} %`;
 }
 

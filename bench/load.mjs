@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { cpuOf, cpuOfAll } from './processes.mjs';
+import { cpuOf, cpuOfAll, quiet } from './processes.mjs';
 import { interruption } from './rounds.mjs';
 
 const file = (name) => fileURLToPath(new URL(name, import.meta.url));
@@ -63,7 +63,8 @@ export async function load(port, request, { connections, seconds }) {
     const many = `of ${answered} requests ${refused} were refused, ${failed} never answered`;
     throw new Error(`${method} ${path}: ${many}; ${await exampleOf(url, request, prefix)}`);
   }
-  return result;
+  // Quantiles of nothing.
+  return answered > 0 ? result : { ...result, p50: NaN, p99: NaN };
 }
 
 /** @returns what such a request is answered, in words. */
@@ -86,6 +87,7 @@ async function exampleOf(url, { method = 'GET', path, body, key, ids }, prefix) 
 export function overHttp(name, server, prepare, { connections, seconds, warmUp = 0, postmaster }) {
   const send = async (duration) => {
     const { check, ...request } = await prepare();
+    await quiet(postmaster);
     const before = [cpuOf(server.pid), cpuOfAll(postmaster)];
     const result = await load(server.port, request, { connections, seconds: duration });
     const [own, database] = [cpuOf(server.pid) - before[0], cpuOfAll(postmaster) - before[1]];

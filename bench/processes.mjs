@@ -1,5 +1,6 @@
 /** What processes cost: Linux tells it in /proc. Elsewhere, and of a PostgreSQL on another machine, every answer is NaN. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 
 /** Clock ticks are hundredths of a second in every Linux that there is (sysconf(_SC_CLK_TCK)). */
@@ -17,6 +18,19 @@ export function cpuOfAll(pid) {
   if (!stat) return NaN;
   const alive = childrenOf(pid).reduce((sum, child) => sum + (statOf(child)?.own ?? 0), 0);
   return (stat.own + stat.ended + alive) * MICROSECONDS_A_TICK;
+}
+
+/**
+ * Resolves when the process and its children do nothing much, so that what one round left under way is not measured with the
+ * next; at the latest after a minute, because something may always be done in the background.
+ */
+export async function quiet(pid) {
+  for (let tries = 0; tries < 240; tries += 1) {
+    const before = cpuOfAll(pid);
+    await sleep(250);
+    // Also where it cannot be told.
+    if (!(cpuOfAll(pid) - before > 50_000)) return;
+  }
 }
 
 /** @returns MiB of memory that the process has now (`now`), and at most so far (`most`). */
