@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root } from './build.mjs';
+import { nodeOf } from './nodes.mjs';
 import { prepare } from './prepare.mjs';
 
 const benchmarks = {
@@ -93,9 +94,13 @@ async function runAll(json, node) {
 async function runOne(benchmark, args, node) {
   await prepare();
   if (benchmark === 'append') installCompared();
-  const child = spawn(nodeOf(node), [join(root, 'bench', 'run.mjs'), benchmark, ...args], {
-    stdio: 'inherit',
-  });
+  const child = spawn(
+    node === undefined ? process.execPath : nodeOf(node),
+    [join(root, 'bench', 'run.mjs'), benchmark, ...args],
+    {
+      stdio: 'inherit',
+    },
+  );
   const [status] = await once(child, 'exit');
   return status ?? 1;
 }
@@ -103,21 +108,6 @@ async function runOne(benchmark, args, node) {
 function takeNode(args) {
   const at = args.indexOf('--node');
   return at < 0 ? { rest: args } : { node: args[at + 1], rest: args.toSpliced(at, 2) };
-}
-
-/** @param wanted a path; or a version, whose program npm has as a package: it is installed beside the other caches. */
-function nodeOf(wanted) {
-  if (wanted === undefined) return process.execPath;
-  if (!/^\d+(\.\d+)*$/.test(wanted)) return wanted;
-  const directory = join(root, 'node_modules', '.cache', `node-${wanted}`);
-  const name = `node-${process.platform}-${process.arch}`;
-  const program = join(directory, 'node_modules', name, 'bin', 'node');
-  if (readIfPresent(join(directory, 'node_modules', '.package-lock.json')) === undefined) {
-    console.error(`Installing Node.js ${wanted} (${name})`);
-    const options = ['--prefix', directory, '--no-save', '--no-fund', '--no-audit', '--silent'];
-    execFileSync('npm', ['install', ...options, `${name}@${wanted}`], { stdio: 'inherit' });
-  }
-  return program;
 }
 
 /** What others made has a package.json of its own: emmett's peer dependencies conflict with the product's. */

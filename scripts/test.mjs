@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { root } from './build.mjs';
+import { installedNode } from './nodes.mjs';
 import { prepare } from './prepare.mjs';
 
 /** Programs and libraries that tests need beside PostgreSQL, and the Debian packages that have them. */
@@ -93,6 +94,7 @@ async function runTests() {
       TMPDIR: directory,
       TEST_DATABASE_URL: databaseUrl,
       TEST_TEMPLATE_URL: await createTemplate(databaseUrl, stops),
+      TEST_NEWER_NODE: installedNode('24'),
       TEST_REDIS_URL: process.env.REDIS_URL ?? (await startRedis(directory, stops)),
     };
     if (interruptedBy) return undefined;

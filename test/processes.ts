@@ -99,12 +99,11 @@ export class ServerProcess extends Program {
   /**
    * @param files the number of files, connections among them, that the process may have open.
    * @param main the program, where it is another version's (`releases.ts`).
+   * @param node the Node.js that it runs on, where it is another one than the tests'.
    */
-  constructor(environment: Environment, cwd?: string, files?: number, main = MAIN) {
+  constructor(environment: Environment, cwd?: string, files?: number, main = MAIN, node = process.execPath) {
     const [command, ...args] =
-      files === undefined
-        ? [process.execPath, main]
-        : ['sh', '-c', `ulimit -n ${files} && exec "$0" "$1"`, process.execPath, main];
+      files === undefined ? [node, main] : ['sh', '-c', `ulimit -n ${files} && exec "$0" "$1"`, node, main];
     // A day's checks would come at any moment.
     const preset = { HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0', VERIFY_EVERY: '0' };
     super(command, args, { ...preset, ...environment }, cwd);

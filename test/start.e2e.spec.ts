@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { access, cp, mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { once } from 'node:events';
@@ -44,6 +45,17 @@ describe('with DATABASE_URL', () => {
     }
     return stderr.trimEnd().split('\n');
   }
+
+  const newer = process.env.TEST_NEWER_NODE!;
+  if (!existsSync(newer))
+    console.log('No start on Node.js 24 is tried: `npm run test:nodes -- 24` installs it, and tries more.');
+  (existsSync(newer) ? it : it.skip)('starts and stops on Node.js 24', async () => {
+    const server = new ServerProcess(deployment.environment, undefined, undefined, undefined, newer);
+    deployment.servers.push(server);
+    await server.listening();
+    expect(await ready(server)).toMatchObject({ database: 'ok' });
+    expect((await server.end('SIGTERM')).status).toBe(0);
+  });
 
   it('four at once on an empty database all become ready, and migrate it once', async () => {
     const { source } = deployment.database;

@@ -67,7 +67,7 @@ export class ServerLife {
   private readonly running = new Map<Socket, Set<ServerResponse>>();
   /** Connections on which nothing was asked yet, and those on which nothing runs; the oldest first. */
   private readonly silent = new Set<Socket>();
-  private readonly idle = new Set<Socket>();
+  private readonly idle = new Map<Socket, number>();
   private readonly awaitingRefusal = new WeakSet<ServerResponse>();
   private readonly pacing = new Pacing();
   private readonly bare: BareAnswers;
@@ -105,7 +105,7 @@ export class ServerLife {
       running?.add(response);
       response.on('close', () => {
         running?.delete(response);
-        if (running?.size === 0 && !socket.destroyed) this.idle.add(socket);
+        if (running?.size === 0 && !socket.destroyed) this.idle.set(socket, socket.bytesRead);
       });
       const isEnding = this.end !== undefined && request.url !== options.servedToTheEnd;
       if (this.isLeaving) response.setHeader('Connection', 'close');
@@ -155,7 +155,7 @@ export class ServerLife {
     socket.on('error', ignore);
     if (this.running.size >= this.mostConnections) {
       // Who holds a connection for nothing loses it to who may have something to ask.
-      const [longestIdle] = this.silent.size > 0 ? this.silent : this.idle;
+      const [longestIdle] = this.silent.size > 0 ? this.silent : this.idle.keys();
       (longestIdle ?? socket).destroy();
       if (!longestIdle) return;
       this.forget(longestIdle);
@@ -268,9 +268,12 @@ export class ServerLife {
     socket.destroy();
   }
 
-  /** Node takes a response for done once end() was called, and would cut one that is still being sent. */
+  /**
+   * Those on which something was answered and nothing has come since. Not by Node's own method: it cuts an answer that is still
+   * being sent, and from 26 on connections that have not asked anything yet, whose request may be on its way.
+   */
   private closeIdleConnections(): void {
-    if (!this.allRunning().some((response) => response.writableEnded)) this.server.closeIdleConnections();
+    for (const [socket, heard] of this.idle) if (socket.bytesRead === heard) socket.destroy();
   }
 
   private allRunning(): ServerResponse[] {
