@@ -3,6 +3,7 @@
 /** From the ground up: each may import those above it in this list, and no other. */
 const libs = [
   'tracing',
+  'random',
   'measures',
   'database',
   'event-store',

@@ -1,7 +1,7 @@
 import { type INestApplicationContext, type LoggerService } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { type DataSource } from 'typeorm';
-import { v7 as uuidv7 } from 'uuid';
+import { newId } from '#libs/random';
 import { exclusively } from '#libs/database';
 import { type Input, type InputClass, systemInput } from '#libs/rpc';
 import { CreateContact } from './contacts/index.js';
@@ -60,7 +60,7 @@ export async function tellHowToBegin({ source }: Runtime, logger: LoggerService)
 }
 
 async function fillDemo(bus: CommandBus): Promise<Demo> {
-  const organizationId = uuidv7();
+  const organizationId = newId();
   const run = <T extends Input, Answer>(type: InputClass<T>, fields: Partial<T>): Promise<Answer> =>
     bus.execute(systemInput(type, organizationId, fields, 'first-start'));
 

@@ -36,7 +36,7 @@ export async function createApplication(
     { logger, bodyParser: false, abortOnError: false },
   );
   app.set('trust proxy', config.trustProxy);
-  const nameOf = (path: string) => (adapter.allowedMethods(path).length > 0 ? path : nameOfLogPath(path));
+  const nameOf = (path: string) => (adapter.knows(path) ? path : nameOfLogPath(path));
   const log = requestLog(logger, runtime.store.keyring, nameOf, app.get(RequestCounts));
   app.use(
     log,

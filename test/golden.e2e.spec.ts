@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { inTransaction } from '#libs/database';
 import { readSchema, type RecordedEvent, type Seal, sealValue, writtenSchema } from '#libs/event-store';
 import { type Projection } from '#libs/projections';
 import { Signers } from '#libs/sealing';
@@ -78,8 +79,9 @@ const seal: Seal = (event, name, value) => sealValue(Buffer.alloc(32, event.subj
 async function digestOf(projection: Projection, events: readonly RecordedEvent[]): Promise<string> {
   const database = await createTestDatabase();
   try {
-    return await database.source.transaction(async (transaction) => {
-      await transaction.query(`CREATE SCHEMA golden; SET LOCAL search_path = golden, public`);
+    return await inTransaction(database.source, {}, async (transaction) => {
+      await transaction.query('CREATE SCHEMA golden');
+      await transaction.query('SET LOCAL search_path = golden, public');
       await transaction.query(projection.tables);
       const handled = events.filter(({ type }) => projection.handles.includes(type));
       // In pages of seven: what a page has must not matter.

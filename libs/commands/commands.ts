@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { v7 as uuidv7 } from 'uuid';
+import { newId } from '#libs/random';
 import {
   type AppendCommand,
   type AppendResult,
@@ -26,8 +26,8 @@ import {
 import { RecordReader } from './record-reader.js';
 import { type Identity, Requests } from './requests.js';
 
-/** `decision`: what this very run stored, and when it was recorded; undefined when it stored nothing. */
-type Answered = Outcome & { decision?: Decision; recordedAt?: Date };
+/** `decision`: what this very run stored, when it was recorded and where; undefined when it stored nothing. */
+type Answered = Outcome & { decision?: Decision; recordedAt?: Date; position?: number };
 
 /** @param afresh false the first time. */
 type Decide = (afresh: boolean) => Promise<Decision> | Decision;
@@ -86,7 +86,7 @@ export class Commands {
     const { organizationId, name } = input;
     const creates = this.named(decider, organizationId, (state) => 'name' in state && state.name === name);
     return this.run(input, () => {
-      const recordId = uuidv7();
+      const recordId = newId();
       return { recordId, creates, writes: [writeTo(decider, recordId, 0, decide())] };
     });
   }
@@ -210,9 +210,11 @@ export class Commands {
       const natural = decision.creates ? request.natural?.() : undefined;
       const result = await this.store.append(this.toAppend(context, request, decision, outcome, natural));
       switch (result.status) {
-        case 'appended':
-          if (visible) await this.projections.catchUp(result.position ?? 0, eventTypes(decision));
-          return { ...outcome, decision, recordedAt: result.recordedAt };
+        case 'appended': {
+          const { recordedAt, position } = result;
+          if (visible) await this.projections.catchUp(position ?? 0, eventTypes(decision));
+          return { ...outcome, decision, recordedAt, ...(position === null ? {} : { position }) };
+        }
         case 'replayed':
           return this.requests.keptAnswer<Outcome>(request.fingerprint!, result);
         case 'taken': {

@@ -54,7 +54,7 @@ export class Requests {
    * A figure in an answer that others' requests move on, such as a counter. Under an Idempotency-Key it is
    * the one that was answered first; otherwise the one of now.
    */
-  async figure(input: Input, read: () => Promise<number>): Promise<number> {
+  async figure(input: Input, read: () => Promise<number> | number): Promise<number> {
     const key = this.keyOf(input.context);
     const now = await read();
     return key ? this.store.settleFigure(input.organizationId, key, now) : now;

@@ -18,6 +18,14 @@ export type TransactionLimits = {
  */
 const IDLE_MS = 5_000;
 
+/** The statements with which a transaction begins. */
+export function limitsAsSql({ idle = IDLE_MS, statement, isSnapshot }: TransactionLimits): string {
+  const limits = [`SET LOCAL idle_in_transaction_session_timeout = ${idle}`];
+  if (statement !== undefined) limits.push(`SET LOCAL statement_timeout = ${statement}`);
+  if (isSnapshot) limits.push('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
+  return limits.join('; ');
+}
+
 /** SQLSTATE: a write on a standby, or where transactions are read-only. */
 const READ_ONLY = '25006';
 
@@ -50,16 +58,18 @@ export type ConnectionConfig = ClientConfig & { watch: SilenceWatch };
 /** A connection of the pool that knows since when it has waited for an answer in vain, and can be given up. */
 export class Connection extends Client implements Watched {
   patient = false;
-  /** Of the next transaction. */
+  /** Of the next transaction that TypeORM begins. */
   limits: TransactionLimits = {};
   suspected = false;
   private quietSince: number | undefined;
   private heardBefore = 0;
   private isAtRest = false;
-  private isRetired = false;
+  /** It ends as soon as it is in no transaction. */
+  isRetired = false;
+  private isHeldBack = false;
 
   constructor(config: ConnectionConfig) {
-    super(config);
+    super({ ...config, pipeline: true });
     const { watch, ...own } = config;
     this.once('connect', () => watch.add(this, own));
     this.once('end', () => watch.remove(this));
@@ -110,17 +120,23 @@ export class Connection extends Client implements Watched {
     this.quietSince = performance.now();
     this.isAtRest = false;
     // In the same message: it costs no round trip, and PgBouncer keeps it with the transaction.
-    if (args[0] === 'START TRANSACTION') args[0] += `; ${this.takeLimits()}`;
+    if (args[0] === 'START TRANSACTION') {
+      args[0] += `; ${limitsAsSql(this.limits)}`;
+      this.limits = {};
+    }
     return (super.query as (...all: unknown[]) => never)(...args);
   }
 
-  private takeLimits(): string {
-    const { idle = IDLE_MS, statement, isSnapshot } = this.limits;
-    this.limits = {};
-    const limits = [`SET LOCAL idle_in_transaction_session_timeout = ${idle}`];
-    if (statement !== undefined) limits.push(`SET LOCAL statement_timeout = ${statement}`);
-    if (isSnapshot) limits.push('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
-    return limits.join('; ');
+  /** What is sent in this turn of the event loop goes out in one write. */
+  holdBack(): void {
+    if (this.isHeldBack) return;
+    this.isHeldBack = true;
+    const stream = this.connection.stream as Socket;
+    stream.cork();
+    process.nextTick(() => {
+      this.isHeldBack = false;
+      stream.uncork();
+    });
   }
 
   override end(...args: unknown[]): never {

@@ -1,6 +1,6 @@
 import { type EventEmitter } from 'node:events';
 import { type DataSource, type EntityManager, type MigrationInterface, type QueryRunner } from 'typeorm';
-import { Connection, type TransactionLimits } from './connection.js';
+import { Connection } from './connection.js';
 import { SilenceWatch } from './silence-watch.js';
 
 /** Anything that runs SQL: the pool, or one transaction. */
@@ -39,8 +39,8 @@ const LONGEST_MIGRATION_MS = 3_600_000;
  */
 export async function openDatabase(options: DatabaseOptions): Promise<DataSource> {
   // Loaded by who opens a database: see `trouble.ts`.
-  const { DataSource } = await import('typeorm');
-  const source = new DataSource({
+  const { PooledSource } = await import('./pooled-source.js');
+  const source = new PooledSource({
     type: 'postgres',
     url: options.url,
     migrations: options.migrations,
@@ -79,21 +79,6 @@ function watchOf(url: string): SilenceWatch {
  */
 export function endPatience(source: DataSource): void {
   watchOf((source.options as { url: string }).url).patient = false;
-}
-
-/** Runs `work` in a transaction that PostgreSQL ends where it exceeds the limits. They cost no round trip. */
-export async function inTransaction<Result>(
-  source: DataSource,
-  limits: TransactionLimits,
-  work: (transaction: EntityManager) => Promise<Result>,
-): Promise<Result> {
-  const runner = source.createQueryRunner();
-  try {
-    ((await runner.connect()) as Connection).limits = limits;
-    return await runner.manager.transaction(work);
-  } finally {
-    await runner.release();
-  }
 }
 
 /**

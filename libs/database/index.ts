@@ -1,7 +1,6 @@
 export {
   endPatience,
   exclusively,
-  inTransaction,
   migrate,
   openDatabase,
   CONNECTIONS_BESIDE_THE_POOL,
@@ -16,9 +15,11 @@ export { findPrograms, findSystemUser, findWayToRun } from './embedded-postgres-
 export { startEmbeddedPostgres } from './embedded-postgres.js';
 export { binaryArray, type ElementType } from './binary-arrays.js';
 export { Lease } from './lease.js';
+export { Loader } from './loader.js';
 export { TooManyWaiting } from './fair-gate.js';
 export { type Missing, missingFromSchema, schemaOfDatabase } from './schema.js';
 export { DATABASE_IDENTITY, ReadSource, type ReplicaOptions } from './read-source.js';
+export { literal } from './statements.js';
 export { storedBytes } from './stored-size.js';
 export { searchIndexes, textSearchOf, type TextSearch } from './text-search.js';
 export { poolUse } from './pool-use.js';
@@ -36,5 +37,6 @@ export {
   type Trouble,
   troubleOf,
 } from './trouble.js';
+export { inTransaction, inTransactionFrom, type Transaction } from './transaction.js';
 export { TroubleLog } from './trouble-log.js';
 export { queryInTurn, queryWide, type WideQuery, wideQueries } from './wide-query.js';

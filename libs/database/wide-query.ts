@@ -1,8 +1,10 @@
-import { type DataSource, type QueryRunner } from 'typeorm';
+import { type DataSource } from 'typeorm';
 import { traced } from '#libs/tracing';
 import { type Sql } from './database.js';
 import { FairGate } from './fair-gate.js';
+import { type PooledSource } from './pooled-source.js';
 import { ReadSource } from './read-source.js';
+import { outcomeOf, run } from './statements.js';
 
 /**
  * Statements whose cost the client decides: pages of lists, searches and the history; pages of exports, which are ten
@@ -45,8 +47,8 @@ export function wideQueries(source: DataSource): FairGate['use'] {
  * Runs a statement that reads, and whose cost the client decides: within the organization's part of the connections, and
  * ended by PostgreSQL after `LONGEST_MS`, waiting for locks included.
  *
- * The limit of time is the transaction's, because nothing else passes PgBouncer in transaction mode. It costs a round
- * trip before the statement; the one after it nobody waits for.
+ * The limit of time is the transaction's, because nothing else passes PgBouncer in transaction mode. What begins and ends
+ * it is sent with the statement.
  *
  * @param sql where reads go, or the pool; inside a transaction the statement runs as it is.
  * @throws TooManyWaiting, or an error that `isTimedOut` knows.
@@ -66,16 +68,21 @@ export async function queryWide<Row>(
   const turn = () =>
     new Promise<Row[]>((resolve, reject) => {
       gateOf(sql)
-        .run(organizationId, LONGEST_MS[kind], async () => {
-          const runner = sql.createQueryRunner();
-          try {
-            await runner.query(`BEGIN READ ONLY; SET LOCAL statement_timeout = ${LONGEST_MS[kind]}`);
-            resolve(await runner.manager.query<Row[]>(text, values));
-          } finally {
-            // With the answer given already; the organization's part is free when the connection is.
-            await endAndRelease(runner);
-          }
-        })
+        .run(organizationId, LONGEST_MS[kind], () =>
+          (sql as PooledSource).use(async (connection) => {
+            connection.holdBack();
+            // Where it does not begin, what comes behind it fails too, or is a statement that only reads.
+            const begun = outcomeOf(
+              connection,
+              `BEGIN READ ONLY; SET LOCAL statement_timeout = ${LONGEST_MS[kind]}`,
+            );
+            const rows = run<Row[]>(connection, text, values);
+            const ended = outcomeOf(connection, 'ROLLBACK');
+            rows.then(resolve, reject);
+            // The organization's part is free when the connection is.
+            await Promise.allSettled([begun, rows, ended]);
+          }),
+        )
         .catch(reject);
     });
   return traced('wide query', { kind }, turn);
@@ -100,14 +107,4 @@ export async function queryInTurn<Row>(
   }
   const run = () => sql.query<Row[]>(text, values);
   return isPool(sql) ? gateOf(sql).run(organizationId, LONGEST_MS.page, run) : run();
-}
-
-/** Ends the transaction, whether it failed or not. A connection that cannot do that is not given back to others. */
-async function endAndRelease(runner: QueryRunner): Promise<void> {
-  try {
-    await runner.query('ROLLBACK');
-  } catch {
-    // Broken: the pool finds that out by itself.
-  }
-  await runner.release();
 }

@@ -1,5 +1,5 @@
-import { v7 as uuidv7 } from 'uuid';
 import { binaryArray, type ElementType, type Sql } from '#libs/database';
+import { newId } from '#libs/random';
 import { bodyDigest } from './digest.js';
 import { type DomainEvent, type JsonObject, type Metadata } from './event.js';
 import { type Keyring } from './keyring.js';
@@ -205,7 +205,7 @@ function prepare(
     const { subjectId = null } = write;
     const key = subjectId && (newKeys.get(subjectId) ?? keys.get(`${command.organizationId} ${subjectId}`));
     for (const [index, event] of write.events.entries()) {
-      const eventId = uuidv7();
+      const eventId = newId();
       const { data, personal = null } = event;
       const written = asWritten(upcasters, event.type, { data, personal });
       if (written.personal && !key) return undefined;

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { canonical } from './canonical.js';
 import { type JsonObject } from './event.js';
 
@@ -24,7 +24,7 @@ export type DigestedEvent = {
 export function bodyDigest(event: DigestedEvent): Buffer {
   const { personal, ...body } = event;
   const text = canonical({ ...body, personal: personal?.toString('base64') ?? null });
-  return createHash('sha256').update(text, 'utf8').digest();
+  return hash('sha256', text, 'buffer');
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type DataSource } from 'typeorm';
-import { queryInTurn, queryWide, type Sql, type WideQuery } from '#libs/database';
+import { queryWide, type Sql, type WideQuery } from '#libs/database';
 import { type AppendCommand, type AppendResult } from './append.js';
 import { AppendQueue } from './append-queue.js';
 import {
@@ -315,24 +315,15 @@ export class EventStore {
     return count;
   }
 
-  /** What opens the values that were sealed, by their persons; nothing does for those who were erased. */
-  async unseal(
-    organizationId: string,
-    subjectIds: readonly string[],
-  ): Promise<Map<string, (name: string, sealed: Buffer) => string>> {
-    if (subjectIds.length === 0) return new Map();
-    const rows = await queryInTurn<{ subject_id: string; wrapped_key: Buffer }>(
-      // A single record is no more work than the question whether the replica has it.
-      subjectIds.length === 1 ? this.source : this.reads,
-      organizationId,
-      'SELECT subject_id, wrapped_key FROM subject_keys WHERE organization_id = $1 AND subject_id = ANY ($2)',
-      [organizationId, subjectIds],
-    );
-    return new Map(
-      rows.map(({ subject_id, wrapped_key }) => {
-        const key = this.keyring.unwrap(wrapped_key, subject_id);
-        return [subject_id, (name: string, sealed: Buffer) => openValue(key, name, sealed)];
-      }),
-    );
+  /** What opens the values that were sealed with a person's key. */
+  opener(subjectId: string, wrappedKey: Buffer): (name: string, sealed: Buffer) => string {
+    const key = this.keyring.unwrap(wrappedKey, subjectId);
+    return (name, sealed) => openValue(key, name, sealed);
   }
+}
+
+/** SQL: the wrapped key to what a row holds of a person; null where that was destroyed. */
+export function wrappedKeyOf(row: string, subject: string): string {
+  return `(SELECT k.wrapped_key FROM public.subject_keys k
+    WHERE k.organization_id = ${row}.organization_id AND k.subject_id = ${row}.${subject})`;
 }

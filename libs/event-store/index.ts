@@ -14,7 +14,7 @@ export {
   streamIdOf,
 } from './event.js';
 export { type EventRow } from './event-rows.js';
-export { EventStore, type Past, type StreamNow, type Until } from './event-store.js';
+export { EventStore, type Past, type StreamNow, type Until, wrappedKeyOf } from './event-store.js';
 export { type EventFilter } from './history-query.js';
 export { type KeyCheck, Keyring, type KeyringFault } from './keyring.js';
 export { openValue, sealValue } from './personal-data.js';

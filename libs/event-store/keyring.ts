@@ -1,5 +1,6 @@
-import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { type Sql } from '#libs/database';
+import { randomBytes } from '#libs/random';
 import { KEY, open, SEAL, seal } from './personal-data.js';
 
 /** What `key_check` holds of the master key that is in use. */
@@ -75,7 +76,7 @@ export class Keyring {
   get nextCheck(): KeyCheck {
     const { id, wrapping } = this.present;
     const { hashing, signingSeed } = this.secrets;
-    const secrets = seal(wrapping, Buffer.concat([hashing, signingSeed]), 'secrets');
+    const secrets = seal(wrapping, Buffer.concat([hashing.export(), signingSeed]), 'secrets');
     return { check_value: id, secrets, replaces: this.inUse.id };
   }
 
@@ -148,11 +149,11 @@ export class Keyring {
 }
 
 /** What must outlive a master: without the one nobody's record would be found again, without the other nothing signed. */
-type Secrets = { hashing: Buffer; signingSeed: Buffer };
+type Secrets = { hashing: KeyObject; signingSeed: Buffer };
 
 class Master {
   readonly id: Buffer;
-  readonly wrapping: Buffer;
+  readonly wrapping: KeyObject;
   /** Used where this is the first master. */
   readonly secrets: Secrets;
 
@@ -160,8 +161,11 @@ class Master {
     if (bytes.length !== KEY) throw new Error(`The master key must have ${KEY} bytes.`);
     const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', bytes, '', purpose, KEY));
     this.id = derive('id');
-    this.wrapping = derive('subject keys');
-    this.secrets = { hashing: derive('unique keys'), signingSeed: derive('checkpoint signatures') };
+    this.wrapping = createSecretKey(derive('subject keys'));
+    this.secrets = {
+      hashing: createSecretKey(derive('unique keys')),
+      signingSeed: derive('checkpoint signatures'),
+    };
   }
 }
 
@@ -170,14 +174,14 @@ function markOf({ id }: Master): Buffer {
 }
 
 function readSecrets(bytes: Buffer): Secrets {
-  return { hashing: bytes.subarray(0, KEY), signingSeed: bytes.subarray(KEY) };
+  return { hashing: createSecretKey(bytes.subarray(0, KEY)), signingSeed: bytes.subarray(KEY) };
 }
 
-function checkValueOf(hashing: Buffer): Buffer {
+function checkValueOf(hashing: KeyObject): Buffer {
   return hash(hashing, ['key check']);
 }
 
-function hash(key: Buffer, parts: readonly string[]): Buffer {
+function hash(key: KeyObject, parts: readonly string[]): Buffer {
   const hmac = createHmac('sha256', key);
   for (const part of parts) hmac.update(`${Buffer.byteLength(part)}:`).update(part, 'utf8');
   return hmac.digest();

@@ -1,4 +1,4 @@
-import { binaryArray, type ElementType, type Sql } from '#libs/database';
+import { binaryArray, type ElementType, type Sql, type Transaction } from '#libs/database';
 import { type Seal } from '#libs/event-store';
 import { type AtErasure, type LinkChange } from '#libs/projections';
 
@@ -18,12 +18,18 @@ export type LinkRow = {
   ended_position: number | null;
 };
 
+/** Records whose numbers are remembered: those that are signed now. */
+const MOST_COUNTED = 1_000;
+
 /**
  * A read model of links between records and persons (signatures, memberships), each of them a stream of its
  * own, and of their exact number on each record. Links that ended stay, so that the number is known for every
  * moment of the past. Four statements for a page of thousands.
  */
 export class LinkTable {
+  /** By record, those that changed last at the end. */
+  private readonly counted = new Map<string, { count: number; position: number }>();
+
   /**
    * @param table the links' table.
    * @param counter where the standing links of a record are counted: table (with `organization_id`, `id`) and column.
@@ -33,6 +39,24 @@ export class LinkTable {
     private readonly counter: { table: string; column: string },
     private readonly atErasure: AtErasure,
   ) {}
+
+  /**
+   * The number of standing links of a record, as this instance last moved it on.
+   *
+   * @param position of an event of the links; undefined where the last number that is known here may lack it.
+   */
+  countSince(id: string, position: number): number | undefined {
+    const known = this.counted.get(id);
+    return known && known.position >= position ? known.count : undefined;
+  }
+
+  private remember(id: string, count: number, position: number): void {
+    // A rebuild comes to the same events once more.
+    if ((this.counted.get(id)?.position ?? 0) >= position) return;
+    this.counted.delete(id);
+    this.counted.set(id, { count, position });
+    if (this.counted.size > MOST_COUNTED) this.counted.delete(this.counted.keys().next().value!);
+  }
 
   get definition(): string {
     return `
@@ -57,7 +81,7 @@ export class LinkTable {
     return `${this.table}_by_subject`;
   }
 
-  async apply(changes: readonly LinkChange[], transaction: Sql, seal: Seal): Promise<void> {
+  async apply(changes: readonly LinkChange[], transaction: Transaction, seal: Seal): Promise<void> {
     const begun = new Map<string, LinkRow>();
     const ended: { organization_id: string; id: string; ended_at: Date; position: number }[] = [];
     const erased: { organization_id: string; subject_id: string; erased_at: Date; position: number }[] = [];
@@ -92,7 +116,7 @@ export class LinkTable {
     }
 
     if (begun.size > 0) {
-      await transaction.query(
+      void transaction.send(
         `INSERT INTO ${this.table}
            (organization_id, id, record_id, subject_id, detail, created_at, created_position, ended_at, ended_position)
          SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::bytea[], $6::timestamptz[],
@@ -101,7 +125,7 @@ export class LinkTable {
       );
     }
     if (ended.length > 0) {
-      await transaction.query(
+      void transaction.send(
         `UPDATE ${this.table} l SET ended_at = e.ended_at, ended_position = e.position
          FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::bigint[])
            AS e(organization_id, id, ended_at, position)
@@ -121,12 +145,16 @@ export class LinkTable {
     }
     if (counts.size > 0) {
       const { table, column } = this.counter;
-      await transaction.query(
+      const counted = transaction.send<[{ id: string; count: number }[], number]>(
         `UPDATE ${table} r SET ${column} = r.${column} + c.difference
          FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS c(organization_id, record_id, difference)
-         WHERE r.organization_id = c.organization_id AND r.id = c.record_id`,
+         WHERE r.organization_id = c.organization_id AND r.id = c.record_id RETURNING r.id, r.${column} AS count`,
         columnsOf(counts.values(), { organization_id: 'uuid', record_id: 'uuid', difference: 'int' }),
       );
+      const { position } = changes.at(-1)!.event;
+      transaction.afterCommit(() => {
+        void counted.then(([rows]) => rows.forEach(({ id, count }) => this.remember(id, count, position)));
+      });
     }
   }
 
@@ -192,6 +220,8 @@ function columnsOf<Row extends object>(
 
 /** SQL: bytes of a row, for `findRows`. */
 export const LINK_BYTES = 'coalesce(octet_length(detail), 0)';
+/** At most: a detail has 10,000 characters. */
+export const WIDEST_LINK = 4 * 10_000 + 100;
 
 /** SQL: how many links of a record stood in a past. Parameters: organization, record, moment, position. */
 export function countAt(table: string): string {

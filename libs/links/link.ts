@@ -1,4 +1,4 @@
-import { v7 as uuidv7 } from 'uuid';
+import { newId } from '#libs/random';
 import { type Claim } from '#libs/commands';
 import {
   type Decider,
@@ -108,7 +108,7 @@ export class Link {
     taken: Claim['taken'],
     personal: JsonObject | null = null,
   ): { linkId: string; write: StreamWrite; claim: Claim } {
-    const linkId = uuidv7();
+    const linkId = newId();
     const event = { type: this.declared.begins, data: this.dataOf(recordId, subjectId), personal };
     return {
       linkId,

@@ -3,13 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   describeError,
   exclusively,
-  inTransaction,
+  inTransactionFrom,
   isCollision,
   isConnectionLost,
   isTransient,
   isUnavailable,
   type Lease,
-  type Sql,
+  literal,
+  type Transaction,
 } from '#libs/database';
 import { type EventRow, type EventStore, type RecordedEvent } from '#libs/event-store';
 import { type Projection, schemaOf } from './projection.js';
@@ -37,10 +38,6 @@ export type ProjectionStatus = {
 
 type Advance = { reached: string; horizon: string };
 
-/** One row an event; a single one without an event where the page is empty. */
-const ADVANCE = `
-  SELECT a.reached, a.horizon, (a.event).*, a.wrapped_key
-  FROM advance_checkpoint($1, $2, $3, $4, $5, $6) a`;
 type Progress = { position: number; horizon: number };
 
 /**
@@ -127,21 +124,11 @@ export class ProjectionRunner {
   }
 
   private async advanceOnePage(): Promise<Progress> {
-    const { name, version, handles } = this.projection;
     // Known before the events are read: one that cannot be read is a failure like any other.
     let positions: number[] = [];
     let arrivedAt = 0;
     try {
-      const work = async (transaction: Sql): Promise<Progress> => {
-        const path = `${schemaOf(this.projection)}, public`;
-        const rows = await transaction.query<(Advance & EventRow)[]>(ADVANCE, [
-          name,
-          version,
-          handles,
-          this.pageLimit,
-          String(this.lease.patienceMs),
-          path,
-        ]);
+      const work = async (transaction: Transaction, rows: (Advance & EventRow)[]): Promise<Progress> => {
         arrivedAt = performance.now();
         const found = rows.filter(({ position }) => position !== null);
         positions = found.map(({ position }) => Number(position));
@@ -151,7 +138,9 @@ export class ProjectionRunner {
         await this.eraseFromEarlier(page, transaction);
         return { position: Number(rows[0]!.reached), horizon: Number(rows[0]!.horizon) };
       };
-      const progress = await this.lease.run(() => inTransaction(this.source, PAGE_LIMITS, work));
+      const progress = await this.lease.run(() =>
+        inTransactionFrom(this.source, PAGE_LIMITS, this.advanceStatement, work),
+      );
       this.position = Math.max(this.position, progress.position);
       this.fitPage(performance.now() - arrivedAt);
       if (this.failing) this.recover();
@@ -168,6 +157,16 @@ export class ProjectionRunner {
     }
   }
 
+  /** One row an event; a single one without an event where the page is empty. */
+  private get advanceStatement(): string {
+    const { name, version, handles } = this.projection;
+    const { patienceMs } = this.lease;
+    const path = `${schemaOf(this.projection)}, public`;
+    return `SELECT a.reached, a.horizon, (a.event).*, a.wrapped_key
+      FROM advance_checkpoint(${literal(name)}, ${version}, ARRAY[${handles.map(literal).join(', ')}]::text[],
+        ${this.pageLimit}, '${patienceMs}', ${literal(path)}) a`;
+  }
+
   private fitPage(tookMs: number): void {
     if (tookMs > LONG_PAGE_MS) this.pageLimit = Math.ceil(this.pageLimit / 2);
     else if (tookMs < LONG_PAGE_MS / 2) this.pageLimit = Math.min(2 * this.pageLimit, LARGEST_PAGE);
@@ -178,7 +177,7 @@ export class ProjectionRunner {
    * instance of theirs read before the erasure is applied before, and those read after it hold nothing of the person.
    * From the highest version down, as every version that does this.
    */
-  private async eraseFromEarlier(page: readonly RecordedEvent[], transaction: Sql): Promise<void> {
+  private async eraseFromEarlier(page: readonly RecordedEvent[], transaction: Transaction): Promise<void> {
     const { name, erasure } = this.projection;
     const erased = page.filter(({ type }) => type === erasure?.event);
     if (!erasure || erased.length === 0) return;

@@ -1,4 +1,4 @@
-import { type Sql } from '#libs/database';
+import { type Transaction } from '#libs/database';
 import { type DomainEvent, type Json, type Keyring, type RecordedEvent, type Seal } from '#libs/event-store';
 
 /** A read model: tables that follow from the log alone and can be thrown away and built again. */
@@ -25,7 +25,7 @@ export type Projection<Event extends DomainEvent = DomainEvent> = {
    * Applies one page of events, in order, in the transaction that also moves the checkpoint. Set-based:
    * a few statements for a page of thousands. Table names unqualified. What need not be searched by is sealed.
    */
-  apply(events: readonly RecordedEvent<Event>[], transaction: Sql, seal: Seal): Promise<void>;
+  apply(events: readonly RecordedEvent<Event>[], transaction: Transaction, seal: Seal): Promise<void>;
   /** Of read models that hold whole records. */
   readonly snapshots?: Snapshots;
 };

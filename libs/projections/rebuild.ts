@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
-import { v7 as uuidv7 } from 'uuid';
+import { newId } from '#libs/random';
 import {
   describeError,
   inTransaction,
   isUnavailable,
   Lease,
   type Sql,
+  type Transaction,
   type TransactionLimits,
 } from '#libs/database';
 import { type EventStore, type RecordedEvent } from '#libs/event-store';
@@ -63,7 +64,7 @@ export class UnderWay extends Error {}
  * says in between whose it is, and when that was last heard of.
  */
 export class Rebuild {
-  private readonly builder = uuidv7();
+  private readonly builder = newId();
   private readonly live: string;
   private readonly beside: string;
   private readonly old: string;
@@ -193,7 +194,7 @@ export class Rebuild {
 
   /** A transaction beside which nobody else builds. */
   private async step<Result>(
-    work: (transaction: Sql) => Promise<Result>,
+    work: (transaction: Transaction) => Promise<Result>,
     limits: TransactionLimits = {},
   ): Promise<Result> {
     for (let attempt = 1; ; attempt += 1) {
@@ -261,7 +262,7 @@ export class Rebuild {
     await sleep(rest, undefined, { signal: this.options.signal });
   }
 
-  private async applyPage(transaction: Sql, upTo: number): Promise<void> {
+  private async applyPage(transaction: Transaction, upTo: number): Promise<void> {
     const { handles } = this.projection;
     const read = async (after: number): Promise<Page> => {
       const end = await this.store.pageEnd(after, upTo, PAGE, handles, transaction);
@@ -281,7 +282,7 @@ export class Rebuild {
   }
 
   /** What is left for one transaction is little. */
-  private async applyRest(transaction: Sql, upTo: number): Promise<void> {
+  private async applyRest(transaction: Transaction, upTo: number): Promise<void> {
     while (this.position < upTo) await this.applyPage(transaction, upTo);
   }
 

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { type Sql } from '#libs/database';
+import { inTransaction, type Sql } from '#libs/database';
 import { type Decider, fold, Keyring, type Json, type RecordedEvent } from '#libs/event-store';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { type Projection } from './projection.js';
@@ -43,13 +43,24 @@ const keyring = new Keyring(Buffer.alloc(32));
 let database: TestDatabase;
 /** Counts the bytes of what is sent and answered. */
 let bytes = 0;
-const counting: Sql = {
-  async query(text: string, values?: unknown[]) {
-    const answer = await database.source.query(text, values);
-    bytes += JSON.stringify([text, values, answer]).length;
-    return answer;
-  },
+const count = <Answer>(text: string, values: unknown[] | undefined, answer: Answer): Answer => {
+  bytes += JSON.stringify([text, values, answer]).length;
+  return answer;
 };
+const counting: Sql = {
+  query: async (text: string, values?: unknown[]) =>
+    count(text, values, await database.source.query(text, values)),
+};
+const apply = (events: readonly RecordedEvent[]) =>
+  inTransaction(database.source, {}, (transaction) =>
+    table.apply(events, {
+      query: async (text: string, values?: unknown[]) =>
+        count(text, values, await transaction.query(text, values)),
+      send: async (text: string, values?: unknown[]) =>
+        count(text, values, await transaction.send(text, values)),
+      afterCommit: (tell) => transaction.afterCommit(tell),
+    }),
+  );
 beforeAll(async () => {
   database = await createTestDatabase();
   await database.source.query(
@@ -90,7 +101,7 @@ it('a row whose stream has an event that was not given to it goes on, and says h
   const fourth = recorded(id, 4, { type: 'Changed', data: { text: 'y' } });
   for (const pages of [[[made, third, fourth]], [[made], [third], [fourth]]]) {
     await counting.query('DELETE FROM pages');
-    for (const events of pages) await table.apply(events, counting);
+    for (const events of pages) await apply(events);
     const { version, state } = (await snapshotsOf([id])).get(id)!;
     expect({ version, state }).toEqual({
       version: 1,
@@ -124,7 +135,7 @@ it('holds what evolve makes of any history, whatever the pages, also of what is 
   const seen: RecordedEvent<PageEvent>[] = [];
   while (seen.length < log.length) {
     const events = log.slice(seen.length, seen.length + 1 + Math.floor(Math.random() * 400));
-    await table.apply(events, counting);
+    await apply(events);
     seen.push(...events);
     const snapshots = await snapshotsOf(streams);
     for (const id of streams) {
@@ -155,10 +166,10 @@ it('holds what evolve makes of any history, whatever the pages, also of what is 
 it('neither reads nor writes the field kept apart where an event leaves it as it is', async () => {
   const id = uuidv7();
   const text = 'z'.repeat(200_000);
-  await table.apply([recorded(id, 1, { type: 'Made', data: { title: 'A', text } })], counting);
+  await apply([recorded(id, 1, { type: 'Made', data: { title: 'A', text } })]);
   bytes = 0;
   for (let n = 2; n < 12; n += 1) {
-    await table.apply([recorded(id, n, { type: 'Changed', data: { title: `A${n}` } })], counting);
+    await apply([recorded(id, n, { type: 'Changed', data: { title: `A${n}` } })]);
   }
   expect(bytes).toBeLessThan(50_000);
   expect((await snapshotsOf([id])).get(id)).toMatchObject({ version: 11, state: { title: 'A11', text } });

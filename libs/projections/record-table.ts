@@ -1,4 +1,4 @@
-import { searchIndexes, type Sql } from '#libs/database';
+import { searchIndexes, type Transaction } from '#libs/database';
 import { type Decider, type DomainEvent, isKnown, type RecordedEvent } from '#libs/event-store';
 import { type Projection, schemaOf, type Snapshots, wholeVersion } from './projection.js';
 
@@ -136,14 +136,14 @@ export class RecordTable<State extends object, Event extends DomainEvent> {
   }
 
   /** Folds the events of its own streams into the rows: a few statements for `SLICE` of them. */
-  async apply(events: readonly RecordedEvent[], transaction: Sql): Promise<void> {
+  async apply(events: readonly RecordedEvent[], transaction: Transaction): Promise<void> {
     const mine = events.filter(
       (event): event is RecordedEvent<Event> => event.streamType === this.decider.streamType,
     );
     for (let n = 0; n < mine.length; n += SLICE) await this.applySlice(mine.slice(n, n + SLICE), transaction);
   }
 
-  private async applySlice(events: readonly RecordedEvent<Event>[], transaction: Sql): Promise<void> {
+  private async applySlice(events: readonly RecordedEvent<Event>[], transaction: Transaction): Promise<void> {
     const keys = new Map(events.map(({ organizationId, streamId }) => [streamId, organizationId]));
     const columns = 'r.organization_id, r.id, r.created_at, r.updated_at, r.version, r.state';
     const join = `JOIN unnest($1::uuid[], $2::uuid[]) AS k(organization_id, id)
@@ -178,8 +178,8 @@ export class RecordTable<State extends object, Event extends DomainEvent> {
       if (values) kept.push({ ...row, ...this.parted(row.state), ...values });
       else gone.push(row);
     }
-    if (kept.length > 0) await transaction.query(this.upsert, [JSON.stringify(kept)]);
-    if (gone.length > 0) await transaction.query(this.bury, [JSON.stringify(gone)]);
+    if (kept.length > 0) void transaction.send(this.upsert, [JSON.stringify(kept)]);
+    if (gone.length > 0) void transaction.send(this.bury, [JSON.stringify(gone)]);
   }
 
   /** The state without the field kept apart, and that field's text: none where it stays as it is. */

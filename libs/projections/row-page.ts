@@ -52,6 +52,7 @@ export const LARGEST_PAGE_BYTES = 1024 * 1024;
  *   columns each sort field means; every one of them needs an index on (organization_id, column, id).
  *   `bytes`: SQL, how many bytes of a row leave PostgreSQL. It is asked of rows that are not on the page too, so it
  *   must not read them whole: octet_length of text and bytea does not, of anything else keep a number.
+ *   `widest`: how many a row has at most, where that is known.
  *   `within`: a condition on the column between, where the indexes are on (organization_id, that column, sort column, id).
  *   `columns`: SQL, those that are wanted, the sort columns and the id among them; all when left out.
  *   `kind`: an export's page may be longer, and comes to most rows sooner or later: it is read in order.
@@ -62,6 +63,7 @@ export async function findRows<Row extends { id: string }>(
   list: {
     table: string;
     bytes: string;
+    widest?: number;
     columns?: string;
     within?: Condition;
     sortColumns?: { [field: string]: { column: string; type: 'text' | 'timestamptz' } };
@@ -122,23 +124,41 @@ export async function findRows<Row extends { id: string }>(
          (${found(`AND (SELECT count(*) FROM near) < ${limit}`)} ${order} LIMIT ${limit})
          ${order}`;
   }
-  // Wide columns are read where they are stored only for the rows that the outermost SELECT answers.
-  const page = `SELECT ${list.columns === undefined ? '*' : `${list.columns}, found`} FROM (
-       SELECT *, row_number() OVER so_far AS place, sum(${list.bytes}) OVER so_far AS bytes_so_far,
-         count(*) OVER () AS found
-       FROM (${text}) page WINDOW so_far AS (${order} ROWS UNBOUNDED PRECEDING)
-     ) page
-     WHERE place = 1 OR (place <= ${bind(listing.limit)} AND bytes_so_far <= ${LARGEST_PAGE_BYTES}) ORDER BY place`;
-  // What reads no more than its own rows costs what a single record costs, and is spared the round trip; not the turn:
+  const columns = list.columns ?? '*';
+  // Where all that might come is little, the page is cut here: windows take PostgreSQL as long as all the rest of a page.
+  const isCutHere = list.widest !== undefined && wanted * list.widest <= 2 * LARGEST_PAGE_BYTES;
+  const page = isCutHere
+    ? `SELECT ${columns}, ${list.bytes} AS bytes FROM (${text}) page ${order}`
+    : // Wide columns are read where they are stored only for the rows that the outermost SELECT answers.
+      `SELECT ${columns === '*' ? '*' : `${columns}, found`} FROM (
+         SELECT *, row_number() OVER so_far AS place, sum(${list.bytes}) OVER so_far AS bytes_so_far,
+           count(*) OVER () AS found
+         FROM (${text}) page WINDOW so_far AS (${order} ROWS UNBOUNDED PRECEDING)
+       ) page
+       WHERE place = 1 OR (place <= ${bind(listing.limit)} AND bytes_so_far <= ${LARGEST_PAGE_BYTES}) ORDER BY place`;
+  // What reads no more than its own rows costs what a single record costs, and is spared the transaction; not the turn:
   // 380 pages of 1 MiB at once had every connection for more than 5 s.
   const isShort = kind === 'page' && !list.within && (filters.length === 0 || selective);
-  const rows = await (isShort
-    ? queryInTurn<Row & { found: string }>(sql, listing.organizationId, page, values)
-    : queryWide<Row & { found: string }>(sql, listing.organizationId, kind, page, values));
+  type Found = Row & { found: string; bytes: number };
+  const answered = await (isShort
+    ? queryInTurn<Found>(sql, listing.organizationId, page, values)
+    : queryWide<Found>(sql, listing.organizationId, kind, page, values));
 
+  const rows = isCutHere ? fitting(answered, listing.limit) : answered;
   const last = rows.at(-1);
-  const hasMore = last !== undefined && Number(last.found) > rows.length;
+  const found = isCutHere ? answered.length : Number(last?.found);
+  const hasMore = last !== undefined && found > rows.length;
   return { rows, next: hasMore ? [textOf(last[column as keyof Row]), last.id] : undefined };
+}
+
+/** The first rows, one at least, as far as they are no more than a page may be. */
+function fitting<Row extends { bytes: number }>(rows: readonly Row[], limit: number): Row[] {
+  let bytes = 0;
+  const end = rows.findIndex((row, n) => {
+    bytes += row.bytes;
+    return n === limit || (n > 0 && bytes > LARGEST_PAGE_BYTES);
+  });
+  return end === -1 ? [...rows] : rows.slice(0, end);
 }
 
 const TIME_COLUMNS = {

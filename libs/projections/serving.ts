@@ -1,5 +1,5 @@
 import { type DataSource } from 'typeorm';
-import { v7 as uuidv7 } from 'uuid';
+import { newId } from '#libs/random';
 import { inTransaction, Lease, type Sql } from '#libs/database';
 import { type ProjectionStatus } from './projection-runner.js';
 import { type Projection, schemaOf } from './projection.js';
@@ -45,7 +45,7 @@ const STANDING = `
 
 /** Who serves which versions of the read models; drops those that nobody does. */
 export class Serving {
-  private readonly instance = uuidv7();
+  private readonly instance = newId();
   /** Where versions stood still that nobody says to serve, and since when (in this process's own time). */
   private readonly still = new Map<string, { position: number; since: number }>();
   /** Where other versions were seen, and until when they are taken for served because they moved. */

@@ -68,12 +68,16 @@ export class ResourceCommands {
     );
   }
 
-  /** The number of standing links on the record that the input names, as this command is to answer it. */
-  async count(resource: Resource, input: Input): Promise<number> {
+  /**
+   * The number of standing links on the record that the input names, as this command is to answer it.
+   *
+   * @param position of what the command stored: whoever has put that into the read model knows the number already.
+   */
+  async count(resource: Resource, input: Input, position?: number): Promise<number> {
     if (resource.countField === undefined) return 0;
     const { organizationId } = input;
-    return this.requests.figure(input, () =>
-      this.resources.count(resource, organizationId, idIn(input, resource)),
-    );
+    const id = idIn(input, resource);
+    const known = position === undefined ? undefined : resource.countSince(id, position);
+    return this.requests.figure(input, () => known ?? this.resources.count(resource, organizationId, id));
   }
 }

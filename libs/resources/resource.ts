@@ -58,6 +58,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
   private readonly rows: Pick<RecordTable<State, Event>, 'page' | 'recordOf'>;
   private readonly fields: string[];
   private readonly sortColumns: SortColumns;
+  private readonly links: LinkTable | undefined;
 
   constructor(private readonly declared: ResourceDeclaration<State, Event>) {
     const { object, decider, columns, apart, counts, version, erasure } = declared;
@@ -83,6 +84,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
     const links =
       counts && new LinkTable(counts.table, { table: name, column: counts.field }, counts.link.atErasure);
     this.rows = rows;
+    this.links = links;
 
     this.projection = {
       name,
@@ -163,6 +165,11 @@ export class Resource<State extends object = object, Event extends DomainEvent =
   /** For `findRows`. @param include the field kept apart, to have it read. */
   page(include?: string): { table: string; columns: string; bytes: string; sortColumns: SortColumns } {
     return { table: this.table, ...this.rows.page(include), sortColumns: this.sortColumns };
+  }
+
+  /** See `LinkTable.countSince`. */
+  countSince(id: string, position: number): number | undefined {
+    return this.links?.countSince(id, position);
   }
 
   /** The field with the number of standing links, where they are counted. */

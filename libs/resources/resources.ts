@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { RecordReader } from '#libs/commands';
-import { queryWide, ReadSource } from '#libs/database';
+import { Loader, queryWide, ReadSource } from '#libs/database';
 import { type Past } from '#libs/event-store';
 import { countAt, linkedTo } from '#libs/links';
 import { type Condition, findRows, hasGoneOn, type RecordRow } from '#libs/projections';
@@ -12,9 +12,16 @@ import { type Resource, type ResourceRecord } from './resource.js';
 export type ListQuery = Parameters<typeof listingOf>[0] &
   Parameters<typeof findRows>[1] & { include?: string };
 
+type RecordKey = { organizationId: string; id: string };
+
+/** Of one statement: a record has 256 KiB of content and more. */
+const MOST_AT_ONCE = 10;
+
 /** Reads records of every kind, as they are and as they were. */
 @Injectable()
 export class Resources {
+  private readonly rows = new Map<Resource, Loader<RecordKey, RecordRow<object>>>();
+  private readonly standing = new Map<Resource, Loader<RecordKey, RecordRow<object>>>();
   /** Counts that are about to be read. */
   private readonly counting = new Map<string, Promise<number>>();
 
@@ -63,13 +70,10 @@ export class Resources {
 
   /** @throws RpcError NOT_FOUND unless the record stands. */
   async require(resource: Resource, organizationId: string, id: string): Promise<void> {
-    const rows = isId(id)
-      ? await this.source.query<unknown[]>(
-          `SELECT 1 FROM ${resource.table} WHERE organization_id = $1 AND id = $2`,
-          [organizationId, id],
-        )
-      : [];
-    if (rows.length === 0) throw noSuch(resource.object);
+    let standing = this.standing.get(resource);
+    if (!standing)
+      this.standing.set(resource, (standing = this.loaderOf(resource, 'r.organization_id, r.id', '')));
+    if (!isId(id) || !(await standing.load({ organizationId, id }))) throw noSuch(resource.object);
   }
 
   /** The records that stand and have these names; the oldest where several have one. */
@@ -157,11 +161,32 @@ export class Resources {
     id: string,
   ): Promise<ResourceRecord | undefined> {
     if (!isId(id)) return undefined;
-    const [row] = await this.source.query<RecordRow<object>[]>(
-      `SELECT * FROM ${resource.table} r WHERE organization_id = $1 AND id = $2 AND NOT ${hasGoneOn('r')}`,
-      [organizationId, id],
-    );
+    let rows = this.rows.get(resource);
+    if (!rows) this.rows.set(resource, (rows = this.loaderOf(resource)));
+    const row = await rows.load({ organizationId, id });
     return row && resource.recordOf(row);
+  }
+
+  private loaderOf(
+    { table }: Resource,
+    columns = 'r.*',
+    where = `WHERE NOT ${hasGoneOn('r')}`,
+  ): Loader<RecordKey, RecordRow<object>> {
+    const nameOf = (organizationId: string, id: string) => `${organizationId} ${id}`;
+    const text = `
+      SELECT ${columns} FROM unnest($1::uuid[], $2::uuid[]) AS asked(organization_id, id)
+      JOIN ${table} r ON r.organization_id = asked.organization_id AND r.id = asked.id ${where}`;
+    return new Loader(
+      async (keys) => {
+        const rows = await this.source.query<RecordRow<object>[]>(text, [
+          keys.map(({ organizationId }) => organizationId),
+          keys.map(({ id }) => id),
+        ]);
+        return new Map(rows.map((row) => [nameOf(row.organization_id, row.id), row]));
+      },
+      ({ organizationId, id }) => nameOf(organizationId, id),
+      MOST_AT_ONCE,
+    );
   }
 
   private async fold(resource: Resource, organizationId: string, id: string): Promise<ResourceRecord> {

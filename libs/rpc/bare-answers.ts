@@ -1,6 +1,6 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import { type Duplex } from 'node:stream';
-import { v7 as uuidv7 } from 'uuid';
+import { newId } from '#libs/random';
 import { type ErrorBody, type ErrorCode, type ErrorReason, ERROR_STATUS, errorAnswers } from './errors.js';
 import { answerHeaders, identifyRequest } from './request.js';
 
@@ -35,7 +35,7 @@ export class BareAnswers {
   /** On a connection that Node has made no response for. */
   write(socket: Duplex, code: ErrorCode, message: string, request?: IncomingMessage): void {
     if (!socket.writable) return;
-    const requestId = uuidv7();
+    const requestId = newId();
     const body = this.envelope(code, message, requestId, request);
     const headers = { ...headersFor(code, body), Date: new Date().toUTCString(), 'X-Request-Id': requestId };
     const head = [`HTTP/1.1 ${ERROR_STATUS[code]} ${http.STATUS_CODES[ERROR_STATUS[code]]}`];

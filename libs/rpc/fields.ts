@@ -1,4 +1,10 @@
-import { registerDecorator, ValidateIf, type ValidationArguments } from 'class-validator';
+import {
+  getMetadataStorage,
+  registerDecorator,
+  ValidateIf,
+  type ValidationArguments,
+  ValidationTypes,
+} from 'class-validator';
 import { isEmailAddress } from './email-address.js';
 import { storedBytes } from '#libs/database';
 
@@ -34,6 +40,8 @@ export type Field = {
   schema: FieldSchema;
   /** Before validation: trims, turns '' to null where it may be, reads a query's text. */
   normalize(value: unknown, source: Source): unknown;
+  /** Whether class-validator finds nothing wrong with it, by the same rule. */
+  holds(value: unknown): boolean;
   /** Whether it must be the id of a record that there is: otherwise the answer is 404. */
   namesRecord: boolean;
   /** Of an object with fields of its own: their class. */
@@ -93,6 +101,9 @@ function field(
   const optional = options.optional === true || options.default !== undefined;
   return (target, property) => {
     const name = String(property);
+    const isLeftOut = (value: unknown) =>
+      (optional && value === undefined) || (options.nullable === true && value === null);
+    const isGood = (value: unknown) => missing(value) === undefined && problem(value) === undefined;
     declareField(target, name, {
       required: !optional,
       nullable: options.nullable === true,
@@ -100,22 +111,38 @@ function field(
       schema: documented(schema, options),
       namesRecord: options.namesRecord === true,
       normalize,
+      holds: (value) => isLeftOut(value) || isGood(value),
     });
-    ValidateIf((_, value) => !(optional && value === undefined) && !(options.nullable && value === null))(
-      target,
-      property,
-    );
+    ValidateIf((_, value) => !isLeftOut(value))(target, property);
     registerDecorator({
-      name: 'field',
+      name: FIELD,
       target: target.constructor,
       propertyName: name,
       validator: {
-        validate: (value: unknown) => missing(value) === undefined && problem(value) === undefined,
+        validate: isGood,
         defaultMessage: (context?: ValidationArguments) =>
           missing(context?.value) ?? problem(context?.value) ?? 'is invalid',
       },
     });
   };
+}
+
+/** What rules are called in class-validator that fields came with. */
+const FIELD = 'field';
+
+const onlyFields = new WeakMap<object, boolean>();
+
+/** Whether an input class has no rule of class-validator but those of its fields: then `Field.holds` says all. */
+export function hasOnlyFields(type: new () => object): boolean {
+  let known = onlyFields.get(type);
+  if (known === undefined) {
+    const rules = getMetadataStorage().getTargetValidationMetadatas(type, '', false, false);
+    known = rules.every(
+      ({ type: kind, name }) => kind === ValidationTypes.CONDITIONAL_VALIDATION || name === FIELD,
+    );
+    onlyFields.set(type, known);
+  }
+  return known;
 }
 
 function missing(value: unknown): string | undefined {

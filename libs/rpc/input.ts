@@ -2,7 +2,7 @@ import { validateSync } from 'class-validator';
 import { randomUUID } from 'node:crypto';
 import { type RequestContext } from './context.js';
 import { type Issue, RpcError } from './errors.js';
-import { fieldsOf, Id, type Source } from './fields.js';
+import { fieldsOf, hasOnlyFields, Id, type Source } from './fields.js';
 
 /** What every operation takes: its input class extends this one and is the command or query itself. */
 export abstract class Input {
@@ -79,6 +79,7 @@ function readFields<T extends object>(
   }
 
   const input = new type();
+  let holds = true;
   for (const [name, field] of fields) {
     const given: unknown = Object.hasOwn(raw, name) ? (raw as Record<string, unknown>)[name] : undefined;
     const path = prefix + name;
@@ -90,7 +91,10 @@ function readFields<T extends object>(
     if (field.nested && isObject(value))
       value = readFields(field.nested(), value, source, `${path}.`, issues);
     if (value !== undefined) (input as Record<string, unknown>)[name] = value;
+    holds &&= field.holds(value);
   }
+  // Most inputs are right: class-validator, which looks through all classes for the rules of this one, took 20 µs for each.
+  if (holds && hasOnlyFields(type)) return input;
 
   for (const error of validateSync(input, { stopAtFirstError: true, validationError: { target: false } })) {
     const path = prefix + error.property;

@@ -1,5 +1,5 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http';
-import { v7 as uuidv7 } from 'uuid';
+import { newId } from '#libs/random';
 import { type Actor, type Keyring } from '#libs/event-store';
 
 /** Who a request comes from, as the authentication found. */
@@ -54,7 +54,7 @@ export const answerHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Opti
 export function identifyRequest(request: IncomingMessage, response: ServerResponse): string {
   if (request.requestId === undefined) {
     const given = request.headers['x-request-id'];
-    request.requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : uuidv7();
+    request.requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newId();
     response.setHeader('X-Request-Id', request.requestId);
     for (const name in answerHeaders)
       response.setHeader(name, answerHeaders[name as keyof typeof answerHeaders]);

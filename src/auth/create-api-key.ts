@@ -1,5 +1,5 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { v7 as uuidv7 } from 'uuid';
+import { newId } from '#libs/random';
 import { Commands, type Decision, writeTo } from '#libs/commands';
 import { EventStore, type Keyring, type StreamWrite } from '#libs/event-store';
 import {
@@ -128,7 +128,7 @@ export function newApiKey(
   key: string;
   write: StreamWrite;
 } {
-  const apiKeyId = uuidv7();
+  const apiKeyId = newId();
   const { key, publicId, secretHash } = makeKey(keyring);
   const write = writeTo(apiKey, apiKeyId, 0, createApiKey({ ...details, publicId, secretHash }));
   return { apiKeyId, key, write };

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { v7 as uuidv7 } from 'uuid';
+import { newId } from '#libs/random';
 import { type Claim, type Decision, RecordReader } from '#libs/commands';
 import { Projections } from '#libs/projections';
 import { type RequestContext, RpcError } from '#libs/rpc';
@@ -50,7 +50,7 @@ export class OrganizationKeys {
       claim: (decide) => ({
         value: ['api-key.change', String(changes)],
         // For ever, and by no record: what a key holds is released when it ends.
-        streamId: uuidv7(),
+        streamId: newId(),
         taken: decide,
       }),
     };

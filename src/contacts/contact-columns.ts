@@ -43,6 +43,9 @@ export const CONTACT_BYTES = DETAIL_COLUMNS.map(({ column }) => `coalesce(octet_
   ' + ',
 );
 
+/** Of a row, in bytes: a biography of 10,000 characters, nine other texts of 500 at most, and what sealing adds. */
+export const WIDEST_CONTACT = 4 * (10_000 + 9 * 500) + 1_000;
+
 /** The name under which a detail is sealed. */
 export const sealedAs = (detail: keyof ContactDetails) => `contact.${detail}`;
 

@@ -1,4 +1,4 @@
-import { v7 as uuidv7 } from 'uuid';
+import { newId } from '#libs/random';
 import { type Claim, type Decision } from '#libs/commands';
 import { type StreamWrite } from '#libs/event-store';
 import { emailClaims } from './contact-address.js';
@@ -31,7 +31,7 @@ export type GivenContact = ContactChanges & { email: string };
 
 /** A new contact, unless another has its address: then what `taken` decides of that one. */
 export function newContact(given: GivenContact, taken: Claim['taken']): Decision {
-  const contactId = uuidv7();
+  const contactId = newId();
   return {
     recordId: contactId,
     writes: [contactWrite(contactId, 0, createContact(given))],

@@ -1,9 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { EventStore } from '#libs/event-store';
+import { Loader } from '#libs/database';
+import { EventStore, wrappedKeyOf } from '#libs/event-store';
 import { hasGoneOn } from '#libs/projections';
 import { isId } from '#libs/rpc';
-import { detailsOf, type Open, SEALED_COLUMNS } from './contact-columns.js';
+import {
+  CONTACT_BYTES,
+  DETAIL_COLUMNS,
+  detailsOf,
+  type Open,
+  SEALED_COLUMNS,
+  WIDEST_CONTACT,
+} from './contact-columns.js';
 import { type ContactRecord } from './contact-record.js';
 import { contact } from './contact.js';
 import { CONTACTS_TABLE } from './contacts.projection.js';
@@ -14,24 +22,66 @@ export type ContactRow = {
   created_at: Date;
   updated_at: Date;
   subscribed: boolean;
+  /** To what is sealed, where something is. */
+  wrapped_key: Buffer | null;
 } & { [column: string]: unknown };
+
+const IS_SEALED = SEALED_COLUMNS.map((column) => `${column} IS NOT NULL`).join(' OR ');
+
+/** SQL: what `records` needs of a row. @param row the table's alias. */
+function columnsOf(row: string): string {
+  const columns = ['id', 'organization_id', 'created_at', 'updated_at', 'subscribed', 'email_compared'];
+  const details = DETAIL_COLUMNS.map(({ column }) => column);
+  const key = `CASE WHEN ${IS_SEALED} THEN ${wrappedKeyOf(row, 'id')} END AS wrapped_key`;
+  return [...[...columns, ...details].map((column) => `${row}.${column}`), key].join(', ');
+}
+
+/** For `findRows`. */
+export const CONTACT_PAGE = {
+  table: CONTACTS_TABLE,
+  columns: columnsOf('page'),
+  bytes: CONTACT_BYTES,
+  widest: WIDEST_CONTACT,
+};
+
+/** Without those whose history has gone on: then it knows more. */
+const FIND = `
+  SELECT ${columnsOf('c')} FROM unnest($1::uuid[], $2::uuid[]) AS asked(organization_id, id)
+  JOIN ${CONTACTS_TABLE} c ON c.organization_id = asked.organization_id AND c.id = asked.id
+  WHERE NOT ${hasGoneOn('c')}`;
+
+/** Of one statement: a contact has some 100 KB at most. */
+const MOST_AT_ONCE = 50;
+
+type Key = { organizationId: string; contactId: string };
 
 /** Reads the read model. */
 @Injectable()
 export class ContactsTable {
+  private readonly rows: Loader<Key, ContactRow>;
+
   constructor(
     private readonly source: DataSource,
     private readonly store: EventStore,
-  ) {}
+  ) {
+    this.rows = new Loader(
+      async (keys) => {
+        const rows = await source.query<ContactRow[]>(FIND, [
+          keys.map(({ organizationId }) => organizationId),
+          keys.map(({ contactId }) => contactId),
+        ]);
+        return new Map(rows.map((row) => [nameOf(row.organization_id, row.id), row]));
+      },
+      ({ organizationId, contactId }) => nameOf(organizationId, contactId),
+      MOST_AT_ONCE,
+    );
+  }
 
-  /** Undefined also where the history has gone on: then it knows more. */
+  /** Undefined also where the history has gone on. */
   async find(organizationId: string, contactId: string): Promise<ContactRecord | undefined> {
     if (!isId(contactId)) return undefined;
-    const [row] = await this.source.query<ContactRow[]>(
-      `SELECT * FROM ${CONTACTS_TABLE} c WHERE organization_id = $1 AND id = $2 AND NOT ${hasGoneOn('c')}`,
-      [organizationId, contactId],
-    );
-    return row && (await this.records(organizationId, [row]))[0];
+    const row = await this.rows.load({ organizationId, contactId });
+    return row && this.record(row);
   }
 
   /** Which of these are no contacts of this organization. */
@@ -49,20 +99,20 @@ export class ContactsTable {
     return this.store.findStreams(organizationId, contact.streamType, contactIds.filter(isId));
   }
 
-  /** The records of rows as they are in the table. */
-  async records(organizationId: string, rows: readonly ContactRow[]): Promise<ContactRecord[]> {
-    const sealed = rows.filter((row) => SEALED_COLUMNS.some((column) => row[column] !== null));
-    const openers = await this.store.unseal(
-      organizationId,
-      sealed.map(({ id }) => id),
-    );
-    return rows.map((row) => ({
+  /** The record of a row. */
+  record(row: ContactRow): ContactRecord {
+    const open = row.wrapped_key ? this.store.opener(row.id, row.wrapped_key) : undefined;
+    return {
       id: row.id,
       createdAt: row.created_at,
       updatedAt: row.updated_at,
-      ...detailsOf(row, openers.get(row.id) as Open | undefined),
+      ...detailsOf(row, open as Open | undefined),
       organizationId: row.organization_id,
       subscribed: row.subscribed,
-    }));
+    };
   }
+}
+
+function nameOf(organizationId: string, contactId: string): string {
+  return `${organizationId} ${contactId}`;
 }

@@ -82,7 +82,7 @@ export const contactsProjection: Projection<ContactEvent> = {
     );
   `,
 
-  async apply(events, transaction, seal) {
+  apply(events, transaction, seal) {
     const created = new Map<string, Change>();
     const changed = new Map<string, Change>();
     const erased: Erased[] = [];
@@ -119,9 +119,10 @@ export const contactsProjection: Projection<ContactEvent> = {
         }
       }
     }
-    if (created.size > 0) await transaction.query(INSERT, arraysOf([...created.values()]));
-    if (changed.size > 0) await transaction.query(UPDATE, [jsonOf([...changed.values()])]);
-    if (erased.length > 0) await transaction.query(ERASE, [JSON.stringify(erased)]);
+    if (created.size > 0) void transaction.send(INSERT, arraysOf([...created.values()]));
+    if (changed.size > 0) void transaction.send(UPDATE, [jsonOf([...changed.values()])]);
+    if (erased.length > 0) void transaction.send(ERASE, [JSON.stringify(erased)]);
+    return Promise.resolve();
   },
 
   get snapshots() {

@@ -6,9 +6,7 @@ import { writeCsv, writeNdjson } from '#libs/records';
 import { OneOf, Operation, StreamedAnswer } from '#libs/rpc';
 import { contactConditions, ContactFilters, FILTER_SCOPES } from './contact-filters.js';
 import { CONTACT_COLUMNS, type ContactRecord, contactSchema } from './contact-record.js';
-import { CONTACT_BYTES } from './contact-columns.js';
-import { type ContactRow, ContactsTable } from './contacts-table.js';
-import { CONTACTS_TABLE } from './contacts.projection.js';
+import { CONTACT_PAGE, type ContactRow, ContactsTable } from './contacts-table.js';
 
 /** Contacts of one query, and of one chunk of the answer. */
 const PAGE = 1_000;
@@ -72,14 +70,12 @@ export class ExportContactsHandler implements IQueryHandler<ExportContacts> {
     do {
       const page = { ...query, limit: PAGE, sort: 'createdAt', after };
       const { rows, next } = await findRows<ContactRow>(this.reads, page, {
-        table: CONTACTS_TABLE,
-        bytes: CONTACT_BYTES,
+        ...CONTACT_PAGE,
         conditions,
         kind: 'export',
       });
       // With the first page, so that a database that cannot be reached is answered as such.
-      const text =
-        (after === undefined ? header : '') + write(await this.contacts.records(query.organizationId, rows));
+      const text = (after === undefined ? header : '') + write(rows.map((row) => this.contacts.record(row)));
       if (text !== '') yield text;
       contacts += rows.length;
       query.onProgress?.(contacts);

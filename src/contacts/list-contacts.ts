@@ -5,9 +5,7 @@ import { Resources } from '#libs/resources';
 import { listingOf, Operation, type Page, Paged, pageOf } from '#libs/rpc';
 import { contactConditions, ContactFilters, FILTER_SCOPES } from './contact-filters.js';
 import { type ContactRecord, contactSchema } from './contact-record.js';
-import { CONTACT_BYTES } from './contact-columns.js';
-import { type ContactRow, ContactsTable } from './contacts-table.js';
-import { CONTACTS_TABLE } from './contacts.projection.js';
+import { CONTACT_PAGE, type ContactRow, ContactsTable } from './contacts-table.js';
 
 @Operation({
   method: 'GET',
@@ -31,11 +29,14 @@ export class ListContactsHandler implements IQueryHandler<ListContacts> {
   async execute(query: ListContacts): Promise<Page<ContactRecord>> {
     const conditions = await contactConditions(query, this.resources);
     const { rows, next } = await findRows<ContactRow>(this.reads, listingOf(query), {
-      table: CONTACTS_TABLE,
-      bytes: CONTACT_BYTES,
+      ...CONTACT_PAGE,
       sortColumns: { email: { column: 'email_compared', type: 'text' } },
       conditions,
     });
-    return pageOf(query, await this.contacts.records(query.organizationId, rows), next);
+    return pageOf(
+      query,
+      rows.map((row) => this.contacts.record(row)),
+      next,
+    );
   }
 }

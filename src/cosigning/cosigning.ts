@@ -1,7 +1,7 @@
 import { type LoggerService } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
-import { v7 as uuidv7 } from 'uuid';
+import { newId } from '#libs/random';
 import { describeError, fewAtOnce, type TroubleLog } from '#libs/database';
 import { type WitnessStatus } from '#libs/operations';
 import { type Checkpoints, logNameOf, NotSealed, type SignedTree, type Signers } from '#libs/sealing';
@@ -34,7 +34,7 @@ export class Cosigning implements WitnessStatus {
   private running: Promise<void> | undefined;
   private readonly witnesses: readonly Asked[];
   private readonly notes: CosignedNotes;
-  private readonly holder = uuidv7();
+  private readonly holder = newId();
   private saidSo = -Infinity;
   lastSeen: { contradicted: number; failing: number } | undefined;
 

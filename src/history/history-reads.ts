@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
+import { newId } from '#libs/random';
 import { Commands } from '#libs/commands';
 import { describeError, TroubleLog } from '#libs/database';
 import { EventStore } from '#libs/event-store';
@@ -52,7 +53,7 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
 
   /** Tells a read in an event of its own. To be awaited before it is answered. */
   async record(input: Input): Promise<void> {
-    await this.append(input, uuidv7(), () => false);
+    await this.append(input, newId(), () => false);
   }
 
   /**
@@ -135,8 +136,8 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
       data: { apiKeyId, hour: hour.toISOString(), reads },
     };
     const { streamType } = historyReads;
-    const metadata = { actor: { type: 'system', id: 'history-reads' }, requestId: uuidv7() } as const;
-    const writes = [{ streamType, streamId: uuidv7(), expectedVersion: 0, events: [event] }];
+    const metadata = { actor: { type: 'system', id: 'history-reads' }, requestId: newId() } as const;
+    const writes = [{ streamType, streamId: newId(), expectedVersion: 0, events: [event] }];
     await this.store.append({ organizationId, metadata, writes });
     await this.source.query(DROP, [organizationId, apiKeyId, hour, JSON.stringify(reads)]);
     return true;

@@ -1,4 +1,4 @@
-import { v7 as uuidv7 } from 'uuid';
+import { newId } from '#libs/random';
 import { type Decider, type EventStore, streamIdOf } from '#libs/event-store';
 import { type Succession } from '#libs/sealing';
 
@@ -22,7 +22,7 @@ export async function tellSuccession(
   // One for each pair of keys, whoever tells it.
   const streamId = streamIdOf(store.keyring.hash(streamType, organizationId, from, to));
   const event: SigningKeyEvent = { type: 'SigningKeyRotated', data: succession };
-  const metadata = { actor: { type: 'system', id: 'command-line' }, requestId: uuidv7() } as const;
+  const metadata = { actor: { type: 'system', id: 'command-line' }, requestId: newId() } as const;
   const writes = [{ streamType, streamId, expectedVersion: 0, events: [event] }];
   return (await store.append({ organizationId, metadata, writes })).status === 'appended';
 }

@@ -50,13 +50,15 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
 
   async execute(command: AddSignature): Promise<SignatureAnswer> {
     requireOneSigner(command);
-    const { recordId, decision } = await this.commands.run(command, (afresh) => this.decide(command, afresh));
+    const { recordId, decision, position } = await this.commands.run(command, (afresh) =>
+      this.decide(command, afresh),
+    );
     const write = decision?.writes.find(({ streamId }) => streamId === recordId);
     return {
       signatureId: recordId,
       petitionId: command.petitionId,
       contactId: command.contactId ?? write?.subjectId ?? (await this.signerOf(command, recordId)),
-      signatures: await this.resources.count(petitions, command),
+      signatures: await this.resources.count(petitions, command, position),
     };
   }
 

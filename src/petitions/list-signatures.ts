@@ -1,7 +1,7 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { ReadSource } from '#libs/database';
-import { EventStore } from '#libs/event-store';
-import { LINK_BYTES, LINK_DETAIL, type LinkRow } from '#libs/links';
+import { EventStore, wrappedKeyOf } from '#libs/event-store';
+import { LINK_BYTES, LINK_DETAIL, type LinkRow, WIDEST_LINK } from '#libs/links';
 import { findRows } from '#libs/projections';
 import { Resources } from '#libs/resources';
 import { CreatedPageInput, Id, listingOf, Operation, type Page, pageOf } from '#libs/rpc';
@@ -21,6 +21,9 @@ export class ListSignatures extends CreatedPageInput() {
   petitionId!: string;
 }
 
+/** `wrapped_key`: to the detail. */
+type SignatureRow = LinkRow & { wrapped_key: Buffer | null };
+
 @QueryHandler(ListSignatures)
 export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
   constructor(
@@ -32,20 +35,23 @@ export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
   async execute(query: ListSignatures): Promise<Page<SignatureRecord>> {
     const { organizationId, petitionId } = query;
     await this.resources.require(petitions, organizationId, petitionId);
-    const { rows, next } = await findRows<LinkRow>(this.reads, listingOf(query), {
+    const { rows, next } = await findRows<SignatureRow>(this.reads, listingOf(query), {
       table: petitions.linkTable!,
+      columns: `id, created_at, subject_id, detail,
+        CASE WHEN detail IS NOT NULL THEN ${wrappedKeyOf('page', 'subject_id')} END AS wrapped_key`,
       bytes: LINK_BYTES,
+      widest: WIDEST_LINK,
       within: { sql: 'record_id = ? AND ended_at IS NULL', value: petitionId },
     });
-    const sealed = rows.flatMap(({ subject_id, detail }) => (subject_id && detail ? [subject_id] : []));
-    const openers = await this.store.unseal(organizationId, sealed);
-    const records = rows.map(({ id, created_at, subject_id, detail }) => ({
+    const records = rows.map(({ id, created_at, subject_id, detail, wrapped_key }) => ({
       id,
       createdAt: created_at,
       petitionId,
       contactId: subject_id,
-      // Also null for who was erased since the page was read.
-      comment: subject_id && detail ? (openers.get(subject_id)?.(LINK_DETAIL, detail) ?? null) : null,
+      comment:
+        subject_id && detail && wrapped_key
+          ? this.store.opener(subject_id, wrapped_key)(LINK_DETAIL, detail)
+          : null,
     }));
     return pageOf(query, records, next);
   }

@@ -36,12 +36,12 @@ export class RemoveSignatureHandler implements ICommandHandler<RemoveSignature> 
 
   async execute(command: RemoveSignature): Promise<SignatureAnswer> {
     const { petitionId, contactId } = command;
-    const { recordId } = await this.commands.run(command, (afresh) => this.decide(command, afresh));
+    const { recordId, position } = await this.commands.run(command, (afresh) => this.decide(command, afresh));
     return {
       signatureId: recordId === petitionId ? null : recordId,
       petitionId,
       contactId,
-      signatures: await this.answers.count(petitions, command),
+      signatures: await this.answers.count(petitions, command, position),
     };
   }
 

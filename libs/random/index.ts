@@ -1,0 +1,1 @@
+export { newId, randomBytes } from './random.js';
