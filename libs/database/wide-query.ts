@@ -4,6 +4,7 @@ import { type Sql } from './database.js';
 import { FairGate } from './fair-gate.js';
 import { type PooledSource } from './pooled-source.js';
 import { ReadSource } from './read-source.js';
+import { ShortStatements } from './short-statements.js';
 import { outcomeOf, run } from './statements.js';
 
 /**
@@ -16,21 +17,25 @@ export type WideQuery = keyof typeof LONGEST_MS;
 /** Statements of one organization that may wait for a turn: as many as it may have requests under way. */
 const MOST_WAITING = 400;
 
-const gates = new WeakMap<DataSource, FairGate>();
+/** How a pool is shared. */
+type Shares = { gate: FairGate; short: ShortStatements };
+const shared = new WeakMap<DataSource, Shares>();
 
 /**
  * Of the connections, wide queries of one organization have 40 % and all together 60 %: what remains is for the short
  * statements of everybody, whatever some ask for.
  */
-function gateOf(source: DataSource): FairGate {
-  let gate = gates.get(source);
-  if (!gate) {
+function sharesOf(source: DataSource): Shares {
+  let shares = shared.get(source);
+  if (!shares) {
     const { poolSize = 1 } = source.options as { poolSize?: number };
     const part = (share: number) => Math.max(1, Math.floor(share * poolSize));
-    gate = new FairGate({ atOnce: part(0.6), ofOneGroup: part(0.4), waiting: MOST_WAITING });
-    gates.set(source, gate);
+    const gate = new FairGate({ atOnce: part(0.6), ofOneGroup: part(0.4), waiting: MOST_WAITING });
+    const limits = { waiting: MOST_WAITING, longestWaitMs: LONGEST_MS.page };
+    shares = { gate, short: new ShortStatements(source as PooledSource, gate, limits) };
+    shared.set(source, shares);
   }
-  return gate;
+  return shares;
 }
 
 /** Of what runs SQL only the pool hands out connections. */
@@ -40,7 +45,7 @@ function isPool(sql: Sql): sql is DataSource {
 
 /** What the wide queries of this pool do now, and how many were turned away so far. */
 export function wideQueries(source: DataSource): FairGate['use'] {
-  return gateOf(source).use;
+  return sharesOf(source).gate.use;
 }
 
 /**
@@ -67,8 +72,8 @@ export async function queryWide<Row>(
   if (!isPool(sql)) return sql.query<Row[]>(text, values);
   const turn = () =>
     new Promise<Row[]>((resolve, reject) => {
-      gateOf(sql)
-        .run(organizationId, LONGEST_MS[kind], () =>
+      sharesOf(sql)
+        .gate.run(organizationId, LONGEST_MS[kind], () =>
           (sql as PooledSource).use(async (connection) => {
             connection.holdBack();
             // Where it does not begin, what comes behind it fails too, or is a statement that only reads.
@@ -90,7 +95,7 @@ export async function queryWide<Row>(
 
 /**
  * Runs a statement that reads, and costs little but may be asked for hundreds of times at once: within the organization's
- * part of the connections like `queryWide`, but in no transaction, so that it costs no round trip and has no limit of time.
+ * part of the connections like `queryWide`, but in no transaction, so that it has no limit of time; see `ShortStatements`.
  *
  * @param sql where reads go, or the pool; inside a transaction the statement runs as it is.
  * @throws TooManyWaiting.
@@ -105,6 +110,7 @@ export async function queryInTurn<Row>(
     const rows = await sql.askReplica<Row>(organizationId, { longestMs: LONGEST_MS.page, text, values });
     return rows ?? queryInTurn(sql.primary, organizationId, text, values);
   }
-  const run = () => sql.query<Row[]>(text, values);
-  return isPool(sql) ? gateOf(sql).run(organizationId, LONGEST_MS.page, run) : run();
+  return isPool(sql)
+    ? sharesOf(sql).short.query<Row>(organizationId, text, values)
+    : sql.query<Row[]>(text, values);
 }
