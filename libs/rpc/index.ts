@@ -30,6 +30,7 @@ export {
   type FieldSchema,
   fieldsOf,
   Flag,
+  hasOnlyFields,
   Id,
   Ids,
   Integer,
