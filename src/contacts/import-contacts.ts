@@ -137,14 +137,14 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   private async *lookUp(
     organizationId: string,
     pages: AsyncIterable<ImportedLine[]>,
-  ): AsyncGenerator<LookedUp> {
+  ): AsyncGenerator<LookedUp, void> {
     for await (const page of pages) yield { page, known: await this.findKnown(organizationId, page) };
   }
 
   private async *importPages(
     command: ImportContacts,
     pages: AsyncIterable<LookedUp>,
-  ): AsyncGenerator<{ page: ImportedLine[]; results: Done[] }> {
+  ): AsyncGenerator<{ page: ImportedLine[]; results: Done[] }, void> {
     let before: ImportedLine[] = [];
     for await (const { page, known } of pages) {
       // Looked up while these were on their way: what was found of their contacts may be so no more.

@@ -72,7 +72,7 @@ export async function* readImport(
   mediaType: string,
   bytes: AsyncIterable<Uint8Array>,
   context: RequestContext,
-): AsyncGenerator<ImportedLine[]> {
+): AsyncGenerator<ImportedLine[], void> {
   const isCsv = mediaType === 'text/csv';
   const records = isCsv ? readCsv(bytes, (columns) => checkColumns(columns, context)) : readNdjson(bytes);
   let page: ImportedLine[] = [];
