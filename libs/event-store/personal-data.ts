@@ -35,7 +35,7 @@ export function openValue(key: Buffer, name: string, sealed: Buffer): string {
   return open(valueKeys(key).encryption, sealed, name).toString('utf8');
 }
 
-type ValueKeys = { encryption: KeyObject; nonces: KeyObject };
+type ValueKeys = { encryption: Key; nonces: Key };
 
 /** Of the persons whose keys are at hand now: most have several values. */
 const derived = new WeakMap<Buffer, ValueKeys>();
@@ -44,11 +44,8 @@ const derived = new WeakMap<Buffer, ValueKeys>();
 function valueKeys(key: Buffer): ValueKeys {
   let keys = derived.get(key);
   if (!keys) {
-    const bytes = createHmac('sha512', createSecretKey(key)).update('values in read models').digest();
-    keys = {
-      encryption: createSecretKey(bytes.subarray(0, KEY)),
-      nonces: createSecretKey(bytes.subarray(KEY)),
-    };
+    const bytes = createHmac('sha512', secret(key)).update('values in read models').digest();
+    keys = { encryption: secret(bytes.subarray(0, KEY)), nonces: secret(bytes.subarray(KEY)) };
     derived.set(key, keys);
   }
   return keys;
@@ -58,19 +55,14 @@ function valueKeys(key: Buffer): ValueKeys {
 export const SEAL = NONCE + TAG;
 
 /** AES-256-GCM: nonce ‖ tag ‖ ciphertext. */
-export function seal(
-  key: Buffer | KeyObject,
-  plain: Buffer,
-  boundTo: string,
-  nonce = randomBytes(NONCE),
-): Buffer {
+export function seal(key: Key, plain: Buffer, boundTo: string, nonce = randomBytes(NONCE)): Buffer {
   const cipher = createCipheriv('aes-256-gcm', secret(key), nonce).setAAD(Buffer.from(boundTo));
   const ciphertext = Buffer.concat([cipher.update(plain), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);
 }
 
 /** @throws when the key, what it is bound to or a single bit is not the original's. */
-export function open(key: Buffer | KeyObject, sealed: Buffer, boundTo: string): Buffer {
+export function open(key: Key, sealed: Buffer, boundTo: string): Buffer {
   const nonce = sealed.subarray(0, NONCE);
   const decipher = createDecipheriv('aes-256-gcm', secret(key), nonce, { authTagLength: TAG })
     .setAAD(Buffer.from(boundTo))
@@ -78,7 +70,14 @@ export function open(key: Buffer | KeyObject, sealed: Buffer, boundTo: string): 
   return Buffer.concat([decipher.update(sealed.subarray(NONCE + TAG)), decipher.final()]);
 }
 
-/** What takes bytes for a key takes 15 µs on Node 24, a KeyObject and its making 3. */
-function secret(key: Buffer | KeyObject): KeyObject {
-  return Buffer.isBuffer(key) ? createSecretKey(key) : key;
+type Key = Buffer | KeyObject;
+
+const TAKES_BYTES_SLOWLY = process.versions.node.startsWith('24.');
+
+/**
+ * A person's key, which is used a few times. What takes bytes for a key takes 13 µs on Node 24, a KeyObject and its making 3; on 20, 22
+ * and 26 bytes take 2 µs less than a KeyObject, which has to be collected too.
+ */
+function secret(key: Key): Key {
+  return TAKES_BYTES_SLOWLY && Buffer.isBuffer(key) ? createSecretKey(key) : key;
 }
