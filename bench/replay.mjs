@@ -7,7 +7,7 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
-import { migrate, openDatabase } from '../dist/libs/database/index.js';
+import { inTransaction, migrate, openDatabase } from '../dist/libs/database/index.js';
 import { EventStore, Keyring } from '../dist/libs/event-store/index.js';
 import { Projections } from '../dist/libs/projections/index.js';
 import { migrations } from '../dist/migrations/index.js';
@@ -124,7 +124,7 @@ async function compare(bench, { source, store, projections, postmaster }, name) 
           );
           await source.query('DROP SCHEMA IF EXISTS one_by_one CASCADE');
           await source.query('CREATE SCHEMA one_by_one');
-          await source.transaction(async (transaction) => {
+          await inTransaction(source, {}, async (transaction) => {
             await transaction.query('SET LOCAL search_path = one_by_one, public');
             await transaction.query(projection.tables);
             await transaction.query('CREATE TABLE reached (position bigint); INSERT INTO reached VALUES (0)');
@@ -210,7 +210,7 @@ async function countRows(source, schema) {
 
 async function bySql(source, name, schema) {
   await source.query('DROP SCHEMA IF EXISTS by_sql CASCADE');
-  await source.transaction(async (transaction) => {
+  await inTransaction(source, {}, async (transaction) => {
     await transaction.query('CREATE SCHEMA by_sql');
     const tables = await transaction.query('SELECT tablename FROM pg_tables WHERE schemaname = $1', [schema]);
     for (const { tablename } of tables) {
@@ -250,7 +250,7 @@ async function bySql(source, name, schema) {
 /** Reads the next event, applies it and moves a checkpoint, in one transaction each. */
 async function oneByOne(source, store, projection, upTo) {
   for (let position = 0; position < upTo;) {
-    await source.transaction(async (transaction) => {
+    await inTransaction(source, {}, async (transaction) => {
       const [event] = await store.readAll(position, upTo, 1, projection.handles, transaction);
       await transaction.query('SET LOCAL search_path = one_by_one, public');
       await projection.apply([event], transaction, store.rows.seal);
