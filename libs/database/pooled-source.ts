@@ -18,7 +18,8 @@ export class PooledSource extends DataSource {
 
   /** Runs `work` on a connection of the pool. */
   async use<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
-    const { master } = this.driver as unknown as { master: Pool };
+    const { master } = this.driver as unknown as { master?: Pool };
+    if (!master) throw new Error('the connections to the database were closed');
     const connection = await master.connect();
     try {
       return await work(connection);

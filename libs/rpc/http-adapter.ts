@@ -71,9 +71,7 @@ export class RpcExpressAdapter extends ExpressAdapter {
    * with what the client has, and send head and body apart: 12 µs more, Node 20.
    */
   override reply(response: http.ServerResponse, body: unknown, statusCode?: number): unknown {
-    if (body === null || Object.getPrototypeOf(body) !== Object.prototype || response.headersSent) {
-      return super.reply(response, body, statusCode) as unknown;
-    }
+    if (!isPlain(body) || response.headersSent) return super.reply(response, body, statusCode) as unknown;
     const text = JSON.stringify(body);
     if (statusCode !== undefined) response.statusCode = statusCode;
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
@@ -102,6 +100,10 @@ function classesFor(app: Express) {
   app.request = IncomingMessage.prototype as typeof app.request;
   app.response = ServerResponse.prototype as unknown as typeof app.response;
   return { IncomingMessage, ServerResponse };
+}
+
+function isPlain(body: unknown): body is object {
+  return typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype;
 }
 
 /** Whether a path has none of the characters that path-to-regexp gives a meaning. */
