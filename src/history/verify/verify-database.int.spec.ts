@@ -532,10 +532,10 @@ it('proves what was appended before a person was erased, and names their events 
   const { organizationId, personId } = history;
   const erased = { streamType: 'person', streamId: personId, subjectId: personId, expectedVersion: 1 };
   const before = await exportOf(database.source, organizationId);
-  expect(before).toContain('Ada');
+  expect(before).toContain('"Ada"');
   const events = [{ type: 'ContactErased', data: {} }];
   await append(database.store, organizationId, [{ ...erased, events }], [personId]);
-  expect(await exportOf(database.source, organizationId)).not.toContain('Ada');
+  expect(await exportOf(database.source, organizationId)).not.toContain('"Ada"');
   const after = { ...right, events: 604 };
   expect(await verdictsOn(database.source, history)).toMatchObject({ live: after, exported: after });
 
@@ -623,7 +623,7 @@ it('proves exports of before, while and after somebody was erased', async () => 
   expect(during).toContain('"personal":{"10":1,"9":2,"name":"Ada"}');
   expect(during.trimEnd().split('\n').at(-1)).toContain('"type":"ContactErased"');
   const after = await exportWhile(() => Promise.resolve());
-  expect(after).not.toContain('Ada');
+  expect(after).not.toContain('"Ada"');
   for (const exported of [before, during, after]) {
     expect(await verifyTwice(exported, checkpoint, key)).toMatchObject({ ok: true, provedEvents: 5 });
   }
