@@ -89,14 +89,19 @@ export function isId(value: unknown): value is string {
 
 /** The words of a UUID in lower case. */
 function readId(id: string, words: Uint32Array, at: number): void {
-  let word = 0;
-  for (let index = 0, digits = 0; digits < 32; index += 1) {
-    const code = id.charCodeAt(index);
-    if (code === 0x2d) continue; // -
-    word = (word << 4) | (code < 0x3a ? code - 0x30 : code - 0x57);
-    digits += 1;
-    if (digits % 8 === 0) words[at + digits / 8 - 1] = word;
-  }
+  words[at] = (fourDigits(id, 0) << 16) | fourDigits(id, 4);
+  words[at + 1] = (fourDigits(id, 9) << 16) | fourDigits(id, 14);
+  words[at + 2] = (fourDigits(id, 19) << 16) | fourDigits(id, 24);
+  words[at + 3] = (fourDigits(id, 28) << 16) | fourDigits(id, 32);
+}
+
+function fourDigits(id: string, at: number): number {
+  return (digit(id, at) << 12) | (digit(id, at + 1) << 8) | (digit(id, at + 2) << 4) | digit(id, at + 3);
+}
+
+function digit(id: string, at: number): number {
+  const code = id.charCodeAt(at);
+  return code < 0x3a ? code - 0x30 : code - 0x57;
 }
 
 /** The UUID of these words. */

@@ -47,7 +47,28 @@ const FIELDS: { readonly [name in keyof Line]: (value: unknown) => boolean } = {
   recordedAt: isText,
   digest: isText,
 };
-const CHECKS = Object.entries(FIELDS) as [keyof Line, (value: unknown) => boolean][];
+
+/** Written out, because one loop over all names takes three times as long. */
+function hasAll(line: Line): boolean {
+  return (
+    FIELDS.position(line.position) &&
+    FIELDS.previousPosition(line.previousPosition) &&
+    FIELDS.organizationId(line.organizationId) &&
+    FIELDS.streamType(line.streamType) &&
+    FIELDS.streamId(line.streamId) &&
+    FIELDS.version(line.version) &&
+    FIELDS.eventId(line.eventId) &&
+    FIELDS.type(line.type) &&
+    FIELDS.schema(line.schema) &&
+    FIELDS.data(line.data) &&
+    FIELDS.personal(line.personal) &&
+    FIELDS.encryptedPersonal(line.encryptedPersonal) &&
+    FIELDS.subjectId(line.subjectId) &&
+    FIELDS.metadata(line.metadata) &&
+    FIELDS.recordedAt(line.recordedAt) &&
+    FIELDS.digest(line.digest)
+  );
+}
 
 /** Lines of an export that were checked. */
 export type CheckedLines = Batch & {
@@ -91,11 +112,7 @@ function checkLine(text: string, organizationId: string, batch: Batch): WrongLin
     return { what: 'is not JSON' };
   }
   if (!isObject(line)) return { what: 'is not a JSON object' };
-  for (const [name, isRight] of CHECKS) {
-    if (!isRight(line[name])) {
-      return { what: Object.hasOwn(line, name) ? `has a ${name} that is none` : `has no ${name}` };
-    }
-  }
+  if (!hasAll(line)) return { what: whatIsNone(line) };
   const data = formsOf(line.data);
   const personal = formsOf(line.personal);
   const metadata = formsOf(line.metadata);
@@ -165,6 +182,13 @@ function spell(line: Line, data: string, personal: string, metadata: string, quo
     `"encryptedPersonal":${quote(line.encryptedPersonal)},"subjectId":${quote(line.subjectId)},` +
     `"metadata":${metadata},"recordedAt":${quote(line.recordedAt)},"digest":${quote(line.digest)}}`
   );
+}
+
+/** The first field that is not what it must be. */
+function whatIsNone(line: Line): string {
+  const names = Object.keys(FIELDS) as (keyof Line)[];
+  const name = names.find((one) => !FIELDS[one](line[one]))!;
+  return Object.hasOwn(line, name) ? `has a ${name} that is none` : `has no ${name}`;
 }
 
 /** Why a line that says all that it must is written otherwise. */
