@@ -17,6 +17,7 @@ import { SelfChecks1764000000017 } from './0017-self-checks.js';
 import { Cosignatures1764000000018 } from './0018-cosignatures.js';
 import { CheckpointLeaves1764000000019 } from './0019-checkpoint-leaves.js';
 import { Claims1764000000020 } from './0020-claims.js';
+import { Lookups1764000000021 } from './0021-lookups.js';
 
 export { schema } from './schema.js';
 
@@ -42,4 +43,5 @@ export const migrations = [
   Cosignatures1764000000018,
   CheckpointLeaves1764000000019,
   Claims1764000000020,
+  Lookups1764000000021,
 ];

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { Erasure1764000000008 } from '../../migrations/0008-erasure.js';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { appendBatch } from './append.js';
 import { eventDigest } from './digest.js';
 import {
   type AppendCommand,
@@ -390,6 +391,41 @@ describe('readStreamPages', () => {
 });
 
 describe('plans', () => {
+  it('appends and pages of read models read no table whole that was nearly empty when its rows were counted', async () => {
+    const own = await createTestDatabase();
+    try {
+      const [person, other, thing] = [uuidv7(), uuidv7(), uuidv7()];
+      const born = (id: string) => ({ ...write(id, 0), subjectId: id });
+      await own.store.append(command([born(person), born(other), write(thing, 0)]));
+      await own.source.query('ANALYZE');
+      const readWhole = await own.source.transaction(async (sql) => {
+        const scans = () =>
+          sql.query<{ relname: string; seq_scan: string }[]>(
+            'SELECT relname, seq_scan FROM pg_stat_xact_user_tables WHERE seq_scan > 0 ORDER BY relname',
+          );
+        const before = await scans();
+        const commands = [0, 1].map((n) =>
+          command([{ ...write(uuidv7(), 0), subjectId: person }], {
+            guards: [{ streamId: thing, version: 1 }],
+            claims: [{ key: key(`whole ${n}`), streamId: uuidv7() }],
+            idempotency: { key: key(`again ${n}`), fingerprint: key('same'), result: {} },
+          }),
+        );
+        const results = await appendBatch(sql, own.store.keyring, commands, {});
+        expect(results).toMatchObject([{ status: 'appended' }, { status: 'appended' }]);
+        await sql.query(`INSERT INTO checkpoints (projection, version) VALUES ('whole', 1)`);
+        const page = await sql.query(
+          `SELECT (event).position FROM advance_checkpoint('whole', 1, '{Happened}', 10, '1s', 'public')`,
+        );
+        expect(page).toHaveLength(3);
+        return { before, after: await scans() };
+      });
+      expect(readWhole.after).toEqual(readWhole.before);
+    } finally {
+      await own.drop();
+    }
+  });
+
   it("an event's key is found by its subject, also of an organization without statistics", async () => {
     await database.source.query('ANALYZE events, subject_keys');
     const plan = await database.source.query(

@@ -144,18 +144,36 @@ export class LinkTable {
         count(link.organization_id, link.record_id, -1);
     }
     if (counts.size > 0) {
-      const { table, column } = this.counter;
       const counted = transaction.send<[{ id: string; count: number }[], number]>(
-        `UPDATE ${table} r SET ${column} = r.${column} + c.difference
-         FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS c(organization_id, record_id, difference)
-         WHERE r.organization_id = c.organization_id AND r.id = c.record_id RETURNING r.id, r.${column} AS count`,
-        columnsOf(counts.values(), { organization_id: 'uuid', record_id: 'uuid', difference: 'int' }),
+        ...this.countBy([...counts.values()]),
       );
       const { position } = changes.at(-1)!.event;
       transaction.afterCommit(() => {
         void counted.then(([rows]) => rows.forEach(({ id, count }) => this.remember(id, count, position)));
       });
     }
+  }
+
+  /** A statement that moves counters, and answers where they are. */
+  private countBy(counts: { organization_id: string; record_id: string; difference: number }[]) {
+    const { table, column } = this.counter;
+    const [first] = counts;
+    // Mostly one record is counted; to plan the join takes PostgreSQL longer than all the rest.
+    const statement: [text: string, values: unknown[]] =
+      first && counts.length === 1
+        ? [
+            `UPDATE ${table} SET ${column} = ${column} + $3::int WHERE organization_id = $1 AND id = $2
+             RETURNING id, ${column} AS count`,
+            [first.organization_id, first.record_id, first.difference],
+          ]
+        : [
+            `UPDATE ${table} r SET ${column} = r.${column} + c.difference
+             FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS c(organization_id, record_id, difference)
+             WHERE r.organization_id = c.organization_id AND r.id = c.record_id
+             RETURNING r.id, r.${column} AS count`,
+            columnsOf(counts, { organization_id: 'uuid', record_id: 'uuid', difference: 'int' }),
+          ];
+    return statement;
   }
 
   /** @returns the links that ended by it. */
