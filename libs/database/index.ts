@@ -19,6 +19,7 @@ export { Loader } from './loader.js';
 export { TooManyWaiting } from './fair-gate.js';
 export { type Missing, missingFromSchema, schemaOfDatabase } from './schema.js';
 export { DATABASE_IDENTITY, ReadSource, type ReplicaOptions } from './read-source.js';
+export { SharedStatement } from './shared-statement.js';
 export { literal } from './statements.js';
 export { storedBytes } from './stored-size.js';
 export { searchIndexes, textSearchOf, type TextSearch } from './text-search.js';

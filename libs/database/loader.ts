@@ -19,13 +19,18 @@ export class Loader<Key, Answer> {
   /**
    * @param ask the answers by the key's name; what is not there is left out.
    * @param nameOf what tells keys apart: who asks for the same is told the same object.
-   * @param most keys of one statement: what they may bring should be some megabytes at most.
+   * @param most keys of one statement, where it changes told anew: what they may bring should be some megabytes at most.
    */
   constructor(
     private readonly ask: (keys: readonly Key[]) => Promise<ReadonlyMap<string, Answer>>,
     private readonly nameOf: (key: Key) => string,
-    private readonly most: number,
+    private readonly most: number | (() => number),
   ) {}
+
+  /** Nobody waits for anything. */
+  get isIdle(): boolean {
+    return this.underWay === 0 && this.waiting.length === 0;
+  }
 
   load(key: Key): Promise<Answer | undefined> {
     return new Promise((resolve, reject) => {
@@ -39,21 +44,22 @@ export class Loader<Key, Answer> {
       const { taken, keys } = this.take();
       this.underWay += 1;
       this.ask([...keys.values()])
-        .then(
-          (answers) => taken.forEach(({ key, resolve }) => resolve(answers.get(this.nameOf(key)))),
-          (error: unknown) => taken.forEach(({ reject }) => reject(error)),
-        )
         .finally(() => {
           this.underWay -= 1;
           this.askNext();
-        });
+        })
+        .then(
+          (answers) => taken.forEach(({ key, resolve }) => resolve(answers.get(this.nameOf(key)))),
+          (error: unknown) => taken.forEach(({ reject }) => reject(error)),
+        );
     }
   }
 
   private take(): { taken: Waiting<Key, Answer>[]; keys: Map<string, Key> } {
     const keys = new Map<string, Key>();
+    const most = typeof this.most === 'number' ? this.most : this.most();
     let count = 0;
-    for (; count < this.waiting.length && keys.size < this.most; count += 1) {
+    for (; count < this.waiting.length && keys.size < most; count += 1) {
       const { key } = this.waiting[count]!;
       keys.set(this.nameOf(key), key);
     }

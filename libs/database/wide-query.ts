@@ -11,7 +11,7 @@ import { outcomeOf, run } from './statements.js';
  * Statements whose cost the client decides: pages of lists, searches and the history; pages of exports, which are ten
  * times as long. How long one may run, and wait for its turn before.
  */
-const LONGEST_MS = { page: 5_000, export: 15_000 };
+export const LONGEST_MS = { page: 5_000, export: 15_000 };
 export type WideQuery = keyof typeof LONGEST_MS;
 
 /** Statements of one organization that may wait for a turn: as many as it may have requests under way. */
@@ -41,6 +41,11 @@ function sharesOf(source: DataSource): Shares {
 /** Of what runs SQL only the pool hands out connections. */
 function isPool(sql: Sql): sql is DataSource {
   return 'createQueryRunner' in sql;
+}
+
+/** Whether others ask it besides: not within a transaction. */
+export function isShared(sql: Sql): boolean {
+  return sql instanceof ReadSource || isPool(sql);
 }
 
 /** What the wide queries of this pool do now, and how many were turned away so far. */

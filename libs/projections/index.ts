@@ -14,6 +14,7 @@ export {
   compare,
   type Condition,
   findRows,
+  type ListedTable,
   LARGEST_PAGE_BYTES,
   type Listing,
   type RowPage,

@@ -1,7 +1,15 @@
 import { v7 as uuidv7 } from 'uuid';
 import { searchIndexes, type Sql, textSearchOf } from '#libs/database';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
-import { compare, type Condition, findRows, type Listing, search } from './row-page.js';
+import {
+  compare,
+  type Condition,
+  findRows,
+  type ListedTable,
+  type Listing,
+  type RowPage,
+  search,
+} from './row-page.js';
 
 const [organizationId, other] = [uuidv7(), uuidv7()];
 const ROWS = 60_000;
@@ -55,7 +63,7 @@ async function find(
   { source }: TestDatabase,
   conditions: (Condition | undefined)[],
   listing: Partial<Listing> = {},
-  within?: Condition,
+  within?: ListedTable['within'],
 ) {
   let looked = 0;
   const sql: Sql = {
@@ -70,12 +78,8 @@ async function find(
   const page = await findRows<Thing>(
     sql,
     { organizationId, limit: 25, sort: '-createdAt', ...listing },
-    {
-      table: 'things.things',
-      bytes: '1',
-      conditions,
-      ...(within && { within }),
-    },
+    { table: 'things.things', bytes: '1', ...(within && { within }) },
+    { conditions },
   );
   return { ...page, looked };
 }
@@ -149,11 +153,7 @@ it('of a table without search indexes a text is found anywhere', async () => {
   expect((await textSearchOf(source, 'things.plain')).beginning).toBe(false);
   const listing = { organizationId, limit: 25, sort: '-createdAt' };
   const conditions = [search(['name'], 'que')];
-  const { rows } = await findRows(source, listing, {
-    table: 'things.plain',
-    bytes: '1',
-    conditions,
-  });
+  const { rows } = await findRows(source, listing, { table: 'things.plain', bytes: '1' }, { conditions });
   expect(rows).toHaveLength(1);
 });
 
@@ -190,8 +190,8 @@ describe('filters', () => {
       `UPDATE things.things SET kind = 'rare' WHERE organization_id = $1 AND name IN ('Thing number 5', 'Thing number 7')`,
       [organizationId],
     );
-    const within = { sql: 'kind = ?', value: 'rare' };
-    const { rows, looked } = await find(database, [], {}, within);
+    const within = { sql: 'kind = ?', type: 'text' } as const;
+    const { rows, looked } = await find(database, [], { within: 'rare' }, within);
     expect(rows.map(({ name }) => name)).toEqual(['Thing number 7', 'Thing number 5']);
     expect(looked).toBe(2);
   });
@@ -199,5 +199,45 @@ describe('filters', () => {
   it('a selective one looks at nothing else', async () => {
     const { looked } = await find(database, [{ sql: 'kind = ?', value: 'none', selective: true }]);
     expect(looked).toBe(0);
+  });
+});
+
+describe('pages that are asked for at the same moment', () => {
+  const list: ListedTable = { table: 'things.things', bytes: '1', widest: 1_000 };
+  const within: ListedTable = { ...list, within: { sql: 'kind = ?', type: 'text' } };
+  const ask = (of: ListedTable, listing: Partial<Listing>) =>
+    findRows<Thing>(database.source, { organizationId, limit: 10, sort: '-createdAt', ...listing }, of);
+  const places = async (of: ListedTable, listing: Partial<Listing>, count: number) => {
+    const all: Partial<Listing>[] = [];
+    for (let after: Listing['after']; all.length < count; after = (await ask(of, all.at(-1)!)).next)
+      all.push({ ...listing, after });
+    return all;
+  };
+
+  it('are those that each would have been alone', async () => {
+    const listings = [
+      ...(await places(list, {}, 12)).map((one) => [list, one] as const),
+      ...(await places(list, { sort: 'updatedAt', limit: 3 }, 4)).map((one) => [list, one] as const),
+      ...(await places(list, { organizationId: other }, 4)).map((one) => [list, one] as const),
+      ...(await places(within, { within: 'odd' }, 5)).map((one) => [within, one] as const),
+      ...(await places(within, { within: 'even' }, 5)).map((one) => [within, one] as const),
+    ];
+    const alone = [];
+    for (const [of, one] of listings) alone.push(await ask(of, one));
+    // Several times: more of them in one statement each time.
+    for (let round = 0; round < 4; round += 1) {
+      const together = await Promise.all([...listings, ...listings].map(([of, one]) => ask(of, one)));
+      const said = (pages: RowPage<Thing>[]) =>
+        pages.map(({ rows, next }) => ({ ids: rows.map(({ id }) => id), next }));
+      expect(said(together)).toEqual(said([...alone, ...alone]));
+    }
+  });
+
+  it.each([list, within])('fail alone where they fail', async (of) => {
+    const listings = await places(of, { ...(of.within && { within: 'odd' }) }, 6);
+    const after = ['no moment', organizationId] as const;
+    const asked = [...listings, { ...listings[0], after }].map((one) => ask(of, one));
+    const outcomes = await Promise.allSettled(asked);
+    expect(outcomes.map(({ status }) => status)).toEqual([...listings.map(() => 'fulfilled'), 'rejected']);
   });
 });

@@ -1,4 +1,11 @@
-import { queryInTurn, queryWide, type Sql, textSearchOf, type WideQuery } from '#libs/database';
+import {
+  queryInTurn,
+  queryWide,
+  SharedStatement,
+  type Sql,
+  textSearchOf,
+  type WideQuery,
+} from '#libs/database';
 
 /** Which rows a page has. */
 export type Listing = {
@@ -9,6 +16,8 @@ export type Listing = {
   sort: string;
   /** Only what comes after a row with this value of the sort column, as text, and this id. */
   after?: readonly [value: string, id: string] | undefined;
+  /** Of a table whose rows are listed `within` something: within what. */
+  within?: string;
   /** Moments as text that PostgreSQL reads. */
   createdAfter?: string;
   createdBefore?: string;
@@ -29,6 +38,26 @@ export type Condition = {
   search?: { columns: readonly string[]; q: string };
 };
 
+/** A table that is listed: one with `organization_id`, `id`, `created_at` and, where that is sorted by, `updated_at`. */
+export type ListedTable = {
+  table: string;
+  /**
+   * SQL: how many bytes of a row leave PostgreSQL. It is asked of rows that are not on the page too, so it must not read
+   * them whole: octet_length of text and bytea does not, of anything else keep a number.
+   */
+  bytes: string;
+  /** How many a row has at most, where that is known. */
+  widest?: number;
+  /** SQL: those that are wanted, the sort columns and the id among them; all when left out. */
+  columns?: string;
+  /** A condition on the column between, where the indexes are on (organization_id, that column, sort column, id). */
+  within?: { sql: string; type: 'uuid' | 'text' };
+  /** Which column each sort field means; every one needs an index on (organization_id, column, id). */
+  sortColumns?: { [field: string]: { column: string; type: 'text' | 'timestamptz' } };
+};
+
+const TIMES = ['createdAfter', 'createdBefore', 'updatedAfter', 'updatedBefore'] as const;
+
 /** Rows in the order of the page that are looked through for each one that it may have. */
 const WALKED_PER_RECORD = 100;
 
@@ -48,35 +77,88 @@ export const LARGEST_PAGE_BYTES = 1024 * 1024;
  * done: the next rows in order are looked through, `WALKED_PER_RECORD` for each record of the page, and only where these
  * do not fill it all rows that meet the conditions are found and sorted, in the same statement.
  *
- * @param list the table (with `organization_id`, `id`, `created_at`, `updated_at`), and which of its
- *   columns each sort field means; every one of them needs an index on (organization_id, column, id).
- *   `bytes`: SQL, how many bytes of a row leave PostgreSQL. It is asked of rows that are not on the page too, so it
- *   must not read them whole: octet_length of text and bytea does not, of anything else keep a number.
- *   `widest`: how many a row has at most, where that is known.
- *   `within`: a condition on the column between, where the indexes are on (organization_id, that column, sort column, id).
- *   `columns`: SQL, those that are wanted, the sort columns and the id among them; all when left out.
- *   `kind`: an export's page may be longer, and comes to most rows sooner or later: it is read in order.
+ * @param list what is listed. Declared once, because what is asked for at the same moment of one such is asked for together.
+ * @param choice `conditions`: which of its rows. `kind`: an export's page may be longer, and comes to most rows sooner or
+ *   later: it is read in order.
  */
 export async function findRows<Row extends { id: string }>(
   sql: Sql,
   listing: Listing,
-  list: {
-    table: string;
-    bytes: string;
-    widest?: number;
-    columns?: string;
-    within?: Condition;
-    sortColumns?: { [field: string]: { column: string; type: 'text' | 'timestamptz' } };
-    conditions?: readonly (Condition | undefined)[];
-    kind?: WideQuery;
-  },
+  list: ListedTable,
+  choice: { conditions?: readonly (Condition | undefined)[]; kind?: WideQuery } = {},
 ): Promise<RowPage<Row>> {
-  const { kind = 'page' } = list;
-  const descending = listing.sort.startsWith('-');
-  const field = descending ? listing.sort.slice(1) : listing.sort;
-  const { column, type } = { ...TIME_COLUMNS, ...list.sortColumns }[field]!;
-  const direction = descending ? 'DESC' : 'ASC';
+  const { kind = 'page', conditions = [] } = choice;
+  const wanted = listing.limit + 1;
+  // Where all that might come is little, the page is cut here: windows take PostgreSQL as long as all the rest of a page.
+  const isCutHere = list.widest !== undefined && wanted * list.widest <= 2 * LARGEST_PAGE_BYTES;
+  const { column } = orderOf(listing, list);
+  const isWhole = kind === 'page' && isCutHere && !TIMES.some((time) => listing[time] !== undefined);
+  const answered =
+    isWhole && conditions.every((condition) => condition === undefined)
+      ? await findShared<Row>(sql, listing, list, wanted)
+      : await findAlone<Row>(sql, listing, list, { conditions, kind, wanted, isCutHere });
 
+  const rows = isCutHere ? fitting(answered, listing.limit) : [...answered];
+  const last = rows.at(-1);
+  const found = isCutHere ? answered.length : Number(answered.at(-1)?.found);
+  const hasMore = last !== undefined && found > rows.length;
+  return { rows, next: hasMore ? [textOf(last[column as keyof Row]), last.id] : undefined };
+}
+
+type Found<Row> = Row & { found: string; bytes: number };
+
+/** Whole tables, page by page: see `SharedStatement`. */
+const shared = new WeakMap<ListedTable, Map<string, SharedStatement<Found<object>>>>();
+
+async function findShared<Row>(
+  sql: Sql,
+  listing: Listing,
+  list: ListedTable,
+  wanted: number,
+): Promise<readonly Found<Row>[]> {
+  const { organizationId, sort, after, within } = listing;
+  let statements = shared.get(list);
+  if (!statements) shared.set(list, (statements = new Map<string, SharedStatement<Found<object>>>()));
+  const key = after ? sort : `${sort}, from its beginning`;
+  let statement = statements.get(key);
+  if (!statement) statements.set(key, (statement = sharedStatement(listing, list)));
+  const values = [...(within === undefined ? [] : [within]), ...(after ?? [])];
+  return (await statement.query(sql, organizationId, wanted, values)) as readonly Found<Row>[];
+}
+
+function sharedStatement(listing: Listing, list: ListedTable): SharedStatement<Found<object>> {
+  const { column, type, order, isBehind } = orderOf(listing, list);
+  const types = [...(list.within ? [list.within.type] : []), ...(listing.after ? [type, 'uuid'] : [])];
+  const page = (values: readonly string[]) => {
+    const left = [...values];
+    const where = ['organization_id = $1'];
+    if (list.within) where.push(list.within.sql.replaceAll('?', left.shift()!));
+    if (listing.after) where.push(`(${column}, id) ${isBehind} (${left.join(', ')})`);
+    return `SELECT ${list.columns ?? '*'}, ${list.bytes} AS bytes
+      FROM (SELECT * FROM ${list.table} WHERE ${where.join(' AND ')} ${order} LIMIT $2) page ${order}`;
+  };
+  const parameters = types.map((of, n) => `$${n + 3}::${of}`);
+  const asked = types.map((_, n) => `value${n}`);
+  const together = `SELECT asked.n::int AS asked, page.*
+    FROM unnest(${parameters.map((parameter) => `${parameter}[]`).join(', ')}) WITH ORDINALITY AS asked(${[...asked, 'n'].join(', ')})
+    CROSS JOIN LATERAL (${page(asked.map((name) => `asked.${name}`))}) page
+    ORDER BY asked.n, ${order.replace('ORDER BY ', '')}`;
+  return new SharedStatement(page(parameters), together, list.within !== undefined);
+}
+
+async function findAlone<Row>(
+  sql: Sql,
+  listing: Listing,
+  list: ListedTable,
+  choice: {
+    conditions: readonly (Condition | undefined)[];
+    kind: WideQuery;
+    wanted: number;
+    isCutHere: boolean;
+  },
+): Promise<readonly Found<Row>[]> {
+  const { kind, wanted, isCutHere } = choice;
+  const { column, type, order, isBehind } = orderOf(listing, list);
   const values: unknown[] = [listing.organizationId];
   const bind = (value: unknown) => `$${values.push(value)}`;
   const inOrder = ['organization_id = $1'];
@@ -90,9 +172,9 @@ export async function findRows<Row extends { id: string }>(
   for (const time of times) {
     if (time) (time.sql.startsWith(column) ? inOrder : filters).push(time.sql.replace('?', bind(time.value)));
   }
-  if (list.within) inOrder.push(list.within.sql.replaceAll('?', bind(list.within.value)));
+  if (list.within) inOrder.push(list.within.sql.replaceAll('?', bind(listing.within)));
   let selective = false;
-  for (const given of list.conditions ?? []) {
+  for (const given of choice.conditions) {
     if (!given) continue;
     const condition = given.search ? await searchBy(sql, list.table, given.search) : given;
     selective ||= given.selective ?? false;
@@ -100,12 +182,10 @@ export async function findRows<Row extends { id: string }>(
   }
   if (listing.after) {
     const [value, id] = listing.after;
-    inOrder.push(`(${column}, id) ${descending ? '<' : '>'} (${bind(value)}::${type}, ${bind(id)}::uuid)`);
+    inOrder.push(`(${column}, id) ${isBehind} (${bind(value)}::${type}, ${bind(id)}::uuid)`);
   }
   const where = [...inOrder, ...filters].join(' AND ');
-  const order = `ORDER BY ${column} ${direction}, id ${direction}`;
   const all = `SELECT * FROM ${list.table} WHERE ${where}`;
-  const wanted = listing.limit + 1;
   const limit = bind(wanted);
   let text = `${all} ${order} LIMIT ${limit}`;
   if (filters.length > 0 && kind === 'page') {
@@ -125,8 +205,6 @@ export async function findRows<Row extends { id: string }>(
          ${order}`;
   }
   const columns = list.columns ?? '*';
-  // Where all that might come is little, the page is cut here: windows take PostgreSQL as long as all the rest of a page.
-  const isCutHere = list.widest !== undefined && wanted * list.widest <= 2 * LARGEST_PAGE_BYTES;
   const page = isCutHere
     ? `SELECT ${columns}, ${list.bytes} AS bytes FROM (${text}) page ${order}`
     : // Wide columns are read where they are stored only for the rows that the outermost SELECT answers.
@@ -139,16 +217,18 @@ export async function findRows<Row extends { id: string }>(
   // What reads no more than its own rows costs what a single record costs, and is spared the transaction; not the turn:
   // 380 pages of 1 MiB at once had every connection for more than 5 s.
   const isShort = kind === 'page' && !list.within && (filters.length === 0 || selective);
-  type Found = Row & { found: string; bytes: number };
-  const answered = await (isShort
-    ? queryInTurn<Found>(sql, listing.organizationId, page, values)
-    : queryWide<Found>(sql, listing.organizationId, kind, page, values));
+  return isShort
+    ? queryInTurn<Found<Row>>(sql, listing.organizationId, page, values)
+    : queryWide<Found<Row>>(sql, listing.organizationId, kind, page, values);
+}
 
-  const rows = isCutHere ? fitting(answered, listing.limit) : answered;
-  const last = rows.at(-1);
-  const found = isCutHere ? answered.length : Number(last?.found);
-  const hasMore = last !== undefined && found > rows.length;
-  return { rows, next: hasMore ? [textOf(last[column as keyof Row]), last.id] : undefined };
+/** What rows are sorted by. */
+function orderOf({ sort }: Listing, list: ListedTable) {
+  const descending = sort.startsWith('-');
+  const { column, type } = { ...TIME_COLUMNS, ...list.sortColumns }[descending ? sort.slice(1) : sort]!;
+  const direction = descending ? 'DESC' : 'ASC';
+  const order = `ORDER BY ${column} ${direction}, id ${direction}`;
+  return { column, type, order, isBehind: descending ? '<' : '>' };
 }
 
 /** The first rows, one at least, as far as they are no more than a page may be. */

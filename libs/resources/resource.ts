@@ -3,6 +3,7 @@ import { type Link, LinkTable } from '#libs/links';
 import {
   type Column,
   type Erasure,
+  type ListedTable,
   type Projection,
   type RecordRow,
   RecordTable,
@@ -57,7 +58,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
   readonly linkTable: string | undefined;
   private readonly rows: Pick<RecordTable<State, Event>, 'page' | 'recordOf'>;
   private readonly fields: string[];
-  private readonly sortColumns: SortColumns;
+  private readonly sortColumns: NonNullable<ListedTable['sortColumns']>;
   private readonly links: LinkTable | undefined;
 
   constructor(private readonly declared: ResourceDeclaration<State, Event>) {
@@ -163,7 +164,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
   }
 
   /** For `findRows`. @param include the field kept apart, to have it read. */
-  page(include?: string): { table: string; columns: string; bytes: string; sortColumns: SortColumns } {
+  page(include?: string): ListedTable {
     return { table: this.table, ...this.rows.page(include), sortColumns: this.sortColumns };
   }
 
@@ -177,8 +178,6 @@ export class Resource<State extends object = object, Event extends DomainEvent =
     return this.declared.counts?.field;
   }
 }
-
-type SortColumns = { [field: string]: { column: string; type: 'text' | 'timestamptz' } };
 
 function pick(fields: object, names: readonly string[]): Record<string, string | number | null> {
   const all = fields as Record<string, string | number | null>;

@@ -57,8 +57,8 @@ export class Resources {
     query: ListQuery,
     conditions: readonly (Condition | undefined)[] = [],
   ): Promise<Page<ResourceRecord>> {
-    const { rows, next } = await findRows<RecordRow<object>>(this.reads, listingOf(query), {
-      ...resource.page(query.include),
+    const page = resource.page(query.include);
+    const { rows, next } = await findRows<RecordRow<object>>(this.reads, listingOf(query), page, {
       conditions,
     });
     return pageOf(

@@ -1,6 +1,6 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { ReadSource } from '#libs/database';
-import { findRows, type RecordRow, search, SEARCH_RULE } from '#libs/projections';
+import { findRows, type ListedTable, type RecordRow, search, SEARCH_RULE } from '#libs/projections';
 import { listingOf, Operation, type Page, PageInput, pageOf, Text } from '#libs/rpc';
 import { apiKeyRecord, type ApiKeyRecord, apiKeySchema } from './api-key-record.js';
 import { ApiKeyUse } from './api-key-use.js';
@@ -21,6 +21,12 @@ export class ListApiKeys extends PageInput('name') {
   q?: string;
 }
 
+const PAGE: ListedTable = {
+  table: API_KEYS_TABLE,
+  bytes: 'bytes',
+  sortColumns: { name: { column: 'name', type: 'text' } },
+};
+
 @QueryHandler(ListApiKeys)
 export class ListApiKeysHandler implements IQueryHandler<ListApiKeys> {
   constructor(
@@ -29,11 +35,9 @@ export class ListApiKeysHandler implements IQueryHandler<ListApiKeys> {
   ) {}
 
   async execute(query: ListApiKeys): Promise<Page<ApiKeyRecord>> {
-    const { rows, next } = await findRows<RecordRow<ApiKey>>(this.reads, listingOf(query), {
-      table: API_KEYS_TABLE,
-      bytes: 'bytes',
-      sortColumns: { name: { column: 'name', type: 'text' } },
-      conditions: [search(['name'], query.q)],
+    const conditions = [search(['name'], query.q)];
+    const { rows, next } = await findRows<RecordRow<ApiKey>>(this.reads, listingOf(query), PAGE, {
+      conditions,
     });
     const lastUses = await this.use.find(
       query.organizationId,

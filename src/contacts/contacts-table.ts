@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Loader } from '#libs/database';
 import { EventStore, wrappedKeyOf } from '#libs/event-store';
-import { hasGoneOn } from '#libs/projections';
+import { hasGoneOn, type ListedTable } from '#libs/projections';
 import { isId } from '#libs/rpc';
 import {
   CONTACT_BYTES,
@@ -37,11 +37,12 @@ function columnsOf(row: string): string {
 }
 
 /** For `findRows`. */
-export const CONTACT_PAGE = {
+export const CONTACT_PAGE: ListedTable = {
   table: CONTACTS_TABLE,
   columns: columnsOf('page'),
   bytes: CONTACT_BYTES,
   widest: WIDEST_CONTACT,
+  sortColumns: { email: { column: 'email_compared', type: 'text' } },
 };
 
 /** Without those whose history has gone on: then it knows more. */

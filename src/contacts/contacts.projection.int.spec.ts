@@ -58,9 +58,8 @@ it.each<Partial<ContactFilters>>([
   const page = await findRows(
     watching,
     { ...given, limit: 25, sort: '-createdAt' },
+    { table: CONTACTS_TABLE, bytes: CONTACT_BYTES },
     {
-      table: CONTACTS_TABLE,
-      bytes: CONTACT_BYTES,
       conditions: await contactConditions(given, {
         linked: () => Promise.reject(new Error('none is asked for')),
       }),

@@ -69,8 +69,7 @@ export class ExportContactsHandler implements IQueryHandler<ExportContacts> {
     let after: RowPage<ContactRow>['next'];
     do {
       const page = { ...query, limit: PAGE, sort: 'createdAt', after };
-      const { rows, next } = await findRows<ContactRow>(this.reads, page, {
-        ...CONTACT_PAGE,
+      const { rows, next } = await findRows<ContactRow>(this.reads, page, CONTACT_PAGE, {
         conditions,
         kind: 'export',
       });

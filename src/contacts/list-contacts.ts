@@ -28,11 +28,8 @@ export class ListContactsHandler implements IQueryHandler<ListContacts> {
 
   async execute(query: ListContacts): Promise<Page<ContactRecord>> {
     const conditions = await contactConditions(query, this.resources);
-    const { rows, next } = await findRows<ContactRow>(this.reads, listingOf(query), {
-      ...CONTACT_PAGE,
-      sortColumns: { email: { column: 'email_compared', type: 'text' } },
-      conditions,
-    });
+    const listing = listingOf(query);
+    const { rows, next } = await findRows<ContactRow>(this.reads, listing, CONTACT_PAGE, { conditions });
     return pageOf(
       query,
       rows.map((row) => this.contacts.record(row)),

@@ -2,7 +2,7 @@ import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { ReadSource } from '#libs/database';
 import { EventStore, wrappedKeyOf } from '#libs/event-store';
 import { LINK_BYTES, LINK_DETAIL, type LinkRow, WIDEST_LINK } from '#libs/links';
-import { findRows } from '#libs/projections';
+import { findRows, type ListedTable } from '#libs/projections';
 import { Resources } from '#libs/resources';
 import { CreatedPageInput, Id, listingOf, Operation, type Page, pageOf } from '#libs/rpc';
 import { petitions } from './petitions.js';
@@ -24,6 +24,15 @@ export class ListSignatures extends CreatedPageInput() {
 /** `wrapped_key`: to the detail. */
 type SignatureRow = LinkRow & { wrapped_key: Buffer | null };
 
+const PAGE: ListedTable = {
+  table: petitions.linkTable!,
+  columns: `id, created_at, subject_id, detail,
+    CASE WHEN detail IS NOT NULL THEN ${wrappedKeyOf('page', 'subject_id')} END AS wrapped_key`,
+  bytes: LINK_BYTES,
+  widest: WIDEST_LINK,
+  within: { sql: 'record_id = ? AND ended_at IS NULL', type: 'uuid' },
+};
+
 @QueryHandler(ListSignatures)
 export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
   constructor(
@@ -35,14 +44,8 @@ export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
   async execute(query: ListSignatures): Promise<Page<SignatureRecord>> {
     const { organizationId, petitionId } = query;
     await this.resources.require(petitions, organizationId, petitionId);
-    const { rows, next } = await findRows<SignatureRow>(this.reads, listingOf(query), {
-      table: petitions.linkTable!,
-      columns: `id, created_at, subject_id, detail,
-        CASE WHEN detail IS NOT NULL THEN ${wrappedKeyOf('page', 'subject_id')} END AS wrapped_key`,
-      bytes: LINK_BYTES,
-      widest: WIDEST_LINK,
-      within: { sql: 'record_id = ? AND ended_at IS NULL', value: petitionId },
-    });
+    const listing = { ...listingOf(query), within: petitionId };
+    const { rows, next } = await findRows<SignatureRow>(this.reads, listing, PAGE);
     const records = rows.map(({ id, created_at, subject_id, detail, wrapped_key }) => ({
       id,
       createdAt: created_at,
