@@ -1,5 +1,6 @@
 import { type Socket } from 'node:net';
 import { Client, type ClientConfig } from 'pg';
+import { readMoments } from './moments.js';
 import { type SilenceWatch, type Watched } from './silence-watch.js';
 
 /** What a transaction begins with; see `inTransaction`. What PostgreSQL ends by itself, in milliseconds. */
@@ -71,6 +72,7 @@ export class Connection extends Client implements Watched {
   constructor(config: ConnectionConfig) {
     super({ ...config, pipeline: true });
     const { watch, ...own } = config;
+    readMoments(this);
     this.once('connect', () => watch.add(this, own));
     this.once('end', () => watch.remove(this));
     this.on('drain', () => (this.quietSince = undefined));

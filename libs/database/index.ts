@@ -16,6 +16,7 @@ export { startEmbeddedPostgres } from './embedded-postgres.js';
 export { binaryArray, type ElementType } from './binary-arrays.js';
 export { Lease } from './lease.js';
 export { Loader } from './loader.js';
+export { momentAsText } from './moments.js';
 export { TooManyWaiting } from './fair-gate.js';
 export { type Missing, missingFromSchema, schemaOfDatabase } from './schema.js';
 export { DATABASE_IDENTITY, ReadSource, type ReplicaOptions } from './read-source.js';

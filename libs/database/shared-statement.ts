@@ -114,7 +114,7 @@ export class SharedStatement<Row extends { bytes: number }> {
   }
 
   private halve(): void {
-    this.most = Math.max(1, this.most >> 1);
+    this.most = Math.max(2, this.most >> 1);
   }
 }
 

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { searchIndexes, type Sql, textSearchOf } from '#libs/database';
+import { momentAsText, searchIndexes, type Sql, textSearchOf } from '#libs/database';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import {
   compare,
@@ -241,3 +241,14 @@ describe('pages that are asked for at the same moment', () => {
     expect(outcomes.map(({ status }) => status)).toEqual([...listings.map(() => 'fulfilled'), 'rejected']);
   });
 });
+
+it.each(['09:30:00', '09:30:00.1', '09:30:00.02', '09:30:00.003', '23:59:59.999', '09:30:00.000400'])(
+  'a moment is read as text as a Date would say it, at %s',
+  async (time) => {
+    const rows = await database.source.query<{ date: Date; text: string }[]>(
+      `SELECT at AS date, ${momentAsText('at')} AS text FROM (SELECT $1::timestamptz AS at) moment`,
+      [`2026-03-29T${time}+01:00`],
+    );
+    expect(rows[0]!.text).toBe(rows[0]!.date.toISOString());
+  },
+);

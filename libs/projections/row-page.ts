@@ -127,7 +127,7 @@ async function findShared<Row>(
 }
 
 function sharedStatement(listing: Listing, list: ListedTable): SharedStatement<Found<object>> {
-  const { column, type, order, isBehind } = orderOf(listing, list);
+  const { column, type, order, outer, isBehind } = orderOf(listing, list);
   const types = [...(list.within ? [list.within.type] : []), ...(listing.after ? [type, 'uuid'] : [])];
   const page = (values: readonly string[]) => {
     const left = [...values];
@@ -135,14 +135,14 @@ function sharedStatement(listing: Listing, list: ListedTable): SharedStatement<F
     if (list.within) where.push(list.within.sql.replaceAll('?', left.shift()!));
     if (listing.after) where.push(`(${column}, id) ${isBehind} (${left.join(', ')})`);
     return `SELECT ${list.columns ?? '*'}, ${list.bytes} AS bytes
-      FROM (SELECT * FROM ${list.table} WHERE ${where.join(' AND ')} ${order} LIMIT $2) page ${order}`;
+      FROM (SELECT * FROM ${list.table} WHERE ${where.join(' AND ')} ${order} LIMIT $2) page ${outer}`;
   };
   const parameters = types.map((of, n) => `$${n + 3}::${of}`);
   const asked = types.map((_, n) => `value${n}`);
   const together = `SELECT asked.n::int AS asked, page.*
     FROM unnest(${parameters.map((parameter) => `${parameter}[]`).join(', ')}) WITH ORDINALITY AS asked(${[...asked, 'n'].join(', ')})
     CROSS JOIN LATERAL (${page(asked.map((name) => `asked.${name}`))}) page
-    ORDER BY asked.n, ${order.replace('ORDER BY ', '')}`;
+    ${outer.replace('ORDER BY', 'ORDER BY asked.n,')}`;
   return new SharedStatement(page(parameters), together, list.within !== undefined);
 }
 
@@ -158,7 +158,7 @@ async function findAlone<Row>(
   },
 ): Promise<readonly Found<Row>[]> {
   const { kind, wanted, isCutHere } = choice;
-  const { column, type, order, isBehind } = orderOf(listing, list);
+  const { column, type, order, outer, isBehind } = orderOf(listing, list);
   const values: unknown[] = [listing.organizationId];
   const bind = (value: unknown) => `$${values.push(value)}`;
   const inOrder = ['organization_id = $1'];
@@ -206,7 +206,7 @@ async function findAlone<Row>(
   }
   const columns = list.columns ?? '*';
   const page = isCutHere
-    ? `SELECT ${columns}, ${list.bytes} AS bytes FROM (${text}) page ${order}`
+    ? `SELECT ${columns}, ${list.bytes} AS bytes FROM (${text}) page ${outer}`
     : // Wide columns are read where they are stored only for the rows that the outermost SELECT answers.
       `SELECT ${columns === '*' ? '*' : `${columns}, found`} FROM (
          SELECT *, row_number() OVER so_far AS place, sum(${list.bytes}) OVER so_far AS bytes_so_far,
@@ -227,8 +227,9 @@ function orderOf({ sort }: Listing, list: ListedTable) {
   const descending = sort.startsWith('-');
   const { column, type } = { ...TIME_COLUMNS, ...list.sortColumns }[descending ? sort.slice(1) : sort]!;
   const direction = descending ? 'DESC' : 'ASC';
-  const order = `ORDER BY ${column} ${direction}, id ${direction}`;
-  return { column, type, order, isBehind: descending ? '<' : '>' };
+  const by = (row: string) => `ORDER BY ${row}${column} ${direction}, ${row}id ${direction}`;
+  // By its bare name, a column that is answered in another form would be sorted by that, anew.
+  return { column, type, order: by(''), outer: by('page.'), isBehind: descending ? '<' : '>' };
 }
 
 /** The first rows, one at least, as far as they are no more than a page may be. */

@@ -6,8 +6,9 @@ import { contact, type Contact, type ContactDetails, standing } from './contact.
 /** A contact as the API answers it. */
 export type ContactRecord = {
   id: string;
-  createdAt: Date;
-  updatedAt: Date;
+  /** As text where it is only answered: see `momentAsText`. */
+  createdAt: Date | string;
+  updatedAt: Date | string;
   organizationId: string;
   subscribed: boolean;
 } & ContactDetails;

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Loader } from '#libs/database';
+import { Loader, momentAsText } from '#libs/database';
 import { EventStore, wrappedKeyOf } from '#libs/event-store';
 import { hasGoneOn, type ListedTable } from '#libs/projections';
 import { isId } from '#libs/rpc';
@@ -19,8 +19,8 @@ import { CONTACTS_TABLE } from './contacts.projection.js';
 export type ContactRow = {
   id: string;
   organization_id: string;
-  created_at: Date;
-  updated_at: Date;
+  created_at: string;
+  updated_at: string;
   subscribed: boolean;
   /** To what is sealed, where something is. */
   wrapped_key: Buffer | null;
@@ -30,10 +30,11 @@ const IS_SEALED = SEALED_COLUMNS.map((column) => `${column} IS NOT NULL`).join('
 
 /** SQL: what `records` needs of a row. @param row the table's alias. */
 function columnsOf(row: string): string {
-  const columns = ['id', 'organization_id', 'created_at', 'updated_at', 'subscribed', 'email_compared'];
+  const columns = ['id', 'organization_id', 'subscribed', 'email_compared'];
   const details = DETAIL_COLUMNS.map(({ column }) => column);
+  const moments = ['created_at', 'updated_at'].map((name) => `${momentAsText(`${row}.${name}`)} AS ${name}`);
   const key = `CASE WHEN ${IS_SEALED} THEN ${wrappedKeyOf(row, 'id')} END AS wrapped_key`;
-  return [...[...columns, ...details].map((column) => `${row}.${column}`), key].join(', ');
+  return [...[...columns, ...details].map((column) => `${row}.${column}`), ...moments, key].join(', ');
 }
 
 /** For `findRows`. */

@@ -1,5 +1,5 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { ReadSource } from '#libs/database';
+import { momentAsText, ReadSource } from '#libs/database';
 import { EventStore, wrappedKeyOf } from '#libs/event-store';
 import { LINK_BYTES, LINK_DETAIL, type LinkRow, WIDEST_LINK } from '#libs/links';
 import { findRows, type ListedTable } from '#libs/projections';
@@ -22,11 +22,14 @@ export class ListSignatures extends CreatedPageInput() {
 }
 
 /** `wrapped_key`: to the detail. */
-type SignatureRow = LinkRow & { wrapped_key: Buffer | null };
+type SignatureRow = Pick<LinkRow, 'id' | 'subject_id' | 'detail'> & {
+  created_at: string;
+  wrapped_key: Buffer | null;
+};
 
 const PAGE: ListedTable = {
   table: petitions.linkTable!,
-  columns: `id, created_at, subject_id, detail,
+  columns: `id, ${momentAsText('page.created_at')} AS created_at, subject_id, detail,
     CASE WHEN detail IS NOT NULL THEN ${wrappedKeyOf('page', 'subject_id')} END AS wrapped_key`,
   bytes: LINK_BYTES,
   widest: WIDEST_LINK,

@@ -25,7 +25,7 @@ export const withdrawnAnswerSchema = recordSchema({
 /** A standing signature as the API answers it. */
 export type SignatureRecord = {
   id: string;
-  createdAt: Date;
+  createdAt: string;
   petitionId: string;
   contactId: string | null;
   comment: string | null;
