@@ -24,4 +24,5 @@ STOPSIGNAL SIGTERM
 # Healthy as soon as it answers. Before that come migrations and the building of read models: an hour, as in deploy/kubernetes.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=1h \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT ?? 3000}/health/live`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "dist/src/main.js"]
+# As `npm start`: see ARCHITECTURE.md, "Memory".
+CMD ["node", "--max-semi-space-size=16", "--heap-growing-percent=70", "dist/src/main.js"]

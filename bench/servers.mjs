@@ -1,6 +1,7 @@
 /** The built product, and what it is compared with, as processes that are called over HTTP. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -91,9 +92,13 @@ export async function cli(env, ...args) {
   return JSON.parse(text);
 }
 
+/** What `npm start` tells Node.js. */
+const { scripts } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+const settings = scripts.start.split(' ').filter((word) => word.startsWith('--'));
+
 /** An instance of the product. @returns `port`, `pid` and `stop()`. */
 export function startServer(env) {
-  return start(program('main'), { ...env, HOST: '127.0.0.1', PORT: '0' });
+  return start(program('main'), { ...env, HOST: '127.0.0.1', PORT: '0' }, settings);
 }
 
 /** A server of `baselines`. @returns `port`, `pid` and `stop()`. */
@@ -106,8 +111,8 @@ export async function startBaseline(name, env = {}) {
 }
 
 /** A program that writes { "message": "listening", "port" } in a line. */
-async function start(file, env) {
-  const child = spawn(process.execPath, [file], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+async function start(file, env, settings = []) {
+  const child = spawn(process.execPath, [...settings, file], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const stop = ending(child);
   for await (const line of createInterface({ input: child.stdout })) {
     const { message, port } = JSON.parse(line);

@@ -1,22 +1,12 @@
 import { type LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { type NestExpressApplication } from '@nestjs/platform-express';
-import * as swagger from '@nestjs/swagger';
-import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
-import { type NextFunction, type Request, type Response } from 'express';
+import { type Express, type NextFunction, type Request, type Response } from 'express';
 import { type IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { DatabaseWatch, RequestCounts, requestLog } from '#libs/operations';
 import { Concurrency } from '#libs/rate-limit';
-import {
-  documentRoutes,
-  ErrorFilter,
-  type ErrorCode,
-  errorExamples,
-  errorSchemas,
-  replaceUndecodablePath,
-  RpcExpressAdapter,
-} from '#libs/rpc';
+import { ErrorFilter, type ErrorCode, replaceUndecodablePath, RpcExpressAdapter } from '#libs/rpc';
 import { AppModule } from './app.module.js';
 import { type Config } from './config.js';
 import { nameOfLogPath } from './history/index.js';
@@ -46,40 +36,27 @@ export async function createApplication(
     replaceUndecodablePath,
   );
   app.useGlobalFilters(new ErrorFilter(docsUrl(config), runtime.troubles, config.isTried));
-  // For the first who asks: it takes a fifth of a second, which no start has to wait for.
-  let document: OpenAPIObject | undefined;
-  const described = () => (document ??= describeApi(app));
-  // Not by SwaggerModule, which writes the document anew for each who asks: as YAML in 20 ms, and asks for no key.
-  SwaggerModule.setup('docs', app, described, { raw: false, customSiteTitle: 'Advocacy API' });
-  let json: Buffer | undefined;
-  adapter.get('/openapi.json', (_request: Request, response: Response) =>
-    response.type('json').send((json ??= Buffer.from(JSON.stringify(described())))),
-  );
+  serveDocumentation(app, adapter);
   return app;
 }
 
-function describeApi(app: NestExpressApplication): OpenAPIObject {
-  const description =
-    'Contacts, petitions, posts, lists and tags of organizations, as an event-sourced RPC API. POST creates or updates, GET reads, ' +
-    'DELETE removes; every operation is idempotent. Errors are explained at the address in `error.docs`.';
-  documentRoutes(swagger);
-  const document = SwaggerModule.createDocument(
-    app,
-    new DocumentBuilder()
-      .setTitle('Advocacy API')
-      .setDescription(description)
-      .setVersion('v1')
-      // The first that knows `type: [string, null]`.
-      .setOpenAPIVersion('3.1.0')
-      .addBearerAuth({ type: 'http', scheme: 'bearer', bearerFormat: 'API key', description: 'adv_…' })
-      .build(),
-    { autoTagControllers: false },
-  );
-  // Once for all operations: they say the same of most errors.
-  Object.assign((document.components!.schemas ??= {}), errorSchemas);
-  document.components!.examples = errorExamples;
-  return document;
+/** Loaded and written for the first who asks: half a second, and a tenth of the memory, which no start has to wait for. */
+function serveDocumentation(app: NestExpressApplication, adapter: RpcExpressAdapter): void {
+  let pages: Promise<Express> | undefined;
+  const serve = (request: Request, response: Response, next: NextFunction) => {
+    pages ??= import('./documentation.js').then(({ documentationOf }) => documentationOf(app));
+    pages.then((answer) => {
+      answer(request, response, next);
+    }, next);
+  };
+  const routes = adapter.getInstance<Express>();
+  for (const path of DOCUMENTATION) routes.get(path, serve);
+  // Scripts, styles and pictures.
+  routes.get(/^\/docs\//, serve);
 }
+
+/** The pages have routes here, too: whoever asks what a path is, is told so before they are loaded. */
+const DOCUMENTATION = ['/openapi.json', '/docs', '/docs/', '/docs/index.html', '/docs/swagger-ui-init.js'];
 
 /** Swagger UI puts styles into its page, and pictures into its styles. */
 const pageHeaders = {

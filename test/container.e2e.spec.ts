@@ -62,8 +62,11 @@ describe('the Dockerfile', () => {
     }
 
     const [command] = stage('image').filter(({ name }) => name === 'CMD');
-    const [, main] = JSON.parse(command!.rest) as [string, string];
+    const [program, ...settings] = JSON.parse(command!.rest) as string[];
+    const main = settings.pop()!;
     expect(existsSync(here(join('app', main)))).toBe(true);
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } };
+    expect(scripts.start).toBe(['exec', program, ...settings, 'scripts/start.mjs'].join(' '));
 
     const environment = { ...deployment.environment, PATH: `${here('usr/local/bin')}:${process.env.PATH}` };
     const advocacy = (...args: string[]) => new Program('advocacy', args, environment, '/').ended;

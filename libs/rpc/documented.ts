@@ -7,7 +7,7 @@ const waiting: { decorators: Decorators; target: Target }[] = [];
 
 /**
  * Decorates a controller or one of its methods with what the documentation says of it, as soon as there is one
- * (`documentRoutes`). @nestjs/swagger is a quarter of what a process loads, and the command line documents nothing.
+ * (`documentRoutes`). @nestjs/swagger is a quarter of what a process loads, and hardly any process is asked for it.
  */
 export function Documented(decorators: Decorators): ClassDecorator & MethodDecorator {
   return (...target: Target) => {
