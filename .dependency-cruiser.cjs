@@ -11,6 +11,7 @@ const libs = [
   'projections',
   'rpc',
   'commands',
+  'subscriptions',
   'links',
   'resources',
   'modules',

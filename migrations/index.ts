@@ -18,6 +18,7 @@ import { Cosignatures1764000000018 } from './0018-cosignatures.js';
 import { CheckpointLeaves1764000000019 } from './0019-checkpoint-leaves.js';
 import { Claims1764000000020 } from './0020-claims.js';
 import { Lookups1764000000021 } from './0021-lookups.js';
+import { Subscriptions1764000000022 } from './0022-subscriptions.js';
 
 export { schema } from './schema.js';
 
@@ -44,4 +45,5 @@ export const migrations = [
   CheckpointLeaves1764000000019,
   Claims1764000000020,
   Lookups1764000000021,
+  Subscriptions1764000000022,
 ];

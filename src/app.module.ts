@@ -18,6 +18,7 @@ import { RateLimitModule } from '#libs/rate-limit';
 import { ResourcesModule } from '#libs/resources';
 import { RpcModule } from '#libs/rpc';
 import { Checkpoints, Sealer } from '#libs/sealing';
+import { Subscriptions } from '#libs/subscriptions';
 import { ORGANIZATION_RATE_LIMIT } from './auth/index.js';
 import { type Config } from './config.js';
 import { Cosigning } from './cosigning/index.js';
@@ -34,6 +35,7 @@ type Foundation = {
   selfCheck: SelfCheckStatus;
   cosigning: Cosigning;
   checkpoints: Checkpoints;
+  subscriptions: Subscriptions;
   troubles: TroubleLog;
 };
 
@@ -47,7 +49,7 @@ export class AppModule {
       organizationRateLimit,
     }: Pick<Config, 'redisUrl' | 'healthToken' | 'organizationRateLimit'>,
   ): DynamicModule {
-    const { sealer, selfCheck, cosigning, checkpoints } = foundation;
+    const { sealer, selfCheck, cosigning, checkpoints, subscriptions } = foundation;
     const forModules = [
       { provide: Checkpoints, useValue: checkpoints },
       { provide: Cosigning, useValue: cosigning },
@@ -64,6 +66,7 @@ export class AppModule {
         { provide: Sealer, useValue: sealer },
         { provide: SelfCheckStatus, useValue: selfCheck },
         { provide: WitnessStatus, useValue: cosigning },
+        { provide: Subscriptions, useValue: subscriptions },
         ...forModules,
       ],
       exports: forModules.map(({ provide }) => provide),

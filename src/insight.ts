@@ -20,7 +20,7 @@ export async function serveInsight(
   { host, metricsPort }: Pick<Config, 'host' | 'metricsPort'>,
   process: number | undefined,
   app: INestApplicationContext,
-  { source, reserved, store, projections, sealer, selfCheck, cosigning }: Runtime,
+  { source, reserved, store, projections, sealer, selfCheck, cosigning, subscriptions }: Runtime,
 ): Promise<MetricsServer | undefined> {
   if (metricsPort === undefined) return undefined;
   const port = metricsPort === 0 ? 0 : metricsPort + (process ?? 1) - 1;
@@ -34,6 +34,7 @@ export async function serveInsight(
     projections,
     selfCheck,
     witnesses: cosigning,
+    subscriptions,
     main: source,
     pools: { main: source, reserved: reserved.source },
   };

@@ -24,6 +24,6 @@ export const MODULES = [
   TagsModule,
 ];
 
-export const { operations, projections, streams, replayables, upcasters } = partsOf(MODULES);
+export const { operations, projections, streams, replayables, subscriptions, upcasters } = partsOf(MODULES);
 
 declareScopes(operations);

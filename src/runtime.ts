@@ -13,6 +13,7 @@ import {
 import { EventStore, Keyring } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { Checkpoints, Sealer, type Signers } from '#libs/sealing';
+import { Subscriptions } from '#libs/subscriptions';
 import { projections, upcasters } from './modules.js';
 import { type Config, ConfigError } from './config.js';
 import { Cosigning } from './cosigning/index.js';
@@ -34,6 +35,7 @@ export type Runtime = {
   signers: Signers;
   selfCheck: SelfCheck;
   cosigning: Cosigning;
+  subscriptions: Subscriptions;
   troubles: TroubleLog;
   embedded: boolean;
   close(): Promise<void>;
@@ -158,6 +160,7 @@ async function openOn(
       checkpoints,
       signers,
       selfCheck: new SelfCheck(source, readModels, signers, verifyEvery, logger, troubles),
+      subscriptions: new Subscriptions(source, store, logger, troubles),
       cosigning: new Cosigning(source, checkpoints, signers, witnesses, witnessEvery, logger, troubles),
       troubles,
       embedded: isEmbedded,

@@ -9,6 +9,7 @@ import { ServerLife } from '#libs/rpc';
 import { currentTracer } from '#libs/tracing';
 import { type Config, ConfigError, loadConfig } from './config.js';
 import { environmentOfLibraries, processNumber } from './environment.js';
+import { subscriptions } from './modules.js';
 import { createDemo, tellHowToBegin, welcome } from './demo.js';
 import { serveInsight } from './insight.js';
 import { openRuntime, type Runtime } from './runtime.js';
@@ -110,6 +111,7 @@ async function serve(): Promise<void> {
     runtime.sealer.start();
     runtime.selfCheck.start();
     runtime.cosigning.start();
+    runtime.subscriptions.start(subscriptions.map((type) => app.get(type, { strict: false })));
     const cleaning = setInterval(() => void clean(runtime), CLEANING_MS);
 
     const { port } = server.address() as AddressInfo;
@@ -135,6 +137,7 @@ async function serve(): Promise<void> {
     await app.close();
     metrics?.close();
   } finally {
+    await runtime.subscriptions.stop();
     await runtime.cosigning.stop();
     await runtime.selfCheck.stop();
     await runtime.sealer.stop();

@@ -10,6 +10,7 @@ import { createTestDatabase } from '#libs/testing';
 import { projections, streams, upcasters } from '../src/modules.js';
 import { readExported, tellSuccession } from '../src/history/index.js';
 import { Api } from './harness.js';
+import { eventually } from './processes.js';
 import { published } from './releases.js';
 
 /**
@@ -245,6 +246,8 @@ async function makeHistory(): Promise<string> {
     });
   }
   await post('petition.add-signature', { petitionId, contact: { email: 'grace@example.org' } });
+  api.react();
+  await eventually(async () => expect(await api.eventTypes(organizationId)).toContain('PetitionGoalReached'));
   await erase('petition.remove-signature', { petitionId, contactId: chico });
   await post('petition.add-signature', { petitionId, contactId: chico });
   await post('petition.close-petition', { petitionId });

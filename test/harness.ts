@@ -9,6 +9,7 @@ import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { CreateApiKey, RevokeApiKey } from '../src/auth/index.js';
 import { readConfig } from '../src/config.js';
 import { HistoryReads } from '../src/history/index.js';
+import { subscriptions } from '../src/modules.js';
 import { CreateOrganization } from '../src/organizations/index.js';
 import { openRuntime, type Runtime } from '../src/runtime.js';
 import { createApplication, docsUrl } from '../src/server.js';
@@ -208,6 +209,12 @@ export class Api {
     return instance;
   }
 
+  /** Lets the first instance react to the history. Not by itself: most tests look at the events of what they ask alone. */
+  react(): void {
+    const { app, runtime } = this.instances[0]!;
+    runtime.subscriptions.start(subscriptions.map((type) => app.get(type, { strict: false })));
+  }
+
   get origin(): string {
     return this.instances[0]!.origin;
   }
@@ -245,6 +252,7 @@ export class Api {
   async stop(): Promise<void> {
     for (const { app, runtime, life } of this.instances) {
       await life.drain();
+      await runtime.subscriptions.stop();
       await app.close();
       await runtime.projections.stop();
       await runtime.close();

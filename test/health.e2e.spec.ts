@@ -72,6 +72,7 @@ describe('ready', () => {
         sealing: null,
         selfCheck: null,
         witnesses: null,
+        subscriptions: null,
       },
       object: 'health',
     });

@@ -57,6 +57,8 @@ describe('metrics', () => {
   it('are all served, each under its name, type and help, and the process’s own', async () => {
     await fetch(`${server.origin}/health/live`);
     await eventually(async () => expect(await scrape()).toContain('operation="health.live"'));
+    // What the background tells it has seen by then.
+    await eventually(async () => expect(await scrape()).toContain('\nadvocacy_subscription_parked{'));
     const answer = await fetch(`${origin(server)}/metrics?x=1`);
     const text = await answer.text();
     expect(answer.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
@@ -176,7 +178,7 @@ describe('metrics', () => {
     const ofAlerts: string[] = groups.flatMap(({ rules }: { rules: { expr: string }[] }) =>
       rules.map(({ expr }) => expr),
     );
-    expect([ofPanels.length, ofAlerts.length]).toEqual([expect.any(Number), 23]);
+    expect([ofPanels.length, ofAlerts.length]).toEqual([expect.any(Number), 25]);
     for (const expression of [...ofPanels, ...ofAlerts]) {
       const asked = metricsIn(expression);
       expect(asked).not.toEqual([]);

@@ -1,9 +1,17 @@
 import { v7 as uuidv7 } from 'uuid';
-import { type Cast, type DomainEvent, EventStore, type Upcasters } from '#libs/event-store';
+import {
+  type Cast,
+  DamagedEvent,
+  type DomainEvent,
+  EventStore,
+  NewerEvent,
+  type Upcasters,
+} from '#libs/event-store';
 import { Signers } from '#libs/sealing';
-import { projections, streams, upcasters } from '../src/modules.js';
+import { projections, streams, subscriptions, upcasters } from '../src/modules.js';
 import { tellSuccession } from '../src/history/index.js';
 import { type Answer, Api, Client } from './harness.js';
+import { eventually } from './processes.js';
 import { verifyTwice } from './verifiers.js';
 
 /**
@@ -15,6 +23,7 @@ let later: EventStore;
 let other: Client;
 beforeAll(async () => {
   api = await Api.start();
+  api.react();
   const { source, store } = api.instances[0]!.runtime;
   const types = streams.flatMap(({ events }) => Object.keys(events));
   const same: Cast = (body) => body;
@@ -98,6 +107,37 @@ const kinds: { [streamType: string]: Kind } = {
     decide: (client) =>
       new Client(client.origin, '', undefined).request('GET', `/log/${client.organizationId}/checkpoint`),
     next: { type: 'LogUnpublished', data: {} },
+  },
+  'petition-goal': {
+    async make(client) {
+      const petitionId = await makePetition(client);
+      await client.post('petition.update-petition', { petitionId, goal: 1 });
+      await client.post('petition.add-signature', { petitionId, contact: { email: emailOf() } });
+      let id = '';
+      await eventually(async () => (id = await lastStream(client, 'petition-goal')));
+      links.set(id, { recordId: petitionId, contactId: '' });
+      return id;
+    },
+    show: (client) => client.get('event.list-events', { recordType: 'petition-goal' }),
+    bySelf: false,
+    // What its reaction would be refused, which is all that rests on it.
+    async decide(client, id) {
+      const petitionId = links.get(id)!.recordId;
+      await client.post('petition.add-signature', { petitionId, contact: { email: emailOf() } });
+      const { app, runtime } = api.instances[0]!;
+      const signed = await lastStream(client, 'signature');
+      const [event] = await runtime.store.readStream(client.organizationId, signed);
+      const reaction = app.get(
+        subscriptions.find(({ name }) => name === 'PetitionGoals')!,
+        { strict: false },
+      );
+      const refused: unknown = await reaction
+        .handle(event!, new AbortController().signal)
+        .catch((e: unknown) => e);
+      const reason = refused instanceof NewerEvent ? 'NEWER_VERSION' : 'HISTORY_DAMAGED';
+      expect([NewerEvent, DamagedEvent]).toContain((refused as object).constructor);
+      return { status: 503, body: { error: { reason } } } as Answer;
+    },
   },
   list: {
     make: makeList,

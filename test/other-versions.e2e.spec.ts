@@ -39,6 +39,7 @@ const createContact = async (client: Client) => {
     organizationId,
     email: `${uuidv7()}@example.org`,
   });
+  expect(body).toHaveProperty('data.contactId');
   return body.data.contactId as string;
 };
 

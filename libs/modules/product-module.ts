@@ -3,6 +3,7 @@ import { type Upcasters } from '#libs/event-store';
 import { type Projection, type Replayable } from '#libs/projections';
 import { type Resource } from '#libs/resources';
 import { type InputClass, operationsAmong, operationsModule } from '#libs/rpc';
+import { type Subscription } from '#libs/subscriptions';
 
 /** A kind of streams, and the types of events that this version of the program knows in them. */
 export type StreamKind = { readonly streamType: string; readonly events: { readonly [type: string]: true } };
@@ -13,6 +14,8 @@ export type Parts = {
   streams: readonly StreamKind[];
   projections: readonly Projection[];
   replayables: readonly Replayable[];
+  /** Providers of the module that made them. */
+  subscriptions: readonly Type<Subscription>[];
   upcasters: Upcasters;
 };
 
@@ -25,6 +28,8 @@ type Declaration = ModuleMetadata & {
   streams?: readonly StreamKind[];
   projections?: readonly Projection[];
   replayables?: readonly Replayable[];
+  /** What reacts to events: see CONTRIBUTING.md, "Add a reaction". They are providers of the module. */
+  subscriptions?: readonly Type<Subscription>[];
   /** Of the events that have or will have another shape than the first: see CONTRIBUTING.md, "Add an event". */
   upcasters?: Upcasters;
 };
@@ -38,6 +43,7 @@ export function ProductModule({
   streams = [],
   projections = [],
   replayables = [],
+  subscriptions = [],
   upcasters = {},
   controllers = [],
   providers = [],
@@ -47,7 +53,7 @@ export function ProductModule({
   const nest = {
     ...metadata,
     controllers: [...served.controllers!, ...controllers],
-    providers: [...served.providers!, ...providers],
+    providers: [...served.providers!, ...subscriptions, ...providers],
   };
   const parts: Parts = {
     operations: operationsAmong(operations),
@@ -57,6 +63,7 @@ export function ProductModule({
     ],
     projections: [...resources.map(({ projection }) => projection), ...projections],
     replayables: [...resources.map(({ replayable }) => replayable), ...replayables],
+    subscriptions,
     upcasters,
   };
   return (target) => {
@@ -78,6 +85,7 @@ export function partsOf(modules: readonly Type[]): Parts {
     streams: all.flatMap(({ streams }) => streams),
     projections: all.flatMap(({ projections }) => projections),
     replayables: all.flatMap(({ replayables }) => replayables),
+    subscriptions: all.flatMap(({ subscriptions }) => subscriptions),
     upcasters: Object.assign({}, ...all.map(({ upcasters }) => upcasters)) as Upcasters,
   };
 }

@@ -6,6 +6,7 @@ import { type ProjectionStatus } from '#libs/projections';
 import { RateLimitStatus } from '#libs/rate-limit';
 import { Documented, type FieldSchema, recordSchema, RpcError } from '#libs/rpc';
 import { Sealer, type SealingProgress } from '#libs/sealing';
+import { Subscriptions, type SubscriptionStatus } from '#libs/subscriptions';
 import { SelfCheckStatus } from './self-check-status.js';
 import { DatabaseWatch } from './database-watch.js';
 import { WitnessStatus } from './witness-status.js';
@@ -67,6 +68,19 @@ const witnesses: FieldSchema = {
     'As this instance last saw, null where no witness is asked; only told to who has the HEALTH_TOKEN.',
 };
 
+const subscriptions: FieldSchema = {
+  type: ['array', 'null'],
+  description:
+    'How far each reaction to the history is, as this instance last saw; only told to who has the HEALTH_TOKEN.',
+  items: recordSchema({
+    name: { type: 'string' },
+    position: integer,
+    lag: { ...integer, description: 'Positions it has still to come to.' },
+    retrying: { ...integer, description: 'Events that are tried again by themselves.' },
+    parked: { ...integer, description: 'Events that have failed for the last time.' },
+  }),
+};
+
 function answer(fields: Record<string, FieldSchema>, toOperators: Record<string, FieldSchema> = {}): object {
   const status: FieldSchema = { type: 'string', enum: ['ok', 'degraded'] };
   const data = recordSchema({ status, ...fields });
@@ -121,6 +135,7 @@ export class HealthController {
     private readonly sealer: Sealer,
     private readonly selfCheck: SelfCheckStatus,
     private readonly witnesses: WitnessStatus,
+    private readonly subscriptions: Subscriptions,
   ) {}
 
   @Get('live')
@@ -144,7 +159,7 @@ export class HealthController {
       operationId: 'health.ready',
       summary: 'The instance can serve: database, Redis, read models',
       description:
-        'Degraded, it can still serve: see `redis`, `replica`, `projections`, `sealing`, `selfCheck` and `witnesses`. The latter four are told ' +
+        'Degraded, it can still serve: see `redis`, `replica`, `projections`, `sealing`, `selfCheck`, `witnesses` and `subscriptions`. The latter five are told ' +
         'to operators alone, who send their HEALTH_TOKEN as `Authorization: Bearer …`.',
     }),
     ApiBearerAuth(),
@@ -153,7 +168,7 @@ export class HealthController {
       description: 'It can',
       schema: answer(
         { database: { type: 'string' }, redis: { type: 'string' }, replica: { type: 'string' } },
-        { projections: progress, sealing, selfCheck, witnesses },
+        { projections: progress, sealing, selfCheck, witnesses, subscriptions },
       ),
     }),
     ApiResponse({
@@ -179,7 +194,9 @@ export class HealthController {
       (lastSeen?.refused ?? 0) > 0 ||
       (checked?.findings.length ?? 0) > 0 ||
       (witnesses?.contradicted ?? 0) > 0;
-    const degraded = rateLimit === 'local' || typeof replica === 'string' || failing || isChanged;
+    const reactions = this.subscriptions.lastSeen;
+    const isParked = reactions?.some(({ parked }) => parked > 0) ?? false;
+    const degraded = rateLimit === 'local' || typeof replica === 'string' || failing || isChanged || isParked;
     return {
       data: {
         status: degraded ? 'degraded' : 'ok',
@@ -198,6 +215,7 @@ export class HealthController {
           sealing: lastSeen ? describeSealing(lastSeen) : null,
           selfCheck: checked ? { ...checked, findings: checked.findings.length } : null,
           witnesses: witnesses ?? null,
+          subscriptions: reactions?.map(describeSubscription) ?? null,
         }),
       },
       object: 'health',
@@ -212,4 +230,9 @@ function describe({ failure, ...progress }: ProjectionStatus): object {
 
 function describeSealing({ sealed, last, refused }: SealingProgress): object {
   return { position: sealed, lag: Math.max(0, last - sealed), refused };
+}
+
+/** Without the events that are parked: the command line has them. */
+function describeSubscription({ parkedEvents: _, ...progress }: SubscriptionStatus): object {
+  return progress;
 }

@@ -5,6 +5,7 @@ import { type Distribution } from '#libs/measures';
 import { type Projections } from '#libs/projections';
 import { type Concurrency, decisions, type RateLimitStatus } from '#libs/rate-limit';
 import { errorAnswers, streamsOpen, unreadBytes } from '#libs/rpc';
+import { type Subscriptions, type SubscriptionStatus } from '#libs/subscriptions';
 import { type DatabaseWatch } from './database-watch.js';
 import { standardOutput } from './output.js';
 import { type RequestCounts } from './request-counts.js';
@@ -25,6 +26,7 @@ export type Sources = {
   main: DataSource;
   selfCheck: SelfCheckStatus;
   witnesses: WitnessStatus;
+  subscriptions: Subscriptions;
 };
 
 type Labels = Record<string, string>;
@@ -229,6 +231,27 @@ export const METRICS: readonly Metric[] = [
     read: ({ witnesses: { lastSeen } }) => [{ value: lastSeen?.failing ?? 0 }],
   },
   {
+    name: 'advocacy_subscription_lag_positions',
+    type: 'gauge',
+    help: 'Positions of the log that a reaction has still to come to, by whichever instance.',
+    labels: ['subscription'],
+    read: ({ subscriptions }) => ofEach(subscriptions, ({ lag }) => lag),
+  },
+  {
+    name: 'advocacy_subscription_retrying',
+    type: 'gauge',
+    help: 'Events that a reaction failed at, or that wait for one of their stream, and that are tried again.',
+    labels: ['subscription'],
+    read: ({ subscriptions }) => ofEach(subscriptions, ({ retrying }) => retrying),
+  },
+  {
+    name: 'advocacy_subscription_parked',
+    type: 'gauge',
+    help: 'Events that a reaction failed at for the last time: an operator retries or skips them.',
+    labels: ['subscription'],
+    read: ({ subscriptions }) => ofEach(subscriptions, ({ parked }) => parked),
+  },
+  {
     name: 'advocacy_database_up',
     type: 'gauge',
     help: '1 if the database answered this scrape within a second; what it says is its last word otherwise.',
@@ -291,6 +314,11 @@ export const METRICS: readonly Metric[] = [
     read: () => [{ value: standardOutput.droppedInAll }],
   },
 ];
+
+/** As this instance last saw it. */
+function ofEach({ lastSeen = [] }: Subscriptions, value: (status: SubscriptionStatus) => number): Sample[] {
+  return lastSeen.map((status) => ({ value: value(status), labels: { subscription: status.name } }));
+}
 
 function histogram(name: string, distribution: Distribution, labels: Labels = {}): Sample[] {
   const counts = distribution.cumulative();

@@ -154,8 +154,8 @@ export class Resources {
     return row?.id;
   }
 
-  /** Undefined also where the history has gone on: then it knows more. */
-  private async find(
+  /** The record as its read model has it; undefined also where the history has gone on: then that knows more. */
+  async find(
     resource: Resource,
     organizationId: string,
     id: string,

@@ -8,6 +8,7 @@ import { keysCommands } from './keys.js';
 import { organizationCommands } from './organization.js';
 import { projectionCommands } from './projections.js';
 import { withSession } from './session.js';
+import { subscriptionsCommands } from './subscriptions.js';
 import { witnessCommand } from './witness.js';
 
 /** @param called what helps name the program by. */
@@ -33,6 +34,7 @@ A first organization with its key, and a second key that may only read contacts:
   historyCommands(program);
   keysCommands(program);
   projectionCommands(program);
+  subscriptionsCommands(program);
   erasuresCommands(program);
   doctorCommand(program);
   witnessCommand(program);

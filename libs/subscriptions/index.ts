@@ -1,0 +1,3 @@
+export { reactionTo, type Subscription } from './subscription.js';
+export { Subscriptions, type SubscriptionStatus } from './subscriptions.js';
+export { type Due, type Timer, Timers } from './timers.js';

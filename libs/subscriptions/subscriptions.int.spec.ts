@@ -1,0 +1,204 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { v7 as uuidv7 } from 'uuid';
+import { type EventStore, type RecordedEvent } from '#libs/event-store';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { type Subscription, Subscriptions, type Timer } from './index.js';
+
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await createTestDatabase();
+});
+const running: Subscriptions[] = [];
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((one) => one.stop()));
+  await database.drop();
+});
+
+const organizationId = uuidv7();
+const metadata = { actor: { type: 'system', id: null }, requestId: 'test' } as const;
+const logged: { message: string; position?: number; attempts?: number; reason?: string }[] = [];
+const logger = {
+  log: () => undefined,
+  warn: (line: object) => logged.push(line as (typeof logged)[0]),
+  error: (line: object) => logged.push(line as (typeof logged)[0]),
+};
+
+async function append(store: EventStore, streamId: string, version: number, n: number): Promise<void> {
+  const events = [{ type: 'Happened', data: { n } }];
+  const writes = [{ streamType: 'thing', streamId, expectedVersion: version, events }];
+  expect(await store.append({ organizationId, metadata, writes })).toMatchObject({ status: 'appended' });
+}
+
+/** A subscription that notes the numbers of the events that it was given, also of those that it fails at. */
+function noting(fail: (n: number) => boolean = () => false, pauseMs = 0) {
+  const seen: number[] = [];
+  const subscription: Subscription = {
+    name: 'noting',
+    handles: ['Happened'],
+    begins: 'at the first event',
+    async handle({ data }: RecordedEvent) {
+      const n = data.n as number;
+      seen.push(n);
+      if (pauseMs > 0) await sleep(pauseMs);
+      if (fail(n)) throw new Error(`not ${n}`);
+    },
+  };
+  return { seen, subscription };
+}
+
+async function start(subscription: Subscription, timers: Timer[] = []): Promise<Subscriptions> {
+  const { source, store } = await database.another();
+  const one = new Subscriptions(source, store, logger);
+  running.push(one);
+  one.start([subscription], timers);
+  return one;
+}
+
+async function eventually(check: () => unknown): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return void (await check());
+    } catch (error) {
+      if (tries === 200) throw error;
+      await sleep(50);
+    }
+  }
+}
+
+const hurry = (table = 'subscription_retries', column = 'due_at') =>
+  database.source.query(`UPDATE ${table} SET ${column} = clock_timestamp() WHERE ${column} IS NOT NULL`);
+const statusOf = async (one: Subscriptions) => (await one.status())[0]!;
+
+it('gives each event once to one of several instances, those of one stream in their order', async () => {
+  const { seen, subscription } = noting();
+  const streams = Array.from({ length: 20 }, () => uuidv7());
+  const instances = await Promise.all([start(subscription), start(subscription), start(subscription)]);
+  for (let version = 0; version < 30; version += 1) {
+    await Promise.all(streams.map((id, n) => append(database.store, id, version, n * 100 + version)));
+  }
+  await eventually(() => expect(seen).toHaveLength(600));
+  for (let n = 0; n < 20; n += 1) {
+    const own = seen.filter((one) => Math.floor(one / 100) === n);
+    expect(own).toEqual(own.toSorted((one, other) => one - other));
+  }
+  expect(new Set(seen).size).toBe(600);
+  await eventually(async () =>
+    expect(await statusOf(instances[0])).toMatchObject({ lag: 0, retrying: 0, parked: 0 }),
+  );
+});
+
+it('begins with the first event or with what comes from now on, as it says, and only once', async () => {
+  await append(database.store, uuidv7(), 0, 1);
+  const { seen, subscription } = noting();
+  const late: Subscription = { ...subscription, name: 'late', begins: 'now' };
+  const first = await start(late);
+  await eventually(async () => expect(await first.status()).toMatchObject([{ name: 'late', lag: 0 }]));
+  await append(database.store, uuidv7(), 0, 2);
+  await eventually(() => expect(seen).toEqual([2]));
+  await first.stop();
+  await append(database.store, uuidv7(), 0, 3);
+  await start(late);
+  await eventually(() => expect(seen).toEqual([2, 3]));
+});
+
+it('puts off what fails and what comes after it in its stream, and lets all others go on', async () => {
+  let isBroken = true;
+  const { seen, subscription } = noting((n) => isBroken && n === 1);
+  const [own, other] = [uuidv7(), uuidv7()];
+  for (const [version, n] of [1, 2, 3].entries()) await append(database.store, own, version, n);
+  await append(database.store, other, 0, 10);
+  const one = await start(subscription);
+  await eventually(async () => expect(await statusOf(one)).toMatchObject({ lag: 0, retrying: 3 }));
+  expect(seen.toSorted()).toEqual([1, 10]);
+  isBroken = false;
+  await append(database.store, own, 3, 4);
+  await hurry();
+  await eventually(async () => {
+    await hurry();
+    expect(await statusOf(one)).toMatchObject({ lag: 0, retrying: 0 });
+  });
+  expect(seen.filter((n) => n < 10)).toEqual([1, 1, 2, 3, 4]);
+});
+
+it('parks what has failed eight times, lets what waited go on, and tries it again when an operator says so', async () => {
+  let isBroken = true;
+  const { seen, subscription } = noting((n) => isBroken && n === 1);
+  const stream = uuidv7();
+  await append(database.store, stream, 0, 1);
+  await append(database.store, stream, 1, 2);
+  logged.length = 0;
+  const one = await start(subscription);
+  await eventually(async () => {
+    await hurry();
+    expect(await statusOf(one)).toMatchObject({ parked: 1, retrying: 0 });
+  });
+  expect(seen).toEqual([1, 1, 1, 1, 1, 1, 1, 1, 2]);
+  const own = logged.filter(({ reason }) => reason === 'not 1');
+  expect(own.map(({ attempts }) => attempts)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  expect(own.at(-1)!.message).toContain('parked');
+  const { parkedEvents } = await statusOf(one);
+  expect(parkedEvents).toMatchObject([{ position: own[0]!.position, reason: 'not 1', organizationId }]);
+
+  isBroken = false;
+  await expect(one.retry('nothing')).rejects.toThrow('There are: noting');
+  expect(await one.retry('noting', own[0]!.position! + 1)).toBe(0);
+  expect(await one.retry('noting')).toBe(1);
+  await eventually(async () => expect(await statusOf(one)).toMatchObject({ parked: 0, retrying: 0 }));
+  expect(seen.at(-1)).toBe(1);
+  expect(await one.skip('noting', own[0]!.position!)).toBe(false);
+});
+
+it('gives up an event that an operator skips', async () => {
+  const { subscription } = noting(() => true);
+  await append(database.store, uuidv7(), 0, 1);
+  const one = await start(subscription);
+  await eventually(async () => expect(await statusOf(one)).toMatchObject({ lag: 0, retrying: 1 }));
+  const [{ position }] = await database.source.query('SELECT position FROM subscription_retries');
+  expect(await one.skip('noting', Number(position))).toBe(true);
+  expect(await statusOf(one)).toMatchObject({ retrying: 0, parked: 0 });
+});
+
+it('loses nothing when the connection of whoever is at it breaks in the middle of a page', async () => {
+  const { seen, subscription } = noting(() => false, 20);
+  for (let n = 0; n < 60; n += 1) await append(database.store, uuidv7(), 0, n);
+  const one = await start(subscription);
+  await eventually(() => expect(seen.length).toBeGreaterThan(10));
+  await database.source.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()
+     AND state = 'idle in transaction'`,
+  );
+  await eventually(async () => expect(await statusOf(one)).toMatchObject({ lag: 0, retrying: 0 }));
+  expect(new Set(seen).size).toBe(60);
+});
+
+it('fires what is due once among all instances, also what was due while none ran, and again where it fails', async () => {
+  const fired: string[] = [];
+  let failures = 1;
+  const timer: Timer = {
+    name: 'alarm',
+    async fire({ id }) {
+      fired.push(id);
+      await sleep(10);
+      if (failures-- > 0) throw new Error('not yet');
+    },
+  };
+  const { subscription } = noting();
+  const waiting = new Subscriptions(database.source, database.store, logger);
+  const [past, soon, never, cleared] = [uuidv7(), uuidv7(), uuidv7(), uuidv7()];
+  const at = (ms: number) => new Date(Date.now() + ms);
+  const set = (id: string, dueAt: Date) => waiting.timers.set('alarm', { organizationId, id, dueAt });
+  await set(past, at(-60_000));
+  await set(soon, at(60_000));
+  await set(never, at(60_000));
+  await set(cleared, at(-1));
+  await waiting.timers.clear('alarm', cleared);
+  await Promise.all([1, 2, 3].map(() => start(subscription, [timer])));
+  await eventually(() => expect(fired).toEqual([past]));
+  await set(soon, at(0));
+  await eventually(() => expect(fired).toEqual([past, soon]));
+  await database.source.query(`UPDATE timers SET next_at = clock_timestamp() WHERE id = $1`, [past]);
+  await eventually(() => expect(fired).toEqual([past, soon, past]));
+  await eventually(async () =>
+    expect(await database.source.query('SELECT id FROM timers')).toEqual([{ id: never }]),
+  );
+});

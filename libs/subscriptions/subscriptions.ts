@@ -1,0 +1,190 @@
+import { type LoggerService } from '@nestjs/common';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type DataSource } from 'typeorm';
+import { describeError, type Sql, type TroubleLog } from '#libs/database';
+import { type EventStore } from '#libs/event-store';
+import { type Subscription } from './subscription.js';
+import { SubscriptionRunner } from './subscription-runner.js';
+import { type Timer, Timers } from './timers.js';
+
+/** How often each instance looks for what there is to react to. */
+const POLL_MS = 500;
+
+export type SubscriptionStatus = {
+  name: string;
+  position: number;
+  /** Positions between its cursor and the horizon. */
+  lag: number;
+  /** Events whose handling failed, or that wait for one of their stream, and are tried again by themselves. */
+  retrying: number;
+  /** Events that are not tried any more until an operator says so, and the first hundred of them. */
+  parked: number;
+  parkedEvents: { position: number; organizationId: string; at: Date; reason: string }[];
+};
+
+type StatusRow = {
+  name: string;
+  position: string;
+  lag: string;
+  retrying: string;
+  is_due: boolean;
+  parked: string;
+  parked_events: { position: number; organizationId: string; at: string; reason: string }[] | null;
+};
+
+/** Reactions to the history, kept up with it by every instance together. */
+export class Subscriptions {
+  private readonly stopping = new AbortController();
+  private running: Promise<unknown> | undefined;
+  private readonly failing = new Set<string>();
+  readonly timers: Timers;
+  /** What the background saw last: asks nobody. */
+  lastSeen: readonly SubscriptionStatus[] | undefined;
+
+  constructor(
+    private readonly source: DataSource,
+    private readonly store: EventStore,
+    private readonly logger: Pick<LoggerService, 'log' | 'warn' | 'error'>,
+    private readonly troubles?: TroubleLog,
+  ) {
+    this.timers = new Timers(source, logger);
+  }
+
+  /** Starts to react, in the background. */
+  start(subscriptions: readonly Subscription[], timers: readonly Timer[] = []): void {
+    const isStopping = () => this.stopping.signal.aborted;
+    const runners = subscriptions.map(
+      (one) => new SubscriptionRunner(one, this.source, this.store, this.logger, isStopping),
+    );
+    this.running = this.pollUntilStopped(runners, timers);
+  }
+
+  /** What is under way is ended in order: nothing of it is done twice. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+  }
+
+  /** As the database says, of all subscriptions that there ever were. */
+  async status(sql: Sql = this.source): Promise<SubscriptionStatus[]> {
+    return (await sql.query<StatusRow[]>(STATUS)).map(statusIn);
+  }
+
+  /**
+   * Tries again, from the first attempt on, what failed.
+   *
+   * @param position only this event.
+   * @returns how many events.
+   */
+  async retry(name: string, position?: number): Promise<number> {
+    await this.require(name);
+    const [, count] = await this.source.query<[unknown, number]>(
+      `UPDATE subscription_retries SET attempts = 0, due_at = clock_timestamp(), parked_at = NULL
+       WHERE subscription = $1 AND ($2::bigint IS NULL OR position = $2)`,
+      [name, position ?? null],
+    );
+    return count;
+  }
+
+  /** Gives up an event whose handling failed. @returns whether there was one. */
+  async skip(name: string, position: number): Promise<boolean> {
+    await this.require(name);
+    const [, count] = await this.source.query<[unknown, number]>(
+      'DELETE FROM subscription_retries WHERE subscription = $1 AND position = $2',
+      [name, position],
+    );
+    return count > 0;
+  }
+
+  private async require(name: string): Promise<void> {
+    const rows = await this.source.query<{ name: string }[]>('SELECT name FROM subscriptions ORDER BY name');
+    if (rows.some((row) => row.name === name)) return;
+    const names = rows.map((row) => row.name).join(', ');
+    throw new Error(`There is no subscription "${name}". There are: ${names || 'none'}.`);
+  }
+
+  /** One look at all, and work where there is some: what one reaction waits for holds up no other. */
+  private async pollUntilStopped(
+    runners: readonly SubscriptionRunner[],
+    timers: readonly Timer[],
+  ): Promise<void> {
+    const { signal } = this.stopping;
+    const busy = new Map<string, Promise<void>>();
+    const begin = (name: string, work: () => Promise<boolean>) => {
+      if (busy.has(name)) return;
+      busy.set(
+        name,
+        this.workWhileThereIs(name, work).finally(() => busy.delete(name)),
+      );
+    };
+    let isPrepared = false;
+    while (!signal.aborted) {
+      const isDone = await this.tried('subscriptions', async () => {
+        if (!isPrepared) for (const runner of runners) await runner.prepare();
+        isPrepared = true;
+        const rows = await this.source.query<StatusRow[]>(STATUS);
+        this.lastSeen = rows.map(statusIn);
+        for (const runner of runners) {
+          const { name } = runner.subscription;
+          const row = rows.find((one) => one.name === name);
+          if (row && (Number(row.lag) > 0 || row.is_due)) begin(name, () => runner.work());
+        }
+        if (timers.length > 0 && (await this.timers.areDue()))
+          begin('timers', () => this.timers.fire(timers));
+      });
+      await sleep(isDone ? POLL_MS : 2 * POLL_MS, undefined, { signal }).catch(() => undefined);
+    }
+    await Promise.all(busy.values());
+  }
+
+  /** @param work says whether there is more to do at once. */
+  private async workWhileThereIs(name: string, work: () => Promise<boolean>): Promise<void> {
+    let hasMore = true;
+    while (hasMore && !this.stopping.signal.aborted) {
+      hasMore = false;
+      await this.tried(name, async () => {
+        hasMore = await work();
+      });
+    }
+  }
+
+  private async tried(name: string, work: () => Promise<void>): Promise<boolean> {
+    try {
+      await work();
+      this.failing.delete(name);
+      return true;
+    } catch (error) {
+      const isTold = this.stopping.signal.aborted || this.troubles?.tell(error) === true;
+      const message = 'subscription cannot be worked on: it is tried again';
+      // Said once, not twice a second.
+      if (!this.failing.has(name) && !isTold)
+        this.logger.warn({ message, subscription: name, reason: describeError(error) });
+      this.failing.add(name);
+      return false;
+    }
+  }
+}
+
+function statusIn({ name, position, lag, retrying, parked, parked_events }: StatusRow): SubscriptionStatus {
+  return {
+    name,
+    position: Number(position),
+    lag: Number(lag),
+    retrying: Number(retrying),
+    parked: Number(parked),
+    parkedEvents: (parked_events ?? []).map(({ at, ...event }) => ({ ...event, at: new Date(at) })),
+  };
+}
+
+const STATUS = `
+  WITH horizon AS MATERIALIZED (SELECT event_horizon() AS position)
+  SELECT s.name, s.position, greatest(0, h.position - s.position) AS lag,
+    (SELECT count(*) FROM subscription_retries r WHERE r.subscription = s.name AND r.due_at IS NOT NULL) AS retrying,
+    EXISTS (SELECT FROM subscription_retries r WHERE r.subscription = s.name AND r.due_at <= clock_timestamp()) AS is_due,
+    (SELECT count(*) FROM subscription_retries r WHERE r.subscription = s.name AND r.due_at IS NULL) AS parked,
+    (SELECT jsonb_agg(p ORDER BY p.position) FROM (
+       SELECT r.position, r.organization_id AS "organizationId", r.parked_at AS at, r.reason
+       FROM subscription_retries r WHERE r.subscription = s.name AND r.due_at IS NULL
+       ORDER BY r.position LIMIT 100
+     ) p) AS parked_events
+  FROM subscriptions s CROSS JOIN horizon h ORDER BY s.name`;

@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto';
+import { type Decider, streamIdOf } from '#libs/event-store';
+
+/** Whether a petition has ever reached its goal. */
+export type PetitionGoal = { isReached: boolean };
+
+export type PetitionGoalEvent = {
+  type: 'PetitionGoalReached';
+  data: { petitionId: string; goal: number; signatures: number };
+};
+
+/**
+ * A stream beside the petition's own: nobody who signs waits for it, and versions of this program that do not know its event
+ * never load it.
+ */
+export const petitionGoal: Decider<PetitionGoal, PetitionGoalEvent> = {
+  streamType: 'petition-goal',
+  initial: { isReached: false },
+  events: { PetitionGoalReached: true },
+  evolve: () => ({ isReached: true }),
+};
+
+/** One for each petition, which whoever has its id can tell. */
+export function petitionGoalId(petitionId: string): string {
+  return streamIdOf(createHash('sha256').update(`petition-goal ${petitionId}`).digest());
+}
+
+/** Once, however often the number of signatures comes back to it. */
+export function reachGoal(
+  { isReached }: PetitionGoal,
+  petitionId: string,
+  { goal, signatures }: { goal: number; signatures: number },
+): PetitionGoalEvent[] {
+  if (isReached || goal < 1 || signatures < goal) return [];
+  return [{ type: 'PetitionGoalReached', data: { petitionId, goal, signatures } }];
+}

@@ -1,0 +1,163 @@
+import { subscriptions } from '../src/modules.js';
+import { command } from './commands.js';
+import { type Client } from './harness.js';
+import {
+  type Deployment,
+  deploymentOfEach,
+  eventually,
+  inParallel,
+  type ServerProcess,
+} from './processes.js';
+
+const HEALTH_TOKEN = 'a-token-of-the-operator';
+
+let deployment: Deployment;
+let client: Client;
+deploymentOfEach((own, organization) => ([deployment, client] = [own, organization]));
+
+const sql = <Row>(text: string, values: unknown[] = []) =>
+  deployment.database.source.query<Row[]>(text, values);
+const start = (environment = {}) => deployment.startServer({ HEALTH_TOKEN, ...environment });
+const run = async (...args: string[]) => {
+  const { status, stdout, stderr } = await command(
+    ['--json', 'subscriptions', ...args],
+    deployment.environment,
+  );
+  return { status, stderr, result: stdout === '' ? undefined : JSON.parse(stdout) };
+};
+
+async function petition(server: ServerProcess, goal: number): Promise<string> {
+  const { body } = await client
+    .at(server.origin)
+    .post('petition.create-petition', { name: `${goal}`, goal }, { 'Idempotency-Key': `${goal}` });
+  const { petitionId } = body.data;
+  await client.at(server.origin).post('petition.publish-petition', { petitionId });
+  return petitionId;
+}
+
+const sign = (server: ServerProcess, petitionId: string, n: number) =>
+  client.at(server.origin).post('petition.add-signature', {
+    petitionId,
+    contact: { email: `person-${n}@example.org` },
+  });
+
+const reached = () =>
+  sql<{ position: string; data: { petitionId: string; goal: number; signatures: number }; metadata: object }>(
+    `SELECT position, data, metadata FROM events WHERE type = 'PetitionGoalReached' ORDER BY position`,
+  );
+
+/** What each reaction of the program does, seen from outside: one that is missing here fails the suite. */
+const REACTIONS: { [name: string]: () => Promise<void> } = {
+  'petition-goals': async () => {
+    const servers = await Promise.all([start(), start(), start()]);
+    const [goal, far] = [await petition(servers[0], 60), await petition(servers[1], 10_000)];
+    let signed = 0;
+    await inParallel(120, 16, async (n) => {
+      // One that dies while signatures are reacted to; who was asked then asks another.
+      if (n === 50) servers[0].send('SIGKILL');
+      for (const server of [servers[n % 3]!, servers[1]]) {
+        const answer = await sign(server, goal, n).catch(() => undefined);
+        if (answer?.status !== 200) continue;
+        signed += 1;
+        break;
+      }
+      await sign(servers[2], far, n);
+    });
+    expect(signed).toBe(120);
+    await eventually(async () => expect(await reached()).toHaveLength(1));
+    const [event] = await reached();
+    expect(event!.data).toMatchObject({ petitionId: goal, goal: 60 });
+    expect(event!.data.signatures).toBeGreaterThanOrEqual(60);
+    expect(event!.metadata).toMatchObject({ actor: { type: 'system', id: 'petition-goals' } });
+    const [before] = await sql<{ count: number }>(
+      `SELECT count(*)::int FROM events
+       WHERE type = 'PetitionSigned' AND data->>'petitionId' = $1 AND position < $2`,
+      [goal, event!.position],
+    );
+    expect(before!.count).toBeGreaterThanOrEqual(60);
+
+    await client.at(servers[1].origin).post('petition.update-petition', { petitionId: far, goal: 100 });
+    await eventually(async () => expect(await reached()).toHaveLength(2));
+    expect((await reached())[1]!.data).toEqual({ petitionId: far, goal: 100, signatures: 120 });
+    // Once, also for who comes after.
+    await sign(servers[1], goal, 1_000);
+    await sign(servers[2], far, 1_000);
+    await eventually(async () => {
+      const [{ lag }] = (await run('status')).result;
+      expect(lag).toBe(0);
+    });
+    expect(await reached()).toHaveLength(2);
+  },
+};
+
+it('each reaction of the program is tried here', async () => {
+  await start();
+  await eventually(async () => {
+    const { result } = await run('status');
+    expect(result).toHaveLength(subscriptions.length);
+    expect(result.map(({ name }: { name: string }) => name)).toEqual(Object.keys(REACTIONS).toSorted());
+  });
+});
+
+it.each(Object.keys(REACTIONS))('%s: once by effect, whoever dies', async (name) => {
+  await REACTIONS[name]!();
+  expect((await run('status')).result).toContainEqual(
+    expect.objectContaining({ name, retrying: 0, parked: 0, parkedEvents: [] }),
+  );
+});
+
+it('what failed for the last time is told to operators, and tried again or skipped when they say so', async () => {
+  const server = await start({ METRICS_PORT: '0' });
+  const petitionId = await petition(server, 1);
+  await sign(server, petitionId, 1);
+  await eventually(async () => expect(await reached()).toHaveLength(1));
+  const [signed] = await sql<{ position: string; stream_id: string }>(
+    `SELECT position, stream_id FROM events WHERE type = 'PetitionSigned'`,
+  );
+  const park = () =>
+    sql(
+      `INSERT INTO subscription_retries
+         (subscription, position, organization_id, stream_id, attempts, parked_at, reason)
+       VALUES ('petition-goals', $1, $2, $3, 8, clock_timestamp(), 'for a test')`,
+      [signed!.position, client.organizationId, signed!.stream_id],
+    );
+  await park();
+  const ready = async () => {
+    const response = await fetch(`${server.origin}/health/ready`, {
+      headers: { Authorization: `Bearer ${HEALTH_TOKEN}` },
+    });
+    return ((await response.json()) as { data: { status: string; subscriptions: object[] } }).data;
+  };
+  await eventually(async () =>
+    expect(await ready()).toMatchObject({
+      status: 'degraded',
+      subscriptions: [{ name: 'petition-goals', lag: 0, retrying: 0, parked: 1 }],
+    }),
+  );
+  const { metricsPort } = server.log.find(({ message }) => message === 'listening')!;
+  const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+  expect(metrics).toContain('advocacy_subscription_parked{subscription="petition-goals"} 1\n');
+  expect(metrics).toContain('advocacy_subscription_lag_positions{subscription="petition-goals"} 0\n');
+
+  const position = Number(signed!.position);
+  const { result } = await run('status');
+  expect(result[0].parkedEvents).toMatchObject([
+    { position, organizationId: client.organizationId, reason: 'for a test' },
+  ]);
+  expect((await run('retry', 'petition-goals')).result).toEqual({ retrying: 1 });
+  await eventually(async () => expect(await sql('SELECT FROM subscription_retries')).toEqual([]));
+  await eventually(async () => expect(await ready()).toMatchObject({ status: 'ok' }));
+  await park();
+  expect((await run('skip', 'petition-goals', '--position', `${position}`)).result).toEqual({
+    skipped: true,
+  });
+  expect((await run('skip', 'petition-goals', '--position', `${position}`)).result).toEqual({
+    skipped: false,
+  });
+  expect(await run('retry', 'nothing')).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('There are: petition-goals'),
+  });
+  expect((await run('skip', 'petition-goals', '--position', 'x')).status).toBe(1);
+  expect(await reached()).toHaveLength(1);
+});
