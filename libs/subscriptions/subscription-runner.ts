@@ -57,11 +57,12 @@ export class SubscriptionRunner {
       );
       if (!cursor) return false;
       const before = Number(cursor.position);
-      // Before the events are read, in a statement of its own.
-      const horizon = await this.store.horizon(transaction);
+      // Not in this transaction: it would keep its locks on the log while events are handled, and who wants to lock the log
+      // would wait for it, a command for them, and this for the command.
+      const horizon = await this.store.horizon();
       if (horizon <= before) return false;
-      const end = await this.store.pageEnd(before, horizon, PAGE, handles, transaction);
-      const page = await this.store.readAll(before, end, PAGE, handles, transaction);
+      const end = await this.store.pageEnd(before, horizon, PAGE, handles);
+      const page = await this.store.readAll(before, end, PAGE, handles);
       const chosen = this.subscription.choose?.(page) ?? page;
 
       const blocked = await this.streamsThatWait(transaction, chosen);
@@ -177,7 +178,7 @@ export class SubscriptionRunner {
         [name, RETRIES],
       );
       if (due.length === 0) return false;
-      const outcomes = await Promise.all(due.map((retry) => this.tryAgain(transaction, retry)));
+      const outcomes = await Promise.all(due.map((retry) => this.tryAgain(retry)));
       const done = outcomes.flatMap(({ position, reason }) => (reason === undefined ? [position] : []));
       await transaction.query(
         'DELETE FROM subscription_retries WHERE subscription = $1 AND position = ANY ($2::bigint[])',
@@ -197,9 +198,9 @@ export class SubscriptionRunner {
     });
   }
 
-  private async tryAgain(transaction: Transaction, { position, attempts }: Retry) {
+  private async tryAgain({ position, attempts }: Retry) {
     const at = Number(position);
-    const [event] = await this.store.readAll(at - 1, at, 1, null, transaction);
+    const [event] = await this.store.readAll(at - 1, at, 1);
     const error = event
       ? await attempt((signal) => this.subscription.handle(event, signal))
       : new Error('The event cannot be read.');

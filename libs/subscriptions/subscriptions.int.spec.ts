@@ -171,6 +171,41 @@ it('loses nothing when the connection of whoever is at it breaks in the middle o
   expect(new Set(seen).size).toBe(60);
 });
 
+it('holds nothing while an event is handled that a command may wait for, nor whoever locks the log', async () => {
+  const { source } = await database.another();
+  let isLocked = false;
+  const subscription: Subscription = {
+    ...noting().subscription,
+    async handle() {
+      await source.transaction((sql) => sql.query('LOCK TABLE events, checkpoints, unique_keys'));
+      isLocked = true;
+    },
+  };
+  await append(database.store, uuidv7(), 0, 1);
+  await start(subscription);
+  await eventually(() => expect(isLocked).toBe(true));
+});
+
+it('a timer that is set anew while it fires is due anew', async () => {
+  const fired: number[] = [];
+  const id = uuidv7();
+  const { source } = await database.another();
+  const own = new Subscriptions(source, database.store, logger);
+  const set = (dueAt: Date) => own.timers.set('alarm', { organizationId, id, dueAt });
+  const timer: Timer = {
+    name: 'alarm',
+    async fire({ dueAt }) {
+      fired.push(dueAt.getTime());
+      if (fired.length < 3) await set(new Date(dueAt.getTime() + 1));
+    },
+  };
+  const first = Date.now();
+  await set(new Date(first));
+  await start(noting().subscription, [timer]);
+  await eventually(() => expect(fired).toEqual([first, first + 1, first + 2]));
+  await eventually(async () => expect(await database.source.query('SELECT FROM timers')).toEqual([]));
+});
+
 it('fires what is due once among all instances, also what was due while none ran, and again where it fails', async () => {
   const fired: string[] = [];
   let failures = 1;

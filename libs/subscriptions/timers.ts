@@ -1,11 +1,11 @@
 import { type LoggerService } from '@nestjs/common';
 import { type DataSource } from 'typeorm';
-import { describeError, inTransaction, isTransient, isUnavailable, type Sql } from '#libs/database';
+import { describeError, isTransient, isUnavailable, type Sql } from '#libs/database';
 import { attempt, LONGEST_ATTEMPT_MS, MOST_ATTEMPTS, pauseAfter } from './attempts.js';
 
 /** Timers that one transaction fires. */
 const AT_ONCE = 10;
-const LIMITS = { statement: 60_000, idle: 2 * LONGEST_ATTEMPT_MS };
+const TAKEN_SECONDS = (2 * LONGEST_ATTEMPT_MS) / 1_000;
 
 /** What is due, or was while no instance ran. */
 export type Due = { organizationId: string; id: string; dueAt: Date };
@@ -14,7 +14,10 @@ export type Due = { organizationId: string; id: string; dueAt: Date };
 export type Timer = {
   /** In the database: it never changes. */
   readonly name: string;
-  /** Runs once among all instances when it is due; again where it fails, or the instance dies in the middle of it. */
+  /**
+   * Runs once among all instances when it is due; again where it fails, and a minute later where the instance dies in the
+   * middle of it. It may set its timer anew.
+   */
   fire(due: Due, signal: AbortSignal): Promise<void>;
 };
 
@@ -55,29 +58,41 @@ export class Timers {
     return worked.includes(true);
   }
 
-  private fireOne(timer: Timer): Promise<boolean> {
-    return inTransaction(this.source, LIMITS, async (transaction) => {
-      const rows = await transaction.query<Row[]>(
-        `SELECT organization_id, id, due_at, attempts FROM timers WHERE timer = $1 AND next_at <= clock_timestamp()
-         ORDER BY next_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
-        [timer.name, AT_ONCE],
-      );
-      await Promise.all(
-        rows.map(async ({ organization_id: organizationId, id, due_at: dueAt, attempts }) => {
-          const error = await attempt((signal) => timer.fire({ organizationId, id, dueAt }, signal));
-          if (error === undefined) return this.clear(timer.name, id, transaction);
-          if (isUnavailable(error) || isTransient(error)) throw error as Error;
-          const reason = describeError(error);
-          await transaction.query(
-            `UPDATE timers SET attempts = $3, reason = $4, next_at = clock_timestamp() + make_interval(secs => $5::float8)
-             WHERE timer = $1 AND id = $2`,
-            [timer.name, id, attempts + 1, reason, pauseAfter(attempts + 1)],
-          );
-          this.tell(timer.name, id, attempts + 1, reason);
-        }),
-      );
-      return rows.length === AT_ONCE;
-    });
+  /** What an instance has taken others leave alone, for longer than an attempt takes: then it has died. */
+  private async fireOne(timer: Timer): Promise<boolean> {
+    const [rows] = await this.source.query<[Row[], number]>(
+      `UPDATE timers SET attempts = attempts + 1, next_at = clock_timestamp() + make_interval(secs => $3)
+       WHERE timer = $1 AND id IN (
+         SELECT id FROM timers WHERE timer = $1 AND next_at <= clock_timestamp()
+         ORDER BY next_at LIMIT $2 FOR UPDATE SKIP LOCKED
+       ) RETURNING organization_id, id, due_at, attempts`,
+      [timer.name, AT_ONCE, TAKEN_SECONDS],
+    );
+    await Promise.all(rows.map((row) => this.fireRow(timer, row)));
+    return rows.length === AT_ONCE;
+  }
+
+  /** A timer that was set anew meanwhile is due anew. */
+  private async fireRow(timer: Timer, row: Row): Promise<void> {
+    const { organization_id: organizationId, id, due_at: dueAt, attempts } = row;
+    const error = await attempt((signal) => timer.fire({ organizationId, id, dueAt }, signal));
+    if (error === undefined) {
+      await this.source.query('DELETE FROM timers WHERE timer = $1 AND id = $2 AND due_at = $3', [
+        timer.name,
+        id,
+        dueAt,
+      ]);
+      return;
+    }
+    // It says nothing against the timer that the database was away: it is taken again once its time is over.
+    if (isUnavailable(error) || isTransient(error)) throw error as Error;
+    const reason = describeError(error);
+    await this.source.query(
+      `UPDATE timers SET reason = $4, next_at = clock_timestamp() + make_interval(secs => $5::float8)
+       WHERE timer = $1 AND id = $2 AND due_at = $3`,
+      [timer.name, id, dueAt, reason, pauseAfter(attempts)],
+    );
+    this.tell(timer.name, id, attempts, reason);
   }
 
   private tell(timer: string, id: string, attempts: number, reason: string): void {
