@@ -155,11 +155,7 @@ export class Resources {
   }
 
   /** The record as its read model has it; undefined also where the history has gone on: then that knows more. */
-  async find(
-    resource: Resource,
-    organizationId: string,
-    id: string,
-  ): Promise<ResourceRecord | undefined> {
+  async find(resource: Resource, organizationId: string, id: string): Promise<ResourceRecord | undefined> {
     if (!isId(id)) return undefined;
     let rows = this.rows.get(resource);
     if (!rows) this.rows.set(resource, (rows = this.loaderOf(resource)));
