@@ -57,8 +57,7 @@ async function lock(
       eventually(async () => {
         // The background waits for checkpoints too, and may do so before any request does.
         const rows = await source.query(
-          `SELECT FROM pg_stat_activity
-           WHERE datname = current_database() AND wait_event_type = 'Lock' AND strpos(query, $1) > 0`,
+          'SELECT FROM pg_locks WHERE NOT granted AND relation = $1::regclass',
           [tables.split(',')[0]],
         );
         expect(rows).not.toEqual([]);
