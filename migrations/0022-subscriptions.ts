@@ -5,8 +5,10 @@ export class Subscriptions1764000000022 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(/* sql */ `
       CREATE TABLE subscriptions (
-        name     text   PRIMARY KEY,
-        position bigint NOT NULL -- every event up to here was handled, or stands among the retries
+        name       text   PRIMARY KEY,
+        position   bigint NOT NULL, -- every event up to here was handled, or stands among the retries
+        holder     uuid,            -- who works on what comes next, until then or until it is done
+        held_until timestamptz
       );
 
       CREATE TABLE subscription_retries (

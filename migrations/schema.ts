@@ -97,6 +97,8 @@ export const schema: readonly string[] = [
   'column subscription_retries.reason text',
   'column subscription_retries.stream_id uuid',
   'column subscription_retries.subscription text',
+  'column subscriptions.held_until timestamp with time zone',
+  'column subscriptions.holder uuid',
   'column subscriptions.name text',
   'column subscriptions.position bigint',
   'column timers.attempts integer',

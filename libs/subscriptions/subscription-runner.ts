@@ -2,6 +2,7 @@ import { type LoggerService } from '@nestjs/common';
 import { type DataSource } from 'typeorm';
 import { describeError, inTransaction, isTransient, isUnavailable, type Transaction } from '#libs/database';
 import { type EventStore, type RecordedEvent } from '#libs/event-store';
+import { newId } from '#libs/random';
 import { attempt, LONGEST_ATTEMPT_MS, MOST_ATTEMPTS, pauseAfter } from './attempts.js';
 import { type Subscription } from './subscription.js';
 
@@ -10,18 +11,47 @@ const PAGE = 500;
 const AT_ONCE = 8;
 /** After so long no further event of a page is begun: the lease is free again after the last attempt at the latest. */
 const LONG_PAGE_MS = 5_000;
-/** While events are handled the transaction that holds the lease is idle. */
-const LIMITS = { statement: 60_000, idle: LONG_PAGE_MS + 2 * LONGEST_ATTEMPT_MS };
+const LIMITS = { statement: 60_000 };
+/** Whoever does not renew the lease for so long has died, or stands still. */
+const HELD_SECONDS = 6;
+const TAKEN_SECONDS = (2 * LONGEST_ATTEMPT_MS) / 1_000;
 /** Retries that one transaction takes on. */
 const RETRIES = 20;
 
 type Retry = { position: string; attempts: number };
 type Failure = { event: RecordedEvent; reason: string };
 
+const TAKE = `
+  UPDATE subscriptions SET holder = $2, held_until = clock_timestamp() + make_interval(secs => $3)
+  WHERE name = (
+    SELECT name FROM subscriptions
+    WHERE name = $1 AND (held_until IS NULL OR held_until < clock_timestamp()) FOR UPDATE SKIP LOCKED
+  ) RETURNING position`;
+const RENEW = `
+  UPDATE subscriptions SET held_until = clock_timestamp() + make_interval(secs => $3)
+  WHERE name = $1 AND holder = $2`;
+const LEAVE = 'UPDATE subscriptions SET holder = NULL, held_until = NULL WHERE name = $1 AND holder = $2';
+const MOVE = `
+  UPDATE subscriptions SET position = $3, holder = NULL, held_until = NULL WHERE name = $1 AND holder = $2`;
+const TAKE_RETRIES = `
+  UPDATE subscription_retries SET attempts = attempts + 1, due_at = clock_timestamp() + make_interval(secs => $3)
+  WHERE subscription = $1 AND position IN (
+    SELECT r.position FROM subscription_retries r
+    WHERE r.subscription = $1 AND r.due_at <= clock_timestamp() AND NOT EXISTS (
+      SELECT FROM subscription_retries earlier
+      WHERE earlier.subscription = r.subscription AND earlier.stream_id = r.stream_id
+        AND earlier.position < r.position AND earlier.due_at IS NOT NULL
+    )
+    ORDER BY r.due_at LIMIT $2 FOR UPDATE OF r SKIP LOCKED
+  ) RETURNING position, attempts`;
+
 /**
- * Advances one subscription. The cursor's row is the lease: whoever holds its lock works, on any instance, and a
- * crashed worker's lock is gone with its connection. What fails, and what waits for that, goes into the retry table in the
- * transaction that moves the cursor: so each event is either handled or stands there.
+ * Advances one subscription. The cursor's row is the lease: whoever has taken it works, on any instance, and renews it
+ * meanwhile. What fails, and what waits for that, goes into the retry table in the transaction that moves the cursor, which
+ * fails where somebody else has taken over: so each event is either handled or stands there.
+ *
+ * No transaction is open while events are handled: it would keep a connection, of which there may be a single one, and locks, for
+ * which a command of the handler may wait.
  */
 export class SubscriptionRunner {
   constructor(
@@ -43,45 +73,54 @@ export class SubscriptionRunner {
 
   /** @returns whether there may be more to do at once; false also where somebody else is at it. */
   async work(): Promise<boolean> {
-    // One after the other: each keeps a connection, and what is handled needs others of the same pool.
     const retried = await this.retry();
     return (await this.advance()) || retried;
   }
 
-  private advance(): Promise<boolean> {
+  private async advance(): Promise<boolean> {
     const { name, handles } = this.subscription;
-    return inTransaction(this.source, LIMITS, async (transaction) => {
-      const [cursor] = await transaction.query<{ position: string }[]>(
-        'SELECT position FROM subscriptions WHERE name = $1 FOR UPDATE SKIP LOCKED',
-        [name],
-      );
-      if (!cursor) return false;
+    const holder = newId();
+    const [[cursor]] = await this.source.query<[{ position: string }[], number]>(TAKE, [
+      name,
+      holder,
+      HELD_SECONDS,
+    ]);
+    if (!cursor) return false;
+    const renewing = setInterval(
+      // Where it fails somebody else takes the lease, and nothing of this page is kept.
+      () => void this.source.query(RENEW, [name, holder, HELD_SECONDS]).catch(() => undefined),
+      (HELD_SECONDS * 1_000) / 3,
+    );
+    try {
       const before = Number(cursor.position);
-      // Not in this transaction: it would keep its locks on the log while events are handled, and who wants to lock the log
-      // would wait for it, a command for them, and this for the command.
+      // Before the events are read, in a statement of its own.
       const horizon = await this.store.horizon();
-      if (horizon <= before) return false;
-      const end = await this.store.pageEnd(before, horizon, PAGE, handles);
-      const page = await this.store.readAll(before, end, PAGE, handles);
+      const end = horizon > before ? await this.store.pageEnd(before, horizon, PAGE, handles) : before;
+      const page = end > before ? await this.store.readAll(before, end, PAGE, handles) : [];
       const chosen = this.subscription.choose?.(page) ?? page;
-
-      const blocked = await this.streamsThatWait(transaction, chosen);
+      const blocked = await this.streamsThatWait(chosen);
       const { failures, behind, next } = await this.handleInOrder(chosen, blocked);
-      await this.putOff(transaction, failures, behind);
       // What was not begun comes with the next page.
       const reached = next ? next.position - 1 : end;
-      await transaction.query('UPDATE subscriptions SET position = $2 WHERE name = $1', [name, reached]);
+      await inTransaction(this.source, LIMITS, async (transaction) => {
+        const [, moved] = await transaction.query<[unknown, number]>(MOVE, [name, holder, reached]);
+        if (moved === 0) throw new Error('It took too long, and somebody else has taken over.');
+        await this.putOff(transaction, failures, behind);
+      });
+      for (const { event, reason } of failures) this.tell(event.position, event.type, 1, reason);
       return reached < horizon;
-    });
+    } catch (error) {
+      await this.source.query(LEAVE, [name, holder]).catch(() => undefined);
+      throw error;
+    } finally {
+      clearInterval(renewing);
+    }
   }
 
   /** Of these streams those with an event that is still to be tried again. */
-  private async streamsThatWait(
-    transaction: Transaction,
-    events: readonly RecordedEvent[],
-  ): Promise<Set<string>> {
+  private async streamsThatWait(events: readonly RecordedEvent[]): Promise<Set<string>> {
     if (events.length === 0) return new Set();
-    const rows = await transaction.query<{ stream_id: string }[]>(
+    const rows = await this.source.query<{ stream_id: string }[]>(
       `SELECT DISTINCT stream_id FROM subscription_retries
        WHERE subscription = $1 AND stream_id = ANY ($2::uuid[]) AND due_at IS NOT NULL`,
       [this.subscription.name, events.map(({ streamId }) => streamId)],
@@ -160,55 +199,43 @@ export class SubscriptionRunner {
         ),
       ],
     );
-    for (const { event, reason } of failures) this.tell(event.position, event.type, 1, reason);
   }
 
-  /** Tries again what is due. Others' rows are theirs: they stay locked until each is handled or put off again. */
-  private retry(): Promise<boolean> {
+  /** Tries again what is due. What an instance has taken others leave alone, for longer than an attempt takes. */
+  private async retry(): Promise<boolean> {
     const { name } = this.subscription;
-    return inTransaction(this.source, LIMITS, async (transaction) => {
-      const due = await transaction.query<Retry[]>(
-        `SELECT r.position, r.attempts FROM subscription_retries r
-         WHERE r.subscription = $1 AND r.due_at <= clock_timestamp() AND NOT EXISTS (
-           SELECT FROM subscription_retries earlier
-           WHERE earlier.subscription = r.subscription AND earlier.stream_id = r.stream_id
-             AND earlier.position < r.position AND earlier.due_at IS NOT NULL
-         )
-         ORDER BY r.due_at LIMIT $2 FOR UPDATE OF r SKIP LOCKED`,
-        [name, RETRIES],
-      );
-      if (due.length === 0) return false;
-      const outcomes = await Promise.all(due.map((retry) => this.tryAgain(retry)));
-      const done = outcomes.flatMap(({ position, reason }) => (reason === undefined ? [position] : []));
-      await transaction.query(
-        'DELETE FROM subscription_retries WHERE subscription = $1 AND position = ANY ($2::bigint[])',
-        [name, done],
-      );
-      for (const { position, attempts, reason } of outcomes) {
-        if (reason === undefined) continue;
-        await transaction.query(
-          `UPDATE subscription_retries SET attempts = $3, reason = $4,
-             due_at = clock_timestamp() + make_interval(secs => $5::float8),
-             parked_at = CASE WHEN $5::float8 IS NULL THEN clock_timestamp() END
-           WHERE subscription = $1 AND position = $2`,
-          [name, position, attempts, reason, pauseAfter(attempts)],
-        );
-      }
-      return due.length === RETRIES || done.length > 0;
-    });
+    const [due] = await this.source.query<[Retry[], number]>(TAKE_RETRIES, [name, RETRIES, TAKEN_SECONDS]);
+    if (due.length === 0) return false;
+    const handled = await Promise.all(due.map((retry) => this.tryAgain(retry)));
+    return due.length === RETRIES || handled.includes(true);
   }
 
-  private async tryAgain({ position, attempts }: Retry) {
+  /** @returns whether it was handled. */
+  private async tryAgain({ position, attempts }: Retry): Promise<boolean> {
+    const { name } = this.subscription;
     const at = Number(position);
     const [event] = await this.store.readAll(at - 1, at, 1);
     const error = event
       ? await attempt((signal) => this.subscription.handle(event, signal))
       : new Error('The event cannot be read.');
-    if (error === undefined) return { position, attempts, reason: undefined };
+    if (error === undefined) {
+      await this.source.query('DELETE FROM subscription_retries WHERE subscription = $1 AND position = $2', [
+        name,
+        position,
+      ]);
+      return true;
+    }
+    // It says nothing against the event that the database was away: it is taken again once its time is over.
     if (isUnavailable(error) || isTransient(error)) throw error as Error;
     const reason = describeError(error);
-    this.tell(at, event?.type, attempts + 1, reason);
-    return { position, attempts: attempts + 1, reason };
+    await this.source.query(
+      `UPDATE subscription_retries SET reason = $3, due_at = clock_timestamp() + make_interval(secs => $4::float8),
+         parked_at = CASE WHEN $4::float8 IS NULL THEN clock_timestamp() END
+       WHERE subscription = $1 AND position = $2`,
+      [name, position, reason, pauseAfter(attempts)],
+    );
+    this.tell(at, event?.type, attempts, reason);
+    return false;
   }
 
   private tell(position: number, type: string | undefined, attempts: number, reason: string): void {

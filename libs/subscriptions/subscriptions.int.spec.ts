@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
-import { type EventStore, type RecordedEvent } from '#libs/event-store';
+import { openDatabase } from '#libs/database';
+import { EventStore, type RecordedEvent } from '#libs/event-store';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { type Subscription, Subscriptions, type Timer } from './index.js';
 
@@ -158,17 +159,50 @@ it('gives up an event that an operator skips', async () => {
   expect(await statusOf(one)).toMatchObject({ retrying: 0, parked: 0 });
 });
 
-it('loses nothing when the connection of whoever is at it breaks in the middle of a page', async () => {
-  const { seen, subscription } = noting(() => false, 20);
+it('goes on where whoever was at it has stopped in the middle of a page', async () => {
   for (let n = 0; n < 60; n += 1) await append(database.store, uuidv7(), 0, n);
-  const one = await start(subscription);
-  await eventually(() => expect(seen.length).toBeGreaterThan(10));
-  await database.source.query(
-    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()
-     AND state = 'idle in transaction'`,
-  );
-  await eventually(async () => expect(await statusOf(one)).toMatchObject({ lag: 0, retrying: 0 }));
-  expect(new Set(seen).size).toBe(60);
+  const { seen, subscription } = noting();
+  let isStuck = false;
+  await start({
+    ...subscription,
+    async handle() {
+      // As a process that is frozen: it has the lease, and does not renew it.
+      await database.source.query('UPDATE subscriptions SET held_until = clock_timestamp()');
+      isStuck = true;
+      await sleep(2_000);
+    },
+  });
+  await eventually(() => expect(isStuck).toBe(true));
+  const other = await start(subscription);
+  await eventually(() => expect(new Set(seen).size).toBe(60));
+  await sleep(2_500);
+  // What came late has not moved the cursor back, nor kept anything.
+  expect(await statusOf(other)).toMatchObject({ lag: 0, retrying: 0, parked: 0 });
+});
+
+it('needs no more than one connection', async () => {
+  const source = await openDatabase({ url: database.url, poolSize: 1, migrations: [] });
+  try {
+    const store = new EventStore(source, database.store.keyring);
+    const { seen, subscription } = noting();
+    const own = new Subscriptions(source, store, logger);
+    running.push(own);
+    const [one, other] = [uuidv7(), uuidv7()];
+    own.start([
+      {
+        ...subscription,
+        async handle(event, signal) {
+          await subscription.handle(event, signal);
+          if (event.streamId === one) await append(store, other, 0, 2);
+        },
+      },
+    ]);
+    await append(database.store, one, 0, 1);
+    await eventually(() => expect(seen).toEqual([1, 2]));
+    await own.stop();
+  } finally {
+    await source.destroy();
+  }
 });
 
 it('holds nothing while an event is handled that a command may wait for, nor whoever locks the log', async () => {
