@@ -1,3 +1,4 @@
+import { type ChildProcess } from 'node:child_process';
 import cluster from 'node:cluster';
 import { fileURLToPath } from 'node:url';
 import { loadEnvironment, PROCESS_NUMBER } from './environment.js';
@@ -39,13 +40,18 @@ export function lead(processes: number): void {
     const worker = cluster.fork({ [PROCESS_NUMBER]: String(number) });
     const startedAt = performance.now();
     running.set(number, worker);
-    worker.once('listening', begin);
-    worker.once('exit', (code: number | null, signal: string | null) => {
+    const closeHandedOver = keepHandedOver(worker.process);
+    const ended = (code: number | null, signal: string | null): void => {
       running.delete(number);
+      closeHandedOver();
       const end = { status: code, signal };
       if (hasBegun && !isStopping) replace(number, end, performance.now() - startedAt);
       else finish(end);
-    });
+    };
+    worker.once('listening', begin);
+    worker.once('exit', ended);
+    // Without a listener it would end us. One that runs and could not be written to ends; one that could not be made has no id.
+    worker.on('error', () => worker.process.pid === undefined && ended(null, null));
   }
 
   function begin(): void {
@@ -76,6 +82,21 @@ export function lead(processes: number): void {
     if (end.status !== 0 && !isStopped) status = end.status ?? 1;
     if (running.size === 0) process.exit(status);
   }
+}
+
+/**
+ * Answers what closes the connection that was handed to a process last. Node.js closes it when the process says that it took it:
+ * if that was killed before, the connection would stay open here, and its client wait for ever.
+ */
+function keepHandedOver(child: ChildProcess): () => void {
+  let last: { close(): void } | undefined;
+  const send = Reflect.get(child, 'send') as (...given: unknown[]) => boolean;
+  child.send = (...given: unknown[]) => {
+    const [, connection] = given;
+    if (connection !== undefined) last = connection as typeof last;
+    return Reflect.apply(send, child, given);
+  };
+  return () => last?.close();
 }
 
 /** As the processes log: see `JsonLogger`, which would load most of what they need. */

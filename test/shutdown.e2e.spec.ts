@@ -25,9 +25,10 @@ async function endInTime(program: ServerProcess, signal: NodeJS.Signals = 'SIGTE
 /** A connection that says what it is told, and keeps what it hears. */
 class Connection {
   heard = '';
+  isOver = false;
   private constructor(private readonly socket: Socket) {
     socket.setEncoding('utf8').on('data', (text: string) => (this.heard += text));
-    socket.on('error', () => undefined);
+    socket.on('error', () => undefined).on('close', () => (this.isOver = true));
   }
 
   static open(): Connection {
@@ -281,6 +282,19 @@ describe('WEB_CONCURRENCY=2', () => {
     }
     const served = server.log.filter(({ path }) => path === '/v1/contact.create-contact');
     expect(new Set(served.map(({ process }) => process))).toEqual(new Set([1, 2]));
+
+    // A connection that is handed to a process which dies before it takes it ends, too.
+    const frozen = listening().at(-1)!;
+    process.kill(frozen.pid, 'SIGSTOP');
+    const asking = Array.from({ length: 4 }, () => Connection.open());
+    for (const connection of asking) {
+      connection.say('GET /health/live HTTP/1.1', 'Host: x', 'Connection: close', '', '');
+    }
+    const over = (): number => asking.filter(({ isOver }) => isOver).length;
+    await eventually(() => expect(over()).toBe(3));
+    process.kill(frozen.pid, 'SIGKILL');
+    await eventually(() => expect(over()).toBe(4));
+    await eventually(() => expect(listening()).toHaveLength(4));
 
     // What runs when all are asked to stop is answered.
     const locked = await lock();
