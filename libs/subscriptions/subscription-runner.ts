@@ -14,10 +14,12 @@ const LONG_PAGE_MS = 5_000;
 const LIMITS = { statement: 60_000 };
 /** Whoever does not renew the lease for so long has died, or stands still. */
 const HELD_SECONDS = 6;
+/** Of a retry: longer than an attempt takes. */
 const TAKEN_SECONDS = (2 * LONGEST_ATTEMPT_MS) / 1_000;
-/** Retries that one transaction takes on. */
+/** Retries that are taken at once. */
 const RETRIES = 20;
 
+/** `attempts`: with the one that begins. */
 type Retry = { position: string; attempts: number };
 type Failure = { event: RecordedEvent; reason: string };
 

@@ -1,7 +1,7 @@
 import { type LoggerService } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
-import { describeError, type Sql, type TroubleLog } from '#libs/database';
+import { describeError, type TroubleLog } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { type Subscription } from './subscription.js';
 import { SubscriptionRunner } from './subscription-runner.js';
@@ -66,8 +66,8 @@ export class Subscriptions {
   }
 
   /** As the database says, of all subscriptions that there ever were. */
-  async status(sql: Sql = this.source): Promise<SubscriptionStatus[]> {
-    return (await sql.query<StatusRow[]>(STATUS)).map(statusIn);
+  async status(): Promise<SubscriptionStatus[]> {
+    return (await this.source.query<StatusRow[]>(STATUS)).map(statusIn);
   }
 
   /**

@@ -1,9 +1,9 @@
 import { type LoggerService } from '@nestjs/common';
 import { type DataSource } from 'typeorm';
-import { describeError, isTransient, isUnavailable, type Sql } from '#libs/database';
+import { describeError, isTransient, isUnavailable } from '#libs/database';
 import { attempt, LONGEST_ATTEMPT_MS, MOST_ATTEMPTS, pauseAfter } from './attempts.js';
 
-/** Timers that one transaction fires. */
+/** Timers that are taken at once, and for so long: longer than an attempt takes. */
 const AT_ONCE = 10;
 const TAKEN_SECONDS = (2 * LONGEST_ATTEMPT_MS) / 1_000;
 
@@ -31,8 +31,8 @@ export class Timers {
   ) {}
 
   /** Sets a record's timer, or sets it anew. The past is due at once. */
-  async set(timer: string, { organizationId, id, dueAt }: Due, sql: Sql = this.source): Promise<void> {
-    await sql.query(
+  async set(timer: string, { organizationId, id, dueAt }: Due): Promise<void> {
+    await this.source.query(
       `INSERT INTO timers (timer, organization_id, id, due_at, next_at) VALUES ($1, $2, $3, $4, $4)
        ON CONFLICT (timer, id) DO UPDATE
        SET due_at = excluded.due_at, next_at = excluded.next_at, attempts = 0, reason = NULL
@@ -41,8 +41,8 @@ export class Timers {
     );
   }
 
-  async clear(timer: string, id: string, sql: Sql = this.source): Promise<void> {
-    await sql.query('DELETE FROM timers WHERE timer = $1 AND id = $2', [timer, id]);
+  async clear(timer: string, id: string): Promise<void> {
+    await this.source.query('DELETE FROM timers WHERE timer = $1 AND id = $2', [timer, id]);
   }
 
   async areDue(): Promise<boolean> {
