@@ -24,6 +24,15 @@ export const MODULES = [
   TagsModule,
 ];
 
-export const { operations, projections, streams, replayables, subscriptions, upcasters } = partsOf(MODULES);
+export const {
+  operations,
+  projections,
+  streams,
+  replayables,
+  subscriptions,
+  timers,
+  background,
+  upcasters,
+} = partsOf(MODULES);
 
 declareScopes(operations);

@@ -9,9 +9,9 @@ import { ServerLife } from '#libs/rpc';
 import { currentTracer } from '#libs/tracing';
 import { type Config, ConfigError, loadConfig } from './config.js';
 import { environmentOfLibraries, processNumber } from './environment.js';
-import { subscriptions } from './modules.js';
 import { createDemo, tellHowToBegin, welcome } from './demo.js';
 import { serveInsight } from './insight.js';
+import { Reactions } from './reactions.js';
 import { openRuntime, type Runtime } from './runtime.js';
 import { createApplication, docsUrl } from './server.js';
 import { startTracing } from './tracing.js';
@@ -98,9 +98,11 @@ async function serve(): Promise<void> {
     databaseWaitMs: DATABASE_WAIT_MS,
     signal: stopping.signal,
   });
+  let reactions: Reactions | undefined;
   try {
     const app = await createApplication(config, runtime, logger);
     const server = app.getHttpServer();
+    reactions = new Reactions(app, runtime);
     const metrics = await serveInsight(config, number, app, runtime);
     const life = new ServerLife(server, docsUrl(config), { servedToTheEnd: '/health/live' });
     stopping.signal.throwIfAborted();
@@ -111,7 +113,7 @@ async function serve(): Promise<void> {
     runtime.sealer.start();
     runtime.selfCheck.start();
     runtime.cosigning.start();
-    runtime.subscriptions.start(subscriptions.map((type) => app.get(type, { strict: false })));
+    reactions.start();
     const cleaning = setInterval(() => void clean(runtime), CLEANING_MS);
 
     const { port } = server.address() as AddressInfo;
@@ -133,11 +135,11 @@ async function serve(): Promise<void> {
       void exit(1);
     }, LONGEST_STOP_MS);
     clearInterval(cleaning);
-    await life.drain(GRACE_MS);
+    await Promise.all([life.drain(GRACE_MS), reactions.stop()]);
     await app.close();
     metrics?.close();
   } finally {
-    await runtime.subscriptions.stop();
+    await reactions?.stop();
     await runtime.cosigning.stop();
     await runtime.selfCheck.stop();
     await runtime.sealer.stop();

@@ -9,7 +9,7 @@ import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { CreateApiKey, RevokeApiKey } from '../src/auth/index.js';
 import { readConfig } from '../src/config.js';
 import { HistoryReads } from '../src/history/index.js';
-import { subscriptions } from '../src/modules.js';
+import { Reactions } from '../src/reactions.js';
 import { CreateOrganization } from '../src/organizations/index.js';
 import { openRuntime, type Runtime } from '../src/runtime.js';
 import { createApplication, docsUrl } from '../src/server.js';
@@ -159,7 +159,13 @@ export class DatabaseGate {
   }
 }
 
-export type Instance = { origin: string; app: NestExpressApplication; runtime: Runtime; life: ServerLife };
+export type Instance = {
+  origin: string;
+  app: NestExpressApplication;
+  runtime: Runtime;
+  life: ServerLife;
+  reactions: Reactions;
+};
 
 /** Variables of `.env.example`, beside those that the harness sets itself. */
 type Environment = Record<string, string>;
@@ -204,15 +210,15 @@ export class Api {
     await app.listen(0, '127.0.0.1');
     ({ port } = server.address() as AddressInfo);
     runtime.projections.poll();
-    const instance = { origin: `http://127.0.0.1:${port}`, app, runtime, life };
+    const reactions = new Reactions(app, runtime);
+    const instance = { origin: `http://127.0.0.1:${port}`, app, runtime, life, reactions };
     this.instances.push(instance);
     return instance;
   }
 
   /** Lets the first instance react to the history. Not by itself: most tests look at the events of what they ask alone. */
   react(): void {
-    const { app, runtime } = this.instances[0]!;
-    runtime.subscriptions.start(subscriptions.map((type) => app.get(type, { strict: false })));
+    this.instances[0]!.reactions.start();
   }
 
   get origin(): string {
@@ -250,9 +256,9 @@ export class Api {
   }
 
   async stop(): Promise<void> {
-    for (const { app, runtime, life } of this.instances) {
+    for (const { app, runtime, life, reactions } of this.instances) {
       await life.drain();
-      await runtime.subscriptions.stop();
+      await reactions.stop();
       await app.close();
       await runtime.projections.stop();
       await runtime.close();

@@ -1,1 +1,1 @@
-export { type Parts, partsOf, ProductModule, type StreamKind } from './product-module.js';
+export { type BackgroundWork, type Parts, partsOf, ProductModule, type StreamKind } from './product-module.js';

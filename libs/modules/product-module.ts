@@ -3,10 +3,17 @@ import { type Upcasters } from '#libs/event-store';
 import { type Projection, type Replayable } from '#libs/projections';
 import { type Resource } from '#libs/resources';
 import { type InputClass, operationsAmong, operationsModule } from '#libs/rpc';
-import { type Subscription } from '#libs/subscriptions';
+import { type Subscription, type Timer } from '#libs/subscriptions';
 
 /** A kind of streams, and the types of events that this version of the program knows in them. */
 export type StreamKind = { readonly streamType: string; readonly events: { readonly [type: string]: true } };
+
+/** Work that an instance does beside its requests, from its start until it is asked to stop. */
+export interface BackgroundWork {
+  start(): void;
+  /** Ends what is under way in order, within a few seconds. */
+  stop(): Promise<void>;
+}
 
 /** What a module brings into the product, all of it. */
 export type Parts = {
@@ -16,6 +23,8 @@ export type Parts = {
   replayables: readonly Replayable[];
   /** Providers of the module that made them. */
   subscriptions: readonly Type<Subscription>[];
+  timers: readonly Type<Timer>[];
+  background: readonly Type<BackgroundWork>[];
   upcasters: Upcasters;
 };
 
@@ -30,6 +39,9 @@ type Declaration = ModuleMetadata & {
   replayables?: readonly Replayable[];
   /** What reacts to events: see CONTRIBUTING.md, "Add a reaction". They are providers of the module. */
   subscriptions?: readonly Type<Subscription>[];
+  /** What happens at a time; and what goes on all the time. They are providers of the module, too. */
+  timers?: readonly Type<Timer>[];
+  background?: readonly Type<BackgroundWork>[];
   /** Of the events that have or will have another shape than the first: see CONTRIBUTING.md, "Add an event". */
   upcasters?: Upcasters;
 };
@@ -44,6 +56,8 @@ export function ProductModule({
   projections = [],
   replayables = [],
   subscriptions = [],
+  timers = [],
+  background = [],
   upcasters = {},
   controllers = [],
   providers = [],
@@ -53,7 +67,7 @@ export function ProductModule({
   const nest = {
     ...metadata,
     controllers: [...served.controllers!, ...controllers],
-    providers: [...served.providers!, ...subscriptions, ...providers],
+    providers: [...served.providers!, ...subscriptions, ...timers, ...background, ...providers],
   };
   const parts: Parts = {
     operations: operationsAmong(operations),
@@ -64,6 +78,8 @@ export function ProductModule({
     projections: [...resources.map(({ projection }) => projection), ...projections],
     replayables: [...resources.map(({ replayable }) => replayable), ...replayables],
     subscriptions,
+    timers,
+    background,
     upcasters,
   };
   return (target) => {
@@ -86,6 +102,8 @@ export function partsOf(modules: readonly Type[]): Parts {
     projections: all.flatMap(({ projections }) => projections),
     replayables: all.flatMap(({ replayables }) => replayables),
     subscriptions: all.flatMap(({ subscriptions }) => subscriptions),
+    timers: all.flatMap(({ timers }) => timers),
+    background: all.flatMap(({ background }) => background),
     upcasters: Object.assign({}, ...all.map(({ upcasters }) => upcasters)) as Upcasters,
   };
 }

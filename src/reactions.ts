@@ -1,0 +1,28 @@
+import { type INestApplicationContext } from '@nestjs/common';
+import { background, subscriptions, timers } from './modules.js';
+import { type Runtime } from './runtime.js';
+
+/** What goes on beside requests: reactions to the history, timers, and the modules' own work. */
+export class Reactions {
+  private readonly work;
+
+  constructor(
+    private readonly app: INestApplicationContext,
+    private readonly runtime: Pick<Runtime, 'subscriptions'>,
+  ) {
+    this.work = background.map((type) => app.get(type, { strict: false }));
+  }
+
+  start(): void {
+    const { app, runtime } = this;
+    runtime.subscriptions.start(
+      subscriptions.map((type) => app.get(type, { strict: false })),
+      timers.map((type) => app.get(type, { strict: false })),
+    );
+    for (const one of this.work) one.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.runtime.subscriptions.stop(), ...this.work.map((one) => one.stop())]);
+  }
+}
