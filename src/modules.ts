@@ -24,15 +24,7 @@ export const MODULES = [
   TagsModule,
 ];
 
-export const {
-  operations,
-  projections,
-  streams,
-  replayables,
-  subscriptions,
-  timers,
-  background,
-  upcasters,
-} = partsOf(MODULES);
+export const { operations, projections, streams, replayables, subscriptions, timers, background, upcasters } =
+  partsOf(MODULES);
 
 declareScopes(operations);

@@ -1,1 +1,7 @@
-export { type BackgroundWork, type Parts, partsOf, ProductModule, type StreamKind } from './product-module.js';
+export {
+  type BackgroundWork,
+  type Parts,
+  partsOf,
+  ProductModule,
+  type StreamKind,
+} from './product-module.js';
