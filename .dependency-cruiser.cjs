@@ -17,6 +17,7 @@ const libs = [
   'modules',
   'records',
   'rate-limit',
+  'mail',
   'operations',
 ];
 
