@@ -1,9 +1,11 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
+import { join } from 'node:path';
 import { type DataSource } from 'typeorm';
 import { CommandsModule } from '#libs/commands';
 import { type ReadSource, type ReservedConnections, type TroubleLog } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
+import { Mailer } from '#libs/mail';
 import {
   DatabaseWatch,
   HealthAccess,
@@ -43,16 +45,15 @@ type Foundation = {
 export class AppModule {
   static of(
     { source, reads, reserved, store, projections, troubles, ...foundation }: Foundation,
-    {
-      redisUrl,
-      healthToken,
-      organizationRateLimit,
-    }: Pick<Config, 'redisUrl' | 'healthToken' | 'organizationRateLimit'>,
+    config: Config,
   ): DynamicModule {
+    const { redisUrl, healthToken, organizationRateLimit } = config;
     const { sealer, selfCheck, cosigning, checkpoints, subscriptions } = foundation;
     const forModules = [
       { provide: Checkpoints, useValue: checkpoints },
       { provide: Cosigning, useValue: cosigning },
+      // Nest closes it with the application.
+      { provide: Mailer, useFactory: () => mailerOf(config) },
       { provide: ORGANIZATION_RATE_LIMIT, useValue: organizationRateLimit },
     ];
     return {
@@ -80,4 +81,18 @@ export class AppModule {
       ],
     };
   }
+}
+
+function mailerOf(config: Config): Mailer {
+  return new Mailer(
+    {
+      url: config.mailUrl,
+      directory: join(config.dataDirectory, 'mail'),
+      from: config.mailFrom,
+      concurrency: config.mailConcurrency,
+      rate: config.mailRate,
+      redisUrl: config.redisUrl,
+    },
+    new Logger('Mail'),
+  );
 }

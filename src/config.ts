@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { MAIL_URL_FORMS, type MailAddress, readMailAddress, readMailUrl, WrongMailUrl } from '#libs/mail';
 import { LOG_LEVELS, type LogLevel } from '#libs/operations';
 import { readRedisUrl, REDIS_URL_FORMS } from '#libs/rate-limit';
 import { readWitness, type WitnessAddress } from './cosigning/index.js';
@@ -22,6 +23,14 @@ export type Config = {
   /** Requests per second of all API keys of an organization that were not made on the command line. */
   organizationRateLimit: number;
   dataDirectory: string;
+  /** Of the mail server, with its password; undefined: messages are written to files under `dataDirectory`. */
+  mailUrl: string | undefined;
+  /** Who sends where an organization says nothing else. */
+  mailFrom: MailAddress | undefined;
+  /** Messages that one process has under way at once, each on a connection. */
+  mailConcurrency: number;
+  /** Messages a second over all instances; undefined: as many as there can be. */
+  mailRate: number | undefined;
   /** 32 bytes; undefined: the embedded mode makes its own. */
   encryptionKey: Buffer | undefined;
   /** 32 bytes: the one before it, until `keys rewrap` has wrapped all with the new one. */
@@ -119,6 +128,10 @@ export function inspectConfig(environment: Environment): Inspected {
     redisUrl: redisUrl(get('REDIS_URL'), wrong),
     organizationRateLimit: integer('ORGANIZATION_RATE_LIMIT', 100, 1, 1_000_000),
     dataDirectory: get('DATA_DIR') ?? './.data',
+    mailUrl: mailUrl(get('MAIL_URL'), wrong),
+    mailFrom: mailFrom(get('MAIL_FROM'), wrong),
+    mailConcurrency: integer('MAIL_CONCURRENCY', 10, 1, 1_000),
+    mailRate: get('MAIL_RATE') === undefined ? undefined : integer('MAIL_RATE', 0, 1, 1_000_000),
     encryptionKey: encryptionKey(get('ENCRYPTION_KEY'), databaseUrl !== undefined, wrong),
     previousEncryptionKey: keyOf('ENCRYPTION_KEY_PREVIOUS', get('ENCRYPTION_KEY_PREVIOUS'), wrong),
     signingKey: keyOf('SIGNING_KEY', get('SIGNING_KEY'), wrong),
@@ -244,6 +257,27 @@ function redisUrl(text: string | undefined, wrong: string[]): string | undefined
     );
   }
   return text;
+}
+
+function mailUrl(text: string | undefined, wrong: string[]): string | undefined {
+  try {
+    if (text !== undefined) readMailUrl(text);
+  } catch (error) {
+    if (!(error instanceof WrongMailUrl)) throw error;
+    wrong.push(`MAIL_URL must be ${MAIL_URL_FORMS}. ${error.message}`);
+  }
+  return text;
+}
+
+function mailFrom(text: string | undefined, wrong: string[]): MailAddress | undefined {
+  const address = text === undefined ? undefined : readMailAddress(text);
+  if (text !== undefined && !address) {
+    wrong.push(
+      'MAIL_FROM must be an address, or a name and an address, such as Clean Rivers <office@rivers.example.org>; before the @ ' +
+        'it has ASCII alone.',
+    );
+  }
+  return address;
 }
 
 function healthToken(text: string | undefined, wrong: string[]): string | undefined {

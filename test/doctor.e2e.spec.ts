@@ -14,6 +14,7 @@ import {
   type PostgresServer,
   RedisNode,
   type RedisServer,
+  SmtpServer,
   startPgBouncer,
   startPostgres,
   startRedis,
@@ -577,6 +578,31 @@ it('tells of a Redis that is another kind than its URL says, or none of which is
   await Promise.all([node.remove(), sentinel.remove()]);
 });
 
+it('tells of mail that goes nowhere, from nobody, or cannot be sent', async () => {
+  const server = await SmtpServer.start({ tls: 'starttls', login: { user: 'us', password: 'right' } });
+  const inDeployment = { DATABASE_URL: urlOf(model), ENCRYPTION_KEY };
+  const MAIL_FROM = 'Clean Rivers <office@rivers.example>';
+  expectTold(await diagnose(inDeployment), [warning('mail', /^MAIL_URL is not set: .* sent to nobody/)]);
+  expectTold(await diagnose({ ...inDeployment, MAIL_URL: server.url }), [
+    warning('mail', /^MAIL_FROM is not set/),
+  ]);
+  for (const [MAIL_URL, message] of [
+    [server.url.replace('right', 'wrong'), /^Mail cannot be sent: 535 .*/],
+    [server.url.replace(/\?.*/, ''), /^Mail cannot be sent: .*certificate/],
+    [await unusedUrl('smtp'), /^Mail cannot be sent: .*ECONNREFUSED/],
+  ] as const) {
+    const found = await diagnose({ ...inDeployment, MAIL_URL, MAIL_FROM });
+    expectTold(found, [problem('mail', message)]);
+    expect(JSON.stringify(found)).not.toMatch(/wrong|right/);
+  }
+  await server.stop();
+  const wrong = await diagnose({ ...inDeployment, MAIL_URL: 'rubbish', MAIL_FROM: 'rubbish' });
+  expectTold(wrong, [
+    problem('configuration', /^MAIL_URL must be /),
+    problem('configuration', /^MAIL_FROM must be /),
+  ]);
+});
+
 it('tells of sessions that wait for a lock', async () => {
   const environment = { DATABASE_URL: urlOf(locked.name), ENCRYPTION_KEY };
   const waits = problem('activity', /^1 session has waited for a lock for more than 5 s, behind \d+\.$/);
@@ -642,16 +668,21 @@ it('tells of a disk that is nearly full', async () => {
 
 it('of a server that all is well with: no problem, status 0, each check once', async () => {
   const deployment = await Deployment.create();
+  const mail = await SmtpServer.start({ tls: 'starttls', login: { user: 'us', password: 'p@ss' } });
   const port = String(await findFreePort());
   const environment = {
     ...deployment.environment,
     REDIS_URL: redis.url,
     PUBLIC_URL: `http://127.0.0.1:${port}`,
+    MAIL_URL: mail.url,
+    MAIL_FROM: 'office@rivers.example',
   };
   await deployment.organization();
   await deployment.startServer({ ...environment, PORT: port });
   const { status, stdout, stderr } = await cli(['doctor', '--json'], environment);
   await deployment.stop();
+  await mail.stop();
+  expect(mail.accepted).toEqual([]);
   expect([status, stderr]).toEqual([0, '']);
   expect(stdout).toMatch(/^\{[^\n]*\}\n$/);
   const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: Examined[] };
@@ -667,6 +698,7 @@ it('of a server that all is well with: no problem, status 0, each check once', a
       'activity',
       'storage',
       'redis',
+      'mail',
       'address',
     ],
   ]);
@@ -682,6 +714,7 @@ it('a database that nobody can reach: status 1, and no secret', async () => {
     SIGNING_KEY: OTHER_KEY,
     REDIS_URL: 'redis://:hunter4@127.0.0.1:1',
     HEALTH_TOKEN: 'hunter5',
+    MAIL_URL: 'smtps://us:hunter6@127.0.0.1:1',
   };
   const { status, stdout, stderr } = await cli(['doctor'], environment);
   expect([status, stderr]).toEqual([1, '']);
@@ -690,6 +723,7 @@ it('a database that nobody can reach: status 1, and no secret', async () => {
   for (const line of lines.slice(0, -1)) expect(line).toMatch(/^(ok|warning|problem) +[a-z]+( key)? {2}/);
   expect(stdout).toMatch(/^problem +database /m);
   expect(stdout).toMatch(/^problem +redis /m);
+  expect(stdout).toMatch(/^problem +mail +Mail cannot be sent: .*ECONNREFUSED/m);
   expect(stdout).not.toMatch(/hunter/);
   expect(stdout).not.toContain(OTHER_KEY);
 });

@@ -271,6 +271,12 @@ async function makeHistory(): Promise<string> {
   await erase('api-key.revoke-api-key', { apiKeyId: rotated.apiKeyId });
   await post('organization.update-organization', { website: 'https://example.org', publicLog: true });
   await post('organization.update-organization', { publicLog: false });
+  await post('organization.update-organization', {
+    mailFrom: { name: 'Clean Rivers', address: 'news@rivers.example' },
+    replyTo: 'answers@rivers.example',
+    postalAddress: 'Clean Rivers\n1 Bank Street',
+    language: 'de',
+  });
   await client.get('event.list-events');
   await api.tellReads(organizationId);
   const exported = await client.get('event.export-events');

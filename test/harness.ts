@@ -1,6 +1,8 @@
 import { type NestExpressApplication } from '@nestjs/platform-express';
 import { CommandBus } from '@nestjs/cqrs';
 import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { v7 as uuidv7 } from 'uuid';
 import { JsonLogger } from '#libs/operations';
@@ -196,6 +198,8 @@ export class Api {
       NODE_ENV: 'test',
       DATABASE_URL: this.database.url,
       ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+      // Nothing but mail is written there.
+      DATA_DIR: join(tmpdir(), 'advocacy-tests'),
       ...this.environment,
       ...environment,
     });

@@ -80,7 +80,11 @@ it('an exported history, continued where it stopped, replays to what the API ans
     await client.post('petition.add-signature', { petitionId, contactId, comment: 'Why not' });
   }
   await client.post('post.create-post', { name: 'News', content: { blocks: [1, null] } });
-  await client.post('organization.update-organization', { publicLog: true });
+  await client.post('organization.update-organization', {
+    publicLog: true,
+    mailFrom: { name: 'Rivers', address: 'news@rivers.example' },
+    postalAddress: 'Rivers\n1 Bank Street',
+  });
   const then = await answered();
   const first = await exported(file);
   expect(first.events).toBeGreaterThan(12);
@@ -89,7 +93,11 @@ it('an exported history, continued where it stopped, replays to what the API ans
 
   await client.delete('petition.remove-signature', { petitionId, contactId: contactIds[0] });
   await client.delete('contact.delete-contact', { contactId: contactIds[1] });
-  await client.post('organization.update-organization', { name: 'Clean Rivers', publicLog: false });
+  await client.post('organization.update-organization', {
+    name: 'Clean Rivers',
+    publicLog: false,
+    mailFrom: null,
+  });
   const whole = await exported(join(directory, 'whole.ndjson'));
   // As if the first export had been interrupted in the middle of a line.
   const { length } = await readFile(file);
@@ -224,6 +232,7 @@ it('projections: status, rebuild and verify while the server runs', async () => 
     'petitions',
     'posts',
     'public-logs',
+    'senders',
     'tags',
   ]);
   const before = await answered();

@@ -7,7 +7,7 @@ import { projections as readModels } from '../src/modules.js';
 import { apiKey } from '../src/auth/index.js';
 import { contact } from '../src/contacts/index.js';
 import { list } from '../src/lists/index.js';
-import { organization, publicLog } from '../src/organizations/index.js';
+import { organization, publicLog, sender } from '../src/organizations/index.js';
 import { petition } from '../src/petitions/index.js';
 import { post } from '../src/posts/index.js';
 import { tag } from '../src/tags/index.js';
@@ -101,6 +101,11 @@ const kinds: { [name: string]: Kind } = {
     decider: publicLog,
     first: () => ({ type: 'LogPublished', data: {} }),
     next: () => ({ type: pick(['LogPublished', 'LogUnpublished']), data: {} }),
+  },
+  sender: {
+    decider: sender,
+    first: () => ({ type: 'SenderUpdated', data: { language: 'de' } }),
+    next: () => ({ type: 'SenderUpdated', data: { replyTo: word(), postalAddress: word() } }),
   },
   contact: {
     decider: contact,

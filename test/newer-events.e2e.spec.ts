@@ -96,6 +96,16 @@ const kinds: { [streamType: string]: Kind } = {
     decide: (client, contactId) => client.post('contact.update-contact', { contactId, city: 'Nairobi' }),
     next: { type: 'ContactUnsubscribed', data: {} },
   },
+  sender: {
+    async make(client) {
+      await client.post('organization.update-organization', { language: 'de' });
+      return lastStream(client, 'sender');
+    },
+    show: (client) => client.get('organization.get-organization'),
+    bySelf: true,
+    decide: (client) => client.post('organization.update-organization', { language: 'fr' }),
+    next: { type: 'SenderUpdated', data: { language: 'es' } },
+  },
   'public-log': {
     async make(client) {
       await client.post('organization.update-organization', { publicLog: true });

@@ -1,4 +1,6 @@
-import { Api, Client, ISO } from './harness.js';
+import { RecordReader } from '#libs/commands';
+import { senderOf } from '../src/organizations/index.js';
+import { Api, Client, ISO, NOBODY } from './harness.js';
 
 let api: Api;
 let client: Client;
@@ -30,6 +32,10 @@ describe('get-organization', () => {
           email: null,
           country: null,
           publicLog: false,
+          mailFrom: null,
+          replyTo: null,
+          postalAddress: null,
+          language: 'en',
         },
         object: 'organization',
       },
@@ -62,6 +68,15 @@ describe('get-organization', () => {
     ]);
   });
 
+  it('asOf answers as whom it wrote then', async () => {
+    const before = (await update({ mailFrom: { address: 'a@rivers.example' }, language: 'de' })).body.data;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const after = (await update({ mailFrom: null, language: 'fr' })).body.data;
+    expect(after).toMatchObject({ mailFrom: null, language: 'fr' });
+    expect(after.updatedAt > before.updatedAt).toBe(true);
+    expect((await get({ asOf: before.updatedAt })).body.data).toEqual(before);
+  });
+
   it('400 for an asOf that is no moment', async () => {
     const { status, body } = await get({ asOf: 'yesterday' });
     expect([status, body.error.issues[0].path]).toEqual([400, 'asOf']);
@@ -88,6 +103,55 @@ describe('update-organization', () => {
       [client.organizationId],
     );
     expect(events).toEqual([{ data: full }, { data: { name: 'Rivers', website: null, country: null } }]);
+  });
+
+  const whole = {
+    mailFrom: { name: 'Clean Rivers', address: 'news@rivers.example' },
+    replyTo: 'answers@rivers.example',
+    postalAddress: 'Clean Rivers\n1 Bank Street\nOslo',
+    language: 'de',
+  };
+
+  it('says as whom it writes: what is given changes, null clears, the rest stays', async () => {
+    expect((await update(whole)).body.data).toMatchObject(whole);
+    expect((await update({ ...full, ...whole })).body.data).toMatchObject({ ...full, ...whole });
+    const { body } = await update({
+      mailFrom: { address: 'us@rivers.example' },
+      replyTo: null,
+      postalAddress: ' ',
+    });
+    const changed = {
+      mailFrom: { name: null, address: 'us@rivers.example' },
+      replyTo: null,
+      postalAddress: null,
+    };
+    expect(body.data).toMatchObject({ ...full, ...changed, language: 'de' });
+    expect((await update({ mailFrom: null })).body.data.mailFrom).toBeNull();
+    expect((await get()).body.data).toMatchObject({ ...full, ...changed, mailFrom: null, language: 'de' });
+    const events = await api.database.source.query(
+      `SELECT data FROM events WHERE organization_id = $1 AND type = 'SenderUpdated' ORDER BY version`,
+      [client.organizationId],
+    );
+    expect(events).toEqual([{ data: whole }, { data: changed }, { data: { mailFrom: null } }]);
+  });
+
+  it('is what whoever makes mail for it is told', async () => {
+    await update({ ...whole, name: 'Rivers' });
+    const [instance] = api.instances;
+    const records = instance!.app.get(RecordReader);
+    expect(await senderOf(records, client.organizationId)).toEqual({ ...whole, name: 'Rivers' });
+    await expect(senderOf(records, NOBODY)).rejects.toThrow('There is no such organization');
+  });
+
+  it('answers with an Idempotency-Key as whom it wrote the first time', async () => {
+    const keyed = (fields: object, key: string) => update(fields, { 'Idempotency-Key': key });
+    const first = await keyed({ ...whole, publicLog: true }, 'mail');
+    const renamed = await keyed({ name: 'Rivers' }, 'name');
+    await update({ mailFrom: null, language: 'es', publicLog: false });
+    expect((await keyed({ ...whole, publicLog: true }, 'mail')).body).toEqual(first.body);
+    expect((await keyed({ name: 'Rivers' }, 'name')).body).toEqual(renamed.body);
+    expect(renamed.body.data).toMatchObject({ ...whole, publicLog: true });
+    expect((await get()).body.data).toMatchObject({ mailFrom: null, language: 'es', publicLog: false });
   });
 
   it('200 and no event where nothing changes', async () => {
@@ -166,6 +230,14 @@ describe('update-organization', () => {
     ['a country that is no text', { country: 47 }, 'country'],
     ['a log that is neither public nor not', { publicLog: 'yes' }, 'publicLog'],
     ['null for whether the log is public', { publicLog: null }, 'publicLog'],
+    ['a sender without an address', { mailFrom: { name: 'Rivers' } }, 'mailFrom.address'],
+    ['a sender that is a text', { mailFrom: 'news@rivers.example' }, 'mailFrom'],
+    ['a sender that few servers know', { mailFrom: { address: 'büro@rivers.example' } }, 'mailFrom.address'],
+    ['a sender with a line break', { mailFrom: { address: '"a\r\nb"@rivers.example' } }, 'mailFrom.address'],
+    ['answers to what few servers know', { replyTo: 'büro@rivers.example' }, 'replyTo'],
+    ['a postal address of 501 characters', { postalAddress: 'x'.repeat(501) }, 'postalAddress'],
+    ['a language that there are no words in', { language: 'no' }, 'language'],
+    ['null for the language', { language: null }, 'language'],
     ['an unknown field', { id: 'x' }, 'id'],
   ])('400 for %s', async (_, fields, path) => {
     const { status, body } = await update(fields);

@@ -118,7 +118,11 @@ it.each([1, 2, 3])(
       () => there().post('post.publish-post', { postId: any('post') }),
       () => there().post('post.archive-post', { postId: any('post') }),
       () =>
-        there().post('organization.update-organization', { name: name(), publicLog: (isPublic = !isPublic) }),
+        there().post('organization.update-organization', {
+          name: name(),
+          publicLog: (isPublic = !isPublic),
+          postalAddress: name(),
+        }),
       () => there().delete('petition.delete-petition', { petitionId: any('petition') }),
     ];
     const questions = (): Question[] => [

@@ -1,18 +1,167 @@
+import { type LoggerService, type OnApplicationShutdown } from '@nestjs/common';
+import { setMaxListeners } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { compose } from './compose.js';
+import { MailFiles } from './mail-files.js';
+import { MailRate } from './mail-rate.js';
+import { readMailUrl } from './mail-url.js';
 import { type MailAddress, type MailMessage, type MailOutcome } from './message.js';
+import { SmtpPool } from './smtp-pool.js';
+import { type Patience } from './smtp-session.js';
 
-/** Hands messages to the mail server. */
-export class Mailer {
-  /** The most messages that are under way at once. */
-  readonly concurrency: number = 10;
+export type MailerOptions = {
+  /** Of the server; without one, messages are written to files. */
+  url?: string | undefined;
+  /** Where the files are written. */
+  directory: string;
+  from?: MailAddress | undefined;
+  /** Messages that are under way at once, and connections. */
+  concurrency: number;
+  /** Messages a second; without one, as many as there can be. */
+  rate?: number | undefined;
+  /** Where instances that share it count the rate together. */
+  redisUrl?: string | undefined;
+  /** Only tests change it. */
+  patience?: Patience;
+};
+
+const STOPPED = { outcome: 'unreachable', detail: 'it was stopped before its turn' } as const;
+
+/**
+ * Hands messages to the mail server, each once: whatever happens to server, network or this process meanwhile, what it
+ * answers is never more certain than it can be. It sends nothing again: that is for who knows what may be sent twice.
+ */
+export class Mailer implements OnApplicationShutdown {
+  readonly concurrency: number;
   /** Who sends where the organization says nothing else. */
-  readonly defaultFrom: MailAddress | null = null;
+  readonly defaultFrom: MailAddress | null;
 
-  /** Never rejects for what the server or the network does. */
-  send(_message: MailMessage, _signal?: AbortSignal): Promise<MailOutcome> {
-    return Promise.resolve({ outcome: 'unreachable', detail: 'no mail can be sent yet' });
+  private readonly server: SmtpPool | undefined;
+  private readonly files: MailFiles;
+  private readonly rate: MailRate | undefined;
+  private readonly underWay = new Map<AbortController, Promise<unknown>>();
+  private readonly waiting: (() => void)[] = [];
+  private places: number;
+  private isClosed = false;
+  private isAway = false;
+
+  constructor(
+    options: MailerOptions,
+    private readonly logger: Pick<LoggerService, 'log' | 'warn'>,
+  ) {
+    const { url, directory, from, concurrency, rate, redisUrl, patience } = options;
+    this.concurrency = concurrency;
+    this.places = concurrency;
+    this.defaultFrom = from ?? null;
+    this.server = url === undefined ? undefined : new SmtpPool(readMailUrl(url), patience);
+    this.files = new MailFiles(
+      directory,
+      (file) => void logger.log({ message: 'mail written to a file', file }),
+    );
+    this.rate = rate === undefined ? undefined : new MailRate(rate, redisUrl, logger);
   }
 
-  close(): Promise<void> {
-    return Promise.resolve();
+  /**
+   * Never rejects for what the message's data, the server or the network are like.
+   *
+   * @param signal who aborts before any of the message was sent has it not sent at all; after that its answer is waited for
+   *   five seconds, because it may be accepted.
+   */
+  async send(message: MailMessage, signal?: AbortSignal): Promise<MailOutcome> {
+    if (this.isClosed || signal?.aborted) return STOPPED;
+    const stopping = new AbortController();
+    const stop = () => stopping.abort();
+    if (signal) {
+      // One signal stops any number of messages.
+      setMaxListeners(0, signal);
+      signal.addEventListener('abort', stop, { once: true });
+    }
+    const sending = this.sendInTurn(message, stopping.signal);
+    this.underWay.set(stopping, sending);
+    try {
+      return await sending;
+    } finally {
+      this.underWay.delete(stopping);
+      signal?.removeEventListener('abort', stop);
+    }
   }
+
+  /** Whether messages go to a server, or to files. */
+  get hasServer(): boolean {
+    return this.server !== undefined;
+  }
+
+  /** Stops all that waits, and answers when what is under way has ended: in about five seconds at most. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    const sending = [...this.underWay.values()];
+    for (const stopping of this.underWay.keys()) stopping.abort();
+    await Promise.allSettled(sending);
+    this.server?.close();
+    await this.rate?.close();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.close();
+  }
+
+  private async sendInTurn(message: MailMessage, signal: AbortSignal): Promise<MailOutcome> {
+    if (!(await this.takePlace(signal))) return STOPPED;
+    try {
+      const composed = await compose(message);
+      if ('outcome' in composed) return composed;
+      if (this.rate) {
+        const milliseconds = await this.rate.reserve();
+        if (milliseconds > 0) await sleep(milliseconds, undefined, { signal }).catch(() => undefined);
+      }
+      if (signal.aborted) return STOPPED;
+      const result = await (this.server ?? this.files).send(composed, signal);
+      if (!signal.aborted) this.tell(result);
+      return result;
+    } finally {
+      this.leavePlace();
+    }
+  }
+
+  /** @returns false where it was stopped first. */
+  private takePlace(signal: AbortSignal): Promise<boolean> | boolean {
+    if (this.places > 0) {
+      this.places -= 1;
+      return true;
+    }
+    return new Promise((resolve) => {
+      const begin = () => {
+        signal.removeEventListener('abort', giveUp);
+        resolve(true);
+      };
+      const giveUp = () => {
+        this.waiting.splice(this.waiting.indexOf(begin), 1);
+        resolve(false);
+      };
+      this.waiting.push(begin);
+      signal.addEventListener('abort', giveUp, { once: true });
+    });
+  }
+
+  private leavePlace(): void {
+    const next = this.waiting.shift();
+    if (next) next();
+    else this.places += 1;
+  }
+
+  /** That mail cannot be sent is said once, and that it can be again. */
+  private tell({ outcome, detail }: MailOutcome): void {
+    if (outcome === 'unreachable' && !this.isAway) {
+      this.isAway = true;
+      this.logger.warn({ message: 'mail cannot be sent: what waits is tried again', reason: detail });
+    } else if (outcome === 'sent' && this.isAway) {
+      this.isAway = false;
+      this.logger.log({ message: 'mail can be sent again' });
+    }
+  }
+}
+
+/** Connects to the server, logs in and says goodbye. @returns what is wrong, undefined where nothing is. */
+export function probeMailServer(url: string, signal: AbortSignal): Promise<string | undefined> {
+  return new SmtpPool(readMailUrl(url)).probe(signal);
 }

@@ -1,6 +1,6 @@
 export { type RequestContext } from './context.js';
 export { operationsModule, pathOf, VERSION } from './controller.js';
-export { comparableEmail } from './email-address.js';
+export { comparableEmail, isEmailAddress } from './email-address.js';
 export {
   errorExamples,
   errorSchemas,

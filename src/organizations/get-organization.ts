@@ -4,6 +4,7 @@ import { Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
 import { organizationRecord, type OrganizationRecord, organizationSchema } from './organization-record.js';
 import { organization } from './organization.js';
 import { publicLog, publicLogId } from './public-log.js';
+import { sender, senderId } from './sender.js';
 
 @Operation({
   method: 'GET',
@@ -28,7 +29,8 @@ export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
     const past = await this.records.past(asOf);
     const folded = await this.records.look(organization, organizationId, organizationId, past);
     const log = await this.records.look(publicLog, organizationId, publicLogId(organizationId), past);
-    const record = organizationRecord(organizationId, folded, log);
+    const mail = await this.records.look(sender, organizationId, senderId(organizationId), past);
+    const record = organizationRecord(organizationId, folded, log, mail);
     return past ? new PastRecord(record, past) : record;
   }
 }

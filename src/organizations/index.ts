@@ -3,5 +3,8 @@ export { organization, type OrganizationEvent, standingOrganization } from './or
 export { organizationsProjection } from './organizations.projection.js';
 export { isLogPublic, publicLog, publicLogId } from './public-log.js';
 export { publicLogsProjection } from './public-logs.projection.js';
+export { type Sender, senderOf } from './sender-of.js';
+export { LANGUAGES, sender, senderId } from './sender.js';
+export { sendersProjection } from './senders.projection.js';
 export { OrganizationsModule } from './organizations.module.js';
 export { replayableOrganization } from './organization-record.js';

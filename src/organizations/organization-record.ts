@@ -1,8 +1,10 @@
 import { type Folded, unborn } from '#libs/event-store';
 import { folding, type Replayable } from '#libs/projections';
+import { type MailAddress } from '#libs/mail';
 import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
 import { organization, type Organization, standingOrganization } from './organization.js';
 import { publicLog, publicLogId, type PublicLog } from './public-log.js';
+import { LANGUAGES, sender, type SenderFields, senderId } from './sender.js';
 
 export const organizationSchema = recordSchema({
   id: { type: 'string' },
@@ -13,6 +15,21 @@ export const organizationSchema = recordSchema({
   email: textOrNull,
   country: textOrNull,
   publicLog: { type: 'boolean', description: 'Whether everybody may read `/log/…` of the organization.' },
+  mailFrom: {
+    ...recordSchema({ name: textOrNull, address: { type: 'string', format: 'email' } }),
+    type: ['object', 'null'],
+    description: 'Who mail comes from; null: who the operator of this server says.',
+  },
+  replyTo: { ...textOrNull, description: 'Where answers to mail go; null: to whom it comes from.' },
+  postalAddress: {
+    ...textOrNull,
+    description: 'Stands at the foot of mail to many; may have several lines.',
+  },
+  language: {
+    type: 'string',
+    enum: LANGUAGES,
+    description: 'In which mail of the program itself is written.',
+  },
 });
 
 export type OrganizationRecord = {
@@ -24,19 +41,32 @@ export type OrganizationRecord = {
   email: string | null;
   country: string | null;
   publicLog: boolean;
+  mailFrom: MailAddress | null;
+  replyTo: string | null;
+  postalAddress: string | null;
+  language: string;
 };
 
 /** The organization out of its exported history. */
 export const replayableOrganization: Replayable = {
   object: 'organization',
-  streamTypes: [organization.streamType, publicLog.streamType],
+  streamTypes: [organization.streamType, publicLog.streamType, sender.streamType],
   start() {
-    const [records, logs] = [folding(organization), folding(publicLog)];
+    const [records, logs, senders] = [folding(organization), folding(publicLog), folding(sender)];
+    const beside = new Map<string, Pick<typeof records, 'apply'>>([
+      [publicLog.streamType, logs],
+      [sender.streamType, senders],
+    ]);
     return {
-      apply: (event) => (event.streamType === publicLog.streamType ? logs : records).apply(event),
+      apply: (event) => (beside.get(event.streamType) ?? records).apply(event),
       *records() {
         for (const [id, folded] of records.all) {
-          yield organizationRecord(id, folded, logs.all.get(publicLogId(id)) ?? unborn(publicLog));
+          yield organizationRecord(
+            id,
+            folded,
+            logs.all.get(publicLogId(id)) ?? unborn(publicLog),
+            senders.all.get(senderId(id)) ?? unborn(sender),
+          );
         }
       },
     };
@@ -48,18 +78,24 @@ export function organizationRecord(
   id: string,
   { state, createdAt, updatedAt }: Omit<Folded<Organization>, 'version'>,
   log: Omit<Folded<PublicLog>, 'version'>,
+  mail: Omit<Folded<SenderFields>, 'version'>,
 ): OrganizationRecord {
   const { name, website, email, country } = standingOrganization(state);
-  const changedAt = log.updatedAt && log.updatedAt > updatedAt! ? log.updatedAt : updatedAt!;
   const { isPublic } = log.state;
+  const { mailFrom, replyTo, postalAddress, language } = mail.state;
+  const changes = [updatedAt!, log.updatedAt ?? updatedAt!, mail.updatedAt ?? updatedAt!];
   return {
     id,
     createdAt: createdAt!,
-    updatedAt: changedAt,
+    updatedAt: new Date(Math.max(...changes.map(Number))),
     name,
     website,
     email,
     country,
     publicLog: isPublic,
+    mailFrom,
+    replyTo,
+    postalAddress,
+    language,
   };
 }

@@ -8,6 +8,7 @@ import {
   standingOrganization,
 } from './organization.js';
 import { publicLog, publishLog } from './public-log.js';
+import { sender, updateSender } from './sender.js';
 
 const created: OrganizationEvent = { type: 'OrganizationCreated', data: { name: 'Rivers' } };
 const updated = (data: Partial<OrganizationFields>): OrganizationEvent => ({
@@ -62,4 +63,20 @@ it('publishes its log and takes it back, and records nothing where nothing chang
   given(publicLog, [published]).when(decide()).then([]);
   given(publicLog, [published]).when(decide(false)).then([unpublished]);
   given(publicLog, [published, unpublished]).when(decide(true)).then([published]);
+});
+
+it('writes as whom it is told to, and records only what differs', () => {
+  const mailFrom = { name: 'Rivers', address: 'news@rivers.example' };
+  const named = { type: 'SenderUpdated', data: { mailFrom, language: 'de' } } as const;
+  given(sender, [])
+    .when((state) => updateSender(state, { mailFrom, language: 'de', replyTo: null }))
+    .then([named]);
+  given(sender, [named])
+    .when((state) =>
+      updateSender(state, { mailFrom: { address: mailFrom.address, name: 'Rivers' }, language: 'de' }),
+    )
+    .then([]);
+  given(sender, [named])
+    .when((state) => updateSender(state, { mailFrom: null }))
+    .then([{ type: 'SenderUpdated', data: { mailFrom: null } }]);
 });

@@ -6,11 +6,13 @@ import { organization } from './organization.js';
 import { organizationsProjection } from './organizations.projection.js';
 import { publicLog } from './public-log.js';
 import { publicLogsProjection } from './public-logs.projection.js';
+import { sender } from './sender.js';
+import { sendersProjection } from './senders.projection.js';
 
 @ProductModule({
   operations,
-  streams: [organization, publicLog],
-  projections: [organizationsProjection, publicLogsProjection],
+  streams: [organization, publicLog, sender],
+  projections: [organizationsProjection, publicLogsProjection, sendersProjection],
   replayables: [replayableOrganization],
   // Organizations are made on the command line: that handler has no route.
   providers: [CreateOrganizationHandler],

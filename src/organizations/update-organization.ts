@@ -1,6 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { changedFields, Commands, RecordReader, Requests, writeTo } from '#libs/commands';
-import { Email, Flag, Input, Operation, Text } from '#libs/rpc';
+import { isSenderAddress } from '#libs/mail';
+import { Email, Flag, Input, invalid, Nested, OneOf, Operation, Text } from '#libs/rpc';
 import { organizationRecord, type OrganizationRecord, organizationSchema } from './organization-record.js';
 import {
   organization,
@@ -9,6 +10,16 @@ import {
   standingOrganization,
 } from './organization.js';
 import { publicLog, publicLogId, publishLog } from './public-log.js';
+import { LANGUAGES, sender, type SenderFields, senderId, updateSender } from './sender.js';
+
+/** Who mail comes from. */
+class MailFrom {
+  @Text({ max: 200, optional: true, nullable: true, example: 'Clean Rivers' })
+  name?: string | null;
+
+  @Email({ example: 'news@rivers.example.org' })
+  address!: string;
+}
 
 @Operation({
   method: 'POST',
@@ -39,6 +50,23 @@ export class UpdateOrganization extends Input {
       'Whether everybody may read `/log/…`, without a key: checkpoints, positions and digests, nothing of what events say.',
   })
   publicLog?: boolean;
+
+  @Nested(() => MailFrom, {
+    optional: true,
+    nullable: true,
+    description:
+      'Who mail comes from: an address that the operator’s mail server may send from. ASCII before the @, as in `replyTo`.',
+  })
+  mailFrom?: MailFrom | null;
+
+  @Email({ optional: true, nullable: true, example: 'answers@rivers.example.org' })
+  replyTo?: string | null;
+
+  @Text({ max: 500, optional: true, nullable: true, example: 'Clean Rivers, 1 Bank Street, Oslo' })
+  postalAddress?: string | null;
+
+  @OneOf(LANGUAGES, { optional: true })
+  language?: SenderFields['language'];
 }
 
 @CommandHandler(UpdateOrganization)
@@ -50,9 +78,12 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
   ) {}
 
   async execute(command: UpdateOrganization): Promise<OrganizationRecord> {
-    const { context, organizationId, publicLog: isPublic, ...given } = command;
-    const logId = publicLogId(organizationId);
-    let logVersion: number | undefined;
+    const { context, organizationId, publicLog: isPublic, ...fields } = command;
+    const { mailFrom, replyTo, postalAddress, language, ...given } = fields;
+    const mailFields = { mailFrom: mailFrom && addressOf(mailFrom), replyTo, postalAddress, language };
+    requireSendable(mailFields);
+    const [logId, mailId] = [publicLogId(organizationId), senderId(organizationId)];
+    let beside: number | undefined;
     const changed = await this.commands.change(
       organization,
       command,
@@ -64,21 +95,56 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
       async ({ version }, events) => {
         const log = await this.records.load(publicLog, organizationId, logId);
         const logEvents = publishLog(log.state, isPublic);
-        logVersion = log.version + logEvents.length;
+        const mail = await this.records.load(sender, organizationId, mailId);
+        const mailEvents = updateSender(mail.state, mailFields);
+        beside = together(log.version + logEvents.length, mail.version + mailEvents.length);
         return {
           writes: [
             writeTo(organization, organizationId, version, events),
             writeTo(publicLog, logId, log.version, logEvents),
+            writeTo(sender, mailId, mail.version, mailEvents),
           ],
         };
       },
     );
-    // A repeated Idempotency-Key is answered with the log as it was, too: its version is kept with the key.
-    const version = await this.requests.figure(
-      command,
-      async () => logVersion ?? (await this.records.look(publicLog, organizationId, logId)).version,
-    );
-    const log = await this.records.look(publicLog, organizationId, logId, { version });
-    return organizationRecord(organizationId, changed, log);
+    // A repeated Idempotency-Key is answered with what stands beside as it was, too: its versions are kept with the key.
+    const figure = await this.requests.figure(command, async () => {
+      if (beside !== undefined) return beside;
+      const now = await Promise.all([
+        this.records.look(publicLog, organizationId, logId),
+        this.records.look(sender, organizationId, mailId),
+      ]);
+      return together(now[0].version, now[1].version);
+    });
+    const [logVersion, mailVersion] = apart(figure);
+    const [log, mail] = await Promise.all([
+      this.records.look(publicLog, organizationId, logId, { version: logVersion }),
+      this.records.look(sender, organizationId, mailId, { version: mailVersion }),
+    ]);
+    return organizationRecord(organizationId, changed, log, mail);
   }
+}
+
+function addressOf({ name = null, address }: MailFrom): SenderFields['mailFrom'] {
+  return { name, address };
+}
+
+/** @throws RpcError BAD_REQUEST for addresses that few servers could send from or to. */
+function requireSendable({ mailFrom, replyTo }: Partial<SenderFields>): void {
+  const addresses = { 'mailFrom.address': mailFrom?.address, replyTo };
+  const issues = Object.entries(addresses)
+    .filter(([, address]) => address != null && !isSenderAddress(address))
+    .map(([path]) => ({ path, message: 'must be an address that mail can come from: ASCII before the @' }));
+  if (issues.length > 0) throw invalid(issues);
+}
+
+/** Two versions in the one number that is kept with a key; that of the log alone is what versions before 0.4.0 keep. */
+const MOST_VERSIONS = 2 ** 26;
+
+function together(log: number, mail: number): number {
+  return mail * MOST_VERSIONS + log;
+}
+
+function apart(figure: number): [log: number, mail: number] {
+  return [figure % MOST_VERSIONS, Math.floor(figure / MOST_VERSIONS)];
 }

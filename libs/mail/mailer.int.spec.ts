@@ -1,0 +1,552 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer, type Server, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findFreePort, SmtpServer, type SmtpServerOptions, startRedis } from '#libs/testing';
+import { Mailer, type MailerOptions, type MailMessage, type MailOutcome, probeMailServer } from './index.js';
+
+const LARGE = 'x'.repeat(72).concat('\n').repeat(200_000);
+
+let directory: string;
+const ends: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'mail-'));
+});
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+async function serverOf(options: SmtpServerOptions = {}): Promise<SmtpServer> {
+  const server = await SmtpServer.start(options);
+  ends.push(() => server.stop());
+  return server;
+}
+
+const said: unknown[] = [];
+beforeEach(() => void said.splice(0));
+
+function mailerOf(url: string | undefined, options: Partial<MailerOptions> = {}): Mailer {
+  const mailer = new Mailer(
+    {
+      url,
+      directory: join(directory, 'none'),
+      concurrency: 10,
+      patience: { connecting: 1_000, silence: 1_000, message: 10_000, stopping: 500 },
+      ...options,
+    },
+    { log: (line: unknown) => void said.push(line), warn: (line: unknown) => void said.push(line) },
+  );
+  ends.push(() => mailer.close());
+  return mailer;
+}
+
+let sent = 0;
+const message = (changes: Partial<MailMessage> = {}): MailMessage => {
+  sent += 1;
+  return {
+    from: { name: 'Clean Rivers', address: 'office@rivers.example' },
+    replyTo: null,
+    to: `person-${sent}@example.org`,
+    subject: 'Hello',
+    text: 'Hello\n.\nA dot alone ends nothing.\n',
+    html: '<p>Hello</p>',
+    messageId: `${sent}@rivers.example`,
+    automatic: false,
+    ...changes,
+  };
+};
+
+/** A server of a few lines, for what no server does. */
+async function rawServer(talk: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server: Server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    talk(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  ends.push(async () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    await once(server, 'close');
+  });
+  return `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+describe('a message that is taken', () => {
+  it('arrives once, as it was written, and its answer is told', async () => {
+    const server = await serverOf({ keepContent: true });
+    const mailer = mailerOf(server.url);
+    const outcome = await mailer.send(message({ to: 'Ada@bücher.example' }));
+    expect(outcome).toEqual({ outcome: 'sent', detail: '250 OK: message queued' });
+    expect(server.accepted).toMatchObject([
+      // It tells the domain as people write it.
+      { to: 'Ada@bücher.example', from: 'office@rivers.example' },
+    ]);
+    expect(server.accepted[0]!.content).toContain('\r\nTo: Ada@xn--bcher-kva.example\r\n');
+    expect(server.accepted[0]!.content).toContain('\r\n.\r\nA dot alone ends nothing.\r\n');
+  });
+
+  it('goes out on as many connections as there are places, each used again', async () => {
+    const server = await serverOf();
+    const mailer = mailerOf(server.url, { concurrency: 3 });
+    const outcomes = await Promise.all(Array.from({ length: 350 }, () => mailer.send(message())));
+    expect(new Set(outcomes.map(({ outcome }) => outcome))).toEqual(new Set(['sent']));
+    expect([...server.addresses.values()]).toEqual(Array.from({ length: 350 }, () => 1));
+  });
+
+  it.each(['starttls', 'implicit'] as const)('is logged in for, with TLS: %s', async (tls) => {
+    const login = { user: 'us@rivers.example', password: 'p@s/s:#%' };
+    const server = await serverOf({ tls, login });
+    expect(await mailerOf(server.url).send(message())).toMatchObject({ outcome: 'sent' });
+    expect(server.accepted).toMatchObject([{ isSecure: true, user: login.user }]);
+    expect(await probeMailServer(server.url, new AbortController().signal)).toBeUndefined();
+  });
+
+  it('has an address that only SMTPUTF8 can say, where the server knows it', async () => {
+    const server = await serverOf();
+    expect(await mailerOf(server.url).send(message({ to: 'adä@example.org' }))).toMatchObject({
+      outcome: 'sent',
+    });
+    expect(server.accepted).toMatchObject([{ to: 'adä@example.org', isUtf8: true }]);
+  });
+});
+
+describe('a message that is refused', () => {
+  it.each([
+    ['mail', 550, true],
+    ['mail', 451, false],
+    ['rcpt', 550, true],
+    ['rcpt', 450, false],
+    ['rcpt', 421, false],
+    ['end', 554, true],
+    ['end', 452, false],
+    ['end', 421, false],
+  ] as const)('at %s with %i, and the next one is not', async (stage, code, permanent) => {
+    for (const hide of [[], ['PIPELINING']] as const) {
+      const server = await serverOf({ hide });
+      const mailer = mailerOf(server.url, { concurrency: 1 });
+      await mailer.send(message());
+      await server.behave({ refuses: { [stage]: { codes: [code], text: 'No <person-1@example.org>' } } });
+      const refused = await mailer.send(message());
+      expect(refused).toMatchObject({ outcome: 'refused', permanent, code });
+      expect(refused.detail).toMatch(new RegExp(`^${code} .*No <…>`));
+      await server.behave({});
+      expect(await mailer.send(message())).toMatchObject({ outcome: 'sent' });
+      expect(server.accepted).toHaveLength(2);
+      await server.stop();
+    }
+  });
+
+  it('is larger than the server takes, and is not sent', async () => {
+    const server = await serverOf({ size: 10_000 });
+    const refused = await mailerOf(server.url).send(message({ text: LARGE }));
+    expect(refused).toMatchObject({ outcome: 'refused', permanent: true });
+    expect(await mailerOf(server.url).send(message())).toMatchObject({ outcome: 'sent' });
+  });
+
+  it('has an address that the server could not say', async () => {
+    const server = await serverOf({ hide: ['SMTPUTF8'] });
+    const mailer = mailerOf(server.url);
+    const refused = await mailer.send(message({ to: 'adä@example.org' }));
+    expect(refused).toMatchObject({ outcome: 'refused', permanent: true, code: null });
+    expect(refused.detail).toContain('SMTPUTF8');
+    expect(await mailer.send(message())).toMatchObject({ outcome: 'sent' });
+    expect(server.accepted).toHaveLength(1);
+  });
+
+  it('has an address, or a header, that would be more than one', async () => {
+    const server = await serverOf();
+    const mailer = mailerOf(server.url);
+    for (const wrong of [
+      { to: '"x\r\nRCPT TO:<eve@example.org>"@example.org' },
+      { headers: { 'List-Unsubscribe': 'x\r\nBcc: eve@example.org' } },
+    ]) {
+      expect(await mailer.send(message(wrong))).toMatchObject({ outcome: 'refused', permanent: true });
+    }
+    expect(server.accepted).toEqual([]);
+  });
+});
+
+describe('a server that is not there', () => {
+  it.each([
+    ['nothing listens', async () => `smtp://127.0.0.1:${await findFreePort()}`, /ECONNREFUSED/],
+    ['no such host', () => Promise.resolve('smtp://no-such-host.invalid'), /./],
+    [
+      'the greeting is no',
+      async () => rawServer((socket) => void socket.write('554 go away\r\n')),
+      /554 go away/,
+    ],
+    ['the greeting is 421', async () => rawServer((socket) => void socket.end('421 later\r\n')), /421 later/],
+    ['it greets nobody', async () => rawServer(() => undefined), /Greeting never received|timeout/i],
+    ['it closes at once', async () => rawServer((socket) => void socket.end()), /closed/],
+    [
+      'it is no mail server',
+      async () => rawServer((socket) => void socket.end('HTTP/1.1 400\r\n\r\n')),
+      /HTTP/,
+    ],
+  ])('is unreachable: %s', async (_, urlOf, detail) => {
+    const url = await urlOf();
+    const outcome = await mailerOf(url).send(message());
+    expect(outcome).toMatchObject({ outcome: 'unreachable', detail: expect.stringMatching(detail) });
+    expect(await probeMailServer(url, AbortSignal.timeout(1_000))).toBeDefined();
+  });
+
+  it('is unreachable with a wrong password, which is not repeated', async () => {
+    const server = await serverOf({ tls: 'starttls', login: { user: 'us', password: 'right' } });
+    const url = server.url.replace('right', 'secret');
+    const outcome = await mailerOf(url).send(message());
+    expect(outcome).toMatchObject({ outcome: 'unreachable', detail: expect.stringMatching(/^535 /) });
+    expect(
+      JSON.stringify([outcome, said, await probeMailServer(url, AbortSignal.timeout(5_000))]),
+    ).not.toContain('secret');
+  });
+
+  it('is unreachable where it wants a login that there is none of, or none where there is one', async () => {
+    const wanting = await serverOf({ tls: 'none', login: { user: 'us', password: 'right' } });
+    const outcome = await mailerOf(`smtp://127.0.0.1:${wanting.port}`).send(message());
+    expect(outcome).toMatchObject({ outcome: 'unreachable', detail: expect.stringMatching(/^530 /) });
+    const open = await serverOf();
+    const other = await mailerOf(`smtp://us:pass@127.0.0.1:${open.port}?requireTLS=false`).send(message());
+    expect(other).toMatchObject({ outcome: 'unreachable', detail: expect.stringMatching(/offers no login/) });
+  });
+
+  it('gets no password where it offers no TLS, and nothing with a certificate of its own', async () => {
+    const plain = await serverOf({ login: { user: 'us', password: 'right' } });
+    const outcome = await mailerOf(`smtp://us:right@127.0.0.1:${plain.port}`).send(message());
+    expect(outcome).toMatchObject({ outcome: 'unreachable' });
+    const secure = await serverOf({ tls: 'implicit' });
+    const other = await mailerOf(`smtps://127.0.0.1:${secure.port}`).send(message());
+    expect(other).toMatchObject({ outcome: 'unreachable', detail: expect.stringMatching(/certificate/) });
+    expect([plain.accepted, secure.accepted]).toEqual([[], []]);
+  });
+
+  it('says once that it is away, and once that it is back', async () => {
+    const server = await serverOf();
+    const mailer = mailerOf(server.url);
+    await mailer.send(message());
+    await server.stop();
+    for (let n = 0; n < 2; n += 1) {
+      expect(await mailer.send(message())).toMatchObject({ outcome: 'unreachable' });
+    }
+    await server.start();
+    for (let n = 0; n < 2; n += 1) {
+      expect(await mailer.send(message())).toMatchObject({ outcome: 'sent' });
+    }
+    expect(said).toEqual([
+      expect.objectContaining({ message: expect.stringMatching(/cannot be sent/) }),
+      expect.objectContaining({ message: 'mail can be sent again' }),
+    ]);
+    expect(server.accepted).toHaveLength(3);
+  });
+});
+
+describe('a connection that ends too early', () => {
+  it.each(['mail', 'rcpt', 'middle'] as const)('at %s: surely not accepted', async (cut) => {
+    const server = await serverOf();
+    await server.behave({ cut });
+    const outcome = await mailerOf(server.url).send(message({ text: LARGE }));
+    expect(outcome).toMatchObject({ outcome: 'unreachable' });
+    expect(server.accepted).toEqual([]);
+  });
+
+  it('after the whole message: in doubt, and it is not sent again', async () => {
+    const server = await serverOf();
+    const mailer = mailerOf(server.url, { concurrency: 1 });
+    await mailer.send(message());
+    await server.behave({ cut: 'end' });
+    expect(await mailer.send(message())).toMatchObject({ outcome: 'in-doubt' });
+    await server.behave({});
+    expect(await mailer.send(message())).toMatchObject({ outcome: 'sent' });
+    expect([...server.addresses.values()]).toEqual([1, 1, 1]);
+  });
+
+  it('between two messages: the next goes over a new one', async () => {
+    const server = await serverOf();
+    const mailer = mailerOf(server.url, { concurrency: 2 });
+    await Promise.all([mailer.send(message()), mailer.send(message())]);
+    await server.stop();
+    await server.start();
+    expect(await mailer.send(message())).toMatchObject({ outcome: 'sent' });
+    // A server that says goodbye as an answer.
+    await server.behave({ refuses: { mail: { codes: [421] } } });
+    expect(await mailer.send(message())).toMatchObject({
+      outcome: 'unreachable',
+      detail: expect.stringMatching(/^421/),
+    });
+    await server.behave({});
+    expect(await mailer.send(message())).toMatchObject({ outcome: 'sent' });
+    expect([...server.addresses.values()]).toEqual([1, 1, 1, 1]);
+  });
+});
+
+describe('a server that falls silent', () => {
+  it.each([
+    ['greeting', 'unreachable'],
+    ['mail', 'unreachable'],
+    ['rcpt', 'unreachable'],
+    ['end', 'in-doubt'],
+  ] as const)('at %s: %s', async (silent, outcome) => {
+    const server = await serverOf();
+    await server.behave({ silent });
+    expect(await mailerOf(server.url).send(message())).toMatchObject({ outcome });
+    expect(server.accepted).toEqual([]);
+  });
+
+  it('frozen before, and in the middle of a message: surely not accepted', async () => {
+    const server = await serverOf();
+    const mailer = mailerOf(server.url);
+    await mailer.send(message());
+    server.freeze();
+    expect(await mailer.send(message())).toMatchObject({ outcome: 'unreachable' });
+    server.resume();
+    await server.behave({});
+    const sending = mailer.send(message({ text: LARGE }));
+    await sleep(150);
+    server.freeze();
+    const { outcome } = await sending;
+    server.resume();
+    await server.behave({});
+    // Of a machine that was quicker than we it is in doubt or sent; what is unreachable was not accepted.
+    if (outcome === 'unreachable') expect(server.accepted).toHaveLength(1);
+    expect(await mailer.send(message())).toMatchObject({ outcome: 'sent' });
+  });
+
+  it('letter by letter', async () => {
+    const url = await rawServer((socket) => {
+      socket.write('220-');
+      const timer = setInterval(() => socket.write('.'), 50);
+      socket.on('close', () => clearInterval(timer));
+    });
+    expect(await mailerOf(url).send(message())).toMatchObject({ outcome: 'unreachable' });
+  });
+});
+
+describe('a server that says what none should', () => {
+  /** It answers the commands of one message with these lines. */
+  const talking = (answers: { [command: string]: string }) =>
+    rawServer((socket) => {
+      socket.write('220 x\r\n');
+      socket.on('data', (bytes) => {
+        for (const line of bytes.toString('latin1').split('\r\n')) {
+          const answer = answers[line.split(/[ :]/)[0]!];
+          if (answer !== undefined) socket.write(answer);
+        }
+      });
+    });
+  const usual = {
+    EHLO: '250 x\r\n',
+    MAIL: '250 x\r\n',
+    RCPT: '250 x\r\n',
+    DATA: '354 x\r\n',
+    '.': '250 x\r\n',
+  };
+
+  it.each<[string, { [command: string]: string }, MailOutcome['outcome']]>([
+    ['as usual', {}, 'sent'],
+    ['354 to the end', { '.': '354 go on\r\n' }, 'in-doubt'],
+    ['no code to the end', { '.': 'thanks\r\n' }, 'in-doubt'],
+    ['half an answer to the end', { '.': '25' }, 'in-doubt'],
+    ['550 to the end, twice', { '.': '550 x\r\n550 x\r\n' }, 'refused'],
+    ['yes to DATA', { DATA: '250 x\r\n' }, 'sent'],
+    ['no to DATA', { DATA: '554 x\r\n' }, 'refused'],
+  ])('%s', async (_, answers, outcome) => {
+    const url = await talking({ ...usual, ...answers });
+    const found = await mailerOf(url).send(message());
+    // What was never handed over cannot be in doubt.
+    expect([outcome, ...(outcome === 'in-doubt' ? ['unreachable'] : [])]).toContain(found.outcome);
+    expect(found.outcome === 'sent').toBe(outcome === 'sent');
+  });
+
+  it('no in the middle of a message, which is not ended then', async () => {
+    let got = '';
+    const url = await rawServer((socket) => {
+      socket.write('220 x\r\n');
+      let isReading = false;
+      socket.on('data', (bytes) => {
+        const text = bytes.toString('latin1');
+        got = (got + text).slice(-5);
+        if (isReading) return;
+        for (const line of text.split('\r\n')) {
+          const answer = (
+            { EHLO: '250 x\r\n', MAIL: '250 x\r\n', RCPT: '250 x\r\n' } as { [name: string]: string }
+          )[line.split(/[ :]/)[0]!];
+          if (answer) socket.write(answer);
+          if (line === 'DATA') {
+            isReading = true;
+            socket.write('354 x\r\n552 too much\r\n');
+          }
+        }
+      });
+    });
+    const refused = await mailerOf(url).send(message({ text: LARGE }));
+    expect(refused).toMatchObject({ outcome: 'refused', permanent: true, code: 552 });
+    await sleep(200);
+    expect(got).not.toBe('\r\n.\r\n');
+  });
+});
+
+describe('stopping', () => {
+  it('ends what waits, and what has sent nothing yet', async () => {
+    const server = await serverOf();
+    await server.behave({ silent: 'rcpt' });
+    const mailer = mailerOf(server.url, { concurrency: 1, patience: undefined });
+    const stopping = new AbortController();
+    const sending = [mailer.send(message(), stopping.signal), mailer.send(message(), stopping.signal)];
+    await sleep(200);
+    stopping.abort();
+    expect(await Promise.all(sending)).toMatchObject([
+      { outcome: 'unreachable' },
+      { outcome: 'unreachable' },
+    ]);
+    expect(await mailer.send(message(), stopping.signal)).toMatchObject({ outcome: 'unreachable' });
+    await server.behave({});
+    expect(await mailer.send(message())).toMatchObject({ outcome: 'sent' });
+    expect(server.accepted).toHaveLength(1);
+  });
+
+  it('waits for the answer to what was handed over', async () => {
+    const server = await serverOf();
+    const mailer = mailerOf(server.url, { patience: undefined });
+    await mailer.send(message());
+    await server.behave({ delay: 2_000 });
+    const stopping = new AbortController();
+    const sending = mailer.send(message(), stopping.signal);
+    await sleep(1_000);
+    stopping.abort();
+    expect(await sending).toMatchObject({ outcome: 'sent' });
+  });
+
+  it('says in doubt where no answer comes in time', async () => {
+    const server = await serverOf();
+    const patience = { connecting: 5_000, silence: 60_000, message: 60_000, stopping: 300 };
+    const mailer = mailerOf(server.url, { patience });
+    await mailer.send(message());
+    await server.behave({ silent: 'end' });
+    const sending = mailer.send(message());
+    await sleep(1_000);
+    await mailer.close();
+    expect(await sending).toMatchObject({ outcome: 'in-doubt' });
+    expect(await mailer.send(message())).toMatchObject({ outcome: 'unreachable' });
+  });
+});
+
+it('whatever a server does, an address is written to at most once, and what is missing was not said to be sent', async () => {
+  const server = await serverOf();
+  const mailer = mailerOf(server.url, { concurrency: 8 });
+  const outcomes = new Map<string, MailOutcome>();
+  let isOver = false;
+  const senders = Array.from({ length: 16 }, async () => {
+    while (!isOver) {
+      const one = message();
+      outcomes.set(one.to, await mailer.send(one));
+    }
+  });
+  const codes = [421, 450, 550];
+  for (let round = 0; round < 4; round += 1) {
+    await server.behave({
+      refuses: { mail: { codes, share: 0.1 }, rcpt: { codes, share: 0.1 }, end: { codes, share: 0.1 } },
+    });
+    await sleep(300);
+    server.freeze();
+    await sleep(1_500);
+    server.resume();
+    await server.behave({ cut: 'end' });
+    await sleep(50);
+    await server.stop();
+    await sleep(100);
+    await server.start();
+  }
+  isOver = true;
+  await Promise.all(senders);
+  // What the killed server had in its hands.
+  await server.stop();
+  const { addresses } = server;
+  expect([...addresses.values()].filter((count) => count > 1)).toEqual([]);
+  const wrong = [...outcomes].filter(([to, { outcome }]) => {
+    if (outcome === 'in-doubt') return false;
+    return addresses.has(to) !== (outcome === 'sent');
+  });
+  expect(wrong).toEqual([]);
+  expect(new Set([...outcomes.values()].map(({ outcome }) => outcome))).toEqual(
+    new Set(['sent', 'refused', 'unreachable', 'in-doubt']),
+  );
+});
+
+describe('a rate', () => {
+  it('is one for all that share a Redis', async () => {
+    const redis = await startRedis();
+    ends.push(() => redis.stop());
+    const server = await serverOf();
+    const mailers = [1, 2].map(() => mailerOf(server.url, { rate: 20, redisUrl: redis.url }));
+    const start = performance.now();
+    await Promise.all(mailers.flatMap((mailer) => Array.from({ length: 15 }, () => mailer.send(message()))));
+    // Each has a moment of its own: the thirtieth cannot be before the twenty-nine before it have had theirs.
+    expect(performance.now() - start).toBeGreaterThanOrEqual(29 * 50 - 5);
+    expect(server.accepted).toHaveLength(30);
+  });
+
+  it('is this process’s own while there is no Redis, which is said once', async () => {
+    const redis = await startRedis();
+    const server = await serverOf();
+    const mailer = mailerOf(server.url, { rate: 50, redisUrl: redis.url });
+    await mailer.send(message());
+    await redis.stop();
+    const start = performance.now();
+    await Promise.all(Array.from({ length: 20 }, () => mailer.send(message())));
+    expect(performance.now() - start).toBeGreaterThanOrEqual(19 * 20 - 5);
+    expect(said.filter((line) => String(line).includes('Redis cannot be used'))).toHaveLength(1);
+    const again = await startRedis(redis.port);
+    ends.push(() => again.stop());
+    while (!JSON.stringify(said).includes('Redis is back')) {
+      await mailer.send(message());
+      await sleep(100);
+    }
+  });
+
+  it('holds nobody who stops waiting', async () => {
+    const server = await serverOf();
+    const mailer = mailerOf(server.url, { rate: 0.01 });
+    await mailer.send(message());
+    const stopping = new AbortController();
+    const waiting = mailer.send(message(), stopping.signal);
+    stopping.abort();
+    expect(await waiting).toMatchObject({ outcome: 'unreachable' });
+  });
+});
+
+describe('files in place of a server', () => {
+  it('has each message in a file of its own, in their order, for nobody else', async () => {
+    const own = join(directory, 'written', 'mail');
+    const mailer = mailerOf(undefined, { directory: own, concurrency: 1 });
+    const messages = Array.from({ length: 30 }, () => message());
+    const outcomes: MailOutcome[] = [];
+    for (const one of messages) outcomes.push(await mailer.send(one));
+    const files = (await readdir(own)).sort();
+    expect(files).toEqual(outcomes.map(({ detail }) => detail));
+    expect(outcomes).toEqual(files.map((file) => ({ outcome: 'sent', detail: file })));
+    for (const [n, file] of files.entries()) {
+      const text = await readFile(join(own, file), 'utf8');
+      expect(text).toContain(`To: ${messages[n]!.to}\r\n`);
+      expect((await stat(join(own, file))).mode & 0o077).toBe(0);
+    }
+    expect(said).toEqual(files.map((file) => ({ message: 'mail written to a file', file })));
+    expect(mailer.hasServer).toBe(false);
+  });
+
+  it('is unreachable where they cannot be written', async () => {
+    const blocked = join(directory, 'blocked');
+    await writeFile(blocked, '');
+    const outcome = await mailerOf(undefined, { directory: join(blocked, 'mail') }).send(message());
+    expect(outcome).toMatchObject({
+      outcome: 'unreachable',
+      detail: expect.stringMatching(/ENOTDIR|EEXIST/),
+    });
+  });
+});

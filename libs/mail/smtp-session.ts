@@ -1,0 +1,286 @@
+import SMTPConnection from 'nodemailer/lib/smtp-connection';
+import { Readable } from 'node:stream';
+import { type Composed } from './compose.js';
+import { type MailServer } from './mail-url.js';
+import { type MailOutcome } from './message.js';
+import { statusLine } from './status-line.js';
+
+/** In milliseconds. */
+export type Patience = {
+  /** From the look-up of the name to the end of STARTTLS. */
+  connecting: number;
+  /** For each answer. */
+  silence: number;
+  /** For all answers together: one that comes letter by letter is never silent. */
+  message: number;
+  /** For the answer to a message that is handed over when we are asked to stop. */
+  stopping: number;
+};
+
+export const PATIENCE: Patience = { connecting: 15_000, silence: 30_000, message: 120_000, stopping: 5_000 };
+const GREETING = 10_000;
+/** The connection is given up by us, rather than by the server in the middle of being handed a message. */
+const IDLE = 15_000;
+
+/** Nodemailer hands a message on piece by piece, as the network takes it: so it is known how much was. */
+const PIECE = 16 * 1024;
+
+/** Of which nodemailer says what was answered. */
+type SmtpError = Error & { code?: string; command?: string; responseCode?: number; response?: string };
+
+/** A connection that was used before, and that the server gave up meanwhile: nothing of the message was sent. */
+export const STALE = 'stale';
+
+/** They speak of us, not of a message: a login that is missing, too weak or wrong. */
+const ABOUT_THE_LOGIN: readonly (number | undefined)[] = [454, 530, 534, 535, 538];
+
+/** One connection to the server, greeted and logged in. */
+export class SmtpSession {
+  private messages = 0;
+  private isDirty = false;
+  private isLeaving = false;
+  private idleTimer: NodeJS.Timeout | undefined;
+
+  private constructor(
+    private readonly connection: SMTPConnection,
+    private readonly patience: Patience,
+    private readonly takesUtf8: boolean,
+  ) {}
+
+  /** @throws why there is none; the signal's abort among the reasons. */
+  static async open(server: MailServer, patience: Patience, signal: AbortSignal): Promise<SmtpSession> {
+    const { host, port, secure, requireTls, login, name, tls } = server;
+    const connection = new SMTPConnection({
+      ...{ host, port, secure, tls, requireTLS: requireTls },
+      ...(name === undefined ? {} : { name }),
+      connectionTimeout: patience.connecting,
+      greetingTimeout: Math.min(GREETING, patience.connecting),
+      dnsTimeout: patience.connecting,
+      socketTimeout: patience.silence,
+      socketCloseTimeout: 1_000,
+    });
+    const close = () => connection.close();
+    const late = setTimeout(close, patience.connecting + patience.silence);
+    signal.addEventListener('abort', close, { once: true });
+    try {
+      const greeting = await new Promise<string>((resolve, reject) => {
+        // It stays: what ends a connection later is told to who sends, or to nobody.
+        connection.on('error', reject);
+        connection.once('end', () => reject(new Error('the connection was given up')));
+        signal.throwIfAborted();
+        connection.connect((error) => {
+          if (error) return reject(error);
+          const offers = String(connection.lastServerResponse);
+          if (!login) return resolve(offers);
+          if (!connection.allowsAuth) {
+            return reject(
+              new Error('the server offers no login (AUTH), and MAIL_URL has a user and a password'),
+            );
+          }
+          const credentials = { user: login.user, pass: login.password };
+          connection.login({ credentials }, (failed) => (failed ? reject(failed) : resolve(offers)));
+        });
+      });
+      return new SmtpSession(connection, patience, /^250[ -]SMTPUTF8\b/im.test(greeting));
+    } catch (error) {
+      connection.close();
+      throw error;
+    } finally {
+      clearTimeout(late);
+      signal.removeEventListener('abort', close);
+    }
+  }
+
+  get isOver(): boolean {
+    return this.isLeaving || this.connection.destroyed;
+  }
+
+  /** How many messages it was used for. */
+  get uses(): number {
+    return this.messages;
+  }
+
+  /** Says goodbye after a while, unless it is used again. */
+  rest(): void {
+    this.idleTimer = setTimeout(() => this.leave(), IDLE).unref();
+  }
+
+  leave(): void {
+    clearTimeout(this.idleTimer);
+    if (this.isOver) return;
+    this.isLeaving = true;
+    this.connection.quit();
+  }
+
+  cut(): void {
+    clearTimeout(this.idleTimer);
+    this.connection.close();
+  }
+
+  /**
+   * Hands a message over. Whoever aborts before any of it was sent ends it; after that the answer is waited for, for a while.
+   *
+   * @returns what became of it: {@link STALE} only of a session that was used before.
+   */
+  async deliver(
+    { envelope, raw, needsUtf8 }: Composed,
+    signal: AbortSignal,
+  ): Promise<MailOutcome | typeof STALE> {
+    clearTimeout(this.idleTimer);
+    if (needsUtf8 && !this.takesUtf8) {
+      const detail = 'the server takes no address with other letters than ASCII before the @ (SMTPUTF8)';
+      return { outcome: 'refused', permanent: true, code: null, detail };
+    }
+    const isUsed = this.messages > 0;
+    if (this.isDirty && !(await this.reset(signal))) return STALE;
+    if (signal.aborted) return { outcome: 'unreachable', detail: STOPPED };
+    this.messages += 1;
+
+    const content = new Content(raw);
+    const timers: NodeJS.Timeout[] = [];
+    let onAbort: (() => void) | undefined;
+    let onEnd: (() => void) | undefined;
+    const ended = await new Promise<Ended>((resolve) => {
+      const giveUp = (detail: string) => {
+        content.stop();
+        this.cut();
+        resolve({ gaveUp: detail });
+      };
+      onAbort = () => {
+        if (!content.isBegun) giveUp(STOPPED);
+        else timers.push(setTimeout(giveUp, this.patience.stopping, STOPPED));
+      };
+      signal.addEventListener('abort', onAbort, { once: true });
+      // Nodemailer says why right after it, if it knows.
+      onEnd = () => setImmediate(giveUp, 'the connection was closed');
+      this.connection.once('end', onEnd);
+      timers.push(setTimeout(giveUp, this.patience.message, 'the server took too long'));
+      this.connection.send(
+        { from: envelope.from, to: [envelope.to], size: raw.length },
+        content,
+        (error, info) => {
+          content.stop();
+          resolve(error ? { error } : { answer: info.response });
+        },
+      );
+    });
+    for (const timer of timers) clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort!);
+    this.connection.off('end', onEnd!);
+
+    const result = judge(ended, content, isUsed, envelope.to);
+    // A message that was begun and not ended would go on in what is sent next.
+    if (result === STALE || (content.isBegun && !content.isHandedOver) || isAbrupt(result)) this.cut();
+    else this.isDirty = result.outcome === 'refused';
+    return result;
+  }
+
+  /** Ends what a refused message has begun. @returns false where the connection does not live any more. */
+  private async reset(signal: AbortSignal): Promise<boolean> {
+    let onEnd: (() => void) | undefined;
+    const isReset = await new Promise<boolean>((resolve) => {
+      onEnd = () => resolve(false);
+      this.connection.once('end', onEnd);
+      signal.addEventListener('abort', onEnd, { once: true });
+      this.connection.reset((error) => resolve(!error));
+    });
+    this.connection.off('end', onEnd!);
+    signal.removeEventListener('abort', onEnd!);
+    if (isReset) this.isDirty = false;
+    else this.cut();
+    return isReset;
+  }
+}
+
+const STOPPED = 'it was stopped before the server had all of it';
+
+/** How handing over ended. */
+type Ended = { answer: string } | { error: SmtpError } | { gaveUp: string };
+
+function isAbrupt({ outcome }: MailOutcome): boolean {
+  return outcome === 'unreachable' || outcome === 'in-doubt';
+}
+
+/**
+ * A server may keep a message from the moment on that it has read the dot after it, which nodemailer sends when all of the
+ * content was read; never before (RFC 5321, 4.1.1.4). So what was not read to its end was not accepted, whatever happened,
+ * and what was is in doubt unless there is an answer.
+ */
+function judge(
+  ended: Ended,
+  content: Content,
+  isUsed: boolean,
+  recipient: string,
+): MailOutcome | typeof STALE {
+  if ('answer' in ended) {
+    const detail = statusLine(ended.answer, recipient);
+    // An answer to something else: of a message that has no end yet nothing can be said.
+    return content.isHandedOver ? { outcome: 'sent', detail } : { outcome: 'in-doubt', detail };
+  }
+  if ('gaveUp' in ended) {
+    return { outcome: content.isHandedOver ? 'in-doubt' : 'unreachable', detail: ended.gaveUp };
+  }
+  const { error } = ended;
+  const detail = describe(error, recipient);
+  const code = error.responseCode ?? 0;
+  const isNo = code >= 400 && code <= 599;
+  if (content.isHandedOver) return isNo ? refusedBy(code, detail) : { outcome: 'in-doubt', detail };
+  if (!isNo) {
+    // It says how large messages may be, and was not asked.
+    const isRefused = error.code === 'EMESSAGE' || error.code === 'EENVELOPE';
+    if (isRefused) return { outcome: 'refused', permanent: true, code: null, detail };
+  }
+  const isClosing = code === 421 || !isNo;
+  if (isClosing && isUsed && !content.isBegun) return STALE;
+  if (!isNo || ABOUT_THE_LOGIN.includes(code) || (code === 421 && error.command === 'MAIL FROM')) {
+    return { outcome: 'unreachable', detail };
+  }
+  return refusedBy(code, detail);
+}
+
+/** 503 says that commands came in a wrong order, which is not the message's fault. */
+function refusedBy(code: number, detail: string): MailOutcome {
+  return { outcome: 'refused', permanent: code >= 500 && code !== 503, code, detail };
+}
+
+/** Why there is no connection, or what the server said. Nodemailer's own words repeat addresses in one case. */
+export function describe(error: unknown, recipient?: string): string {
+  const { code, response, message } = error as SmtpError;
+  if (response !== undefined && response !== '') return statusLine(response, recipient);
+  if (code === 'EENVELOPE') return 'the sender or the recipient cannot be sent to a server';
+  return statusLine(message, recipient);
+}
+
+/** A message as nodemailer reads it: it knows how far it was read. */
+class Content extends Readable {
+  private position = 0;
+  private wasRead = false;
+
+  constructor(private readonly raw: Buffer) {
+    super({ highWaterMark: PIECE });
+    // Before nodemailer's own listener, which then sends what ends the message.
+    this.once('end', () => (this.wasRead = true));
+  }
+
+  /** Some of it may be on its way. */
+  get isBegun(): boolean {
+    return this.position > 0;
+  }
+
+  /** All of it, and with it what ends it, may be on its way. */
+  get isHandedOver(): boolean {
+    return this.wasRead;
+  }
+
+  /** What was not read to its end by now never will be. */
+  stop(): void {
+    if (!this.wasRead) this.destroy();
+  }
+
+  override _read(): void {
+    const piece = this.raw.subarray(this.position, this.position + PIECE);
+    this.position += piece.length;
+    this.push(piece);
+    if (this.position >= this.raw.length) this.push(null);
+  }
+}

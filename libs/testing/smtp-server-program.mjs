@@ -1,0 +1,88 @@
+// A mail server that keeps nothing: for each message that it takes it writes a line of JSON, before it says so to the client.
+// Lines of JSON on its input say how it is to behave from then on. `smtp-server.ts` starts it and has the words for both.
+import { createInterface } from 'node:readline';
+import { SMTPServer } from 'smtp-server';
+
+const {
+  port,
+  login,
+  tls = 'none',
+  keepContent = false,
+  hide = [],
+  size,
+} = JSON.parse(process.argv[2] ?? '{}');
+let behaviour = {};
+
+const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
+
+/** Does what is asked for at a stage; `go` is what a server does otherwise. */
+function at(stage, session, go, refuse) {
+  const { silent, cut, refuses = {}, delay = 0 } = behaviour;
+  if (silent === stage) return;
+  if (cut === stage) return socketOf(session)?.destroy();
+  const { codes, share = 1, text = 'not now' } = refuses[stage] ?? {};
+  const code = codes && Math.random() < share && codes[Math.floor(Math.random() * codes.length)];
+  const answer = code ? () => refuse(Object.assign(new Error(text), { responseCode: code })) : go;
+  if (stage === 'end' && delay > 0) setTimeout(answer, delay);
+  else answer();
+}
+
+function socketOf({ id }) {
+  return [...server.connections].find(({ session }) => session?.id === id)?._socket;
+}
+
+const server = new SMTPServer({
+  banner: 'tests',
+  secure: tls === 'implicit',
+  disabledCommands: [...(tls === 'starttls' ? [] : ['STARTTLS']), ...(login ? [] : ['AUTH'])],
+  authOptional: !login,
+  disableReverseLookup: true,
+  closeTimeout: 100,
+  ...(size ? { size, rejectOversized: true } : {}),
+  ...Object.fromEntries(hide.map((extension) => [`hide${extension}`, true])),
+  onConnect: (session, callback) => at('greeting', session, callback, callback),
+  onAuth({ username, password }, session, callback) {
+    if (username === login.user && password === login.password) callback(null, { user: username });
+    else callback(Object.assign(new Error('Authentication failed'), { responseCode: 535 }));
+  },
+  onMailFrom: (_, session, callback) => at('mail', session, callback, callback),
+  onRcptTo: (_, session, callback) => at('rcpt', session, callback, callback),
+  onData(stream, session, callback) {
+    const pieces = [];
+    let bytes = 0;
+    stream.on('error', () => undefined);
+    stream.on('data', (piece) => {
+      bytes += piece.length;
+      if (keepContent) pieces.push(piece);
+      if (behaviour.cut === 'middle') socketOf(session)?.destroy();
+    });
+    // Of a message that is not ended there is no end.
+    stream.on('end', () => {
+      const { mailFrom, rcptTo, smtpUtf8 = false } = session.envelope;
+      const accept = () => {
+        say({
+          accepted: rcptTo.map(({ address }) => address),
+          from: mailFrom.address,
+          bytes,
+          user: session.user ?? null,
+          isSecure: session.secure,
+          isUtf8: smtpUtf8,
+          ...(keepContent ? { content: Buffer.concat(pieces).toString('base64') } : {}),
+        });
+      };
+      if (behaviour.cut === 'end') accept();
+      at('end', session, () => (accept(), callback()), callback);
+    });
+  },
+});
+
+// Clients that are killed are none of its business.
+server.on('error', (error) => {
+  if (error.code === 'EADDRINUSE') throw error;
+});
+server.listen(port, '127.0.0.1', () => say({ isListening: true }));
+
+createInterface({ input: process.stdin }).on('line', (line) => {
+  behaviour = JSON.parse(line);
+  say({ isBehaving: true });
+});
