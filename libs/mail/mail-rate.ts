@@ -47,7 +47,8 @@ export class MailRate {
   async reserve(): Promise<number> {
     if (this.redisUrl !== undefined && performance.now() >= this.askAgainAt) {
       try {
-        const microseconds = await inTime(this.ask(this.redisUrl));
+        const redis = await this.connect(this.redisUrl);
+        const microseconds = Number(await inTime(redis.eval(RESERVE, 1, KEY, this.interval)));
         if (this.isLocal)
           this.logger.log({ message: 'Redis is back: all instances share one rate of mail again' });
         this.isLocal = false;
@@ -74,17 +75,19 @@ export class MailRate {
     (await this.connecting?.catch(() => undefined))?.disconnect();
   }
 
-  private async ask(redisUrl: string): Promise<number> {
+  /** It gives up by itself, after a second or two, and is made again by who comes next. */
+  private async connect(redisUrl: string): Promise<RedisConnection> {
     this.connecting ??= connectRedis(redisUrl);
-    const redis = await this.connecting.catch((error: unknown) => {
+    try {
+      return await this.connecting;
+    } catch (error) {
       this.connecting = undefined;
       throw error;
-    });
-    return Number(await redis.eval(RESERVE, 1, KEY, this.interval));
+    }
   }
 }
 
-async function inTime(answer: Promise<number>): Promise<number> {
+async function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer within ${PATIENCE} ms`)), PATIENCE);

@@ -153,7 +153,8 @@ export class Mailer implements OnApplicationShutdown {
   private tell({ outcome, detail }: MailOutcome): void {
     if (outcome === 'unreachable' && !this.isAway) {
       this.isAway = true;
-      this.logger.warn({ message: 'mail cannot be sent: what waits is tried again', reason: detail });
+      const reason = this.server?.trouble ?? detail;
+      this.logger.warn({ message: 'mail cannot be sent: what waits is tried again', reason });
     } else if (outcome === 'sent' && this.isAway) {
       this.isAway = false;
       this.logger.log({ message: 'mail can be sent again' });

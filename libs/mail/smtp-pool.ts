@@ -1,7 +1,7 @@
 import { type Composed } from './compose.js';
 import { type MailServer } from './mail-url.js';
 import { type MailOutcome } from './message.js';
-import { describe, PATIENCE, type Patience, SmtpSession, STALE } from './smtp-session.js';
+import { describe, outline, PATIENCE, type Patience, SmtpSession, STALE } from './smtp-session.js';
 
 /** As many as servers take without complaint; behind a load balancer a new one also finds a new server. */
 const MOST_MESSAGES = 100;
@@ -11,6 +11,8 @@ const MOST_MESSAGES = 100;
  * itself where a connection ends, and whether it may is what we must know.
  */
 export class SmtpPool {
+  /** Why the last connection that was to be made was not: for the operator, for it may tell of the network. */
+  trouble: string | undefined;
   private readonly idle: SmtpSession[] = [];
 
   constructor(
@@ -27,8 +29,10 @@ export class SmtpPool {
       try {
         session ??= await SmtpSession.open(this.server, this.patience, signal);
       } catch (error) {
-        const detail = signal.aborted ? 'it was stopped before a connection was made' : describe(error);
-        return { outcome: 'unreachable', detail };
+        if (signal.aborted)
+          return { outcome: 'unreachable', detail: 'it was stopped before a connection was made' };
+        this.trouble = describe(error);
+        return { outcome: 'unreachable', detail: outline(error) };
       }
       const result = await session.deliver(message, signal);
       if (!session.isOver) this.keep(session);

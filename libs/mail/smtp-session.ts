@@ -26,7 +26,13 @@ const IDLE = 15_000;
 const PIECE = 16 * 1024;
 
 /** Of which nodemailer says what was answered. */
-type SmtpError = Error & { code?: string; command?: string; responseCode?: number; response?: string };
+type SmtpError = Error & {
+  code?: string;
+  originalCode?: string;
+  command?: string;
+  responseCode?: number;
+  response?: string;
+};
 
 /** A connection that was used before, and that the server gave up meanwhile: nothing of the message was sent. */
 export const STALE = 'stale';
@@ -74,7 +80,7 @@ export class SmtpSession {
           if (!login) return resolve(offers);
           if (!connection.allowsAuth) {
             return reject(
-              new Error('the server offers no login (AUTH), and MAIL_URL has a user and a password'),
+              new NoLogin('the server offers no login (AUTH), and MAIL_URL has a user and a password'),
             );
           }
           const credentials = { user: login.user, pass: login.password };
@@ -221,7 +227,7 @@ function judge(
     return { outcome: content.isHandedOver ? 'in-doubt' : 'unreachable', detail: ended.gaveUp };
   }
   const { error } = ended;
-  const detail = describe(error, recipient);
+  const detail = outline(error, recipient);
   const code = error.responseCode ?? 0;
   const isNo = code >= 400 && code <= 599;
   if (content.isHandedOver) return isNo ? refusedBy(code, detail) : { outcome: 'in-doubt', detail };
@@ -243,13 +249,29 @@ function refusedBy(code: number, detail: string): MailOutcome {
   return { outcome: 'refused', permanent: code >= 500 && code !== 503, code, detail };
 }
 
-/** Why there is no connection, or what the server said. Nodemailer's own words repeat addresses in one case. */
-export function describe(error: unknown, recipient?: string): string {
-  const { code, response, message } = error as SmtpError;
-  if (response !== undefined && response !== '') return statusLine(response, recipient);
-  if (code === 'EENVELOPE') return 'the sender or the recipient cannot be sent to a server';
-  return statusLine(message, recipient);
+/** Why there is no connection, with names and addresses of the network: for the operator alone. */
+export function describe(error: unknown): string {
+  const { response, message } = error as SmtpError;
+  return statusLine(response ?? message);
 }
+
+/** The same for whoever the message belongs to: what the server said, or what happened in general. */
+export function outline(error: unknown, recipient?: string): string {
+  const { code, originalCode, response, message } = error as SmtpError;
+  if (response) return statusLine(response, recipient);
+  // Its limit; nothing else is in these words.
+  if (code === 'EMESSAGE') return statusLine(message, recipient);
+  if (code === 'EENVELOPE') return 'the sender or the recipient cannot be sent to a server';
+  if (code === 'EDNS') return 'the mail server has no address';
+  if (code === 'EAUTH' || error instanceof NoLogin) return 'we cannot log in to the mail server';
+  if (code === 'ETLS' || /CERT|SSL|TLS/.test(originalCode ?? ''))
+    return 'no TLS came about with the mail server';
+  if (code === 'ETIMEDOUT') return 'the mail server did not answer in time';
+  if (originalCode === 'ECONNREFUSED') return 'the mail server takes no connections';
+  return 'the connection to the mail server ended';
+}
+
+class NoLogin extends Error {}
 
 /** A message as nodemailer reads it: it knows how far it was read. */
 class Content extends Readable {

@@ -1,4 +1,6 @@
 const LONGEST = 300;
+/** Of an answer as long as a server likes, more than this is not even looked at. */
+const MOST_READ = 2_000;
 
 /**
  * What a server answered, fit to be kept and shown: on one line, without the address of the recipient (whole, or either side
@@ -6,6 +8,7 @@ const LONGEST = 300;
  */
 export function statusLine(answer: string, recipient?: string): string {
   let said = answer
+    .slice(0, MOST_READ)
     .replace(/[\x00-\x1f\x7f]+/g, ' ')
     .replace(/[^\s<>"'()[\],;:]*(@|%40)[^\s<>"'()[\],;:]*/gi, '…');
   const at = recipient?.lastIndexOf('@') ?? -1;

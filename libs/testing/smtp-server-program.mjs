@@ -1,5 +1,5 @@
 // A mail server that keeps nothing: for each message that it takes it writes a line of JSON, before it says so to the client.
-// Lines of JSON on its input say how it is to behave from then on. `smtp-server.ts` starts it and has the words for both.
+// Lines of JSON on its input say how it is to behave from then on (null: as before), and are answered. `smtp-server.ts` starts it and has the words for both.
 import { createInterface } from 'node:readline';
 import { SMTPServer } from 'smtp-server';
 
@@ -33,6 +33,7 @@ function socketOf({ id }) {
 
 const server = new SMTPServer({
   banner: 'tests',
+  logger: false,
   secure: tls === 'implicit',
   disabledCommands: [...(tls === 'starttls' ? [] : ['STARTTLS']), ...(login ? [] : ['AUTH'])],
   authOptional: !login,
@@ -83,6 +84,6 @@ server.on('error', (error) => {
 server.listen(port, '127.0.0.1', () => say({ isListening: true }));
 
 createInterface({ input: process.stdin }).on('line', (line) => {
-  behaviour = JSON.parse(line);
+  behaviour = JSON.parse(line) ?? behaviour;
   say({ isBehaving: true });
 });

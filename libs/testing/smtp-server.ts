@@ -56,7 +56,10 @@ type Line = Partial<Omit<AcceptedMail, 'to'>> & {
  * becomes of either.
  */
 export class SmtpServer {
-  /** Of all processes on this port, in the order in which they were taken. */
+  /**
+   * Of all processes on this port, in the order in which they were taken; whole after {@link SmtpServer.settle} and
+   * {@link SmtpServer.stop}: a client is told sooner than we.
+   */
   readonly accepted: AcceptedMail[] = [];
   private child: ChildProcess | undefined;
   private behaving: (() => void)[] = [];
@@ -113,9 +116,12 @@ export class SmtpServer {
 
   /** Resolves when it does. */
   async behave(behaviour: SmtpBehaviour): Promise<void> {
-    const behaves = new Promise<void>((resolve) => this.behaving.push(resolve));
-    this.child!.stdin!.write(`${JSON.stringify(behaviour)}\n`);
-    await behaves;
+    await this.ask(behaviour);
+  }
+
+  /** Resolves when `accepted` has all that it has told clients of so far. */
+  async settle(): Promise<void> {
+    await this.ask(null);
   }
 
   /** Kills it, as a crash would; {@link start} starts it again. */
@@ -137,6 +143,12 @@ export class SmtpServer {
 
   resume(): void {
     this.child!.kill('SIGCONT');
+  }
+
+  private async ask(behaviour: SmtpBehaviour | null): Promise<void> {
+    const answered = new Promise<void>((resolve) => this.behaving.push(resolve));
+    this.child!.stdin!.write(`${JSON.stringify(behaviour)}\n`);
+    await answered;
   }
 
   private keep({ accepted = [], content, ...line }: Line): void {
