@@ -13,6 +13,8 @@ export function statusLine(answer: string, recipient?: string): string {
     .replace(/[^\s<>"'()[\],;:]*(@|%40)[^\s<>"'()[\],;:]*/gi, '…');
   const at = recipient?.lastIndexOf('@') ?? -1;
   for (const part of at < 0 ? [] : [recipient!.slice(0, at), recipient!.slice(at + 1)]) {
+    // Most answers repeat neither, and the expression takes a millisecond: longer than the message did.
+    if (!said.toLowerCase().includes(part.toLowerCase())) continue;
     // As a word: an address that begins with "a" must not take every "a" away.
     const word = `(?<![\\p{L}\\p{N}])${part.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}(?![\\p{L}\\p{N}])`;
     said = said.replace(new RegExp(word, 'giu'), '…');
