@@ -19,6 +19,7 @@ import { CheckpointLeaves1764000000019 } from './0019-checkpoint-leaves.js';
 import { Claims1764000000020 } from './0020-claims.js';
 import { Lookups1764000000021 } from './0021-lookups.js';
 import { Subscriptions1764000000022 } from './0022-subscriptions.js';
+import { Webhooks1764000000027 } from './0027-webhooks.js';
 
 export { schema } from './schema.js';
 
@@ -46,4 +47,5 @@ export const migrations = [
   Claims1764000000020,
   Lookups1764000000021,
   Subscriptions1764000000022,
+  Webhooks1764000000027,
 ];

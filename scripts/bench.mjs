@@ -21,6 +21,7 @@ const benchmarks = {
   import: 'lines of an import over HTTP, and the memory that the server needs for it',
   scale: 'what a signature costs the database with 1, 2 and 4 instances',
   memory: 'resident memory of the server: idle, under load, over an hour’s worth of requests',
+  webhooks: 'events sent to a webhook, and how long after they happened, beside plain requests',
   growth: 'requests on 10,000 events, and on millions of events with a million contacts',
 };
 

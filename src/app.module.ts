@@ -25,6 +25,7 @@ import { ORGANIZATION_RATE_LIMIT } from './auth/index.js';
 import { type Config } from './config.js';
 import { Cosigning } from './cosigning/index.js';
 import { MODULES } from './modules.js';
+import { Destinations } from './webhooks/index.js';
 
 /** What every module of the product stands on. */
 type Foundation = {
@@ -47,7 +48,7 @@ export class AppModule {
     { source, reads, reserved, store, projections, troubles, ...foundation }: Foundation,
     config: Config,
   ): DynamicModule {
-    const { redisUrl, healthToken, organizationRateLimit } = config;
+    const { redisUrl, healthToken, organizationRateLimit, webhookAllowPrivate } = config;
     const { sealer, selfCheck, cosigning, checkpoints, subscriptions } = foundation;
     const forModules = [
       { provide: Checkpoints, useValue: checkpoints },
@@ -55,6 +56,7 @@ export class AppModule {
       // Nest closes it with the application.
       { provide: Mailer, useFactory: () => mailerOf(config) },
       { provide: ORGANIZATION_RATE_LIMIT, useValue: organizationRateLimit },
+      { provide: Destinations, useValue: new Destinations(webhookAllowPrivate) },
     ];
     return {
       module: AppModule,

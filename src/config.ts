@@ -55,6 +55,8 @@ export type Config = {
   /** Of the first process; those of the others follow it. undefined: no metrics are served. */
   metricsPort: number | undefined;
   logLevel: LogLevel;
+  /** Webhooks may go to this machine and its networks, and by http: for development. */
+  webhookAllowPrivate: boolean;
   /** In tests and development: mistakes of the program are to show, rather than to harm nobody. */
   isTried: boolean;
 };
@@ -101,6 +103,11 @@ export function inspectConfig(environment: Environment): Inspected {
     if (!(value >= min && value <= max)) wrong.push(`${name} must be a whole number from ${min} to ${max}.`);
     return value;
   };
+  const flag = (name: string) => {
+    const text = get(name) ?? 'false';
+    if (!['true', 'false'].includes(text)) wrong.push(`${name} must be true or false.`);
+    return text === 'true';
+  };
   const url = (name: string, ...starts: string[]) => {
     const text = get(name);
     if (text !== undefined && !(starts.some((start) => text.startsWith(start)) && isUrl(text))) {
@@ -146,6 +153,7 @@ export function inspectConfig(environment: Environment): Inspected {
     shutdownDelay: integer('SHUTDOWN_DELAY', databaseUrl === undefined ? 0 : 5, 0, 3_600),
     metricsPort: get('METRICS_PORT') === undefined ? undefined : integer('METRICS_PORT', 0, 0, 65_535),
     logLevel: logLevel as LogLevel,
+    webhookAllowPrivate: flag('WEBHOOK_ALLOW_PRIVATE'),
     isTried: ['test', 'development'].includes(get('NODE_ENV') ?? ''),
   };
   requireForMany(config, wrong);

@@ -44,6 +44,7 @@ it('needs nothing: everything runs embedded', () => {
     healthToken: undefined,
     shutdownDelay: 0,
     logLevel: 'info',
+    webhookAllowPrivate: false,
     isTried: false,
   });
 });
@@ -77,6 +78,7 @@ it('reads every variable', () => {
       SHUTDOWN_DELAY: '15',
       METRICS_PORT: '9464',
       LOG_LEVEL: 'debug',
+      WEBHOOK_ALLOW_PRIVATE: 'true',
       NODE_ENV: 'development',
     }),
   ).toEqual({
@@ -109,6 +111,7 @@ it('reads every variable', () => {
     shutdownDelay: 15,
     metricsPort: 9464,
     logLevel: 'debug',
+    webhookAllowPrivate: true,
     isTried: true,
   });
 });
@@ -201,6 +204,7 @@ it.each([
   ['WITNESS_URLS', `PRIVATE+KEY+${WITNESS}@https://w.example.org`],
   ['WITNESS_EVERY', '-1'],
   ['LOG_LEVEL', 'loud'],
+  ['WEBHOOK_ALLOW_PRIVATE', 'yes'],
   ['TRUST_PROXY', 'rubbish'],
   ['TRUST_PROXY', '10.0.0.0/33'],
   ['TRUST_PROXY', 'yes'],

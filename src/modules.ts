@@ -1,4 +1,4 @@
-import { partsOf } from '#libs/modules';
+import { declareEventTypes, partsOf } from '#libs/modules';
 import { declareScopes } from '#libs/rpc';
 import { AuthModule } from './auth/index.js';
 import { ContactsModule } from './contacts/index.js';
@@ -8,6 +8,7 @@ import { OrganizationsModule } from './organizations/index.js';
 import { PetitionsModule } from './petitions/index.js';
 import { PostsModule } from './posts/index.js';
 import { TagsModule } from './tags/index.js';
+import { WebhooksModule } from './webhooks/index.js';
 
 /**
  * What the monolith is made of: whatever a module brings comes with it. A new one comes last, because the order of the scopes
@@ -22,9 +23,11 @@ export const MODULES = [
   AuthModule,
   HistoryModule,
   TagsModule,
+  WebhooksModule,
 ];
 
 export const { operations, projections, streams, replayables, subscriptions, timers, background, upcasters } =
   partsOf(MODULES);
 
 declareScopes(operations);
+declareEventTypes(streams);

@@ -17,6 +17,7 @@ const BRIEFLY = ['--rounds', '1', '--seconds', '1', '--warm-up', '0', '--connect
 const MEASURED = {
   sign: [...BRIEFLY, '--contacts', '4000', '--only', 'known,TypeORM'],
   scale: [...BRIEFLY, '--instances', '1'],
+  webhooks: ['--events', '200', '--instances', '1', '--rounds', '1', '--rate', '100', '--seconds', '1'],
   growth: [...BRIEFLY, '--small', '200', '--large', '400', '--only', 'get-contact'],
 };
 
@@ -31,5 +32,5 @@ it('every benchmark tells its options', async () => {
 });
 
 it.each(Object.entries(MEASURED))('%s measures, and loses nothing', async (name, options) => {
-  expect(await bench(name, ...options)).toMatch(/signatures? .*answered/);
+  expect(await bench(name, ...options)).toMatch(/signatures? .*answered|arrived at least once/);
 });

@@ -39,6 +39,7 @@ const CALLERS = 64;
 const CALLERS_OF_ONE_RECORD = 4;
 /** No key may have more of them open. */
 const CALLERS_OF_STREAMS = 4;
+const CALLERS_OF_WEBHOOKS = 4;
 
 /** Pages of indexes split now and then, and versions of rows that nobody needs are tidied up by whoever comes by. */
 const WAL_TOLERANCE = { share: 0.15, bytes: 100 };
@@ -111,6 +112,8 @@ class Own {
   private readonly first = new Map<string, Promise<Fields>>();
   private taken = 0;
 
+  constructor(readonly by: Client) {}
+
   /** A text that is there once. */
   unique(): string {
     return `n${(Own.made += 1)}`;
@@ -178,8 +181,9 @@ const MAKE = {
   listId: (own: Own) => ask('list.create-list', { name: own.unique() }),
   tagId: (own: Own) => ask('tag.create-tag', { name: own.unique() }),
   apiKeyId: (own: Own) => ask('api-key.create-api-key', { name: own.unique() }),
-  eventId: async () => {
-    const [{ id }] = await ask('event.list-events', {});
+  webhookId: (own: Own) => ask('webhook.create-webhook', { url: `https://${own.unique()}.invalid/` }, own.by),
+  eventId: async (own: Own) => {
+    const [{ id }] = await ask('event.list-events', {}, own.by);
     return { eventId: id };
   },
 } satisfies { [field: string]: (own: Own) => Promise<any> };
@@ -275,6 +279,23 @@ const CASES: { [name: string]: (own: Own) => Fields | Promise<Fields> } = {
     contactIds: [(await own.someContact()).contactId],
   }),
   'tag.remove-contacts': (own) => linked(own, 'tag.add-contacts', 'tagId'),
+  'webhook.create-webhook': (own) => ({ url: `https://${own.unique()}.invalid/` }),
+  'webhook.get-webhook': (own) => own.the('webhookId'),
+  'webhook.list-webhooks': () => ({}),
+  'webhook.update-webhook': async (own) => ({ ...(await own.a('webhookId')), description: own.unique() }),
+  'webhook.pause-webhook': (own) => own.a('webhookId'),
+  'webhook.resume-webhook': async (own) => {
+    const fields = await own.a('webhookId');
+    await ask('webhook.pause-webhook', fields, own.by);
+    return fields;
+  },
+  'webhook.rotate-secret': (own) => own.a('webhookId'),
+  'webhook.test-webhook': (own) => own.the('webhookId'),
+  'webhook.list-deliveries': (own) => own.the('webhookId'),
+  'webhook.redeliver': async (own) => ({ ...(await own.a('webhookId')), ...(await own.the('eventId')) }),
+  'webhook.replay-webhook': async (own) => ({ ...(await own.a('webhookId')), fromPosition: 0 }),
+  'webhook.delete-webhook': (own) => own.a('webhookId'),
+  'webhook.list-event-types': () => ({}),
 };
 
 type Counted = { cost: Cost; statements: string[] };
@@ -350,9 +371,10 @@ it.each(Object.entries(CASES))(
   '%s costs what is noted, alone and for many at once',
   async (name, fieldsOf) => {
     const [operation = ''] = name.split(' ');
-    const own = new Own();
-    // An export of the history reads all of it that the organization has.
-    const by = operation === 'event.export-events' ? await api.organization() : client;
+    // An export of the history reads all of it that the organization has, and of webhooks it may have some only.
+    const isApart = operation === 'event.export-events' || operation.startsWith('webhook.');
+    const by = isApart ? await api.organization() : client;
+    const own = new Own(by);
     const prepare = async (requests: number) => {
       const all = await Promise.all(Array.from({ length: requests }, async () => fieldsOf(own)));
       return all.map((fields) => () => ask(operation, fields, by));
@@ -406,6 +428,8 @@ it('who asks is looked up once in half a second, however many ask', async () => 
 
 function callersOf(operation: string): number {
   if (/^contact\.(import|export)|^event\.export/.test(operation)) return CALLERS_OF_STREAMS;
+  // An organization may have some webhooks only.
+  if (operation.startsWith("webhook.")) return CALLERS_OF_WEBHOOKS;
   if (/^api-key\.(create|rotate|revoke)|^organization\.update/.test(operation)) return CALLERS_OF_ONE_RECORD;
   return CALLERS;
 }

@@ -69,6 +69,14 @@ async function callerWith(options: Partial<CreateApiKey>): Promise<Client> {
 
 /** How each operation comes to each of the reasons that it declares. */
 const PROVOKED: { [operation: string]: { [reason: string]: () => Promise<Answer> } } = {
+  'webhook.create-webhook': {
+    WEBHOOK_LIMIT_REACHED: async () => {
+      const create = (n: number) =>
+        client.post('webhook.create-webhook', { url: `https://example.org/${n}` });
+      for (let n = 0; n < 50; n += 1) await idOf(create(n));
+      return create(50);
+    },
+  },
   'contact.create-contact': {
     EMAIL_TAKEN: async () => {
       await createContact('ada@example.org');
@@ -299,7 +307,7 @@ describe('what is documented of an operation is what it answers', () => {
                 .map(({ name, schema, required }: any) => [name, schema, required] as const);
           const input = Object.fromEntries(
             fields.flatMap(([name, schema, required]: any) => {
-              const isNamed = /Ids?$/.test(name) || name === 'asOf';
+              const isNamed = /Ids?$/.test(name) || ['asOf', 'fromPosition'].includes(name);
               return required || isNamed ? [[name, valueOf(name, schema)]] : [];
             }),
           );
@@ -311,6 +319,7 @@ describe('what is documented of an operation is what it answers', () => {
   function valueOf(name: string, { type, format, minimum }: any): unknown {
     if (name === 'organizationId') return client.organizationId;
     if (name === 'asOf') return '2000-01-01T00:00:00Z';
+    if (name === 'url') return 'https://example.org/';
     if (format === 'email') return 'ada@example.org';
     if (type === 'array') return [NIL];
     return [type].flat().includes('integer') ? minimum : NIL;

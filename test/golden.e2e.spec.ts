@@ -2,13 +2,16 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Commands } from '#libs/commands';
 import { inTransaction } from '#libs/database';
 import { readSchema, type RecordedEvent, type Seal, sealValue, writtenSchema } from '#libs/event-store';
 import { type Projection } from '#libs/projections';
+import { Input, systemInput } from '#libs/rpc';
 import { Signers } from '#libs/sealing';
 import { createTestDatabase } from '#libs/testing';
 import { projections, streams, upcasters } from '../src/modules.js';
 import { readExported, tellSuccession } from '../src/history/index.js';
+import { disableWebhook, webhook } from '../src/webhooks/index.js';
 import { Api } from './harness.js';
 import { eventually } from './processes.js';
 import { published } from './releases.js';
@@ -208,6 +211,9 @@ it.each(projections.map((projection) => [projection.name, projection] as const))
   },
 );
 
+/** Of a command of the program itself. */
+class Failed extends Input {}
+
 /** Some of everything, by the product's own operations. */
 async function makeHistory(): Promise<string> {
   const api = await Api.start();
@@ -234,6 +240,20 @@ async function makeHistory(): Promise<string> {
   await post('tag.update-tag', { tagId, description: 'Who gives' });
   await post('tag.add-contacts', { tagId, contactIds: [ada, chico, rachel] });
   await erase('tag.remove-contacts', { tagId, contactIds: [ada] });
+  const { webhookId } = await post('webhook.create-webhook', { url: 'https://webhooks.invalid/' });
+  await post('webhook.update-webhook', { webhookId, eventTypes: ['ContactErased'] });
+  await post('webhook.pause-webhook', { webhookId });
+  await post('webhook.resume-webhook', { webhookId });
+  await post('webhook.rotate-secret', { webhookId, overlapSeconds: 60 });
+  await post('webhook.replay-webhook', { webhookId, fromPosition: 0 });
+  const [{ id: eventId }] = (await client.get('event.list-events')).body.data;
+  await post('webhook.redeliver', { webhookId, eventId });
+  // What three days of nothing but failures lead to.
+  const { app } = api.instances[0]!;
+  const failed = systemInput(Failed, organizationId, {}, 'webhooks');
+  await app.get(Commands).change(webhook, failed, webhookId, (state) => disableWebhook(state, new Date()));
+  const { webhookId: gone } = await post('webhook.create-webhook', { url: 'https://gone.invalid/' });
+  await erase('webhook.delete-webhook', { webhookId: gone });
   const content = { blocks: [{ text: 'Stop' }, 1.5, null, [true, { deep: -0.25 }]] };
   const { petitionId } = await post('petition.create-petition', { name: 'Save the river', content });
   await post('petition.update-petition', { petitionId, goal: 5, ask: 'Stop it' });

@@ -57,6 +57,14 @@ async function answered(): Promise<{ [object: string]: any[] }> {
     contact: await all('contact.list-contacts'),
     list: await all('list.list-lists'),
     tag: await all('tag.list-tags'),
+    // Without what is so now alone.
+    webhook: (await all('webhook.list-webhooks')).map((webhook: object) => ({
+      ...webhook,
+      status: 'ACTIVE',
+      position: null,
+      lag: null,
+      lastDelivery: null,
+    })),
     petition: await all('petition.list-petitions', { include: 'content' }),
     post: await all('post.list-posts', { include: 'content' }),
   };
@@ -74,6 +82,7 @@ it('an exported history, continued where it stopped, replays to what the API ans
   await client.post('list.add-contacts', { listId, contactIds });
   const { tagId } = (await client.post('tag.create-tag', { name: 'Donor' })).body.data;
   await client.post('tag.add-contacts', { tagId, contactIds });
+  await client.post('webhook.create-webhook', { url: 'https://webhooks.invalid/' });
   const { petitionId } = (await client.post('petition.create-petition', { name: 'River' })).body.data;
   await client.post('petition.publish-petition', { petitionId });
   for (const contactId of contactIds) {
@@ -234,6 +243,7 @@ it('projections: status, rebuild and verify while the server runs', async () => 
     'public-logs',
     'senders',
     'tags',
+    'webhooks',
   ]);
   const before = await answered();
   for (const name of names) {

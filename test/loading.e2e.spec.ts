@@ -11,6 +11,7 @@ import { organization, publicLog, sender } from '../src/organizations/index.js';
 import { petition } from '../src/petitions/index.js';
 import { post } from '../src/posts/index.js';
 import { tag } from '../src/tags/index.js';
+import { webhook } from '../src/webhooks/index.js';
 
 /** Loading by the read model's row must be loading by the history, whatever happened and however far the row is. */
 
@@ -72,6 +73,23 @@ const kinds: { [name: string]: Kind } = {
     decider: tag,
     first: () => ({ type: 'TagCreated', data: { name: 'A', description: word() } }),
     next: () => ({ type: pick(['TagUpdated', 'TagUpdated', 'TagDeleted']), data: { name: word() } }),
+  },
+  webhook: {
+    decider: webhook,
+    first: () => ({
+      type: 'WebhookCreated',
+      data: { url: word(), description: word(), eventTypes: null, personalData: true },
+    }),
+    next: () => ({
+      type: pick([
+        'WebhookUpdated',
+        'WebhookPaused',
+        'WebhookResumed',
+        'WebhookSecretRotated',
+        'WebhookDeleted',
+      ]),
+      data: { url: word(), overlapSeconds: 60 },
+    }),
   },
   'api-key': {
     decider: apiKey,

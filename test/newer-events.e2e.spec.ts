@@ -63,6 +63,8 @@ const makeContact = (client: Client) =>
     }),
   );
 const makeList = (client: Client) => idOf(client.post('list.create-list', { name: uuidv7() }));
+const makeWebhook = (client: Client) =>
+  idOf(client.post('webhook.create-webhook', { url: `https://example.org/${uuidv7()}` }));
 const makeTag = (client: Client) => idOf(client.post('tag.create-tag', { name: uuidv7() }));
 const makePetition = async (client: Client) => {
   const petitionId = await idOf(client.post('petition.create-petition', { name: uuidv7() }));
@@ -162,6 +164,19 @@ const kinds: { [streamType: string]: Kind } = {
     bySelf: true,
     decide: (client, tagId) => client.post('tag.update-tag', { tagId, description: 'Friends' }),
     next: { type: 'TagUpdated', data: { description: 'Later' } },
+  },
+  webhook: {
+    make: makeWebhook,
+    // Without what is so now alone.
+    async show(client, webhookId) {
+      const answer = await client.get('webhook.get-webhook', { webhookId });
+      const ofNow = { status: null, position: null, lag: null, lastDelivery: null };
+      return { ...answer, body: { ...answer.body, data: { ...answer.body.data, ...ofNow } } };
+    },
+    bySelf: true,
+    decide: (client, webhookId) =>
+      client.post('webhook.update-webhook', { webhookId, description: 'Friends' }),
+    next: { type: 'WebhookUpdated', data: { description: 'Later' } },
   },
   petition: {
     make: makePetition,

@@ -24,6 +24,7 @@ const KINDS: [service: string, create: string | undefined, fields: object][] = [
   ['contact', 'create-contact', { email: 'ada@example.org' }],
   ['list', 'create-list', { name: 'a' }],
   ['tag', 'create-tag', { name: 'a' }],
+  ['webhook', 'create-webhook', { url: 'https://example.org/' }],
   ['petition', 'create-petition', { name: 'a' }],
   ['post', 'create-post', { name: 'a' }],
   ['organization', undefined, {}],
@@ -39,7 +40,9 @@ it.each(KINDS)('404 before there was a %s, saying of when', async (service, crea
   const client = await api.organization();
   const { organizationId } = client;
   const made = create && (await client.post(`${service}.${create}`, { organizationId, ...fields })).body.data;
-  const query = { organizationId, ...(made as Record<string, string> | undefined) };
+  // Without what is shown once.
+  const ids = Object.entries((made ?? {}) as Record<string, string>).filter(([name]) => name.endsWith('Id'));
+  const query = { organizationId, ...Object.fromEntries(ids) };
   const asOf = '2020-01-01T00:00:00Z';
   const { status, body } = await client.get(`${service}.get-${service}`, { ...query, asOf });
   expect([status, body.error.code]).toEqual([404, 'NOT_FOUND']);
@@ -61,6 +64,7 @@ it.each([1, 2, 3])(
       petition: [] as string[],
       list: [] as string[],
       tag: [] as string[],
+      webhook: [] as string[],
       post: [] as string[],
     };
     const any = (of: keyof typeof ids) => ids[of][random(ids[of].length)] ?? 'none';
@@ -109,6 +113,13 @@ it.each([1, 2, 3])(
         const { body } = await there().post('tag.create-tag', { name: name() });
         ids.tag.push(body.data.tagId);
       },
+      async () => {
+        const url = `https://example.org/${name()}`;
+        const { body } = await there().post('webhook.create-webhook', { url });
+        ids.webhook.push(body.data.webhookId);
+      },
+      () => there().post('webhook.pause-webhook', { webhookId: any('webhook') }),
+      () => there().post('webhook.resume-webhook', { webhookId: any('webhook') }),
       () => there().post('tag.add-contacts', { tagId: any('tag'), contactIds: [any('contact')] }),
       () => there().delete('tag.remove-contacts', { tagId: any('tag'), contactIds: [any('contact')] }),
       async () => {
@@ -134,6 +145,7 @@ it.each([1, 2, 3])(
       ...ids.petition.map((petitionId) => ({ operation: 'petition.get-petition', query: { petitionId } })),
       ...ids.list.map((listId) => ({ operation: 'list.get-list', query: { listId } })),
       ...ids.tag.map((tagId) => ({ operation: 'tag.get-tag', query: { tagId } })),
+      ...ids.webhook.map((webhookId) => ({ operation: 'webhook.get-webhook', query: { webhookId } })),
       ...ids.post.map((postId) => ({ operation: 'post.get-post', query: { postId } })),
     ];
     const ask = async ({ operation, query }: Question, asOf?: string) => {

@@ -17,7 +17,7 @@ beforeEach(async () => {
 /** How a kind of record is named, changed, found and ended. Names are made of one letter and digits. */
 type Kind = {
   /** What names it, of the body of its create. */
-  field: 'name' | 'email';
+  field: 'name' | 'email' | 'url';
   nameOf(word: string): string;
   /** undefined: once made it is never changed. */
   update: string | undefined;
@@ -51,6 +51,14 @@ const KINDS: { [create: string]: Kind } = {
     otherChange: { description: 'Other' },
     list: 'tag.list-tags',
     end: 'tag.delete-tag',
+  },
+  'webhook.create-webhook': {
+    field: 'url',
+    nameOf: (word) => `https://example.org/${word}`,
+    update: 'webhook.update-webhook',
+    otherChange: { description: 'Other' },
+    list: 'webhook.list-webhooks',
+    end: 'webhook.delete-webhook',
   },
   'petition.create-petition': {
     ...named,

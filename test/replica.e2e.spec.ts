@@ -147,6 +147,10 @@ describe('every read operation', () => {
     'post.list-posts': { now: 'replica' },
     'tag.get-tag': { now: { primary: byKey }, asOf: 'replica' },
     'tag.list-tags': { now: 'replica' },
+    'webhook.get-webhook': { now: { primary: byKey }, asOf: 'replica' },
+    'webhook.list-deliveries': { now: 'replica' },
+    'webhook.list-event-types': { now: { primary: 'asks no database for it' } },
+    'webhook.list-webhooks': { now: 'replica' },
   };
 
   type Documented = { paths: { [path: string]: { get?: { parameters?: { name: string }[] } } } };
@@ -170,6 +174,7 @@ describe('every read operation', () => {
       postId: await create('post.create-post', { name: 'P', title: 'P' }),
       listId: await create('list.create-list', { name: 'L' }),
       tagId: await create('tag.create-tag', { name: 'T' }),
+      webhookId: await create('webhook.create-webhook', { url: 'https://webhooks.invalid/' }),
       eventId: (await client.get('event.list-events', { organizationId })).body.data[0].id,
     };
     for (const [path, { get }] of queries) {

@@ -78,6 +78,19 @@ const TABLE: { [operation: string]: [scope: string, fields?: { [field: string]: 
   'tag.delete-tag': ['tag:write'],
   'tag.add-contacts': ['tag:write', { contactIds: null }],
   'tag.remove-contacts': ['tag:write', { contactIds: null }],
+  'webhook.create-webhook': ['webhook:write'],
+  'webhook.get-webhook': ['webhook:read'],
+  'webhook.list-webhooks': ['webhook:read'],
+  'webhook.update-webhook': ['webhook:write'],
+  'webhook.pause-webhook': ['webhook:write'],
+  'webhook.resume-webhook': ['webhook:write'],
+  'webhook.rotate-secret': ['webhook:write'],
+  'webhook.test-webhook': ['webhook:write'],
+  'webhook.list-deliveries': ['webhook:read'],
+  'webhook.redeliver': ['webhook:write', { eventId: null }],
+  'webhook.replay-webhook': ['webhook:write'],
+  'webhook.delete-webhook': ['webhook:write'],
+  'webhook.list-event-types': ['webhook:read'],
 };
 
 /** The operations as the documentation has them. */
@@ -297,6 +310,15 @@ describe('the organization', () => {
     await ask('tag.update-tag', { tagId, description: 'All' });
     await ask('tag.add-contacts', { tagId, contactIds: [contactId, graceId] });
     await ask('tag.remove-contacts', { tagId, contactIds: [graceId] });
+    const { webhookId } = await ask('webhook.create-webhook', { url: 'https://webhooks.invalid/' });
+    await ask('webhook.update-webhook', { webhookId, eventTypes: ['ContactCreated'] });
+    await ask('webhook.pause-webhook', { webhookId });
+    await ask('webhook.resume-webhook', { webhookId });
+    await ask('webhook.rotate-secret', { webhookId, overlapSeconds: 60 });
+    await ask('webhook.test-webhook', { webhookId });
+    await ask('webhook.replay-webhook', { webhookId, from: '2020-01-01T00:00:00Z' });
+    await ask('webhook.list-deliveries', { webhookId });
+    await ask('webhook.list-event-types');
     const { petitionId } = await ask('petition.create-petition', { name: 'River' });
     await ask('petition.update-petition', { petitionId, goal: 7 });
     await ask('petition.publish-petition', { petitionId });
@@ -318,6 +340,7 @@ describe('the organization', () => {
       await ask('post.get-post', { postId, ...past });
       await ask('list.get-list', { listId, ...past });
       await ask('tag.get-tag', { tagId, ...past });
+      await ask('webhook.get-webhook', { webhookId, ...past });
       await ask('organization.get-organization', past);
     }
     const people = [
@@ -339,6 +362,7 @@ describe('the organization', () => {
         'post.list-posts',
         'list.list-lists',
         'tag.list-tags',
+        'webhook.list-webhooks',
         'api-key.list-api-keys',
       ])
         await ask(operation, filter);
@@ -352,6 +376,7 @@ describe('the organization', () => {
       await ask('event.list-events', filter);
     await ask('event.list-events', { requestId: event.requestId, occurredAfter: '2020-01-01T00:00:00Z' });
     await ask('event.get-event', { eventId: event.id });
+    await ask('webhook.redeliver', { webhookId, eventId: event.id });
     await ask('event.export-events');
     await ask('event.get-checkpoint');
     for (const path of ['checkpoint', 'tile/0/000.p/1', 'tile/entries/000.p/1']) {
@@ -373,6 +398,7 @@ describe('the organization', () => {
     await ask('post.delete-post', { postId });
     await ask('list.delete-list', { listId });
     await ask('tag.delete-tag', { tagId });
+    await ask('webhook.delete-webhook', { webhookId });
     return asked;
   }
 

@@ -72,7 +72,7 @@ export class Requests {
     work: (bytes: AsyncIterable<Uint8Array>) => Promise<Answer>,
   ): Promise<Answer> {
     const { context, bytes, ...fields } = input;
-    const { organizationId, actor, requestId, isGivenUp } = context;
+    const { organizationId } = context;
     const key = this.keyOf(context);
     if (!key) return work(bytes);
 
@@ -91,12 +91,34 @@ export class Requests {
     const fingerprint = keyring.hash('request', operation, canonical(fields), body.digest('hex'));
     if (before) return this.keptAnswer<Answer>(fingerprint, before);
 
-    const idempotency = { key, fingerprint, result: answer! };
+    return this.keepAnswer(context, { key, fingerprint }, answer!);
+  }
+
+  /**
+   * Runs a request that changes nothing here, such as a message that is sent. With an Idempotency-Key its answer is kept, and the
+   * work not done again.
+   *
+   * @param work its answer must hold no personal data, which no erasure would find there.
+   * @throws RpcError IDEMPOTENCY_KEY_REUSED, and whatever `work` throws: then nothing is kept.
+   */
+  async runOutside<Answer extends JsonObject>(input: Input, work: () => Promise<Answer>): Promise<Answer> {
+    const { key, fingerprint } = this.identify(input);
+    if (!key) return work();
+    const before = await this.findAnswer<Answer>(input.context, { key, fingerprint: fingerprint! });
+    return before ?? this.keepAnswer(input.context, { key, fingerprint: fingerprint! }, await work());
+  }
+
+  /** @returns what is kept: of a twin that was faster, its answer. */
+  private async keepAnswer<Answer extends JsonObject>(
+    { organizationId, actor, requestId, isGivenUp }: RequestContext,
+    { key, fingerprint }: { key: Buffer; fingerprint: Buffer },
+    answer: Answer,
+  ): Promise<Answer> {
+    const idempotency = { key, fingerprint, result: answer };
     const metadata = { actor, requestId };
     const kept = await this.store.append({ organizationId, metadata, writes: [], idempotency, isGivenUp });
-    if (kept.status === 'appended') return answer!;
+    if (kept.status === 'appended') return answer;
     if (kept.status !== 'replayed') throw new Error(`The answer could not be kept: ${kept.status}.`);
-    // A twin was faster.
     return this.keptAnswer<Answer>(fingerprint, kept);
   }
 

@@ -4,7 +4,8 @@ import { queryInTurn, type Sql } from '#libs/database';
 export type EventFilter = {
   recordType?: string | undefined;
   recordId?: string | undefined;
-  type?: string | undefined;
+  /** Any of several. */
+  type?: string | readonly string[] | undefined;
   actorId?: string | undefined;
   /** Any of several, where a request is known by more than one. */
   requestId?: string | readonly string[] | undefined;
@@ -128,9 +129,10 @@ async function findKinds(
   { recordType, type }: EventFilter,
 ): Promise<Kind[] | undefined> {
   if (recordType === undefined && type === undefined) return undefined;
-  if (recordType !== undefined && type !== undefined) return [{ stream_type: recordType, type }];
+  const types = type === undefined ? undefined : [type].flat();
+  if (recordType !== undefined && types) return types.map((one) => ({ stream_type: recordType, type: one }));
   const kinds = await queryInTurn<Kind>(sql, organizationId, KINDS, [organizationId]);
-  return kinds.filter((kind) => kind.stream_type === recordType || kind.type === type);
+  return kinds.filter((kind) => kind.stream_type === recordType || types?.includes(kind.type));
 }
 
 const KINDS = `

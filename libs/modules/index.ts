@@ -1,3 +1,4 @@
+export { allEventTypes, declareEventTypes, type EventType } from './event-types.js';
 export {
   type BackgroundWork,
   type Parts,

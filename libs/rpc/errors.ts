@@ -48,6 +48,8 @@ export const ERROR_REASONS = {
       'The API key to be rotated has a successor already; error.message names it. Rotate that one, or revoke this one.',
     KEY_LIMIT_REACHED:
       'Your organization has as many API keys as it may have. Revoke one that is not needed.',
+    WEBHOOK_LIMIT_REACHED:
+      'Your organization has as many webhooks as it may have. Delete one that is not needed.',
     NOT_SEALED:
       'What is stored of your organization’s history does not lead to what was signed before, so nothing more is signed or proved until the operator has looked at it.',
   },

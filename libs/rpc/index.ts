@@ -35,6 +35,7 @@ export {
   Ids,
   Integer,
   isId,
+  isMoment,
   Names,
   Nested,
   OneOf,

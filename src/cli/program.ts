@@ -9,6 +9,7 @@ import { organizationCommands } from './organization.js';
 import { projectionCommands } from './projections.js';
 import { withSession } from './session.js';
 import { subscriptionsCommands } from './subscriptions.js';
+import { webhookCommands } from './webhook.js';
 import { witnessCommand } from './witness.js';
 
 /** @param called what helps name the program by. */
@@ -35,6 +36,7 @@ A first organization with its key, and a second key that may only read contacts:
   keysCommands(program);
   projectionCommands(program);
   subscriptionsCommands(program);
+  webhookCommands(program);
   erasuresCommands(program);
   doctorCommand(program);
   witnessCommand(program);

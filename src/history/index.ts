@@ -1,3 +1,5 @@
+export { eventRecord, type EventRecord } from './event-record.js';
+export { findEvent } from './get-event.js';
 export { historyAccess, historyReads } from './access.js';
 export { signingKey, tellSuccession } from './signing-key.js';
 export { HistoryReads } from './history-reads.js';

@@ -1,0 +1,182 @@
+/**
+ * Webhooks: how many events a second one is sent, by one and by two instances, beside what the same receiver takes of plain requests of
+ * Node.js, as many at once; and how long after its event a request arrives while a thousand events a second happen.
+ */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import http from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { withProduct } from './servers.mjs';
+
+export const options = {
+  events: [20_000, 'sent in a round'],
+  instances: [[1, 2], 'server processes'],
+  rounds: [3, 'of each contender'],
+  rate: [1_000, 'events a second, while it is measured how long they take'],
+  seconds: [10, 'of that'],
+};
+
+/** As many as a webhook has under way. */
+const AT_ONCE = 8;
+/** Contacts that are imported by one request: each is an event. */
+const IMPORTED = 100;
+
+export async function run(bench) {
+  const { events, instances, rounds, rate, seconds } = bench.options;
+  process.env.WEBHOOK_ALLOW_PRIVATE = 'true';
+  await bench.withDatabase(async (url) => {
+    const nameOf = (count) => `${count} instance${count === 1 ? '' : 's'}`;
+    const { ratio } = await bench.measure(
+      'sent to one webhook',
+      [
+        { name: 'plain requests', measure: () => withReceiver((receiver) => plainly(receiver, events)) },
+        ...instances.map((count) => ({
+          name: nameOf(count),
+          measure: () => withReceiver((receiver) => sent(url, count, receiver, events)),
+        })),
+      ],
+      rounds,
+    );
+    const [one] = instances.map(nameOf);
+    bench.reach(`${one} ÷ plain requests`, ratio(one, 'plain requests', 'events/s'), { least: 0.25 });
+    const late = await bench.measure(
+      `at ${rate} events a second`,
+      [
+        {
+          name: 'from event to request',
+          measure: () => withReceiver((receiver) => lagOf(url, receiver, { rate, seconds })),
+        },
+      ],
+      rounds,
+    );
+    // An instance looks four times a second.
+    bench.reach('p99 ms from event to request', late.values('from event to request', 'p99 ms'), {
+      most: 1_000,
+    });
+    bench.note('Each event arrived at least once.');
+  });
+}
+
+/** A receiver of its own for `work`. */
+async function withReceiver(work) {
+  const child = fork(fileURLToPath(new URL('receiver.mjs', import.meta.url)));
+  const agent = new http.Agent({ keepAlive: true });
+  try {
+    const [port] = await once(child, 'message');
+    return await work({ port, agent, ask: () => request({ port, agent, method: 'GET' }).then(JSON.parse) });
+  } finally {
+    agent.destroy();
+    child.kill();
+    await once(child, 'exit');
+  }
+}
+
+async function plainly({ port, agent, ask }, events) {
+  const body = JSON.stringify({
+    type: 'ContactCreated',
+    occurredAt: new Date(),
+    data: { text: 'x'.repeat(400) },
+  });
+  const begun = performance.now();
+  let next = 0;
+  const worker = async () => {
+    while (next < events) {
+      const headers = { 'webhook-id': String(next++), 'content-type': 'application/json' };
+      await request({ port, agent, method: 'POST', headers, body });
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  const { events: arrived } = await ask();
+  return { 'events/s': arrived / ((performance.now() - begun) / 1_000) };
+}
+
+/** Of events that are there before anything is sent. */
+async function sent(url, instances, receiver, events) {
+  let figures;
+  await withProduct(url, instances, async ({ servers, key, call }) => {
+    const webhook = await newWebhook(call, receiver);
+    await call('POST', 'webhook.pause-webhook', webhook);
+    for (let n = 0; n < events; n += IMPORTED) await importContacts(servers[0].port, key, n);
+    await call('POST', 'webhook.resume-webhook', webhook);
+    const begun = performance.now();
+    await arrival(receiver, events);
+    figures = { 'events/s': events / ((performance.now() - begun) / 1_000) };
+    const { requests } = await receiver.ask();
+    Object.assign(figures, { 'requests/event': requests / events });
+  });
+  return figures;
+}
+
+async function lagOf(url, receiver, { rate, seconds }) {
+  let figures;
+  await withProduct(url, 1, async ({ servers, key, call }) => {
+    await newWebhook(call, receiver);
+    const { port } = servers[0];
+    const imports = (rate * seconds) / IMPORTED;
+    const begun = performance.now();
+    const all = [];
+    for (let n = 0; n < imports; n += 1) {
+      await sleep(Math.max(0, begun + n * ((1_000 * IMPORTED) / rate) - performance.now()));
+      all.push(importContacts(port, key, n * IMPORTED));
+    }
+    await Promise.all(all);
+    const took = (performance.now() - begun) / 1_000;
+    const told = await arrival(receiver, imports * IMPORTED);
+    figures = {
+      'p50 ms': told['p50 ms'],
+      'p99 ms': told['p99 ms'],
+      'most ms': told['most ms'],
+      'events/s': (imports * IMPORTED) / took,
+    };
+  });
+  return figures;
+}
+
+async function newWebhook(call, { port }) {
+  const { webhookId } = await call('POST', 'webhook.create-webhook', {
+    url: `http://127.0.0.1:${port}/`,
+    eventTypes: ['ContactCreated'],
+  });
+  // Until it has its place.
+  for (;;) {
+    const { position } = await call('GET', `webhook.get-webhook?webhookId=${webhookId}`);
+    if (position !== null) return { webhookId };
+    await sleep(50);
+  }
+}
+
+/** Until so many events have arrived. @throws Error where nothing more comes for a minute. */
+async function arrival({ ask }, events) {
+  let [last, since] = [0, performance.now()];
+  for (;;) {
+    const told = await ask();
+    if (told.events >= events) return told;
+    if (told.events > last) [last, since] = [told.events, performance.now()];
+    if (performance.now() - since > 60_000) throw new Error(`Of ${events} events ${last} have arrived.`);
+    // Each answer sorts all that came so far.
+    await sleep(100);
+  }
+}
+
+async function importContacts(port, key, first) {
+  const lines = Array.from({ length: IMPORTED }, (_, n) =>
+    JSON.stringify({ email: `person-${first + n}@example.org`, firstName: 'Ada', lastName: 'Lovelace' }),
+  );
+  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/x-ndjson' };
+  const path = '/v1/contact.import-contacts';
+  const { data } = JSON.parse(await request({ port, path, method: 'POST', headers, body: lines.join('\n') }));
+  if (data?.created !== IMPORTED) throw new Error('Contacts were not imported.');
+}
+
+function request({ body, ...options }) {
+  return new Promise((resolve, reject) => {
+    const asked = http.request({ host: '127.0.0.1', path: '/', ...options }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk) => (text += chunk));
+      response.on('end', () => resolve(text)).on('error', reject);
+    });
+    asked.on('error', reject);
+    asked.end(body);
+  });
+}

@@ -1,0 +1,98 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { DataSource } from 'typeorm';
+import { Commands, type Decision, writeTo } from '#libs/commands';
+import { EventStore } from '#libs/event-store';
+import { newId } from '#libs/random';
+import { hasScope, Input, Operation, RpcError, Text, WordsOf } from '#libs/rpc';
+import { Destinations } from './destinations.js';
+import { secretOf } from './signatures.js';
+import { inOrder, refusedUrl, typeNames, URL_RULE } from './webhook-fields.js';
+import { isStanding, webhook } from './webhook.js';
+import { newSecretSchema, webhooks } from './webhooks.js';
+
+/** Of one organization: each is sent every event. */
+const MOST_WEBHOOKS = 50;
+
+@Operation({
+  method: 'POST',
+  name: 'webhook.create-webhook',
+  object: 'webhook',
+  summary: 'Create a webhook',
+  description:
+    'From now on every event of the organization’s history is sent to the address, in order, as `event.get-event` shows it, ' +
+    'signed by the rules of Standard Webhooks with the `secret` of the answer. An event that failed is sent again, eight times in ' +
+    'nine hours, with the same `webhook-id`. Personal data is sent only where the key that creates the webhook has the scope ' +
+    '`event:read`. A repeat of the request answers the same webhook with `secret: null`: if the answer was lost, rotate the secret.',
+  answers: newSecretSchema,
+  reasons: ['WEBHOOK_LIMIT_REACHED'],
+})
+export class CreateWebhook extends Input {
+  @Text({ max: 2_000, example: 'https://example.org/webhooks', description: URL_RULE })
+  url!: string;
+
+  @Text({ max: 10_000, optional: true, nullable: true })
+  description?: string | null;
+
+  @WordsOf(typeNames, {
+    optional: true,
+    nullable: true,
+    description: 'Types of events that are sent. Default: all, also those of later versions.',
+    example: ['PetitionSigned'],
+  })
+  eventTypes?: string[] | null;
+}
+
+@CommandHandler(CreateWebhook)
+export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly store: EventStore,
+    private readonly source: DataSource,
+    private readonly destinations: Destinations,
+  ) {}
+
+  async execute(command: CreateWebhook): Promise<{ webhookId: string; secret: string | null }> {
+    const { context, organizationId, description = null } = command;
+    // Before the request is compared with others: in any order it is the same.
+    command.eventTypes = inOrder(command.eventTypes) ?? null;
+    const url = this.destinations.read(command.url)?.href;
+    if (url === undefined) throw refusedUrl();
+    command.url = url;
+    const personalData = hasScope(context.scopes, 'event:read');
+
+    const webhookId = newId();
+    const creates = this.commands.named(
+      webhook,
+      organizationId,
+      (state) => isStanding(state) && state.url === url,
+    );
+    const { recordId } = await this.commands.run(command, async (): Promise<Decision> => {
+      if ((await this.count(organizationId)) >= MOST_WEBHOOKS) {
+        const made = await this.commands.findTwin(command, creates);
+        if (made !== undefined) return { recordId: made, writes: [] };
+        throw tooMany();
+      }
+      const data = { url, description, eventTypes: command.eventTypes ?? null, personalData };
+      const write = writeTo(webhook, webhookId, 0, [{ type: 'WebhookCreated', data }]);
+      return { recordId: webhookId, creates, writes: [write] };
+    });
+    const secret = recordId === webhookId ? secretOf(this.store.keyring, webhookId, 1) : null;
+    return { webhookId: recordId, secret };
+  }
+
+  private async count(organizationId: string): Promise<number> {
+    const [row] = await this.source.query<{ count: number }[]>(
+      `SELECT count(*)::int AS count FROM ${webhooks.table} WHERE organization_id = $1`,
+      [organizationId],
+    );
+    return row!.count;
+  }
+}
+
+function tooMany(): RpcError {
+  return new RpcError(
+    'CONFLICT',
+    `An organization has ${MOST_WEBHOOKS} webhooks at most. Delete one that is not needed.`,
+    { reason: 'WEBHOOK_LIMIT_REACHED' },
+  );
+}

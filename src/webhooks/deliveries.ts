@@ -1,0 +1,109 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { type Transaction } from '#libs/database';
+import { EventStore, type RecordedEvent, sealValue } from '#libs/event-store';
+import { newId } from '#libs/random';
+import { type Attempt } from './webhook-requests.js';
+
+/** PARKED: failed for the last time, and not tried again unless somebody asks for it. */
+export type DeliveryOutcome = 'DELIVERED' | 'FAILED' | 'PARKED';
+
+/** An attempt to deliver an event. `number`: 1 for the first. */
+export type Delivery = { event: RecordedEvent; number: number; outcome: DeliveryOutcome; attempt: Attempt };
+
+/** What answers are sealed under. */
+export const ANSWER = 'webhook.answer';
+
+const KEPT_DAYS = 30;
+/** Rows of one statement. */
+const MOST_AT_ONCE = 10_000;
+const MOST_STATEMENTS = 1_000;
+
+const KEEP = `
+  INSERT INTO webhook_deliveries
+    (id, organization_id, webhook_id, created_at, event_id, position, type, attempt, outcome, status_code, ms, reason, answer, subject_id)
+  SELECT id, $1, $2, created_at, event_id, position, type, attempt, outcome, status_code, ms, reason, decode(answer, 'base64'), subject_id
+  FROM jsonb_to_recordset($3::jsonb) AS d(id uuid, created_at timestamptz, event_id uuid, position bigint, type text,
+    attempt int, outcome text, status_code int, ms int, reason text, answer text, subject_id uuid)`;
+
+const FORGET = `
+  DELETE FROM webhook_deliveries WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM webhook_deliveries
+    WHERE created_at < clock_timestamp() - make_interval(days => ${KEPT_DAYS}) LIMIT ${MOST_AT_ONCE}
+  ))`;
+
+/** What became of each attempt, of the last 30 days. */
+@Injectable()
+export class Deliveries {
+  constructor(
+    private readonly source: DataSource,
+    private readonly store: EventStore,
+  ) {}
+
+  /**
+   * Puts attempts into rows to be kept. A receiver may answer with what it was told of a person: the answer to an event about one is
+   * sealed with the person's key, so that it goes when the person is erased, and not kept where they are erased already.
+   */
+  async rowsOf(organizationId: string, deliveries: readonly Delivery[]): Promise<object[]> {
+    const subjects = deliveries.flatMap(({ event, attempt }) =>
+      event.subjectId !== null && attempt.answer.length > 0 ? [event.subjectId] : [],
+    );
+    const keys = await this.keysOf(organizationId, [...new Set(subjects)]);
+    return deliveries.map(({ event, number, outcome, attempt }) => ({
+      id: newId(),
+      created_at: attempt.at,
+      event_id: event.eventId,
+      position: event.position,
+      type: event.type,
+      attempt: number,
+      outcome,
+      status_code: attempt.statusCode,
+      ms: attempt.ms,
+      reason: attempt.reason,
+      answer: answerOf(event, attempt, keys)?.toString('base64') ?? null,
+      subject_id: event.subjectId,
+    }));
+  }
+
+  /** @param rows of `rowsOf`. */
+  keep(transaction: Transaction, organizationId: string, webhookId: string, rows: readonly object[]): void {
+    if (rows.length === 0) return;
+    void transaction.send(KEEP, [organizationId, webhookId, JSON.stringify(rows)]);
+  }
+
+  /** Forgets what is older than it is kept, or as much of it as a few statements can. */
+  async forget(): Promise<void> {
+    for (let n = 0, isWhole = true; isWhole && n < MOST_STATEMENTS; n += 1) {
+      const [, count] = await this.source.query<[unknown, number]>(FORGET);
+      isWhole = count === MOST_AT_ONCE;
+    }
+  }
+
+  private async keysOf(organizationId: string, subjectIds: readonly string[]): Promise<Map<string, Buffer>> {
+    if (subjectIds.length === 0) return new Map();
+    const rows = await this.source.query<{ subject_id: string; wrapped_key: Buffer }[]>(
+      `SELECT subject_id, wrapped_key FROM subject_keys
+       WHERE organization_id = $1 AND subject_id = ANY ($2::uuid[]) AND wrapped_key IS NOT NULL`,
+      [organizationId, subjectIds],
+    );
+    return new Map(
+      rows.map(({ subject_id, wrapped_key }) => [
+        subject_id,
+        this.store.keyring.unwrap(wrapped_key, subject_id),
+      ]),
+    );
+  }
+}
+
+function answerOf(
+  { subjectId }: RecordedEvent,
+  { answer }: Attempt,
+  keys: ReadonlyMap<string, Buffer>,
+): Buffer | undefined {
+  // Whatever bytes it was, it is shown as text.
+  const text = answer.toString('utf8').replaceAll('\0', '');
+  if (text === '') return undefined;
+  if (subjectId === null) return Buffer.from(text);
+  const key = keys.get(subjectId);
+  return key && sealValue(key, ANSWER, text);
+}

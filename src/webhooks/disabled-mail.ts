@@ -1,0 +1,58 @@
+import { Injectable } from '@nestjs/common';
+import { RecordReader } from '#libs/commands';
+import { type RecordedEvent } from '#libs/event-store';
+import { Mailer } from '#libs/mail';
+import { type Subscription } from '#libs/subscriptions';
+import { organization, senderOf } from '../organizations/index.js';
+import { webhook } from './webhook.js';
+
+/** Writes to the organization when one of its webhooks was disabled, if it has an address and there is one to write from. */
+@Injectable()
+export class WebhookDisabledMail implements Subscription {
+  readonly name = 'webhook-disabled-mail';
+  readonly handles = ['WebhookDisabled'];
+  readonly begins = 'at the first event';
+
+  constructor(
+    private readonly records: RecordReader,
+    private readonly mailer: Mailer,
+  ) {}
+
+  async handle(event: RecordedEvent, signal: AbortSignal): Promise<void> {
+    const { organizationId, streamId: webhookId, eventId } = event;
+    const { state: owner } = await this.records.look(organization, organizationId, organizationId);
+    const sender = await senderOf(this.records, organizationId);
+    const from = sender.mailFrom ?? this.mailer.defaultFrom;
+    if (owner.status === 'unknown' || owner.email === null || !from) return;
+    const { state } = await this.records.look(webhook, organizationId, webhookId);
+    if (state.status !== 'DISABLED') return;
+    const outcome = await this.mailer.send(
+      {
+        from,
+        replyTo: null,
+        to: owner.email,
+        subject: 'A webhook of yours was disabled',
+        text: textOf(owner.name, webhookId, state.url, event.data.failingSince as string),
+        html: null,
+        // Of the event: whoever handles it again writes the same message.
+        messageId: `webhook-disabled.${eventId}@${from.address.split('@').at(-1)}`,
+        automatic: true,
+      },
+      signal,
+    );
+    const isLater =
+      outcome.outcome === 'unreachable' || (outcome.outcome === 'refused' && !outcome.permanent);
+    if (isLater) throw new Error(`The mail could not be sent: ${outcome.detail}.`);
+  }
+}
+
+function textOf(name: string, webhookId: string, url: string, failingSince: string): string {
+  return `Nothing could be delivered to this webhook of ${name} since ${failingSince}:
+
+${url}
+(${webhookId})
+
+So nothing is sent to it any more. Nothing is lost: webhook.list-deliveries shows what it answered, and once it takes requests again
+webhook.resume-webhook goes on where it stopped.
+`;
+}

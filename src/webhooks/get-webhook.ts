@@ -1,0 +1,40 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { type ResourceRecord, Resources } from '#libs/resources';
+import { Id, Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
+import { WebhookCursors } from './cursors.js';
+import { webhooks, webhookSchema } from './webhooks.js';
+
+@Operation({
+  method: 'GET',
+  name: 'webhook.get-webhook',
+  object: 'webhook',
+  summary: 'Retrieve a webhook',
+  description:
+    'With how far it is and what became of its last attempt; what happened before: webhook.list-deliveries.',
+  answers: webhookSchema,
+})
+export class GetWebhook extends Input {
+  @Id()
+  webhookId!: string;
+
+  @Timestamp({
+    optional: true,
+    description: 'The webhook as it was at this moment, without what is told of now alone.',
+  })
+  asOf?: string;
+}
+
+@QueryHandler(GetWebhook)
+export class GetWebhookHandler implements IQueryHandler<GetWebhook> {
+  constructor(
+    private readonly resources: Resources,
+    private readonly cursors: WebhookCursors,
+  ) {}
+
+  async execute(query: GetWebhook): Promise<ResourceRecord | PastRecord<ResourceRecord>> {
+    const record = await this.resources.get(webhooks, query);
+    if (record instanceof PastRecord) return record;
+    const [complete] = await this.cursors.complete(query.organizationId, [record]);
+    return complete!;
+  }
+}

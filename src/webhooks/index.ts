@@ -1,0 +1,5 @@
+export { Destinations } from './destinations.js';
+export { ReplayWebhook } from './replay-webhook.js';
+export { disableWebhook, webhook } from './webhook.js';
+export { webhooks } from './webhooks.js';
+export { WebhooksModule } from './webhooks.module.js';

@@ -1,0 +1,134 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { momentAsText, ReadSource } from '#libs/database';
+import { EventStore, wrappedKeyOf } from '#libs/event-store';
+import { findRows, type ListedTable } from '#libs/projections';
+import { Resources } from '#libs/resources';
+import {
+  CreatedPageInput,
+  hasScope,
+  Id,
+  listingOf,
+  Operation,
+  type Page,
+  pageOf,
+  recordSchema,
+  textOrNull,
+  timestamp,
+} from '#libs/rpc';
+import { ANSWER, type DeliveryOutcome } from './deliveries.js';
+import { webhooks } from './webhooks.js';
+
+type DeliveryRecord = {
+  id: string;
+  createdAt: string;
+  webhookId: string;
+  eventId: string;
+  position: number;
+  type: string;
+  attempt: number;
+  outcome: DeliveryOutcome;
+  statusCode: number | null;
+  ms: number;
+  reason: string | null;
+  answer: string | null;
+};
+
+@Operation({
+  method: 'GET',
+  name: 'webhook.list-deliveries',
+  object: 'deliveries',
+  summary: 'List what became of the attempts of a webhook',
+  description: 'Those of the last 30 days.',
+  answers: recordSchema({
+    id: { type: 'string' },
+    createdAt: timestamp,
+    webhookId: { type: 'string' },
+    eventId: { type: 'string' },
+    position: { type: 'integer' },
+    type: { type: 'string', example: 'PetitionSigned' },
+    attempt: { type: 'integer', description: '1 for the first.' },
+    outcome: {
+      type: 'string',
+      enum: ['DELIVERED', 'FAILED', 'PARKED'],
+      description:
+        'FAILED: it is tried again. PARKED: it failed for the last time; `webhook.redeliver` sends it again.',
+    },
+    statusCode: { type: ['integer', 'null'], description: 'null where there was no answer.' },
+    ms: { type: 'integer' },
+    reason: { ...textOrNull, description: 'Why it was not delivered.' },
+    answer: {
+      ...textOrNull,
+      description:
+        'The first KiB of the answer. To an event about a person, only for keys with the scope event:read, and null once ' +
+        'the person was erased.',
+    },
+  }),
+  list: true,
+})
+export class ListDeliveries extends CreatedPageInput() {
+  @Id()
+  webhookId!: string;
+}
+
+type DeliveryRow = {
+  id: string;
+  created_at: string;
+  event_id: string;
+  position: string;
+  type: string;
+  attempt: number;
+  outcome: DeliveryOutcome;
+  status_code: number | null;
+  ms: number;
+  reason: string | null;
+  answer: Buffer | null;
+  subject_id: string | null;
+  wrapped_key: Buffer | null;
+};
+
+const PAGE: ListedTable = {
+  table: 'webhook_deliveries',
+  columns: `id, ${momentAsText('page.created_at')} AS created_at, event_id, position, type, attempt, outcome, status_code, ms,
+    reason, answer, subject_id, CASE WHEN answer IS NOT NULL THEN ${wrappedKeyOf('page', 'subject_id')} END AS wrapped_key`,
+  bytes: '500 + coalesce(octet_length(answer), 0)',
+  widest: 2_000,
+  within: { sql: 'webhook_id = ?', type: 'uuid' },
+};
+
+@QueryHandler(ListDeliveries)
+export class ListDeliveriesHandler implements IQueryHandler<ListDeliveries> {
+  constructor(
+    private readonly reads: ReadSource,
+    private readonly resources: Resources,
+    private readonly store: EventStore,
+  ) {}
+
+  async execute(query: ListDeliveries): Promise<Page<DeliveryRecord>> {
+    const { context, organizationId, webhookId } = query;
+    await this.resources.require(webhooks, organizationId, webhookId);
+    const listing = { ...listingOf(query), within: webhookId };
+    const { rows, next } = await findRows<DeliveryRow>(this.reads, listing, PAGE);
+    const mayRead = hasScope(context.scopes, 'event:read');
+    const records = rows.map((row) => ({
+      id: row.id,
+      createdAt: row.created_at,
+      webhookId,
+      eventId: row.event_id,
+      position: Number(row.position),
+      type: row.type,
+      attempt: row.attempt,
+      outcome: row.outcome,
+      statusCode: row.status_code,
+      ms: row.ms,
+      reason: row.reason,
+      answer: this.answerOf(row, mayRead),
+    }));
+    return pageOf(query, records, next);
+  }
+
+  private answerOf({ answer, subject_id, wrapped_key }: DeliveryRow, mayRead: boolean): string | null {
+    if (!answer) return null;
+    if (subject_id === null) return answer.toString('utf8');
+    return mayRead && wrapped_key ? this.store.opener(subject_id, wrapped_key)(ANSWER, answer) : null;
+  }
+}

@@ -1,0 +1,48 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Commands, RecordReader, writeTo } from '#libs/commands';
+import { EventStore } from '#libs/event-store';
+import { ResourceCommands, type ResourceRecord } from '#libs/resources';
+import { Id, Input, Operation } from '#libs/rpc';
+import { findEvent } from '../history/index.js';
+import { redeliver, standingWebhook, webhook } from './webhook.js';
+import { webhooks, webhookSchema } from './webhooks.js';
+
+@Operation({
+  method: 'POST',
+  name: 'webhook.redeliver',
+  object: 'webhook',
+  summary: 'Send one event once more',
+  description:
+    'Any event of the history, whether it was delivered, parked or never chosen; with the same `webhook-id`. Once the webhook is ' +
+    'active, and again if it fails.',
+  answers: webhookSchema,
+})
+export class Redeliver extends Input {
+  @Id()
+  webhookId!: string;
+
+  @Id()
+  eventId!: string;
+}
+
+@CommandHandler(Redeliver)
+export class RedeliverHandler implements ICommandHandler<Redeliver> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly records: RecordReader,
+    private readonly answers: ResourceCommands,
+    private readonly store: EventStore,
+  ) {}
+
+  async execute(command: Redeliver): Promise<ResourceRecord> {
+    const { organizationId, webhookId } = command;
+    const outcome = await this.commands.run(command, async () => {
+      const { state, version } = await this.records.load(webhook, organizationId, webhookId);
+      standingWebhook(state);
+      const { eventId, position } = await findEvent(this.store, command);
+      const events = redeliver(state, { eventId, position });
+      return { recordId: webhookId, writes: [writeTo(webhook, webhookId, version, events)] };
+    });
+    return this.answers.look(webhooks, command, outcome);
+  }
+}

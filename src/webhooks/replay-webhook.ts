@@ -1,0 +1,59 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { EventStore } from '#libs/event-store';
+import { ResourceCommands, type ResourceRecord } from '#libs/resources';
+import { Id, Input, Integer, invalid, Operation, Timestamp } from '#libs/rpc';
+import { replayWebhook } from './webhook.js';
+import { webhooks, webhookSchema } from './webhooks.js';
+
+@Operation({
+  method: 'POST',
+  name: 'webhook.replay-webhook',
+  object: 'webhook',
+  summary: 'Send the history again',
+  description:
+    'All events after a position, or from a moment on, that the webhook chooses: each once more, in order, with the `webhook-id` that ' +
+    'it had. Without an `Idempotency-Key` a repeat of the request begins again. What was not sent yet is not left out.',
+  answers: webhookSchema,
+})
+export class ReplayWebhook extends Input {
+  @Id()
+  webhookId!: string;
+
+  @Integer({
+    min: 0,
+    max: Number.MAX_SAFE_INTEGER,
+    optional: true,
+    description: 'Events after this position; 0: the whole history. This or `from` is required.',
+  })
+  fromPosition?: number;
+
+  @Timestamp({ optional: true, description: 'Events of this moment and all later ones.' })
+  from?: string;
+}
+
+@CommandHandler(ReplayWebhook)
+export class ReplayWebhookHandler implements ICommandHandler<ReplayWebhook> {
+  constructor(
+    private readonly commands: ResourceCommands,
+    private readonly store: EventStore,
+  ) {}
+
+  async execute(command: ReplayWebhook): Promise<ResourceRecord> {
+    const { fromPosition, from } = command;
+    if ((fromPosition === undefined) === (from === undefined)) {
+      throw invalid([{ path: 'fromPosition', message: 'or from must be given, and not both' }]);
+    }
+    const after = fromPosition ?? (await this.positionBefore(command.organizationId, from!));
+    return this.commands.change(webhooks, command, (state) => replayWebhook(state, after));
+  }
+
+  /** The position before the first event that occurred at this moment or later. */
+  private async positionBefore(organizationId: string, from: string): Promise<number> {
+    const upTo = await this.store.horizon();
+    // Events are recorded to the millisecond.
+    const occurredAfter = new Date(Date.parse(from) - 1).toISOString();
+    const range = { after: 0, upTo };
+    const { events } = await this.store.readHistory(organizationId, range, 1, { occurredAfter });
+    return events[0] ? events[0].position - 1 : upTo;
+  }
+}

@@ -1,0 +1,41 @@
+import { createHmac } from 'node:crypto';
+import { type Keyring } from '#libs/event-store';
+import { type StandingWebhook } from './webhook.js';
+
+const PREFIX = 'whsec_';
+
+/**
+ * A secret of a webhook. It follows from the keyring, as what keys are checked by does: so it lies nowhere, in no event, no backup
+ * and no export, and stays the same when the master key is replaced.
+ *
+ * @param number 1 for its first one.
+ */
+export function secretOf(keyring: Keyring, webhookId: string, number: number): string {
+  return PREFIX + keyring.hash('webhook.secret', webhookId, String(number)).toString('base64');
+}
+
+/** The secrets that a webhook signs with at a time: two while one takes the other's place. */
+export function secretsAt(
+  keyring: Keyring,
+  webhookId: string,
+  { secretNumber, previousUntil }: Pick<StandingWebhook, 'secretNumber' | 'previousUntil'>,
+  now: Date,
+): string[] {
+  const isOverlap = previousUntil !== null && now < new Date(previousUntil);
+  const numbers = isOverlap ? [secretNumber, secretNumber - 1] : [secretNumber];
+  return numbers.map((number) => secretOf(keyring, webhookId, number));
+}
+
+/** What `webhook-signature` says (Standard Webhooks, version 1): one signature for each secret. */
+export function signatureOf(
+  secrets: readonly string[],
+  message: { id: string; timestamp: number; body: string },
+): string {
+  const { id, timestamp, body } = message;
+  return secrets
+    .map((secret) => {
+      const key = Buffer.from(secret.slice(PREFIX.length), 'base64');
+      return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
+    })
+    .join(' ');
+}

@@ -1,0 +1,79 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { RecordReader, Requests } from '#libs/commands';
+import { newId } from '#libs/random';
+import { Id, Input, Operation, recordSchema, RpcError, textOrNull } from '#libs/rpc';
+import { type EventRecord } from '../history/index.js';
+import { WebhookRequests } from './webhook-requests.js';
+import { standingWebhook, webhook } from './webhook.js';
+
+/** What a test is told as; no event of the history. */
+const TEST_TYPE = 'webhook.test';
+
+type TestAnswer = {
+  webhookId: string;
+  delivered: boolean;
+  statusCode: number | null;
+  ms: number;
+  reason: string | null;
+};
+
+@Operation({
+  method: 'POST',
+  name: 'webhook.test-webhook',
+  object: 'test',
+  summary: 'Try a webhook out',
+  description:
+    `Sends an event of type \`${TEST_TYPE}\`, which is in no history, at once, also where the webhook is paused, and answers what ` +
+    'became of it within ten seconds. It is tried once.',
+  answers: recordSchema({
+    webhookId: { type: 'string' },
+    delivered: { type: 'boolean' },
+    statusCode: { type: ['integer', 'null'] },
+    ms: { type: 'integer' },
+    reason: { ...textOrNull, description: 'Why it was not delivered.' },
+  }),
+})
+export class TestWebhook extends Input {
+  @Id()
+  webhookId!: string;
+}
+
+@CommandHandler(TestWebhook)
+export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
+  constructor(
+    private readonly records: RecordReader,
+    private readonly once: Requests,
+    private readonly requests: WebhookRequests,
+  ) {}
+
+  execute(command: TestWebhook): Promise<TestAnswer> {
+    return this.once.runOutside(command, () => this.send(command));
+  }
+
+  private async send({ context, organizationId, webhookId }: TestWebhook): Promise<TestAnswer> {
+    const { state } = await this.records.load(webhook, organizationId, webhookId);
+    const event: EventRecord = {
+      id: newId(),
+      position: 0,
+      type: TEST_TYPE,
+      recordType: webhook.streamType,
+      recordId: webhookId,
+      version: 0,
+      occurredAt: new Date(),
+      requestId: context.requestId,
+      actor: context.actor,
+      data: {},
+    };
+    const attempt = await this.requests.send(webhookId, standingWebhook(state), {
+      id: event.id,
+      body: JSON.stringify(event),
+    });
+    if (!attempt) {
+      throw new RpcError('SERVICE_UNAVAILABLE', 'This instance is shutting down. Repeat the request.', {
+        reason: 'SHUTTING_DOWN',
+      });
+    }
+    const { delivered, statusCode, ms, reason } = attempt;
+    return { webhookId, delivered, statusCode, ms, reason };
+  }
+}

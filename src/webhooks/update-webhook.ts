@@ -1,0 +1,62 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { ResourceCommands, type ResourceRecord } from '#libs/resources';
+import { Id, Input, Operation, requireScope, Text, WordsOf } from '#libs/rpc';
+import { Destinations } from './destinations.js';
+import { inOrder, refusedUrl, typeNames, URL_RULE } from './webhook-fields.js';
+import { standingWebhook, updateWebhook } from './webhook.js';
+import { webhooks, webhookSchema } from './webhooks.js';
+
+@Operation({
+  method: 'POST',
+  name: 'webhook.update-webhook',
+  object: 'webhook',
+  summary: 'Change a webhook',
+  description:
+    'Only the fields given are changed; `null` clears the description, and stands for all types of events. Where the webhook is ' +
+    'sent personal data, `url` and `eventTypes` need the scope `event:read`, too. What follows goes to the new address, ' +
+    'with what is still to be sent again.',
+  answers: webhookSchema,
+})
+export class UpdateWebhook extends Input {
+  @Id()
+  webhookId!: string;
+
+  @Text({ max: 2_000, optional: true, description: URL_RULE })
+  url?: string;
+
+  @Text({ max: 10_000, optional: true, nullable: true })
+  description?: string | null;
+
+  @WordsOf(typeNames, { optional: true, nullable: true })
+  eventTypes?: string[] | null;
+}
+
+@CommandHandler(UpdateWebhook)
+export class UpdateWebhookHandler implements ICommandHandler<UpdateWebhook> {
+  constructor(
+    private readonly commands: ResourceCommands,
+    private readonly destinations: Destinations,
+  ) {}
+
+  execute(command: UpdateWebhook): Promise<ResourceRecord> {
+    const { context, description } = command;
+    const url = command.url === undefined ? undefined : this.destinations.read(command.url)?.href;
+    if (command.url !== undefined && url === undefined) throw refusedUrl();
+    const given = { url, description, eventTypes: inOrder(command.eventTypes) };
+    return this.commands.change(webhooks, command, (state) => {
+      // Otherwise whoever may not read personal data could have it sent to themselves.
+      if (standingWebhook(state).personalData) {
+        for (const field of ['url', 'eventTypes'] as const) {
+          if (given[field] !== undefined) requireScope(context.scopes, 'event:read', field);
+        }
+      }
+      return updateWebhook(state, withoutUndefined(given));
+    });
+  }
+}
+
+function withoutUndefined<Fields extends object>(fields: Fields) {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [field in keyof Fields]?: Exclude<Fields[field], undefined>;
+  };
+}

@@ -1,0 +1,184 @@
+import { Injectable } from '@nestjs/common';
+import { type ClientRequest, Agent as HttpAgent, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { EventStore } from '#libs/event-store';
+import { Destinations, MayNotBeDeliveredTo } from './destinations.js';
+import { secretsAt, signatureOf } from './signatures.js';
+import { type StandingWebhook } from './webhook.js';
+
+/** From the look-up of the name to the end of the answer. */
+const LONGEST_MS = 10_000;
+/** Of an answer that is read, and that is kept. */
+const MOST_READ = 64 * 1024;
+const MOST_KEPT = 1024;
+
+/** What may go wrong, in words that tell nothing of the network that this machine is in. */
+const REASONS = {
+  notConnected: 'No connection could be made to the address, or it may not be delivered to.',
+  notSecure: 'No secure connection could be made: the certificate does not hold for the address.',
+  ended: 'The connection ended before there was an answer.',
+  late: `There was no answer within ${LONGEST_MS / 1_000} seconds.`,
+  redirect: 'It answered with a redirect, which is not followed.',
+  refused: 'It did not answer with success (2xx).',
+} as const;
+
+/** What became of an attempt. */
+export type Attempt = {
+  at: Date;
+  delivered: boolean;
+  /** null where there was no answer. */
+  statusCode: number | null;
+  ms: number;
+  /** The beginning of the answer. */
+  answer: Buffer;
+  /** null where it was delivered. */
+  reason: string | null;
+};
+
+type Answer = { statusCode: number; answer: Buffer };
+
+/** Sends what webhooks are told, one request each. */
+@Injectable()
+export class WebhookRequests {
+  // What a connection is made to was decided when it was made, so it may be used again.
+  private readonly agents = {
+    'http:': new HttpAgent({ keepAlive: true, maxFreeSockets: 64 }),
+    'https:': new HttpsAgent({ keepAlive: true, maxFreeSockets: 64 }),
+  };
+  private readonly underWay = new Set<ClientRequest>();
+  private isEnded = false;
+
+  constructor(
+    private readonly store: EventStore,
+    private readonly destinations: Destinations,
+  ) {}
+
+  /** @returns what became of it; undefined where the program stops: then nobody knows. */
+  async send(
+    webhookId: string,
+    webhook: StandingWebhook,
+    message: { id: string; body: string },
+  ): Promise<Attempt | undefined> {
+    const at = new Date();
+    const begun = performance.now();
+    const ended = (rest: Pick<Attempt, 'delivered' | 'statusCode' | 'answer' | 'reason'>): Attempt => ({
+      at,
+      ms: Math.round(performance.now() - begun),
+      ...rest,
+    });
+    try {
+      const { statusCode, answer } = await this.post(webhookId, webhook, message, at);
+      const delivered = statusCode >= 200 && statusCode < 300;
+      const isRedirect = statusCode >= 300 && statusCode < 400;
+      const reason = delivered ? null : isRedirect ? REASONS.redirect : REASONS.refused;
+      return ended({ delivered, statusCode, answer, reason });
+    } catch (error) {
+      if (this.isEnded) return undefined;
+      return ended({ delivered: false, statusCode: null, answer: Buffer.alloc(0), reason: reasonOf(error) });
+    }
+  }
+
+  /** Ends what is under way: nobody knows what becomes of it. */
+  end(): void {
+    this.isEnded = true;
+    for (const request of this.underWay) request.destroy(new Error('The program stops.'));
+    for (const agent of Object.values(this.agents)) agent.destroy();
+  }
+
+  private async post(
+    webhookId: string,
+    webhook: StandingWebhook,
+    { id, body }: { id: string; body: string },
+    at: Date,
+  ): Promise<Answer> {
+    // Again: what may be delivered to may have been another thing when the address was given.
+    const url = this.destinations.read(webhook.url);
+    if (!url || this.isEnded) throw new MayNotBeDeliveredTo();
+    const timestamp = Math.floor(at.getTime() / 1_000);
+    const secrets = secretsAt(this.store.keyring, webhookId, webhook, at);
+    const headers = {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      'user-agent': 'advocacy-webhooks/1',
+      'webhook-id': id,
+      'webhook-timestamp': String(timestamp),
+      'webhook-signature': signatureOf(secrets, { id, timestamp, body }),
+    };
+    const endAt = performance.now() + LONGEST_MS;
+    for (;;) {
+      const isLeft = { open: false };
+      try {
+        return await this.exchange(url, headers, body, endAt, isLeft);
+      } catch (error) {
+        // A connection that was left open, and that the other side has closed at the same moment: nothing against it.
+        if (!isLeft.open || isLate(error) || this.isEnded) throw error;
+      }
+    }
+  }
+
+  /** @param isLeft told whether the connection was one that was left open. */
+  private exchange(
+    url: URL,
+    headers: Record<string, string | number>,
+    body: string,
+    endAt: number,
+    isLeft: { open: boolean },
+  ): Promise<Answer> {
+    const { promise, resolve, reject } = withResolvers<Answer>();
+    const { lookup } = this.destinations;
+    const agent = this.agents[url.protocol as 'http:' | 'https:'];
+    const make = url.protocol === 'https:' ? httpsRequest : httpRequest;
+    const request = make(url, { method: 'POST', headers, agent, lookup });
+    this.underWay.add(request);
+    const timer = setTimeout(() => request.destroy(new Late()), endAt - performance.now());
+    // What it has said so far counts, also where the rest does not come.
+    let finish: (() => void) | undefined;
+    request.on('response', (response) => {
+      const chunks: Buffer[] = [];
+      let length = 0;
+      finish = () =>
+        resolve({ statusCode: response.statusCode!, answer: Buffer.concat(chunks).subarray(0, MOST_KEPT) });
+      response.on('data', (chunk: Buffer) => {
+        if (length < MOST_KEPT) chunks.push(chunk);
+        length += chunk.length;
+        if (length >= MOST_READ) response.destroy();
+      });
+      response.on('end', finish).on('error', finish).on('close', finish);
+    });
+    request.on('error', (error) => {
+      isLeft.open = request.reusedSocket;
+      if (finish) finish();
+      else reject(error);
+    });
+    request.on('close', () => {
+      clearTimeout(timer);
+      this.underWay.delete(request);
+      reject(new Error('The connection ended.'));
+    });
+    request.end(body);
+    return promise;
+  }
+}
+
+class Late extends Error {}
+
+function isLate(error: unknown): boolean {
+  return error instanceof Late;
+}
+
+function reasonOf(error: unknown): string {
+  if (isLate(error)) return REASONS.late;
+  const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
+  if (/CERT|SELF_SIGNED|UNABLE_TO|ERR_TLS|ERR_SSL|EPROTO/.test(code)) return REASONS.notSecure;
+  const isBegun = !(error instanceof MayNotBeDeliveredTo) && !['connect', 'getaddrinfo'].includes(syscall);
+  // Of several addresses that were tried one error tells.
+  return isBegun && !(error instanceof AggregateError) ? REASONS.ended : REASONS.notConnected;
+}
+
+/** `Promise.withResolvers`, which Node.js 20 has not. */
+function withResolvers<Value>() {
+  let resolve!: (value: Value) => void;
+  let reject!: (error: Error) => void;
+  const promise = new Promise<Value>((onValue, onError) => ([resolve, reject] = [onValue, onError]));
+  return { promise, resolve, reject };
+}

@@ -1,0 +1,277 @@
+import { type DataSource } from 'typeorm';
+import { inTransaction, type Transaction } from '#libs/database';
+import { type EventStore, type RecordedEvent } from '#libs/event-store';
+import { newId } from '#libs/random';
+import { MOST_ATTEMPTS, pauseAfter } from '#libs/subscriptions';
+import { eventRecord } from '../history/index.js';
+import { type Deliveries, type Delivery } from './deliveries.js';
+import { type Attempt, type WebhookRequests } from './webhook-requests.js';
+import { type StandingWebhook, type Webhook } from './webhook.js';
+import { webhooks } from './webhooks.js';
+
+/** Events of one page, and of these so many at once. */
+const PAGE = 128;
+const AT_ONCE = 8;
+/** After so many failures in a row one at a time is tried, until one succeeds: a receiver that hangs holds up less. */
+const FAILURES_IN_A_ROW = 8;
+/** After so long no further event of a page is begun: how far it is, is known again soon. */
+const LONG_PAGE_MS = 5_000;
+/** Whoever does not renew the lease for so long has died, or stands still. */
+const HELD_SECONDS = 6;
+/** Of a retry: longer than an attempt takes. */
+const TAKEN_SECONDS = 30;
+/** Retries of one webhook that are taken at once. */
+const RETRIES = 8;
+/** Of nothing but failures. */
+const LONGEST_FAILING_DAYS = 3;
+
+const LIMITS = { statement: 60_000 };
+
+export type Target = { webhookId: string; organizationId: string };
+type Retry = { position: string; event_id: string; attempts: number };
+/** Whether the webhook is to be disabled, because since this moment there was nothing but failures. */
+type Tellings = { failingSince: Date | undefined };
+
+const TAKE = `
+  UPDATE webhook_cursors SET holder = $2, held_until = clock_timestamp() + make_interval(secs => $3)
+  WHERE webhook_id = (
+    SELECT webhook_id FROM webhook_cursors
+    WHERE webhook_id = $1 AND (held_until IS NULL OR held_until < clock_timestamp()) FOR UPDATE SKIP LOCKED
+  ) RETURNING position`;
+const RENEW = `
+  UPDATE webhook_cursors SET held_until = clock_timestamp() + make_interval(secs => $3)
+  WHERE webhook_id = $1 AND holder = $2`;
+const LEAVE =
+  'UPDATE webhook_cursors SET holder = NULL, held_until = NULL WHERE webhook_id = $1 AND holder = $2';
+// Not where somebody else has taken over, nor where the webhook was sent back meanwhile.
+const MOVE =
+  'UPDATE webhook_cursors SET position = $4 WHERE webhook_id = $1 AND holder = $2 AND position = $3';
+/** $2: whether the last attempt has succeeded; $3: whether any has. */
+const NOTE_HEALTH = `
+  UPDATE webhook_cursors SET failing_since =
+    CASE WHEN $2 THEN NULL WHEN $3 THEN clock_timestamp() ELSE coalesce(failing_since, clock_timestamp()) END
+  WHERE webhook_id = $1 AND (NOT $2 OR failing_since IS NOT NULL)
+  RETURNING failing_since, failing_since < clock_timestamp() - make_interval(days => ${LONGEST_FAILING_DAYS}) AS is_over`;
+const TAKE_RETRIES = `
+  UPDATE webhook_retries SET attempts = attempts + 1, due_at = clock_timestamp() + make_interval(secs => $3)
+  WHERE webhook_id = $1 AND position IN (
+    SELECT position FROM webhook_retries WHERE webhook_id = $1 AND due_at <= clock_timestamp()
+    ORDER BY due_at, position LIMIT $2 FOR UPDATE SKIP LOCKED
+  ) RETURNING position, event_id, attempts`;
+const PUT_OFF = `
+  INSERT INTO webhook_retries (webhook_id, position, event_id, attempts, due_at)
+  SELECT $1, position, event_id, attempts, clock_timestamp() + make_interval(secs => pause)
+  FROM jsonb_to_recordset($2::jsonb) AS r(position bigint, event_id uuid, attempts int, pause float8)
+  ON CONFLICT (webhook_id, position) DO UPDATE SET attempts = excluded.attempts, due_at = excluded.due_at`;
+// Not where somebody has asked for the event meanwhile, or it comes with others again.
+const SETTLE = `
+  DELETE FROM webhook_retries r USING jsonb_to_recordset($2::jsonb) AS d(position bigint, attempts int)
+  WHERE r.webhook_id = $1 AND r.position = d.position AND r.attempts = d.attempts`;
+const PUT_OFF_AGAIN = `
+  UPDATE webhook_retries r SET attempts = f.next, due_at = clock_timestamp() + make_interval(secs => f.pause)
+  FROM jsonb_to_recordset($2::jsonb) AS f(position bigint, attempts int, next int, pause float8)
+  WHERE r.webhook_id = $1 AND r.position = f.position AND r.attempts = f.attempts`;
+
+/**
+ * Sends what one webhook is to be told. First attempts by whoever holds the lease, which is the cursor's row: page by page, begun in
+ * the order of positions. What fails goes among the retries in the transaction that moves the cursor, so each event either was
+ * delivered or stands there. No transaction is open during a request.
+ */
+export class WebhookRunner {
+  constructor(
+    private readonly target: Target,
+    private readonly source: DataSource,
+    private readonly store: EventStore,
+    private readonly requests: WebhookRequests,
+    private readonly deliveries: Deliveries,
+    /** Whether no further event may be begun. */
+    private readonly isStopped: () => boolean,
+  ) {}
+
+  /** First attempts, until there is nothing more. */
+  async advance(): Promise<Tellings> {
+    const { webhookId, organizationId } = this.target;
+    const holder = newId();
+    const [[cursor]] = await this.source.query<[{ position: string }[], number]>(TAKE, [
+      webhookId,
+      holder,
+      HELD_SECONDS,
+    ]);
+    if (!cursor) return { failingSince: undefined };
+    const renewing = setInterval(
+      // Where it fails somebody else takes the lease, and nothing of this page is kept.
+      () => void this.source.query(RENEW, [webhookId, holder, HELD_SECONDS]).catch(() => undefined),
+      (HELD_SECONDS * 1_000) / 3,
+    );
+    try {
+      let before = Number(cursor.position);
+      while (!this.isStopped()) {
+        const webhook = await this.find();
+        // Before the events are read, in a statement of its own.
+        const horizon = await this.store.horizon();
+        if (!webhook || horizon <= before) break;
+        const { events, hasMore } = await this.store.readHistory(
+          organizationId,
+          { after: before, upTo: horizon },
+          PAGE,
+          webhook.eventTypes ? { type: webhook.eventTypes } : {},
+        );
+        const { sent, next } = await this.sendInOrder(webhook, events);
+        // What was not begun comes with the next page.
+        const reached = next ? next.position - 1 : hasMore ? events.at(-1)!.position : horizon;
+        const { isMoved, ...tellings } = await this.keep(holder, { before, reached }, sent);
+        if (tellings.failingSince) return tellings;
+        if (!isMoved || events.length === 0) break;
+        before = reached;
+      }
+      return { failingSince: undefined };
+    } finally {
+      clearInterval(renewing);
+      await this.source.query(LEAVE, [webhookId, holder]).catch(() => undefined);
+    }
+  }
+
+  /** Sends again what is due. What an instance has taken others leave alone, for longer than an attempt takes. */
+  async retry(): Promise<Tellings> {
+    while (!this.isStopped()) {
+      const webhook = await this.find();
+      if (!webhook) break;
+      const [due] = await this.source.query<[Retry[], number]>(TAKE_RETRIES, [
+        this.target.webhookId,
+        RETRIES,
+        TAKEN_SECONDS,
+      ]);
+      const { isAnyDelivered, ...tellings } = await this.sendAgain(webhook, due);
+      if (tellings.failingSince) return tellings;
+      if (due.length < RETRIES || !isAnyDelivered) break;
+    }
+    return { failingSince: undefined };
+  }
+
+  private async sendAgain(
+    webhook: StandingWebhook,
+    due: readonly Retry[],
+  ): Promise<Tellings & { isAnyDelivered: boolean }> {
+    const { webhookId, organizationId } = this.target;
+    const sent: Delivery[] = [];
+    const unsent: Retry[] = [];
+    await Promise.all(
+      due.map(async (retry) => {
+        const event = await this.store.findEvent(organizationId, retry.event_id);
+        const attempt = event && (await this.send(webhook, event));
+        if (attempt) sent.push(deliveryOf(event, retry.attempts, attempt));
+        else unsent.push(retry);
+      }),
+    );
+    const rows = await this.deliveries.rowsOf(organizationId, sent);
+    return inTransaction(this.source, LIMITS, async (transaction) => {
+      const delivered = sent.filter(({ attempt }) => attempt.delivered);
+      const settled = delivered.map(({ event, number }) => ({ position: event.position, attempts: number }));
+      if (settled.length > 0) void transaction.send(SETTLE, [webhookId, JSON.stringify(settled)]);
+      const putOff = [
+        ...failuresAmong(sent).map((failure) => ({ ...failure, next: failure.attempts })),
+        // Nobody knows what became of them: as if they had not been tried.
+        ...unsent.map(({ position, attempts }) => ({ position, attempts, next: attempts - 1, pause: 0 })),
+      ];
+      if (putOff.length > 0) void transaction.send(PUT_OFF_AGAIN, [webhookId, JSON.stringify(putOff)]);
+      this.deliveries.keep(transaction, organizationId, webhookId, rows);
+      return { isAnyDelivered: delivered.length > 0, ...(await this.noteHealth(transaction, sent)) };
+    });
+  }
+
+  /** Unless it is not active. */
+  private async find(): Promise<StandingWebhook | undefined> {
+    const { webhookId, organizationId } = this.target;
+    const [row] = await this.source.query<{ state: Webhook }[]>(
+      `SELECT state FROM ${webhooks.table} WHERE organization_id = $1 AND id = $2`,
+      [organizationId, webhookId],
+    );
+    return row?.state.status === 'ACTIVE' ? row.state : undefined;
+  }
+
+  /** @returns `next`: the first that was not begun, or of which nobody knows what became. */
+  private async sendInOrder(
+    webhook: StandingWebhook,
+    events: readonly RecordedEvent[],
+  ): Promise<{ sent: Delivery[]; next: RecordedEvent | undefined }> {
+    const endAt = performance.now() + LONG_PAGE_MS;
+    const sent: Delivery[] = [];
+    const underWay = new Set<Promise<void>>();
+    let failures = 0;
+    let next: RecordedEvent | undefined;
+    for (const event of events) {
+      while (underWay.size >= (failures < FAILURES_IN_A_ROW ? AT_ONCE : 1)) await Promise.race(underWay);
+      if (next || this.isStopped() || performance.now() > endAt) {
+        next ??= event;
+        break;
+      }
+      const one = this.send(webhook, event).then((attempt) => {
+        if (!attempt) {
+          if (!next || event.position < next.position) next = event;
+          return;
+        }
+        failures = attempt.delivered ? 0 : failures + 1;
+        sent.push(deliveryOf(event, 1, attempt));
+      });
+      underWay.add(one);
+      void one.finally(() => underWay.delete(one));
+    }
+    await Promise.all(underWay);
+    return { sent, next };
+  }
+
+  /** The body is rendered when it is sent: of a person who was erased meanwhile it says nothing. */
+  private send(webhook: StandingWebhook, event: RecordedEvent): Promise<Attempt | undefined> {
+    const shown = webhook.personalData ? event : { ...event, personal: null };
+    const body = JSON.stringify(eventRecord(shown));
+    return this.requests.send(this.target.webhookId, webhook, { id: event.eventId, body });
+  }
+
+  private async keep(
+    holder: string,
+    { before, reached }: { before: number; reached: number },
+    sent: readonly Delivery[],
+  ): Promise<Tellings & { isMoved: boolean }> {
+    const { webhookId, organizationId } = this.target;
+    const rows = await this.deliveries.rowsOf(organizationId, sent);
+    return inTransaction(this.source, LIMITS, async (transaction) => {
+      const [, moved] = await transaction.query<[unknown, number]>(MOVE, [
+        webhookId,
+        holder,
+        before,
+        reached,
+      ]);
+      // Otherwise they come again.
+      const failures = failuresAmong(sent).filter(({ position }) => moved > 0 && position <= reached);
+      if (failures.length > 0) void transaction.send(PUT_OFF, [webhookId, JSON.stringify(failures)]);
+      this.deliveries.keep(transaction, organizationId, webhookId, rows);
+      return { isMoved: moved > 0, ...(await this.noteHealth(transaction, sent)) };
+    });
+  }
+
+  private async noteHealth(transaction: Transaction, sent: readonly Delivery[]): Promise<Tellings> {
+    if (sent.length === 0) return { failingSince: undefined };
+    const isWell = sent.at(-1)!.attempt.delivered;
+    const isAnyWell = sent.some(({ attempt }) => attempt.delivered);
+    const [[row]] = await transaction.query<
+      [{ failing_since: Date | null; is_over: boolean | null }[], number]
+    >(NOTE_HEALTH, [this.target.webhookId, isWell, isAnyWell]);
+    return { failingSince: row?.is_over ? row.failing_since! : undefined };
+  }
+}
+
+function deliveryOf(event: RecordedEvent, number: number, attempt: Attempt): Delivery {
+  const outcome = attempt.delivered ? 'DELIVERED' : number < MOST_ATTEMPTS ? 'FAILED' : 'PARKED';
+  return { event, number, outcome, attempt };
+}
+
+function failuresAmong(sent: readonly Delivery[]) {
+  return sent
+    .filter(({ attempt }) => !attempt.delivered)
+    .map(({ event, number }) => ({
+      position: event.position,
+      event_id: event.eventId,
+      attempts: number,
+      pause: pauseAfter(number),
+    }));
+}

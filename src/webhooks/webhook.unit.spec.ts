@@ -1,0 +1,80 @@
+import { given } from '#libs/testing';
+import {
+  deleteWebhook,
+  disableWebhook,
+  pauseWebhook,
+  resumeWebhook,
+  rotateSecret,
+  updateWebhook,
+  webhook,
+  type WebhookEvent,
+} from './webhook.js';
+
+const created: WebhookEvent = {
+  type: 'WebhookCreated',
+  data: { url: 'https://example.org/', description: null, eventTypes: null, personalData: true },
+};
+const paused: WebhookEvent = { type: 'WebhookPaused', data: {} };
+const resumed: WebhookEvent = { type: 'WebhookResumed', data: {} };
+const disabled: WebhookEvent = {
+  type: 'WebhookDisabled',
+  data: { failingSince: '2026-11-20T09:30:00.000Z' },
+};
+const deleted: WebhookEvent = { type: 'WebhookDeleted', data: {} };
+
+it('pauses what is active, and resumes what was paused or disabled', () => {
+  given(webhook, [created]).when(pauseWebhook).then([paused]);
+  given(webhook, [created, paused]).when(pauseWebhook).then([]);
+  given(webhook, [created, disabled]).when(pauseWebhook).then([]);
+  given(webhook, [created]).when(resumeWebhook).then([]);
+  given(webhook, [created, paused]).when(resumeWebhook).then([resumed]);
+  given(webhook, [created, disabled]).when(resumeWebhook).then([resumed]);
+  given(webhook, [created, deleted]).when(resumeWebhook).thenThrows('NOT_FOUND');
+});
+
+it('disables only what is active', () => {
+  const disable = (state: Parameters<typeof disableWebhook>[0]) =>
+    disableWebhook(state, new Date('2026-11-20T09:30:00.000Z'));
+  given(webhook, [created]).when(disable).then([disabled]);
+  given(webhook, [created, paused]).when(disable).then([]);
+  given(webhook, [created, deleted]).when(disable).then([]);
+});
+
+it('does not disable for failures of before it was resumed', () => {
+  const state = [created, disabled, resumed].reduce(
+    (before, event) => webhook.evolve(before, event, new Date('2026-11-20T09:31:00.000Z')),
+    webhook.initial,
+  );
+  expect(disableWebhook(state, new Date('2026-11-20T09:30:59.999Z'))).toEqual([]);
+  expect(disableWebhook(state, new Date('2026-11-20T09:31:00.000Z'))).toHaveLength(1);
+});
+
+it('changes only what differs', () => {
+  const update =
+    (fields: Parameters<typeof updateWebhook>[1]) => (state: Parameters<typeof updateWebhook>[0]) =>
+      updateWebhook(state, fields);
+  given(webhook, [created])
+    .when(update({ url: 'https://example.org/', eventTypes: null }))
+    .then([]);
+  given(webhook, [created])
+    .when(update({ eventTypes: ['ContactErased'] }))
+    .then([{ type: 'WebhookUpdated', data: { eventTypes: ['ContactErased'] } }]);
+});
+
+it('signs with the secret before until the overlap is over', () => {
+  const rotated: WebhookEvent = { type: 'WebhookSecretRotated', data: { overlapSeconds: 60 } };
+  given(webhook, [created])
+    .when((state) => rotateSecret(state, 60))
+    .then([rotated]);
+  const before = webhook.evolve(webhook.initial, created, new Date(0));
+  expect(webhook.evolve(before, rotated, new Date(0))).toMatchObject({
+    secretNumber: 2,
+    previousUntil: '1970-01-01T00:01:00.000Z',
+  });
+});
+
+it('deletes once', () => {
+  given(webhook, [created]).when(deleteWebhook).then([deleted]);
+  given(webhook, [created, deleted]).when(deleteWebhook).then([]);
+  given(webhook, []).when(deleteWebhook).thenThrows('NOT_FOUND');
+});

@@ -1,0 +1,210 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { command } from './commands.js';
+import { type Client } from './harness.js';
+import { type Deployment, deploymentOfEach, eventually, type ServerProcess } from './processes.js';
+import { Receiver } from './receiver.js';
+
+/** `FAULT_SECONDS`: as the tests of faults, as long as it takes. */
+const IS_LONG = process.env.FAULT_SECONDS !== undefined;
+const EVENTS = IS_LONG ? 10_000 : 500;
+const AWAY_MS = IS_LONG ? 60_000 : 2_000;
+/** Of one event in a row, so that no attempt after the fourth is waited for: minutes. */
+const MOST_FAILURES = IS_LONG ? 3 : 2;
+const LONGEST_MS = IS_LONG ? 900_000 : 180_000;
+jest.setTimeout(LONGEST_MS);
+
+let deployment: Deployment;
+let client: Client;
+deploymentOfEach((own, organization) => ([deployment, client] = [own, organization]));
+
+const start = () => deployment.startServer({ WEBHOOK_ALLOW_PRIVATE: 'true' });
+const sql = <Row>(text: string, values: unknown[] = []) =>
+  deployment.database.source.query<Row[]>(text, values);
+
+async function create(server: ServerProcess, url: string, by = client): Promise<string> {
+  const { status, body } = await by.at(server.origin).post('webhook.create-webhook', {
+    url,
+    eventTypes: ['ContactCreated', 'ListCreated'],
+  });
+  expect(status).toBe(200);
+  const { webhookId } = body.data;
+  await eventually(async () =>
+    expect(await sql('SELECT FROM webhook_cursors WHERE webhook_id = $1', [webhookId])).toHaveLength(1),
+  );
+  return webhookId;
+}
+
+/** So many events, a few at a time. */
+async function makeEvents(server: ServerProcess, count: number): Promise<void> {
+  for (let n = 0; n < count; n += 50) {
+    const lines = Array.from({ length: 50 }, (_, i) =>
+      JSON.stringify({ email: `person-${n + i}@example.org` }),
+    );
+    const { status, body } = await client
+      .at(server.origin)
+      .request('POST', '/v1/contact.import-contacts', lines.join('\n'), {
+        'Content-Type': 'application/x-ndjson',
+      });
+    expect([status, body.data.created]).toEqual([200, 50]);
+  }
+}
+
+const eventIds = async (after = 0) =>
+  (
+    await sql<{ event_id: string }>(
+      `SELECT event_id FROM events WHERE organization_id = $1 AND position > $2 AND type IN ('ContactCreated', 'ListCreated')
+       ORDER BY position`,
+      [client.organizationId, after],
+    )
+  ).map(({ event_id }) => event_id);
+
+/** Longer than `eventually`. */
+async function atLast(check: () => unknown): Promise<void> {
+  for (const endAt = Date.now() + LONGEST_MS - 60_000; Date.now() < endAt;) {
+    try {
+      await check();
+      return;
+    } catch {
+      await sleep(200);
+    }
+  }
+  await check();
+}
+
+it('a receiver that fails a third at random, hangs and is away, and an instance that is killed: every event arrives', async () => {
+  const failures = new Map<string, number>();
+  const delivered = new Set<string>();
+  const hung = new Set<string>();
+  const receiver = await Receiver.start(({ id }, response) => {
+    if (hung.size < 5 && !failures.has(id)) {
+      hung.add(id);
+      failures.set(id, MOST_FAILURES);
+      return;
+    }
+    const failed = failures.get(id) ?? 0;
+    if (failed < MOST_FAILURES && Math.random() < 1 / 3) {
+      failures.set(id, failed + 1);
+      response.writeHead(500).end();
+      return;
+    }
+    delivered.add(id);
+    response.end();
+  });
+  const servers = await Promise.all([start(), start(), start()]);
+  const webhookId = await create(servers[0], receiver.at('hook'));
+  const making = makeEvents(servers[1], EVENTS);
+  await eventually(() => expect(delivered.size).toBeGreaterThan(EVENTS / 10));
+  // Whoever holds the lease, sooner or later: one that is killed in the middle of it.
+  servers[0].send('SIGKILL');
+  await making;
+  await receiver.goAway();
+  await sleep(AWAY_MS);
+  await receiver.comeBack();
+  const ids = await eventIds();
+  expect(ids).toHaveLength(EVENTS);
+  await atLast(async () => {
+    // Pauses of minutes are over at once; not what somebody has taken, which is half a minute at most.
+    if (!IS_LONG) {
+      await sql(
+        `UPDATE webhook_retries SET due_at = clock_timestamp() WHERE due_at > clock_timestamp() + interval '35 seconds'`,
+      );
+    }
+    expect(ids.filter((id) => !delivered.has(id))).toEqual([]);
+  });
+  await atLast(async () =>
+    expect(await sql('SELECT FROM webhook_retries WHERE webhook_id = $1', [webhookId])).toEqual([]),
+  );
+  // Nothing that is no event of these, and each under its own id however often it came.
+  expect(new Set(receiver.told.map(({ id }) => id))).toEqual(new Set(ids));
+  expect(receiver.told.every(({ id, body }) => id === body.id)).toBe(true);
+  // First attempts were begun in the order of positions.
+  const first = await sql<{ position: string; created_at: Date }>(
+    `SELECT position, created_at FROM webhook_deliveries WHERE webhook_id = $1 AND attempt = 1
+     ORDER BY created_at, position`,
+    [webhookId],
+  );
+  const positions = first.map(({ position }) => Number(position));
+  expect(positions).toEqual(positions.toSorted((one, other) => one - other));
+  await receiver.goAway();
+});
+
+it('an orderly stop: what was sent is known, and not sent again by who goes on', async () => {
+  const receiver = await Receiver.start((_, response) => void setTimeout(() => response.end(), 5));
+  const [one, other] = await Promise.all([start(), start()]);
+  await create(one, receiver.at('hook'));
+  const making = makeEvents(other, 500);
+  await eventually(() => expect(receiver.told.length).toBeGreaterThan(100));
+  await one.end('SIGTERM');
+  await making;
+  const ids = await eventIds();
+  await atLast(() => expect(new Set(receiver.told.map(({ id }) => id)).size).toBe(ids.length));
+  await sleep(500);
+  expect(receiver.told).toHaveLength(ids.length);
+  await receiver.goAway();
+});
+
+it('receivers that hang delay nobody of another organization', async () => {
+  const receiver = await Receiver.start(({ path }, response) => {
+    if (!path.startsWith('/dead')) response.end();
+  });
+  const server = await start();
+  for (let n = 0; n < 20; n += 1) await create(server, receiver.at(`dead-${n}`));
+  const other = await deployment.organization();
+  await eventually(async () =>
+    expect((await other.at(server.origin).get('list.list-lists')).status).toBe(200),
+  );
+  await create(server, receiver.at('alive'), other);
+  await makeEvents(server, 100);
+  await eventually(() =>
+    expect(receiver.told.filter(({ path }) => path.startsWith('/dead')).length).toBeGreaterThan(20),
+  );
+  for (let n = 0; n < 30; n += 1) {
+    await other.at(server.origin).post('list.create-list', { name: `${n}` });
+  }
+  await eventually(() => expect(receiver.of('alive')).toHaveLength(30));
+  // All of it was delivered before the first request to a dead one was given up, after ten seconds.
+  const deliveries = await sql('SELECT FROM webhook_deliveries WHERE organization_id = $1', [
+    client.organizationId,
+  ]);
+  expect(deliveries).toEqual([]);
+  await receiver.goAway();
+});
+
+it('webhook replay sends exactly the events after a position, or from a time on', async () => {
+  const receiver = await Receiver.start();
+  const server = await start();
+  await makeEvents(server, 50);
+  const webhookId = await create(server, receiver.at('hook'));
+  const [{ position, recorded_at }] = (await sql<{ position: string; recorded_at: Date }>(
+    `SELECT position, recorded_at FROM events WHERE organization_id = $1 AND type = 'ContactCreated'
+     ORDER BY position OFFSET 20 LIMIT 1`,
+    [client.organizationId],
+  )) as [{ position: string; recorded_at: Date }];
+  const run = async (...args: string[]) => {
+    const organization = ['--organization', client.organizationId];
+    return command(
+      ['--json', 'webhook', 'replay', webhookId, ...organization, ...args],
+      deployment.environment,
+    );
+  };
+  const { status, stdout } = await run('--from-position', position);
+  expect([status, JSON.parse(stdout).id]).toEqual([0, webhookId]);
+  const after = await eventIds(Number(position));
+  expect(after).toHaveLength(29);
+  await eventually(() => expect(receiver.told).toHaveLength(29));
+  await sleep(600);
+  expect(receiver.told.map(({ id }) => id).toSorted()).toEqual(after.toSorted());
+
+  await run('--from', recorded_at.toISOString());
+  await eventually(() => expect(receiver.told.length).toBeGreaterThanOrEqual(29 + 30));
+  for (const args of [
+    [],
+    ['--from-position', '-1'],
+    ['--from', 'then'],
+    ['--from', '2026-11-20T09:30:00Z', '--from-position', '1'],
+  ]) {
+    const wrong = await run(...args);
+    expect([wrong.status, wrong.stdout]).toEqual([1, '']);
+  }
+  await receiver.goAway();
+});

@@ -1,0 +1,536 @@
+import { type ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Webhook as StandardWebhook } from 'standardwebhooks';
+import { Api, type Client, ISO, NOBODY } from './harness.js';
+import { eventually } from './processes.js';
+import { Receiver, type Told } from './receiver.js';
+
+let api: Api;
+let client: Client;
+let receiver: Receiver;
+/** By path: what is answered there. */
+const answers = new Map<string, (told: Told, response: ServerResponse) => void>();
+beforeAll(async () => {
+  api = await Api.start({ instances: 2, environment: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
+  for (const { reactions } of api.instances) reactions.start();
+  receiver = await Receiver.start((told, response) => {
+    const answer = answers.get(told.path.slice(1));
+    if (answer) answer(told, response);
+    else response.end('thanks');
+  });
+});
+afterAll(async () => {
+  await api.stop();
+  await receiver.goAway();
+});
+beforeEach(async () => {
+  client = await api.organization();
+});
+
+let paths = 0;
+/** A webhook at a path of its own. */
+async function create(fields: object = {}, by = client) {
+  const path = `hook-${++paths}`;
+  const { status, body } = await by.post('webhook.create-webhook', { url: receiver.at(path), ...fields });
+  expect([status, body.object]).toEqual([200, 'webhook']);
+  const { webhookId, secret } = body.data as { webhookId: string; secret: string };
+  return { path, webhookId, secret };
+}
+const get = (webhookId: string, more = {}) => client.get('webhook.get-webhook', { webhookId, ...more });
+const makeList = async (name: string): Promise<string> =>
+  (await client.post('list.create-list', { name })).body.data.listId;
+const fail = (_: Told, response: ServerResponse) => void response.writeHead(500).end('no');
+const typesAt = (path: string) => receiver.of(path).map(({ body }) => body.type);
+const sql = <Row>(text: string, values: unknown[] = []) => api.database.source.query<Row[]>(text, values);
+async function deliveries(webhookId: string, by = client) {
+  return (await by.get('webhook.list-deliveries', { webhookId })).body.data;
+}
+
+it('create-webhook: 200 with the secret, once; get-webhook answers every field', async () => {
+  const fields = { description: ' For the archive ', eventTypes: ['ListUpdated', 'ListCreated'] };
+  const { webhookId, secret, path } = await create(fields);
+  expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  const again = { url: receiver.at(path), ...fields, eventTypes: fields.eventTypes.toReversed() };
+  expect((await client.post('webhook.create-webhook', again)).body.data).toEqual({ webhookId, secret: null });
+  await eventually(async () => expect((await get(webhookId)).body.data.position).not.toBeNull());
+  expect((await get(webhookId)).body).toEqual({
+    data: {
+      id: webhookId,
+      createdAt: expect.stringMatching(ISO),
+      updatedAt: expect.stringMatching(ISO),
+      url: receiver.at(path),
+      description: 'For the archive',
+      eventTypes: ['ListCreated', 'ListUpdated'],
+      personalData: true,
+      status: 'ACTIVE',
+      position: expect.any(Number),
+      lag: expect.any(Number),
+      lastDelivery: null,
+      organizationId: client.organizationId,
+    },
+    object: 'webhook',
+  });
+  // Nowhere else: in no event, and in no table.
+  for (const table of ['events', 'webhooks_v1.webhooks', 'webhook_cursors', 'idempotency_keys']) {
+    const rows = await sql(`SELECT FROM ${table} t WHERE t::text LIKE '%' || $1 || '%'`, [
+      secret.slice(6, 40),
+    ]);
+    expect([table, rows]).toEqual([table, []]);
+  }
+});
+
+it('what happens is sent as get-event shows it, signed, in order, and only that of the organization', async () => {
+  const other = await api.organization();
+  const { webhookId, path, secret } = await create();
+  const ids: string[] = [];
+  for (let n = 0; n < 20; n += 1) {
+    ids.push(await makeList(`${n}`));
+    await other.post('list.create-list', { name: `${n}` });
+  }
+  await client.post('contact.create-contact', {
+    organizationId: client.organizationId,
+    email: 'ada@example.org',
+  });
+  await eventually(() => expect(receiver.of(path)).toHaveLength(21));
+  const told = receiver.of(path);
+  expect(
+    told
+      .slice(0, 20)
+      .map(({ body }) => body.recordId)
+      .toSorted(),
+  ).toEqual(ids.toSorted());
+  const at = told.map(({ body }) => body.position);
+  // Eight are under way at once, and these may overtake each other on the way, not the ones after them.
+  expect(at.every((position, n) => at.slice(0, n).filter((one) => one > position).length < 8)).toBe(true);
+  for (const { id, headers, text, body } of told) {
+    const { body: shown } = await client.get('event.get-event', { eventId: id });
+    expect(body).toEqual(shown.data);
+    expect(new StandardWebhook(secret).verify(text, headers as Record<string, string>)).toEqual(body);
+    expect(headers['content-type']).toBe('application/json');
+  }
+  expect(told.at(-1)!.body.data.personal).toMatchObject({ email: 'ada@example.org' });
+  await eventually(async () => {
+    const { data } = (await get(webhookId)).body;
+    expect(data).toMatchObject({ lastDelivery: { outcome: 'DELIVERED', statusCode: 200 } });
+  });
+});
+
+it('eventTypes: only these; 400 for one that there is not, with all that there are', async () => {
+  const { path } = await create({ eventTypes: ['ListDeleted'] });
+  const listId = await makeList('a');
+  await client.delete('list.delete-list', { listId });
+  await eventually(() => expect(typesAt(path)).toEqual(['ListDeleted']));
+
+  const { body: types } = await client.get('webhook.list-event-types');
+  const names = types.data.map(({ type }: { type: string }) => type);
+  expect(names).toEqual(names.toSorted());
+  expect(types.data).toContainEqual({ type: 'ListDeleted', recordType: 'list' });
+  expect(types.data).toContainEqual({ type: 'WebhookDisabled', recordType: 'webhook' });
+  for (const eventTypes of [['ListVanished'], [], 'ListDeleted', [7]]) {
+    const { status, body } = await client.post('webhook.create-webhook', {
+      url: receiver.at('x'),
+      eventTypes,
+    });
+    expect([status, body.error.issues[0].path]).toEqual([400, 'eventTypes']);
+    for (const name of names) expect(body.error.message).toContain(name);
+  }
+});
+
+it.each(
+  [
+    'ftp://example.org/',
+    'https://ada:secret@example.org/',
+    'example.org',
+    'https://example.org/' + 'x'.repeat(2_000),
+  ].map((url) => [url.slice(0, 40), url] as const),
+)('create-webhook and update-webhook: 400 for the address %s', async (_, url) => {
+  const { webhookId } = await create();
+  for (const answer of [
+    await client.post('webhook.create-webhook', { url }),
+    await client.post('webhook.update-webhook', { webhookId, url }),
+  ]) {
+    expect([answer.status, answer.body.error.issues[0].path]).toEqual([400, 'url']);
+  }
+});
+
+it.each([
+  'http://example.org/',
+  'https://127.0.0.1/',
+  'https://10.0.0.1/',
+  'https://169.254.169.254/latest/meta-data/',
+  'https://[::1]/',
+  'https://[::ffff:10.0.0.1]/',
+  'https://2130706433/',
+  'https://0177.0.0.1/',
+  'https://0x7f.1/',
+  'https://localhost/',
+])('without WEBHOOK_ALLOW_PRIVATE: 400 for %s, in words that tell nothing of the network', async (url) => {
+  const strict = await strictApi();
+  const by = await strict.organization();
+  const { status, body } = await by.post('webhook.create-webhook', { url });
+  expect([status, body.error.issues]).toEqual([
+    400,
+    [
+      {
+        path: 'url',
+        message: 'may not be delivered to: it must be an https address on the Internet',
+      },
+    ],
+  ]);
+});
+let strict: Promise<Api> | undefined;
+const strictApi = () => (strict ??= Api.start());
+afterAll(async () => (await strict)?.stop());
+
+it('a key without event:read: no personal data, and it gets none by changing a webhook that is sent it', async () => {
+  const { key } = await api.createKey(client.organizationId, { scopes: ['webhook:read', 'webhook:write'] });
+  const weak = Object.assign(Object.create(Object.getPrototypeOf(client)), client, { key }) as Client;
+  const { path, webhookId } = await create({}, weak);
+  const strong = await create();
+  await client.post('contact.create-contact', {
+    organizationId: client.organizationId,
+    email: 'ada@example.org',
+  });
+  await eventually(() => expect(typesAt(path)).toContain('ContactCreated'));
+  await eventually(() => expect(typesAt(strong.path)).toContain('ContactCreated'));
+  const created = receiver.of(path).find(({ body }) => body.type === 'ContactCreated')!;
+  expect(created.body.data.personal).toBeNull();
+  expect(
+    receiver
+      .of(path)
+      .map(({ text }) => text)
+      .join(),
+  ).not.toContain('ada@');
+  expect((await get(webhookId)).body.data.personalData).toBe(false);
+
+  for (const fields of [{ url: receiver.at('thief') }, { eventTypes: ['ContactCreated'] }]) {
+    const { status, body } = await weak.post('webhook.update-webhook', {
+      webhookId: strong.webhookId,
+      ...fields,
+    });
+    expect([status, body.error.reason]).toEqual([403, 'SCOPE_MISSING']);
+    expect((await weak.post('webhook.update-webhook', { webhookId, ...fields })).status).toBe(200);
+  }
+  const described = { webhookId: strong.webhookId, description: 'x' };
+  expect((await weak.post('webhook.update-webhook', described)).status).toBe(200);
+  // Nor what a receiver has answered about a person.
+  const [shown] = (await deliveries(strong.webhookId)).filter(
+    ({ type }: { type: string }) => type === 'ContactCreated',
+  );
+  const [hidden] = (await deliveries(strong.webhookId, weak)).filter(
+    ({ type }: { type: string }) => type === 'ContactCreated',
+  );
+  expect([shown.answer, hidden.answer]).toEqual(['thanks', null]);
+});
+
+it('what fails is tried again with the same id, while others go on; FAILING until an attempt succeeds', async () => {
+  let fails = true;
+  const { path, webhookId } = await create({ eventTypes: ['ListCreated'] });
+  answers.set(path, (told, response) => {
+    if (fails && told.body.data.name === 'bad') fail(told, response);
+    else response.end();
+  });
+  const bad = await makeList('bad');
+  await eventually(() => expect(receiver.of(path)).toHaveLength(1));
+  await eventually(async () => expect((await get(webhookId)).body.data.status).toBe('FAILING'));
+  expect((await client.get('webhook.list-webhooks')).body.data[0].status).toBe('FAILING');
+  await makeList('good');
+  await eventually(() => expect(receiver.of(path).map(({ body }) => body.data.name)).toContain('good'));
+  fails = false;
+  await eventually(async () =>
+    expect(await sql('SELECT FROM webhook_retries WHERE webhook_id = $1', [webhookId])).toEqual([]),
+  );
+  await eventually(async () => expect((await get(webhookId)).body.data.status).toBe('ACTIVE'));
+  const attempts = receiver.of(path).filter(({ body }) => body.recordId === bad);
+  expect(attempts.length).toBeGreaterThan(1);
+  expect(new Set(attempts.map(({ id }) => id)).size).toBe(1);
+  const told = (await deliveries(webhookId)).filter(({ eventId }: any) => eventId === attempts[0]!.id);
+  expect(told.at(-1)).toMatchObject({ attempt: 1, outcome: 'FAILED', statusCode: 500, answer: 'no' });
+  expect(told[0]).toMatchObject({
+    attempt: attempts.length,
+    outcome: 'DELIVERED',
+    statusCode: 200,
+    answer: null,
+  });
+  expect(told[0].createdAt).toMatch(ISO);
+});
+
+it('what failed eight times is parked, and sent again by redeliver', async () => {
+  const { path, webhookId } = await create({ eventTypes: ['ListCreated'] });
+  answers.set(path, fail);
+  await makeList('a');
+  await eventually(() => expect(receiver.of(path)).toHaveLength(1));
+  // What nine hours would do.
+  await eventually(async () => {
+    await sql(
+      `UPDATE webhook_retries SET due_at = clock_timestamp() WHERE webhook_id = $1 AND due_at IS NOT NULL`,
+      [webhookId],
+    );
+    expect((await deliveries(webhookId))[0]).toMatchObject({ attempt: 8, outcome: 'PARKED' });
+  });
+  expect(receiver.of(path)).toHaveLength(8);
+  await sleep(600);
+  expect(receiver.of(path)).toHaveLength(8);
+
+  answers.delete(path);
+  const { id: eventId } = receiver.of(path)[0]!;
+  const headers = { 'Idempotency-Key': 'once' };
+  for (let n = 0; n < 2; n += 1) {
+    expect((await client.post('webhook.redeliver', { webhookId, eventId }, headers)).status).toBe(200);
+  }
+  await eventually(() => expect(receiver.of(path)).toHaveLength(9));
+  await sleep(1_200);
+  expect(receiver.of(path).map(({ id }) => id)).toEqual(Array.from({ length: 9 }, () => eventId));
+  expect((await client.post('webhook.redeliver', { webhookId, eventId: NOBODY })).status).toBe(404);
+});
+
+it('pause-webhook: nothing more is sent; resume-webhook goes on where it stopped', async () => {
+  const { path, webhookId } = await create({ eventTypes: ['ListCreated'] });
+  await makeList('before');
+  await eventually(() => expect(receiver.of(path)).toHaveLength(1));
+  for (let n = 0; n < 2; n += 1) {
+    const { body } = await client.post('webhook.pause-webhook', { webhookId });
+    expect(body.data).toMatchObject({ status: 'PAUSED', position: null, lag: null, lastDelivery: null });
+  }
+  const meanwhile = [];
+  for (let n = 0; n < 5; n += 1) meanwhile.push(await makeList(`${n}`));
+  await sleep(1_000);
+  expect(receiver.of(path)).toHaveLength(1);
+  const paused = (await get(webhookId)).body.data;
+  expect(paused.status).toBe('PAUSED');
+  expect(paused.lag).toBeGreaterThanOrEqual(5);
+  const { body } = await client.post('webhook.resume-webhook', { webhookId });
+  expect(body.data.status).toBe('ACTIVE');
+  await eventually(() => expect(receiver.of(path)).toHaveLength(6));
+  expect(
+    receiver
+      .of(path)
+      .slice(1)
+      .map(({ body: told }) => told.recordId)
+      .toSorted(),
+  ).toEqual(meanwhile.toSorted());
+});
+
+it('rotate-secret: both secrets sign during the overlap, then the new one alone', async () => {
+  const { path, webhookId, secret } = await create();
+  const headers = { 'Idempotency-Key': 'rotation' };
+  const rotate = (overlapSeconds: number, more = {}) =>
+    client.post('webhook.rotate-secret', { webhookId, overlapSeconds }, more);
+  const { body } = await rotate(3_600, headers);
+  const next = body.data.secret;
+  expect(next).not.toBe(secret);
+  expect((await rotate(3_600, headers)).body.data).toEqual({ webhookId, secret: null });
+  expect((await client.post('webhook.test-webhook', { webhookId })).body.data.delivered).toBe(true);
+  const verify = (told: Told, by: string) => {
+    try {
+      new StandardWebhook(by).verify(told.text, told.headers as Record<string, string>);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const test = () => receiver.of(path).findLast(({ body: told }) => told.type === 'webhook.test')!;
+  expect([verify(test(), secret), verify(test(), next)]).toEqual([true, true]);
+  const last = (await rotate(0)).body.data.secret;
+  await client.post('webhook.test-webhook', { webhookId });
+  expect([secret, next, last].map((one) => verify(test(), one))).toEqual([false, false, true]);
+});
+
+it('test-webhook: sends at once and answers what became of it, once for an Idempotency-Key', async () => {
+  const { path, webhookId } = await create({ eventTypes: ['ListCreated'] });
+  await client.post('webhook.pause-webhook', { webhookId });
+  const headers = { 'Idempotency-Key': 'test' };
+  for (let n = 0; n < 2; n += 1) {
+    const { status, body } = await client.post('webhook.test-webhook', { webhookId }, headers);
+    expect([status, body]).toEqual([
+      200,
+      {
+        data: { webhookId, delivered: true, statusCode: 200, ms: expect.any(Number), reason: null },
+        object: 'test',
+      },
+    ]);
+  }
+  expect(receiver.of(path)).toHaveLength(1);
+  expect(receiver.of(path)[0]!.body).toMatchObject({ type: 'webhook.test', recordId: webhookId, data: {} });
+  answers.set(path, (_, response) => void response.writeHead(302, { location: receiver.at('other') }).end());
+  const { body } = await client.post('webhook.test-webhook', { webhookId });
+  expect(body.data).toMatchObject({ delivered: false, statusCode: 302, reason: expect.any(String) });
+  expect(receiver.of('other')).toEqual([]);
+});
+
+it('replay-webhook: exactly the events after the position, or from the moment on, once for an Idempotency-Key', async () => {
+  for (let n = 0; n < 10; n += 1) await makeList(`before ${n}`);
+  const { path, webhookId } = await create({ eventTypes: ['ListCreated'] });
+  for (let n = 0; n < 10; n += 1) await makeList(`after ${n}`);
+  await eventually(() => expect(receiver.of(path)).toHaveLength(10));
+  const { data: history } = (await client.get('event.list-events', { type: 'ListCreated', limit: '100' }))
+    .body;
+  const { position, occurredAt } = history.find(({ data }: any) => data.name === 'before 5');
+
+  const replayed = async (from: object, isMeant: (event: any) => boolean) => {
+    const before = receiver.of(path).length;
+    for (let n = 0; n < 2; n += 1) {
+      const headers = { 'Idempotency-Key': JSON.stringify(from) };
+      const { status, body } = await client.post('webhook.replay-webhook', { webhookId, ...from }, headers);
+      expect([status, body.data.id]).toEqual([200, webhookId]);
+    }
+    const meant = history.filter(isMeant).map(({ id }: { id: string }) => id);
+    await eventually(() => expect(receiver.of(path).length).toBe(before + meant.length));
+    await sleep(1_000);
+    const told = receiver.of(path).slice(before);
+    expect(told.map(({ id }) => id).toSorted()).toEqual(meant.toSorted());
+  };
+  await replayed({ fromPosition: position }, (event) => event.position > position);
+  await replayed({ from: occurredAt }, (event) => event.occurredAt >= occurredAt);
+  await replayed({ fromPosition: 0 }, () => true);
+  // Nothing that was not sent yet is left out.
+  const far = { webhookId, fromPosition: Number.MAX_SAFE_INTEGER };
+  expect((await client.post('webhook.replay-webhook', far)).status).toBe(200);
+  const sent = receiver.of(path).length;
+  await makeList('last');
+  await eventually(() => expect(receiver.of(path)).toHaveLength(sent + 1));
+
+  for (const wrong of [{}, { fromPosition: 1, from: occurredAt }, { fromPosition: -1 }, { from: 'then' }]) {
+    expect((await client.post('webhook.replay-webhook', { webhookId, ...wrong })).status).toBe(400);
+  }
+});
+
+it('three days of nothing but failures: disabled by an event; resume-webhook goes on where it stopped', async () => {
+  const { path, webhookId } = await create({ eventTypes: ['ListCreated'] });
+  answers.set(path, fail);
+  await makeList('a');
+  await eventually(async () => expect((await get(webhookId)).body.data.status).toBe('FAILING'));
+  await sql(
+    `UPDATE webhook_cursors SET failing_since = clock_timestamp() - interval '73 hours' WHERE webhook_id = $1`,
+    [webhookId],
+  );
+  // Failures of before it was made count for nothing.
+  await makeList('b');
+  await eventually(() => expect(receiver.of(path).length).toBeGreaterThan(1));
+  await sleep(600);
+  expect((await get(webhookId)).body.data.status).toBe('FAILING');
+  await sql(
+    `UPDATE webhooks_v1.webhooks SET state = state || '{"countsSince": "2020-01-01T00:00:00.000Z"}' WHERE id = $1`,
+    [webhookId],
+  );
+  await makeList('c');
+  await eventually(async () => expect((await get(webhookId)).body.data.status).toBe('DISABLED'));
+  const sent = receiver.of(path).length;
+  await makeList('d');
+  await sleep(1_000);
+  expect(receiver.of(path)).toHaveLength(sent);
+  expect(await api.eventTypes(client.organizationId)).toContain('WebhookDisabled');
+
+  answers.delete(path);
+  await client.post('webhook.resume-webhook', { webhookId });
+  await sql(`UPDATE webhook_retries SET due_at = clock_timestamp() WHERE webhook_id = $1`, [webhookId]);
+  await eventually(() =>
+    expect(new Set(receiver.of(path).map(({ body }) => body.data.name))).toEqual(
+      new Set(['a', 'b', 'c', 'd']),
+    ),
+  );
+  await eventually(async () => expect((await get(webhookId)).body.data.status).toBe('ACTIVE'));
+});
+
+it('an answer that holds a person’s address is in no delivery log once the person was erased', async () => {
+  const { path, webhookId } = await create({ eventTypes: ['ContactCreated', 'ContactErased'] });
+  answers.set(path, (told, response) => void response.end(`seen: ${told.text}`));
+  const email = 'lovelace-4711@example.org';
+  const { contactId } = (
+    await client.post('contact.create-contact', { organizationId: client.organizationId, email })
+  ).body.data;
+  await eventually(async () => expect(await deliveries(webhookId)).toHaveLength(1));
+  expect((await deliveries(webhookId))[0].answer).toContain(email);
+  const inPlain = () =>
+    sql(
+      `SELECT FROM webhook_deliveries d WHERE d::text LIKE '%' || $1 || '%' OR encode(answer, 'escape') LIKE '%' || $1 || '%'`,
+      [email],
+    );
+  expect(await inPlain()).toEqual([]);
+  await client.delete('contact.delete-contact', { contactId });
+  await eventually(async () => expect(await deliveries(webhookId)).toHaveLength(2));
+  expect((await deliveries(webhookId)).map(({ answer }: { answer: string | null }) => answer)).toEqual([
+    null,
+    null,
+  ]);
+  expect(await inPlain()).toEqual([]);
+  // Sent again it says nothing of the person.
+  const { id: eventId } = receiver.of(path)[0]!;
+  await client.post('webhook.redeliver', { webhookId, eventId });
+  await eventually(() => expect(receiver.of(path)).toHaveLength(3));
+  expect(receiver.of(path)[2]!.body.data.personal).toBeNull();
+});
+
+it('update-webhook: 200 with the whole webhook; what follows goes to the new address; asOf shows the one before', async () => {
+  const { path, webhookId } = await create();
+  const { updatedAt } = (await get(webhookId)).body.data;
+  await sleep(2);
+  const url = receiver.at(`${path}-moved`);
+  const { status, body } = await client.post('webhook.update-webhook', { webhookId, url, eventTypes: null });
+  expect([status, body.data.url]).toEqual([200, url]);
+  await makeList('a');
+  await eventually(() => expect(typesAt(`${path}-moved`)).toContain('ListCreated'));
+  expect(typesAt(path)).not.toContain('ListCreated');
+  const past = (await get(webhookId, { asOf: updatedAt })).body.data;
+  expect(past).toMatchObject({ url: receiver.at(path), position: null, lag: null, status: 'ACTIVE' });
+});
+
+it('delete-webhook: nothing more is sent, and it is 404 for all', async () => {
+  const { path, webhookId } = await create();
+  for (let n = 0; n < 2; n += 1) {
+    const { status, body } = await client.delete('webhook.delete-webhook', { webhookId });
+    expect([status, body]).toEqual([200, { data: { webhookId }, object: 'webhook' }]);
+  }
+  const sent = receiver.of(path).length;
+  await makeList('a');
+  await sleep(1_000);
+  expect(receiver.of(path).length).toBe(sent);
+  await eventually(async () =>
+    expect(await sql('SELECT FROM webhook_cursors WHERE webhook_id = $1', [webhookId])).toEqual([]),
+  );
+  for (const answer of [
+    await get(webhookId),
+    await client.get('webhook.list-deliveries', { webhookId }),
+    await client.post('webhook.update-webhook', { webhookId, description: 'a' }),
+    await client.post('webhook.pause-webhook', { webhookId }),
+    await client.post('webhook.resume-webhook', { webhookId }),
+    await client.post('webhook.rotate-secret', { webhookId }),
+    await client.post('webhook.test-webhook', { webhookId }),
+    await client.post('webhook.redeliver', { webhookId, eventId: NOBODY }),
+    await client.post('webhook.replay-webhook', { webhookId, fromPosition: 0 }),
+  ]) {
+    expect([answer.status, answer.body.error.message]).toEqual([404, expect.stringMatching(/webhook/)]);
+  }
+});
+
+it('a webhook of another organization is 404', async () => {
+  const { webhookId } = await create();
+  const other = await api.organization();
+  expect((await other.get('webhook.get-webhook', { webhookId })).status).toBe(404);
+  expect((await other.post('webhook.test-webhook', { webhookId })).status).toBe(404);
+  expect((await other.delete('webhook.delete-webhook', { webhookId })).status).toBe(404);
+  expect((await other.get('webhook.list-webhooks')).body.data).toEqual([]);
+});
+
+it('create-webhook: 409 for one more than an organization may have, not for one that it has', async () => {
+  const made = [];
+  for (let n = 0; n < 50; n += 1) made.push(await create());
+  const { status, body } = await client.post('webhook.create-webhook', { url: receiver.at('one-more') });
+  expect([status, body.error.reason]).toEqual([409, 'WEBHOOK_LIMIT_REACHED']);
+  const again = await client.post('webhook.create-webhook', { url: receiver.at(made[0]!.path) });
+  expect(again.body.data).toEqual({ webhookId: made[0]!.webhookId, secret: null });
+});
+
+it('deliveries that are older than 30 days are forgotten', async () => {
+  const { webhookId } = await create();
+  await makeList('a');
+  await eventually(async () => expect(await deliveries(webhookId)).toHaveLength(1));
+  await sql(
+    `UPDATE webhook_deliveries SET created_at = created_at - interval '31 days' WHERE webhook_id = $1`,
+    [webhookId],
+  );
+  // An instance begins with it.
+  const { reactions } = await api.addInstance();
+  reactions.start();
+  await eventually(async () => expect(await deliveries(webhookId)).toEqual([]));
+});
