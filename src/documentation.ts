@@ -25,8 +25,8 @@ export function documentationOf(app: NestExpressApplication): Express {
 
 function describeApi(app: NestExpressApplication): OpenAPIObject {
   const description =
-    'Contacts, petitions, posts, lists and tags of organizations, as an event-sourced RPC API. POST creates or updates, GET reads, ' +
-    'DELETE removes; every operation is idempotent. Errors are explained at the address in `error.docs`.';
+    'Contacts, petitions, posts, lists, tags and suppressions of organizations, as an event-sourced RPC API. POST creates or ' +
+    'updates, GET reads, DELETE removes; every operation is idempotent. Errors are explained at the address in `error.docs`.';
   documentRoutes(swagger);
   const document = SwaggerModule.createDocument(
     app,

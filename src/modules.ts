@@ -7,6 +7,7 @@ import { ListsModule } from './lists/index.js';
 import { OrganizationsModule } from './organizations/index.js';
 import { PetitionsModule } from './petitions/index.js';
 import { PostsModule } from './posts/index.js';
+import { SuppressionsModule } from './suppressions/index.js';
 import { TagsModule } from './tags/index.js';
 import { WebhooksModule } from './webhooks/index.js';
 
@@ -24,6 +25,7 @@ export const MODULES = [
   HistoryModule,
   TagsModule,
   WebhooksModule,
+  SuppressionsModule,
 ];
 
 export const { operations, projections, streams, replayables, subscriptions, timers, background, upcasters } =

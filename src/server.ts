@@ -11,6 +11,7 @@ import { AppModule } from './app.module.js';
 import { type Config } from './config.js';
 import { nameOfLogPath } from './history/index.js';
 import { type Runtime } from './runtime.js';
+import { nameOfMailHook } from './suppressions/index.js';
 
 /** The HTTP application, ready to listen. */
 export async function createApplication(
@@ -26,7 +27,8 @@ export async function createApplication(
     { logger, bodyParser: false, abortOnError: false },
   );
   app.set('trust proxy', config.trustProxy);
-  const nameOf = (path: string) => (adapter.knows(path) ? path : nameOfLogPath(path));
+  const nameOf = (path: string) =>
+    adapter.knows(path) ? path : (nameOfLogPath(path) ?? nameOfMailHook(path));
   const log = requestLog(logger, runtime.store.keyring, nameOf, app.get(RequestCounts));
   app.use(
     log,

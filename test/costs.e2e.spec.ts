@@ -296,6 +296,13 @@ const CASES: { [name: string]: (own: Own) => Fields | Promise<Fields> } = {
   'webhook.replay-webhook': async (own) => ({ ...(await own.a('webhookId')), fromPosition: 0 }),
   'webhook.delete-webhook': (own) => own.a('webhookId'),
   'webhook.list-event-types': () => ({}),
+  'suppression.create-suppression': (own) => ({ email: own.person.email }),
+  'suppression.list-suppressions': () => ({}),
+  'suppression.delete-suppression': async (own) => {
+    const { email } = own.person;
+    await ask('suppression.create-suppression', { email });
+    return { email };
+  },
 };
 
 type Counted = { cost: Cost; statements: string[] };

@@ -308,7 +308,7 @@ describe('what is documented of an operation is what it answers', () => {
           const input = Object.fromEntries(
             fields.flatMap(([name, schema, required]: any) => {
               const isNamed = /Ids?$/.test(name) || ['asOf', 'fromPosition'].includes(name);
-              return required || isNamed ? [[name, valueOf(name, schema)]] : [];
+              return required || isNamed ? [[name, valueOf(name, schema, path)]] : [];
             }),
           );
           return { method: method.toUpperCase(), path, bodyType, input };
@@ -316,11 +316,12 @@ describe('what is documented of an operation is what it answers', () => {
       );
   }
 
-  function valueOf(name: string, { type, format, minimum }: any): unknown {
+  function valueOf(name: string, { type, format, minimum }: any, path: string): unknown {
     if (name === 'organizationId') return client.organizationId;
     if (name === 'asOf') return '2000-01-01T00:00:00Z';
     if (name === 'url') return 'https://example.org/';
-    if (format === 'email') return 'ada@example.org';
+    // Another for each operation: what one makes is not there for the next.
+    if (format === 'email') return `${path.split('.')[1]}@example.org`;
     if (type === 'array') return [NIL];
     return [type].flat().includes('integer') ? minimum : NIL;
   }

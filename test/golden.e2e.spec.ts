@@ -12,6 +12,7 @@ import { createTestDatabase } from '#libs/testing';
 import { projections, streams, upcasters } from '../src/modules.js';
 import { readExported, tellSuccession } from '../src/history/index.js';
 import { disableWebhook, webhook } from '../src/webhooks/index.js';
+import { Suppressions } from '../src/suppressions/index.js';
 import { Api } from './harness.js';
 import { eventually } from './processes.js';
 import { published } from './releases.js';
@@ -282,6 +283,18 @@ async function makeHistory(): Promise<string> {
   await erase('post.delete-post', await post('post.create-post', { name: 'Old news' }));
   await erase('list.delete-list', await post('list.create-list', { name: 'Gone' }));
   await erase('tag.delete-tag', await post('tag.create-tag', { name: 'Gone' }));
+  await post('suppression.create-suppression', { email: 'nobody@example.org' });
+  await post('suppression.create-suppression', { email: 'nobody@example.org', reason: 'UNSUBSCRIBED' });
+  await post('suppression.create-suppression', { email: 'ada@example.net', reason: 'UNSUBSCRIBED' });
+  await post('suppression.create-suppression', { email: 'lifted@example.org' });
+  await erase('suppression.delete-suppression', { email: 'lifted@example.org' });
+  const suppressions = api.instances[0]!.app.get(Suppressions, { strict: false });
+  for (const kind of ['bounce', 'complaint'] as const) {
+    const actor = { type: 'system', id: 'mail-hook' } as const;
+    const context = { organizationId, actor, scopes: [], requestId: 'golden' };
+    const report = { kind, email: 'chico@example.org', messageId: 'a-message@example.org' };
+    await suppressions.report(organizationId, report, context);
+  }
   const key = await post('api-key.create-api-key', {
     name: 'Website',
     scopes: ['petition:write'],

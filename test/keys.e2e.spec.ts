@@ -123,6 +123,11 @@ it('the master key is replaced under load, as docs/production.md says: nobody is
       'Content-Type': 'application/x-ndjson',
     });
   expect(imported.body.data).toMatchObject({ created: 1_200 });
+  const suppression = { email: 'objects@example.org' };
+  const hookOf = async (client: Client) =>
+    (await client.get('organization.get-organization')).body.data.mailHook;
+  const suppressed = await anybody.at(a.origin).post('suppression.create-suppression', suppression);
+  const hook = await hookOf(anybody.at(a.origin));
   const load = new Load([a, b]);
 
   const c = await load.replace(a, BOTH);
@@ -183,6 +188,11 @@ it('the master key is replaced under load, as docs/production.md says: nobody is
     'Content-Type': 'application/x-ndjson',
   });
   expect(same.body.data).toMatchObject({ created: 0, unchanged: 1_200 });
+  // Nor is anybody forgotten who objected, nor the address that providers were told.
+  expect((await after.post('suppression.create-suppression', suppression)).body).toEqual(suppressed.body);
+  const { body } = await after.get('suppression.list-suppressions', suppression);
+  expect(body.data).toMatchObject([suppression]);
+  expect(await hookOf(after)).toBe(hook);
   const now = await cli(['--json', 'history', 'key'], { ...deployment.environment, ENCRYPTION_KEY: NEW });
   expect(now.stdout).toBe(key);
 });

@@ -10,6 +10,7 @@ import {
 import { Signers } from '#libs/sealing';
 import { projections, streams, subscriptions, upcasters } from '../src/modules.js';
 import { tellSuccession } from '../src/history/index.js';
+import { Suppressions } from '../src/suppressions/index.js';
 import { type Answer, Api, Client } from './harness.js';
 import { eventually } from './processes.js';
 import { verifyTwice } from './verifiers.js';
@@ -71,6 +72,16 @@ const makePetition = async (client: Client) => {
   await client.post('petition.publish-petition', { petitionId });
   return petitionId;
 };
+
+/** Of suppressions: their addresses, by their streams. */
+const emails = new Map<string, string>();
+/** That a message to the address bounced. */
+const report = ({ organizationId }: Client, email: string) =>
+  api.instances[0]!.app.get(Suppressions, { strict: false }).report(
+    organizationId,
+    { kind: 'bounce', email, messageId: `${uuidv7()}@example.org` },
+    { organizationId, actor: { type: 'system', id: null }, scopes: ['*'], requestId: 'test' },
+  );
 
 /** Of links: which record and which contact they are between, by their stream. */
 const links = new Map<string, { recordId: string; contactId: string }>();
@@ -262,6 +273,50 @@ const kinds: { [streamType: string]: Kind } = {
     show: (client) => client.get('event.list-events', { recordType: 'history-reads' }),
     bySelf: false,
     decide: () => Promise.resolve({ status: 503, body: { error: { reason: 'NEWER_VERSION' } } } as Answer),
+  },
+  suppression: {
+    async make(client) {
+      const email = emailOf();
+      const id = await idOf(client.post('suppression.create-suppression', { email }));
+      emails.set(id, email);
+      return id;
+    },
+    show: (client, id) => client.get('suppression.list-suppressions', { email: emails.get(id)! }),
+    bySelf: false,
+    decide: (client, id) =>
+      client.post('suppression.create-suppression', { email: emails.get(id)!, reason: 'BOUNCED' }),
+    next: { type: 'SuppressionEnded', data: { reason: null } },
+  },
+  'suppressed-address': {
+    async make(client) {
+      const email = emailOf();
+      await client.post('suppression.create-suppression', { email });
+      const id = await lastStream(client, 'suppressed-address');
+      emails.set(id, email);
+      return id;
+    },
+    show: (client, id) => client.get('suppression.list-suppressions', { email: emails.get(id)! }),
+    bySelf: false,
+    decide: (client, id) => client.delete('suppression.delete-suppression', { email: emails.get(id)! }),
+  },
+  'contact-mail': {
+    async make(client) {
+      const { organizationId } = client;
+      const email = emailOf();
+      await client.post('contact.create-contact', { organizationId, email });
+      await report(client, email);
+      const id = await lastStream(client, 'contact-mail');
+      emails.set(id, email);
+      return id;
+    },
+    show: (client) => client.get('event.list-events', { recordType: 'contact-mail' }),
+    bySelf: false,
+    async decide(client, id) {
+      const refused: unknown = await report(client, emails.get(id)!).catch((error: unknown) => error);
+      expect([NewerEvent, DamagedEvent]).toContain((refused as object).constructor);
+      const reason = refused instanceof NewerEvent ? 'NEWER_VERSION' : 'HISTORY_DAMAGED';
+      return { status: 503, body: { error: { reason } } } as Answer;
+    },
   },
   'signing-key': {
     async make(client) {

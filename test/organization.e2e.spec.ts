@@ -36,6 +36,7 @@ describe('get-organization', () => {
           replyTo: null,
           postalAddress: null,
           language: 'en',
+          mailHook: expect.stringMatching(/^\/hooks\/mail\/[\w-]{43}$/),
         },
         object: 'organization',
       },

@@ -145,6 +145,7 @@ describe('every read operation', () => {
     'petition.list-signatures': { now: 'replica' },
     'post.get-post': { now: { primary: byKey }, asOf: 'replica' },
     'post.list-posts': { now: 'replica' },
+    'suppression.list-suppressions': { now: 'replica' },
     'tag.get-tag': { now: { primary: byKey }, asOf: 'replica' },
     'tag.list-tags': { now: 'replica' },
     'webhook.get-webhook': { now: { primary: byKey }, asOf: 'replica' },

@@ -91,6 +91,9 @@ const TABLE: { [operation: string]: [scope: string, fields?: { [field: string]: 
   'webhook.replay-webhook': ['webhook:write'],
   'webhook.delete-webhook': ['webhook:write'],
   'webhook.list-event-types': ['webhook:read'],
+  'suppression.create-suppression': ['suppression:write'],
+  'suppression.list-suppressions': ['suppression:read'],
+  'suppression.delete-suppression': ['suppression:write'],
 };
 
 /** The operations as the documentation has them. */
@@ -332,6 +335,14 @@ describe('the organization', () => {
     await ask('organization.update-organization', { website: 'https://example.org' });
     const { apiKeyId } = await ask('api-key.create-api-key', { name: 'Website' });
     const { apiKeyId: successor } = await ask('api-key.rotate-api-key', { apiKeyId, overlapSeconds: 60 });
+
+    for (const email of ['ada@example.org', 'nobody@example.org']) {
+      await ask('suppression.create-suppression', { email });
+      await ask('suppression.create-suppression', { email, reason: 'BOUNCED' });
+    }
+    for (const filter of [{}, { email: 'ada@example.org' }, { reason: 'MANUAL', sort: 'createdAt' }])
+      await ask('suppression.list-suppressions', filter);
+    await ask('suppression.delete-suppression', { email: 'nobody@example.org' });
 
     const asOf = new Date().toISOString();
     for (const past of [{}, { asOf }]) {

@@ -32,7 +32,7 @@ const FIELDS = {
 };
 
 /** An event of one of these types destroys the key to the data of the person, or API key, whose stream it is in. */
-const ENDINGS = ['ContactErased', 'ApiKeyRevoked', 'ApiKeyRotated'];
+const ENDINGS = ['ContactErased', 'ApiKeyRevoked', 'ApiKeyRotated', 'SuppressedAddressErased'];
 
 const UNSIGNED = 'not signed with this key';
 

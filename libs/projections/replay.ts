@@ -94,9 +94,13 @@ export async function replay(
   onUnknown: (event: RecordedEvent) => void = () => undefined,
 ): Promise<{ object: string; records: Iterable<object> }[]> {
   const running = kinds.map((kind) => ({ kind, ...kind.start(), counter: new LinkCounter(kind.links) }));
-  const byStream = new Map(running.flatMap((one) => one.kind.streamTypes.map((type) => [type, one])));
+  const byStream = new Map<string, typeof running>();
+  for (const one of running) {
+    for (const type of one.kind.streamTypes) byStream.set(type, [...(byStream.get(type) ?? []), one]);
+  }
   for await (const event of events) {
-    if (byStream.get(event.streamType)?.apply(event) === false) onUnknown(event);
+    const known = (byStream.get(event.streamType) ?? []).map(({ apply }) => apply(event));
+    if (known.includes(false)) onUnknown(event);
     for (const { counter } of running) counter.apply(event);
   }
   return running.map(({ kind, records, counter }) => ({

@@ -97,6 +97,11 @@ export class RateLimitGuard extends ThrottlerGuard {
     request.rateLimits = [];
   }
 
+  /** Counts a request against budgets that only its handler knows. @throws RpcError RATE_LIMIT_EXCEEDED */
+  async countAgainst(limits: readonly RateLimitSubject[], response: Response): Promise<void> {
+    await this.count(limits, response);
+  }
+
   /** The stock tracker takes a whole /64 of IPv6 as one address, because one client owns it. */
   private async subjectByAddress(request: Request): Promise<RateLimitSubject> {
     return { key: `ip:${await this.getTracker(request)}`, limit: DEFAULT_LIMIT, reason: 'ADDRESS_RATE' };

@@ -23,16 +23,21 @@ const parse = express.json({
  * The JSON body of a request, read only now: unauthenticated and limited requests are answered before
  * their bodies cost anything.
  *
+ * @param types as which it may be sent.
  * @throws RpcError UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE or BAD_REQUEST.
  */
-export async function readJsonBody(request: Request, response: Response): Promise<unknown> {
+export async function readJsonBody(
+  request: Request,
+  response: Response,
+  types: RegExp = JSON_TYPE,
+): Promise<unknown> {
   if (!hasBody(request)) {
     throw new RpcError('BAD_REQUEST', 'The request has no body: send a JSON object.', {
       issues: [{ path: '', message: 'is missing: send a JSON object' }],
     });
   }
   const type = request.headers['content-type'] ?? '';
-  if (!JSON_TYPE.test(type) || OTHER_CHARSET.test(type)) {
+  if (!types.test(type) || OTHER_CHARSET.test(type)) {
     throw new RpcError(
       'UNSUPPORTED_MEDIA_TYPE',
       'Send the body as JSON in UTF-8, with Content-Type: application/json.',

@@ -62,7 +62,7 @@ export { streamsOpen } from './open-streams.js';
 export { StreamedAnswer } from './streamed-answer.js';
 export { countAnswer, requireReading, unreadBytes } from './unread-answers.js';
 export { UnknownOperationController } from './unknown-operation.controller.js';
-export { refuseBody } from './body.js';
+export { readJsonBody, refuseBody } from './body.js';
 export { RpcExpressAdapter } from './http-adapter.js';
 export { ServerLife } from './http-server.js';
 export { allowLongBody } from './pacing.js';

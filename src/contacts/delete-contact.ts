@@ -1,9 +1,11 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, RecordReader } from '#libs/commands';
+import { EventStore, type Folded } from '#libs/event-store';
 import { Id, Input, Operation } from '#libs/rpc';
 import { contactIdSchema } from './contact-record.js';
-import { contact, eraseContact } from './contact.js';
+import { contact, type Contact, type ContactEvent, eraseContact } from './contact.js';
 import { contactWrite } from './contact-write.js';
+import { erasedBesides } from './erased-besides.js';
 
 @Operation({
   method: 'DELETE',
@@ -25,15 +27,38 @@ export class DeleteContactHandler implements ICommandHandler<DeleteContact> {
   constructor(
     private readonly commands: Commands,
     private readonly records: RecordReader,
+    private readonly store: EventStore,
   ) {}
 
   async execute(command: DeleteContact): Promise<{ contactId: string }> {
     const { organizationId, contactId } = command;
     const { recordId } = await this.commands.run(command, async () => {
-      const { state, version } = await this.records.load(contact, organizationId, contactId);
-      const events = eraseContact(state);
-      return { recordId: contactId, writes: [contactWrite(contactId, version, events)], erases: [contactId] };
+      const loaded = await this.records.load(contact, organizationId, contactId);
+      const events = eraseContact(loaded.state);
+      const write = contactWrite(contactId, loaded.version, events);
+      if (events.length === 0) return { recordId: contactId, writes: [write], erases: [contactId] };
+      const emails = await this.emailsOf(organizationId, contactId, loaded);
+      const reads = { records: this.records, keyring: this.store.keyring };
+      const { writes, erases } = await erasedBesides(reads, organizationId, emails);
+      return { recordId: contactId, writes: [write, ...writes], erases: [contactId, ...erases] };
     });
     return { contactId: recordId };
+  }
+
+  /** The present one and all before it, as the contact's history has them. */
+  private async emailsOf(
+    organizationId: string,
+    contactId: string,
+    { state, version }: Folded<Contact>,
+  ): Promise<string[]> {
+    if (version === 1 && state.status === 'standing') return [state.details.email!];
+    const emails = new Set<string>();
+    for await (const events of this.store.readStreamPages<ContactEvent>(organizationId, contactId, {})) {
+      for (const event of events) {
+        const email = 'personal' in event ? event.personal?.email : undefined;
+        if (email != null) emails.add(email);
+      }
+    }
+    return [...emails];
   }
 }

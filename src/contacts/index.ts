@@ -5,6 +5,7 @@ export { contact } from './contact.js';
 export { contactsProjection } from './contacts.projection.js';
 export { ContactsTable } from './contacts-table.js';
 export { ContactsModule } from './contacts.module.js';
+export { eraseWithContacts } from './erased-besides.js';
 export { createInline, InlineContact } from './inline-contact.js';
 export { CreateContact } from './create-contact.js';
 export { DeleteContact } from './delete-contact.js';

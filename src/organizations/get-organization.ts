@@ -1,8 +1,10 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
-import { Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
+import { EventStore } from '#libs/event-store';
+import { hasScope, Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
 import { organizationRecord, type OrganizationRecord, organizationSchema } from './organization-record.js';
 import { organization } from './organization.js';
+import { mailHookOf } from '../suppressions/index.js';
 import { publicLog, publicLogId } from './public-log.js';
 import { sender, senderId } from './sender.js';
 
@@ -20,17 +22,23 @@ export class GetOrganization extends Input {
 
 @QueryHandler(GetOrganization)
 export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
-  constructor(private readonly records: RecordReader) {}
+  constructor(
+    private readonly records: RecordReader,
+    private readonly store: EventStore,
+  ) {}
 
   async execute({
     organizationId,
     asOf,
+    context,
   }: GetOrganization): Promise<OrganizationRecord | PastRecord<OrganizationRecord>> {
     const past = await this.records.past(asOf);
     const folded = await this.records.look(organization, organizationId, organizationId, past);
     const log = await this.records.look(publicLog, organizationId, publicLogId(organizationId), past);
     const mail = await this.records.look(sender, organizationId, senderId(organizationId), past);
-    const record = organizationRecord(organizationId, folded, log, mail);
+    const mayReport = hasScope(context.scopes, 'organization:write');
+    const mailHook = mayReport ? mailHookOf(this.store.keyring, organizationId) : null;
+    const record = organizationRecord(organizationId, folded, log, mail, mailHook);
     return past ? new PastRecord(record, past) : record;
   }
 }

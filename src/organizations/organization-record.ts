@@ -30,6 +30,12 @@ export const organizationSchema = recordSchema({
     enum: LANGUAGES,
     description: 'In which mail of the program itself is written.',
   },
+  mailHook: {
+    ...textOrNull,
+    description:
+      'The path of this server at which mail providers report bounces and complaints; null for keys without ' +
+      '`organization:write`. As it is now, also with `asOf`.',
+  },
 });
 
 export type OrganizationRecord = {
@@ -45,6 +51,7 @@ export type OrganizationRecord = {
   replyTo: string | null;
   postalAddress: string | null;
   language: string;
+  mailHook: string | null;
 };
 
 /** The organization out of its exported history. */
@@ -73,12 +80,13 @@ export const replayableOrganization: Replayable = {
   },
 };
 
-/** The organization as the API answers it. @throws RpcError NOT_FOUND before it was created. */
+/** The organization as the API answers it. @param mailHook for who may know. @throws RpcError NOT_FOUND before it was created. */
 export function organizationRecord(
   id: string,
   { state, createdAt, updatedAt }: Omit<Folded<Organization>, 'version'>,
   log: Omit<Folded<PublicLog>, 'version'>,
   mail: Omit<Folded<SenderFields>, 'version'>,
+  mailHook: string | null = null,
 ): OrganizationRecord {
   const { name, website, email, country } = standingOrganization(state);
   const { isPublic } = log.state;
@@ -97,5 +105,6 @@ export function organizationRecord(
     replyTo,
     postalAddress,
     language,
+    mailHook,
   };
 }

@@ -1,5 +1,6 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { changedFields, Commands, RecordReader, Requests, writeTo } from '#libs/commands';
+import { EventStore } from '#libs/event-store';
 import { isSenderAddress } from '#libs/mail';
 import { Email, Flag, Input, invalid, Nested, OneOf, Operation, Text } from '#libs/rpc';
 import { organizationRecord, type OrganizationRecord, organizationSchema } from './organization-record.js';
@@ -9,6 +10,7 @@ import {
   type OrganizationFields,
   standingOrganization,
 } from './organization.js';
+import { mailHookOf } from '../suppressions/index.js';
 import { publicLog, publicLogId, publishLog } from './public-log.js';
 import { LANGUAGES, sender, type SenderFields, senderId, updateSender } from './sender.js';
 
@@ -75,6 +77,7 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
     private readonly commands: Commands,
     private readonly records: RecordReader,
     private readonly requests: Requests,
+    private readonly store: EventStore,
   ) {}
 
   async execute(command: UpdateOrganization): Promise<OrganizationRecord> {
@@ -121,7 +124,8 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
       this.records.look(publicLog, organizationId, logId, { version: logVersion }),
       this.records.look(sender, organizationId, mailId, { version: mailVersion }),
     ]);
-    return organizationRecord(organizationId, changed, log, mail);
+    const mailHook = mailHookOf(this.store.keyring, organizationId);
+    return organizationRecord(organizationId, changed, log, mail, mailHook);
   }
 }
 

@@ -25,12 +25,17 @@ export type Batch = {
 
 export type Mistake = { position: number; reason: string };
 
-/** The event destroys the key of the person, or API key, whose stream it is in. */
+/** The event destroys the key of the person, API key or suppressed address whose stream it is in. */
 export const ENDS_SUBJECT = 1;
 /** Its personal data cannot be read. */
 export const UNREADABLE = 2;
 
-export const ENDINGS = new Set(['ContactErased', 'ApiKeyRotated', 'ApiKeyRevoked']);
+export const ENDINGS = new Set([
+  'ContactErased',
+  'ApiKeyRotated',
+  'ApiKeyRevoked',
+  'SuppressedAddressErased',
+]);
 
 export const WORDS = 4;
 

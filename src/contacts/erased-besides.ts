@@ -1,0 +1,26 @@
+import { type Decision, type RecordReader } from '#libs/commands';
+import { type Keyring, type StreamWrite } from '#libs/event-store';
+
+/** Of another module: what it erases with a contact, in the same command. @param emails all that the contact ever had. */
+type ErasesBesides = (
+  reads: { records: RecordReader; keyring: Keyring },
+  organizationId: string,
+  emails: readonly string[],
+) => Promise<{ writes: readonly StreamWrite[]; erases: readonly string[] }>;
+
+const others: ErasesBesides[] = [];
+
+/**
+ * Has another module's data erased that are known by a contact's address and not by the contact. To be called where the
+ * module is declared, before the first request.
+ */
+export function eraseWithContacts(other: ErasesBesides): void {
+  others.push(other);
+}
+
+export async function erasedBesides(
+  ...asked: Parameters<ErasesBesides>
+): Promise<Required<Pick<Decision, 'writes' | 'erases'>>> {
+  const all = await Promise.all(others.map((other) => other(...asked)));
+  return { writes: all.flatMap(({ writes }) => writes), erases: all.flatMap(({ erases }) => erases) };
+}

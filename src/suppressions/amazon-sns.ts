@@ -1,0 +1,143 @@
+import { createPublicKey, createVerify, type KeyObject } from 'node:crypto';
+import { RpcError } from '#libs/rpc';
+
+/** Amazon's own machines, and nobody else's, in whatever region. */
+const HOST = /^sns\.[a-z0-9-]{1,40}\.amazonaws\.com(\.cn)?$/;
+const CERTIFICATE = /^\/SimpleNotificationService-[0-9A-Za-z]{1,64}\.pem$/;
+
+const PATIENCE_MS = 5_000;
+const LARGEST_ANSWER = 64 * 1024;
+/** There is one for each region and year. */
+const MOST_CERTIFICATES = 20;
+
+/** What is signed, in this order (Amazon SNS Developer Guide, "Verifying the signatures of Amazon SNS messages"). */
+const SIGNED = {
+  Notification: ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'],
+  SubscriptionConfirmation: [
+    'Message',
+    'MessageId',
+    'SubscribeURL',
+    'Timestamp',
+    'Token',
+    'TopicArn',
+    'Type',
+  ],
+};
+const ALGORITHMS: { [version: string]: string } = { 1: 'RSA-SHA1', 2: 'RSA-SHA256' };
+
+/** A message of Amazon SNS, as it comes. */
+export type SnsEnvelope = { Type: string; [field: string]: unknown };
+
+/** Opens what Amazon SNS sends: nothing is believed that Amazon has not signed. */
+export class AmazonSns {
+  private readonly keys = new Map<string, Promise<KeyObject>>();
+
+  /** @param fetchText asks Amazon; something else in tests alone. */
+  constructor(private readonly fetchText: (url: URL) => Promise<string> = fetchFromAmazon) {}
+
+  /**
+   * What a message carries, and its id; undefined where it carries nothing. A subscription is confirmed.
+   *
+   * @throws RpcError BAD_REQUEST where it is not signed by Amazon, SERVICE_UNAVAILABLE where Amazon cannot be asked.
+   */
+  async open(envelope: SnsEnvelope): Promise<{ id: string; message: unknown } | undefined> {
+    const { Type } = envelope;
+    // Somebody has ended the subscription: to confirm that again is theirs.
+    if (!isSigned(Type)) return undefined;
+    await this.requireSignature(envelope, Type);
+    if (Type === 'SubscriptionConfirmation') {
+      const url = amazonUrl(envelope.SubscribeURL, 'SubscribeURL');
+      if (url.searchParams.get('Action') !== 'ConfirmSubscription')
+        throw refused('SubscribeURL', 'confirms nothing');
+      await this.ask(url);
+      return undefined;
+    }
+    return { id: envelope.MessageId as string, message: parsed(envelope.Message as string) };
+  }
+
+  private async requireSignature(envelope: SnsEnvelope, type: keyof typeof SIGNED): Promise<void> {
+    const fields = SIGNED[type].filter((field) => field !== 'Subject' || envelope.Subject != null);
+    const missing = [...fields, 'Signature'].find((field) => typeof envelope[field] !== 'string');
+    if (missing !== undefined) throw refused(missing, 'is missing');
+    const algorithm = ALGORITHMS[String(envelope.SignatureVersion)];
+    if (algorithm === undefined) throw refused('SignatureVersion', 'must be 1 or 2');
+    const url = amazonUrl(envelope.SigningCertURL, 'SigningCertURL');
+    if (!CERTIFICATE.test(url.pathname) || url.search !== '') {
+      throw refused('SigningCertURL', 'must be the address of a certificate of Amazon SNS');
+    }
+    const text = fields.map((field) => `${field}\n${envelope[field] as string}\n`).join('');
+    const key = await this.keyAt(url);
+    if (
+      !createVerify(algorithm)
+        .update(text, 'utf8')
+        .verify(key, envelope.Signature as string, 'base64')
+    ) {
+      throw refused('Signature', 'is not Amazon’s over this message');
+    }
+  }
+
+  private keyAt(url: URL): Promise<KeyObject> {
+    const known = this.keys.get(url.href);
+    if (known) return known;
+    const key = this.ask(url).then((pem) => createPublicKey(pem));
+    // What failed is tried again.
+    key.catch(() => this.keys.delete(url.href));
+    this.keys.set(url.href, key);
+    if (this.keys.size > MOST_CERTIFICATES) this.keys.delete(this.keys.keys().next().value!);
+    return key;
+  }
+
+  private async ask(url: URL): Promise<string> {
+    try {
+      return await this.fetchText(url);
+    } catch (cause) {
+      throw new RpcError(
+        'SERVICE_UNAVAILABLE',
+        'Amazon SNS could not be asked in time. Send the message again.',
+        { reason: 'DEADLINE_EXCEEDED', headers: { 'Retry-After': '5' } },
+        { cause },
+      );
+    }
+  }
+}
+
+function isSigned(type: string): type is keyof typeof SIGNED {
+  return Object.hasOwn(SIGNED, type);
+}
+
+function amazonUrl(given: unknown, field: string): URL {
+  const url = typeof given === 'string' && URL.canParse(given) ? new URL(given) : undefined;
+  const isAmazons =
+    url?.protocol === 'https:' && url.port === '' && url.username === '' && HOST.test(url.hostname);
+  if (!isAmazons)
+    throw refused(field, 'must be an https address of Amazon SNS, at sns.<region>.amazonaws.com');
+  return url;
+}
+
+function refused(field: string, problem: string): RpcError {
+  return new RpcError('BAD_REQUEST', `This is no message of Amazon SNS: ${field} ${problem}.`, {
+    issues: [{ path: field, message: problem }],
+  });
+}
+
+/** JSON; SES also says in plain words that it has found the topic. */
+function parsed(message: string): unknown {
+  try {
+    return JSON.parse(message);
+  } catch {
+    return undefined;
+  }
+}
+
+async function fetchFromAmazon(url: URL): Promise<string> {
+  const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(PATIENCE_MS) });
+  if (!response.ok) throw new Error(`Amazon SNS answered ${response.status}`);
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    size += chunk.length;
+    if (size > LARGEST_ANSWER) throw new Error('Amazon SNS answered too much');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

@@ -1,0 +1,143 @@
+import { Controller, HttpCode, Param, Post, Req, Res } from '@nestjs/common';
+import { type Request, type Response } from 'express';
+import { createHash } from 'node:crypto';
+import { fewAtOnce } from '#libs/database';
+import { canonical, EventStore, isObject } from '#libs/event-store';
+import { Projections } from '#libs/projections';
+import { RateLimitGuard } from '#libs/rate-limit';
+import {
+  countAnswer,
+  Documented,
+  readJsonBody,
+  requireReading,
+  type RequestContext,
+  RpcError,
+} from '#libs/rpc';
+import { AmazonSns, type SnsEnvelope } from './amazon-sns.js';
+import { organizationOfHook } from './mail-hook-token.js';
+import { type IdentifiedReport, readReports, readSesReports, type Reports } from './mail-reports.js';
+import { Suppressions } from './suppressions.js';
+
+/**
+ * Requests per second with a good token. A provider that has sent to thousands reports thousands at once, and Amazon SNS tries
+ * again three times only, within a minute.
+ */
+const LIMIT = 200;
+
+/** SNS sends JSON as plain text. */
+const TYPES = /^\s*(application\/json|text\/plain)\s*(;|$)/i;
+
+const PATH = /^\/hooks\/mail\/[^/]+$/;
+
+/** What is logged and counted of `/hooks/mail/…`: never the token. */
+export function nameOfMailHook(path: string): string | undefined {
+  return PATH.test(path) ? '/hooks/mail' : undefined;
+}
+
+/** Where mail providers report bounces and complaints. The token in the address is all that they know, so this is no operation. */
+@Controller('hooks/mail')
+@Documented(({ ApiTags }) => [ApiTags('hooks')])
+export class MailHookController {
+  constructor(
+    private readonly suppressions: Suppressions,
+    private readonly sns: AmazonSns,
+    private readonly store: EventStore,
+    private readonly projections: Projections,
+    private readonly rateLimit: RateLimitGuard,
+  ) {}
+
+  @Post(':token')
+  @HttpCode(200)
+  @Documented(({ ApiOperation, ApiBody, ApiConsumes, ApiResponse }) => [
+    ApiOperation({
+      operationId: 'hooks.mail',
+      summary: 'Report bounces and complaints',
+      description:
+        'For mail providers: the address is `mailHook` of organization.get-organization. Takes what Amazon SES sends by SNS, ' +
+        'Postmark, SendGrid and Mailgun, and `{ "type": "bounce" or "complaint", "email", "permanent", "messageId" }`. A ' +
+        'permanent bounce or a complaint suppresses the address; everything else is answered and does nothing. Needs no key.',
+      security: [],
+    }),
+    ApiConsumes('application/json', 'text/plain'),
+    ApiBody({ schema: { type: 'object' }, required: true }),
+    ApiResponse({ status: 200, description: 'Done', content: { 'application/json': { schema: ANSWER } } }),
+    ...[400, 404, 413, 415, 429, 500, 503].map((status) =>
+      ApiResponse({ status, description: 'See the operations', content: {} }),
+    ),
+  ])
+  async report(
+    @Param('token') token: string,
+    @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<object> {
+    const organizationId = organizationOfHook(this.store.keyring, token);
+    if (organizationId === undefined) {
+      await this.rateLimit.countAddress(request, response);
+      throw new RpcError(
+        'NOT_FOUND',
+        'There is no such hook: organization.get-organization tells the address, as mailHook.',
+      );
+    }
+    const budget = {
+      key: `mail-hook:${organizationId}`,
+      group: organizationId,
+      limit: LIMIT,
+      reason: 'ADDRESS_RATE',
+    } as const;
+    await this.rateLimit.countAgainst([budget], response);
+    const body = await readJsonBody(request, response, TYPES);
+    requireReading(request);
+    request.isWorkedOn = true;
+    try {
+      const { reports, issues } = await this.read(body);
+      await this.act(reports, {
+        organizationId,
+        actor: { type: 'system', id: 'mail-hook' },
+        scopes: [],
+        requestId: request.storedRequestId!,
+        isGivenUp: () => request.isGivenUp === true,
+      });
+      if (issues.length > 0) {
+        throw new RpcError('BAD_REQUEST', 'Not all of the report could be read; what could, is done.', {
+          issues,
+        });
+      }
+      countAnswer(request, response);
+      return { data: { reports: reports.length }, object: 'mail-hook' };
+    } finally {
+      request.isWorkedOn = false;
+      request.onWorked?.();
+    }
+  }
+
+  private async read(body: unknown): Promise<Reports> {
+    if (!isObject(body) || typeof body.TopicArn !== 'string' || typeof body.Type !== 'string')
+      return readReports(body);
+    const opened = await this.sns.open(body as SnsEnvelope);
+    return opened ? readSesReports(opened.message, opened.id) : { reports: [], issues: [] };
+  }
+
+  /** All of them, then the read models once. */
+  private async act(reports: readonly IdentifiedReport[], context: RequestContext): Promise<void> {
+    if (reports.length === 0) return;
+    await fewAtOnce(reports, ({ id, ...report }) => {
+      const { organizationId } = context;
+      const once = id === null ? context : { ...context, idempotencyKey: keyOf({ id, ...report }) };
+      return this.suppressions.report(organizationId, report, once, { visible: false });
+    });
+    await this.projections.catchUpWithLog();
+  }
+}
+
+const ANSWER = {
+  type: 'object',
+  properties: {
+    data: { type: 'object', properties: { reports: { type: 'integer' } } },
+    object: { type: 'string' },
+  },
+};
+
+/** The same report, sent again, does nothing even after its suppression was lifted. */
+function keyOf(report: IdentifiedReport): string {
+  return `mail-hook ${createHash('sha256').update(canonical(report)).digest('hex')}`;
+}

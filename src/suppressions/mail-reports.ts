@@ -1,0 +1,134 @@
+import { isObject, type JsonObject } from '#libs/event-store';
+import { comparableEmail, isEmailAddress, type Issue } from '#libs/rpc';
+import { type MailReport } from './suppressions.js';
+
+/** `id`: the provider's, of the event: what it sends again has it again. */
+export type IdentifiedReport = MailReport & { id: string | null };
+
+/** What a message of a provider says: each permanent bounce and each complaint, and what in it is broken. */
+export type Reports = { reports: IdentifiedReport[]; issues: Issue[] };
+
+type Found = { kind: MailReport['kind']; email: unknown; path: string; messageId?: unknown; id?: unknown };
+
+const FORMS =
+  'must be a report of Postmark, SendGrid, Mailgun or Amazon SES by SNS (not as raw delivery), or of the form ' +
+  '{ type: "bounce" or "complaint", email }';
+
+/**
+ * Reads what Postmark, SendGrid and Mailgun send, and our own form. What was delivered, opened or only delayed is none of our
+ * business and says nothing.
+ */
+export function readReports(body: unknown): Reports {
+  if (Array.isArray(body)) {
+    return collected(
+      body.flatMap((event: unknown, n) => (isObject(event) ? sendGrid(event, `[${n}].`) : [])),
+      body.flatMap((event: unknown, n) =>
+        isObject(event) ? [] : [{ path: `[${n}]`, message: 'must be an object' }],
+      ),
+    );
+  }
+  if (isObject(body)) {
+    if ('RecordType' in body) return collected(postmark(body));
+    if (isObject(body['event-data'])) return collected(mailgun(body['event-data']));
+    if (body.type === 'bounce' || body.type === 'complaint') return own(body, body.type);
+  }
+  return { reports: [], issues: [{ path: '', message: FORMS }] };
+}
+
+/** What Amazon SES says in a message of SNS, by either name of its kind: as a notification, or as a published event. */
+export function readSesReports(message: unknown, id: string): Reports {
+  if (!isObject(message)) return { reports: [], issues: [] };
+  const { bounce, complaint, mail } = message;
+  const messageId = isObject(mail) && isObject(mail.commonHeaders) ? mail.commonHeaders.messageId : undefined;
+  const found = (kind: MailReport['kind'], recipients: unknown, path: string): Found[] =>
+    (Array.isArray(recipients) ? (recipients as unknown[]) : [undefined]).map((recipient, n) => {
+      const email = isObject(recipient) ? recipient.emailAddress : undefined;
+      return { kind, email, path: `${path}[${n}].emailAddress`, messageId, id };
+    });
+  const kind = message.notificationType ?? message.eventType;
+  if (kind === 'Bounce' && isObject(bounce) && bounce.bounceType === 'Permanent') {
+    return collected(found('bounce', bounce.bouncedRecipients, 'bounce.bouncedRecipients'));
+  }
+  // `not-spam`: somebody has taken the message out of the folder of unwanted ones.
+  if (kind === 'Complaint' && isObject(complaint) && complaint.complaintFeedbackType !== 'not-spam') {
+    return collected(found('complaint', complaint.complainedRecipients, 'complaint.complainedRecipients'));
+  }
+  return collected([]);
+}
+
+/** Types that Postmark itself writes to no more (Bounce API, "Bounce types"). */
+const POSTMARK_PERMANENT = ['HardBounce', 'BadEmailAddress'];
+
+function postmark({ RecordType, Type, Email, ID }: JsonObject): Found[] {
+  const found = { email: Email, path: 'Email', id: ID };
+  if (RecordType === 'SpamComplaint' || Type === 'SpamComplaint') return [{ kind: 'complaint', ...found }];
+  const isPermanent = RecordType === 'Bounce' && POSTMARK_PERMANENT.includes(Type as string);
+  return isPermanent ? [{ kind: 'bounce', ...found }] : [];
+}
+
+/** What SendGrid does not even try, because it knows better. */
+const SENDGRID_DROPPED: { [reason: string]: MailReport['kind'] } = {
+  'Bounced Address': 'bounce',
+  Invalid: 'bounce',
+  'Spam Reporting Address': 'complaint',
+};
+
+/** A bounce of the type `blocked` is the server's refusal of this message, not of the address. */
+function sendGrid(event: JsonObject, path: string): Found[] {
+  const { event: name, type, email, reason, sg_event_id: id } = event;
+  const found = { email, path: `${path}email`, messageId: event['smtp-id'], id };
+  const dropped = typeof reason === 'string' ? SENDGRID_DROPPED[reason] : undefined;
+  if (name === 'bounce' && type !== 'blocked') return [{ kind: 'bounce', ...found }];
+  if (name === 'dropped' && dropped) return [{ kind: dropped, ...found }];
+  return name === 'spamreport' ? [{ kind: 'complaint', ...found }] : [];
+}
+
+function mailgun({ event, severity, recipient, message, id }: JsonObject): Found[] {
+  const headers = isObject(message) && isObject(message.headers) ? message.headers : {};
+  const found = { email: recipient, path: 'event-data.recipient', messageId: headers['message-id'], id };
+  if (event === 'failed' && severity === 'permanent') return [{ kind: 'bounce', ...found }];
+  return event === 'complained' ? [{ kind: 'complaint', ...found }] : [];
+}
+
+function own({ email, permanent = true, messageId = null }: JsonObject, kind: MailReport['kind']): Reports {
+  const issues: Issue[] = [];
+  if (typeof permanent !== 'boolean') issues.push({ path: 'permanent', message: 'must be true or false' });
+  if (messageId !== null && typeof messageId !== 'string') {
+    issues.push({ path: 'messageId', message: 'must be a string' });
+  }
+  const { reports, issues: others } = collected([{ kind, email, path: 'email', messageId }]);
+  if (issues.length > 0 || others.length > 0) return { reports: [], issues: [...others, ...issues] };
+  return { reports: kind === 'bounce' && permanent === false ? [] : reports, issues };
+}
+
+function collected(found: readonly Found[], issues: readonly Issue[] = []): Reports {
+  const all: Reports = { reports: [], issues: [...issues] };
+  for (const { kind, path, messageId, id, ...rest } of found) {
+    const email = addressIn(rest.email);
+    if (email === undefined) {
+      all.issues.push({ path, message: 'must be an e-mail address' });
+      continue;
+    }
+    const identity = typeof id === 'string' || typeof id === 'number' ? String(id) : null;
+    all.reports.push({ kind, email, messageId: ownMessageId(messageId, email), id: identity });
+  }
+  return all;
+}
+
+/** As it is, or as the header of a message has it: `Ada Lovelace <ada@example.org>`. */
+function addressIn(value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  const [, inside] = /<([^<>]*)>\s*$/.exec(value) ?? [];
+  const email = (inside ?? value).trim();
+  return isEmailAddress(email) ? email : undefined;
+}
+
+/** Those that this program makes hold the id of a record, and nothing that could be an address. */
+const OWN =
+  /^<?((?=[\w.-]*[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})[\w.-]{1,200}@[\w.-]{1,253})>?$/;
+
+/** History is for ever: what may be somebody's address is not kept. */
+function ownMessageId(value: unknown, email: string): string | null {
+  const [, id] = typeof value === 'string' ? (OWN.exec(value.trim()) ?? []) : [];
+  return id === undefined || comparableEmail(id) === comparableEmail(email) ? null : id;
+}

@@ -1,0 +1,69 @@
+import { isKnown } from '#libs/event-store';
+import { folding, type Replayable } from '#libs/projections';
+import { recordSchema, timestamp } from '#libs/rpc';
+import { contact } from '../contacts/index.js';
+import { suppressedAddress } from './suppressed-address.js';
+import { isSuppressed, type Reason, REASONS, suppression } from './suppression.js';
+
+/** A suppression as the API answers it. */
+export type SuppressionRecord = {
+  id: string;
+  createdAt: string;
+  reason: Reason;
+  email: string | null;
+  organizationId: string;
+};
+
+export const suppressionSchema = recordSchema({
+  id: { type: 'string' },
+  createdAt: timestamp,
+  reason: { type: 'string', enum: [...REASONS], description: 'The first of those that hold.' },
+  email: {
+    type: ['string', 'null'],
+    format: 'email',
+    description:
+      'null once erased, and where it was reported of an address that no contact has: the suppression holds.',
+  },
+  organizationId: { type: 'string' },
+});
+
+export const suppressionIdSchema = recordSchema({ suppressionId: { type: 'string' } });
+
+/**
+ * Suppressions out of an exported history. An export that was begun before an erasure holds the address still: so who was erased
+ * is looked for in it.
+ */
+export const replayableSuppressions: Replayable = {
+  object: 'suppression',
+  streamTypes: [suppression.streamType, suppressedAddress.streamType, contact.streamType],
+  start() {
+    const suppressions = folding(suppression);
+    const holders = new Map<string, string>();
+    const erased = new Set<string>();
+    return {
+      apply(event) {
+        const { type, streamType, streamId, subjectId } = event;
+        if (type === 'ContactErased' || type === 'SuppressedAddressErased') erased.add(streamId);
+        if (streamType === suppressedAddress.streamType) return isKnown(suppressedAddress, event);
+        // Whether they are known, their own kind tells.
+        if (streamType === contact.streamType) return true;
+        if (type === 'AddressSuppressed' && subjectId !== null) holders.set(streamId, subjectId);
+        return suppressions.apply(event);
+      },
+      *records() {
+        for (const [id, { organizationId, state }] of suppressions.all) {
+          if (!isSuppressed(state)) continue;
+          const email = erased.has(holders.get(id) ?? '') ? null : state.email;
+          const record: SuppressionRecord = {
+            id,
+            createdAt: state.since!,
+            reason: state.reasons[0]!,
+            email,
+            organizationId,
+          };
+          yield record;
+        }
+      },
+    };
+  },
+};

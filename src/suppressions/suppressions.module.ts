@@ -1,0 +1,28 @@
+import './erased-with-contacts.js';
+import { ProductModule } from '#libs/modules';
+import { RateLimitGuard } from '#libs/rate-limit';
+import { ContactsModule } from '../contacts/index.js';
+import { AmazonSns } from './amazon-sns.js';
+import { contactMail } from './contact-mail.js';
+import { MailHookController } from './mail-hook.controller.js';
+import * as operations from './operations.js';
+import { replayableSuppressions } from './suppression-record.js';
+import { suppressedAddress } from './suppressed-address.js';
+import { suppression } from './suppression.js';
+import { suppressionsProjection } from './suppressions.projection.js';
+import { Suppressions } from './suppressions.js';
+
+/** Asks Amazon itself. */
+const amazonSns = { provide: AmazonSns, useFactory: () => new AmazonSns() };
+
+@ProductModule({
+  operations,
+  streams: [suppression, suppressedAddress, contactMail],
+  projections: [suppressionsProjection],
+  replayables: [replayableSuppressions],
+  imports: [ContactsModule],
+  controllers: [MailHookController],
+  providers: [Suppressions, amazonSns, RateLimitGuard],
+  exports: [Suppressions],
+})
+export class SuppressionsModule {}
