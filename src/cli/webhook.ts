@@ -1,6 +1,5 @@
 import { type Command } from 'commander';
-import { isMoment } from '#libs/rpc';
-import { ReplayWebhook } from '../webhooks/index.js';
+import { type ReplayWebhook } from '../webhooks/index.js';
 import { UsageError, withSession } from './session.js';
 
 type ReplayOptions = { organization: string; fromPosition?: string; from?: string };
@@ -23,18 +22,24 @@ export function webhookCommands(program: Command): void {
     .action((webhookId: string, options: ReplayOptions) =>
       withSession(program, async ({ input, run, requireOrganization }) => {
         const { organization } = options;
+        const beginning = await beginningIn(options);
         await requireOrganization(organization);
-        return run(input(ReplayWebhook, organization, { webhookId, ...beginningIn(options) }));
+        const { ReplayWebhook } = await import('../webhooks/index.js');
+        return run(input(ReplayWebhook, organization, { webhookId, ...beginning }));
       }),
     );
 }
 
 /** @throws UsageError unless exactly one is given. */
-function beginningIn({ fromPosition, from }: ReplayOptions): Pick<ReplayWebhook, 'fromPosition' | 'from'> {
+async function beginningIn({
+  fromPosition,
+  from,
+}: ReplayOptions): Promise<Pick<ReplayWebhook, 'fromPosition' | 'from'>> {
   if ((fromPosition === undefined) === (from === undefined)) {
     throw new UsageError('Give either --from-position or --from.');
   }
   if (from !== undefined) {
+    const { isMoment } = await import('#libs/rpc');
     if (!isMoment(from)) throw new UsageError('--from must be a time, such as 2026-11-20T09:30:00Z.');
     return { from };
   }
