@@ -5,6 +5,7 @@ const libs = [
   'tracing',
   'random',
   'measures',
+  'pages',
   'database',
   'event-store',
   'sealing',

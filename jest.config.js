@@ -16,6 +16,20 @@ const esmPackages = [
   'path-to-regexp',
   'uuid',
   'canonicalize',
+  // Of sanitize-html and html-to-text.
+  'htmlparser2',
+  'domhandler',
+  'domutils',
+  'dom-serializer',
+  'domelementtype',
+  'entities',
+  'html-to-text',
+  '@selderee',
+  'selderee',
+  'parseley',
+  'leac',
+  'peberminta',
+  'deepmerge-ts',
 ];
 
 export default {
@@ -32,7 +46,8 @@ export default {
   transform: {
     '\\.[tj]s$': ['@swc/jest', { ...compiler, module: { type: 'commonjs' } }],
   },
-  transformIgnorePatterns: [`/node_modules/(?!(${esmPackages.join('|')})/)`],
+  // The last folder of packages counts: some have their own below theirs.
+  transformIgnorePatterns: [`/node_modules/(?!(${esmPackages.join('|')})/)(?!.*/node_modules/)`],
   testTimeout: 180_000,
   testSequencer: '<rootDir>/scripts/longest-first.mjs',
   // The default, one less than the cores, is one on two cores; the tests wait for their servers as much as they compute.

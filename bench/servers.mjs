@@ -27,13 +27,15 @@ export function environmentOf(url) {
 /**
  * Starts the product, with Redis where it is installed, and calls `work` with `servers`, `env`, `organizationId` and `key` of
  * a new organization, and `call` as {@link caller} makes it. Ends all afterwards.
+ *
+ * @param more variables of the environment.
  */
-export async function withProduct(url, instances, work) {
+export async function withProduct(url, instances, work, more = {}) {
   const servers = [];
   const agent = new http.Agent({ keepAlive: true, maxSockets: Infinity });
   const redis = await startRedis();
   try {
-    const env = { ...environmentOf(url), ...(redis ? { REDIS_URL: redis.url } : {}) };
+    const env = { ...environmentOf(url), ...(redis ? { REDIS_URL: redis.url } : {}), ...more };
     const { organizationId, key } = await makeOrganization(env);
     for (let n = 0; n < instances; n += 1) servers.push(await startServer(env));
     const call = caller(

@@ -20,6 +20,7 @@ import { Claims1764000000020 } from './0020-claims.js';
 import { Lookups1764000000021 } from './0021-lookups.js';
 import { Subscriptions1764000000022 } from './0022-subscriptions.js';
 import { Webhooks1764000000027 } from './0027-webhooks.js';
+import { Broadcasts1764000000028 } from './0028-broadcasts.js';
 
 export { schema } from './schema.js';
 
@@ -48,4 +49,5 @@ export const migrations = [
   Lookups1764000000021,
   Subscriptions1764000000022,
   Webhooks1764000000027,
+  Broadcasts1764000000028,
 ];

@@ -25,6 +25,7 @@ import { ORGANIZATION_RATE_LIMIT } from './auth/index.js';
 import { type Config } from './config.js';
 import { Cosigning } from './cosigning/index.js';
 import { MODULES } from './modules.js';
+import { PublicAddress } from './public-address.js';
 import { Destinations } from './webhooks/index.js';
 
 /** What every module of the product stands on. */
@@ -48,9 +49,14 @@ export class AppModule {
     { source, reads, reserved, store, projections, troubles, ...foundation }: Foundation,
     config: Config,
   ): DynamicModule {
-    const { redisUrl, healthToken, organizationRateLimit, webhookAllowPrivate } = config;
+    const { redisUrl, healthToken, organizationRateLimit, webhookAllowPrivate, publicUrl, port, mailUrl } = config;
     const { sealer, selfCheck, cosigning, checkpoints, subscriptions } = foundation;
+    // Whoever writes to files only tries it out.
+    const isKnown = publicUrl !== undefined || mailUrl === undefined;
+    const publicAddress = new PublicAddress(publicUrl ?? `http://localhost:${port}`, isKnown);
     const forModules = [
+      { provide: PublicAddress, useValue: publicAddress },
+      { provide: Subscriptions, useValue: subscriptions },
       { provide: Checkpoints, useValue: checkpoints },
       { provide: Cosigning, useValue: cosigning },
       // Nest closes it with the application.
@@ -69,7 +75,6 @@ export class AppModule {
         { provide: Sealer, useValue: sealer },
         { provide: SelfCheckStatus, useValue: selfCheck },
         { provide: WitnessStatus, useValue: cosigning },
-        { provide: Subscriptions, useValue: subscriptions },
         ...forModules,
       ],
       exports: forModules.map(({ provide }) => provide),

@@ -4,9 +4,10 @@ import { type DataSource } from 'typeorm';
 import { newId } from '#libs/random';
 import { exclusively } from '#libs/database';
 import { type Input, type InputClass, systemInput } from '#libs/rpc';
+import { CreateBroadcast, SendBroadcast } from './broadcasts/index.js';
 import { CreateContact } from './contacts/index.js';
 import { AddContacts, CreateList } from './lists/index.js';
-import { CreateOrganization } from './organizations/index.js';
+import { CreateOrganization, UpdateOrganization } from './organizations/index.js';
 import { AddSignature, CreatePetition, PublishPetition } from './petitions/index.js';
 import { CreatePost, PublishPost } from './posts/index.js';
 import { CreateTag, TagContacts } from './tags/index.js';
@@ -92,6 +93,25 @@ async function fillDemo(bus: CommandBus): Promise<Demo> {
     description: 'Four people have signed. Ask four more.',
   });
   await run(PublishPost, { postId });
+
+  await run(UpdateOrganization, {
+    mailFrom: { name: 'Demo organization', address: 'demo@example.org' },
+    postalAddress: '1 River Road\nHarbour Town',
+  });
+  const { broadcastId } = await run<CreateBroadcast, { broadcastId: string }>(CreateBroadcast, {
+    name: 'Thank you',
+    subject: 'Thank you, {{ contact.firstName | default: "friend" }}',
+    content:
+      'You are one of **{{ petition.signatures }}** who have signed *{{ petition.title }}*.\n\n' +
+      'Forward this mail to somebody who would sign, too.',
+    audience: { petitionIds: [petitionId] },
+  });
+  await run(SendBroadcast, { broadcastId });
+  await run(CreateBroadcast, {
+    name: 'What comes next',
+    content: 'Dear {{ contact.firstName | default: "friend" }},\n\nnext month we hand over the signatures.',
+    audience: { listIds: [listId] },
+  });
   return { organizationId, key, petitionId };
 }
 
@@ -99,7 +119,8 @@ async function fillDemo(bus: CommandBus): Promise<Demo> {
 export function welcome(origin: string, { organizationId, key, petitionId }: Demo): string {
   const body = JSON.stringify({ petitionId, contact: { email: 'you@example.org', firstName: 'You' } });
   return `
-  A demo organization was made, with contacts, a list, a tag, a post and a petition that people signed.
+  A demo organization was made, with contacts, a list, a tag, a post, a petition that people signed, and broadcasts: a draft, and
+  one that was written into files beside the database (DATA_DIR/mail), for want of a mail server.
   Its key is shown this once:
 
     organization  ${organizationId}

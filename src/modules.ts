@@ -1,6 +1,7 @@
 import { declareEventTypes, partsOf } from '#libs/modules';
 import { declareScopes } from '#libs/rpc';
 import { AuthModule } from './auth/index.js';
+import { BroadcastsModule } from './broadcasts/index.js';
 import { ContactsModule } from './contacts/index.js';
 import { HistoryModule } from './history/index.js';
 import { ListsModule } from './lists/index.js';
@@ -10,6 +11,7 @@ import { PostsModule } from './posts/index.js';
 import { SuppressionsModule } from './suppressions/index.js';
 import { TagsModule } from './tags/index.js';
 import { WebhooksModule } from './webhooks/index.js';
+import { UnsubscribeModule } from './unsubscribe/index.js';
 
 /**
  * What the monolith is made of: whatever a module brings comes with it. A new one comes last, because the order of the scopes
@@ -26,6 +28,8 @@ export const MODULES = [
   TagsModule,
   WebhooksModule,
   SuppressionsModule,
+  BroadcastsModule,
+  UnsubscribeModule,
 ];
 
 export const { operations, projections, streams, replayables, subscriptions, timers, background, upcasters } =

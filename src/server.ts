@@ -12,6 +12,7 @@ import { type Config } from './config.js';
 import { nameOfLogPath } from './history/index.js';
 import { type Runtime } from './runtime.js';
 import { nameOfMailHook } from './suppressions/index.js';
+import { nameOfUnsubscribePath } from './unsubscribe/index.js';
 
 /** The HTTP application, ready to listen. */
 export async function createApplication(
@@ -28,7 +29,7 @@ export async function createApplication(
   );
   app.set('trust proxy', config.trustProxy);
   const nameOf = (path: string) =>
-    adapter.knows(path) ? path : (nameOfLogPath(path) ?? nameOfMailHook(path));
+    adapter.knows(path) ? path : (nameOfLogPath(path) ?? nameOfMailHook(path) ?? nameOfUnsubscribePath(path));
   const log = requestLog(logger, runtime.store.keyring, nameOf, app.get(RequestCounts));
   app.use(
     log,

@@ -152,7 +152,7 @@ async function ask(operation: string, fields: Fields, by = client): Promise<any>
       return by.request('POST', `/v1/${operation}`, fields.csv as string, type);
     }
     const all = operation.startsWith('contact.') ? { organizationId, ...fields } : fields;
-    if (/\.(get|list|export)-/.test(operation)) return by.get(operation, all as Record<string, string>);
+    if (/\.(get|list|export|preview)-/.test(operation)) return by.get(operation, all as Record<string, string>);
     return by[/\.(delete|remove|revoke)-/.test(operation) ? 'delete' : 'post'](operation, all);
   };
   const { status, body } = await send();
@@ -180,6 +180,20 @@ const MAKE = {
   },
   listId: (own: Own) => ask('list.create-list', { name: own.unique() }),
   tagId: (own: Own) => ask('tag.create-tag', { name: own.unique() }),
+  broadcastId: async (own: Own) => {
+    const { contactId } = await own.someContact();
+    const audience = { contactIds: [contactId] };
+    return ask('broadcast.create-broadcast', { name: own.unique(), content: 'Hello', audience });
+  },
+  sendingId: async (own: Own) => {
+    await ask('organization.update-organization', {
+      mailFrom: { name: 'Rivers', address: 'news@example.org' },
+      postalAddress: '1 Quay',
+    });
+    const { broadcastId } = await own.a('broadcastId');
+    await ask('broadcast.send-broadcast', { broadcastId });
+    return { sendingId: broadcastId };
+  },
   apiKeyId: (own: Own) => ask('api-key.create-api-key', { name: own.unique() }),
   webhookId: (own: Own) => ask('webhook.create-webhook', { url: `https://${own.unique()}.invalid/` }, own.by),
   eventId: async (own: Own) => {
@@ -187,6 +201,11 @@ const MAKE = {
     return { eventId: id };
   },
 } satisfies { [field: string]: (own: Own) => Promise<any> };
+
+/** A broadcast that is being sent, by nobody: no reactions run here. */
+async function sending(own: Own): Promise<Fields> {
+  return { broadcastId: (await own.the('sendingId')).sendingId };
+}
 
 /** One whose links are removed again. */
 async function linked(own: Own, operation: string, field: 'listId' | 'tagId'): Promise<Fields> {
@@ -303,6 +322,27 @@ const CASES: { [name: string]: (own: Own) => Fields | Promise<Fields> } = {
     await ask('suppression.create-suppression', { email });
     return { email };
   },
+  'broadcast.create-broadcast': (own) => ({ name: own.unique() }),
+  'broadcast.get-broadcast': (own) => own.the('broadcastId'),
+  'broadcast.list-broadcasts': () => ({}),
+  'broadcast.update-broadcast': async (own) => ({ ...(await own.a('broadcastId')), subject: own.unique() }),
+  'broadcast.delete-broadcast': (own) => own.a('broadcastId'),
+  'broadcast.preview-audience': (own) => own.the('broadcastId'),
+  'broadcast.preview-broadcast': (own) => own.the('broadcastId'),
+  'broadcast.send-test': async (own) => ({ ...(await sending(own)), to: ['me@example.org'] }),
+  'broadcast.send-broadcast': async (own) => {
+    await own.the('sendingId');
+    return own.a('broadcastId');
+  },
+  'broadcast.pause-broadcast': async (own) => ({ broadcastId: (await own.a('sendingId')).sendingId }),
+  'broadcast.resume-broadcast': async (own) => {
+    const { sendingId: broadcastId } = await own.a('sendingId');
+    await ask('broadcast.pause-broadcast', { broadcastId });
+    return { broadcastId };
+  },
+  'broadcast.cancel-broadcast': async (own) => ({ broadcastId: (await own.a('sendingId')).sendingId }),
+  'broadcast.list-recipients': (own) => sending(own),
+  'broadcast.retry-recipients': async (own) => ({ ...(await sending(own)), status: 'FAILED' }),
 };
 
 type Counted = { cost: Cost; statements: string[] };

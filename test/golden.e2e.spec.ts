@@ -310,6 +310,25 @@ async function makeHistory(): Promise<string> {
     postalAddress: 'Clean Rivers\n1 Bank Street',
     language: 'de',
   });
+  const mail = await post('broadcast.create-broadcast', {
+    name: 'May',
+    audience: { contactIds: [ada, chico] },
+  });
+  await post('broadcast.update-broadcast', { ...mail, content: 'Dear {{ contact.firstName }}' });
+  await post('broadcast.send-broadcast', { ...mail, sendAt: '2099-01-01T00:00:00Z' });
+  const hindered = await post('broadcast.create-broadcast', { name: 'Nobody', content: 'x' });
+  const soon = new Date(Date.now() + 200).toISOString();
+  await post('broadcast.send-broadcast', { ...hindered, sendAt: soon });
+  await eventually(async () => expect(await api.eventTypes(organizationId)).toContain('BroadcastHindered'));
+  await post('broadcast.send-broadcast', mail);
+  await post('broadcast.pause-broadcast', mail);
+  await post('broadcast.resume-broadcast', mail);
+  await eventually(async () => expect(await api.eventTypes(organizationId)).toContain('BroadcastSent'));
+  // Nobody can tell what a dead process has sent.
+  await api.database.source.query(`UPDATE broadcast_recipients SET status = 'IN_DOUBT'`);
+  await post('broadcast.retry-recipients', { ...mail, status: 'IN_DOUBT' });
+  await post('broadcast.cancel-broadcast', hindered);
+  await erase('broadcast.delete-broadcast', hindered);
   await client.get('event.list-events');
   await api.tellReads(organizationId);
   const exported = await client.get('event.export-events');

@@ -69,6 +69,7 @@ async function answered(): Promise<{ [object: string]: any[] }> {
     suppression: await all('suppression.list-suppressions'),
     petition: await all('petition.list-petitions', { include: 'content' }),
     post: await all('post.list-posts', { include: 'content' }),
+    broadcast: await all('broadcast.list-broadcasts', { include: 'content' }),
   };
 }
 
@@ -94,6 +95,7 @@ it('an exported history, continued where it stopped, replays to what the API ans
   for (const email of ['grace@example.org', 'nobody@example.org', 'lifted@example.org'])
     await client.post('suppression.create-suppression', { email });
   await client.delete('suppression.delete-suppression', { email: 'lifted@example.org' });
+  await client.post('broadcast.create-broadcast', { name: 'May', audience: { listIds: [listId] } });
   await client.post('organization.update-organization', {
     publicLog: true,
     mailFrom: { name: 'Rivers', address: 'news@rivers.example' },
@@ -240,6 +242,7 @@ it('projections: status, rebuild and verify while the server runs', async () => 
   const names = status.map(({ name }: { name: string }) => name);
   expect(names).toEqual([
     'api-keys',
+    'broadcasts',
     'contacts',
     'lists',
     'organizations',

@@ -5,6 +5,7 @@ import { Projections, schemaOf } from '#libs/projections';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { projections as readModels } from '../src/modules.js';
 import { apiKey } from '../src/auth/index.js';
+import { broadcast } from '../src/broadcasts/index.js';
 import { contact } from '../src/contacts/index.js';
 import { list } from '../src/lists/index.js';
 import { organization, publicLog, sender } from '../src/organizations/index.js';
@@ -59,6 +60,35 @@ const kinds: { [name: string]: Kind } = {
         () => ({ type: 'PostPublished', data: {} }),
         () => ({ type: 'PostArchived', data: {} }),
         () => ({ type: pick(['PostDeleted', 'PostPublished']), data: {} }),
+      ])(),
+  },
+  broadcast: {
+    decider: broadcast,
+    first: () => ({
+      type: 'BroadcastCreated',
+      data: {
+        name: 'A',
+        subject: 'Ω',
+        preheader: word(),
+        content: 'x',
+        format: 'HTML',
+        audience: { listIds: ['a'] },
+      },
+    }),
+    next: () =>
+      pick<() => DomainEvent>([
+        () => ({ type: 'BroadcastUpdated', data: { content: pick(['', 'y'.repeat(9_000)]), subject: 'B' } }),
+        () => ({ type: 'BroadcastScheduled', data: { sendAt: '2030-01-01T00:00:00.000Z' } }),
+        () => ({
+          type: 'BroadcastStarted',
+          data: { sendingId: uuidv7(), position: 1, recipients: 2, digest: 'd' },
+        }),
+        () => ({ type: 'BroadcastRetried', data: { status: 'FAILED' } }),
+        () => ({ type: 'BroadcastSent', data: { sent: 1, failed: 1, skipped: 0, inDoubt: 0 } }),
+        () => ({
+          type: pick(['BroadcastPaused', 'BroadcastResumed', 'BroadcastCancelled', 'BroadcastDeleted']),
+          data: {},
+        }),
       ])(),
   },
   list: {

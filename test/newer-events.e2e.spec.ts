@@ -197,6 +197,14 @@ const kinds: { [streamType: string]: Kind } = {
       client.post('petition.add-signature', { petitionId, contact: { email: emailOf() } }),
     next: { type: 'PetitionUpdated', data: { goal: 7 } },
   },
+  broadcast: {
+    make: (client) => idOf(client.post('broadcast.create-broadcast', { name: uuidv7() })),
+    show: (client, broadcastId) => client.get('broadcast.get-broadcast', { broadcastId }),
+    bySelf: true,
+    decide: (client, broadcastId) =>
+      client.post('broadcast.update-broadcast', { broadcastId, subject: 'New' }),
+    next: { type: 'BroadcastUpdated', data: { subject: 'Later' } },
+  },
   post: {
     make: (client) => idOf(client.post('post.create-post', { name: uuidv7() })),
     show: (client, postId) => client.get('post.get-post', { postId }),

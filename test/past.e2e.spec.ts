@@ -27,6 +27,7 @@ const KINDS: [service: string, create: string | undefined, fields: object][] = [
   ['webhook', 'create-webhook', { url: 'https://example.org/' }],
   ['petition', 'create-petition', { name: 'a' }],
   ['post', 'create-post', { name: 'a' }],
+  ['broadcast', 'create-broadcast', { name: 'a' }],
   ['organization', undefined, {}],
 ];
 

@@ -221,9 +221,9 @@ export async function createDirectory(): Promise<{ path: string; remove(): Promi
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** Repeats a check until it holds; its own error when it does not within 30 s. */
-export async function eventually(check: () => unknown): Promise<void> {
-  for (let attempt = 0; attempt < 600; attempt += 1) {
+/** Repeats a check until it holds; its own error when it does not within so many seconds. */
+export async function eventually(check: () => unknown, seconds = 30): Promise<void> {
+  for (let attempt = 0; attempt < 20 * seconds; attempt += 1) {
     try {
       await check();
       return;

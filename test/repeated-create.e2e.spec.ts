@@ -45,6 +45,13 @@ const KINDS: { [create: string]: Kind } = {
     list: 'list.list-lists',
     end: 'list.delete-list',
   },
+  'broadcast.create-broadcast': {
+    ...named,
+    update: 'broadcast.update-broadcast',
+    otherChange: { subject: 'Other' },
+    list: 'broadcast.list-broadcasts',
+    end: 'broadcast.delete-broadcast',
+  },
   'tag.create-tag': {
     ...named,
     update: 'tag.update-tag',

@@ -129,6 +129,11 @@ describe('every read operation', () => {
   /** Where each reads; `asOf`: where it is given. */
   const READS: { [operation: string]: { now: 'replica' | { primary: string }; asOf?: 'replica' } } = {
     'api-key.list-api-keys': { now: 'replica' },
+    'broadcast.get-broadcast': { now: { primary: byKey }, asOf: 'replica' },
+    'broadcast.list-broadcasts': { now: { primary: 'tells what has become of recipients by now' } },
+    'broadcast.list-recipients': { now: { primary: 'tells what has become of recipients by now' } },
+    'broadcast.preview-audience': { now: { primary: 'is taken from one snapshot, as the start is' } },
+    'broadcast.preview-broadcast': { now: { primary: byKey } },
     'contact.export-contacts': { now: 'replica' },
     'contact.get-contact': { now: { primary: byKey }, asOf: 'replica' },
     'contact.list-contacts': { now: 'replica' },
@@ -176,6 +181,7 @@ describe('every read operation', () => {
       listId: await create('list.create-list', { name: 'L' }),
       tagId: await create('tag.create-tag', { name: 'T' }),
       webhookId: await create('webhook.create-webhook', { url: 'https://webhooks.invalid/' }),
+      broadcastId: await create('broadcast.create-broadcast', { name: 'B' }),
       eventId: (await client.get('event.list-events', { organizationId })).body.data[0].id,
     };
     for (const [path, { get }] of queries) {

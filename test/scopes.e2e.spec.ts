@@ -94,6 +94,20 @@ const TABLE: { [operation: string]: [scope: string, fields?: { [field: string]: 
   'suppression.create-suppression': ['suppression:write'],
   'suppression.list-suppressions': ['suppression:read'],
   'suppression.delete-suppression': ['suppression:write'],
+  'broadcast.create-broadcast': ['broadcast:write', { audience: 'contact:read' }],
+  'broadcast.get-broadcast': ['broadcast:read'],
+  'broadcast.list-broadcasts': ['broadcast:read'],
+  'broadcast.update-broadcast': ['broadcast:write', { audience: 'contact:read' }],
+  'broadcast.delete-broadcast': ['broadcast:write'],
+  'broadcast.preview-audience': ['broadcast:read'],
+  'broadcast.preview-broadcast': ['broadcast:read', { contactId: 'contact:read' }],
+  'broadcast.send-test': ['broadcast:send'],
+  'broadcast.send-broadcast': ['broadcast:send'],
+  'broadcast.pause-broadcast': ['broadcast:write'],
+  'broadcast.resume-broadcast': ['broadcast:send'],
+  'broadcast.cancel-broadcast': ['broadcast:write'],
+  'broadcast.list-recipients': ['broadcast:read'],
+  'broadcast.retry-recipients': ['broadcast:send'],
 };
 
 /** The operations as the documentation has them. */
@@ -131,7 +145,7 @@ it('the table names every field that speaks of another service', async () => {
   const services = new Set(Object.keys(TABLE).map((name) => name.split('.')[0]!));
   const objects = [...services, 'signature'].map((name) => name.replace('api-key', 'apiKey'));
   objects.splice(objects.indexOf('organization'), 1);
-  const foreign = new RegExp(`^((${objects.join('|')})(s|Id|Ids)?|publicLog)$`);
+  const foreign = new RegExp(`^((${objects.join('|')})(s|Id|Ids)?|publicLog|audience)$`);
   for (const [name, operation] of Object.entries(await documented())) {
     const [service] = name.split('.');
     const own =
@@ -142,6 +156,9 @@ it('the table names every field that speaks of another service', async () => {
     expect([name, fields.sort()]).toEqual([name, Object.keys(TABLE[name]![1] ?? {}).sort()]);
   }
 });
+
+/** Operations that are asked by GET. */
+const READS = /\.(get|list|export|preview)-/;
 
 describe('a field that reaches into another service', () => {
   const conditional = Object.entries(TABLE).flatMap(([operation, [scope, fields = {}]]) =>
@@ -155,6 +172,7 @@ describe('a field that reaches into another service', () => {
       contact: { email: 'ada@example.org' },
       contactIds: [uuid()],
       publicLog: true,
+      audience: { contactIds: [uuid()] },
     };
     const value = values[field] ?? uuid();
     if (operation === 'contact.import-contacts') {
@@ -167,7 +185,10 @@ describe('a field that reaches into another service', () => {
       );
     }
     const service = operation.split('.')[0]!;
-    const own = service === 'organization' ? {} : { [`${service}Id`]: uuid() };
+    const isNew = service === 'organization' || operation === 'broadcast.create-broadcast';
+    const own = isNew ? { name: 'x' } : { [`${service}Id`]: uuid() };
+    if (READS.test(operation) && service !== 'contact')
+      return client.get(operation, { ...(own as Record<string, string>), [field]: value as string });
     if (operation.startsWith('contact.')) return client.get(operation, { [field]: value as string });
     const send = operation.includes('remove') ? 'delete' : 'post';
     return client[send](operation, { ...own, [field]: value });
@@ -268,7 +289,7 @@ describe('the organization', () => {
     const asked = new Set<string>();
     const ask = async (operation: string, fields: object = {}, headers = {}): Promise<any> => {
       asked.add(operation);
-      const isRead = /\.(get|list|export)-/.test(operation);
+      const isRead = READS.test(operation);
       const isDeletion = /\.(delete|remove|revoke)-/.test(operation);
       const answer = isRead
         ? await owner.get(operation, fields as Record<string, string>)
@@ -333,6 +354,33 @@ describe('the organization', () => {
     await ask('post.update-post', { postId, title: 'Newer' });
     await ask('post.publish-post', { postId });
     await ask('organization.update-organization', { website: 'https://example.org' });
+    await ask('organization.update-organization', {
+      mailFrom: { name: 'Rivers', address: 'news@example.org' },
+      postalAddress: '1 Quay',
+    });
+    const { broadcastId } = await ask('broadcast.create-broadcast', {
+      name: 'May',
+      content: 'Hello',
+      audience: {
+        listIds: [listId],
+        petitionIds: [petitionId],
+        excludeListIds: [listId],
+        contactIds: [contactId],
+      },
+    });
+    const toList = { audience: { petitionIds: [petitionId], filter: { city: 'Lyon' } } };
+    await ask('broadcast.update-broadcast', { broadcastId, ...toList });
+    await ask('broadcast.update-broadcast', { broadcastId, audience: { contactIds: [contactId] } });
+    await ask('broadcast.preview-audience', { broadcastId });
+    for (const who of [{}, { contactId }]) await ask('broadcast.preview-broadcast', { broadcastId, ...who });
+    await ask('broadcast.send-test', { broadcastId, to: ['me@example.org'] });
+    await ask('broadcast.send-broadcast', { broadcastId, sendAt: '2099-01-01T00:00:00Z' });
+    await ask('broadcast.send-broadcast', { broadcastId });
+    await ask('broadcast.pause-broadcast', { broadcastId });
+    await ask('broadcast.resume-broadcast', { broadcastId });
+    for (const filter of [{}, { status: 'PENDING' }])
+      await ask('broadcast.list-recipients', { broadcastId, ...filter });
+    await ask('broadcast.retry-recipients', { broadcastId, status: 'FAILED' });
     const { apiKeyId } = await ask('api-key.create-api-key', { name: 'Website' });
     const { apiKeyId: successor } = await ask('api-key.rotate-api-key', { apiKeyId, overlapSeconds: 60 });
 
@@ -352,6 +400,7 @@ describe('the organization', () => {
       await ask('list.get-list', { listId, ...past });
       await ask('tag.get-tag', { tagId, ...past });
       await ask('webhook.get-webhook', { webhookId, ...past });
+      await ask('broadcast.get-broadcast', { broadcastId, ...past });
       await ask('organization.get-organization', past);
     }
     const people = [
@@ -374,6 +423,7 @@ describe('the organization', () => {
         'list.list-lists',
         'tag.list-tags',
         'webhook.list-webhooks',
+        'broadcast.list-broadcasts',
         'api-key.list-api-keys',
       ])
         await ask(operation, filter);
@@ -400,6 +450,8 @@ describe('the organization', () => {
     expect((await fetch(`${api.origin}/log/${organizationId}/checkpoint`)).status).toBe(200);
     await ask('event.get-proof', { eventId: event.id });
 
+    await ask('broadcast.cancel-broadcast', { broadcastId });
+    await ask('broadcast.delete-broadcast', { broadcastId });
     await ask('api-key.revoke-api-key', { apiKeyId: successor });
     await ask('contact.delete-contact', { contactId });
     await ask('contact.delete-contact', { contactId });

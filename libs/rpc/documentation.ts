@@ -113,7 +113,8 @@ function errorSchema(status: number): FieldSchema {
         message: { type: 'string' },
         docs: { type: 'string', format: 'uri', description: 'Explains the code and each of its reasons.' },
         requestId: { type: 'string' },
-        ...(status === 400 ? { issues } : {}),
+        // Of a conflict where several things stand against the request.
+        ...(status === 400 || status === 409 ? { issues } : {}),
       },
     },
   });

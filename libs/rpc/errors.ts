@@ -43,6 +43,12 @@ export const ERROR_REASONS = {
     PETITION_CLOSED: 'The petition is closed and takes no signatures. Publish it again to open it.',
     PETITION_PUBLISHED: 'The petition is published and cannot be deleted. Close it first.',
     POST_NOT_PUBLISHED: 'The post is a draft, which cannot be archived. Publish it first, or delete it.',
+    BROADCAST_BEGUN:
+      'The broadcast is being sent, was sent or cancelled, and what was asked for is done before that. error.message says what can be done.',
+    BROADCAST_NOT_SENDING:
+      'The broadcast is not being sent: it can be neither paused nor resumed nor retried.',
+    BROADCAST_NOT_READY:
+      'The broadcast cannot be sent as it is. error.issues names everything that stands against it; mend it and send it again.',
     KEY_ENDED: 'The API key to be rotated was revoked or has expired. Create a new one.',
     KEY_ROTATED:
       'The API key to be rotated has a successor already; error.message names it. Rotate that one, or revoke this one.',

@@ -296,6 +296,29 @@ export function Ids(options: FieldOptions & { max: number }): PropertyDecorator 
   );
 }
 
+/** A list of 1 to `max` e-mail addresses. */
+export function Emails(options: FieldOptions & { max: number }): PropertyDecorator {
+  const { max } = options;
+  return field(
+    options,
+    {
+      type: 'array',
+      items: { type: 'string', format: 'email', maxLength: 254 },
+      minItems: 1,
+      maxItems: max,
+    },
+    (value) => {
+      if (!Array.isArray(value) || value.length === 0 || value.length > max) {
+        return `must be a list of 1 to ${max} e-mail addresses`;
+      }
+      return value.every((one) => textProblem(one, 254) === undefined && isEmailAddress(one))
+        ? undefined
+        : 'must hold e-mail addresses only, like ada@example.org';
+    },
+    (value) => (Array.isArray(value) ? value.map(trim(false)) : value),
+  );
+}
+
 /** A list of different words out of a few, which are asked for when they are needed. */
 export function WordsOf(words: () => readonly string[], options: FieldOptions = {}): PropertyDecorator {
   return field(

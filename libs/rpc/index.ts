@@ -27,6 +27,7 @@ export {
 export {
   AnyJson,
   Email,
+  Emails,
   type FieldSchema,
   fieldsOf,
   Flag,

@@ -17,6 +17,8 @@ export type OperationDefinition = {
   list?: boolean;
   /** Why it may refuse, beside the reasons that every operation of its shape has: see `possibleErrors`. */
   reasons?: readonly OwnReason[];
+  /** The scope that it needs, where it is not the one that follows from its name and method. */
+  scope?: `${string}:${string}`;
   /** Fields that reach into another service, each with the scope that is needed besides where it is given. */
   fieldScopes?: Readonly<Record<string, string>>;
   /** Of a POST whose body is streamed: the media types it may have. The fields come from the query then. */

@@ -55,8 +55,9 @@ export function possibleErrors(
 }
 
 /** Whether there may be nothing of what the input names; of the organization there is. */
-function namesRecords(input: InputClass): boolean {
+function namesRecords(input: new () => object): boolean {
   return [...fieldsOf(input)].some(
-    ([name, { namesRecord }]) => (namesRecord && name !== 'organizationId') || name === 'asOf',
+    ([name, { namesRecord, nested }]) =>
+      (namesRecord && name !== 'organizationId') || name === 'asOf' || (nested && namesRecords(nested())),
   );
 }

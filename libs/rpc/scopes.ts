@@ -3,9 +3,9 @@ import { type FieldSchema } from './fields.js';
 import { type InputClass } from './input.js';
 import { type OperationDefinition, operationOf } from './operation.js';
 
-/** The scope that an operation needs: `contact:read` to look, `contact:write` to change. */
-export function scopeOf({ name, method }: OperationDefinition): string {
-  return `${name.split('.')[0]}:${method === 'GET' ? 'read' : 'write'}`;
+/** The scope that an operation needs: `contact:read` to look, `contact:write` to change, or its own. */
+export function scopeOf({ name, method, scope }: OperationDefinition): string {
+  return scope ?? `${name.split('.')[0]}:${method === 'GET' ? 'read' : 'write'}`;
 }
 
 let all: readonly string[] | undefined;
@@ -14,11 +14,17 @@ let all: readonly string[] | undefined;
 export function declareScopes(operations: readonly InputClass[]): void {
   const needed = new Set(operations.map((input) => scopeOf(operationOf(input)!)));
   const services = new Set([...needed].map((scope) => scope.split(':')[0]!));
-  const possible = [...services].flatMap((service) => [`${service}:read`, `${service}:write`]);
-  all = ['*', ...possible.filter((scope) => needed.has(scope))];
+  const ordered = [...services].flatMap((service) => {
+    const usual = [`${service}:read`, `${service}:write`];
+    return [
+      ...usual,
+      ...[...needed].filter((scope) => scope.startsWith(`${service}:`) && !usual.includes(scope)),
+    ];
+  });
+  all = ['*', ...ordered.filter((scope) => needed.has(scope))];
 }
 
-/** `*`, or `<service>:read` / `<service>:write`. @throws Error before they were declared. */
+/** `*`, or `<service>:read` / `<service>:write` (and what operations name besides). @throws Error before they were declared. */
 export function allScopes(): readonly string[] {
   if (!all) throw new Error('The scopes follow from the operations, which nobody has declared yet.');
   return all;

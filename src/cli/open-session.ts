@@ -1,3 +1,4 @@
+import { type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
@@ -16,6 +17,8 @@ export type Session = {
   input: <T extends Input>(type: InputClass<T>, organizationId: string, fields: Partial<T>) => T;
   run: <Result>(command: Input) => Promise<Result>;
   ask: <Result>(query: Input) => Promise<Result>;
+  /** What a module exports. */
+  find: <Provider>(type: Type<Provider>) => Provider;
   /** @throws UsageError unless the organization exists. */
   requireOrganization: (organizationId: string) => Promise<void>;
   /**
@@ -48,6 +51,7 @@ export async function inSession(work: (session: Session) => Promise<void>): Prom
       input: (type, organizationId, fields) => systemInput(type, organizationId, fields, 'command-line'),
       run: <Result>(command: Input) => bus.execute<Input, Result>(command),
       ask: <Result>(query: Input) => queries.execute<Input, Result>(query),
+      find: (type) => app.get(type, { strict: false }),
       requireOrganization,
       async requireLog(name) {
         if (name !== logNameOf(ALL_ORGANIZATIONS)) await requireOrganization(name);

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { apiKeyCommands } from './api-key.js';
+import { broadcastCommands } from './broadcast.js';
 import { contactsCommands } from './contacts.js';
 import { doctorCommand } from './doctor.js';
 import { erasuresCommands } from './erasures.js';
@@ -32,6 +33,7 @@ A first organization with its key, and a second key that may only read contacts:
   organizationCommands(program);
   apiKeyCommands(program);
   contactsCommands(program);
+  broadcastCommands(program);
   historyCommands(program);
   keysCommands(program);
   projectionCommands(program);

@@ -1,7 +1,7 @@
 export { chooseContactsBy } from './contact-filters.js';
 export { contactLink } from './contact-links.js';
 export { ContactsByEmail, emailKeys } from './contact-address.js';
-export { contact } from './contact.js';
+export { contact, type ContactDetails } from './contact.js';
 export { contactsProjection } from './contacts.projection.js';
 export { ContactsTable } from './contacts-table.js';
 export { ContactsModule } from './contacts.module.js';
@@ -9,7 +9,9 @@ export { eraseWithContacts } from './erased-besides.js';
 export { createInline, InlineContact } from './inline-contact.js';
 export { CreateContact } from './create-contact.js';
 export { DeleteContact } from './delete-contact.js';
+export { UpdateContact } from './update-contact.js';
 export { replayableContacts } from './contact-record.js';
 export { ExportContacts } from './export-contacts.js';
 export { type ImportAnswer, ImportContacts, importContactsInto } from './import-contacts.js';
 export { importContactsByName } from './imported-contacts.js';
+export { type ChosenBy, type ChosenContact, chosenContacts } from './chosen-contacts.js';

@@ -7,4 +7,5 @@ export { type Sender, senderOf } from './sender-of.js';
 export { LANGUAGES, sender, senderId } from './sender.js';
 export { sendersProjection } from './senders.projection.js';
 export { OrganizationsModule } from './organizations.module.js';
+export { UpdateOrganization } from './update-organization.js';
 export { replayableOrganization } from './organization-record.js';

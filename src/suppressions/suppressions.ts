@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Commands, type Decision, RecordReader } from '#libs/commands';
+import { type Sql } from '#libs/database';
 import { EventStore, type StreamWrite } from '#libs/event-store';
 import { newId } from '#libs/random';
 import { Input, type RequestContext } from '#libs/rpc';
@@ -55,11 +56,19 @@ export class Suppressions {
     private readonly source: DataSource,
   ) {}
 
-  /** Those of the addresses that are suppressed, as they were given. One query, by the primary key. */
-  async areSuppressed(organizationId: string, emails: readonly string[]): Promise<ReadonlySet<string>> {
+  /**
+   * Those of the addresses that are suppressed, as they were given. One query, by the primary key.
+   *
+   * @param sql a transaction of the caller's, to look into its snapshot.
+   */
+  async areSuppressed(
+    organizationId: string,
+    emails: readonly string[],
+    sql: Sql = this.source,
+  ): Promise<ReadonlySet<string>> {
     if (emails.length === 0) return new Set();
     const ids = emails.map((email) => this.idOf(organizationId, email));
-    const rows = await this.source.query<{ id: string }[]>(
+    const rows = await sql.query<{ id: string }[]>(
       `SELECT id FROM ${SUPPRESSIONS_TABLE} WHERE organization_id = $1 AND id = ANY ($2::uuid[])`,
       [organizationId, ids],
     );

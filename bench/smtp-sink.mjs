@@ -1,0 +1,29 @@
+/**
+ * A mail server that takes everything and keeps nothing but the addresses, in a process of its own: { "message": "listening", "port" } in
+ * a line, then, for each line on standard input, { "message": "counted", "messages", "addresses" } since the line before.
+ */
+import { createInterface } from 'node:readline';
+import { SMTPServer } from 'smtp-server';
+
+const addresses = new Set();
+let messages = 0;
+
+const server = new SMTPServer({
+  disabledCommands: ['AUTH', 'STARTTLS'],
+  disableReverseLookup: true,
+  onData(stream, session, callback) {
+    stream.on('data', () => undefined);
+    stream.on('end', () => {
+      messages += 1;
+      for (const { address } of session.envelope.rcptTo) addresses.add(address);
+      callback();
+    });
+  },
+});
+const tell = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
+server.listen(0, '127.0.0.1', () => tell({ message: 'listening', port: server.server.address().port }));
+createInterface({ input: process.stdin }).on('line', () => {
+  tell({ message: 'counted', messages, addresses: addresses.size });
+  messages = 0;
+  addresses.clear();
+});

@@ -1,0 +1,1 @@
+export { escapeHtml, html, Html, trusted } from './html.js';

@@ -1,0 +1,102 @@
+import { type Resources } from '#libs/resources';
+import { Ids, Input, Nested, OneOf, requireScope, Text } from '#libs/rpc';
+import { lists } from '../lists/index.js';
+import { petitions } from '../petitions/index.js';
+import { type Audience, type Format } from './broadcast.js';
+
+const MOST = 1_000;
+const LARGEST_CONTENT = 256 * 1024;
+
+class AudienceFilter {
+  @Text({ max: 500, optional: true })
+  country?: string;
+
+  @Text({ max: 500, optional: true })
+  city?: string;
+
+  @Text({ max: 500, optional: true })
+  zip?: string;
+}
+
+class AudienceInput implements Audience {
+  @Ids({ max: MOST, optional: true, description: 'Whoever is on one of these lists.' })
+  listIds?: string[];
+
+  @Ids({ max: MOST, optional: true, description: 'Whoever has signed one of these petitions.' })
+  petitionIds?: string[];
+
+  @Ids({ max: MOST, optional: true, namesRecord: false, description: 'And these.' })
+  contactIds?: string[];
+
+  @Ids({ max: MOST, optional: true, description: 'Without whoever is on one of these lists.' })
+  excludeListIds?: string[];
+
+  @Ids({ max: MOST, optional: true, description: 'Without whoever has signed one of these petitions.' })
+  excludePetitionIds?: string[];
+
+  @Nested(() => AudienceFilter, { optional: true, description: 'Of all these only who has these.' })
+  filter?: AudienceFilter;
+}
+
+/** The fields that create-broadcast and update-broadcast have in common, all optional. */
+export abstract class BroadcastFieldsInput extends Input {
+  @Text({ max: 200, optional: true, example: 'News of the river, in May' })
+  name?: string;
+
+  @Text({
+    max: 200,
+    optional: true,
+    description: 'Default: the name. Merge fields as in the content.',
+    example: 'The river is clean, {{ contact.firstName | default: "friend" }}',
+  })
+  subject?: string;
+
+  @Text({
+    max: 500,
+    optional: true,
+    nullable: true,
+    description: 'What mail programs show beside the subject.',
+  })
+  preheader?: string | null;
+
+  @Text({
+    max: LARGEST_CONTENT,
+    optional: true,
+    description:
+      'The text, with merge fields in Liquid: `{{ contact.firstName | default: "friend" }}`, `organization.…`, `unsubscribeUrl`, and ' +
+      '`petition.…` where the audience is one petition’s. What is unsafe in a mail is taken out of it.',
+  })
+  content?: string;
+
+  @OneOf(['MARKDOWN', 'HTML'], { optional: true, documentedDefault: 'MARKDOWN' })
+  format?: Format;
+
+  @Nested(() => AudienceInput, {
+    optional: true,
+    description:
+      'Who gets it: all whom `listIds`, `petitionIds` and `contactIds` name together, once; never who has unsubscribed, is ' +
+      'suppressed or erased, or has no address. Default: nobody.',
+  })
+  audience?: AudienceInput;
+}
+
+/** Who may choose recipients by a list or a petition learns who is on it. @throws RpcError INSUFFICIENT_PERMISSIONS, NOT_FOUND */
+export async function checkAudience(
+  { organizationId, context, audience }: BroadcastFieldsInput,
+  resources: Pick<Resources, 'require'>,
+): Promise<void> {
+  if (!audience) return;
+  const { listIds = [], excludeListIds = [], petitionIds = [], excludePetitionIds = [] } = audience;
+  for (const [resource, ids] of [
+    [lists, [...listIds, ...excludeListIds]],
+    [petitions, [...petitionIds, ...excludePetitionIds]],
+  ] as const) {
+    if (ids.length > 0) requireScope(context.scopes, `${resource.object}:read`, 'audience');
+    await Promise.all(ids.map((id) => resources.require(resource, organizationId, id)));
+  }
+}
+
+/** As plain as it is stored. */
+export function audienceOf(audience: AudienceInput | undefined): Audience | undefined {
+  return audience && (JSON.parse(JSON.stringify(audience)) as Audience);
+}

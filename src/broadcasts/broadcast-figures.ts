@@ -1,0 +1,81 @@
+import { Injectable } from '@nestjs/common';
+import { type ResourceRecord } from '#libs/resources';
+import { isId } from '#libs/rpc';
+import { DataSource } from 'typeorm';
+import { type BroadcastStatus } from './broadcast.js';
+import { broadcasts } from './broadcasts.js';
+import { Recipients, type SendingFigures } from './recipients.js';
+
+export type BroadcastRecord = ResourceRecord;
+
+/** What operators are told of one. */
+export type BroadcastStatusRecord = {
+  broadcastId: string;
+  organizationId: string;
+  name: string;
+  status: BroadcastStatus;
+  recipients: Omit<SendingFigures, 'waitsFor'> | null;
+  waitsFor: string | null;
+};
+
+/** Puts into records what has become of their recipients by now, which the history does not tell. */
+@Injectable()
+export class BroadcastFigures {
+  constructor(
+    private readonly source: DataSource,
+    private readonly recipients: Recipients,
+  ) {}
+
+  async of(record: ResourceRecord): Promise<BroadcastRecord> {
+    const [filled] = await this.ofAll([record]);
+    return filled!;
+  }
+
+  /** Of one organization. */
+  async ofAll(records: readonly ResourceRecord[]): Promise<BroadcastRecord[]> {
+    const started = records.filter(({ recipients }) => recipients !== null);
+    const sendings = await this.sendingsOf(started);
+    const figures = await this.recipients.figures(records[0]?.organizationId ?? '', [...sendings.values()]);
+    return records.map((record) => {
+      const found = figures.get(sendings.get(record.id) ?? '');
+      if (!found) return record;
+      const { waitsFor: _, ...recipients } = found;
+      return { ...record, recipients };
+    });
+  }
+
+  /** For operators, who know no organization: undefined where there is no such broadcast. */
+  async status(id: string): Promise<BroadcastStatusRecord | undefined> {
+    if (!isId(id)) return undefined;
+    const [row] = await this.source.query<
+      { organizationId: string; name: string; status: BroadcastStatus; sendingId: string | null }[]
+    >(
+      `SELECT organization_id AS "organizationId", name, status, state->>'sendingId' AS "sendingId"
+       FROM ${broadcasts.table} WHERE id = $1`,
+      [id],
+    );
+    if (!row) return undefined;
+    const { sendingId, ...record } = row;
+    const figures =
+      sendingId === null
+        ? undefined
+        : (await this.recipients.figures(row.organizationId, [sendingId])).get(sendingId);
+    if (!figures) return { broadcastId: id, ...record, recipients: null, waitsFor: null };
+    const { waitsFor, ...recipients } = figures;
+    return { broadcastId: id, ...record, recipients, waitsFor };
+  }
+
+  /** The ids of their sendings, by theirs. */
+  async sendingsOf(
+    records: readonly Pick<ResourceRecord, 'organizationId' | 'id'>[],
+  ): Promise<ReadonlyMap<string, string>> {
+    if (records.length === 0) return new Map();
+    const rows = await this.source.query<{ id: string; sendingId: string | null }[]>(
+      `SELECT b.id, b.state->>'sendingId' AS "sendingId"
+       FROM unnest($1::uuid[], $2::uuid[]) AS asked(organization_id, id)
+       JOIN ${broadcasts.table} b ON b.organization_id = asked.organization_id AND b.id = asked.id`,
+      [records.map(({ organizationId }) => organizationId), records.map(({ id }) => id)],
+    );
+    return new Map(rows.flatMap(({ id, sendingId }) => (sendingId === null ? [] : [[id, sendingId]])));
+  }
+}

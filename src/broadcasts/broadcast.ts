@@ -1,0 +1,232 @@
+import { changedFields } from '#libs/commands';
+import { type Decider } from '#libs/event-store';
+import { noSuch, RpcError } from '#libs/rpc';
+
+/** Whom a broadcast is for: who is named by one of the first three, without who is named by the exclusions. */
+export type Audience = {
+  listIds?: string[];
+  petitionIds?: string[];
+  contactIds?: string[];
+  excludeListIds?: string[];
+  excludePetitionIds?: string[];
+  filter?: { country?: string; city?: string; zip?: string };
+};
+
+export type Format = 'MARKDOWN' | 'HTML';
+
+export type BroadcastFields = {
+  name: string;
+  subject: string;
+  preheader: string | null;
+  content: string;
+  format: Format;
+  audience: Audience;
+};
+
+/** What became of the recipients, as far as the history tells: as they were when it was sent, or cancelled. */
+export type Figures = { sent: number; failed: number; skipped: number; inDoubt: number };
+
+/** Why a broadcast cannot be sent. */
+export const HINDRANCES = [
+  'NO_SUBJECT',
+  'NO_CONTENT',
+  'NO_SENDER',
+  'NO_POSTAL_ADDRESS',
+  'NO_PUBLIC_URL',
+  'NO_RECIPIENTS',
+  'UNKNOWN_MERGE_FIELD',
+  'TEMPLATE_INVALID',
+] as const;
+export type Hindrance = (typeof HINDRANCES)[number];
+
+export type BroadcastEvent =
+  | { type: 'BroadcastCreated'; data: BroadcastFields }
+  | { type: 'BroadcastUpdated'; data: Partial<BroadcastFields> }
+  | { type: 'BroadcastScheduled'; data: { sendAt: string } }
+  /** Its time had come, and it could not be sent. */
+  | { type: 'BroadcastHindered'; data: { hindrances: Hindrance[] } }
+  /**
+   * Its audience is fixed: who had to get it follows from the events up to `position`. `digest` is that of their ids, with
+   * which whoever recomputes them can compare (see `digestOfRecipients`).
+   */
+  | {
+      type: 'BroadcastStarted';
+      data: { sendingId: string; position: number; recipients: number; digest: string };
+    }
+  | { type: 'BroadcastPaused'; data: Record<string, never> }
+  | { type: 'BroadcastResumed'; data: Record<string, never> }
+  | { type: 'BroadcastCancelled'; data: Record<string, never> }
+  /** Those of its recipients with this status are sent to once more. */
+  | { type: 'BroadcastRetried'; data: { status: 'FAILED' | 'IN_DOUBT' } }
+  | { type: 'BroadcastSent'; data: Figures }
+  | { type: 'BroadcastDeleted'; data: Record<string, never> };
+
+export const STATUSES = ['DRAFT', 'SCHEDULED', 'SENDING', 'PAUSED', 'SENT', 'CANCELLED'] as const;
+export type BroadcastStatus = (typeof STATUSES)[number];
+
+export type StandingBroadcast = BroadcastFields & {
+  status: BroadcastStatus;
+  sendAt: string | null;
+  startedAt: string | null;
+  finishedAt: string | null;
+  /** Of the recipients that were fixed at its start; null before it. */
+  sendingId: string | null;
+  recipients: ({ total: number } & Partial<Figures>) | null;
+};
+export type Broadcast = StandingBroadcast | { status: 'UNKNOWN' } | { status: 'DELETED' };
+
+export const broadcast: Decider<Broadcast, BroadcastEvent> = {
+  streamType: 'broadcast',
+  initial: { status: 'UNKNOWN' },
+  events: {
+    BroadcastCreated: true,
+    BroadcastUpdated: true,
+    BroadcastScheduled: true,
+    BroadcastHindered: true,
+    BroadcastStarted: true,
+    BroadcastPaused: true,
+    BroadcastResumed: true,
+    BroadcastCancelled: true,
+    BroadcastRetried: true,
+    BroadcastSent: true,
+    BroadcastDeleted: true,
+  },
+  evolve(state, event, at) {
+    if (event.type === 'BroadcastCreated') {
+      const unsent = { sendAt: null, startedAt: null, finishedAt: null, sendingId: null, recipients: null };
+      return { ...event.data, status: 'DRAFT', ...unsent };
+    }
+    if (!isStanding(state)) return state;
+    switch (event.type) {
+      case 'BroadcastUpdated':
+        return { ...state, ...event.data };
+      case 'BroadcastScheduled':
+        return { ...state, status: 'SCHEDULED', sendAt: event.data.sendAt };
+      case 'BroadcastHindered':
+        return { ...state, status: 'DRAFT', sendAt: null };
+      case 'BroadcastStarted': {
+        const { sendingId, recipients: total } = event.data;
+        return { ...state, status: 'SENDING', startedAt: at.toISOString(), sendingId, recipients: { total } };
+      }
+      case 'BroadcastPaused':
+        return { ...state, status: 'PAUSED' };
+      case 'BroadcastResumed':
+        return { ...state, status: 'SENDING' };
+      case 'BroadcastCancelled':
+        return { ...state, status: 'CANCELLED', finishedAt: at.toISOString() };
+      case 'BroadcastRetried':
+        return { ...state, status: state.status === 'SENT' ? 'SENDING' : state.status, finishedAt: null };
+      case 'BroadcastSent': {
+        const recipients = { total: state.recipients?.total ?? 0, ...event.data };
+        return { ...state, status: 'SENT', finishedAt: at.toISOString(), recipients };
+      }
+      case 'BroadcastDeleted':
+        return { status: 'DELETED' };
+    }
+  },
+};
+
+export function isStanding(state: Broadcast): state is StandingBroadcast {
+  return state.status !== 'UNKNOWN' && state.status !== 'DELETED';
+}
+
+/** @throws RpcError NOT_FOUND unless the broadcast stands. */
+export function standingBroadcast(state: Broadcast): StandingBroadcast {
+  if (!isStanding(state)) throw noSuch('broadcast');
+  return state;
+}
+
+/** A field that is not given stays. Only before it is sent. */
+export function updateBroadcast(state: Broadcast, given: Partial<BroadcastFields>): BroadcastEvent[] {
+  const before = standingBroadcast(state);
+  const data = changedFields<BroadcastFields>(before, given);
+  if (!data) return [];
+  if (!isUnsent(before)) throw begun('what it says and whom it is for can no longer be changed');
+  return [{ type: 'BroadcastUpdated', data }];
+}
+
+/** To be sent at a moment, or at another one than before. */
+export function scheduleBroadcast(state: Broadcast, sendAt: string): BroadcastEvent[] {
+  const { status, sendAt: before } = requireUnsent(state);
+  return status === 'SCHEDULED' && before === sendAt
+    ? []
+    : [{ type: 'BroadcastScheduled', data: { sendAt } }];
+}
+
+/** @throws RpcError CONFLICT once it is being sent. */
+export function requireUnsent(state: Broadcast): StandingBroadcast {
+  const standing = standingBroadcast(state);
+  if (!isUnsent(standing)) throw begun('it cannot be sent once more');
+  return standing;
+}
+
+/** Pausing the paused changes nothing. */
+export function pauseBroadcast(state: Broadcast): BroadcastEvent[] {
+  const { status } = standingBroadcast(state);
+  if (status === 'PAUSED') return [];
+  if (status !== 'SENDING') throw notSending('paused');
+  return [{ type: 'BroadcastPaused', data: {} }];
+}
+
+/** Resuming what is being sent changes nothing. */
+export function resumeBroadcast(state: Broadcast): BroadcastEvent[] {
+  const { status } = standingBroadcast(state);
+  if (status === 'SENDING') return [];
+  if (status !== 'PAUSED') throw notSending('resumed');
+  return [{ type: 'BroadcastResumed', data: {} }];
+}
+
+/** From every state but sent; cancelling the cancelled changes nothing. */
+export function cancelBroadcast(state: Broadcast): BroadcastEvent[] {
+  const { status } = standingBroadcast(state);
+  if (status === 'CANCELLED') return [];
+  if (status === 'SENT') {
+    throw new RpcError('CONFLICT', 'This broadcast has been sent: it cannot be cancelled.', {
+      reason: 'BROADCAST_BEGUN',
+    });
+  }
+  return [{ type: 'BroadcastCancelled', data: {} }];
+}
+
+/** @throws RpcError CONFLICT unless it is being sent, paused, or was sent. */
+export function retryBroadcast(state: Broadcast, status: 'FAILED' | 'IN_DOUBT'): BroadcastEvent[] {
+  if (!['SENDING', 'PAUSED', 'SENT'].includes(standingBroadcast(state).status)) throw notSending('retried');
+  return [{ type: 'BroadcastRetried', data: { status } }];
+}
+
+/** Nothing where it is not being sent any more. */
+export function finishBroadcast(state: Broadcast, figures: Figures): BroadcastEvent[] {
+  return isStanding(state) && state.status === 'SENDING' ? [{ type: 'BroadcastSent', data: figures }] : [];
+}
+
+/** Drafts and what was cancelled; deleting the deleted changes nothing. */
+export function deleteBroadcast(state: Broadcast): BroadcastEvent[] {
+  if (state.status === 'DELETED') return [];
+  const { status } = standingBroadcast(state);
+  if (status === 'DRAFT' || status === 'CANCELLED') return [{ type: 'BroadcastDeleted', data: {} }];
+  throw new RpcError(
+    'CONFLICT',
+    'Only a draft or a cancelled broadcast can be deleted. Cancel it first, unless it was sent: that is kept.',
+    { reason: 'BROADCAST_BEGUN' },
+  );
+}
+
+function isUnsent({ status }: StandingBroadcast): boolean {
+  return status === 'DRAFT' || status === 'SCHEDULED';
+}
+
+function begun(what: string): RpcError {
+  return new RpcError(
+    'CONFLICT',
+    `This broadcast is being sent, was sent or cancelled: ${what}. Create another one.`,
+    {
+      reason: 'BROADCAST_BEGUN',
+    },
+  );
+}
+
+function notSending(what: string): RpcError {
+  return new RpcError('CONFLICT', `This broadcast is not being sent: it cannot be ${what}.`, {
+    reason: 'BROADCAST_NOT_SENDING',
+  });
+}

@@ -1,0 +1,25 @@
+import { ProductModule } from '#libs/modules';
+import { OrganizationsModule } from '../organizations/index.js';
+import { SuppressionsModule } from '../suppressions/index.js';
+import { BroadcastFigures } from './broadcast-figures.js';
+import { broadcasts } from './broadcasts.js';
+import { FinishBroadcastHandler } from './finish-broadcast.js';
+import { Letters } from './letters.js';
+import * as operations from './operations.js';
+import { Recipients } from './recipients.js';
+import { BroadcastReports } from './reports.js';
+import { BroadcastSchedules, BroadcastStart, StartScheduledHandler } from './schedule.js';
+import { BroadcastSender } from './sender.js';
+import { Starts } from './starts.js';
+
+@ProductModule({
+  operations,
+  resources: [broadcasts],
+  subscriptions: [BroadcastSchedules, BroadcastReports],
+  timers: [BroadcastStart],
+  background: [BroadcastSender],
+  imports: [OrganizationsModule, SuppressionsModule],
+  providers: [BroadcastFigures, FinishBroadcastHandler, Letters, Recipients, StartScheduledHandler, Starts],
+  exports: [Recipients, BroadcastFigures],
+})
+export class BroadcastsModule {}

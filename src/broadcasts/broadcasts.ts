@@ -1,0 +1,90 @@
+import { Resource } from '#libs/resources';
+import { type FieldSchema, recordSchema, schemaWithout, textOrNull, timestamp } from '#libs/rpc';
+import { broadcast, isStanding, STATUSES } from './broadcast.js';
+
+const count: FieldSchema = { type: ['integer', 'null'] };
+const moment: FieldSchema = { type: ['string', 'null'], format: 'date-time' };
+const ids: FieldSchema = { type: 'array', items: { type: 'string' } };
+
+export const broadcastSchema = recordSchema({
+  id: { type: 'string' },
+  createdAt: timestamp,
+  updatedAt: timestamp,
+  name: { type: 'string' },
+  subject: { type: 'string' },
+  preheader: textOrNull,
+  content: { type: 'string' },
+  format: { type: 'string', enum: ['MARKDOWN', 'HTML'] },
+  audience: {
+    type: 'object',
+    description: 'Only the parts that were given.',
+    properties: {
+      listIds: ids,
+      petitionIds: ids,
+      contactIds: ids,
+      excludeListIds: ids,
+      excludePetitionIds: ids,
+      filter: {
+        type: 'object',
+        properties: { country: { type: 'string' }, city: { type: 'string' }, zip: { type: 'string' } },
+      },
+    },
+  },
+  status: { type: 'string', enum: [...STATUSES] },
+  sendAt: moment,
+  startedAt: moment,
+  finishedAt: moment,
+  recipients: {
+    type: ['object', 'null'],
+    description:
+      'What has become of its recipients by now; null before its start. The past (`asOf`) tells how many there were, and, once it ' +
+      'was sent, what had become of them then; the rest is null.',
+    properties: {
+      total: { type: 'integer' },
+      sent: count,
+      failed: count,
+      skipped: count,
+      inDoubt: count,
+      bounced: count,
+      complained: count,
+      unsubscribed: count,
+    },
+  },
+  organizationId: { type: 'string' },
+});
+
+/** Of an element of a list. */
+export const listedBroadcastSchema = schemaWithout(broadcastSchema, 'content');
+
+export const broadcastIdSchema = recordSchema({ broadcastId: { type: 'string' } });
+
+export const broadcasts = new Resource({
+  object: 'broadcast',
+  decider: broadcast,
+  standing(state) {
+    if (!isStanding(state)) return undefined;
+    const { recipients } = state;
+    return { ...state, recipients: recipients && { ...UNKNOWN, ...recipients } };
+  },
+  answers: broadcastSchema,
+  version: 1,
+  columns: {
+    name: { type: 'text', index: true, search: true },
+    subject: { type: 'text', search: true },
+    status: { type: 'text', index: true },
+    sendingId: { type: 'uuid' },
+  },
+  apart: 'content',
+});
+
+/** What the history does not tell. */
+const UNKNOWN = {
+  total: 0,
+  sent: null,
+  failed: null,
+  skipped: null,
+  inDoubt: null,
+  bounced: null,
+  complained: null,
+  unsubscribed: null,
+};

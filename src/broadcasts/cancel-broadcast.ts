@@ -1,0 +1,33 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { ResourceCommands } from '#libs/resources';
+import { Id, Input, Operation } from '#libs/rpc';
+import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
+import { cancelBroadcast } from './broadcast.js';
+import { broadcasts, broadcastSchema } from './broadcasts.js';
+
+@Operation({
+  method: 'POST',
+  name: 'broadcast.cancel-broadcast',
+  object: 'broadcast',
+  summary: 'Stop sending for good',
+  description:
+    'From every state but sent. Who has not got it yet does not get it. Cancelling the cancelled changes nothing.',
+  answers: broadcastSchema,
+  reasons: ['BROADCAST_BEGUN'],
+})
+export class CancelBroadcast extends Input {
+  @Id()
+  broadcastId!: string;
+}
+
+@CommandHandler(CancelBroadcast)
+export class CancelBroadcastHandler implements ICommandHandler<CancelBroadcast> {
+  constructor(
+    private readonly commands: ResourceCommands,
+    private readonly figures: BroadcastFigures,
+  ) {}
+
+  async execute(command: CancelBroadcast): Promise<BroadcastRecord> {
+    return this.figures.of(await this.commands.change(broadcasts, command, cancelBroadcast));
+  }
+}

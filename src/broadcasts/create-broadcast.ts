@@ -1,0 +1,41 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { ResourceCommands, Resources } from '#libs/resources';
+import { Operation, Text } from '#libs/rpc';
+import { audienceOf, BroadcastFieldsInput, checkAudience } from './broadcast-fields.js';
+import { type BroadcastEvent } from './broadcast.js';
+import { broadcastIdSchema, broadcasts } from './broadcasts.js';
+
+@Operation({
+  method: 'POST',
+  name: 'broadcast.create-broadcast',
+  object: 'broadcast',
+  summary: 'Create a broadcast',
+  description:
+    'It starts as a draft. The same body again answers the one it made first, as long as that exists and has its name; for a ' +
+    'second one like it send an `Idempotency-Key`.',
+  answers: broadcastIdSchema,
+  // Who writes to contacts chooses among them.
+  fieldScopes: { audience: 'contact:read' },
+})
+export class CreateBroadcast extends BroadcastFieldsInput {
+  @Text({ max: 200, example: 'News of the river, in May' })
+  override name!: string;
+}
+
+@CommandHandler(CreateBroadcast)
+export class CreateBroadcastHandler implements ICommandHandler<CreateBroadcast> {
+  constructor(
+    private readonly commands: ResourceCommands,
+    private readonly resources: Resources,
+  ) {}
+
+  async execute(command: CreateBroadcast): Promise<Record<string, string>> {
+    await checkAudience(command, this.resources);
+    const { name, subject = name, preheader = null, content = '', format = 'MARKDOWN' } = command;
+    const audience = audienceOf(command.audience) ?? {};
+    return this.commands.create(broadcasts, command, {
+      type: 'BroadcastCreated',
+      data: { name, subject, preheader, content, format, audience },
+    } satisfies BroadcastEvent);
+  }
+}

@@ -1,0 +1,37 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Commands, RecordReader, writeTo } from '#libs/commands';
+import { Input } from '#libs/rpc';
+import { broadcast, type BroadcastEvent, finishBroadcast, isStanding } from './broadcast.js';
+import { Recipients } from './recipients.js';
+
+/** Notes that everybody was sent to. No operation: nobody else may say so. */
+export class FinishBroadcast extends Input {
+  broadcastId!: string;
+}
+
+@CommandHandler(FinishBroadcast)
+export class FinishBroadcastHandler implements ICommandHandler<FinishBroadcast> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly records: RecordReader,
+    private readonly recipients: Recipients,
+  ) {}
+
+  async execute(command: FinishBroadcast): Promise<void> {
+    const { organizationId, broadcastId } = command;
+    await this.commands.run(command, async () => {
+      // Before the rows: whoever lets them be tried again meanwhile has another version then.
+      const { state, version } = await this.records.load(broadcast, organizationId, broadcastId);
+      const sendingId = isStanding(state) ? state.sendingId : null;
+      const events: BroadcastEvent[] = [];
+      if (sendingId !== null && !(await this.recipients.hasUnsettled(sendingId))) {
+        const found = (await this.recipients.figures(organizationId, [sendingId])).get(sendingId);
+        if (found) {
+          const { sent, failed, skipped, inDoubt } = found;
+          events.push(...finishBroadcast(state, { sent, failed, skipped, inDoubt }));
+        }
+      }
+      return { recordId: broadcastId, writes: [writeTo(broadcast, broadcastId, version, events)] };
+    });
+  }
+}

@@ -1,0 +1,111 @@
+import { html, trusted } from '#libs/pages';
+import { type Rendered } from './template.js';
+
+/** Who writes, as the foot of each mail says. */
+export type Sender = { name: string; postalAddress: string | null; language: string };
+
+type Words = { why: (organization: string) => string; unsubscribe: string };
+
+/** In the organization's language; a translator adds another. */
+const WORDS: Record<string, Words> = {
+  en: {
+    why: (organization) => `You receive this because you are in touch with ${organization}.`,
+    unsubscribe: 'Unsubscribe',
+  },
+  de: {
+    why: (organization) => `Sie erhalten diese E-Mail, weil Sie mit ${organization} in Verbindung stehen.`,
+    unsubscribe: 'Abmelden',
+  },
+  fr: {
+    why: (organization) => `Vous recevez ce message parce que vous êtes en contact avec ${organization}.`,
+    unsubscribe: 'Se désabonner',
+  },
+  es: {
+    why: (organization) => `Recibe este mensaje porque está en contacto con ${organization}.`,
+    unsubscribe: 'Darse de baja',
+  },
+};
+
+/** Dark mode where a program knows it; all others show the inline styles. */
+const STYLE = `
+:root{color-scheme:light dark;supported-color-schemes:light dark}
+img{max-width:100%;height:auto}
+@media (prefers-color-scheme:dark){
+.page{background-color:#16181d!important}
+.sheet{background-color:#1f2229!important;color:#e8eaed!important}
+.sheet a{color:#8ab4f8!important}
+.foot,.foot a{color:#a6abb5!important}
+}
+@media (max-width:640px){.sheet{padding:20px!important}}`;
+
+const FONT = 'font-family:-apple-system,BlinkMacSystemFont,Segoe UI,Roboto,Helvetica,Arial,sans-serif';
+
+/** The whole of a mail around what it says: tables and inline styles, which is what mail programs agree on. */
+export function htmlOf(
+  { subject, preheader, html: content }: Rendered,
+  { name, postalAddress, language }: Sender,
+  unsubscribeUrl: string,
+): string {
+  const words = WORDS[language] ?? WORDS.en!;
+  const lines = [name, ...(postalAddress ?? '').split(/\r?\n/)].filter((line) => line !== '');
+  const hidden = 'display:none;max-height:0;max-width:0;overflow:hidden;opacity:0;mso-hide:all';
+  const table = trusted('role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"');
+  return String(
+    html`<!doctype html>
+      <html lang="${language in WORDS ? language : 'en'}">
+        <head>
+          <meta charset="utf-8" />
+          <meta name="viewport" content="width=device-width,initial-scale=1" />
+          <meta name="color-scheme" content="light dark" />
+          <meta name="supported-color-schemes" content="light dark" />
+          <title>${subject}</title>
+          <style>${trusted(STYLE)}</style>
+        </head>
+        <body class="page" style="margin:0;padding:0;background-color:#f3f4f6">
+          ${preheader === '' ? null : html`<div style="${hidden}">${preheader}</div>`}
+          <table class="page" ${table} style="background-color:#f3f4f6">
+            <tr>
+              <td align="center" style="padding:24px 8px">
+                <table ${table} style="max-width:600px">
+                  <tr>
+                    <td
+                      class="sheet"
+                      style="background-color:#ffffff;color:#1f2328;padding:32px;border-radius:8px;${FONT};font-size:16px;line-height:1.5"
+                    >
+                      ${trusted(content)}
+                    </td>
+                  </tr>
+                  <tr>
+                    <td
+                      class="foot"
+                      style="padding:24px 32px;color:#57606a;${FONT};font-size:14px;line-height:1.5"
+                    >
+                      <p style="margin:0 0 8px">${words.why(name)}</p>
+                      <p style="margin:0 0 8px">
+                        ${lines.map((line, n) => (n === 0 ? line : html`<br />${line}`))}
+                      </p>
+                      <p style="margin:0">
+                        <a href="${unsubscribeUrl}" style="color:#57606a;text-decoration:underline">${words.unsubscribe}</a>
+                      </p>
+                    </td>
+                  </tr>
+                </table>
+              </td>
+            </tr>
+          </table>
+        </body>
+      </html>
+`,
+  );
+}
+
+export function textOf(
+  { text }: Rendered,
+  { name, postalAddress, language }: Sender,
+  unsubscribeUrl: string,
+): string {
+  const words = WORDS[language] ?? WORDS.en!;
+  // By which mail programs know where a message ends (RFC 3676, section 4.3).
+  const foot = ['-- ', words.why(name), name, ...(postalAddress === null ? [] : [postalAddress])];
+  return `${text.trim()}\n\n${foot.join('\n')}\n\n${words.unsubscribe}: ${unsubscribeUrl}\n`;
+}

@@ -1,0 +1,197 @@
+import { Injectable } from '@nestjs/common';
+import { RecordReader } from '#libs/commands';
+import { EventStore } from '#libs/event-store';
+import { type MailMessage, Mailer } from '#libs/mail';
+import { Resources } from '#libs/resources';
+import { RpcError } from '#libs/rpc';
+import { type ContactDetails } from '../contacts/index.js';
+import { organization, senderOf, standingOrganization } from '../organizations/index.js';
+import { petitions } from '../petitions/index.js';
+import { PublicAddress } from '../public-address.js';
+import { type Audience, type BroadcastFields, type Hindrance } from './broadcast.js';
+import { htmlOf, type Sender, textOf } from './layout.js';
+import {
+  compile,
+  CONTACT_FIELDS,
+  type MergeFields,
+  PETITION_FIELDS,
+  render,
+  type Template,
+  TemplateError,
+} from './template.js';
+import { unsubscribeToken } from './unsubscribe-token.js';
+
+/** What every letter of a broadcast has in common. */
+export type Writing = {
+  organizationId: string;
+  broadcastId: string;
+  template: Template;
+  sender: Sender & { from: MailMessage['from']; replyTo: string | null };
+  organization: MergeFields['organization'];
+  petition: MergeFields['petition'];
+};
+
+export type Hindered = { hindrance: Hindrance; path: string; message: string };
+
+/** Who gets it. */
+export type Recipient = { id: string } & ContactDetails;
+
+export type Letter = { subject: string; html: string; text: string; unsubscribeUrl: string };
+
+/** Whom a preview is written to where nobody is named: somebody of whom nothing is known. */
+const NOBODY = '00000000-0000-0000-0000-000000000000';
+
+/** Writes a broadcast's message to each of its recipients. */
+@Injectable()
+export class Letters {
+  constructor(
+    private readonly records: RecordReader,
+    private readonly resources: Resources,
+    private readonly store: EventStore,
+    private readonly mailer: Mailer,
+    private readonly address: PublicAddress,
+  ) {}
+
+  /** What there is to write with, or all that stands against it. */
+  async prepare(
+    organizationId: string,
+    broadcastId: string,
+    fields: BroadcastFields,
+  ): Promise<{ writing?: Writing; hindered: Hindered[] }> {
+    const hindered: Hindered[] = [];
+    const hinder = (hindrance: Hindrance, path: string, message: string) => {
+      hindered.push({ hindrance, path, message });
+    };
+    const folded = await this.records.look(organization, organizationId, organizationId);
+    const { name, website, email, country } = standingOrganization(folded.state);
+    const sender = await senderOf(this.records, organizationId);
+    const from = sender.mailFrom ?? this.mailer.defaultFrom;
+    if (fields.subject === '') hinder('NO_SUBJECT', 'subject', 'The broadcast has no subject.');
+    if (fields.content === '') hinder('NO_CONTENT', 'content', 'The broadcast has no content.');
+    if (!from) {
+      const message = 'The organization has no sender: set mailFrom with organization.update-organization.';
+      hinder('NO_SENDER', 'organization.mailFrom', message);
+    }
+    if (sender.postalAddress === null) {
+      const message =
+        'The organization has no postal address, which must stand in bulk mail: set postalAddress with organization.update-organization.';
+      hinder('NO_POSTAL_ADDRESS', 'organization.postalAddress', message);
+    }
+    if (!this.address.isKnown) {
+      const message =
+        'Nobody could unsubscribe: the operator has not set PUBLIC_URL, the address at which people reach this server.';
+      hinder('NO_PUBLIC_URL', '', message);
+    }
+    const petitionId = onlyPetition(fields.audience);
+    let template: Template | undefined;
+    try {
+      template = compile(fields, petitionId !== undefined);
+    } catch (error) {
+      if (!(error instanceof TemplateError)) throw error;
+      hinder(error.hindrance, 'content', error.message);
+    }
+    if (!template) return { hindered };
+    const writing: Writing = {
+      organizationId,
+      broadcastId,
+      template,
+      sender: {
+        name: from?.name ?? name,
+        postalAddress: sender.postalAddress,
+        language: sender.language,
+        // Of a preview: what cannot be sent has none.
+        from: from ?? { name, address: '' },
+        replyTo: sender.replyTo,
+      },
+      organization: { name, website, email, country, postalAddress: sender.postalAddress },
+      petition: petitionId === undefined ? undefined : await this.petition(organizationId, petitionId),
+    };
+    return { writing, hindered };
+  }
+
+  /** @param contact null: somebody of whom nothing is known. @throws TemplateError */
+  write(writing: Writing, contact: Recipient | null): Letter {
+    const { organizationId, broadcastId, template, sender, organization, petition } = writing;
+    const token = unsubscribeToken(this.store.keyring, {
+      organizationId,
+      contactId: contact?.id ?? NOBODY,
+      broadcastId,
+    });
+    const unsubscribeUrl = `${this.address.url}/u/${token}`;
+    const fields = Object.fromEntries(CONTACT_FIELDS.map((field) => [field, contact?.[field] ?? null]));
+    const rendered = render(template, {
+      contact: fields as MergeFields['contact'],
+      organization,
+      ...(petition ? { petition } : {}),
+      unsubscribeUrl,
+    });
+    return {
+      subject: rendered.subject,
+      html: htmlOf(rendered, sender, unsubscribeUrl),
+      text: textOf(rendered, sender, unsubscribeUrl),
+      unsubscribeUrl,
+    };
+  }
+
+  /**
+   * The message with a letter.
+   *
+   * @param messageId what tells it from every other, without its domain.
+   */
+  message(writing: Writing, letter: Letter, to: string, messageId: string): MailMessage {
+    const { from, replyTo } = writing.sender;
+    return {
+      from,
+      replyTo,
+      to,
+      subject: letter.subject,
+      text: letter.text,
+      html: letter.html,
+      messageId: `${messageId}@${from.address.slice(from.address.lastIndexOf('@') + 1)}`,
+      headers: {
+        'List-Unsubscribe': `<${letter.unsubscribeUrl}>`,
+        'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+      },
+      automatic: false,
+    };
+  }
+
+  /** A petition that is no more is one of which nothing is known. */
+  private async petition(organizationId: string, petitionId: string): Promise<MergeFields['petition']> {
+    try {
+      const record = await this.resources.get(petitions, {
+        organizationId,
+        petitionId,
+      } as unknown as Parameters<Resources['get']>[1]);
+      const values = record as unknown as NonNullable<MergeFields['petition']>;
+      return pick(values);
+    } catch (error) {
+      if (!(error instanceof RpcError) || error.code !== 'NOT_FOUND') throw error;
+      return pick({});
+    }
+  }
+}
+
+function pick(values: Partial<NonNullable<MergeFields['petition']>>): NonNullable<MergeFields['petition']> {
+  return Object.fromEntries(PETITION_FIELDS.map((field) => [field, values[field] ?? null])) as NonNullable<
+    MergeFields['petition']
+  >;
+}
+
+/** The petition whose signers are the audience, where it is one petition's. */
+function onlyPetition({ petitionIds = [], listIds = [], contactIds = [] }: Audience): string | undefined {
+  const [only, ...others] = petitionIds;
+  return others.length + listIds.length + contactIds.length === 0 ? only : undefined;
+}
+
+/** Of the message to a recipient: the same however often it is sent, so that mail programs can tell. */
+export function messageIdOf(broadcastId: string, contactId: string): string {
+  return `broadcast.${broadcastId}.${contactId}`;
+}
+
+/** Undefined where a message is no broadcast's. */
+export function readMessageId(messageId: string): { broadcastId: string; contactId: string } | undefined {
+  const uuid = '([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})';
+  const [, broadcastId, contactId] = new RegExp(`^<?broadcast\\.${uuid}\\.${uuid}@`).exec(messageId) ?? [];
+  return broadcastId === undefined ? undefined : { broadcastId, contactId: contactId! };
+}

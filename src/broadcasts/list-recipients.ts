@@ -1,0 +1,72 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { RecordReader } from '#libs/commands';
+import {
+  Id,
+  Input,
+  Integer,
+  listingOf,
+  OneOf,
+  Operation,
+  type Page,
+  pageOf,
+  recordSchema,
+  Text,
+  textOrNull,
+} from '#libs/rpc';
+import { broadcast, standingBroadcast } from './broadcast.js';
+import { RECIPIENT_STATUSES, type RecipientRecord, Recipients } from './recipients.js';
+
+/** The only order that there is: a recipient has neither name nor time of its own. */
+const SORT = 'contactId';
+
+@Operation({
+  method: 'GET',
+  name: 'broadcast.list-recipients',
+  object: 'recipients',
+  summary: 'List who gets a broadcast, and what has become of it',
+  description:
+    'From its start on, in the order of their ids. `PENDING` waits, `CLAIMED` is on its way, `SENT` was accepted by the mail server, `FAILED` ' +
+    'was refused by it, `SKIPPED` got nothing (unsubscribed, suppressed or erased since the start, or the broadcast was cancelled), `IN_DOUBT` ' +
+    'may have got it.',
+  answers: recordSchema({
+    contactId: { type: 'string' },
+    status: { type: 'string', enum: [...RECIPIENT_STATUSES] },
+    at: { type: ['string', 'null'], format: 'date-time', description: 'When it last changed.' },
+    detail: textOrNull,
+  }),
+  list: true,
+})
+export class ListRecipients extends Input {
+  @Id()
+  broadcastId!: string;
+
+  @OneOf(RECIPIENT_STATUSES, { optional: true })
+  status?: string;
+
+  @Integer({ min: 1, max: 1_000, default: 100, description: 'Recipients a page.' })
+  limit!: number;
+
+  @Text({ max: 2_000, optional: true, description: '`pagination.cursor` of the page before.' })
+  cursor?: string;
+}
+
+@QueryHandler(ListRecipients)
+export class ListRecipientsHandler implements IQueryHandler<ListRecipients> {
+  constructor(
+    private readonly records: RecordReader,
+    private readonly recipients: Recipients,
+  ) {}
+
+  async execute(query: ListRecipients): Promise<Page<RecipientRecord>> {
+    const { organizationId, broadcastId, status, limit } = query;
+    const { after } = listingOf({ ...query, sort: SORT });
+    const { state } = await this.records.look(broadcast, organizationId, broadcastId);
+    const { sendingId } = standingBroadcast(state);
+    if (sendingId === null) return pageOf({ sort: SORT }, [], undefined);
+    const found = await this.recipients.page(sendingId, { status, after: after?.[1], limit: limit + 1 });
+    const records = found.slice(0, limit);
+    const last = records.at(-1);
+    const next = found.length > limit && last ? ([last.contactId, last.contactId] as const) : undefined;
+    return pageOf({ sort: SORT }, records, next);
+  }
+}

@@ -1,0 +1,33 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { ResourceCommands } from '#libs/resources';
+import { Id, Input, Operation } from '#libs/rpc';
+import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
+import { pauseBroadcast } from './broadcast.js';
+import { broadcasts, broadcastSchema } from './broadcasts.js';
+
+@Operation({
+  method: 'POST',
+  name: 'broadcast.pause-broadcast',
+  object: 'broadcast',
+  summary: 'Stop sending for a while',
+  description:
+    'What is on its way arrives; nothing else leaves, on any instance, within a second. Pausing the paused changes nothing.',
+  answers: broadcastSchema,
+  reasons: ['BROADCAST_NOT_SENDING'],
+})
+export class PauseBroadcast extends Input {
+  @Id()
+  broadcastId!: string;
+}
+
+@CommandHandler(PauseBroadcast)
+export class PauseBroadcastHandler implements ICommandHandler<PauseBroadcast> {
+  constructor(
+    private readonly commands: ResourceCommands,
+    private readonly figures: BroadcastFigures,
+  ) {}
+
+  async execute(command: PauseBroadcast): Promise<BroadcastRecord> {
+    return this.figures.of(await this.commands.change(broadcasts, command, pauseBroadcast));
+  }
+}

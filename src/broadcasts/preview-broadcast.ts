@@ -1,0 +1,58 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { RecordReader } from '#libs/commands';
+import { Id, Input, noSuch, Operation, recordSchema } from '#libs/rpc';
+import { contact } from '../contacts/index.js';
+import { broadcast, standingBroadcast } from './broadcast.js';
+import { Letters, type Recipient } from './letters.js';
+import { notReady } from './starts.js';
+
+type BroadcastPreview = { broadcastId: string; subject: string; html: string; text: string };
+
+@Operation({
+  method: 'GET',
+  name: 'broadcast.preview-broadcast',
+  object: 'preview',
+  summary: 'See a broadcast as somebody would get it',
+  description:
+    'Subject, HTML and plain text as they would be sent to the contact, or to somebody of whom nothing is known. Its link to ' +
+    'unsubscribe works.',
+  answers: recordSchema({
+    broadcastId: { type: 'string' },
+    subject: { type: 'string' },
+    html: { type: 'string' },
+    text: { type: 'string' },
+  }),
+  reasons: ['BROADCAST_NOT_READY'],
+  fieldScopes: { contactId: 'contact:read' },
+})
+export class PreviewBroadcast extends Input {
+  @Id()
+  broadcastId!: string;
+
+  @Id({ optional: true })
+  contactId?: string;
+}
+
+@QueryHandler(PreviewBroadcast)
+export class PreviewBroadcastHandler implements IQueryHandler<PreviewBroadcast> {
+  constructor(
+    private readonly records: RecordReader,
+    private readonly letters: Letters,
+  ) {}
+
+  async execute({ organizationId, broadcastId, contactId }: PreviewBroadcast): Promise<BroadcastPreview> {
+    const { state } = await this.records.look(broadcast, organizationId, broadcastId);
+    const fields = standingBroadcast(state);
+    let recipient: Recipient | null = null;
+    if (contactId !== undefined) {
+      const folded = await this.records.look(contact, organizationId, contactId);
+      if (folded.state.status !== 'standing') throw noSuch('contact');
+      recipient = { id: contactId, ...folded.state.details };
+    }
+    const { writing, hindered } = await this.letters.prepare(organizationId, broadcastId, fields);
+    // What only stands against sending it can be looked at.
+    if (!writing) throw notReady(hindered.filter(({ path }) => path === 'content'));
+    const { subject, html, text } = this.letters.write(writing, recipient);
+    return { broadcastId, subject, html, text };
+  }
+}

@@ -1,0 +1,348 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { type Transaction } from '#libs/database';
+import { pauseAfter } from '#libs/subscriptions';
+import { type BroadcastStatus, type Figures } from './broadcast.js';
+import { broadcasts } from './broadcasts.js';
+
+export const RECIPIENT_STATUSES = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'SKIPPED', 'IN_DOUBT'] as const;
+export type RecipientStatus = (typeof RECIPIENT_STATUSES)[number];
+
+/** A message that this process has claimed: nobody else sends it. `attempts`: those that were answered with "later". */
+export type Claimed = { sendingId: string; contactId: string; attempts: number };
+
+/** What became of a claimed message. `pauseSeconds`: of one that is sent later. */
+export type Settled = {
+  sendingId: string;
+  contactId: string;
+  status: Exclude<RecipientStatus, 'CLAIMED'>;
+  detail: string | null;
+  attempts: number;
+  pauseSeconds: number;
+};
+
+/** A broadcast whose recipients are not all settled. */
+export type Sending = {
+  id: string;
+  organizationId: string;
+  broadcastId: string;
+  /** Undefined where there is no such broadcast any more, or it was not started with these recipients. */
+  status: BroadcastStatus | undefined;
+  hasPending: boolean;
+  hasClaimed: boolean;
+};
+
+export type SendingFigures = Figures & {
+  total: number;
+  bounced: number;
+  complained: number;
+  unsubscribed: number;
+  waitsFor: string | null;
+};
+
+/** As the API answers it. */
+export type RecipientRecord = {
+  contactId: string;
+  status: RecipientStatus;
+  at: Date | null;
+  detail: string | null;
+};
+
+/** What may come of a message that was sent. */
+export type Aftermath = 'bounced' | 'complained' | 'unsubscribed';
+
+/** Whoever has not said so for so long is taken for dead. */
+export const ALIVE_SECONDS = 8;
+/** Recipients that nobody sends to any more are settled so many at once. */
+const PAGE = 10_000;
+const FORGET_AFTER = '1 hour';
+
+/** Of those that are counted on the sending: how many more there are of each. */
+const COUNTED = ['SENT', 'FAILED', 'SKIPPED', 'IN_DOUBT'] as const;
+const MORE = COUNTED.map(
+  (status) => `${status.toLowerCase()} = s.${status.toLowerCase()} + c.${status.toLowerCase()}`,
+).join(', ');
+const DIFFERENCES = COUNTED.map(
+  (status) =>
+    `count(*) FILTER (WHERE after = '${status}') - count(*) FILTER (WHERE before = '${status}') AS ${status.toLowerCase()}`,
+).join(', ');
+
+/**
+ * SQL: moves the counters by the changes of the query before, which has `sending_id`, `before` and `after`.
+ *
+ * @param more what else is set, because one statement changes a row once; and which sendings alone may be changed.
+ */
+const countBy = (changes: string, { more = '', where = '' } = {}) => `
+  UPDATE broadcast_sendings s SET ${MORE}${more}
+  FROM (SELECT sending_id, ${DIFFERENCES} FROM ${changes} GROUP BY sending_id) c
+  WHERE s.id = c.sending_id${where}`;
+
+/** One statement, so that a round trip and a commit are all that a message costs beside its own. */
+const SETTLE_AND_CLAIM = `
+  WITH outcome AS (
+    -- What others have taken for in doubt stays so where it has not left: its broadcast may be over.
+    SELECT o."sendingId", o."contactId", o.detail, o.attempts, o."pauseSeconds", r.status AS before,
+      CASE WHEN r.status = 'IN_DOUBT' AND o.status = 'PENDING' THEN r.status ELSE o.status END AS status
+    FROM jsonb_to_recordset($2::jsonb) AS o("sendingId" uuid, "contactId" uuid, status text, detail text, attempts int,
+                                            "pauseSeconds" float8)
+    JOIN broadcast_recipients r ON r.sending_id = o."sendingId" AND r.contact_id = o."contactId"
+    WHERE r.holder = $1 AND r.status IN ('CLAIMED', 'IN_DOUBT') FOR UPDATE OF r
+  ), settled AS (
+    UPDATE broadcast_recipients r
+    SET status = o.status, detail = o.detail, attempts = o.attempts, at = clock_timestamp(), holder = NULL,
+      due_at = clock_timestamp() + make_interval(secs => o."pauseSeconds")
+    FROM outcome o WHERE r.sending_id = o."sendingId" AND r.contact_id = o."contactId"
+    RETURNING r.sending_id, o.before, r.status AS after
+  ), counted AS (${countBy('settled')}
+  ), next AS (
+    SELECT n.sending_id, n.contact_id
+    FROM jsonb_to_recordset($3::jsonb) AS w("sendingId" uuid, count int)
+    CROSS JOIN LATERAL (
+      SELECT r.sending_id, r.contact_id FROM broadcast_recipients r
+      WHERE r.sending_id = w."sendingId" AND r.status = 'PENDING' AND r.due_at <= clock_timestamp()
+        AND EXISTS (
+          SELECT FROM broadcast_sendings s
+          JOIN ${broadcasts.table} b ON b.organization_id = s.organization_id AND b.id = s.broadcast_id
+          WHERE s.id = w."sendingId" AND b.status = 'SENDING'
+        )
+      ORDER BY r.due_at LIMIT w.count FOR UPDATE OF r SKIP LOCKED
+    ) n
+  )
+  UPDATE broadcast_recipients r SET status = 'CLAIMED', holder = $1, at = clock_timestamp()
+  FROM next n WHERE r.sending_id = n.sending_id AND r.contact_id = n.contact_id
+  RETURNING r.sending_id AS "sendingId", r.contact_id AS "contactId", r.attempts`;
+
+/** The recipients of broadcasts: who is still to get it, who has, and what is in doubt. */
+@Injectable()
+export class Recipients {
+  constructor(private readonly source: DataSource) {}
+
+  /** Fixes recipients of a broadcast that is about to start; to be called page by page, in one transaction. */
+  async fix(
+    transaction: Transaction,
+    sendingId: string,
+    organizationId: string,
+    broadcastId: string,
+    contactIds: readonly string[],
+  ): Promise<void> {
+    await transaction.query(
+      `WITH sending AS (
+         INSERT INTO broadcast_sendings AS s (id, organization_id, broadcast_id, total)
+         VALUES ($1, $2, $3, cardinality($4::uuid[]))
+         ON CONFLICT (id) DO UPDATE SET total = s.total + excluded.total
+       )
+       INSERT INTO broadcast_recipients (sending_id, contact_id) SELECT $1, unnest($4::uuid[])`,
+      [sendingId, organizationId, broadcastId, contactIds],
+    );
+  }
+
+  /** Those that are not over. */
+  async open(): Promise<Sending[]> {
+    return this.source.query<Sending[]>(
+      `SELECT s.id, s.organization_id AS "organizationId", s.broadcast_id AS "broadcastId", b.status,
+         EXISTS (SELECT FROM broadcast_recipients r WHERE r.sending_id = s.id AND r.status = 'PENDING') AS "hasPending",
+         EXISTS (SELECT FROM broadcast_recipients r WHERE r.sending_id = s.id AND r.status = 'CLAIMED') AS "hasClaimed"
+       FROM broadcast_sendings s
+       LEFT JOIN ${broadcasts.table} b ON b.organization_id = s.organization_id AND b.id = s.broadcast_id
+         AND b.state->>'sendingId' = s.id::text
+       WHERE NOT s.is_over`,
+    );
+  }
+
+  /**
+   * Notes what became of messages, and claims others: committed before they leave.
+   *
+   * @param wanted of each sending at most so many.
+   */
+  async settleAndClaim(
+    holder: string,
+    settled: readonly Settled[],
+    wanted: readonly { sendingId: string; count: number }[],
+  ): Promise<Claimed[]> {
+    const [rows] = await this.source.query<[Claimed[], number]>(SETTLE_AND_CLAIM, [
+      holder,
+      JSON.stringify(settled),
+      JSON.stringify(wanted),
+    ]);
+    return rows;
+  }
+
+  /** What this process has claimed without having heard of it, because the answer was lost: it never left. */
+  async releaseUnknown(holder: string, known: readonly Claimed[]): Promise<void> {
+    await this.source.query(
+      `UPDATE broadcast_recipients SET status = 'PENDING', holder = NULL
+       WHERE status = 'CLAIMED' AND holder = $1
+         AND sending_id IN (SELECT id FROM broadcast_sendings WHERE NOT is_over)
+         AND (sending_id, contact_id) NOT IN (SELECT * FROM unnest($2::uuid[], $3::uuid[]))`,
+      [holder, known.map(({ sendingId }) => sendingId), known.map(({ contactId }) => contactId)],
+    );
+  }
+
+  async sayAlive(holder: string): Promise<void> {
+    await this.source.query(
+      `INSERT INTO broadcast_senders (holder, alive_until)
+       VALUES ($1, clock_timestamp() + make_interval(secs => $2))
+       ON CONFLICT (holder) DO UPDATE SET alive_until = excluded.alive_until`,
+      [holder, ALIVE_SECONDS],
+    );
+  }
+
+  /** Of a process that has settled all that it had claimed. */
+  async leave(holder: string): Promise<void> {
+    await this.source.query('DELETE FROM broadcast_senders WHERE holder = $1', [holder]);
+  }
+
+  /**
+   * What was claimed by a process that has died is in doubt: it may have left.
+   *
+   * @returns how many there were.
+   */
+  async doubtDead(sendingIds: readonly string[]): Promise<number> {
+    const [row] = await this.source.query<{ count: number }[]>(
+      `WITH doubted AS (
+         UPDATE broadcast_recipients r
+         SET status = 'IN_DOUBT', detail = 'The process that sent it died before it noted what became of it.',
+           at = clock_timestamp()
+         WHERE r.sending_id = ANY ($1::uuid[]) AND r.status = 'CLAIMED' AND NOT EXISTS (
+           SELECT FROM broadcast_senders a WHERE a.holder = r.holder AND a.alive_until >= clock_timestamp()
+         )
+         RETURNING r.sending_id, 'CLAIMED' AS before, r.status AS after
+       ), counted AS (${countBy('doubted')})
+       SELECT count(*)::int AS count FROM doubted`,
+      [sendingIds],
+    );
+    return row!.count;
+  }
+
+  /** Of a cancelled broadcast: whoever has not got it does not get it. @returns whether that is all of them. */
+  async skipPending(sendingId: string): Promise<boolean> {
+    const [row] = await this.source.query<{ count: number }[]>(
+      `WITH skipped AS (
+         UPDATE broadcast_recipients r
+         SET status = 'SKIPPED', detail = 'The broadcast was cancelled.', at = clock_timestamp()
+         WHERE (r.sending_id, r.contact_id) IN (
+           SELECT sending_id, contact_id FROM broadcast_recipients
+           WHERE sending_id = $1 AND status = 'PENDING' LIMIT ${PAGE} FOR UPDATE SKIP LOCKED
+         )
+         RETURNING r.sending_id, 'PENDING' AS before, r.status AS after
+       ), counted AS (${countBy('skipped')})
+       SELECT count(*)::int AS count FROM skipped`,
+      [sendingId],
+    );
+    return row!.count < PAGE;
+  }
+
+  /** Lets those of a status be sent to once more. @returns how many. */
+  async retry(organizationId: string, sendingId: string, status: 'FAILED' | 'IN_DOUBT'): Promise<number> {
+    const [row] = await this.source.query<{ count: number }[]>(
+      `WITH retried AS (
+         UPDATE broadcast_recipients r
+         SET status = 'PENDING', detail = NULL, attempts = 0, due_at = '-infinity', holder = NULL
+         WHERE r.sending_id = $1 AND r.status = $2
+         RETURNING r.sending_id, $2 AS before, r.status AS after
+       ), counted AS (${countBy('retried', { more: ', is_over = false', where: ' AND s.organization_id = $3' })})
+       SELECT count(*)::int AS count FROM retried`,
+      [sendingId, status, organizationId],
+    );
+    return row!.count;
+  }
+
+  async hasUnsettled(sendingId: string): Promise<boolean> {
+    const rows = await this.source.query<unknown[]>(
+      `SELECT FROM broadcast_recipients WHERE sending_id = $1 AND status IN ('PENDING', 'CLAIMED') LIMIT 1`,
+      [sendingId],
+    );
+    return rows.length > 0;
+  }
+
+  /** Where everybody is settled nobody looks any more. */
+  async close(sendingId: string): Promise<void> {
+    await this.source.query(
+      `UPDATE broadcast_sendings s SET is_over = true, waits_for = NULL WHERE s.id = $1 AND NOT EXISTS (
+         SELECT FROM broadcast_recipients r WHERE r.sending_id = s.id AND r.status IN ('PENDING', 'CLAIMED'))`,
+      [sendingId],
+    );
+  }
+
+  /** @param waitsFor why nothing can be sent; null: it can. */
+  async noteWaiting(sendingIds: readonly string[], waitsFor: string | null): Promise<void> {
+    await this.source.query(
+      `UPDATE broadcast_sendings SET waits_for = $2 WHERE id = ANY ($1::uuid[]) AND waits_for IS DISTINCT FROM $2`,
+      [sendingIds, waitsFor],
+    );
+  }
+
+  /** What has become of them by now, by the ids of their sendings. */
+  async figures(
+    organizationId: string,
+    sendingIds: readonly string[],
+  ): Promise<ReadonlyMap<string, SendingFigures>> {
+    if (sendingIds.length === 0) return new Map();
+    const rows = await this.source.query<({ id: string } & SendingFigures)[]>(
+      `SELECT id, total, sent, failed, skipped, in_doubt AS "inDoubt", bounced, complained, unsubscribed,
+         waits_for AS "waitsFor"
+       FROM broadcast_sendings WHERE organization_id = $2 AND id = ANY ($1::uuid[])`,
+      [sendingIds, organizationId],
+    );
+    return new Map(rows.map(({ id, ...figures }) => [id, figures]));
+  }
+
+  /** In the order of their ids. */
+  async page(
+    sendingId: string,
+    { status, after, limit }: { status: string | undefined; after: string | undefined; limit: number },
+  ): Promise<RecipientRecord[]> {
+    return this.source.query<RecipientRecord[]>(
+      `SELECT contact_id AS "contactId", status, at, detail FROM broadcast_recipients
+       WHERE sending_id = $1 AND ($2::text IS NULL OR status = $2) AND ($3::uuid IS NULL OR contact_id > $3)
+       ORDER BY contact_id LIMIT $4`,
+      [sendingId, status ?? null, after ?? null, limit],
+    );
+  }
+
+  /** Notes what came of a message, once. Nothing where there is no such one. */
+  async noteAftermath(
+    organizationId: string,
+    broadcastId: string,
+    contactId: string,
+    what: Aftermath,
+  ): Promise<void> {
+    await this.source.query(
+      `WITH noted AS (
+         UPDATE broadcast_recipients r SET ${what}_at = clock_timestamp()
+         FROM broadcast_sendings s
+         WHERE s.organization_id = $3 AND s.broadcast_id = $1 AND r.sending_id = s.id AND r.contact_id = $2
+           AND r.${what}_at IS NULL
+         RETURNING r.sending_id
+       )
+       UPDATE broadcast_sendings s SET ${what} = ${what} + 1 FROM noted
+       WHERE s.organization_id = $3 AND s.id = noted.sending_id`,
+      [broadcastId, contactId, organizationId],
+    );
+  }
+
+  /** Recipients of broadcasts that are no more, or that were never started with them; processes that died. */
+  async forget(): Promise<void> {
+    await this.source.query(
+      `WITH gone AS (
+         DELETE FROM broadcast_sendings s
+         WHERE s.created_at < clock_timestamp() - interval '${FORGET_AFTER}' AND NOT EXISTS (
+           SELECT FROM ${broadcasts.table} b
+           WHERE b.organization_id = s.organization_id AND b.id = s.broadcast_id AND b.state->>'sendingId' = s.id::text
+         ) RETURNING s.id
+       )
+       DELETE FROM broadcast_recipients r USING gone WHERE r.sending_id = gone.id`,
+    );
+    await this.source.query(
+      `DELETE FROM broadcast_senders WHERE alive_until < clock_timestamp() - interval '${FORGET_AFTER}'`,
+    );
+  }
+}
+
+/** Of a message that the server answered with "later": when it is sent again, and what when that was the last time. */
+export function later({ sendingId, contactId, attempts }: Claimed, detail: string): Settled {
+  const failed = attempts + 1;
+  const pauseSeconds = pauseAfter(failed);
+  const status = pauseSeconds === null ? 'FAILED' : 'PENDING';
+  return { sendingId, contactId, status, detail, attempts: failed, pauseSeconds: pauseSeconds ?? 0 };
+}

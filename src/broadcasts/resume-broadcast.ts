@@ -1,0 +1,33 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { ResourceCommands } from '#libs/resources';
+import { Id, Input, Operation } from '#libs/rpc';
+import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
+import { resumeBroadcast } from './broadcast.js';
+import { broadcasts, broadcastSchema } from './broadcasts.js';
+
+@Operation({
+  method: 'POST',
+  name: 'broadcast.resume-broadcast',
+  object: 'broadcast',
+  summary: 'Go on sending',
+  description: 'Resuming what is being sent changes nothing.',
+  scope: 'broadcast:send',
+  answers: broadcastSchema,
+  reasons: ['BROADCAST_NOT_SENDING'],
+})
+export class ResumeBroadcast extends Input {
+  @Id()
+  broadcastId!: string;
+}
+
+@CommandHandler(ResumeBroadcast)
+export class ResumeBroadcastHandler implements ICommandHandler<ResumeBroadcast> {
+  constructor(
+    private readonly commands: ResourceCommands,
+    private readonly figures: BroadcastFigures,
+  ) {}
+
+  async execute(command: ResumeBroadcast): Promise<BroadcastRecord> {
+    return this.figures.of(await this.commands.change(broadcasts, command, resumeBroadcast));
+  }
+}

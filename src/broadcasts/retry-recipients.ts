@@ -1,0 +1,56 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Commands, RecordReader, writeTo } from '#libs/commands';
+import { ResourceCommands } from '#libs/resources';
+import { Id, Input, OneOf, Operation } from '#libs/rpc';
+import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
+import { broadcast, retryBroadcast, standingBroadcast } from './broadcast.js';
+import { broadcasts, broadcastSchema } from './broadcasts.js';
+import { Recipients } from './recipients.js';
+
+@Operation({
+  method: 'POST',
+  name: 'broadcast.retry-recipients',
+  object: 'broadcast',
+  summary: 'Send once more to those who may not have got it',
+  description:
+    'To all of one status: `FAILED` were refused by the mail server; `IN_DOUBT` may have got it: the process that sent it died, or the ' +
+    'connection did, before anybody knew. Nobody else is written to twice.',
+  scope: 'broadcast:send',
+  answers: broadcastSchema,
+  reasons: ['BROADCAST_NOT_SENDING'],
+})
+export class RetryRecipients extends Input {
+  @Id()
+  broadcastId!: string;
+
+  @OneOf(['FAILED', 'IN_DOUBT'])
+  status!: 'FAILED' | 'IN_DOUBT';
+}
+
+@CommandHandler(RetryRecipients)
+export class RetryRecipientsHandler implements ICommandHandler<RetryRecipients> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly records: RecordReader,
+    private readonly answers: ResourceCommands,
+    private readonly recipients: Recipients,
+    private readonly figures: BroadcastFigures,
+  ) {}
+
+  async execute(command: RetryRecipients): Promise<BroadcastRecord> {
+    const { organizationId, broadcastId, status } = command;
+    const outcome = await this.commands.run(command, async () => {
+      const { state, version } = await this.records.load(broadcast, organizationId, broadcastId);
+      const events = retryBroadcast(state, status);
+      const sendingId = standingBroadcast(state).sendingId!;
+      // First: whoever repeats the request after a crash between the two finds them waiting, and sets it going.
+      const count = await this.recipients.retry(organizationId, sendingId, status);
+      const isStill =
+        standingBroadcast(state).status === 'SENT' && (await this.recipients.hasUnsettled(sendingId));
+      const isNeeded = count > 0 || isStill;
+      const writes = [writeTo(broadcast, broadcastId, version, isNeeded ? events : [])];
+      return { recordId: broadcastId, writes };
+    });
+    return this.figures.of(await this.answers.look(broadcasts, command, outcome));
+  }
+}

@@ -1,0 +1,73 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { CommandBus, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Commands, RecordReader, writeTo } from '#libs/commands';
+import { type RecordedEvent } from '#libs/event-store';
+import { Input, systemInput } from '#libs/rpc';
+import { type Due, type Subscription, Subscriptions, type Timer } from '#libs/subscriptions';
+import { broadcast, isStanding } from './broadcast.js';
+import { Starts } from './starts.js';
+
+const TIMER = 'broadcast-start';
+
+/** Sets the timer of each broadcast that is to be sent at a moment. */
+@Injectable()
+export class BroadcastSchedules implements Subscription {
+  readonly name = 'broadcast-schedules';
+  readonly handles = ['BroadcastScheduled'];
+  readonly begins = 'at the first event';
+
+  constructor(private readonly subscriptions: Subscriptions) {}
+
+  async handle({ organizationId, streamId: id, data }: RecordedEvent): Promise<void> {
+    await this.subscriptions.timers.set(TIMER, {
+      organizationId,
+      id,
+      dueAt: new Date(data.sendAt as string),
+    });
+  }
+}
+
+/** Starts a broadcast whose moment has come. No operation: people say send-broadcast. */
+class StartScheduled extends Input {
+  broadcastId!: string;
+  /** The moment that was meant: it may have been moved since. */
+  sendAt!: string;
+}
+
+@CommandHandler(StartScheduled)
+export class StartScheduledHandler implements ICommandHandler<StartScheduled> {
+  private readonly logger = new Logger('broadcasts');
+
+  constructor(
+    private readonly commands: Commands,
+    private readonly records: RecordReader,
+    private readonly starts: Starts,
+  ) {}
+
+  async execute(command: StartScheduled): Promise<void> {
+    const { organizationId, broadcastId, sendAt } = command;
+    await this.commands.run(command, async () => {
+      const { state, version } = await this.records.load(broadcast, organizationId, broadcastId);
+      const isMeant = isStanding(state) && state.status === 'SCHEDULED' && state.sendAt === sendAt;
+      if (!isMeant) return { recordId: broadcastId, writes: [] };
+      const decided = await this.starts.decide(organizationId, broadcastId, { state, version });
+      if (!Array.isArray(decided)) return decided;
+      const hindrances = decided.map(({ hindrance }) => hindrance);
+      this.logger.warn({ message: 'a broadcast was not sent at its time', broadcastId, reasons: hindrances });
+      const hindered = { type: 'BroadcastHindered', data: { hindrances } } as const;
+      return { recordId: broadcastId, writes: [writeTo(broadcast, broadcastId, version, [hindered])] };
+    });
+  }
+}
+
+@Injectable()
+export class BroadcastStart implements Timer {
+  readonly name = TIMER;
+
+  constructor(private readonly commands: CommandBus) {}
+
+  async fire({ organizationId, id: broadcastId, dueAt }: Due): Promise<void> {
+    const fields = { broadcastId, sendAt: dueAt.toISOString() };
+    await this.commands.execute(systemInput(StartScheduled, organizationId, fields, TIMER));
+  }
+}

@@ -1,0 +1,64 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Commands, type Decision, RecordReader, writeTo } from '#libs/commands';
+import { ResourceCommands } from '#libs/resources';
+import { Id, Input, Operation, Timestamp } from '#libs/rpc';
+import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
+import { broadcast, requireUnsent, scheduleBroadcast, standingBroadcast } from './broadcast.js';
+import { broadcasts, broadcastSchema } from './broadcasts.js';
+import { notReady, Starts } from './starts.js';
+
+@Operation({
+  method: 'POST',
+  name: 'broadcast.send-broadcast',
+  object: 'broadcast',
+  summary: 'Send a broadcast',
+  description:
+    'Now, or at `sendAt`; once more with another `sendAt` it is sent then. Its recipients are fixed when it starts. 409 with ' +
+    'everything that stands against it at once (`error.issues`): no sender, no postal address, no recipients, merge fields that ' +
+    'are not known. What comes to stand against it before its time makes a draft of it again.',
+  scope: 'broadcast:send',
+  answers: broadcastSchema,
+  reasons: ['BROADCAST_BEGUN', 'BROADCAST_NOT_READY'],
+})
+export class SendBroadcast extends Input {
+  @Id()
+  broadcastId!: string;
+
+  @Timestamp({ optional: true, description: 'Default: now, as is a moment that is past.' })
+  sendAt?: string;
+}
+
+@CommandHandler(SendBroadcast)
+export class SendBroadcastHandler implements ICommandHandler<SendBroadcast> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly records: RecordReader,
+    private readonly answers: ResourceCommands,
+    private readonly starts: Starts,
+    private readonly figures: BroadcastFigures,
+  ) {}
+
+  async execute(command: SendBroadcast): Promise<BroadcastRecord> {
+    const outcome = await this.commands.run(command, () => this.decide(command));
+    return this.figures.of(await this.answers.look(broadcasts, command, outcome));
+  }
+
+  private async decide({ organizationId, broadcastId, sendAt }: SendBroadcast): Promise<Decision> {
+    const { state, version } = await this.records.load(broadcast, organizationId, broadcastId);
+    const at = sendAt === undefined ? undefined : new Date(sendAt);
+    // Whoever sends what is being sent already, repeats.
+    const standing = standingBroadcast(state);
+    if (standing.status === 'SENDING' && at === undefined)
+      return { recordId: broadcastId, writes: [writeTo(broadcast, broadcastId, version, [])] };
+    requireUnsent(state);
+    if (at === undefined || at.getTime() <= Date.now()) {
+      const decided = await this.starts.decide(organizationId, broadcastId, { state: standing, version });
+      if (Array.isArray(decided)) throw notReady(decided);
+      return decided;
+    }
+    const hindered = await this.starts.hindrances(organizationId, broadcastId, standing);
+    if (hindered.length > 0) throw notReady(hindered);
+    const events = scheduleBroadcast(state, at.toISOString());
+    return { recordId: broadcastId, writes: [writeTo(broadcast, broadcastId, version, events)] };
+  }
+}

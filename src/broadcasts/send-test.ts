@@ -1,0 +1,68 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { RecordReader } from '#libs/commands';
+import { Mailer } from '#libs/mail';
+import { newId } from '#libs/random';
+import { Emails, Id, Input, Operation, recordSchema } from '#libs/rpc';
+import { broadcast, standingBroadcast } from './broadcast.js';
+import { Letters } from './letters.js';
+import { notReady } from './starts.js';
+
+type TestOutcome = { number: number; sent: boolean; detail: string };
+
+@Operation({
+  method: 'POST',
+  name: 'broadcast.send-test',
+  object: 'test',
+  summary: 'Send a broadcast to yourself first',
+  description:
+    'At once, to 1 to 10 addresses, whoever they belong to, as somebody of whom nothing is known would get it; `[Test]` stands before the ' +
+    'subject. Answers what the mail server said of each, in their order. It is nothing that the history tells, and sent again when ' +
+    'asked again.',
+  scope: 'broadcast:send',
+  answers: recordSchema({
+    broadcastId: { type: 'string' },
+    outcomes: {
+      type: 'array',
+      items: recordSchema({
+        number: { type: 'integer', description: 'Of the address: 1 is the first.' },
+        sent: { type: 'boolean' },
+        detail: { type: 'string' },
+      }),
+    },
+  }),
+  reasons: ['BROADCAST_NOT_READY'],
+})
+export class SendTest extends Input {
+  @Id()
+  broadcastId!: string;
+
+  @Emails({ max: 10, example: ['ada@example.org'] })
+  to!: string[];
+}
+
+@CommandHandler(SendTest)
+export class SendTestHandler implements ICommandHandler<SendTest> {
+  constructor(
+    private readonly records: RecordReader,
+    private readonly letters: Letters,
+    private readonly mailer: Mailer,
+  ) {}
+
+  async execute(command: SendTest): Promise<{ broadcastId: string; outcomes: TestOutcome[] }> {
+    const { organizationId, broadcastId, to } = command;
+    const { state } = await this.records.look(broadcast, organizationId, broadcastId);
+    const fields = standingBroadcast(state);
+    const { writing, hindered } = await this.letters.prepare(organizationId, broadcastId, fields);
+    if (!writing || hindered.some(({ hindrance }) => hindrance === 'NO_SENDER')) throw notReady(hindered);
+    const letter = this.letters.write(writing, null);
+    const test = { ...letter, subject: `[Test] ${letter.subject}` };
+    const outcomes = await Promise.all(
+      to.map(async (address, n) => {
+        const message = this.letters.message(writing, test, address, `test.${broadcastId}.${newId()}`);
+        const { outcome, detail } = await this.mailer.send(message);
+        return { number: n + 1, sent: outcome === 'sent', detail };
+      }),
+    );
+    return { broadcastId, outcomes };
+  }
+}

@@ -1,0 +1,381 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { RecordReader } from '#libs/commands';
+import { describeError, TroubleLog } from '#libs/database';
+import { Mailer } from '#libs/mail';
+import { type BackgroundWork } from '#libs/modules';
+import { newId } from '#libs/random';
+import { systemInput } from '#libs/rpc';
+import { contact } from '../contacts/index.js';
+import { Suppressions } from '../suppressions/index.js';
+import { broadcast, isStanding } from './broadcast.js';
+import { FinishBroadcast } from './finish-broadcast.js';
+import { Letters, messageIdOf, type Recipient, type Writing } from './letters.js';
+import { ALIVE_SECONDS, type Claimed, later, Recipients, type Sending, type Settled } from './recipients.js';
+
+/** How often each instance looks what there is to send, and whether it was paused. */
+const POLL_MS = 250;
+const ALIVE_EVERY_MS = 2_000;
+/** So much sooner than others a process takes itself for dead: its clock and the database's run apart, if only so far. */
+const MARGIN_MS = 2_000;
+/** While the mail server is away: pauses between attempts, each with one message. */
+const SHORTEST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 15_000;
+const UNREACHABLE_SECONDS = 5;
+/** What all letters of a broadcast have in common is looked up again after so long. */
+const WRITING_MS = 10_000;
+/** What is on its way when we are asked to stop is waited for so long. */
+const LONGEST_STOP_MS = 8_000;
+const FORGET_EVERY_MS = 3_600_000;
+const ACTOR = 'broadcasts';
+
+/**
+ * Sends broadcasts: every instance claims messages, each committed as claimed before it leaves, as many as it has connections to
+ * the mail server. Nobody is elected; what a process had claimed when it died is in doubt, and not sent by anybody.
+ */
+@Injectable()
+export class BroadcastSender implements BackgroundWork {
+  private readonly holder = newId();
+  private readonly stopping = new AbortController();
+  private readonly logger = new Logger('broadcasts');
+  private running: Promise<void> | undefined;
+  private flushing: Promise<void> | undefined;
+
+  /** What is claimed here and not noted as settled. */
+  private readonly inFlight = new Map<string, Claimed>();
+  private settled: Settled[] = [];
+  /** Aborted when messages that have not left must not leave any more: paused, cancelled, stopping, or taken for dead. */
+  private readonly halting = new Map<string, AbortController>();
+  private readonly writings = new Map<string, { writing: Promise<Writing | undefined>; at: number }>();
+  private sending: readonly Sending[] = [];
+  /** Sendings of which there was nothing more to claim, when last looked. */
+  private readonly dry = new Set<string>();
+  /** Sendings that cannot go on, and until when they are left alone. */
+  private readonly resting = new Map<string, number>();
+  /** Until when others take this process for alive (`performance.now()`). */
+  private aliveUntil = 0;
+  private saidAliveAt = 0;
+  private forgottenAt = 0;
+  private mayHaveLostClaims = false;
+  /** While the mail server is away. */
+  private failures = 0;
+  private pausedUntil = 0;
+
+  constructor(
+    private readonly recipients: Recipients,
+    private readonly letters: Letters,
+    private readonly mailer: Mailer,
+    private readonly suppressions: Suppressions,
+    private readonly records: RecordReader,
+    private readonly commands: CommandBus,
+    private readonly troubles: TroubleLog,
+  ) {}
+
+  start(): void {
+    this.running = this.run();
+  }
+
+  /** What is on its way arrives; what has not left is there for others. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      try {
+        await this.look();
+      } catch (error) {
+        this.tell(error);
+      }
+      await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+    }
+    for (const controller of this.halting.values()) controller.abort();
+    const latest = performance.now() + LONGEST_STOP_MS;
+    while (this.inFlight.size > 0 && performance.now() < latest) {
+      await this.flush();
+      if (this.inFlight.size > 0) await sleep(20);
+    }
+    // Whoever has left something is not gone: others wait until it is taken for dead.
+    if (this.saidAliveAt > 0 && this.inFlight.size === 0)
+      await this.recipients.leave(this.holder).catch(() => undefined);
+  }
+
+  /** One look at all broadcasts that are not over. */
+  private async look(): Promise<void> {
+    const open = await this.recipients.open();
+    this.sending = open.filter(({ status, hasPending }) => status === 'SENDING' && hasPending);
+    this.dry.clear();
+    this.halt(new Set(this.sending.map(({ id }) => id)));
+    if (this.sending.length > 0 || this.inFlight.size > 0) await this.sayAlive();
+    if (open.some(({ hasClaimed }) => hasClaimed)) {
+      const doubted = await this.recipients.doubtDead(open.map(({ id }) => id));
+      if (doubted > 0) {
+        const message =
+          'messages of a process that died are in doubt: broadcast.retry-recipients sends them once more';
+        this.logger.warn({ message, messages: doubted });
+      }
+    }
+    for (const one of open) await this.settle(one);
+    if (this.sending.length > 0) void this.flush();
+    if (performance.now() - this.forgottenAt > FORGET_EVERY_MS) {
+      this.forgottenAt = performance.now();
+      await this.recipients.forget();
+    }
+  }
+
+  /** Of a broadcast with nobody left to send to: it is sent, or over. */
+  private async settle({
+    id,
+    organizationId,
+    broadcastId,
+    status,
+    hasPending,
+    hasClaimed,
+  }: Sending): Promise<void> {
+    if (status === 'CANCELLED' && hasPending) hasPending = !(await this.recipients.skipPending(id));
+    if (hasPending || hasClaimed) return;
+    if (status === 'SENDING') {
+      await this.commands.execute(systemInput(FinishBroadcast, organizationId, { broadcastId }, ACTOR));
+    } else if (status === 'SENT' || status === 'CANCELLED') {
+      await this.recipients.close(id);
+    }
+  }
+
+  /** Messages of other broadcasts than these that wait for their turn do not leave. */
+  private halt(sending: ReadonlySet<string>): void {
+    for (const [id, controller] of this.halting) {
+      if (sending.has(id)) continue;
+      controller.abort();
+      this.halting.delete(id);
+      this.writings.delete(id);
+    }
+    for (const id of sending) if (!this.halting.has(id)) this.halting.set(id, new AbortController());
+  }
+
+  private async sayAlive(): Promise<void> {
+    const now = performance.now();
+    if (now - this.saidAliveAt < ALIVE_EVERY_MS) return;
+    await this.recipients.sayAlive(this.holder);
+    this.saidAliveAt = now;
+    this.aliveUntil = now + ALIVE_SECONDS * 1_000 - MARGIN_MS;
+  }
+
+  private get isAlive(): boolean {
+    return performance.now() < this.aliveUntil;
+  }
+
+  /** Notes what became of messages and claims others, for as long as there is anything of both; one statement at a time. */
+  private flush(): Promise<void> {
+    this.flushing ??= this.flushAll().finally(() => {
+      this.flushing = undefined;
+    });
+    return this.flushing;
+  }
+
+  private async flushAll(): Promise<void> {
+    for (;;) {
+      const settled = this.settled;
+      const wanted = this.wanted();
+      if (settled.length === 0 && wanted.length === 0) return;
+      this.settled = [];
+      try {
+        if (this.mayHaveLostClaims) {
+          await this.recipients.releaseUnknown(this.holder, [...this.inFlight.values()]);
+          this.mayHaveLostClaims = false;
+        }
+        const claimed = await this.recipients.settleAndClaim(this.holder, settled, wanted);
+        for (const one of settled) this.inFlight.delete(nameOf(one));
+        for (const { sendingId, count } of wanted) {
+          if (claimed.filter((one) => one.sendingId === sendingId).length < count) this.dry.add(sendingId);
+        }
+        for (const one of claimed) this.inFlight.set(nameOf(one), one);
+        this.deliverAll(claimed);
+      } catch (error) {
+        this.settled = [...settled, ...this.settled];
+        this.mayHaveLostClaims = true;
+        this.tell(error);
+        // The next look comes back to it.
+        return;
+      }
+    }
+  }
+
+  /** As many messages as there are connections free, shared among the broadcasts. */
+  private wanted(): { sendingId: string; count: number }[] {
+    const now = performance.now();
+    if (this.stopping.signal.aborted || !this.isAlive || now < this.pausedUntil) return [];
+    const most = this.failures > 0 ? 1 : this.mailer.concurrency;
+    let free = most - this.inFlight.size + this.settled.length;
+    const able = this.sending.filter(
+      ({ id }) => !this.dry.has(id) && this.halting.has(id) && now >= (this.resting.get(id) ?? 0),
+    );
+    return able.flatMap(({ id }, n) => {
+      const count = Math.ceil(free / (able.length - n));
+      free -= count;
+      return count > 0 ? [{ sendingId: id, count }] : [];
+    });
+  }
+
+  private deliverAll(claimed: readonly Claimed[]): void {
+    const bySending = new Map<string, Claimed[]>();
+    for (const one of claimed) bySending.set(one.sendingId, [...(bySending.get(one.sendingId) ?? []), one]);
+    for (const [sendingId, messages] of bySending) void this.deliver(sendingId, messages);
+  }
+
+  /** Never rejects. */
+  private async deliver(sendingId: string, messages: readonly Claimed[]): Promise<void> {
+    const sending = this.sending.find(({ id }) => id === sendingId);
+    const signal = this.halting.get(sendingId)?.signal;
+    let writing: Writing | undefined;
+    let recipients: (Recipient | string)[];
+    try {
+      writing = sending && (await this.writingOf(sending));
+      recipients = sending ? await this.recipientsOf(sending, messages) : [];
+    } catch (error) {
+      this.tell(error);
+      this.resting.set(sendingId, performance.now() + SHORTEST_PAUSE_MS);
+      writing = undefined;
+      recipients = [];
+    }
+    if (!writing || !signal) {
+      for (const one of messages) this.note(settledAs(one, 'PENDING', null));
+      return;
+    }
+    for (const [n, one] of messages.entries()) void this.deliverOne(one, recipients[n]!, writing, signal);
+  }
+
+  /** Never rejects. */
+  private async deliverOne(
+    one: Claimed,
+    recipient: Recipient | string,
+    writing: Writing,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (typeof recipient === 'string') return this.note(settledAs(one, 'SKIPPED', recipient));
+    let message;
+    try {
+      const id = messageIdOf(writing.broadcastId, recipient.id);
+      message = this.letters.message(writing, this.letters.write(writing, recipient), recipient.email!, id);
+    } catch (error) {
+      return this.note(settledAs(one, 'FAILED', describeError(error)));
+    }
+    if (signal.aborted || !this.isAlive) return this.note(settledAs(one, 'PENDING', null));
+    const sent = await this.mailer.send(message, signal).catch((error: unknown) => {
+      this.tell(error);
+      return { outcome: 'in-doubt', detail: 'The program failed while it sent the message.' } as const;
+    });
+    this.heed(sent.outcome, sent.detail, signal.aborted);
+    switch (sent.outcome) {
+      case 'sent':
+        return this.note(settledAs(one, 'SENT', sent.detail));
+      case 'refused':
+        return this.note(sent.permanent ? settledAs(one, 'FAILED', sent.detail) : later(one, sent.detail));
+      case 'unreachable':
+        // Others first: it may be this very message at which the server hangs up.
+        return this.note({
+          ...settledAs(one, 'PENDING', signal.aborted ? null : sent.detail),
+          pauseSeconds: signal.aborted ? 0 : UNREACHABLE_SECONDS,
+        });
+      case 'in-doubt':
+        return this.note(settledAs(one, 'IN_DOUBT', sent.detail));
+    }
+  }
+
+  /** Of each message who gets it, as they are now; or why nobody does. */
+  private async recipientsOf(
+    { organizationId }: Sending,
+    messages: readonly Claimed[],
+  ): Promise<(Recipient | string)[]> {
+    const folded = await Promise.all(
+      messages.map(({ contactId }) => this.records.load(contact, organizationId, contactId)),
+    );
+    const emails = folded.flatMap(({ state }) =>
+      state.status === 'standing' && state.details.email !== null ? [state.details.email] : [],
+    );
+    const suppressed = await this.suppressions.areSuppressed(organizationId, emails);
+    return folded.map(({ state }, n) => {
+      if (state.status !== 'standing' || state.details.email === null) return 'The contact was erased.';
+      if (!state.subscribed) return 'The contact has unsubscribed.';
+      if (suppressed.has(state.details.email)) return 'The address is suppressed.';
+      return { id: messages[n]!.contactId, ...state.details };
+    });
+  }
+
+  private note(settled: Settled): void {
+    this.settled.push(settled);
+    void this.flush();
+  }
+
+  /** A mail server that is away is asked again with one message, later and later. */
+  private heed(outcome: string, detail: string, wasHalted: boolean): void {
+    if (outcome === 'unreachable') {
+      if (wasHalted) return;
+      this.failures += 1;
+      const pause = Math.min(SHORTEST_PAUSE_MS * 2 ** Math.min(this.failures - 1, 10), LONGEST_PAUSE_MS);
+      this.pausedUntil = performance.now() + pause;
+      // Said once, not for each message.
+      if (this.failures === 1) {
+        this.logger.warn({
+          message: 'the mail server cannot be used: broadcasts wait for it',
+          reason: detail,
+        });
+        this.noteWaiting(detail);
+      }
+    } else if (this.failures > 0) {
+      this.failures = 0;
+      this.pausedUntil = 0;
+      this.logger.log({ message: 'the mail server can be used again: broadcasts go on' });
+      this.noteWaiting(null);
+    }
+  }
+
+  private noteWaiting(detail: string | null): void {
+    const ids = this.sending.map(({ id }) => id);
+    void this.recipients.noteWaiting(ids, detail).catch((error: unknown) => this.tell(error));
+  }
+
+  private writingOf(sending: Sending): Promise<Writing | undefined> {
+    const { id } = sending;
+    const known = this.writings.get(id);
+    if (known && performance.now() - known.at < WRITING_MS) return known.writing;
+    const writing = this.prepare(sending);
+    this.writings.set(id, { writing, at: performance.now() });
+    writing.catch(() => this.writings.delete(id));
+    return writing;
+  }
+
+  /** Undefined where it cannot be sent any more: somebody has taken away the sender, say. */
+  private async prepare({ id, organizationId, broadcastId }: Sending): Promise<Writing | undefined> {
+    const { state } = await this.records.load(broadcast, organizationId, broadcastId);
+    if (!isStanding(state)) return undefined;
+    const { writing, hindered } = await this.letters.prepare(organizationId, broadcastId, state);
+    if (hindered.length === 0) return writing;
+    this.resting.set(id, performance.now() + WRITING_MS);
+    const reasons = hindered.map(({ hindrance }) => hindrance);
+    this.logger.warn({ message: 'a broadcast cannot go on', broadcastId, reasons });
+    return undefined;
+  }
+
+  private tell(error: unknown): void {
+    if (this.troubles.tell(error)) return;
+    this.logger.warn({
+      message: 'broadcasts: something failed and is tried again',
+      reason: describeError(error),
+    });
+  }
+}
+
+function nameOf({ sendingId, contactId }: { sendingId: string; contactId: string }): string {
+  return `${sendingId} ${contactId}`;
+}
+
+function settledAs(
+  { sendingId, contactId, attempts }: Claimed,
+  status: Settled['status'],
+  detail: string | null,
+): Settled {
+  return { sendingId, contactId, attempts, status, detail, pauseSeconds: 0 };
+}

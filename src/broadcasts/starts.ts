@@ -1,0 +1,80 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { type Decision, RecordReader, writeTo } from '#libs/commands';
+import { Projections } from '#libs/projections';
+import { newId } from '#libs/random';
+import { RpcError } from '#libs/rpc';
+import { Suppressions } from '../suppressions/index.js';
+import { reachOf } from './audience.js';
+import { broadcast, type StandingBroadcast } from './broadcast.js';
+import { type Hindered, Letters } from './letters.js';
+import { Recipients } from './recipients.js';
+
+/** Starts broadcasts: finds out whether they can be sent, and fixes their recipients. */
+@Injectable()
+export class Starts {
+  constructor(
+    private readonly source: DataSource,
+    private readonly projections: Projections,
+    private readonly records: RecordReader,
+    private readonly suppressions: Suppressions,
+    private readonly letters: Letters,
+    private readonly recipients: Recipients,
+  ) {}
+
+  /**
+   * The decision to start a broadcast, whose recipients are kept for it already. They count only once the event is stored: of two who
+   * start it at once, one's are never used, and forgotten.
+   *
+   * @returns or all that stands against it.
+   */
+  async decide(
+    organizationId: string,
+    broadcastId: string,
+    { state, version }: { state: StandingBroadcast; version: number },
+  ): Promise<Decision | Hindered[]> {
+    const { hindered } = await this.letters.prepare(organizationId, broadcastId, state);
+    const sendingId = newId();
+    const reach = await reachOf(
+      this.source,
+      this.projections,
+      this.suppressions,
+      organizationId,
+      state.audience,
+      async (contactIds, transaction) => {
+        if (hindered.length > 0) return;
+        await this.recipients.fix(transaction, sendingId, organizationId, broadcastId, contactIds);
+      },
+    );
+    if (reach.total === 0) {
+      const message = 'Nobody would get it: broadcast.preview-audience tells why.';
+      hindered.push({ hindrance: 'NO_RECIPIENTS', path: 'audience', message });
+    }
+    if (hindered.length > 0) return hindered;
+    const { position, total: recipients, digest } = reach;
+    const started = { type: 'BroadcastStarted', data: { sendingId, position, recipients, digest } } as const;
+    return {
+      recordId: broadcastId,
+      writes: [writeTo(broadcast, broadcastId, version, [started])],
+    };
+  }
+
+  /** What stands against sending it now; nothing is kept. */
+  async hindrances(
+    organizationId: string,
+    broadcastId: string,
+    state: StandingBroadcast,
+  ): Promise<Hindered[]> {
+    const { hindered } = await this.letters.prepare(organizationId, broadcastId, state);
+    return hindered;
+  }
+}
+
+/** All that stands against it at once. */
+export function notReady(hindered: readonly Hindered[]): RpcError {
+  const sentences = hindered.map(({ hindrance, message }) => `${hindrance}: ${message}`);
+  return new RpcError('CONFLICT', `This broadcast cannot be sent. ${sentences.join(' ')}`, {
+    reason: 'BROADCAST_NOT_READY',
+    issues: hindered.map(({ path, hindrance, message }) => ({ path, message: `${hindrance}: ${message}` })),
+  });
+}

@@ -1,0 +1,312 @@
+import { convert } from 'html-to-text';
+import { Liquid, type Template as Node, Tokenizer, type Variables } from 'liquidjs';
+import MarkdownIt from 'markdown-it';
+import { randomBytes } from 'node:crypto';
+import sanitizeHtml from 'sanitize-html';
+import { type BroadcastFields, type Hindrance } from './broadcast.js';
+
+/** What stands behind a merge field. Null is shown as nothing. */
+export type MergeFields = {
+  contact: { [field in (typeof CONTACT_FIELDS)[number]]: string | null };
+  organization: { [field in (typeof ORGANIZATION_FIELDS)[number]]: string | null };
+  /** Where the audience is one petition's. */
+  petition?: { [field in (typeof PETITION_FIELDS)[number]]: string | number | null };
+  unsubscribeUrl: string;
+};
+
+export const CONTACT_FIELDS = [
+  'firstName',
+  'lastName',
+  'email',
+  'phone',
+  'mobile',
+  'address',
+  'zip',
+  'city',
+  'country',
+] as const;
+export const ORGANIZATION_FIELDS = ['name', 'website', 'email', 'country', 'postalAddress'] as const;
+export const PETITION_FIELDS = [
+  'name',
+  'title',
+  'goal',
+  'target',
+  'description',
+  'ask',
+  'signatures',
+] as const;
+
+/** A broadcast's words, ready to be written to each recipient. */
+export type Template = { subject: Node[]; preheader: Node[]; html: Node[]; text: Node[] };
+
+export type Rendered = { subject: string; preheader: string; html: string; text: string };
+
+/** What is wrong with a template, in words for who wrote it. */
+export class TemplateError extends Error {
+  constructor(
+    readonly hindrance: Extract<Hindrance, 'UNKNOWN_MERGE_FIELD' | 'TEMPLATE_INVALID'>,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** Nobody's subject is longer in any mailbox; RFC 5322 would take 998 bytes in a line. */
+const LONGEST_SUBJECT = 500;
+
+/** A template may not read files, run for long, or fill the memory. */
+const LIMITS = { parseLimit: 1_000_000, renderLimit: 200, memoryLimit: 10_000_000 };
+const OPTIONS = { ...LIMITS, templates: {}, strictFilters: true, ownPropertyOnly: true, jsTruthy: true };
+
+/** Others read files, or write values that nobody has escaped. */
+const TAGS = ['if', 'unless', 'case', 'for', 'break', 'continue', 'assign', 'capture', 'comment', 'raw', '#'];
+
+const plain = engine(new Liquid(OPTIONS));
+/** Escapes each value: what a person is called is never markup. */
+const escaping = engine(new Liquid({ ...OPTIONS, outputEscape: 'escape' }));
+
+function engine(liquid: Liquid): Liquid {
+  for (const tag of Object.keys(liquid.tags)) if (!TAGS.includes(tag)) delete liquid.tags[tag];
+  // It would let a value through as it is.
+  delete liquid.filters.raw;
+  return liquid;
+}
+
+const markdown = new MarkdownIt({ html: true, linkify: true });
+
+/**
+ * @param hasPetition whether the fields of a petition are known.
+ * @throws TemplateError
+ */
+export function compile(
+  {
+    subject,
+    preheader,
+    content,
+    format,
+  }: Pick<BroadcastFields, 'subject' | 'preheader' | 'content' | 'format'>,
+  hasPetition: boolean,
+): Template {
+  const merges = new Merges(content);
+  const html = sanitized(format === 'MARKDOWN' ? markdown.render(merges.hidden) : merges.hidden, merges);
+  const text = convert(html, TEXT);
+  const template = {
+    subject: parse(plain, subject),
+    preheader: parse(plain, preheader ?? ''),
+    html: parse(escaping, merges.shown(html)),
+    text: parse(plain, merges.shown(text)),
+  };
+  // Also what sanitizing took away, with which somebody may have meant something.
+  const asWritten = parse(plain, content);
+  const unknown = [template.subject, template.preheader, asWritten].flatMap((nodes) =>
+    unknownFields(nodes, hasPetition),
+  );
+  if (unknown.length === 0) return template;
+  throw new TemplateError(
+    'UNKNOWN_MERGE_FIELD',
+    `There is no merge field ${[...new Set(unknown)].join(', ')}. There are: ${knownFields(hasPetition).join(', ')}.`,
+  );
+}
+
+/** @throws TemplateError where it takes too long or too much. */
+export function render(template: Template, fields: MergeFields): Rendered {
+  const values = fields as unknown as object;
+  try {
+    return {
+      subject: inOneLine(plain.renderSync(template.subject, values) as string).slice(0, LONGEST_SUBJECT),
+      preheader: inOneLine(plain.renderSync(template.preheader, values) as string),
+      html: escaping.renderSync(template.html, values) as string,
+      text: plain.renderSync(template.text, values) as string,
+    };
+  } catch (error) {
+    throw invalid(error);
+  }
+}
+
+/** Line breaks in a subject would be headers. */
+function inOneLine(text: string): string {
+  return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
+}
+
+function parse(liquid: Liquid, text: string): Node[] {
+  try {
+    return liquid.parse(text);
+  } catch (error) {
+    throw invalid(error);
+  }
+}
+
+function invalid(error: unknown): TemplateError {
+  // Of several lines, with the place; none of them says anything of the inside.
+  const [line = ''] = error instanceof Error ? error.message.split('\n') : [];
+  return new TemplateError('TEMPLATE_INVALID', `The template cannot be used: ${line}.`);
+}
+
+function knownFields(hasPetition: boolean): string[] {
+  return [
+    ...CONTACT_FIELDS.map((field) => `contact.${field}`),
+    ...ORGANIZATION_FIELDS.map((field) => `organization.${field}`),
+    ...(hasPetition ? PETITION_FIELDS.map((field) => `petition.${field}`) : []),
+    'unsubscribeUrl',
+  ];
+}
+
+/** A field's parts must be words of the template: what is computed could name anything. */
+function unknownFields(nodes: Node[], hasPetition: boolean): string[] {
+  const known = new Set(knownFields(hasPetition));
+  const { globals }: { globals: Variables } = plain.analyzeSync(nodes);
+  return Object.values(globals)
+    .flat()
+    .map((variable) => String(variable))
+    .filter((path) => !known.has(path.replace(/\.size$/, '')));
+}
+
+/**
+ * The tags and outputs of a template, hidden from what knows nothing of them (Markdown, HTML) behind words that nobody else
+ * writes.
+ */
+class Merges {
+  private readonly word = `m${randomBytes(8).toString('hex')}n`;
+  private readonly tokens: string[] = [];
+  readonly hidden: string;
+
+  /** @throws TemplateError where a tag or an output is not closed. */
+  constructor(text: string) {
+    let hidden = '';
+    try {
+      for (const token of new Tokenizer(text).readTopLevelTokens()) {
+        const written = text.slice(token.begin, token.end);
+        // Only what is between tags and outputs is not theirs.
+        const isLiquid = written.startsWith('{{') || written.startsWith('{%');
+        hidden += isLiquid ? `${this.word}${this.tokens.push(written) - 1}z` : written;
+      }
+    } catch (error) {
+      throw invalid(error);
+    }
+    this.hidden = hidden;
+  }
+
+  shown(text: string): string {
+    return text.replace(new RegExp(`${this.word}(\\d+)z`, 'g'), (_, n: string) => this.tokens[Number(n)]!);
+  }
+
+  /** Whether an address begins with what a recipient or the organization says of themselves: that could be any address. */
+  beginsWithValue(address: string): boolean {
+    const shown = this.shown(address);
+    return shown !== address && /^\s*\{/.test(shown) && !/^\s*\{\{-?\s*unsubscribeUrl\s*-?\}\}/.test(shown);
+  }
+}
+
+const CELL = ['align', 'valign', 'width', 'height', 'bgcolor', 'colspan', 'rowspan', 'style'];
+const LENGTH = /^-?[\d.]+(px|em|rem|%|pt)?( -?[\d.]+(px|em|rem|%|pt)?| auto){0,3}$|^auto$/;
+const COLOUR = /^(#[\da-f]{3,8}|[a-z]+|rgba?\([\d., %]+\))$/i;
+const WORDS = /^[\w\s,'"-]+$/;
+
+/** Nothing that runs, loads by itself other than pictures, or looks like something else. */
+function sanitized(html: string, merges: Merges): string {
+  return sanitizeHtml(html, {
+    allowedTags: [
+      ...[
+        'h1',
+        'h2',
+        'h3',
+        'h4',
+        'h5',
+        'h6',
+        'p',
+        'div',
+        'span',
+        'br',
+        'hr',
+        'blockquote',
+        'pre',
+        'code',
+        'center',
+      ],
+      ...[
+        'a',
+        'b',
+        'strong',
+        'i',
+        'em',
+        'u',
+        's',
+        'del',
+        'ins',
+        'small',
+        'sub',
+        'sup',
+        'mark',
+        'abbr',
+        'q',
+        'cite',
+      ],
+      ...['ul', 'ol', 'li', 'dl', 'dt', 'dd', 'img', 'figure', 'figcaption'],
+      ...['table', 'caption', 'thead', 'tbody', 'tfoot', 'tr', 'th', 'td', 'colgroup', 'col'],
+    ],
+    allowedAttributes: {
+      '*': ['style', 'title', 'lang', 'dir', 'align'],
+      a: ['href', 'name'],
+      img: ['src', 'alt', 'width', 'height', 'border'],
+      table: [...CELL, 'cellpadding', 'cellspacing', 'border', 'role'],
+      tr: CELL,
+      td: CELL,
+      th: [...CELL, 'scope'],
+      col: CELL,
+      ol: ['start', 'type'],
+    },
+    allowedStyles: {
+      '*': {
+        color: [COLOUR],
+        'background-color': [COLOUR],
+        'text-align': [/^(left|right|center|justify)$/],
+        'vertical-align': [/^[a-z-]+$/],
+        'text-decoration': [/^[a-z -]+$/],
+        'text-transform': [/^[a-z]+$/],
+        'font-size': [LENGTH],
+        'font-weight': [/^(\d{3}|[a-z]+)$/],
+        'font-style': [/^[a-z]+$/],
+        'font-family': [WORDS],
+        'line-height': [LENGTH],
+        'letter-spacing': [LENGTH],
+        ...Object.fromEntries(
+          ['margin', 'padding'].flatMap((box) =>
+            ['', '-top', '-right', '-bottom', '-left'].map((side) => [`${box}${side}`, [LENGTH]]),
+          ),
+        ),
+        ...Object.fromEntries(
+          ['width', 'max-width', 'min-width', 'height', 'border-radius'].map((one) => [one, [LENGTH]]),
+        ),
+        border: [/^[\w\s.#%-]+$/],
+        display: [/^(block|inline|inline-block|table|table-cell|table-row)$/],
+      },
+    },
+    allowedSchemes: ['http', 'https', 'mailto', 'tel'],
+    allowedSchemesByTag: { img: ['http', 'https'] },
+    allowProtocolRelative: false,
+    transformTags: {
+      '*': (tagName, attribs) => ({
+        tagName,
+        attribs: Object.fromEntries(
+          Object.entries(attribs).filter(
+            ([name, value]) => !['href', 'src'].includes(name) || !merges.beginsWithValue(value),
+          ),
+        ),
+      }),
+    },
+  });
+}
+
+/** Of the HTML the part in plain text: as people write it, with addresses behind their words. */
+const TEXT: Parameters<typeof convert>[1] = {
+  wordwrap: false,
+  selectors: [
+    ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } })),
+    {
+      selector: 'a',
+      options: { hideLinkHrefIfSameAsText: true, linkBrackets: ['<', '>'] as [string, string] },
+    },
+    { selector: 'img', format: 'skip' },
+    { selector: 'table', options: { uppercaseHeaderCells: false } },
+  ],
+};

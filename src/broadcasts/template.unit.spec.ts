@@ -1,0 +1,191 @@
+import { htmlOf, textOf } from './layout.js';
+import { compile, type MergeFields, render, TemplateError } from './template.js';
+
+const contact = Object.fromEntries(
+  ['firstName', 'lastName', 'email', 'phone', 'mobile', 'address', 'zip', 'city', 'country'].map((field) => [
+    field,
+    null,
+  ]),
+) as MergeFields['contact'];
+const organization = {
+  name: 'Clean Rivers',
+  website: 'https://rivers.example.org',
+  email: null,
+  country: null,
+  postalAddress: '1 Quay\nHarbour',
+};
+const unsubscribeUrl = 'https://act.example.org/u/token';
+
+type Words = { subject?: string; preheader?: string | null; content?: string; format?: 'MARKDOWN' | 'HTML' };
+
+function written(
+  words: Words,
+  person: Partial<MergeFields['contact']> = {},
+  petition?: MergeFields['petition'],
+) {
+  const { subject = 'News', preheader = null, content = '', format = 'MARKDOWN' } = words;
+  const template = compile({ subject, preheader, content, format }, petition !== undefined);
+  return render(template, {
+    contact: { ...contact, ...person },
+    organization,
+    ...(petition ? { petition } : {}),
+    unsubscribeUrl,
+  });
+}
+
+const reasonOf = (words: Words) => {
+  try {
+    written(words);
+    return undefined;
+  } catch (error) {
+    return error instanceof TemplateError ? error.hindrance : error;
+  }
+};
+
+const GREETING = 'Dear {{ contact.firstName | default: "friend" }}';
+
+it('writes Markdown as HTML and as text, with merge fields and what stands in for them', () => {
+  const content = `# ${GREETING}\n\nRead [more](https://rivers.example.org/news).\n\n- one\n- two`;
+  const { html, text } = written({ content }, { firstName: 'Ada' });
+  expect(html).toContain('<h1>Dear Ada</h1>');
+  expect(html).toContain('<a href="https://rivers.example.org/news">more</a>');
+  expect(text).toContain('Dear Ada');
+  expect(text).toContain('more <https://rivers.example.org/news>');
+  expect(text).toContain(' * one');
+  expect(written({ content }).text).toContain('Dear friend');
+});
+
+it('keeps conditions, loops and words that are written out', () => {
+  const content =
+    '{% if contact.city == "Ulm" %}In *Ulm*{% else %}Elsewhere{% endif %} {% raw %}{{ x }}{% endraw %} ' +
+    '{% for n in (1..3) %}{{ n }}{% endfor %}';
+  expect(written({ content }, { city: 'Ulm' }).html).toContain('In <em>Ulm</em> {{ x }} 123');
+  expect(written({ content }).text).toContain('Elsewhere {{ x }} 123');
+});
+
+it('shows the petition where the audience is one petition’s', () => {
+  const petition = {
+    name: 'Dam',
+    title: 'No dam',
+    goal: 100,
+    target: null,
+    description: null,
+    ask: null,
+    signatures: 42,
+  };
+  const content = '{{ petition.signatures }} of {{ petition.goal }}';
+  expect(written({ content }, {}, petition).text).toContain('42 of 100');
+  expect(reasonOf({ content })).toBe('UNKNOWN_MERGE_FIELD');
+});
+
+describe('values of people do no harm', () => {
+  const hostile = '<img src=x onerror=alert(1)>{{ organization.name }}[link](https://evil.example)"\' &amp;';
+
+  it.each(['MARKDOWN', 'HTML'] as const)('in %s', (format) => {
+    const { html, text } = written({ content: `<p>${GREETING}</p>`, format }, { firstName: hostile });
+    expect(html).not.toContain('<img');
+    expect(html).not.toContain('href="https://evil');
+    expect(html).toContain('&lt;img src=x onerror=alert(1)&gt;{{ organization.name }}');
+    expect(text).toContain(hostile);
+  });
+
+  it('in attributes', () => {
+    const content =
+      '<a href="https://a.example/?n={{ contact.firstName }}" title="{{ contact.firstName }}">x</a>';
+    const { html } = written({ content, format: 'HTML' }, { firstName: '" onmouseover="alert(1)' });
+    expect(html).not.toContain('onmouseover="');
+    expect(html).toContain('&#34; onmouseover=&#34;alert(1)');
+  });
+
+  it('as a whole address: what a person says of themselves is none', () => {
+    const content = '<a href="{{ contact.firstName }}">x</a> [y]({{ contact.firstName }})';
+    expect(written({ content, format: 'HTML' }, { firstName: 'javascript:alert(1)' }).html).not.toContain(
+      'href',
+    );
+    expect(written({ content }, { firstName: 'javascript:alert(1)' }).html).not.toContain('href');
+    expect(written({ content: '[bye]({{ unsubscribeUrl }})' }).html).toContain(`href="${unsubscribeUrl}"`);
+  });
+
+  it('in the subject, which is one line', () => {
+    const firstName = `Ada\r\nBcc: eve@example.org\u2028${'x'.repeat(10_000)}`;
+    const { subject } = written({ subject: GREETING }, { firstName });
+    expect(subject).toMatch(/^Dear Ada Bcc: eve@example\.org x+$/);
+    expect(subject.length).toBe(500);
+  });
+
+  it('around the content: subject, preheader and address of the frame are text', () => {
+    const rendered = written(
+      { subject: GREETING, preheader: GREETING, content: 'x' },
+      { firstName: '<script>' },
+    );
+    const sender = { name: '<b>Rivers</b>', postalAddress: '1 <Quay>\nHarbour', language: 'de' };
+    const html = htmlOf(rendered, sender, unsubscribeUrl);
+    expect(html).not.toContain('<script>');
+    expect(html).not.toContain('<b>');
+    expect(html).toContain('<html lang="de">');
+    expect(html).toContain('&lt;b&gt;Rivers&lt;/b&gt;<br />1 &lt;Quay&gt;<br />Harbour');
+    expect(html).toContain('>Abmelden</a>');
+    expect(textOf(rendered, sender, unsubscribeUrl)).toContain(`Abmelden: ${unsubscribeUrl}`);
+  });
+});
+
+it.each([
+  '<script>alert(1)</script>',
+  '<p onclick="alert(1)">x</p>',
+  '<a href="javascript:alert(1)">x</a>',
+  '<iframe src="https://evil.example"></iframe>',
+  '<form action="https://evil.example"><input name="a"></form>',
+  '<p style="background:url(https://evil.example);position:fixed">x</p>',
+  '<style>@import "https://evil.example"</style>',
+  '<svg onload="alert(1)"></svg>',
+  '{% capture x %}<script>alert(1)</script>{% endcapture %}{{ x }}',
+  '{{ "<script>alert(1)</script>" }}',
+  '[x](javascript:alert(1))',
+])('takes out of the content what is unsafe: %s', (content) => {
+  for (const format of ['HTML', 'MARKDOWN'] as const) {
+    expect(written({ content, format }).html).not.toMatch(
+      /<script|onclick|href="javascript|<iframe|<form|<input|url\(|position|@import|<svg/,
+    );
+  }
+});
+
+it('refuses merge fields that there are not, and templates that cannot be read', () => {
+  for (const content of [
+    '{{ contact.nickname }}',
+    '{{ contact }}',
+    '{{ secrets.key }}',
+    '{{ contact[organization.name] }}',
+    '{% assign c = contact %}{{ c.firstName }}',
+    '{% if user.isAdmin %}x{% endif %}',
+    '{{ contact.constructor }}',
+    '{{ contact.firstName.length }}',
+  ]) {
+    expect([content, reasonOf({ content })]).toEqual([content, 'UNKNOWN_MERGE_FIELD']);
+  }
+  for (const content of [
+    '{{ contact.firstName',
+    '{% if contact.city %}x',
+    '{{ contact.firstName | nothing }}',
+    '{{ contact.firstName | raw }}',
+    '{% include "/etc/passwd" %}',
+    '{% render "x" %}',
+    '{% layout "x" %}',
+    '{% cycle contact.firstName %}',
+    '{% echo contact.firstName %}',
+    '{% liquid echo contact.firstName %}',
+  ]) {
+    expect([content, reasonOf({ content })]).toEqual([content, 'TEMPLATE_INVALID']);
+  }
+  expect(reasonOf({ subject: '{{ contact.nickname }}' })).toBe('UNKNOWN_MERGE_FIELD');
+  expect(reasonOf({ preheader: '{{ contact' })).toBe('TEMPLATE_INVALID');
+});
+
+it('ends what runs for too long or takes too much', () => {
+  for (const content of [
+    '{% for a in (1..1000000000) %}x{% endfor %}',
+    '{% for a in (1..3000) %}{% for b in (1..3000) %}{% for c in (1..3000) %}{{ c }}{% endfor %}{% endfor %}{% endfor %}',
+    '{% assign x = "0123456789" %}{% for a in (1..60) %}{% assign x = x | append: x %}{% endfor %}{{ x }}',
+  ]) {
+    expect([content, reasonOf({ content })]).toEqual([content, 'TEMPLATE_INVALID']);
+  }
+});

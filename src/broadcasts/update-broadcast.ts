@@ -1,0 +1,41 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { ResourceCommands, Resources } from '#libs/resources';
+import { Id, Operation } from '#libs/rpc';
+import { audienceOf, BroadcastFieldsInput, checkAudience } from './broadcast-fields.js';
+import { updateBroadcast } from './broadcast.js';
+import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
+import { broadcasts, broadcastSchema } from './broadcasts.js';
+
+@Operation({
+  method: 'POST',
+  name: 'broadcast.update-broadcast',
+  object: 'broadcast',
+  summary: 'Change a broadcast',
+  description: 'Only the fields given are changed, the audience as a whole. Only before it is sent.',
+  answers: broadcastSchema,
+  reasons: ['BROADCAST_BEGUN'],
+  fieldScopes: { audience: 'contact:read' },
+})
+export class UpdateBroadcast extends BroadcastFieldsInput {
+  @Id()
+  broadcastId!: string;
+}
+
+@CommandHandler(UpdateBroadcast)
+export class UpdateBroadcastHandler implements ICommandHandler<UpdateBroadcast> {
+  constructor(
+    private readonly commands: ResourceCommands,
+    private readonly resources: Resources,
+    private readonly figures: BroadcastFigures,
+  ) {}
+
+  async execute(command: UpdateBroadcast): Promise<BroadcastRecord> {
+    await checkAudience(command, this.resources);
+    const { name, subject, preheader, content, format, audience } = command;
+    const given = { name, subject, preheader, content, format, audience: audienceOf(audience) };
+    const record = await this.commands.change(broadcasts, command, (state) =>
+      updateBroadcast(state, given as Parameters<typeof updateBroadcast>[1]),
+    );
+    return this.figures.of(record);
+  }
+}

@@ -1,0 +1,68 @@
+import { type Command } from 'commander';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Progress } from './progress.js';
+import { interruptible, type Session, UsageError, withSession } from './session.js';
+
+/** Between two looks: long enough for a rate. */
+const LOOK_MS = 1_000;
+
+export function broadcastCommands(program: Command): void {
+  const broadcast = program.command('broadcast').description('look at broadcasts that are being sent');
+  broadcast
+    .command('status')
+    .description('what has become of its recipients, how fast it is, and how long it will take')
+    .argument('<id>', 'the broadcast')
+    .option('--follow', 'go on looking until it is not being sent any more, or Ctrl-C')
+    .addHelpText(
+      'after',
+      `
+Prints { "broadcastId", "organizationId", "name", "status", "recipients": { "total", "sent", "failed", "skipped", "inDoubt", "bounced",
+"complained", "unsubscribed" }, "perSecond", "secondsLeft", "waitsFor" }: "waitsFor" says why nothing can be sent at the moment;
+null where nothing stands against it. "perSecond" and "secondsLeft" are null where it is not being sent.`,
+    )
+    .action((id: string, { follow = false }: { follow?: boolean }) =>
+      withSession(program, (session) => status(session, id, follow)),
+    );
+}
+
+type Status = Awaited<ReturnType<typeof look>>;
+
+async function status(session: Session, id: string, follow: boolean): Promise<object> {
+  const interruption = interruptible();
+  let before: Status;
+  let now = await look(session, id);
+  const first = now;
+  const isSending = () => now.status === 'SENDING' && !interruption.aborted;
+  const progress =
+    follow && isSending()
+      ? new Progress('messages', () => ({
+          count: settledOf(now) - settledOf(first),
+          done: settledOf(now),
+          total: now.recipients?.total ?? 0,
+        }))
+      : undefined;
+  do {
+    before = now;
+    if (!isSending()) break;
+    await sleep(LOOK_MS, undefined, { signal: interruption }).catch(() => undefined);
+    now = await look(session, id);
+  } while (follow && isSending());
+  progress?.stop();
+  const perSecond = isSending() ? Math.round((settledOf(now) - settledOf(before)) / (LOOK_MS / 1_000)) : null;
+  const left = (now.recipients?.total ?? 0) - settledOf(now);
+  const { waitsFor, ...shown } = now;
+  return { ...shown, perSecond, secondsLeft: perSecond ? Math.ceil(left / perSecond) : null, waitsFor };
+}
+
+async function look({ find }: Session, id: string) {
+  const { BroadcastFigures } = await import('../broadcasts/index.js');
+  const found = await find(BroadcastFigures).status(id);
+  if (!found) throw new UsageError('There is no broadcast with this id.');
+  return found;
+}
+
+function settledOf({ recipients }: Status): number {
+  if (!recipients) return 0;
+  const { sent, failed, skipped, inDoubt } = recipients;
+  return sent + failed + skipped + inDoubt;
+}

@@ -1,0 +1,2 @@
+export { nameOfUnsubscribePath } from './unsubscribe.controller.js';
+export { UnsubscribeModule } from './unsubscribe.module.js';

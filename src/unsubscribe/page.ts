@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto';
+import { html, type Html, trusted } from '#libs/pages';
+import { type LinkedPerson } from './unsubscribe.js';
+import { WORDS, type Words } from './words.js';
+
+const STYLE = `
+:root{color-scheme:light dark;--ground:#f3f4f6;--sheet:#fff;--ink:#1f2328;--quiet:#57606a;--act:#0b57d0;--on-act:#fff}
+@media (prefers-color-scheme:dark){
+:root{--ground:#16181d;--sheet:#1f2229;--ink:#e8eaed;--quiet:#a6abb5;--act:#8ab4f8;--on-act:#10131a}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--ground);color:var(--ink);font:1.125rem/1.5 system-ui,sans-serif}
+main{max-width:34rem;margin:10vh auto 0;padding:2rem;background:var(--sheet);border-radius:.5rem;overflow-wrap:anywhere}
+h1{margin:0 0 1rem;font-size:1.75rem;line-height:1.2}
+p{margin:0 0 1.5rem}
+form p{margin:0 0 1rem;color:var(--quiet)}
+button{min-height:2.75rem;padding:.5rem 1.5rem;border:0;border-radius:.375rem;background:var(--act);color:var(--on-act);font:inherit;font-weight:600;cursor:pointer}
+button:focus-visible{outline:3px solid var(--ink);outline-offset:3px}
+@media (max-width:38rem){main{margin:0;min-height:100vh;border-radius:0}}`;
+
+/** Nothing but itself, and only here; the address is a key, so nobody is told it. */
+export const PAGE_HEADERS = {
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy':
+    `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; ` +
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'no-referrer',
+  'X-Robots-Tag': 'noindex',
+};
+
+/** The page behind a link. @param person undefined where the link is none of ours. @param language of who looks. */
+export function pageOf(person: LinkedPerson | undefined, language: string): string {
+  const spoken = person?.language ?? language;
+  const words = WORDS[spoken] ?? WORDS.en!;
+  const [title, content] = contentOf(person, words);
+  return String(
+    html`<!doctype html>
+      <html lang="${spoken in WORDS ? spoken : 'en'}">
+        <head>
+          <meta charset="utf-8" />
+          <meta name="viewport" content="width=device-width,initial-scale=1" />
+          <title>${person ? `${title} – ${person.organization}` : title}</title>
+          <style>${trusted(STYLE)}</style>
+        </head>
+        <body>
+          <main>
+            <h1>${title}</h1>
+            ${content}
+          </main>
+        </body>
+      </html>
+`,
+  );
+}
+
+function contentOf(person: LinkedPerson | undefined, words: Words): [title: string, content: Html] {
+  if (!person) return [words.unknown.title, html`<p>${words.unknown.text}</p>`];
+  const { organization, isSubscribed, canReturn } = person;
+  if (isSubscribed) {
+    const { title, text, button } = words.unsubscribe;
+    return [
+      title,
+      html`<p>${text(organization)}</p>
+        ${form('unsubscribe', button)}`,
+    ];
+  }
+  const { title, text, undo, button } = words.unsubscribed;
+  return [
+    title,
+    html`<p>${text(organization)}</p>
+      ${canReturn ? form('subscribe', button, undo) : null}`,
+  ];
+}
+
+function form(action: string, button: string, question?: string): Html {
+  return html`<form method="post">
+    ${question === undefined ? null : html`<p>${question}</p>`}
+    <button name="action" value="${action}">${button}</button>
+  </form>`;
+}
+
+/** Of the languages that the page is there in, the one that a browser asks for first. */
+export function languageOf(acceptLanguage: string | undefined): string {
+  const asked = (acceptLanguage ?? '').split(',').map((part) => part.trim().slice(0, 2).toLowerCase());
+  return asked.find((language) => Object.hasOwn(WORDS, language)) ?? 'en';
+}

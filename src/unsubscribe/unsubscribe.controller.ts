@@ -1,0 +1,65 @@
+import { Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
+import { type Request, type Response } from 'express';
+import { Documented } from '#libs/rpc';
+import { languageOf, PAGE_HEADERS, pageOf } from './page.js';
+import { Unsubscribing } from './unsubscribe.js';
+
+/** What is read of a form: it has one field. */
+const LARGEST_FORM = 4_096;
+
+/** What is logged and counted of `/u/…`: the token is a key. */
+export function nameOfUnsubscribePath(path: string): string | undefined {
+  return path.startsWith('/u/') ? '/u' : undefined;
+}
+
+/**
+ * The links at the foot of broadcasts. Only POST unsubscribes: what scans mail follows links by GET. Mail programs post by themselves
+ * when somebody presses their button (RFC 8058). No page is an error page, whatever the token: it tells nobody whom it knows.
+ */
+@Controller('u')
+@Documented(({ ApiExcludeController }) => [ApiExcludeController()])
+export class UnsubscribeController {
+  constructor(private readonly unsubscribing: Unsubscribing) {}
+
+  @Get(':token')
+  async page(
+    @Param('token') token: string,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    const person = await this.unsubscribing.look(token);
+    send(request, response, pageOf(person, languageOf(request.headers['accept-language'])));
+  }
+
+  @Post(':token')
+  async act(
+    @Param('token') token: string,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    const form = await readForm(request);
+    if (/(^|&)action=subscribe(&|$)/.test(form)) await this.unsubscribing.subscribe(token);
+    else await this.unsubscribing.unsubscribe(token);
+    if (request.isGivenUp) return;
+    if (/List-Unsubscribe/i.test(form)) {
+      response.status(200).type('text/plain').send('Unsubscribed.\n');
+      return;
+    }
+    // The page that follows can be loaded again without doing it again.
+    response.redirect(303, `/u/${token}`);
+  }
+}
+
+function send(request: Request, response: Response, page: string): void {
+  if (request.isGivenUp) return;
+  response.status(200).set(PAGE_HEADERS).send(page);
+}
+
+/** As it came, in whatever form; the rest of what is longer is not looked at. */
+async function readForm(request: Request): Promise<string> {
+  let form = '';
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    if (form.length < LARGEST_FORM) form += chunk.toString('latin1');
+  }
+  return form.slice(0, LARGEST_FORM);
+}

@@ -1,0 +1,93 @@
+import { Injectable } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { RecordReader } from '#libs/commands';
+import { EventStore } from '#libs/event-store';
+import { systemInput } from '#libs/rpc';
+import { readUnsubscribeToken, Recipients } from '../broadcasts/index.js';
+import { contact, UpdateContact } from '../contacts/index.js';
+import { senderOf } from '../organizations/index.js';
+import { Suppressions } from '../suppressions/index.js';
+
+/** What the history says did it. */
+const ACTOR = 'unsubscribe-link';
+
+/** Whom a link is for, as far as their page tells it. */
+export type LinkedPerson = {
+  organization: string;
+  language: string;
+  /** Whether broadcasts reach them. */
+  isSubscribed: boolean;
+  /** Whether they can take it back: an erased person cannot. */
+  canReturn: boolean;
+};
+
+/** What the links at the foot of broadcasts do. */
+@Injectable()
+export class Unsubscribing {
+  constructor(
+    private readonly store: EventStore,
+    private readonly records: RecordReader,
+    private readonly commands: CommandBus,
+    private readonly suppressions: Suppressions,
+    private readonly recipients: Recipients,
+  ) {}
+
+  /** Undefined where the token is none of ours. */
+  async look(token: string): Promise<LinkedPerson | undefined> {
+    const person = readUnsubscribeToken(this.store.keyring, token);
+    if (!person) return undefined;
+    const { organizationId, contactId } = person;
+    const { name, mailFrom, language } = await senderOf(this.records, organizationId);
+    const email = await this.emailOf(organizationId, contactId);
+    const suppressed = email !== undefined && (await this.isSuppressed(organizationId, email.address));
+    return {
+      organization: mailFrom?.name ?? name,
+      language,
+      isSubscribed: email !== undefined && email.isSubscribed && !suppressed,
+      canReturn: email !== undefined,
+    };
+  }
+
+  /** Doing it twice changes nothing. Nothing happens where the token is none of ours, or the person was erased. */
+  async unsubscribe(token: string): Promise<void> {
+    const person = readUnsubscribeToken(this.store.keyring, token);
+    if (!person) return;
+    const { organizationId, contactId, broadcastId } = person;
+    const email = await this.emailOf(organizationId, contactId);
+    if (!email) return;
+    // Before the contact: whoever is imported anew is not written to either.
+    const { context } = systemInput(UpdateContact, organizationId, {}, ACTOR);
+    await this.suppressions.suppress(organizationId, email.address, 'UNSUBSCRIBED', context);
+    await this.setSubscribed(organizationId, contactId, false);
+    await this.recipients.noteAftermath(organizationId, broadcastId, contactId, 'unsubscribed');
+  }
+
+  /** Takes it back. What somebody else has suppressed, a mail server say, stays so. */
+  async subscribe(token: string): Promise<void> {
+    const person = readUnsubscribeToken(this.store.keyring, token);
+    if (!person) return;
+    const { organizationId, contactId } = person;
+    const email = await this.emailOf(organizationId, contactId);
+    if (!email) return;
+    const { context } = systemInput(UpdateContact, organizationId, {}, ACTOR);
+    await this.suppressions.unsuppress(organizationId, email.address, context, 'UNSUBSCRIBED');
+    await this.setSubscribed(organizationId, contactId, true);
+  }
+
+  private async emailOf(
+    organizationId: string,
+    contactId: string,
+  ): Promise<{ address: string; isSubscribed: boolean } | undefined> {
+    const { state } = await this.records.look(contact, organizationId, contactId);
+    if (state.status !== 'standing' || state.details.email === null) return undefined;
+    return { address: state.details.email, isSubscribed: state.subscribed };
+  }
+
+  private async isSuppressed(organizationId: string, address: string): Promise<boolean> {
+    return (await this.suppressions.areSuppressed(organizationId, [address])).has(address);
+  }
+
+  private async setSubscribed(organizationId: string, contactId: string, subscribed: boolean): Promise<void> {
+    await this.commands.execute(systemInput(UpdateContact, organizationId, { contactId, subscribed }, ACTOR));
+  }
+}

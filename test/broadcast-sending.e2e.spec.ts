@@ -1,0 +1,215 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SmtpServer } from '#libs/testing';
+import { type Client } from './harness.js';
+import { type Deployment, deploymentOfEach, eventually, type ServerProcess } from './processes.js';
+
+/** With a thousand and more, the mail server is also frozen for a while. */
+const RECIPIENTS = Number(process.env.BROADCAST_RECIPIENTS ?? 300);
+const CONCURRENCY = 5;
+
+let deployment: Deployment;
+let client: Client;
+let mail: SmtpServer;
+deploymentOfEach((own, organization) => ([deployment, client] = [own, organization]));
+beforeEach(async () => {
+  mail = await SmtpServer.start();
+});
+afterEach(() => mail.stop());
+
+const start = () =>
+  deployment.startServer({
+    MAIL_URL: mail.url,
+    MAIL_CONCURRENCY: String(CONCURRENCY),
+    PUBLIC_URL: 'https://act.example.org',
+  });
+const sql = <Row>(text: string, values: unknown[] = []) =>
+  deployment.database.source.query<Row[]>(text, values);
+
+async function call(server: ServerProcess, operation: string, input: object) {
+  const { status, body } = await client.at(server.origin).post(operation, input);
+  expect([operation, status, body.error]).toEqual([operation, 200, undefined]);
+  return body.data;
+}
+
+/** A broadcast to new people, who are on a list. */
+async function newBroadcast(server: ServerProcess, people: number): Promise<string> {
+  await call(server, 'organization.update-organization', {
+    mailFrom: { name: 'Rivers', address: 'news@rivers.example.org' },
+    postalAddress: '1 Quay',
+  });
+  const { listId } = await call(server, 'list.create-list', { name: 'Everybody' });
+  const lines = Array.from({ length: people }, (_, n) =>
+    JSON.stringify({ email: `person-${n}@example.org` }),
+  );
+  const { status } = await client
+    .at(server.origin)
+    .request('POST', `/v1/contact.import-contacts?listId=${listId}`, lines.join('\n'), {
+      'Content-Type': 'application/x-ndjson',
+    });
+  expect(status).toBe(200);
+  const { broadcastId } = await call(server, 'broadcast.create-broadcast', {
+    name: 'News',
+    content: 'Dear {{ contact.firstName | default: "friend" }}',
+    audience: { listIds: [listId] },
+  });
+  return broadcastId;
+}
+
+const status = async (server: ServerProcess, broadcastId: string) =>
+  (await client.at(server.origin).get('broadcast.get-broadcast', { broadcastId })).body.data;
+/** The rows, by their addresses. */
+async function rows(): Promise<Map<string, { status: string; holder: string | null }>> {
+  const [{ schema }] = (await sql<{ schema: string }>(
+    `SELECT table_schema AS schema FROM information_schema.tables WHERE table_name = 'contacts'`,
+  )) as [{ schema: string }];
+  const found = await sql<{ email: string; status: string; holder: string | null }>(
+    `SELECT c.email, r.status, r.holder FROM broadcast_recipients r JOIN ${schema}.contacts c ON c.id = r.contact_id`,
+  );
+  return new Map(found.map(({ email, ...row }) => [email, row]));
+}
+const settled = async () => {
+  const [row] = await sql<{ count: number }>(
+    `SELECT count(*)::int FROM broadcast_recipients WHERE status NOT IN ('PENDING', 'CLAIMED')`,
+  );
+  return row!.count;
+};
+const until = (count: number) =>
+  eventually(async () => expect(await settled()).toBeGreaterThanOrEqual(count));
+const addressesWith = (all: Map<string, { status: string }>, ...statuses: string[]) =>
+  [...all].flatMap(([email, row]) => (statuses.includes(row.status) ? [email] : [])).toSorted();
+
+it('nobody gets it twice, whoever dies: what is missing was refused, or is in doubt and told so', async () => {
+  const servers = await Promise.all([start(), start(), start()]);
+  const broadcastId = await newBroadcast(servers[0]!, RECIPIENTS);
+  await mail.behave({
+    refuses: {
+      mail: { codes: [421, 450], share: 0.02 },
+      rcpt: { codes: [450, 550], share: 0.03 },
+      end: { codes: [421, 450, 550], share: 0.02 },
+    },
+    delay: 5,
+  });
+  await call(servers[0]!, 'broadcast.send-broadcast', { broadcastId });
+  for (const n of [0, 1, 2]) {
+    await until(Math.floor((RECIPIENTS * (n + 1)) / 6));
+    await servers[n]!.end('SIGKILL');
+    servers[n] = await start();
+  }
+  await until(Math.floor((RECIPIENTS * 2) / 3));
+  await mail.stop();
+  await sleep(500);
+  await mail.start();
+  await until(Math.floor((RECIPIENTS * 3) / 4));
+  mail.freeze();
+  await sleep(1_000);
+  mail.resume();
+  await eventually(async () => expect((await status(servers[0]!, broadcastId)).status).toBe('SENT'), 150);
+
+  const all = await rows();
+  expect(all.size).toBe(RECIPIENTS);
+  const got = mail.addresses;
+  expect([...got].filter(([, times]) => times > 1)).toEqual([]);
+  const doubted = addressesWith(all, 'IN_DOUBT');
+  const failed = addressesWith(all, 'FAILED');
+  expect(addressesWith(all, 'SENT').filter((address) => !got.has(address))).toEqual([]);
+  expect(failed.filter((address) => got.has(address))).toEqual([]);
+  const missing = [...all.keys()].filter((address) => !got.has(address));
+  expect(missing.filter((address) => !doubted.includes(address) && !failed.includes(address))).toEqual([]);
+  // Three that were killed, and a mail server that was while up to three sent.
+  expect(doubted.length).toBeLessThanOrEqual(6 * CONCURRENCY);
+  const { recipients } = await status(servers[1]!, broadcastId);
+  expect(recipients).toMatchObject({
+    total: RECIPIENTS,
+    sent: RECIPIENTS - doubted.length - failed.length,
+    failed: failed.length,
+    skipped: 0,
+    inDoubt: doubted.length,
+  });
+
+  for (const one of ['FAILED', 'IN_DOUBT']) {
+    await call(servers[2]!, 'broadcast.retry-recipients', { broadcastId, status: one });
+    await eventually(async () => expect((await status(servers[0]!, broadcastId)).status).toBe('SENT'), 60);
+  }
+  expect([...mail.addresses.keys()].toSorted()).toEqual([...all.keys()].toSorted());
+  const twice = [...mail.addresses].flatMap(([address, times]) => (times > 1 ? [address] : []));
+  expect(twice.filter((address) => !doubted.includes(address))).toEqual([]);
+  expect((await status(servers[0]!, broadcastId)).recipients).toMatchObject({
+    sent: RECIPIENTS,
+    failed: 0,
+    inDoubt: 0,
+  });
+});
+
+it('an orderly stop leaves nothing in doubt, and the others go on', async () => {
+  const servers = await Promise.all([start(), start()]);
+  const broadcastId = await newBroadcast(servers[0]!, 200);
+  await mail.behave({ delay: 20 });
+  await call(servers[0]!, 'broadcast.send-broadcast', { broadcastId });
+  await until(40);
+  const { status: code } = await servers[0]!.end('SIGTERM');
+  expect(code).toBe(0);
+  await eventually(async () => expect((await status(servers[1]!, broadcastId)).status).toBe('SENT'), 60);
+  expect((await status(servers[1]!, broadcastId)).recipients).toMatchObject({
+    sent: 200,
+    inDoubt: 0,
+    failed: 0,
+  });
+  expect([...mail.addresses].filter(([, times]) => times !== 1)).toEqual([]);
+});
+
+it('pause and cancel hold on every instance: nothing leaves after what was on its way', async () => {
+  const servers = await Promise.all([start(), start(), start()]);
+  const broadcastId = await newBroadcast(servers[0]!, 300);
+  await mail.behave({ delay: 20 });
+  await call(servers[0]!, 'broadcast.send-broadcast', { broadcastId });
+  await until(30);
+  await call(servers[1]!, 'broadcast.pause-broadcast', { broadcastId });
+  await eventually(async () => expect(addressesWith(await rows(), 'CLAIMED')).toEqual([]));
+  const then = mail.accepted.length;
+  expect(then).toBeLessThan(300);
+  await sleep(1_000);
+  expect(mail.accepted.length).toBe(then);
+  await call(servers[2]!, 'broadcast.resume-broadcast', { broadcastId });
+  await until(then + 30);
+  await call(servers[0]!, 'broadcast.cancel-broadcast', { broadcastId });
+  await eventually(async () => expect(addressesWith(await rows(), 'CLAIMED', 'PENDING')).toEqual([]));
+  const { recipients } = await status(servers[1]!, broadcastId);
+  expect(recipients.sent).toBe(mail.accepted.length);
+  expect(recipients).toMatchObject({ total: 300, skipped: 300 - mail.accepted.length, inDoubt: 0 });
+});
+
+it('waits for a mail server that is away, says so, and loses nothing', async () => {
+  const server = await start();
+  const broadcastId = await newBroadcast(server, 30);
+  await mail.stop();
+  await call(server, 'broadcast.send-broadcast', { broadcastId });
+  await eventually(async () => {
+    const [sending] = await sql<{ waits_for: string | null }>('SELECT waits_for FROM broadcast_sendings');
+    expect(sending!.waits_for).toEqual(expect.any(String));
+  });
+  const told = () =>
+    server.log.filter(({ message }) => message === 'the mail server cannot be used: broadcasts wait for it');
+  await eventually(() => expect(told()).toHaveLength(1));
+  await mail.start();
+  await eventually(async () => expect((await status(server, broadcastId)).status).toBe('SENT'), 60);
+  expect(mail.accepted).toHaveLength(30);
+  expect((await status(server, broadcastId)).recipients).toMatchObject({ sent: 30, failed: 0, inDoubt: 0 });
+});
+
+it('what was claimed by a process that stood still is settled when it goes on', async () => {
+  const [frozen, other] = await Promise.all([start(), start()]);
+  const broadcastId = await newBroadcast(frozen!, 200);
+  await mail.behave({ delay: 100 });
+  await call(frozen!, 'broadcast.send-broadcast', { broadcastId });
+  await until(20);
+  frozen!.send('SIGSTOP');
+  await eventually(async () => expect((await status(other!, broadcastId)).status).toBe('SENT'), 90);
+  frozen!.send('SIGCONT');
+  // It settles what had left. What had not may not leave now, and stays in doubt.
+  await eventually(async () => {
+    const all = await rows();
+    expect(addressesWith(all, 'SENT')).toEqual([...mail.addresses.keys()].toSorted());
+    expect(addressesWith(all, 'SENT', 'IN_DOUBT')).toHaveLength(200);
+  }, 60);
+  expect([...mail.addresses].filter(([, times]) => times > 1)).toEqual([]);
+});

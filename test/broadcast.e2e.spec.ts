@@ -1,0 +1,491 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { digestOfRecipients } from '../src/broadcasts/index.js';
+import { Api, type Client, ISO, NOBODY } from './harness.js';
+import { eventually } from './processes.js';
+
+let api: Api;
+let client: Client;
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'advocacy-mail-'));
+  api = await Api.start({ instances: 2, environment: { DATA_DIR: directory } });
+  api.react();
+});
+afterAll(async () => {
+  await api.stop();
+  await rm(directory, { recursive: true, force: true });
+});
+beforeEach(async () => {
+  client = await api.organization();
+  const sender = { mailFrom: { name: 'Rivers', address: `${client.organizationId}@example.org` } };
+  const { status } = await client.post('organization.update-organization', {
+    ...sender,
+    postalAddress: '1 Quay\nHarbour',
+  });
+  expect(status).toBe(200);
+});
+
+const call = async (operation: string, input: object = {}) => {
+  const { status, body } = await client.post(`broadcast.${operation}`, input);
+  expect([operation, status, body.error]).toEqual([operation, 200, undefined]);
+  return body.data;
+};
+async function create(fields: object = {}): Promise<string> {
+  const { broadcastId } = await call('create-broadcast', { name: 'May', content: 'Hello', ...fields });
+  return broadcastId;
+}
+async function person(email: string, fields: object = {}): Promise<string> {
+  const { organizationId } = client;
+  const { body } = await client.post('contact.create-contact', { organizationId, email, ...fields });
+  return body.data.contactId;
+}
+async function list(contactIds: string[], name = 'Everybody'): Promise<string> {
+  const { listId } = (await client.post('list.create-list', { name })).body.data;
+  await client.post('list.add-contacts', { listId, contactIds });
+  return listId;
+}
+const get = async (broadcastId: string, more = {}) =>
+  (await client.get('broadcast.get-broadcast', { broadcastId, ...more })).body.data;
+const audience = async (broadcastId: string) =>
+  (await client.get('broadcast.preview-audience', { broadcastId })).body.data;
+const recipients = async (broadcastId: string, more = {}) =>
+  (await client.get('broadcast.list-recipients', { broadcastId, ...more })).body.data;
+/** The messages that this organization has sent, whole. */
+async function mails(): Promise<string[]> {
+  const folder = join(directory, 'mail');
+  const names = await readdir(folder).catch(() => []);
+  const texts = await Promise.all(
+    names.filter((name) => name.endsWith('.eml')).map((name) => readFile(join(folder, name), 'utf8')),
+  );
+  return texts.filter((text) => text.includes(client.organizationId));
+}
+const headerOf = (mail: string, name: string) =>
+  new RegExp(`^${name}:(.*(?:\r?\n[ \t].*)*)`, 'im')
+    .exec(mail)?.[1]
+    ?.replace(/\r?\n(?=[ \t])/g, '')
+    .trim();
+const sent = (broadcastId: string) =>
+  eventually(async () => expect((await get(broadcastId)).status).toBe('SENT'));
+
+it('create-broadcast: 200 with the id, the same for the same body; get-broadcast answers every field', async () => {
+  const { broadcastId } = await call('create-broadcast', { name: ' May ' });
+  const record = {
+    id: broadcastId,
+    createdAt: expect.stringMatching(ISO),
+    updatedAt: expect.stringMatching(ISO),
+    name: 'May',
+    subject: 'May',
+    preheader: null,
+    content: '',
+    format: 'MARKDOWN',
+    audience: {},
+    status: 'DRAFT',
+    sendAt: null,
+    startedAt: null,
+    finishedAt: null,
+    recipients: null,
+    organizationId: client.organizationId,
+  };
+  expect(await get(broadcastId)).toEqual(record);
+  expect((await call('create-broadcast', { name: 'May' })).broadcastId).toBe(broadcastId);
+  const [listed] = (await client.get('broadcast.list-broadcasts', { status: 'DRAFT', q: 'ma' })).body.data;
+  const { content: _, ...withoutContent } = record;
+  expect(listed).toEqual(withoutContent);
+  const changed = await call('update-broadcast', {
+    broadcastId,
+    subject: 'News',
+    audience: { contactIds: [NOBODY] },
+  });
+  expect(changed).toEqual({ ...record, subject: 'News', audience: { contactIds: [NOBODY] } });
+  expect(await call('create-broadcast', { name: 'May' })).toEqual({ broadcastId });
+});
+
+it.each([
+  ['no name', { name: undefined }, 'name'],
+  ['a subject of 201 characters', { subject: 'x'.repeat(201) }, 'subject'],
+  ['another format', { format: 'PDF' }, 'format'],
+  ['an audience of another kind', { audience: { everybody: true } }, 'audience.everybody'],
+  ['an empty list of lists', { audience: { listIds: [] } }, 'audience.listIds'],
+  [
+    '1,001 contacts',
+    { audience: { contactIds: Array.from({ length: 1_001 }, () => NOBODY) } },
+    'audience.contactIds',
+  ],
+  ['content beyond 256 KiB', { content: 'x'.repeat(256 * 1024 + 1) }, 'content'],
+])('create-broadcast: 400 for %s', async (_, fields, path) => {
+  const { status, body } = await client.post('broadcast.create-broadcast', { name: 'A', ...fields });
+  expect([status, body.error.issues?.[0].path]).toEqual([400, path]);
+});
+
+it('an audience by a list or a petition that there is not: 404; without the scope to see it: 403', async () => {
+  for (const part of ['listIds', 'petitionIds', 'excludeListIds', 'excludePetitionIds']) {
+    const { status } = await client.post('broadcast.create-broadcast', {
+      name: part,
+      audience: { [part]: [NOBODY] },
+    });
+    expect([part, status]).toEqual([part, 404]);
+  }
+  const listId = await list([]);
+  const { key } = await api.createKey(client.organizationId, { scopes: ['broadcast:write', 'contact:read'] });
+  const other = Object.assign(Object.create(Object.getPrototypeOf(client)), client, { key }) as Client;
+  const { status } = await other.post('broadcast.create-broadcast', {
+    name: 'x',
+    audience: { listIds: [listId] },
+  });
+  expect(status).toBe(403);
+});
+
+it('preview-audience: the union of its parts without the exclusions, each of the others with the first reason', async () => {
+  const [ada, bob, cem, dot, eve, fay] = await Promise.all([
+    person('ada@example.org', { city: 'Ulm' }),
+    person('bob@example.org', { city: 'Ulm' }),
+    person('cem@example.org', { city: 'Ulm', subscribed: false }),
+    person('dot@example.org', { city: 'Bonn' }),
+    person('eve@example.org', { city: 'Ulm' }),
+    person('fay@example.org', { city: 'Ulm' }),
+  ]);
+  const listId = await list([ada, bob, cem, dot], 'A');
+  const without = await list([bob], 'B');
+  await client.post('suppression.create-suppression', { email: 'EVE@example.org' });
+  await client.delete('contact.delete-contact', { contactId: fay });
+  const broadcastId = await create({
+    audience: {
+      listIds: [listId],
+      contactIds: [ada, eve, fay, NOBODY],
+      excludeListIds: [without],
+      filter: { city: 'Ulm' },
+    },
+  });
+  expect(await audience(broadcastId)).toEqual({
+    broadcastId,
+    total: 1,
+    excluded: {
+      duplicate: 1,
+      unknown: 2,
+      excluded: 1,
+      filtered: 1,
+      unsubscribed: 1,
+      withoutAddress: 0,
+      suppressed: 1,
+    },
+  });
+  // Nobody is named: nobody gets it.
+  expect(
+    await audience(await create({ name: 'Nobody', audience: { filter: { city: 'Ulm' } } })),
+  ).toMatchObject({ total: 0 });
+});
+
+it('preview-broadcast: as a contact, or somebody unknown, would get it', async () => {
+  const contactId = await person('ada@example.org', { firstName: '<b>Ada</b>' });
+  const broadcastId = await create({
+    subject: 'Dear {{ contact.firstName | default: "friend" }}',
+    content: '# {{ organization.name }}\n\nDear {{ contact.firstName | default: "friend" }}',
+  });
+  const preview = async (more = {}) =>
+    (await client.get('broadcast.preview-broadcast', { broadcastId, ...more })).body.data;
+  const anybody = await preview();
+  expect(anybody).toMatchObject({ broadcastId, subject: 'Dear friend' });
+  expect(anybody.html).toContain('Dear friend');
+  const ada = await preview({ contactId });
+  expect(ada.subject).toBe('Dear <b>Ada</b>');
+  expect(ada.html).toContain('Dear &lt;b&gt;Ada&lt;/b&gt;');
+  expect(ada.text).toMatch(/Dear <b>Ada<\/b>[^]*1 Quay\nHarbour[^]*Unsubscribe: http/);
+  const { status } = await client.get('broadcast.preview-broadcast', { broadcastId, contactId: NOBODY });
+  expect(status).toBe(404);
+});
+
+it('its audience is what the history says up to the position that its start names', async () => {
+  const contactIds = await Promise.all(
+    Array.from({ length: 24 }, (_, n) =>
+      person(`p-${n}@example.org`, n % 5 === 0 ? { subscribed: false } : {}),
+    ),
+  );
+  const listId = await list(contactIds.slice(0, 16), 'A');
+  const without = await list(contactIds.slice(3, 6), 'B');
+  const { petitionId } = (await client.post('petition.create-petition', { name: 'P' })).body.data;
+  await client.post('petition.publish-petition', { petitionId });
+  for (const contactId of contactIds.slice(12, 22))
+    await client.post('petition.add-signature', { petitionId, contactId });
+  await client.delete('petition.remove-signature', { petitionId, contactId: contactIds[13] });
+  await client.delete('list.remove-contacts', { listId, contactIds: [contactIds[1]] });
+  await client.post('contact.update-contact', { contactId: contactIds[0], subscribed: true });
+  await client.post('contact.update-contact', { contactId: contactIds[2], subscribed: false });
+  await client.post('contact.update-contact', { contactId: contactIds[7], email: 'moved@example.org' });
+  await client.post('suppression.create-suppression', { email: 'MOVED@example.org' });
+  await client.post('suppression.create-suppression', { email: 'p-8@example.org' });
+  await client.delete('suppression.delete-suppression', { email: 'p-8@example.org' });
+  await client.delete('contact.delete-contact', { contactId: contactIds[9] });
+  const broadcastId = await create({
+    audience: {
+      listIds: [listId],
+      petitionIds: [petitionId],
+      contactIds: [contactIds[23]],
+      excludeListIds: [without],
+    },
+  });
+  const { total } = await audience(broadcastId);
+  await call('send-broadcast', { broadcastId });
+  // What comes after it changes nothing of it.
+  await client.post('contact.update-contact', { contactId: contactIds[11], subscribed: false });
+  await client.delete('list.remove-contacts', { listId, contactIds: [contactIds[12]] });
+  await sent(broadcastId);
+
+  const events = (await client.get('event.list-events', { limit: '1000' })).body.data as {
+    type: string;
+    recordId: string;
+    position: number;
+    data: Record<string, any>;
+  }[];
+  const started = events.find(({ type }) => type === 'BroadcastStarted')!;
+  const people = new Map<string, { email: string | undefined; subscribed: boolean }>();
+  const onLists = new Map<string, Set<string>>();
+  const linked = (record: string) => onLists.get(record) ?? onLists.set(record, new Set()).get(record)!;
+  const suppressed = new Map<string, string>();
+  for (const { type, recordId, position, data } of events) {
+    if (position > started.data.position) break;
+    const contact = people.get(recordId)!;
+    if (type === 'ContactCreated')
+      people.set(recordId, { email: data.personal?.email, subscribed: data.subscribed });
+    if (type === 'ContactUpdated' && data.personal?.email) contact.email = data.personal.email;
+    if (type === 'ContactSubscribed') contact.subscribed = true;
+    if (type === 'ContactUnsubscribed') contact.subscribed = false;
+    if (type === 'ContactErased') {
+      people.delete(recordId);
+      for (const ids of onLists.values()) ids.delete(recordId);
+    }
+    if (type === 'ContactAddedToList') linked(data.listId).add(data.contactId);
+    if (type === 'ContactRemovedFromList') linked(data.listId).delete(data.contactId);
+    if (type === 'PetitionSigned') linked(data.petitionId).add(data.contactId);
+    if (type === 'SignatureWithdrawn') linked(data.petitionId).delete(data.contactId);
+    if (type === 'AddressSuppressed') suppressed.set(recordId, data.personal.email);
+    if (type === 'SuppressionEnded') suppressed.delete(recordId);
+  }
+  const named = new Set([...linked(listId), ...linked(petitionId), contactIds[23]!]);
+  const stopped = new Set([...suppressed.values()].map((email) => email.toLowerCase()));
+  const meant = [...named].filter((id) => {
+    const one = people.get(id);
+    return one?.subscribed && one.email && !stopped.has(one.email.toLowerCase()) && !linked(without).has(id);
+  });
+  const rows = (await recipients(broadcastId)).map(({ contactId }: { contactId: string }) => contactId);
+  expect(rows).toEqual(meant.toSorted());
+  expect([total, started.data.recipients]).toEqual([meant.length, meant.length]);
+  expect(started.data.digest).toBe(digestOfRecipients(meant));
+});
+
+it('send-broadcast: 409 with all that stands against it at once', async () => {
+  await client.post('organization.update-organization', { mailFrom: null, postalAddress: null });
+  const broadcastId = await create({ content: '{{ contact.nickname }}' });
+  const { status, body } = await client.post('broadcast.send-broadcast', { broadcastId });
+  expect([status, body.error.reason]).toEqual([409, 'BROADCAST_NOT_READY']);
+  expect(body.error.issues.map(({ message }: { message: string }) => message.split(':')[0])).toEqual([
+    'NO_SENDER',
+    'NO_POSTAL_ADDRESS',
+    'UNKNOWN_MERGE_FIELD',
+    'NO_RECIPIENTS',
+  ]);
+  expect((await get(broadcastId)).status).toBe('DRAFT');
+});
+
+it('sends to each once, with what each may undo it by, and says what became of them', async () => {
+  const contactIds = await Promise.all(
+    Array.from({ length: 30 }, (_, n) => person(`person-${n}@example.org`, { firstName: `N${n}` })),
+  );
+  const broadcastId = await create({
+    subject: 'Dear {{ contact.firstName }}',
+    preheader: 'Shortly',
+    audience: { listIds: [await list(contactIds)] },
+  });
+  const { total } = await audience(broadcastId);
+  const started = await call('send-broadcast', { broadcastId });
+  expect(started).toMatchObject({
+    status: 'SENDING',
+    startedAt: expect.stringMatching(ISO),
+    recipients: { total },
+  });
+  // Sending what is being sent, or was: nothing happens twice.
+  const again = await client.post('broadcast.send-broadcast', { broadcastId });
+  expect([200, 409]).toContain(again.status);
+  await sent(broadcastId);
+  expect(await get(broadcastId)).toMatchObject({
+    finishedAt: expect.stringMatching(ISO),
+    recipients: {
+      total: 30,
+      sent: 30,
+      failed: 0,
+      skipped: 0,
+      inDoubt: 0,
+      bounced: 0,
+      complained: 0,
+      unsubscribed: 0,
+    },
+  });
+  const rows = await recipients(broadcastId);
+  expect(rows.map(({ contactId }: { contactId: string }) => contactId)).toEqual(contactIds.toSorted());
+  expect(rows[0]).toEqual({
+    contactId: expect.any(String),
+    status: 'SENT',
+    at: expect.stringMatching(ISO),
+    detail: expect.any(String),
+  });
+  const written = await mails();
+  expect(written.map((mail) => headerOf(mail, 'To')).toSorted()).toEqual(
+    contactIds.map((_, n) => `person-${n}@example.org`).toSorted(),
+  );
+  const [mail] = written;
+  expect(headerOf(mail!, 'From')).toBe(`Rivers <${client.organizationId}@example.org>`);
+  expect(headerOf(mail!, 'Subject')).toMatch(/^Dear N\d+$/);
+  expect(headerOf(mail!, 'List-Unsubscribe')).toMatch(/^<http.*\/u\/[\w-]{86}>$/);
+  expect(headerOf(mail!, 'List-Unsubscribe-Post')).toBe('List-Unsubscribe=One-Click');
+  expect(headerOf(mail!, 'Message-ID')).toMatch(
+    new RegExp(`^<broadcast\\.${broadcastId}\\.[0-9a-f-]{36}@example\\.org>$`),
+  );
+  expect(headerOf(mail!, 'Auto-Submitted')).toBeUndefined();
+
+  const { body } = await client.get('event.list-events', { recordId: broadcastId });
+  const [created, start, end] = body.data;
+  expect([created.type, start.type, end.type]).toEqual([
+    'BroadcastCreated',
+    'BroadcastStarted',
+    'BroadcastSent',
+  ]);
+  expect(start.data).toMatchObject({ recipients: 30, digest: digestOfRecipients(contactIds) });
+  expect(end.data).toEqual({ sent: 30, failed: 0, skipped: 0, inDoubt: 0 });
+  // The history tells what it knows.
+  const past = await get(broadcastId, { asOf: start.occurredAt });
+  expect(past).toMatchObject({ status: 'SENDING', recipients: { total: 30, sent: null } });
+});
+
+it('who unsubscribes, is suppressed or erased between start and turn gets nothing', async () => {
+  const [ada, bob, cem, dot] = await Promise.all(
+    ['ada', 'bob', 'cem', 'dot'].map((name) => person(`${name}@example.org`)),
+  );
+  const broadcastId = await create({ audience: { contactIds: [ada, bob, cem, dot] } });
+  await call('send-broadcast', { broadcastId });
+  await call('pause-broadcast', { broadcastId });
+  const waiting = (await recipients(broadcastId, { status: 'PENDING' })) as { contactId: string }[];
+  const isWaiting = (contactId: string | undefined) => waiting.some((one) => one.contactId === contactId);
+  await client.post('contact.update-contact', { contactId: ada, subscribed: false });
+  await client.post('suppression.create-suppression', { email: 'bob@example.org' });
+  await client.delete('contact.delete-contact', { contactId: cem });
+  await call('resume-broadcast', { broadcastId });
+  await sent(broadcastId);
+  const rows = (await recipients(broadcastId)) as { contactId: string; status: string; detail: string }[];
+  const outcome = (contactId: string | undefined) => rows.find((one) => one.contactId === contactId)!;
+  expect(outcome(dot).status).toBe('SENT');
+  for (const [contactId, detail] of [
+    [ada, 'The contact has unsubscribed.'],
+    [bob, 'The address is suppressed.'],
+    [cem, 'The contact was erased.'],
+  ]) {
+    expect(outcome(contactId)).toMatchObject(
+      isWaiting(contactId) ? { status: 'SKIPPED', detail } : { status: 'SENT' },
+    );
+  }
+  // It must have been tried on somebody.
+  expect(waiting.length).toBeGreaterThan(0);
+});
+
+it('pause, resume, cancel: who has not got it when it is cancelled gets nothing', async () => {
+  const contactIds = await Promise.all(Array.from({ length: 50 }, (_, n) => person(`p-${n}@example.org`)));
+  const broadcastId = await create({ audience: { contactIds } });
+  for (const operation of ['pause-broadcast', 'resume-broadcast', 'retry-recipients']) {
+    const input = { broadcastId, ...(operation === 'retry-recipients' ? { status: 'FAILED' } : {}) };
+    const { status, body } = await client.post(`broadcast.${operation}`, input);
+    expect([status, body.error.reason]).toEqual([409, 'BROADCAST_NOT_SENDING']);
+  }
+  await call('send-broadcast', { broadcastId });
+  expect(await call('pause-broadcast', { broadcastId })).toMatchObject({ status: 'PAUSED' });
+  expect(await call('pause-broadcast', { broadcastId })).toMatchObject({ status: 'PAUSED' });
+  await eventually(async () => expect(await recipients(broadcastId, { status: 'CLAIMED' })).toEqual([]));
+  const before = (await recipients(broadcastId, { status: 'SENT' })).length;
+  expect(await call('cancel-broadcast', { broadcastId })).toMatchObject({ status: 'CANCELLED' });
+  await eventually(async () =>
+    expect((await get(broadcastId)).recipients).toMatchObject({
+      total: 50,
+      sent: before,
+      skipped: 50 - before,
+    }),
+  );
+  expect(await mails()).toHaveLength(before);
+  const change = await client.post('broadcast.update-broadcast', { broadcastId, subject: 'x' });
+  expect([change.status, change.body.error.reason]).toEqual([409, 'BROADCAST_BEGUN']);
+  const { status } = await client.delete('broadcast.delete-broadcast', { broadcastId });
+  expect(status).toBe(200);
+  expect((await client.get('broadcast.list-recipients', { broadcastId })).status).toBe(404);
+});
+
+it('is sent at its moment; what stands against it then makes a draft of it again', async () => {
+  const contactId = await person('ada@example.org');
+  const soon = new Date(Date.now() + 1_500).toISOString();
+  const broadcastId = await create({ audience: { contactIds: [contactId] } });
+  const moved = await call('send-broadcast', { broadcastId, sendAt: '2099-01-01T00:00:00.000Z' });
+  expect(moved).toMatchObject({ status: 'SCHEDULED', sendAt: '2099-01-01T00:00:00.000Z' });
+  expect(await call('send-broadcast', { broadcastId, sendAt: soon })).toMatchObject({ sendAt: soon });
+  const hindered = await create({ name: 'Hindered', audience: { contactIds: [contactId] } });
+  await call('send-broadcast', { broadcastId: hindered, sendAt: soon });
+  await call('update-broadcast', { broadcastId: hindered, audience: { contactIds: [NOBODY] } });
+  await sent(broadcastId);
+  expect((await get(broadcastId)).startedAt >= soon).toBe(true);
+  await eventually(async () => expect(await get(hindered)).toMatchObject({ status: 'DRAFT', sendAt: null }));
+  const { body } = await client.get('event.list-events', { recordId: hindered, type: 'BroadcastHindered' });
+  expect(body.data[0].data).toEqual({ hindrances: ['NO_RECIPIENTS'] });
+  expect(await mails()).toHaveLength(1);
+});
+
+it('send-test: at once, to whom it is asked to, and the history tells nothing of it', async () => {
+  const broadcastId = await create({ subject: 'Dear {{ contact.firstName | default: "friend" }}' });
+  const answer = await call('send-test', { broadcastId, to: ['me@example.org', 'you@example.org'] });
+  expect(answer.outcomes).toEqual([
+    { number: 1, sent: true, detail: expect.any(String) },
+    { number: 2, sent: true, detail: expect.any(String) },
+  ]);
+  const written = await mails();
+  expect(written.map((mail) => headerOf(mail, 'Subject'))).toEqual([
+    '[Test] Dear friend',
+    '[Test] Dear friend',
+  ]);
+  expect(await api.eventTypes(client.organizationId)).not.toContain('BroadcastStarted');
+  for (const to of [[], ['x'], Array.from({ length: 11 }, () => 'a@example.org')]) {
+    const { status } = await client.post('broadcast.send-test', { broadcastId, to });
+    expect(status).toBe(400);
+  }
+});
+
+it('list-recipients: page by page, by status, with a cursor that is its own', async () => {
+  const contactIds = await Promise.all(Array.from({ length: 5 }, (_, n) => person(`p-${n}@example.org`)));
+  const broadcastId = await create({ audience: { contactIds } });
+  expect(await recipients(broadcastId)).toEqual([]);
+  await call('send-broadcast', { broadcastId });
+  await sent(broadcastId);
+  const seen: string[] = [];
+  let cursor: string | null = null;
+  do {
+    const query: Record<string, string> = { broadcastId, limit: '2', ...(cursor ? { cursor } : {}) };
+    const { body } = await client.get('broadcast.list-recipients', query);
+    seen.push(...body.data.map(({ contactId }: { contactId: string }) => contactId));
+    ({ cursor } = body.pagination);
+  } while (cursor !== null);
+  expect(seen).toEqual(contactIds.toSorted());
+  const { status } = await client.get('broadcast.list-recipients', { broadcastId, cursor: 'x' });
+  expect(status).toBe(400);
+});
+
+it('needs broadcast:send to send, beside broadcast:write', async () => {
+  const broadcastId = await create();
+  const { key } = await api.createKey(client.organizationId, {
+    scopes: ['broadcast:write', 'broadcast:read'],
+  });
+  const writer = Object.assign(Object.create(Object.getPrototypeOf(client)), client, { key }) as Client;
+  for (const [operation, more] of [
+    ['send-broadcast', {}],
+    ['resume-broadcast', {}],
+    ['send-test', { to: ['a@example.org'] }],
+    ['retry-recipients', { status: 'FAILED' }],
+  ] as const) {
+    const { status } = await writer.post(`broadcast.${operation}`, { broadcastId, ...more });
+    expect([operation, status]).toEqual([operation, 403]);
+  }
+  expect((await writer.post('broadcast.update-broadcast', { broadcastId, subject: 'x' })).status).toBe(200);
+});
