@@ -49,7 +49,8 @@ export class AppModule {
     { source, reads, reserved, store, projections, troubles, ...foundation }: Foundation,
     config: Config,
   ): DynamicModule {
-    const { redisUrl, healthToken, organizationRateLimit, webhookAllowPrivate, publicUrl, port, mailUrl } = config;
+    const { redisUrl, healthToken, organizationRateLimit, webhookAllowPrivate, publicUrl, port, mailUrl } =
+      config;
     const { sealer, selfCheck, cosigning, checkpoints, subscriptions } = foundation;
     // Whoever writes to files only tries it out.
     const isKnown = publicUrl !== undefined || mailUrl === undefined;

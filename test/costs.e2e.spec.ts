@@ -152,7 +152,8 @@ async function ask(operation: string, fields: Fields, by = client): Promise<any>
       return by.request('POST', `/v1/${operation}`, fields.csv as string, type);
     }
     const all = operation.startsWith('contact.') ? { organizationId, ...fields } : fields;
-    if (/\.(get|list|export|preview)-/.test(operation)) return by.get(operation, all as Record<string, string>);
+    if (/\.(get|list|export|preview)-/.test(operation))
+      return by.get(operation, all as Record<string, string>);
     return by[/\.(delete|remove|revoke)-/.test(operation) ? 'delete' : 'post'](operation, all);
   };
   const { status, body } = await send();
@@ -476,7 +477,7 @@ it('who asks is looked up once in half a second, however many ask', async () => 
 function callersOf(operation: string): number {
   if (/^contact\.(import|export)|^event\.export/.test(operation)) return CALLERS_OF_STREAMS;
   // An organization may have some webhooks only.
-  if (operation.startsWith("webhook.")) return CALLERS_OF_WEBHOOKS;
+  if (operation.startsWith('webhook.')) return CALLERS_OF_WEBHOOKS;
   if (/^api-key\.(create|rotate|revoke)|^organization\.update/.test(operation)) return CALLERS_OF_ONE_RECORD;
   return CALLERS;
 }

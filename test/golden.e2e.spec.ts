@@ -222,7 +222,11 @@ async function makeHistory(): Promise<string> {
   const { organizationId } = client;
   const signers = new Signers([Buffer.alloc(32, 2), Buffer.alloc(32, 1)]);
   await tellSuccession(api.instances[0]!.runtime.store, organizationId, signers.succession(organizationId)!);
-  const post = async (operation: string, body: object) => (await client.post(operation, body)).body.data;
+  const post = async (operation: string, body: object) => {
+    const answer = await client.post(operation, body);
+    if (answer.status >= 400) throw new Error(`${operation}: ${JSON.stringify(answer.body)}`);
+    return answer.body.data;
+  };
   const erase = (operation: string, body: object) => client.delete(operation, body);
   const contactIds: string[] = [];
   for (const firstName of ['Ada', 'Chico', 'Rachel', 'Wangari']) {
@@ -310,9 +314,14 @@ async function makeHistory(): Promise<string> {
     postalAddress: 'Clean Rivers\n1 Bank Street',
     language: 'de',
   });
+  const reachable = await post('contact.create-contact', {
+    organizationId,
+    email: 'berta@example.org',
+    subscribed: true,
+  });
   const mail = await post('broadcast.create-broadcast', {
     name: 'May',
-    audience: { contactIds: [ada, chico] },
+    audience: { contactIds: [chico, reachable.contactId] },
   });
   await post('broadcast.update-broadcast', { ...mail, content: 'Dear {{ contact.firstName }}' });
   await post('broadcast.send-broadcast', { ...mail, sendAt: '2099-01-01T00:00:00Z' });
