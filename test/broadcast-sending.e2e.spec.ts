@@ -80,7 +80,7 @@ const addressesWith = (all: Map<string, { status: string }>, ...statuses: string
 
 it('nobody gets it twice, whoever dies: what is missing was refused, or is in doubt and told so', async () => {
   const servers = await Promise.all([start(), start(), start()]);
-  const broadcastId = await newBroadcast(servers[0]!, RECIPIENTS);
+  const broadcastId = await newBroadcast(servers[0], RECIPIENTS);
   await mail.behave({
     refuses: {
       mail: { codes: [421, 450], share: 0.02 },
@@ -89,7 +89,7 @@ it('nobody gets it twice, whoever dies: what is missing was refused, or is in do
     },
     delay: 5,
   });
-  await call(servers[0]!, 'broadcast.send-broadcast', { broadcastId });
+  await call(servers[0], 'broadcast.send-broadcast', { broadcastId });
   for (const n of [0, 1, 2]) {
     await until(Math.floor((RECIPIENTS * (n + 1)) / 6));
     await servers[n]!.end('SIGKILL');
@@ -103,7 +103,7 @@ it('nobody gets it twice, whoever dies: what is missing was refused, or is in do
   mail.freeze();
   await sleep(1_000);
   mail.resume();
-  await eventually(async () => expect((await status(servers[0]!, broadcastId)).status).toBe('SENT'), 150);
+  await eventually(async () => expect((await status(servers[0], broadcastId)).status).toBe('SENT'), 150);
 
   const all = await rows();
   expect(all.size).toBe(RECIPIENTS);
@@ -117,7 +117,7 @@ it('nobody gets it twice, whoever dies: what is missing was refused, or is in do
   expect(missing.filter((address) => !doubted.includes(address) && !failed.includes(address))).toEqual([]);
   // Three that were killed, and a mail server that was while up to three sent.
   expect(doubted.length).toBeLessThanOrEqual(6 * CONCURRENCY);
-  const { recipients } = await status(servers[1]!, broadcastId);
+  const { recipients } = await status(servers[1], broadcastId);
   expect(recipients).toMatchObject({
     total: RECIPIENTS,
     sent: RECIPIENTS - doubted.length - failed.length,
@@ -127,13 +127,13 @@ it('nobody gets it twice, whoever dies: what is missing was refused, or is in do
   });
 
   for (const one of ['FAILED', 'IN_DOUBT']) {
-    await call(servers[2]!, 'broadcast.retry-recipients', { broadcastId, status: one });
-    await eventually(async () => expect((await status(servers[0]!, broadcastId)).status).toBe('SENT'), 60);
+    await call(servers[2], 'broadcast.retry-recipients', { broadcastId, status: one });
+    await eventually(async () => expect((await status(servers[0], broadcastId)).status).toBe('SENT'), 60);
   }
   expect([...mail.addresses.keys()].toSorted()).toEqual([...all.keys()].toSorted());
   const twice = [...mail.addresses].flatMap(([address, times]) => (times > 1 ? [address] : []));
   expect(twice.filter((address) => !doubted.includes(address))).toEqual([]);
-  expect((await status(servers[0]!, broadcastId)).recipients).toMatchObject({
+  expect((await status(servers[0], broadcastId)).recipients).toMatchObject({
     sent: RECIPIENTS,
     failed: 0,
     inDoubt: 0,
@@ -142,14 +142,14 @@ it('nobody gets it twice, whoever dies: what is missing was refused, or is in do
 
 it('an orderly stop leaves nothing in doubt, and the others go on', async () => {
   const servers = await Promise.all([start(), start()]);
-  const broadcastId = await newBroadcast(servers[0]!, 200);
+  const broadcastId = await newBroadcast(servers[0], 200);
   await mail.behave({ delay: 20 });
-  await call(servers[0]!, 'broadcast.send-broadcast', { broadcastId });
+  await call(servers[0], 'broadcast.send-broadcast', { broadcastId });
   await until(40);
-  const { status: code } = await servers[0]!.end('SIGTERM');
+  const { status: code } = await servers[0].end('SIGTERM');
   expect(code).toBe(0);
-  await eventually(async () => expect((await status(servers[1]!, broadcastId)).status).toBe('SENT'), 60);
-  expect((await status(servers[1]!, broadcastId)).recipients).toMatchObject({
+  await eventually(async () => expect((await status(servers[1], broadcastId)).status).toBe('SENT'), 60);
+  expect((await status(servers[1], broadcastId)).recipients).toMatchObject({
     sent: 200,
     inDoubt: 0,
     failed: 0,
@@ -159,21 +159,21 @@ it('an orderly stop leaves nothing in doubt, and the others go on', async () => 
 
 it('pause and cancel hold on every instance: nothing leaves after what was on its way', async () => {
   const servers = await Promise.all([start(), start(), start()]);
-  const broadcastId = await newBroadcast(servers[0]!, 300);
+  const broadcastId = await newBroadcast(servers[0], 300);
   await mail.behave({ delay: 20 });
-  await call(servers[0]!, 'broadcast.send-broadcast', { broadcastId });
+  await call(servers[0], 'broadcast.send-broadcast', { broadcastId });
   await until(30);
-  await call(servers[1]!, 'broadcast.pause-broadcast', { broadcastId });
+  await call(servers[1], 'broadcast.pause-broadcast', { broadcastId });
   await eventually(async () => expect(addressesWith(await rows(), 'CLAIMED')).toEqual([]));
   const then = mail.accepted.length;
   expect(then).toBeLessThan(300);
   await sleep(1_000);
   expect(mail.accepted.length).toBe(then);
-  await call(servers[2]!, 'broadcast.resume-broadcast', { broadcastId });
+  await call(servers[2], 'broadcast.resume-broadcast', { broadcastId });
   await until(then + 30);
-  await call(servers[0]!, 'broadcast.cancel-broadcast', { broadcastId });
+  await call(servers[0], 'broadcast.cancel-broadcast', { broadcastId });
   await eventually(async () => expect(addressesWith(await rows(), 'CLAIMED', 'PENDING')).toEqual([]));
-  const { recipients } = await status(servers[1]!, broadcastId);
+  const { recipients } = await status(servers[1], broadcastId);
   expect(recipients.sent).toBe(mail.accepted.length);
   expect(recipients).toMatchObject({ total: 300, skipped: 300 - mail.accepted.length, inDoubt: 0 });
 });
@@ -198,13 +198,13 @@ it('waits for a mail server that is away, says so, and loses nothing', async () 
 
 it('what was claimed by a process that stood still is settled when it goes on', async () => {
   const [frozen, other] = await Promise.all([start(), start()]);
-  const broadcastId = await newBroadcast(frozen!, 200);
+  const broadcastId = await newBroadcast(frozen, 200);
   await mail.behave({ delay: 100 });
-  await call(frozen!, 'broadcast.send-broadcast', { broadcastId });
+  await call(frozen, 'broadcast.send-broadcast', { broadcastId });
   await until(20);
-  frozen!.send('SIGSTOP');
-  await eventually(async () => expect((await status(other!, broadcastId)).status).toBe('SENT'), 90);
-  frozen!.send('SIGCONT');
+  frozen.send('SIGSTOP');
+  await eventually(async () => expect((await status(other, broadcastId)).status).toBe('SENT'), 90);
+  frozen.send('SIGCONT');
   // It settles what had left. What had not may not leave now, and stays in doubt.
   await eventually(async () => {
     const all = await rows();

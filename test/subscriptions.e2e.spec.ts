@@ -62,7 +62,7 @@ const DATA_DIR = join(tmpdir(), 'advocacy-tests');
 const REACTIONS: { [name: string]: () => Promise<void> } = {
   'broadcast-reports': async () => {
     const servers = await Promise.all([start({ DATA_DIR }), start({ DATA_DIR })]);
-    const at = client.at(servers[0]!.origin);
+    const at = client.at(servers[0].origin);
     await at.post('organization.update-organization', {
       mailFrom: { name: 'Rivers', address: 'news@rivers.example' },
       postalAddress: '1 Quay',
@@ -84,7 +84,7 @@ const REACTIONS: { [name: string]: () => Promise<void> } = {
       (await at.get('broadcast.get-broadcast', { broadcastId })).body.data.recipients as object;
     await eventually(async () => expect(await recipients()).toMatchObject({ sent: 2 }));
     const report = (type: string, email: string, contactId: string | undefined) =>
-      fetch(`${servers[0]!.origin}${new URL(mailHook, servers[0]!.origin).pathname}`, {
+      fetch(`${servers[0].origin}${new URL(mailHook, servers[0].origin).pathname}`, {
         method: 'POST',
         headers: { 'Content-Type': 'application/json' },
         body: JSON.stringify({

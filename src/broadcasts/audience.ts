@@ -35,7 +35,7 @@ const READ_MODELS: readonly Projection[] = [
   contactsProjection,
   lists.projection,
   petitions.projection,
-  suppressionsProjection as Projection,
+  suppressionsProjection,
 ];
 const LIMITS = { statement: 60_000, isSnapshot: true };
 const MOST_ATTEMPTS = 100;
