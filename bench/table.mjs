@@ -1,23 +1,48 @@
-/** The table of README.md: node bench/table.mjs FILE…, what `npm run bench -- --json FILE` wrote, a column each. */
+/**
+ * The table of README.md: node bench/table.mjs FILE…, of what `npm run bench -- --json FILE` wrote. A column for each
+ * version of Node.js; where a benchmark ran more than once, the median of its runs, and the least and the most of them.
+ */
 import { readFileSync } from 'node:fs';
-import { format, reachOf, verdictOf } from './harness.mjs';
+import { format, reachOf, summaryOf, verdictOf } from './harness.mjs';
 
 const runs = process.argv.slice(2).map((file) => JSON.parse(readFileSync(file, 'utf8')));
-const figuresOf = ({ benches }) =>
-  benches.flatMap(({ name: bench, figures }) => figures.map((figure) => ({ bench, ...figure })));
-const columns = runs.map(
-  (run) => new Map(figuresOf(run).map((figure) => [`${figure.bench}\n${figure.name}`, figure])),
-);
-const keys = [...new Set(columns.flatMap((column) => [...column.keys()]))];
+const versions = [...new Set(runs.map(({ machine }) => machine.node))];
 
+/** Of one version: by figure, what each run found. */
+function figuresOf(version) {
+  const found = new Map();
+  for (const { machine, benches } of runs) {
+    if (machine.node !== version) continue;
+    for (const { name: bench, figures } of benches) {
+      for (const figure of figures) {
+        const key = `${bench}\n${figure.name}`;
+        found.set(key, [...(found.get(key) ?? []), figure]);
+      }
+    }
+  }
+  return found;
+}
+
+function cellsOf(found) {
+  if (!found) return ['', '', ''];
+  const { median, min, max } = summaryOf(found.map((figure) => figure.median));
+  const range = found.length > 1 ? ` (${format(min)}–${format(max)})` : '';
+  const [{ least, most }] = found;
+  const isMet =
+    least === undefined && most === undefined
+      ? undefined
+      : least === undefined
+        ? median <= most
+        : median >= least;
+  return [format(median) + range, reachOf({ least, most }), verdictOf({ median, least, most, met: isMet })];
+}
+
+const columns = versions.map(figuresOf);
+const keys = [...new Set(columns.flatMap((column) => [...column.keys()]))];
 const row = (cells) => console.log(`| ${cells.join(' | ')} |`);
-row(['', 'figure', ...runs.flatMap(({ machine }) => [`Node ${machine.node}`, 'reach', ''])]);
-row(['', '', ...runs.flatMap(() => ['', '', ''])].map(() => '---'));
+row(['', 'figure', ...versions.flatMap((version) => [`Node ${version}`, 'reach', ''])]);
+row(['', '', ...versions.flatMap(() => ['', '', ''])].map(() => '---'));
 for (const key of keys) {
-  const cellsOf = (figure) =>
-    figure ? [format(figure.median), reachOf(figure), verdictOf(figure)] : ['', '', ''];
-  row([
-    ...key.split('\n').map((text, n) => (n === 0 ? `\`${text}\`` : text)),
-    ...columns.flatMap((column) => cellsOf(column.get(key))),
-  ]);
+  const [bench, name] = key.split('\n');
+  row([`\`${bench}\``, name, ...columns.flatMap((column) => cellsOf(column.get(key)))]);
 }

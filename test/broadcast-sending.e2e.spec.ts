@@ -196,6 +196,25 @@ it('waits for a mail server that is away, says so, and loses nothing', async () 
   expect((await status(server, broadcastId)).recipients).toMatchObject({ sent: 30, failed: 0, inDoubt: 0 });
 });
 
+it('a recipient at whose name the mail server hangs up holds up nobody, and is given up in the end', async () => {
+  const server = await start();
+  const broadcastId = await newBroadcast(server, 40);
+  await mail.behave({ dreads: 'person-3@example.org' });
+  await call(server, 'broadcast.send-broadcast', { broadcastId });
+  await until(39);
+  const attempts = async () => {
+    const [row] = await sql<{ attempts: number }>(
+      'SELECT max(attempts) AS attempts FROM broadcast_recipients',
+    );
+    return row!.attempts;
+  };
+  await eventually(async () => expect(await attempts()).toBeGreaterThan(0));
+  // The pauses between all of them are hours.
+  await sql('UPDATE broadcast_recipients SET attempts = 7 WHERE attempts > 0');
+  await eventually(async () => expect((await status(server, broadcastId)).status).toBe('SENT'), 60);
+  expect((await status(server, broadcastId)).recipients).toMatchObject({ sent: 39, failed: 1, inDoubt: 0 });
+});
+
 it('what was claimed by a process that stood still is settled when it goes on', async () => {
   const [frozen, other] = await Promise.all([start(), start()]);
   const broadcastId = await newBroadcast(frozen, 200);

@@ -177,6 +177,21 @@ it('preview-audience: the union of its parts without the exclusions, each of the
   ).toMatchObject({ total: 0 });
 });
 
+it('a repeated create or update is answered as the first was, though its list is gone', async () => {
+  const listId = await list([]);
+  const keyed = (operation: string, input: object) =>
+    client.post(`broadcast.${operation}`, input, { 'Idempotency-Key': operation });
+  const made = { name: 'June', audience: { listIds: [listId] } };
+  const first = (await keyed('create-broadcast', made)).body.data;
+  const changed = { ...first, audience: { excludeListIds: [listId] } };
+  const second = (await keyed('update-broadcast', changed)).body.data;
+  await client.delete('list.delete-list', { listId });
+  expect((await keyed('create-broadcast', made)).body.data).toEqual(first);
+  expect((await keyed('update-broadcast', changed)).body.data).toEqual(second);
+  const { status } = await client.post('broadcast.update-broadcast', changed);
+  expect(status).toBe(404);
+});
+
 it('preview-broadcast: as a contact, or somebody unknown, would get it', async () => {
   const contactId = await person('ada@example.org', { firstName: '<b>Ada</b>' });
   const broadcastId = await create({

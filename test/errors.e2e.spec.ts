@@ -1,9 +1,11 @@
+import { CommandBus } from '@nestjs/cqrs';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NIL } from 'uuid';
 import { Commands } from '#libs/commands';
 import { type ErrorCode, ERROR_REASONS, ERROR_STATUS, systemInput } from '#libs/rpc';
 import { type CreateApiKey } from '../src/auth/index.js';
+import { FinishBroadcast } from '../src/broadcasts/finish-broadcast.js';
 import { documentedReasons, requireDocumented } from './documented.js';
 import { type Answer, Api, Client, DatabaseGate } from './harness.js';
 import { CreateOrganization } from '../src/organizations/index.js';
@@ -67,6 +69,20 @@ async function callerWith(options: Partial<CreateApiKey>): Promise<Client> {
   return new Client(api.origin, client.organizationId, key);
 }
 
+function createBroadcast(fields: object = {}): Promise<string> {
+  return idOf(client.post('broadcast.create-broadcast', { name: 'May', content: 'Hello', ...fields }));
+}
+
+/** On its way; nothing leaves here, because no reactions are at work. */
+async function startedBroadcast(): Promise<string> {
+  const contactId = await idOf(createContact('ada@example.org'));
+  const mailFrom = { name: 'Rivers', address: 'office@rivers.example' };
+  await client.post('organization.update-organization', { mailFrom, postalAddress: '1 Quay' });
+  const broadcastId = await createBroadcast({ audience: { contactIds: [contactId] } });
+  expect((await client.post('broadcast.send-broadcast', { broadcastId })).status).toBe(200);
+  return broadcastId;
+}
+
 /** How each operation comes to each of the reasons that it declares. */
 const PROVOKED: { [operation: string]: { [reason: string]: () => Promise<Answer> } } = {
   'webhook.create-webhook': {
@@ -75,6 +91,58 @@ const PROVOKED: { [operation: string]: { [reason: string]: () => Promise<Answer>
         client.post('webhook.create-webhook', { url: `https://example.org/${n}` });
       for (let n = 0; n < 50; n += 1) await idOf(create(n));
       return create(50);
+    },
+  },
+  'broadcast.update-broadcast': {
+    BROADCAST_BEGUN: async () =>
+      client.post('broadcast.update-broadcast', { broadcastId: await startedBroadcast(), content: 'Bye' }),
+  },
+  'broadcast.delete-broadcast': {
+    BROADCAST_BEGUN: async () =>
+      client.delete('broadcast.delete-broadcast', { broadcastId: await startedBroadcast() }),
+  },
+  'broadcast.preview-broadcast': {
+    BROADCAST_NOT_READY: async () =>
+      client.get('broadcast.preview-broadcast', {
+        broadcastId: await createBroadcast({ content: '{% if %}' }),
+      }),
+  },
+  'broadcast.send-test': {
+    BROADCAST_NOT_READY: async () => {
+      const broadcastId = await createBroadcast({ content: '{{ contact.nickname }}' });
+      return client.post('broadcast.send-test', { broadcastId, to: ['ada@example.org'] });
+    },
+  },
+  'broadcast.send-broadcast': {
+    BROADCAST_BEGUN: async () => {
+      const broadcastId = await startedBroadcast();
+      await client.post('broadcast.pause-broadcast', { broadcastId });
+      return client.post('broadcast.send-broadcast', { broadcastId });
+    },
+    BROADCAST_NOT_READY: async () =>
+      client.post('broadcast.send-broadcast', { broadcastId: await createBroadcast() }),
+  },
+  'broadcast.pause-broadcast': {
+    BROADCAST_NOT_SENDING: async () =>
+      client.post('broadcast.pause-broadcast', { broadcastId: await createBroadcast() }),
+  },
+  'broadcast.resume-broadcast': {
+    BROADCAST_NOT_SENDING: async () =>
+      client.post('broadcast.resume-broadcast', { broadcastId: await createBroadcast() }),
+  },
+  'broadcast.cancel-broadcast': {
+    BROADCAST_BEGUN: async () => {
+      const broadcastId = await startedBroadcast();
+      await api.database.source.query(`UPDATE broadcast_recipients SET status = 'SENT'`);
+      const finish = systemInput(FinishBroadcast, client.organizationId, { broadcastId }, 'test');
+      await api.instances[0]!.app.get(CommandBus).execute(finish);
+      return client.post('broadcast.cancel-broadcast', { broadcastId });
+    },
+  },
+  'broadcast.retry-recipients': {
+    BROADCAST_NOT_SENDING: async () => {
+      const broadcastId = await createBroadcast();
+      return client.post('broadcast.retry-recipients', { broadcastId, status: 'FAILED' });
     },
   },
   'contact.create-contact': {
@@ -305,24 +373,39 @@ describe('what is documented of an operation is what it answers', () => {
             : parameters
                 .filter((parameter: any) => parameter.in === 'query')
                 .map(({ name, schema, required }: any) => [name, schema, required] as const);
-          const input = Object.fromEntries(
-            fields.flatMap(([name, schema, required]: any) => {
-              const isNamed = /Ids?$/.test(name) || ['asOf', 'fromPosition'].includes(name);
-              return required || isNamed ? [[name, valueOf(name, schema, path)]] : [];
-            }),
-          );
-          return { method: method.toUpperCase(), path, bodyType, input };
+          return { method: method.toUpperCase(), path, bodyType, input: inputOf(fields, path) };
         }),
       );
   }
 
-  function valueOf(name: string, { type, format, minimum }: any, path: string): unknown {
+  function inputOf(fields: readonly (readonly [string, any, boolean])[], path: string): object {
+    return Object.fromEntries(
+      fields.flatMap(([name, schema, required]) => {
+        const names = [name, ...Object.keys(schema.properties ?? {})];
+        const isNamed =
+          names.some((one) => (one === name ? /Ids?$/ : /Ids$/).test(one)) ||
+          ['asOf', 'fromPosition'].includes(name);
+        return required || isNamed ? [[name, valueOf(name, schema, path)]] : [];
+      }),
+    );
+  }
+
+  function valueOf(name: string, schema: any, path: string): unknown {
+    const { type, format, minimum, items, properties } = schema;
     if (name === 'organizationId') return client.organizationId;
     if (name === 'asOf') return '2000-01-01T00:00:00Z';
     if (name === 'url') return 'https://example.org/';
     // Another for each operation: what one makes is not there for the next.
     if (format === 'email') return `${path.split('.')[1]}@example.org`;
-    if (type === 'array') return [NIL];
+    if (type === 'array') return [valueOf('', items, path)];
+    if (properties) {
+      const fields = Object.entries<any>(properties);
+      return inputOf(
+        fields.map(([one, its]) => [one, its, false]),
+        path,
+      );
+    }
+    if (schema.enum) return schema.enum[0];
     return [type].flat().includes('integer') ? minimum : NIL;
   }
 

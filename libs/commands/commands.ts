@@ -81,13 +81,13 @@ export class Commands {
   create<State extends object, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     input: Input & { name: string },
-    decide: () => NoInfer<Event>[],
+    decide: () => NoInfer<Event>[] | Promise<NoInfer<Event>[]>,
   ): Promise<Outcome> {
     const { organizationId, name } = input;
     const creates = this.named(decider, organizationId, (state) => 'name' in state && state.name === name);
-    return this.run(input, () => {
+    return this.run(input, async () => {
       const recordId = newId();
-      return { recordId, creates, writes: [writeTo(decider, recordId, 0, decide())] };
+      return { recordId, creates, writes: [writeTo(decider, recordId, 0, await decide())] };
     });
   }
 

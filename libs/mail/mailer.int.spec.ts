@@ -440,9 +440,10 @@ describe('stopping', () => {
     expect(server.accepted).toHaveLength(1);
   });
 
-  it('waits for the answer to what was handed over', async () => {
+  it('waits for the answer to what was handed over, however long it takes, unless the mailer is closed', async () => {
     const server = await serverOf();
-    const mailer = mailerOf(server.url, { patience: undefined });
+    const patience = { connecting: 5_000, silence: 60_000, message: 60_000, stopping: 100 };
+    const mailer = mailerOf(server.url, { patience });
     await mailer.send(message());
     await server.behave({ delay: 2_000 });
     const stopping = new AbortController();

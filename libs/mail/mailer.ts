@@ -42,7 +42,7 @@ export class Mailer implements OnApplicationShutdown {
   private readonly underWay = new Map<AbortController, Promise<unknown>>();
   private readonly waiting: (() => void)[] = [];
   private places: number;
-  private isClosed = false;
+  private readonly closing = new AbortController();
   private isAway = false;
 
   constructor(
@@ -50,6 +50,7 @@ export class Mailer implements OnApplicationShutdown {
     private readonly logger: Pick<LoggerService, 'log' | 'warn'>,
   ) {
     const { url, directory, from, concurrency, rate, redisUrl, patience } = options;
+    setMaxListeners(0, this.closing.signal);
     this.concurrency = concurrency;
     this.places = concurrency;
     this.defaultFrom = from ?? null;
@@ -64,11 +65,11 @@ export class Mailer implements OnApplicationShutdown {
   /**
    * Never rejects for what the message's data, the server or the network are like.
    *
-   * @param signal who aborts before any of the message was sent has it not sent at all; after that its answer is waited for
-   *   five seconds, because it may be accepted.
+   * @param signal who aborts before any of the message was sent has it not sent at all; after that it is too late, and nothing
+   *   changes: only {@link close} waits no longer than five seconds.
    */
   async send(message: MailMessage, signal?: AbortSignal): Promise<MailOutcome> {
-    if (this.isClosed || signal?.aborted) return STOPPED;
+    if (this.closing.signal.aborted || signal?.aborted) return STOPPED;
     const stopping = new AbortController();
     const stop = () => stopping.abort();
     if (signal) {
@@ -93,8 +94,8 @@ export class Mailer implements OnApplicationShutdown {
 
   /** Stops all that waits, and answers when what is under way has ended: in about five seconds at most. */
   async close(): Promise<void> {
-    this.isClosed = true;
     const sending = [...this.underWay.values()];
+    this.closing.abort();
     for (const stopping of this.underWay.keys()) stopping.abort();
     await Promise.allSettled(sending);
     this.server?.close();
@@ -115,7 +116,7 @@ export class Mailer implements OnApplicationShutdown {
         if (milliseconds > 0) await sleep(milliseconds, undefined, { signal }).catch(() => undefined);
       }
       if (signal.aborted) return STOPPED;
-      const result = await (this.server ?? this.files).send(composed, signal);
+      const result = await (this.server ?? this.files).send(composed, signal, this.closing.signal);
       if (!signal.aborted) this.tell(result);
       return result;
     } finally {

@@ -124,13 +124,16 @@ export class SmtpSession {
   }
 
   /**
-   * Hands a message over. Whoever aborts before any of it was sent ends it; after that the answer is waited for, for a while.
+   * Hands a message over.
    *
+   * @param signal ends it where none of it was sent yet.
+   * @param closing after it the answer is waited for a little while only. Whoever aborts it has aborted `signal`, or does.
    * @returns what became of it: {@link STALE} only of a session that was used before.
    */
   async deliver(
     { envelope, raw, needsUtf8 }: Composed,
     signal: AbortSignal,
+    closing: AbortSignal,
   ): Promise<MailOutcome | typeof STALE> {
     clearTimeout(this.idleTimer);
     if (needsUtf8 && !this.takesUtf8) {
@@ -145,6 +148,7 @@ export class SmtpSession {
     const content = new Content(raw);
     const timers: NodeJS.Timeout[] = [];
     let onAbort: (() => void) | undefined;
+    let onClosing: (() => void) | undefined;
     let onEnd: (() => void) | undefined;
     const ended = await new Promise<Ended>((resolve) => {
       const giveUp = (detail: string) => {
@@ -154,9 +158,10 @@ export class SmtpSession {
       };
       onAbort = () => {
         if (!content.isBegun) giveUp(STOPPED);
-        else timers.push(setTimeout(giveUp, this.patience.stopping, STOPPED));
       };
+      onClosing = () => timers.push(setTimeout(giveUp, this.patience.stopping, STOPPED));
       signal.addEventListener('abort', onAbort, { once: true });
+      closing.addEventListener('abort', onClosing, { once: true });
       // Nodemailer says why right after it, if it knows.
       onEnd = () => setImmediate(giveUp, 'the connection was closed');
       this.connection.once('end', onEnd);
@@ -172,6 +177,7 @@ export class SmtpSession {
     });
     for (const timer of timers) clearTimeout(timer);
     signal.removeEventListener('abort', onAbort!);
+    closing.removeEventListener('abort', onClosing!);
     this.connection.off('end', onEnd!);
 
     const result = judge(ended, content, isUsed, envelope.to);

@@ -15,23 +15,42 @@ export class ResourceCommands {
     private readonly resources: Resources,
   ) {}
 
-  /** Creates a record; answers its id. See `Commands.create`. */
+  /**
+   * Creates a record; answers its id. See `Commands.create`.
+   *
+   * @param require throws where something is missing that the input names. Not asked for a request that is repeated.
+   */
   async create<Event extends DomainEvent>(
     { decider, idField }: Resource<object, Event>,
     input: Input & { name: string },
     event: NoInfer<Event>,
+    require?: () => Promise<unknown>,
   ): Promise<Record<string, string>> {
-    const { recordId } = await this.commands.create(decider, input, () => [event]);
+    const { recordId } = await this.commands.create(decider, input, async () => {
+      await require?.();
+      return [event];
+    });
     return { [idField]: recordId };
   }
 
-  /** Changes the record that the input names; answers it. See `Commands.change`. */
+  /** Changes the record that the input names; answers it. See `Commands.change`. @param require as of `create`. */
   async change<State extends object, Event extends DomainEvent>(
     resource: Resource<State, Event>,
     input: Input,
     decide: (state: State) => NoInfer<Event>[],
+    require?: () => Promise<unknown>,
   ): Promise<ResourceRecord> {
-    const changed = await this.commands.change(resource.decider, input, idIn(input, resource), decide);
+    const complete = async () => {
+      await require?.();
+      return {};
+    };
+    const changed = await this.commands.change(
+      resource.decider,
+      input,
+      idIn(input, resource),
+      decide,
+      complete,
+    );
     return this.answer(resource, input, changed);
   }
 

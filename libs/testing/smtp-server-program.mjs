@@ -47,7 +47,10 @@ const server = new SMTPServer({
     else callback(Object.assign(new Error('Authentication failed'), { responseCode: 535 }));
   },
   onMailFrom: (_, session, callback) => at('mail', session, callback, callback),
-  onRcptTo: (_, session, callback) => at('rcpt', session, callback, callback),
+  onRcptTo({ address }, session, callback) {
+    if (address === behaviour.dreads) socketOf(session)?.destroy();
+    else at('rcpt', session, callback, callback);
+  },
   onData(stream, session, callback) {
     const pieces = [];
     let bytes = 0;

@@ -29,6 +29,8 @@ export type SmtpBehaviour = {
   silent?: SmtpStage;
   /** It closes the connection: at `middle` while it reads the message, at `end` when it has taken it, and without saying so. */
   cut?: SmtpStage | 'middle';
+  /** The recipient at whose name it closes the connection. */
+  dreads?: string;
   /** Milliseconds before it says that it has taken a message. */
   delay?: number;
 };

@@ -29,13 +29,11 @@ export class CreateBroadcastHandler implements ICommandHandler<CreateBroadcast> 
     private readonly resources: Resources,
   ) {}
 
-  async execute(command: CreateBroadcast): Promise<Record<string, string>> {
-    await checkAudience(command, this.resources);
+  execute(command: CreateBroadcast): Promise<Record<string, string>> {
     const { name, subject = name, preheader = null, content = '', format = 'MARKDOWN' } = command;
     const audience = audienceOf(command.audience) ?? {};
-    return this.commands.create(broadcasts, command, {
-      type: 'BroadcastCreated',
-      data: { name, subject, preheader, content, format, audience },
-    } satisfies BroadcastEvent);
+    const data = { name, subject, preheader, content, format, audience };
+    const event: BroadcastEvent = { type: 'BroadcastCreated', data };
+    return this.commands.create(broadcasts, command, event, () => checkAudience(command, this.resources));
   }
 }

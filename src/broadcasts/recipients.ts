@@ -8,7 +8,7 @@ import { broadcasts } from './broadcasts.js';
 export const RECIPIENT_STATUSES = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'SKIPPED', 'IN_DOUBT'] as const;
 export type RecipientStatus = (typeof RECIPIENT_STATUSES)[number];
 
-/** A message that this process has claimed: nobody else sends it. `attempts`: those that were answered with "later". */
+/** A message that this process has claimed: nobody else sends it. `attempts`: those that the server answered with "later" or hung up at. */
 export type Claimed = { sendingId: string; contactId: string; attempts: number };
 
 /** What became of a claimed message. `pauseSeconds`: of one that is sent later. */
@@ -339,7 +339,7 @@ export class Recipients {
   }
 }
 
-/** Of a message that the server answered with "later": when it is sent again, and what when that was the last time. */
+/** Of a message that the server answered with "later", or hung up at: when it is sent again, and what when that was the last time. */
 export function later({ sendingId, contactId, attempts }: Claimed, detail: string): Settled {
   const failed = attempts + 1;
   const pauseSeconds = pauseAfter(failed);

@@ -1,5 +1,5 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { RecordReader } from '#libs/commands';
+import { RecordReader, Requests } from '#libs/commands';
 import { Mailer } from '#libs/mail';
 import { newId } from '#libs/random';
 import { Emails, Id, Input, Operation, recordSchema } from '#libs/rpc';
@@ -7,7 +7,10 @@ import { broadcast, standingBroadcast } from './broadcast.js';
 import { Letters } from './letters.js';
 import { notReady } from './starts.js';
 
-type TestOutcome = { number: number; sent: boolean; detail: string };
+type TestAnswer = {
+  broadcastId: string;
+  outcomes: { number: number; sent: boolean; detail: string }[];
+};
 
 @Operation({
   method: 'POST',
@@ -17,7 +20,7 @@ type TestOutcome = { number: number; sent: boolean; detail: string };
   description:
     'At once, to 1 to 10 addresses, whoever they belong to, as somebody of whom nothing is known would get it; `[Test]` stands before the ' +
     'subject. Answers what the mail server said of each, in their order. It is nothing that the history tells, and sent again when ' +
-    'asked again.',
+    'asked again without an `Idempotency-Key`.',
   scope: 'broadcast:send',
   answers: recordSchema({
     broadcastId: { type: 'string' },
@@ -44,12 +47,16 @@ export class SendTest extends Input {
 export class SendTestHandler implements ICommandHandler<SendTest> {
   constructor(
     private readonly records: RecordReader,
+    private readonly requests: Requests,
     private readonly letters: Letters,
     private readonly mailer: Mailer,
   ) {}
 
-  async execute(command: SendTest): Promise<{ broadcastId: string; outcomes: TestOutcome[] }> {
-    const { organizationId, broadcastId, to } = command;
+  execute(command: SendTest): Promise<TestAnswer> {
+    return this.requests.runOutside(command, () => this.send(command));
+  }
+
+  private async send({ organizationId, broadcastId, to }: SendTest): Promise<TestAnswer> {
     const { state } = await this.records.look(broadcast, organizationId, broadcastId);
     const fields = standingBroadcast(state);
     const { writing, hindered } = await this.letters.prepare(organizationId, broadcastId, fields);

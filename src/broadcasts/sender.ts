@@ -25,8 +25,8 @@ const LONGEST_PAUSE_MS = 15_000;
 const UNREACHABLE_SECONDS = 5;
 /** What all letters of a broadcast have in common is looked up again after so long. */
 const WRITING_MS = 10_000;
-/** What is on its way when we are asked to stop is waited for so long. */
-const LONGEST_STOP_MS = 8_000;
+/** What is on its way when we are asked to stop is waited for so long; closing the mailer then waits a little more. */
+const LONGEST_STOP_MS = 5_000;
 const FORGET_EVERY_MS = 3_600_000;
 const ACTOR = 'broadcasts';
 
@@ -267,6 +267,7 @@ export class BroadcastSender implements BackgroundWork {
       this.tell(error);
       return { outcome: 'in-doubt', detail: 'The program failed while it sent the message.' } as const;
     });
+    const couldBeUsed = this.failures === 0;
     this.heed(sent.outcome, sent.detail, signal.aborted);
     switch (sent.outcome) {
       case 'sent':
@@ -274,11 +275,13 @@ export class BroadcastSender implements BackgroundWork {
       case 'refused':
         return this.note(sent.permanent ? settledAs(one, 'FAILED', sent.detail) : later(one, sent.detail));
       case 'unreachable':
-        // Others first: it may be this very message at which the server hangs up.
-        return this.note({
-          ...settledAs(one, 'PENDING', signal.aborted ? null : sent.detail),
-          pauseSeconds: signal.aborted ? 0 : UNREACHABLE_SECONDS,
-        });
+        if (signal.aborted) return this.note(settledAs(one, 'PENDING', null));
+        // It may be this very message at which the server hangs up: others first.
+        return this.note(
+          couldBeUsed
+            ? later(one, sent.detail)
+            : { ...settledAs(one, 'PENDING', sent.detail), pauseSeconds: UNREACHABLE_SECONDS },
+        );
       case 'in-doubt':
         return this.note(settledAs(one, 'IN_DOUBT', sent.detail));
     }

@@ -30,11 +30,13 @@ export class UpdateBroadcastHandler implements ICommandHandler<UpdateBroadcast> 
   ) {}
 
   async execute(command: UpdateBroadcast): Promise<BroadcastRecord> {
-    await checkAudience(command, this.resources);
     const { name, subject, preheader, content, format, audience } = command;
     const given = { name, subject, preheader, content, format, audience: audienceOf(audience) };
-    const record = await this.commands.change(broadcasts, command, (state) =>
-      updateBroadcast(state, given as Parameters<typeof updateBroadcast>[1]),
+    const record = await this.commands.change(
+      broadcasts,
+      command,
+      (state) => updateBroadcast(state, given as Parameters<typeof updateBroadcast>[1]),
+      () => checkAudience(command, this.resources),
     );
     return this.figures.of(record);
   }
