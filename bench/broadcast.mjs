@@ -135,6 +135,8 @@ async function broadcast(instances, place, { isAsked = false } = {}) {
     if (isAsked) await ask();
     const rest = isAsked ? await ask() : undefined;
 
+    // What the import has left to do is not the broadcast's.
+    await call('GET', 'event.get-checkpoint');
     await sink.count();
     const serversBefore = servers.map(({ pid }) => cpuOf(pid));
     const databaseBefore = cpuOfAll(postmaster);

@@ -1,5 +1,10 @@
 import { type MigrationInterface, type QueryRunner } from 'typeorm';
 
+// A connection plans it once, and rows are looked up one by one, by their keys: planned for each call, with the recipients as
+// few as they were when they were last counted, they were all read for each message.
+const PLANS =
+  'SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off';
+
 /** Who gets a broadcast, and what has become of it: operational data, beside the history that says who had to get it. */
 export class Broadcasts1764000000028 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -47,10 +52,65 @@ export class Broadcasts1764000000028 implements MigrationInterface {
         holder      uuid        PRIMARY KEY,
         alive_until timestamptz NOT NULL
       );
+
+      -- Notes what became of messages that a process had claimed (sendingId, contactId, status, detail, attempts, pauseSeconds),
+      -- and claims others for it, of each sending so many (sendingId, count). What others have taken for in doubt stays so where it
+      -- has not left: its broadcast may be over.
+      CREATE FUNCTION settle_and_claim_recipients(by uuid, outcomes jsonb, wanted jsonb)
+        RETURNS TABLE (sending_id uuid, contact_id uuid, attempts int)
+        LANGUAGE plpgsql ${PLANS} AS $$
+        #variable_conflict use_column
+        BEGIN
+          IF jsonb_array_length(outcomes) > 0 THEN
+            WITH outcome AS (
+              SELECT o."sendingId", o."contactId", o.detail, o.attempts, o."pauseSeconds", r.before,
+                CASE WHEN r.before = 'IN_DOUBT' AND o.status = 'PENDING' THEN r.before ELSE o.status END AS status
+              FROM jsonb_to_recordset(outcomes) AS o("sendingId" uuid, "contactId" uuid, status text, detail text, attempts int,
+                                                     "pauseSeconds" float8)
+              CROSS JOIN LATERAL (
+                SELECT r.status AS before FROM broadcast_recipients r
+                WHERE r.sending_id = o."sendingId" AND r.contact_id = o."contactId"
+                  AND r.holder = by AND r.status IN ('CLAIMED', 'IN_DOUBT') FOR UPDATE
+              ) r
+            ), settled AS (
+              UPDATE broadcast_recipients r
+              SET status = o.status, detail = o.detail, attempts = o.attempts, at = clock_timestamp(), holder = NULL,
+                due_at = clock_timestamp() + make_interval(secs => o."pauseSeconds")
+              FROM outcome o WHERE r.sending_id = o."sendingId" AND r.contact_id = o."contactId"
+              RETURNING r.sending_id, o.before, r.status AS after
+            )
+            UPDATE broadcast_sendings s
+            SET sent = s.sent + c.sent, failed = s.failed + c.failed, skipped = s.skipped + c.skipped,
+              in_doubt = s.in_doubt + c.in_doubt
+            FROM (
+              SELECT settled.sending_id,
+                sum((after = 'SENT')::int - (before = 'SENT')::int) AS sent,
+                sum((after = 'FAILED')::int - (before = 'FAILED')::int) AS failed,
+                sum((after = 'SKIPPED')::int - (before = 'SKIPPED')::int) AS skipped,
+                sum((after = 'IN_DOUBT')::int - (before = 'IN_DOUBT')::int) AS in_doubt
+              FROM settled GROUP BY settled.sending_id
+            ) c
+            WHERE s.id = c.sending_id;
+          END IF;
+          RETURN QUERY
+            WITH next AS (
+              SELECT n.sending_id, n.contact_id
+              FROM jsonb_to_recordset(wanted) AS w("sendingId" uuid, count int)
+              CROSS JOIN LATERAL (
+                SELECT r.sending_id, r.contact_id FROM broadcast_recipients r
+                WHERE r.sending_id = w."sendingId" AND r.status = 'PENDING' AND r.due_at <= clock_timestamp()
+                ORDER BY r.due_at LIMIT w.count FOR UPDATE SKIP LOCKED
+              ) n
+            )
+            UPDATE broadcast_recipients r SET status = 'CLAIMED', holder = by, at = clock_timestamp()
+            FROM next n WHERE r.sending_id = n.sending_id AND r.contact_id = n.contact_id
+            RETURNING r.sending_id, r.contact_id, r.attempts;
+        END $$;
     `);
   }
 
   async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP FUNCTION settle_and_claim_recipients');
     await runner.query('DROP TABLE broadcast_sendings, broadcast_recipients, broadcast_senders');
   }
 }

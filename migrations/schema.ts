@@ -179,6 +179,7 @@ export const schema: readonly string[] = [
   'function refuse_change()',
   'function refuse_other_masters()',
   'function release_links_of_the_erased()',
+  'function settle_and_claim_recipients(by uuid, outcomes jsonb, wanted jsonb)',
   "index broadcast_recipients_by_status: CREATE INDEX broadcast_recipients_by_status ON broadcast_recipients USING btree (sending_id, status, contact_id) WHERE (status = ANY (ARRAY['FAILED'::text, 'SKIPPED'::text, 'IN_DOUBT'::text]))",
   "index broadcast_recipients_claimed: CREATE INDEX broadcast_recipients_claimed ON broadcast_recipients USING btree (sending_id, holder) WHERE (status = 'CLAIMED'::text)",
   "index broadcast_recipients_pending: CREATE INDEX broadcast_recipients_pending ON broadcast_recipients USING btree (sending_id, due_at) WHERE (status = 'PENDING'::text)",

@@ -77,40 +77,27 @@ const countBy = (changes: string, { more = '', where = '' } = {}) => `
   FROM (SELECT sending_id, ${DIFFERENCES} FROM ${changes} GROUP BY sending_id) c
   WHERE s.id = c.sending_id${where}`;
 
+/**
+ * SQL: whether a sending has a recipient that waits, or that is claimed. In the order of an index of such ones alone: with EXISTS,
+ * all of them are read where they were few when they were last counted.
+ */
+const has = (status: 'PENDING' | 'CLAIMED', sendingId: string) => `(
+  SELECT true FROM broadcast_recipients r WHERE r.sending_id = ${sendingId} AND r.status = '${status}'
+  ORDER BY ${status === 'PENDING' ? 'r.due_at' : 'r.holder'} LIMIT 1
+) IS NOT NULL`;
+const hasUnsettled = (sendingId: string) => `(${has('PENDING', sendingId)} OR ${has('CLAIMED', sendingId)})`;
+
 /** One statement, so that a round trip and a commit are all that a message costs beside its own. */
 const SETTLE_AND_CLAIM = `
-  WITH outcome AS (
-    -- What others have taken for in doubt stays so where it has not left: its broadcast may be over.
-    SELECT o."sendingId", o."contactId", o.detail, o.attempts, o."pauseSeconds", r.status AS before,
-      CASE WHEN r.status = 'IN_DOUBT' AND o.status = 'PENDING' THEN r.status ELSE o.status END AS status
-    FROM jsonb_to_recordset($2::jsonb) AS o("sendingId" uuid, "contactId" uuid, status text, detail text, attempts int,
-                                            "pauseSeconds" float8)
-    JOIN broadcast_recipients r ON r.sending_id = o."sendingId" AND r.contact_id = o."contactId"
-    WHERE r.holder = $1 AND r.status IN ('CLAIMED', 'IN_DOUBT') FOR UPDATE OF r
-  ), settled AS (
-    UPDATE broadcast_recipients r
-    SET status = o.status, detail = o.detail, attempts = o.attempts, at = clock_timestamp(), holder = NULL,
-      due_at = clock_timestamp() + make_interval(secs => o."pauseSeconds")
-    FROM outcome o WHERE r.sending_id = o."sendingId" AND r.contact_id = o."contactId"
-    RETURNING r.sending_id, o.before, r.status AS after
-  ), counted AS (${countBy('settled')}
-  ), next AS (
-    SELECT n.sending_id, n.contact_id
-    FROM jsonb_to_recordset($3::jsonb) AS w("sendingId" uuid, count int)
-    CROSS JOIN LATERAL (
-      SELECT r.sending_id, r.contact_id FROM broadcast_recipients r
-      WHERE r.sending_id = w."sendingId" AND r.status = 'PENDING' AND r.due_at <= clock_timestamp()
-        AND EXISTS (
-          SELECT FROM broadcast_sendings s
-          JOIN ${broadcasts.table} b ON b.organization_id = s.organization_id AND b.id = s.broadcast_id
-          WHERE s.id = w."sendingId" AND b.status = 'SENDING'
-        )
-      ORDER BY r.due_at LIMIT w.count FOR UPDATE OF r SKIP LOCKED
-    ) n
-  )
-  UPDATE broadcast_recipients r SET status = 'CLAIMED', holder = $1, at = clock_timestamp()
-  FROM next n WHERE r.sending_id = n.sending_id AND r.contact_id = n.contact_id
-  RETURNING r.sending_id AS "sendingId", r.contact_id AS "contactId", r.attempts`;
+  SELECT sending_id AS "sendingId", contact_id AS "contactId", attempts
+  FROM settle_and_claim_recipients($1, $2, (
+    SELECT coalesce(jsonb_agg(w), '[]') FROM jsonb_to_recordset($3::jsonb) AS w("sendingId" uuid, count int)
+    WHERE EXISTS (
+      SELECT FROM broadcast_sendings s
+      JOIN ${broadcasts.table} b ON b.organization_id = s.organization_id AND b.id = s.broadcast_id
+      WHERE s.id = w."sendingId" AND b.status = 'SENDING'
+    )
+  ))`;
 
 /** The recipients of broadcasts: who is still to get it, who has, and what is in doubt. */
 @Injectable()
@@ -140,8 +127,7 @@ export class Recipients {
   async open(): Promise<Sending[]> {
     return this.source.query<Sending[]>(
       `SELECT s.id, s.organization_id AS "organizationId", s.broadcast_id AS "broadcastId", b.status,
-         EXISTS (SELECT FROM broadcast_recipients r WHERE r.sending_id = s.id AND r.status = 'PENDING') AS "hasPending",
-         EXISTS (SELECT FROM broadcast_recipients r WHERE r.sending_id = s.id AND r.status = 'CLAIMED') AS "hasClaimed"
+         ${has('PENDING', 's.id')} AS "hasPending", ${has('CLAIMED', 's.id')} AS "hasClaimed"
        FROM broadcast_sendings s
        LEFT JOIN ${broadcasts.table} b ON b.organization_id = s.organization_id AND b.id = s.broadcast_id
          AND b.state->>'sendingId' = s.id::text
@@ -159,12 +145,8 @@ export class Recipients {
     settled: readonly Settled[],
     wanted: readonly { sendingId: string; count: number }[],
   ): Promise<Claimed[]> {
-    const [rows] = await this.source.query<[Claimed[], number]>(SETTLE_AND_CLAIM, [
-      holder,
-      JSON.stringify(settled),
-      JSON.stringify(wanted),
-    ]);
-    return rows;
+    const values = [holder, JSON.stringify(settled), JSON.stringify(wanted)];
+    return this.source.query<Claimed[]>(SETTLE_AND_CLAIM, values);
   }
 
   /** What this process has claimed without having heard of it, because the answer was lost: it never left. */
@@ -248,18 +230,17 @@ export class Recipients {
   }
 
   async hasUnsettled(sendingId: string): Promise<boolean> {
-    const rows = await this.source.query<unknown[]>(
-      `SELECT FROM broadcast_recipients WHERE sending_id = $1 AND status IN ('PENDING', 'CLAIMED') LIMIT 1`,
-      [sendingId],
-    );
-    return rows.length > 0;
+    const [row] = await this.source.query<{ has: boolean }[]>(`SELECT ${hasUnsettled('$1')} AS has`, [
+      sendingId,
+    ]);
+    return row!.has;
   }
 
   /** Where everybody is settled nobody looks any more. */
   async close(sendingId: string): Promise<void> {
     await this.source.query(
-      `UPDATE broadcast_sendings s SET is_over = true, waits_for = NULL WHERE s.id = $1 AND NOT EXISTS (
-         SELECT FROM broadcast_recipients r WHERE r.sending_id = s.id AND r.status IN ('PENDING', 'CLAIMED'))`,
+      `UPDATE broadcast_sendings s SET is_over = true, waits_for = NULL
+       WHERE s.id = $1 AND NOT ${hasUnsettled('s.id')}`,
       [sendingId],
     );
   }

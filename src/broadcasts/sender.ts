@@ -16,6 +16,8 @@ import { ALIVE_SECONDS, type Claimed, later, Recipients, type Sending, type Sett
 
 /** How often each instance looks what there is to send, and whether it was paused. */
 const POLL_MS = 250;
+/** What ends is noted with what else ends within so long, unless that is half of all that can be on its way. */
+const GATHER_MS = 20;
 const ALIVE_EVERY_MS = 2_000;
 /** So much sooner than others a process takes itself for dead: its clock and the database's run apart, if only so far. */
 const MARGIN_MS = 2_000;
@@ -45,6 +47,7 @@ export class BroadcastSender implements BackgroundWork {
   /** What is claimed here and not noted as settled. */
   private readonly inFlight = new Map<string, Claimed>();
   private settled: Settled[] = [];
+  private hasGathered: () => void = () => undefined;
   /** Aborted when messages that have not left must not leave any more: paused, cancelled, stopping, or taken for dead. */
   private readonly halting = new Map<string, AbortController>();
   private readonly writings = new Map<string, { writing: Promise<Writing | undefined>; at: number }>();
@@ -193,6 +196,7 @@ export class BroadcastSender implements BackgroundWork {
         }
         for (const one of claimed) this.inFlight.set(nameOf(one), one);
         this.deliverAll(claimed);
+        await this.gather();
       } catch (error) {
         this.settled = [...settled, ...this.settled];
         this.mayHaveLostClaims = true;
@@ -201,6 +205,21 @@ export class BroadcastSender implements BackgroundWork {
         return;
       }
     }
+  }
+
+  /** One statement for several messages costs the database little more than for one. */
+  private async gather(): Promise<void> {
+    let timer: NodeJS.Timeout;
+    await new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, GATHER_MS);
+      this.hasGathered = resolve;
+      this.noteGathered();
+    });
+    clearTimeout(timer!);
+  }
+
+  private noteGathered(): void {
+    if (this.settled.length * 2 >= this.inFlight.size) this.hasGathered();
   }
 
   /** As many messages as there are connections free, shared among the broadcasts. */
@@ -292,9 +311,9 @@ export class BroadcastSender implements BackgroundWork {
     { organizationId }: Sending,
     messages: readonly Claimed[],
   ): Promise<(Recipient | string)[]> {
-    const folded = await Promise.all(
-      messages.map(({ contactId }) => this.records.load(contact, organizationId, contactId)),
-    );
+    const ids = messages.map(({ contactId }) => contactId);
+    const loaded = await this.records.loadMany(contact, organizationId, ids);
+    const folded = ids.map((id) => loaded.get(id)!);
     const emails = folded.flatMap(({ state }) =>
       state.status === 'standing' && state.details.email !== null ? [state.details.email] : [],
     );
@@ -303,12 +322,13 @@ export class BroadcastSender implements BackgroundWork {
       if (state.status !== 'standing' || state.details.email === null) return 'The contact was erased.';
       if (!state.subscribed) return 'The contact has unsubscribed.';
       if (suppressed.has(state.details.email)) return 'The address is suppressed.';
-      return { id: messages[n]!.contactId, ...state.details };
+      return { id: ids[n]!, ...state.details };
     });
   }
 
   private note(settled: Settled): void {
     this.settled.push(settled);
+    this.noteGathered();
     void this.flush();
   }
 
