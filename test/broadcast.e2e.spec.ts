@@ -211,6 +211,34 @@ it('preview-broadcast: as a contact, or somebody unknown, would get it', async (
   expect(status).toBe(404);
 });
 
+it('409 for who looks at, tries or sends what runs for too long; one for whom alone it does holds up nobody', async () => {
+  const endless =
+    '{% for a in (1..3000) %}{% for b in (1..3000) %}{% for c in (1..9) %}{% endfor %}{% endfor %}{% endfor %}';
+  const everybody = await create({ content: endless });
+  const refused = { status: 409, body: { error: { reason: 'BROADCAST_NOT_READY' } } };
+  const message = expect.stringMatching(/^TEMPLATE_INVALID: /);
+  for (const answer of [
+    await client.get('broadcast.preview-broadcast', { broadcastId: everybody }),
+    await client.post('broadcast.send-test', { broadcastId: everybody, to: ['me@example.org'] }),
+    await client.post('broadcast.send-broadcast', { broadcastId: everybody }),
+  ]) {
+    expect(answer).toMatchObject(refused);
+    expect(answer.body.error.issues).toContainEqual({ path: 'content', message });
+  }
+  const bomb = await person('bomb@example.org', { firstName: 'Bomb' });
+  const others = await Promise.all(['a', 'b', 'c'].map((name) => person(`${name}@example.org`)));
+  const content = `{% if contact.firstName == 'Bomb' %}${endless}{% endif %}Hello`;
+  const one = await create({ content, audience: { contactIds: [bomb, ...others] } });
+  expect(
+    await client.get('broadcast.preview-broadcast', { broadcastId: one, contactId: bomb }),
+  ).toMatchObject(refused);
+  await call('send-broadcast', { broadcastId: one });
+  await eventually(async () => expect((await recipients(one, { status: 'SENT' })).length).toBe(3));
+  expect(await recipients(one, { status: 'PENDING' })).toMatchObject([
+    { contactId: bomb, detail: expect.stringContaining('limit') },
+  ]);
+});
+
 it('its audience is what the history says up to the position that its start names', async () => {
   const contactIds = await Promise.all(
     Array.from({ length: 24 }, (_, n) =>

@@ -38,6 +38,8 @@ export type Recipient = { id: string } & ContactDetails;
 
 export type Letter = { subject: string; html: string; text: string; unsubscribeUrl: string };
 
+const TRIALS = 2;
+
 /** Whom a preview is written to where nobody is named: somebody of whom nothing is known. */
 const NOBODY = '00000000-0000-0000-0000-000000000000';
 
@@ -106,7 +108,34 @@ export class Letters {
       organization: { name, website, email, country, postalAddress: sender.postalAddress },
       petition: petitionId === undefined ? undefined : await this.petition(organizationId, petitionId),
     };
+    const unwritable = this.trial(writing);
+    if (unwritable) return { hindered: [...hindered, unwritable] };
     return { writing, hindered };
+  }
+
+  /** As {@link write}, for who looks at it. @throws RpcError CONFLICT where the template fails. */
+  show(writing: Writing, contact: Recipient | null): Letter {
+    try {
+      return this.write(writing, contact);
+    } catch (error) {
+      if (!(error instanceof TemplateError)) throw error;
+      throw notReady([{ hindrance: error.hindrance, path: 'content', message: error.message }]);
+    }
+  }
+
+  /** What runs for too long, or takes too much, is told before anybody gets it. */
+  private trial(writing: Writing): Hindered | undefined {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        this.write(writing, null);
+        return undefined;
+      } catch (error) {
+        if (!(error instanceof TemplateError)) throw error;
+        // A machine that stood still for a moment is none of the template's doing.
+        if (attempt === TRIALS)
+          return { hindrance: error.hindrance, path: 'content', message: error.message };
+      }
+    }
   }
 
   /** @param contact null: somebody of whom nothing is known. @throws TemplateError */
@@ -170,6 +199,15 @@ export class Letters {
       return pick({});
     }
   }
+}
+
+/** All that stands against it at once. */
+export function notReady(hindered: readonly Hindered[]): RpcError {
+  const sentences = hindered.map(({ hindrance, message }) => `${hindrance}: ${message}`);
+  return new RpcError('CONFLICT', `This broadcast cannot be sent. ${sentences.join(' ')}`, {
+    reason: 'BROADCAST_NOT_READY',
+    issues: hindered.map(({ path, hindrance, message }) => ({ path, message: `${hindrance}: ${message}` })),
+  });
 }
 
 function pick(values: Partial<NonNullable<MergeFields['petition']>>): NonNullable<MergeFields['petition']> {

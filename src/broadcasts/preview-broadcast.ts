@@ -3,8 +3,7 @@ import { RecordReader } from '#libs/commands';
 import { Id, Input, noSuch, Operation, recordSchema } from '#libs/rpc';
 import { contact } from '../contacts/index.js';
 import { broadcast, standingBroadcast } from './broadcast.js';
-import { Letters, type Recipient } from './letters.js';
-import { notReady } from './starts.js';
+import { Letters, notReady, type Recipient } from './letters.js';
 
 type BroadcastPreview = { broadcastId: string; subject: string; html: string; text: string };
 
@@ -52,7 +51,7 @@ export class PreviewBroadcastHandler implements IQueryHandler<PreviewBroadcast> 
     const { writing, hindered } = await this.letters.prepare(organizationId, broadcastId, fields);
     // What only stands against sending it can be looked at.
     if (!writing) throw notReady(hindered.filter(({ path }) => path === 'content'));
-    const { subject, html, text } = this.letters.write(writing, recipient);
+    const { subject, html, text } = this.letters.show(writing, recipient);
     return { broadcastId, subject, html, text };
   }
 }

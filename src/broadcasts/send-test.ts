@@ -4,8 +4,7 @@ import { Mailer } from '#libs/mail';
 import { newId } from '#libs/random';
 import { Emails, Id, Input, Operation, recordSchema } from '#libs/rpc';
 import { broadcast, standingBroadcast } from './broadcast.js';
-import { Letters } from './letters.js';
-import { notReady } from './starts.js';
+import { Letters, notReady } from './letters.js';
 
 type TestAnswer = {
   broadcastId: string;
@@ -61,7 +60,7 @@ export class SendTestHandler implements ICommandHandler<SendTest> {
     const fields = standingBroadcast(state);
     const { writing, hindered } = await this.letters.prepare(organizationId, broadcastId, fields);
     if (!writing || hindered.some(({ hindrance }) => hindrance === 'NO_SENDER')) throw notReady(hindered);
-    const letter = this.letters.write(writing, null);
+    const letter = this.letters.show(writing, null);
     const test = { ...letter, subject: `[Test] ${letter.subject}` };
     const outcomes = await Promise.all(
       to.map(async (address, n) => {

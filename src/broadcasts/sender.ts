@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { RecordReader } from '#libs/commands';
 import { describeError, TroubleLog } from '#libs/database';
 import { Mailer } from '#libs/mail';
@@ -29,6 +29,8 @@ const UNREACHABLE_SECONDS = 5;
 const WRITING_MS = 10_000;
 /** What is on its way when we are asked to stop is waited for so long; closing the mailer then waits a little more. */
 const LONGEST_STOP_MS = 5_000;
+/** What writing a letter takes, a hundred times over. */
+const SLOW_MS = 50;
 const FORGET_EVERY_MS = 3_600_000;
 const ACTOR = 'broadcasts';
 
@@ -263,7 +265,14 @@ export class BroadcastSender implements BackgroundWork {
       for (const one of messages) this.note(settledAs(one, 'PENDING', null));
       return;
     }
-    for (const [n, one] of messages.entries()) void this.deliverOne(one, recipients[n]!, writing, signal);
+    for (const [n, one] of messages.entries()) {
+      const begun = performance.now();
+      void this.deliverOne(one, recipients[n]!, writing, signal);
+      // A template may take a while to write; everybody else's requests and broadcasts come between, and have most of the time.
+      const took = performance.now() - begun;
+      if (took > SLOW_MS) this.resting.set(sendingId, performance.now() + 10 * took);
+      await nextTurn();
+    }
   }
 
   /** Never rejects. */
@@ -279,7 +288,8 @@ export class BroadcastSender implements BackgroundWork {
       const id = messageIdOf(writing.broadcastId, recipient.id);
       message = this.letters.message(writing, this.letters.write(writing, recipient), recipient.email!, id);
     } catch (error) {
-      return this.note(settledAs(one, 'FAILED', describeError(error)));
+      // Later: it may have taken too long only because the machine stood still.
+      return this.note(later(one, describeError(error)));
     }
     if (signal.aborted || !this.isAlive) return this.note(settledAs(one, 'PENDING', null));
     const sent = await this.mailer.send(message, signal).catch((error: unknown) => {

@@ -3,7 +3,6 @@ import { DataSource } from 'typeorm';
 import { type Decision, RecordReader, writeTo } from '#libs/commands';
 import { Projections } from '#libs/projections';
 import { newId } from '#libs/random';
-import { RpcError } from '#libs/rpc';
 import { Suppressions } from '../suppressions/index.js';
 import { reachOf } from './audience.js';
 import { broadcast, type StandingBroadcast } from './broadcast.js';
@@ -68,13 +67,4 @@ export class Starts {
     const { hindered } = await this.letters.prepare(organizationId, broadcastId, state);
     return hindered;
   }
-}
-
-/** All that stands against it at once. */
-export function notReady(hindered: readonly Hindered[]): RpcError {
-  const sentences = hindered.map(({ hindrance, message }) => `${hindrance}: ${message}`);
-  return new RpcError('CONFLICT', `This broadcast cannot be sent. ${sentences.join(' ')}`, {
-    reason: 'BROADCAST_NOT_READY',
-    issues: hindered.map(({ path, hindrance, message }) => ({ path, message: `${hindrance}: ${message}` })),
-  });
 }

@@ -54,8 +54,16 @@ export class TemplateError extends Error {
 /** Nobody's subject is longer in any mailbox; RFC 5322 would take 998 bytes in a line. */
 const LONGEST_SUBJECT = 500;
 
-/** A template may not read files, run for long, or fill the memory. */
-const LIMITS = { parseLimit: 1_000_000, renderLimit: 200, memoryLimit: 10_000_000 };
+/** A template may not read files, run for long, or fill the memory. Milliseconds are of each part: a letter has four. */
+const LIMITS = { parseLimit: 1_000_000, renderLimit: 100, memoryLimit: 10_000_000 };
+/**
+ * Nobody else is served while a template is read. That takes the square of how many of these there are, so 256 KiB of nothing else took
+ * ten seconds; of so many each a twentieth of a second. A long newsletter has some hundred merge fields and some thousand tags.
+ */
+const MOST_MERGES = 1_000;
+const MOST_MARKS = 20_000;
+/** Deeper ones are left out: what reads them calls itself for each. */
+const DEEPEST = 100;
 const OPTIONS = { ...LIMITS, templates: {}, strictFilters: true, ownPropertyOnly: true, jsTruthy: true };
 
 /** Others read files, or write values that nobody has escaped. */
@@ -88,7 +96,12 @@ export function compile(
   hasPetition: boolean,
 ): Template {
   const merges = new Merges(content);
-  const html = sanitized(format === 'MARKDOWN' ? markdown.render(merges.hidden) : merges.hidden, merges);
+  // First: what it says is wrong is then told by its place in what was written.
+  const asWritten = parse(plain, content);
+  if (format === 'MARKDOWN') requireFewer(/[<[*_`~|]/g, merges.hidden, 'characters that mark something up');
+  const unsafe = format === 'MARKDOWN' ? markdown.render(merges.hidden) : merges.hidden;
+  requireFewer(/</g, unsafe, 'HTML tags');
+  const html = sanitized(unsafe, merges);
   const text = convert(html, TEXT);
   const template = {
     subject: parse(plain, subject),
@@ -96,8 +109,7 @@ export function compile(
     html: parse(escaping, merges.shown(html)),
     text: parse(plain, merges.shown(text)),
   };
-  // Also what sanitizing took away, with which somebody may have meant something.
-  const asWritten = parse(plain, content);
+  // Of the content also what sanitizing took away, with which somebody may have meant something.
   const unknown = [template.subject, template.preheader, asWritten].flatMap((nodes) =>
     unknownFields(nodes, hasPetition),
   );
@@ -106,6 +118,15 @@ export function compile(
     'UNKNOWN_MERGE_FIELD',
     `There is no merge field ${[...new Set(unknown)].join(', ')}. There are: ${knownFields(hasPetition).join(', ')}.`,
   );
+}
+
+function requireFewer(marks: RegExp, text: string, what: string): void {
+  const count = text.match(marks)?.length ?? 0;
+  if (count > MOST_MARKS) throw tooMany(what, MOST_MARKS);
+}
+
+function tooMany(what: string, most: number): TemplateError {
+  return new TemplateError('TEMPLATE_INVALID', `The content has too many ${what}: ${most} is the most.`);
 }
 
 /** @throws TemplateError where it takes too long or too much. */
@@ -161,6 +182,9 @@ function unknownFields(nodes: Node[], hasPetition: boolean): string[] {
     .filter((path) => !known.has(path.replace(/\.size$/, '')));
 }
 
+/** Of a tag or an output. */
+const BEGINNING = /\{[{%]/g;
+
 /**
  * The tags and outputs of a template, hidden from what knows nothing of them (Markdown, HTML) behind words that nobody else
  * writes.
@@ -176,18 +200,26 @@ class Merges {
     try {
       for (const token of new Tokenizer(text).readTopLevelTokens()) {
         const written = text.slice(token.begin, token.end);
-        // Only what is between tags and outputs is not theirs.
+        // Only what is between tags and outputs is not theirs, other than what `raw` keeps.
         const isLiquid = written.startsWith('{{') || written.startsWith('{%');
-        hidden += isLiquid ? `${this.word}${this.tokens.push(written) - 1}z` : written;
+        hidden += isLiquid ? this.hide(written) : written.replace(BEGINNING, (braces) => this.hide(braces));
       }
     } catch (error) {
       throw invalid(error);
     }
+    if (this.tokens.length > MOST_MERGES) throw tooMany('tags and outputs', MOST_MERGES);
     this.hidden = hidden;
   }
 
+  /** Braces that were none when it was written, as `&#123;` or `\\{`, are braces to whoever reads it: nothing of them is run. */
   shown(text: string): string {
-    return text.replace(new RegExp(`${this.word}(\\d+)z`, 'g'), (_, n: string) => this.tokens[Number(n)]!);
+    return text
+      .replace(new RegExp(`\\{(?=[{%]|${this.word})`, 'g'), '{{ "{" }}')
+      .replace(new RegExp(`${this.word}(\\d+)z`, 'g'), (_, n: string) => this.tokens[Number(n)]!);
+  }
+
+  private hide(written: string): string {
+    return `${this.word}${this.tokens.push(written) - 1}z`;
   }
 
   /** Whether an address begins with what a recipient or the organization says of themselves: that could be any address. */
@@ -284,6 +316,7 @@ function sanitized(html: string, merges: Merges): string {
     allowedSchemes: ['http', 'https', 'mailto', 'tel'],
     allowedSchemesByTag: { img: ['http', 'https'] },
     allowProtocolRelative: false,
+    nestingLimit: DEEPEST,
     transformTags: {
       '*': (tagName, attribs) => ({
         tagName,

@@ -189,3 +189,33 @@ it('ends what runs for too long or takes too much', () => {
     expect([content, reasonOf({ content })]).toEqual([content, 'TEMPLATE_INVALID']);
   }
 });
+
+it('runs nothing that was written as text: entities, and braces that Markdown shows as they are', () => {
+  const entity = written({ content: '<p>&#123;&#123; contact.nope }} &#123;% if %}</p>', format: 'HTML' });
+  expect(entity.html).toContain('<p>{{ contact.nope }} {% if %}</p>');
+  expect(entity.text).toContain('{{ contact.nope }} {% if %}');
+  expect(written({ content: '\\{\\{ contact.nope }}' }).html).toContain('{{ contact.nope }}');
+  expect(written({ content: '&#123;{{ contact.firstName }}}' }, { firstName: 'Ada' }).text).toContain(
+    '{Ada}',
+  );
+  const raw = 'a {% raw %}b {{ contact.nope }} {% if %}{% endraw %} c';
+  expect(written({ content: raw }).text).toContain('a b {{ contact.nope }} {% if %} c');
+  const address = '<a href="&#123;{ contact.lastName }}">x</a>';
+  expect(written({ content: address, format: 'HTML' }, { lastName: 'javascript:1' }).html).not.toContain(
+    'java',
+  );
+});
+
+it('refuses what would take all of the server to read, and reads what people write', () => {
+  const [size, many] = [250_000, (text: string, times = size / text.length) => text.repeat(times)];
+  for (const content of [many('{{ contact.firstName }} '), many('!['), many('*a_ '), many('a.b@c.de ')]) {
+    expect([content.slice(0, 9), reasonOf({ content })]).toEqual([content.slice(0, 9), 'TEMPLATE_INVALID']);
+  }
+  for (const content of [many('<div>'), many('<b>'), many('<ul><li>')]) {
+    expect(reasonOf({ content, format: 'HTML' })).toBe('TEMPLATE_INVALID');
+  }
+  const nested = `${many('<div>', 15_000)}deep`;
+  expect(written({ content: nested, format: 'HTML' }).text).toContain('deep');
+  const row = '<tr><td>{{ contact.city }}</td><td><b>x</b></td></tr>';
+  expect(written({ content: `<table>${many(row, 900)}</table>`, format: 'HTML' }).text).toContain('x');
+});
