@@ -16,11 +16,12 @@ beforeEach(async () => {
 });
 afterEach(() => mail.stop());
 
-const start = () =>
+const start = (more: Record<string, string> = {}) =>
   deployment.startServer({
     MAIL_URL: mail.url,
     MAIL_CONCURRENCY: String(CONCURRENCY),
     PUBLIC_URL: 'https://act.example.org',
+    ...more,
   });
 const sql = <Row>(text: string, values: unknown[] = []) =>
   deployment.database.source.query<Row[]>(text, values);
@@ -176,6 +177,40 @@ it('pause and cancel hold on every instance: nothing leaves after what was on it
   const { recipients } = await status(servers[1], broadcastId);
   expect(recipients.sent).toBe(mail.accepted.length);
   expect(recipients).toMatchObject({ total: 300, skipped: 300 - mail.accepted.length, inDoubt: 0 });
+});
+
+it.each([
+  ['takes a while to be reached', { MAIL_CONCURRENCY: '10' }, { greetingDelay: 1_000 }],
+  ['may be sent two messages a second', { MAIL_CONCURRENCY: '10', MAIL_RATE: '2' }, {}],
+])('sends the last messages of a broadcast, too, where the mail server %s', async (_, more, behaviour) => {
+  const server = await start(more);
+  const broadcastId = await newBroadcast(server, 4);
+  await mail.behave(behaviour);
+  await call(server, 'broadcast.send-broadcast', { broadcastId });
+  await eventually(async () => expect((await status(server, broadcastId)).status).toBe('SENT'));
+  expect(mail.accepted).toHaveLength(4);
+});
+
+it('who is erased or unsubscribes while their message waits for MAIL_RATE gets nothing', async () => {
+  const server = await start({ MAIL_RATE: '1', MAIL_CONCURRENCY: '10' });
+  const broadcastId = await newBroadcast(server, 10);
+  await call(server, 'broadcast.send-broadcast', { broadcastId });
+  await until(1);
+  const { organizationId } = client;
+  const { body } = await client.at(server.origin).get('contact.list-contacts', {});
+  await Promise.all(
+    body.data.map(({ id: contactId }: { id: string }, n: number) =>
+      n % 2 === 0
+        ? client.at(server.origin).delete('contact.delete-contact', { organizationId, contactId })
+        : call(server, 'contact.update-contact', { organizationId, contactId, subscribed: false }),
+    ),
+  );
+  // One may have been on its way.
+  const then = mail.accepted.length + 1;
+  await eventually(async () => expect((await status(server, broadcastId)).status).toBe('SENT'));
+  expect(mail.accepted.length).toBeLessThanOrEqual(then);
+  const { recipients } = await status(server, broadcastId);
+  expect(recipients).toMatchObject({ sent: mail.accepted.length, skipped: 10 - mail.accepted.length });
 });
 
 it('waits for a mail server that is away, says so, and loses nothing', async () => {

@@ -17,13 +17,14 @@ const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
 /** Does what is asked for at a stage; `go` is what a server does otherwise. */
 function at(stage, session, go, refuse) {
-  const { silent, cut, refuses = {}, delay = 0 } = behaviour;
+  const { silent, cut, refuses = {}, delay = 0, greetingDelay = 0 } = behaviour;
   if (silent === stage) return;
   if (cut === stage) return socketOf(session)?.destroy();
   const { codes, share = 1, text = 'not now' } = refuses[stage] ?? {};
   const code = codes && Math.random() < share && codes[Math.floor(Math.random() * codes.length)];
   const answer = code ? () => refuse(Object.assign(new Error(text), { responseCode: code })) : go;
   if (stage === 'end' && delay > 0) setTimeout(answer, delay);
+  else if (stage === 'greeting' && greetingDelay > 0) setTimeout(answer, greetingDelay);
   else answer();
 }
 

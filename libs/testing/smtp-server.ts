@@ -33,6 +33,8 @@ export type SmtpBehaviour = {
   dreads?: string;
   /** Milliseconds before it says that it has taken a message. */
   delay?: number;
+  /** Milliseconds before it greets. */
+  greetingDelay?: number;
 };
 
 export type AcceptedMail = {

@@ -111,7 +111,8 @@ export class BroadcastSender implements BackgroundWork {
   /** One look at all broadcasts that are not over. */
   private async look(): Promise<void> {
     const open = await this.recipients.open();
-    this.sending = open.filter(({ status, hasPending }) => status === 'SENDING' && hasPending);
+    // Also those of which nobody is pending any more: the last ones may be on their way.
+    this.sending = open.filter(({ status }) => status === 'SENDING');
     this.dry.clear();
     this.halt(new Set(this.sending.map(({ id }) => id)));
     if (this.sending.length > 0 || this.inFlight.size > 0) await this.sayAlive();
@@ -231,7 +232,8 @@ export class BroadcastSender implements BackgroundWork {
     const most = this.failures > 0 ? 1 : this.mailer.concurrency;
     let free = most - this.inFlight.size + this.settled.length;
     const able = this.sending.filter(
-      ({ id }) => !this.dry.has(id) && this.halting.has(id) && now >= (this.resting.get(id) ?? 0),
+      ({ id, hasPending }) =>
+        hasPending && !this.dry.has(id) && this.halting.has(id) && now >= (this.resting.get(id) ?? 0),
     );
     return able.flatMap(({ id }, n) => {
       const count = Math.ceil(free / (able.length - n));
