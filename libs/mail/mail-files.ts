@@ -14,7 +14,14 @@ export class MailFiles {
     private readonly onWritten: (file: string) => void,
   ) {}
 
-  async send({ raw }: Composed): Promise<MailOutcome> {
+  async send(
+    { raw }: Composed,
+    signal: AbortSignal,
+    _: AbortSignal,
+    onTurn: () => Promise<void>,
+  ): Promise<MailOutcome> {
+    await onTurn();
+    if (signal.aborted) return { outcome: 'unreachable', detail: 'it was stopped before it was written' };
     // By name they are in the order of time; the number keeps those of one millisecond in theirs.
     this.written += 1;
     const time = new Date().toISOString().replaceAll(':', '-');

@@ -67,8 +67,13 @@ export class Mailer implements OnApplicationShutdown {
    *
    * @param signal who aborts before any of the message was sent has it not sent at all; after that it is too late, and nothing
    *   changes: only {@link close} waits no longer than five seconds.
+   * @param onTurn waited for when everything else has been: place, rate and connection. Whoever aborts in it has nothing sent.
    */
-  async send(message: MailMessage, signal?: AbortSignal): Promise<MailOutcome> {
+  async send(
+    message: MailMessage,
+    signal?: AbortSignal,
+    onTurn: () => Promise<void> = () => Promise.resolve(),
+  ): Promise<MailOutcome> {
     if (this.closing.signal.aborted || signal?.aborted) return STOPPED;
     const stopping = new AbortController();
     const stop = () => stopping.abort();
@@ -77,7 +82,7 @@ export class Mailer implements OnApplicationShutdown {
       setMaxListeners(0, signal);
       signal.addEventListener('abort', stop, { once: true });
     }
-    const sending = this.sendInTurn(message, stopping.signal);
+    const sending = this.sendInTurn(message, stopping.signal, onTurn);
     this.underWay.set(stopping, sending);
     try {
       return await sending;
@@ -106,7 +111,11 @@ export class Mailer implements OnApplicationShutdown {
     return this.close();
   }
 
-  private async sendInTurn(message: MailMessage, signal: AbortSignal): Promise<MailOutcome> {
+  private async sendInTurn(
+    message: MailMessage,
+    signal: AbortSignal,
+    onTurn: () => Promise<void>,
+  ): Promise<MailOutcome> {
     if (!(await this.takePlace(signal))) return STOPPED;
     try {
       const composed = await compose(message);
@@ -116,7 +125,7 @@ export class Mailer implements OnApplicationShutdown {
         if (milliseconds > 0) await sleep(milliseconds, undefined, { signal }).catch(() => undefined);
       }
       if (signal.aborted) return STOPPED;
-      const result = await (this.server ?? this.files).send(composed, signal, this.closing.signal);
+      const result = await (this.server ?? this.files).send(composed, signal, this.closing.signal, onTurn);
       if (!signal.aborted) this.tell(result);
       return result;
     } finally {

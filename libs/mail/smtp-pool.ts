@@ -20,8 +20,18 @@ export class SmtpPool {
     private readonly patience: Patience = PATIENCE,
   ) {}
 
-  /** As many connections are opened as there are callers at once. @param signal, closing as of `SmtpSession.deliver`. */
-  async send(message: Composed, signal: AbortSignal, closing: AbortSignal): Promise<MailOutcome> {
+  /**
+   * As many connections are opened as there are callers at once.
+   *
+   * @param signal, closing as of `SmtpSession.deliver`.
+   * @param onTurn as of `Mailer.send`.
+   */
+  async send(
+    message: Composed,
+    signal: AbortSignal,
+    closing: AbortSignal,
+    onTurn: () => Promise<void>,
+  ): Promise<MailOutcome> {
     for (;;) {
       const used = this.idle.pop();
       if (used?.isOver) continue;
@@ -34,6 +44,7 @@ export class SmtpPool {
         this.trouble = describe(error);
         return { outcome: 'unreachable', detail: outline(error) };
       }
+      await onTurn();
       const result = await session.deliver(message, signal, closing);
       if (!session.isOver) this.keep(session);
       if (result !== STALE) return result;

@@ -29,6 +29,8 @@ const UNREACHABLE_SECONDS = 5;
 const WRITING_MS = 10_000;
 /** What is on its way when we are asked to stop is waited for so long; closing the mailer then waits a little more. */
 const LONGEST_STOP_MS = 5_000;
+/** Whoever's message waited for longer is looked at once more before it leaves. */
+const FRESH_MS = 250;
 /** What writing a letter takes, a hundred times over. */
 const SLOW_MS = 50;
 const FORGET_EVERY_MS = 3_600_000;
@@ -267,9 +269,10 @@ export class BroadcastSender implements BackgroundWork {
       for (const one of messages) this.note(settledAs(one, 'PENDING', null));
       return;
     }
+    const lookedAt = performance.now();
     for (const [n, one] of messages.entries()) {
       const begun = performance.now();
-      void this.deliverOne(one, recipients[n]!, writing, signal);
+      void this.deliverOne(one, recipients[n]!, writing, { sending: sending!, signal, lookedAt });
       // A template may take a while to write; everybody else's requests and broadcasts come between, and have most of the time.
       const took = performance.now() - begun;
       if (took > SLOW_MS) this.resting.set(sendingId, performance.now() + 10 * took);
@@ -282,7 +285,7 @@ export class BroadcastSender implements BackgroundWork {
     one: Claimed,
     recipient: Recipient | string,
     writing: Writing,
-    signal: AbortSignal,
+    { sending, signal: halted, lookedAt }: { sending: Sending; signal: AbortSignal; lookedAt: number },
   ): Promise<void> {
     if (typeof recipient === 'string') return this.note(settledAs(one, 'SKIPPED', recipient));
     let message;
@@ -293,8 +296,23 @@ export class BroadcastSender implements BackgroundWork {
       // Later: it may have taken too long only because the machine stood still.
       return this.note(later(one, describeError(error)));
     }
-    if (signal.aborted || !this.isAlive) return this.note(settledAs(one, 'PENDING', null));
-    const sent = await this.mailer.send(message, signal).catch((error: unknown) => {
+    if (halted.aborted || !this.isAlive) return this.note(settledAs(one, 'PENDING', null));
+    const calledBack = new AbortController();
+    const signal = AbortSignal.any([halted, calledBack.signal]);
+    let now: Recipient | string = recipient;
+    /** The mail server and MAIL_RATE make messages wait: meanwhile somebody may have been erased, or we taken for dead. */
+    const lookAgain = async () => {
+      if (performance.now() - lookedAt < FRESH_MS) return;
+      try {
+        [now = recipient] = await this.recipientsOf(sending, [one]);
+        const isMeant = typeof now !== 'string' && now.email === recipient.email;
+        if (!isMeant || !this.isAlive) calledBack.abort();
+      } catch (error) {
+        this.tell(error);
+        calledBack.abort();
+      }
+    };
+    const sent = await this.mailer.send(message, signal, lookAgain).catch((error: unknown) => {
       this.tell(error);
       return { outcome: 'in-doubt', detail: 'The program failed while it sent the message.' } as const;
     });
@@ -306,6 +324,7 @@ export class BroadcastSender implements BackgroundWork {
       case 'refused':
         return this.note(sent.permanent ? settledAs(one, 'FAILED', sent.detail) : later(one, sent.detail));
       case 'unreachable':
+        if (typeof now === 'string') return this.note(settledAs(one, 'SKIPPED', now));
         if (signal.aborted) return this.note(settledAs(one, 'PENDING', null));
         // It may be this very message at which the server hangs up: others first.
         return this.note(
