@@ -1,5 +1,5 @@
 import { newId } from '#libs/random';
-import { unsubscribeToken } from '../src/broadcasts/index.js';
+import { NOBODY as PERSON_OF_TESTS, unsubscribeToken } from '../src/broadcasts/index.js';
 import { Api, type Client, NOBODY } from './harness.js';
 
 let api: Api;
@@ -74,9 +74,16 @@ it('unsubscribes by the button, says so, and takes it back', async () => {
   await press(link, 'action=unsubscribe');
   expect(await api.eventTypes(client.organizationId)).toEqual(before);
 
-  expect((await press(link, 'action=subscribe')).status).toBe(303);
+  const returned = await press(link, 'action=subscribe');
+  expect([returned.status, returned.headers.get('location')]).toEqual([303, `${link}?subscribed`]);
   expect([await isSubscribed(contactId), await suppressions()]).toEqual([true, []]);
+  expect((await page(`${link}?subscribed`)).text).toMatch(
+    /<h1>Sie sind wieder angemeldet<\/h1>[^]*>Abmelden<\/button>/,
+  );
   expect((await page(link)).text).toContain('<h1>Abmelden</h1>');
+  // It says what is, not what the address says.
+  await press(link, 'action=unsubscribe');
+  expect((await page(`${link}?subscribed`)).text).toContain('<h1>Sie sind abgemeldet</h1>');
 });
 
 it.each([
@@ -97,6 +104,17 @@ it('takes back no more than it did: what else was suppressed stays so', async ()
   await press(linkFor(contactId), 'action=unsubscribe');
   await press(linkFor(contactId), 'action=subscribe');
   expect(await suppressions()).toMatchObject([{ reason: 'COMPLAINED' }]);
+  // So there is no button that would do nothing.
+  const { text } = await page(linkFor(contactId));
+  expect(text).toContain('<h1>Sie sind abgemeldet</h1>');
+  expect(text).not.toContain('<button');
+});
+
+it('shows who sent a test to themselves what people will see, and does nothing', async () => {
+  const link = linkFor(PERSON_OF_TESTS);
+  expect((await press(link, 'action=unsubscribe')).status).toBe(303);
+  expect((await page(link)).text).toContain('<h1>Abmelden</h1>');
+  expect(await suppressions()).toEqual([]);
 });
 
 it('has no error page, and tells nothing: forged, changed, foreign and erased', async () => {

@@ -4,6 +4,7 @@ export { BroadcastFigures } from './broadcast-figures.js';
 export { BroadcastsModule } from './broadcasts.module.js';
 export { digestOfRecipients } from './audience.js';
 export { Recipients } from './recipients.js';
+export { NOBODY } from './letters.js';
 export { readUnsubscribeToken, unsubscribeToken } from './unsubscribe-token.js';
 export { CreateBroadcast } from './create-broadcast.js';
 export { SendBroadcast } from './send-broadcast.js';

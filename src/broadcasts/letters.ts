@@ -41,7 +41,7 @@ export type Letter = { subject: string; html: string; text: string; unsubscribeU
 const TRIALS = 2;
 
 /** Whom a preview is written to where nobody is named: somebody of whom nothing is known. */
-const NOBODY = '00000000-0000-0000-0000-000000000000';
+export const NOBODY = '00000000-0000-0000-0000-000000000000';
 
 /** Writes a broadcast's message to each of its recipients. */
 @Injectable()

@@ -76,6 +76,12 @@ export class Suppressions {
     return new Set(emails.filter((_, n) => suppressed.has(ids[n]!)));
   }
 
+  /** Why an address is suppressed; nothing where it is not. */
+  async reasonsOf(organizationId: string, email: string): Promise<readonly Reason[]> {
+    const { state } = await this.records.look(suppression, organizationId, this.idOf(organizationId, email));
+    return state.reasons;
+  }
+
   /**
    * Suppresses an address; a reason that holds already changes nothing. The readable address is kept only where a contact has
    * it: a message to somebody who was erased since may still be answered.

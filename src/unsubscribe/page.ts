@@ -28,11 +28,17 @@ export const PAGE_HEADERS = {
   'X-Robots-Tag': 'noindex',
 };
 
-/** The page behind a link. @param person undefined where the link is none of ours. @param language of who looks. */
-export function pageOf(person: LinkedPerson | undefined, language: string): string {
+/**
+ * The page behind a link.
+ *
+ * @param person undefined where the link is none of ours.
+ * @param language of who looks.
+ * @param isBack whether they have just taken it back.
+ */
+export function pageOf(person: LinkedPerson | undefined, language: string, isBack = false): string {
   const spoken = person?.language ?? language;
   const words = WORDS[spoken] ?? WORDS.en!;
-  const [title, content] = contentOf(person, words);
+  const [title, content] = contentOf(person, words, isBack);
   return String(
     html`<!doctype html>
       <html lang="${spoken in WORDS ? spoken : 'en'}">
@@ -53,11 +59,16 @@ export function pageOf(person: LinkedPerson | undefined, language: string): stri
   );
 }
 
-function contentOf(person: LinkedPerson | undefined, words: Words): [title: string, content: Html] {
+function contentOf(
+  person: LinkedPerson | undefined,
+  words: Words,
+  isBack: boolean,
+): [title: string, content: Html] {
   if (!person) return [words.unknown.title, html`<p>${words.unknown.text}</p>`];
   const { organization, isSubscribed, canReturn } = person;
   if (isSubscribed) {
-    const { title, text, button } = words.unsubscribe;
+    const { button } = words.unsubscribe;
+    const { title, text } = isBack ? words.subscribed : words.unsubscribe;
     return [
       title,
       html`<p>${text(organization)}</p>

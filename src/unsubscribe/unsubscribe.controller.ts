@@ -28,7 +28,8 @@ export class UnsubscribeController {
     @Res() response: Response,
   ): Promise<void> {
     const person = await this.unsubscribing.look(token);
-    send(request, response, pageOf(person, languageOf(request.headers['accept-language'])));
+    const isBack = 'subscribed' in request.query;
+    send(request, response, pageOf(person, languageOf(request.headers['accept-language']), isBack));
   }
 
   @Post(':token')
@@ -38,7 +39,8 @@ export class UnsubscribeController {
     @Res() response: Response,
   ): Promise<void> {
     const form = await readForm(request);
-    if (/(^|&)action=subscribe(&|$)/.test(form)) await this.unsubscribing.subscribe(token);
+    const isBack = /(^|&)action=subscribe(&|$)/.test(form);
+    if (isBack) await this.unsubscribing.subscribe(token);
     else await this.unsubscribing.unsubscribe(token);
     if (request.isGivenUp) return;
     if (/List-Unsubscribe/i.test(form)) {
@@ -46,7 +48,7 @@ export class UnsubscribeController {
       return;
     }
     // The page that follows can be loaded again without doing it again.
-    response.redirect(303, `/u/${token}`);
+    response.redirect(303, `/u/${encodeURIComponent(token)}${isBack ? '?subscribed' : ''}`);
   }
 }
 

@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
 import { systemInput } from '#libs/rpc';
-import { readUnsubscribeToken, Recipients } from '../broadcasts/index.js';
+import { NOBODY, readUnsubscribeToken, Recipients } from '../broadcasts/index.js';
 import { contact, UpdateContact } from '../contacts/index.js';
 import { senderOf } from '../organizations/index.js';
 import { Suppressions } from '../suppressions/index.js';
@@ -17,7 +17,7 @@ export type LinkedPerson = {
   language: string;
   /** Whether broadcasts reach them. */
   isSubscribed: boolean;
-  /** Whether they can take it back: an erased person cannot. */
+  /** Whether they can take it back: an erased person cannot, nor who is not written to for another reason. */
   canReturn: boolean;
 };
 
@@ -38,13 +38,16 @@ export class Unsubscribing {
     if (!person) return undefined;
     const { organizationId, contactId } = person;
     const { name, mailFrom, language } = await senderOf(this.records, organizationId);
+    const whose = { organization: mailFrom?.name ?? name, language };
+    // Of a test or a preview: whoever sent it to themselves sees what people will see.
+    if (contactId === NOBODY) return { ...whose, isSubscribed: true, canReturn: false };
     const email = await this.emailOf(organizationId, contactId);
-    const suppressed = email !== undefined && (await this.isSuppressed(organizationId, email.address));
+    if (!email) return { ...whose, isSubscribed: false, canReturn: false };
+    const reasons = await this.suppressions.reasonsOf(organizationId, email.address);
     return {
-      organization: mailFrom?.name ?? name,
-      language,
-      isSubscribed: email !== undefined && email.isSubscribed && !suppressed,
-      canReturn: email !== undefined,
+      ...whose,
+      isSubscribed: email.isSubscribed && reasons.length === 0,
+      canReturn: reasons.every((reason) => reason === 'UNSUBSCRIBED'),
     };
   }
 
@@ -81,10 +84,6 @@ export class Unsubscribing {
     const { state } = await this.records.look(contact, organizationId, contactId);
     if (state.status !== 'standing' || state.details.email === null) return undefined;
     return { address: state.details.email, isSubscribed: state.subscribed };
-  }
-
-  private async isSuppressed(organizationId: string, address: string): Promise<boolean> {
-    return (await this.suppressions.areSuppressed(organizationId, [address])).has(address);
   }
 
   private async setSubscribed(organizationId: string, contactId: string, subscribed: boolean): Promise<void> {

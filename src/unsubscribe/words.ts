@@ -2,6 +2,8 @@
 export type Words = {
   unsubscribe: { title: string; text: (organization: string) => string; button: string };
   unsubscribed: { title: string; text: (organization: string) => string; undo: string; button: string };
+  /** Who has just taken it back. */
+  subscribed: { title: string; text: (organization: string) => string };
   unknown: { title: string; text: string };
 };
 
@@ -17,6 +19,10 @@ export const WORDS: Record<string, Words> = {
       text: (organization) => `You receive no more e-mail from ${organization}.`,
       undo: 'Was this a mistake?',
       button: 'Subscribe again',
+    },
+    subscribed: {
+      title: 'You are subscribed again',
+      text: (organization) => `You receive e-mail from ${organization} again.`,
     },
     unknown: {
       title: 'This link does not work',
@@ -35,6 +41,10 @@ export const WORDS: Record<string, Words> = {
       undo: 'War das ein Versehen?',
       button: 'Wieder anmelden',
     },
+    subscribed: {
+      title: 'Sie sind wieder angemeldet',
+      text: (organization) => `Sie erhalten wieder E-Mails von ${organization}.`,
+    },
     unknown: {
       title: 'Dieser Link funktioniert nicht',
       text: 'Vielleicht ist er unvollständig. Öffnen Sie den Link in der E-Mail noch einmal, oder antworten Sie auf die E-Mail und bitten Sie um Abmeldung.',
@@ -52,6 +62,10 @@ export const WORDS: Record<string, Words> = {
       undo: 'Était-ce une erreur ?',
       button: 'Se réabonner',
     },
+    subscribed: {
+      title: 'Vous êtes de nouveau abonné',
+      text: (organization) => `Vous recevrez de nouveau les e-mails de ${organization}.`,
+    },
     unknown: {
       title: 'Ce lien ne fonctionne pas',
       text: 'Il est peut-être incomplet. Ouvrez de nouveau le lien de l’e-mail, ou répondez à cet e-mail en demandant votre désabonnement.',
@@ -68,6 +82,10 @@ export const WORDS: Record<string, Words> = {
       text: (organization) => `Ya no recibe correos de ${organization}.`,
       undo: '¿Ha sido un error?',
       button: 'Volver a suscribirse',
+    },
+    subscribed: {
+      title: 'Se ha suscrito de nuevo',
+      text: (organization) => `Vuelve a recibir correos de ${organization}.`,
     },
     unknown: {
       title: 'Este enlace no funciona',
