@@ -170,6 +170,47 @@ it('receivers that hang delay nobody of another organization', async () => {
   await receiver.goAway();
 });
 
+it('receivers that hang leave places to others of their organization, too', async () => {
+  const receiver = await Receiver.start(({ path }, response) => {
+    if (!path.startsWith('/dead')) response.end();
+  });
+  const server = await start();
+  const dead = await Promise.all(
+    Array.from({ length: 6 }, (_, n) => create(server, receiver.at(`dead-${n}`))),
+  );
+  // More than a dead one is tried with in the time of this test.
+  await makeEvents(server, 100);
+  await atLast(async () =>
+    expect(
+      await sql('SELECT FROM webhook_cursors WHERE webhook_id = ANY ($1) AND failing_since IS NOT NULL', [
+        dead,
+      ]),
+    ).toHaveLength(dead.length),
+  );
+  await create(server, receiver.at('alive'));
+  for (let n = 0; n < 20; n += 1) {
+    await client.at(server.origin).post('list.create-list', { name: `${n}` });
+    await eventually(() => expect(receiver.of('alive')).toHaveLength(n + 1));
+  }
+  await receiver.goAway();
+});
+
+it('who is erased while events of before are under way is not told of any more', async () => {
+  const receiver = await Receiver.start((_, response) => void setTimeout(() => response.end(), 500));
+  const server = await start();
+  await create(server, receiver.at('hook'));
+  await makeEvents(server, 50);
+  await eventually(() => expect(receiver.told.length).toBeGreaterThan(0));
+  const q = 'person-49@example.org';
+  const by = client.at(server.origin);
+  const { body } = await by.get('contact.list-contacts', { q });
+  const { id: contactId } = body.data[0];
+  expect((await by.delete('contact.delete-contact', { contactId })).status).toBe(200);
+  await eventually(() => expect(receiver.told).toHaveLength(50));
+  expect(receiver.told.find(({ body: told }) => told.recordId === contactId)!.body.data.personal).toBeNull();
+  await receiver.goAway();
+});
+
 it('webhook replay sends exactly the events after a position, or from a time on', async () => {
   const receiver = await Receiver.start();
   const server = await start();

@@ -7,6 +7,8 @@ const NOT_PUBLIC = [
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
+  // Not in the registry: Azure's own, by which each of its machines asks for its configuration.
+  '168.63.129.16/32',
   // Where clouds keep the credentials of their machines.
   '169.254.0.0/16',
   '172.16.0.0/12',

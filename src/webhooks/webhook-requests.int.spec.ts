@@ -1,7 +1,7 @@
 import { type LookupAddress, type lookup as resolve } from 'node:dns';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { type EventStore, Keyring } from '#libs/event-store';
 import { Destinations } from './destinations.js';
@@ -174,6 +174,37 @@ it('who ends the connection, speaks no HTTP, or does not listen has not been del
   const nobody = await send({}, { url: `http://127.0.0.1:${rudePort}/` });
   expect(nobody!.reason).toMatch(/^No connection/);
 });
+
+it.each([200, 500])('an answer of %d that is cut off counts as what it began to say', async (status) => {
+  const rude = createTcpServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => socket.end(`HTTP/1.1 ${status} X\r\nContent-Length: 100\r\n\r\nhalf`));
+  });
+  rude.listen(0, '127.0.0.1');
+  await once(rude, 'listening');
+  const { port: rudePort } = rude.address() as AddressInfo;
+  const attempt = await send({}, { url: `http://127.0.0.1:${rudePort}/` });
+  expect(attempt).toMatchObject({ delivered: status === 200, statusCode: status });
+  expect(attempt!.answer.toString()).toBe('half');
+  rude.close();
+});
+
+it('a connection that nothing goes over is not kept for ever, whatever the other side does', async () => {
+  const open = new Set<Socket>();
+  const patient = createTcpServer((socket) => {
+    open.add(socket);
+    socket.on('close', () => open.delete(socket));
+    socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'));
+  });
+  patient.listen(0, '127.0.0.1');
+  await once(patient, 'listening');
+  const { port: patientPort } = patient.address() as AddressInfo;
+  await send({}, { url: `http://127.0.0.1:${patientPort}/` });
+  expect(open.size).toBe(1);
+  const [socket] = open;
+  await once(socket!, 'close');
+  patient.close();
+}, 30_000);
 
 it('a connection that was left open and was closed by the other side is made anew', async () => {
   answer = (_, response) => response.end();

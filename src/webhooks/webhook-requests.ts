@@ -11,6 +11,8 @@ const LONGEST_MS = 10_000;
 /** Of an answer that is read, and that is kept. */
 const MOST_READ = 64 * 1024;
 const MOST_KEPT = 1024;
+/** A connection is left open for the next event for so long, or shorter where the receiver says so. */
+const LEFT_OPEN_MS = 5_000;
 
 /** What may go wrong, in words that tell nothing of the network that this machine is in. */
 const REASONS = {
@@ -42,8 +44,8 @@ type Answer = { statusCode: number; answer: Buffer };
 export class WebhookRequests {
   // What a connection is made to was decided when it was made, so it may be used again.
   private readonly agents = {
-    'http:': new HttpAgent({ keepAlive: true, maxFreeSockets: 64 }),
-    'https:': new HttpsAgent({ keepAlive: true, maxFreeSockets: 64 }),
+    'http:': new HttpAgent({ keepAlive: true, maxFreeSockets: 64, timeout: LEFT_OPEN_MS }),
+    'https:': new HttpsAgent({ keepAlive: true, maxFreeSockets: 64, timeout: LEFT_OPEN_MS }),
   };
   private readonly underWay = new Set<ClientRequest>();
   private isEnded = false;
@@ -153,6 +155,7 @@ export class WebhookRequests {
     request.on('close', () => {
       clearTimeout(timer);
       this.underWay.delete(request);
+      finish?.();
       reject(new Error('The connection ended.'));
     });
     request.end(body);

@@ -14,8 +14,13 @@ const PAGE = 128;
 const AT_ONCE = 8;
 /** After so many failures in a row one at a time is tried, until one succeeds: a receiver that hangs holds up less. */
 const FAILURES_IN_A_ROW = 8;
-/** After so long no further event of a page is begun: how far it is, is known again soon. */
-const LONG_PAGE_MS = 5_000;
+/**
+ * After so long no further event of a page is begun: what it says of persons was read when the page was, and who is erased meanwhile
+ * is not to be told of.
+ */
+const LONG_PAGE_MS = 1_000;
+/** After so long no further page is begun, nor more retries: others have their turn. */
+const TURN_MS = 5_000;
 /** Whoever does not renew the lease for so long has died, or stands still. */
 const HELD_SECONDS = 6;
 /** Of a retry: longer than an attempt takes. */
@@ -88,8 +93,9 @@ export class WebhookRunner {
     private readonly isStopped: () => boolean,
   ) {}
 
-  /** First attempts, until there is nothing more. */
+  /** First attempts, until there is nothing more or its turn is over. */
   async advance(): Promise<Tellings> {
+    const endAt = performance.now() + TURN_MS;
     const { webhookId, organizationId } = this.target;
     const holder = newId();
     const [[cursor]] = await this.source.query<[{ position: string }[], number]>(TAKE, [
@@ -105,7 +111,7 @@ export class WebhookRunner {
     );
     try {
       let before = Number(cursor.position);
-      while (!this.isStopped()) {
+      while (!this.isStopped() && performance.now() < endAt) {
         const webhook = await this.find();
         // Before the events are read, in a statement of its own.
         const horizon = await this.store.horizon();
@@ -133,7 +139,8 @@ export class WebhookRunner {
 
   /** Sends again what is due. What an instance has taken others leave alone, for longer than an attempt takes. */
   async retry(): Promise<Tellings> {
-    while (!this.isStopped()) {
+    const endAt = performance.now() + TURN_MS;
+    while (!this.isStopped() && performance.now() < endAt) {
       const webhook = await this.find();
       if (!webhook) break;
       const [due] = await this.source.query<[Retry[], number]>(TAKE_RETRIES, [
@@ -220,7 +227,6 @@ export class WebhookRunner {
     return { sent, next };
   }
 
-  /** The body is rendered when it is sent: of a person who was erased meanwhile it says nothing. */
   private send(webhook: StandingWebhook, event: RecordedEvent): Promise<Attempt | undefined> {
     const shown = webhook.personalData ? event : { ...event, personal: null };
     const body = JSON.stringify(eventRecord(shown));

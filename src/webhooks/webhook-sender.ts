@@ -15,12 +15,13 @@ import { webhooks } from './webhooks.js';
 /** How often each instance looks for what there is to send, and which webhooks are active still. */
 const POLL_MS = 250;
 /**
- * Webhooks that an instance works on at once: of one organization, and of those whose last attempt has failed, only a part. So
- * receivers that hang have their own places alone.
+ * Webhooks that an instance works on at once: of one organization, and of those whose last attempt has failed, only a part, in all and
+ * of one organization. So receivers that hang have their own places alone.
  */
 const MOST_AT_ONCE = 64;
+const FAILING_AT_ONCE = 16;
 const OF_ONE_ORGANIZATION = 4;
-const OF_FAILING = 16;
+const FAILING_OF_ONE_ORGANIZATION = 2;
 /** What is under way when the program stops is awaited for so long. */
 const PATIENCE_MS = 4_000;
 const FORGET_EVERY_MS = 3_600_000;
@@ -62,7 +63,8 @@ export class WebhookSender implements BackgroundWork {
   private readonly logger = new Logger('WebhookSender');
   private readonly stopping = new AbortController();
   private running: Promise<void> | undefined;
-  private isFailing = false;
+  /** What could not be worked on when it was tried last. */
+  private readonly failing = new Set<string>();
   private forgottenAt = 0;
   private forgetting: Promise<unknown> | undefined;
   /** By what is done: `<webhook> first` or `<webhook> again`. */
@@ -116,12 +118,7 @@ export class WebhookSender implements BackgroundWork {
 
   private begin({ webhook_id: webhookId, organization_id, is_failing }: Row, what: 'first' | 'again'): void {
     const key = `${webhookId} ${what}`;
-    const all = [...this.busy.values()];
-    const isFull =
-      all.length >= MOST_AT_ONCE ||
-      all.filter(({ organizationId }) => organizationId === organization_id).length >= OF_ONE_ORGANIZATION ||
-      (is_failing && all.filter(({ isFailing }) => isFailing).length >= OF_FAILING);
-    if (this.busy.has(key) || isFull) return;
+    if (this.busy.has(key) || !this.hasPlaceFor(organization_id, is_failing)) return;
     const target = { webhookId, organizationId: organization_id };
     const isStopped = () => this.stopping.signal.aborted || !this.active.has(webhookId);
     const runner = new WebhookRunner(
@@ -139,6 +136,14 @@ export class WebhookSender implements BackgroundWork {
     this.busy.set(key, { ...target, isFailing: is_failing, done });
   }
 
+  private hasPlaceFor(organization: string, isFailing: boolean): boolean {
+    const all = [...this.busy.values()];
+    const own = all.filter(({ organizationId }) => organizationId === organization);
+    if (all.length >= MOST_AT_ONCE || own.length >= OF_ONE_ORGANIZATION) return false;
+    const failing = (some: typeof all) => some.filter((one) => one.isFailing).length;
+    return !isFailing || (failing(all) < FAILING_AT_ONCE && failing(own) < FAILING_OF_ONE_ORGANIZATION);
+  }
+
   private async disable({ webhookId, organizationId }: Target, failingSince: Date): Promise<void> {
     const input = systemInput(DisableWebhook, organizationId, { webhookId }, 'webhooks');
     await this.commands.change(webhook, input, webhookId, (state) => disableWebhook(state, failingSince));
@@ -149,14 +154,15 @@ export class WebhookSender implements BackgroundWork {
   private async tried(what: string, work: () => Promise<void>): Promise<boolean> {
     try {
       await work();
-      this.isFailing = false;
+      this.failing.delete(what);
       return true;
     } catch (error) {
       const isTold = this.stopping.signal.aborted || this.troubles.tell(error);
       const message = 'webhooks cannot be worked on: it is tried again';
       // Said once, not four times a second.
-      if (!this.isFailing && !isTold) this.logger.warn({ message, what, reason: describeError(error) });
-      this.isFailing = true;
+      if (!this.failing.has(what) && !isTold)
+        this.logger.warn({ message, what, reason: describeError(error) });
+      this.failing.add(what);
       return false;
     }
   }
