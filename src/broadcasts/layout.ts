@@ -1,5 +1,5 @@
 import { html, trusted } from '#libs/pages';
-import { type Rendered } from './template.js';
+import { type Rendered } from './merge-fields.js';
 
 /** Who writes, as the foot of each mail says. */
 export type Sender = { name: string; postalAddress: string | null; language: string };

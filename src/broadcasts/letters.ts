@@ -11,21 +11,20 @@ import { PublicAddress } from '../public-address.js';
 import { type Audience, type BroadcastFields, type Hindrance } from './broadcast.js';
 import { htmlOf, type Sender, textOf } from './layout.js';
 import {
-  compile,
   CONTACT_FIELDS,
   type MergeFields,
   PETITION_FIELDS,
-  render,
-  type Template,
+  type Rendered,
   TemplateError,
-} from './template.js';
+} from './merge-fields.js';
 import { unsubscribeToken } from './unsubscribe-token.js';
 
 /** What every letter of a broadcast has in common. */
 export type Writing = {
   organizationId: string;
   broadcastId: string;
-  template: Template;
+  /** @throws TemplateError */
+  render: (fields: MergeFields) => Rendered;
   sender: Sender & { from: MailMessage['from']; replyTo: string | null };
   organization: MergeFields['organization'];
   petition: MergeFields['petition'];
@@ -85,18 +84,21 @@ export class Letters {
       hinder('NO_PUBLIC_URL', '', message);
     }
     const petitionId = onlyPetition(fields.audience);
-    let template: Template | undefined;
+    let render: Writing['render'] | undefined;
+    // Its libraries cost every start a tenth of its time, and are needed by who has a broadcast.
+    const templates = await import('./template.js');
     try {
-      template = compile(fields, petitionId !== undefined);
+      const template = templates.compile(fields, petitionId !== undefined);
+      render = (values) => templates.render(template, values);
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
       hinder(error.hindrance, 'content', error.message);
     }
-    if (!template) return { hindered };
+    if (!render) return { hindered };
     const writing: Writing = {
       organizationId,
       broadcastId,
-      template,
+      render,
       sender: {
         name: from?.name ?? name,
         postalAddress: sender.postalAddress,
@@ -140,7 +142,7 @@ export class Letters {
 
   /** @param contact null: somebody of whom nothing is known. @throws TemplateError */
   write(writing: Writing, contact: Recipient | null): Letter {
-    const { organizationId, broadcastId, template, sender, organization, petition } = writing;
+    const { organizationId, broadcastId, render, sender, organization, petition } = writing;
     const token = unsubscribeToken(this.store.keyring, {
       organizationId,
       contactId: contact?.id ?? NOBODY,
@@ -148,7 +150,7 @@ export class Letters {
     });
     const unsubscribeUrl = `${this.address.url}/u/${token}`;
     const fields = Object.fromEntries(CONTACT_FIELDS.map((field) => [field, contact?.[field] ?? null]));
-    const rendered = render(template, {
+    const rendered = render({
       contact: fields as MergeFields['contact'],
       organization,
       ...(petition ? { petition } : {}),

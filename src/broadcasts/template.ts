@@ -3,53 +3,18 @@ import { Liquid, type Template as Node, Tokenizer, type Variables } from 'liquid
 import MarkdownIt from 'markdown-it';
 import { randomBytes } from 'node:crypto';
 import sanitizeHtml from 'sanitize-html';
-import { type BroadcastFields, type Hindrance } from './broadcast.js';
-
-/** What stands behind a merge field. Null is shown as nothing. */
-export type MergeFields = {
-  contact: { [field in (typeof CONTACT_FIELDS)[number]]: string | null };
-  organization: { [field in (typeof ORGANIZATION_FIELDS)[number]]: string | null };
-  /** Where the audience is one petition's. */
-  petition?: { [field in (typeof PETITION_FIELDS)[number]]: string | number | null };
-  unsubscribeUrl: string;
-};
-
-export const CONTACT_FIELDS = [
-  'firstName',
-  'lastName',
-  'email',
-  'phone',
-  'mobile',
-  'address',
-  'zip',
-  'city',
-  'country',
-] as const;
-export const ORGANIZATION_FIELDS = ['name', 'website', 'email', 'country', 'postalAddress'] as const;
-export const PETITION_FIELDS = [
-  'name',
-  'title',
-  'goal',
-  'target',
-  'description',
-  'ask',
-  'signatures',
-] as const;
+import { type BroadcastFields } from './broadcast.js';
+import {
+  CONTACT_FIELDS,
+  type MergeFields,
+  ORGANIZATION_FIELDS,
+  PETITION_FIELDS,
+  type Rendered,
+  TemplateError,
+} from './merge-fields.js';
 
 /** A broadcast's words, ready to be written to each recipient. */
 export type Template = { subject: Node[]; preheader: Node[]; html: Node[]; text: Node[] };
-
-export type Rendered = { subject: string; preheader: string; html: string; text: string };
-
-/** What is wrong with a template, in words for who wrote it. */
-export class TemplateError extends Error {
-  constructor(
-    readonly hindrance: Extract<Hindrance, 'UNKNOWN_MERGE_FIELD' | 'TEMPLATE_INVALID'>,
-    message: string,
-  ) {
-    super(message);
-  }
-}
 
 /** Nobody's subject is longer in any mailbox; RFC 5322 would take 998 bytes in a line. */
 const LONGEST_SUBJECT = 500;

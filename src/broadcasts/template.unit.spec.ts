@@ -1,5 +1,6 @@
 import { htmlOf, textOf } from './layout.js';
-import { compile, type MergeFields, render, TemplateError } from './template.js';
+import { type MergeFields, TemplateError } from './merge-fields.js';
+import { compile, render } from './template.js';
 
 const contact = Object.fromEntries(
   ['firstName', 'lastName', 'email', 'phone', 'mobile', 'address', 'zip', 'city', 'country'].map((field) => [
