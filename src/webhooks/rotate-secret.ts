@@ -15,7 +15,8 @@ const LONGEST_OVERLAP_SECONDS = 86_400;
   object: 'webhook',
   summary: 'Replace the secret of a webhook',
   description:
-    'For `overlapSeconds` each request has two signatures, one with each secret. The new one is in the answer, this once: with the ' +
+    'For `overlapSeconds` each request has a signature with the secret before, too, and with those before it whose own time is not over: ' +
+    '0 ends them all. The new one is in the answer, this once: with the ' +
     'same `Idempotency-Key` the answer is `secret: null`, without one the secret is replaced once more.',
   answers: newSecretSchema,
 })
@@ -27,7 +28,7 @@ export class RotateSecret extends Input {
     min: 0,
     max: LONGEST_OVERLAP_SECONDS,
     default: 0,
-    description: 'How long the secret before is good beside the new one.',
+    description: 'How long the secret before is good beside the new one, and those before it at most.',
   })
   overlapSeconds!: number;
 }

@@ -14,16 +14,17 @@ export function secretOf(keyring: Keyring, webhookId: string, number: number): s
   return PREFIX + keyring.hash('webhook.secret', webhookId, String(number)).toString('base64');
 }
 
-/** The secrets that a webhook signs with at a time: two while one takes the other's place. */
+/** The secrets that a webhook signs with at a time: more than one while one takes the other's place. */
 export function secretsAt(
   keyring: Keyring,
   webhookId: string,
-  { secretNumber, previousUntil }: Pick<StandingWebhook, 'secretNumber' | 'previousUntil'>,
+  { secretNumber, earlierSecrets }: Pick<StandingWebhook, 'secretNumber' | 'earlierSecrets'>,
   now: Date,
 ): string[] {
-  const isOverlap = previousUntil !== null && now < new Date(previousUntil);
-  const numbers = isOverlap ? [secretNumber, secretNumber - 1] : [secretNumber];
-  return numbers.map((number) => secretOf(keyring, webhookId, number));
+  const earlier = earlierSecrets.filter(({ until }) => now < new Date(until));
+  return [secretNumber, ...earlier.map(({ number }) => number)].map((number) =>
+    secretOf(keyring, webhookId, number),
+  );
 }
 
 /** What `webhook-signature` says (Standard Webhooks, version 1): one signature for each secret. */

@@ -53,7 +53,7 @@ function standing(url: string, more: Partial<StandingWebhook> = {}): StandingWeb
     personalData: true,
     countsSince: '',
     secretNumber: 1,
-    previousUntil: null,
+    earlierSecrets: [],
     ...more,
   };
 }
@@ -88,8 +88,8 @@ it('is signed so that the library of Standard Webhooks finds it right, with both
   });
   const soon = new Date(Date.now() + 60_000).toISOString();
   const past = new Date(Date.now() - 1).toISOString();
-  await send({ secretNumber: 2, previousUntil: soon });
-  await send({ secretNumber: 2, previousUntil: past });
+  await send({ secretNumber: 2, earlierSecrets: [{ number: 1, until: soon }] });
+  await send({ secretNumber: 2, earlierSecrets: [{ number: 1, until: past }] });
   const body = { a: 'ä' };
   expect(checked).toEqual([
     [1, body],

@@ -17,7 +17,7 @@ export type WebhookEvent =
   | { type: 'WebhookResumed'; data: Record<string, never> }
   /** By the program: nothing but failures for too long. */
   | { type: 'WebhookDisabled'; data: { failingSince: string } }
-  /** The secret before signs for `overlapSeconds` after this was recorded, too. */
+  /** Those before sign for `overlapSeconds` after this was recorded, too, unless they were to end sooner. */
   | { type: 'WebhookSecretRotated'; data: { overlapSeconds: number } }
   /** All events after this position are sent again. */
   | { type: 'WebhookReplayed'; data: { after: number } }
@@ -32,11 +32,14 @@ export type StandingWebhook = WebhookFields & {
   countsSince: string;
   /** Which of its secrets it signs with: 1, 2, … */
   secretNumber: number;
-  /** Until when it signs with the one before, too; null where there is none. */
-  previousUntil: string | null;
+  /** Which of before it signs with, too, the newest first, and until when. */
+  earlierSecrets: { number: number; until: string }[];
 };
 
 export type Webhook = { status: 'UNKNOWN' } | StandingWebhook | { status: 'DELETED' };
+
+/** Each is a signature in the headers of every request. */
+const MOST_EARLIER_SECRETS = 4;
 
 export const webhook: Decider<Webhook, WebhookEvent> = {
   streamType: 'webhook',
@@ -55,7 +58,7 @@ export const webhook: Decider<Webhook, WebhookEvent> = {
   evolve(state, event, at) {
     if (event.type === 'WebhookCreated') {
       const countsSince = at.toISOString();
-      return { ...event.data, status: 'ACTIVE', countsSince, secretNumber: 1, previousUntil: null };
+      return { ...event.data, status: 'ACTIVE', countsSince, secretNumber: 1, earlierSecrets: [] };
     }
     if (!isStanding(state)) return state;
     switch (event.type) {
@@ -70,9 +73,15 @@ export const webhook: Decider<Webhook, WebhookEvent> = {
       case 'WebhookDisabled':
         return { ...state, status: 'DISABLED' };
       case 'WebhookSecretRotated': {
+        const { secretNumber, earlierSecrets } = state;
         // From the log's own clock.
-        const until = new Date(at.getTime() + event.data.overlapSeconds * 1_000);
-        return { ...state, secretNumber: state.secretNumber + 1, previousUntil: until.toISOString() };
+        const end = new Date(at.getTime() + event.data.overlapSeconds * 1_000).toISOString();
+        // Whoever lost the answer rotates again: what receivers check with meanwhile is good until it was to end.
+        const earlier = [{ number: secretNumber, until: end }, ...earlierSecrets]
+          .map(({ number, until }) => ({ number, until: until < end ? until : end }))
+          .filter(({ until }) => until > at.toISOString())
+          .slice(0, MOST_EARLIER_SECRETS);
+        return { ...state, secretNumber: secretNumber + 1, earlierSecrets: earlier };
       }
       case 'WebhookReplayed':
       case 'WebhookRedelivered':

@@ -69,8 +69,40 @@ it('signs with the secret before until the overlap is over', () => {
   const before = webhook.evolve(webhook.initial, created, new Date(0));
   expect(webhook.evolve(before, rotated, new Date(0))).toMatchObject({
     secretNumber: 2,
-    previousUntil: '1970-01-01T00:01:00.000Z',
+    earlierSecrets: [{ number: 1, until: '1970-01-01T00:01:00.000Z' }],
   });
+});
+
+it('signs with all secrets whose overlap is not over, and none longer than the last rotation says', () => {
+  const rotated = (overlapSeconds: number, atSecond: number) => ({
+    event: { type: 'WebhookSecretRotated', data: { overlapSeconds } } as WebhookEvent,
+    at: new Date(atSecond * 1_000),
+  });
+  const after = (...rotations: ReturnType<typeof rotated>[]) =>
+    rotations.reduce(
+      (state, { event, at }) => webhook.evolve(state, event, at),
+      webhook.evolve(webhook.initial, created, new Date(0)),
+    );
+  expect(after(rotated(60, 0), rotated(60, 10))).toMatchObject({
+    secretNumber: 3,
+    earlierSecrets: [
+      { number: 2, until: '1970-01-01T00:01:10.000Z' },
+      { number: 1, until: '1970-01-01T00:01:00.000Z' },
+    ],
+  });
+  expect(after(rotated(60, 0), rotated(5, 10))).toMatchObject({
+    earlierSecrets: [
+      { number: 2, until: '1970-01-01T00:00:15.000Z' },
+      { number: 1, until: '1970-01-01T00:00:15.000Z' },
+    ],
+  });
+  expect(after(rotated(60, 0), rotated(0, 10))).toMatchObject({ secretNumber: 3, earlierSecrets: [] });
+  expect(after(rotated(5, 0), rotated(60, 10))).toMatchObject({
+    earlierSecrets: [{ number: 2, until: '1970-01-01T00:01:10.000Z' }],
+  });
+  // However often.
+  const many = after(...Array.from({ length: 20 }, (_, second) => rotated(86_400, second)));
+  expect(many).toMatchObject({ secretNumber: 21, earlierSecrets: { length: 4 } });
 });
 
 it('deletes once', () => {

@@ -67,6 +67,6 @@ export const webhooks = new Resource({
   decider: webhook,
   standing: (state) => (isStanding(state) ? state : undefined),
   answers: webhookSchema,
-  version: 1,
+  version: 2,
   columns: { url: { type: 'text', search: true }, status: { type: 'text', index: true } },
 });
