@@ -137,9 +137,10 @@ export class Rebuild {
 
   private async building<Result>(work: () => Promise<Result>): Promise<Result> {
     this.cleanPosition = await this.store.horizon();
-    await this.source.transaction(async (transaction) => {
+    const begin = async (transaction: Sql) => {
       const { free, builder, now } = await this.look(transaction);
-      if (!free || builder !== undefined) throw this.underWay();
+      if (!free) return false;
+      if (builder !== undefined) throw this.underWay();
       await transaction.query(`DROP SCHEMA IF EXISTS ${this.beside} CASCADE`);
       await transaction.query(`CREATE SCHEMA ${this.beside}`);
       await this.sign(transaction, now);
@@ -147,7 +148,13 @@ export class Rebuild {
       await transaction.query(this.projection.tables);
       const { appliesBy } = this.projection;
       if (appliesBy) this.indexes = await takeIndexes(transaction, this.beside, appliesBy);
-    });
+      return true;
+    };
+    for (let attempt = 1; !(await this.source.transaction(begin)); attempt += 1) {
+      // An instance that starts looks whether somebody builds.
+      if (attempt === MOST_LOOKS) throw this.underWay();
+      await sleep(LOOK_PAUSE_MS);
+    }
     try {
       while ((await this.advance()) > LAST_PAGE);
       // Statistics for the comparison.
