@@ -260,10 +260,11 @@ it('what failed eight times is parked, and sent again by redeliver', async () =>
   answers.set(path, fail);
   await makeList('a');
   await eventually(() => expect(receiver.of(path)).toHaveLength(1));
-  // What nine hours would do.
+  // What nine hours would do; not to what is under way.
   await eventually(async () => {
     await sql(
-      `UPDATE webhook_retries SET due_at = clock_timestamp() WHERE webhook_id = $1 AND due_at IS NOT NULL`,
+      `UPDATE webhook_retries SET due_at = clock_timestamp() WHERE webhook_id = $1 AND due_at IS NOT NULL
+       AND attempts = (SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1)`,
       [webhookId],
     );
     expect((await deliveries(webhookId))[0]).toMatchObject({ attempt: 8, outcome: 'PARKED' });
@@ -522,6 +523,13 @@ it('a webhook of another organization is 404', async () => {
 });
 
 it('create-webhook: 409 for one more than an organization may have, not for one that it has', async () => {
+  const fields = Array.from({ length: 70 }, (_, n) => ({ url: receiver.at(`at-once-${n}`) }));
+  const all = await Promise.all(fields.map((each) => client.post('webhook.create-webhook', each)));
+  expect(all.filter(({ status }) => status === 200)).toHaveLength(50);
+  const listed = (await client.get('webhook.list-webhooks', { limit: '100' })).body.data;
+  expect(listed).toHaveLength(50);
+  for (const { id: webhookId } of listed) await client.delete('webhook.delete-webhook', { webhookId });
+
   const made = [];
   for (let n = 0; n < 50; n += 1) made.push(await create());
   const { status, body } = await client.post('webhook.create-webhook', { url: receiver.at('one-more') });

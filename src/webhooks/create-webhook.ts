@@ -1,5 +1,4 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { DataSource } from 'typeorm';
 import { Commands, type Decision, writeTo } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
 import { newId } from '#libs/random';
@@ -8,7 +7,7 @@ import { Destinations } from './destinations.js';
 import { secretOf } from './signatures.js';
 import { inOrder, refusedUrl, typeNames, URL_RULE } from './webhook-fields.js';
 import { isStanding, webhook } from './webhook.js';
-import { newSecretSchema, webhooks } from './webhooks.js';
+import { newSecretSchema } from './webhooks.js';
 
 /** Of one organization: each is sent every event. */
 const MOST_WEBHOOKS = 50;
@@ -47,7 +46,6 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
   constructor(
     private readonly commands: Commands,
     private readonly store: EventStore,
-    private readonly source: DataSource,
     private readonly destinations: Destinations,
   ) {}
 
@@ -66,26 +64,32 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
       organizationId,
       (state) => isStanding(state) && state.url === url,
     );
-    const { recordId } = await this.commands.run(command, async (): Promise<Decision> => {
-      if ((await this.count(organizationId)) >= MOST_WEBHOOKS) {
+    const decide = async (): Promise<Decision> => {
+      const place = await this.findPlace(organizationId);
+      if (!place) {
         const made = await this.commands.findTwin(command, creates);
         if (made !== undefined) return { recordId: made, writes: [] };
         throw tooMany();
       }
       const data = { url, description, eventTypes: command.eventTypes ?? null, personalData };
       const write = writeTo(webhook, webhookId, 0, [{ type: 'WebhookCreated', data }]);
-      return { recordId: webhookId, creates, writes: [write] };
-    });
+      const claim = { value: place, streamId: webhookId, taken: decide };
+      return { recordId: webhookId, creates, writes: [write], claims: [claim] };
+    };
+    const { recordId } = await this.commands.run(command, decide);
     const secret = recordId === webhookId ? secretOf(this.store.keyring, webhookId, 1) : null;
     return { webhookId: recordId, secret };
   }
 
-  private async count(organizationId: string): Promise<number> {
-    const [row] = await this.source.query<{ count: number }[]>(
-      `SELECT count(*)::int AS count FROM ${webhooks.table} WHERE organization_id = $1`,
-      [organizationId],
-    );
-    return row!.count;
+  /**
+   * One of an organization's places for webhooks; undefined: all are taken. Who makes a webhook claims it, and who deletes that gives
+   * it back: so there are never more, however many are made at once. Any of them, because others look for one too.
+   */
+  private async findPlace(organizationId: string): Promise<string[] | undefined> {
+    const places = Array.from({ length: MOST_WEBHOOKS }, (_, n) => ['webhook.place', String(n)]);
+    const owners = await this.commands.findOwners(organizationId, places);
+    const free = places.filter((_, n) => owners[n] === undefined);
+    return free[Math.floor(Math.random() * free.length)];
   }
 }
 
