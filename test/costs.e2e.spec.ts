@@ -40,6 +40,8 @@ const CALLERS_OF_ONE_RECORD = 4;
 /** No key may have more of them open. */
 const CALLERS_OF_STREAMS = 4;
 const CALLERS_OF_WEBHOOKS = 4;
+/** The most that any of them is. */
+const FEW_CALLERS = 4;
 
 /** Pages of indexes split now and then, and versions of rows that nobody needs are tidied up by whoever comes by. */
 const WAL_TOLERANCE = { share: 0.15, bytes: 100 };
@@ -449,9 +451,10 @@ it.each(Object.entries(CASES))(
     const atOnce = await countUntil(callers, isWithinBounds);
 
     if (UPDATE) {
+      const atMost = { callers, ...boundsOf(atOnce.cost, callers, alone.cost) };
       noted[name] = {
         alone: isAsNoted(alone.cost) ? before!.alone : alone.cost,
-        atOnce: isWithinBounds(atOnce.cost) ? before!.atOnce : { callers, ...boundsOf(atOnce.cost, callers) },
+        atOnce: isWithinBounds(atOnce.cost) ? before!.atOnce : atMost,
       };
     } else {
       if (!isAsNoted(alone.cost)) fail(`${name} alone`, alone, before?.alone);
@@ -502,14 +505,20 @@ function isWithin(found: Cost, bounds: Cost, callers: number): boolean {
   return fits && found.wal <= bounds.wal;
 }
 
-function boundsOf(found: Cost, callers: number): Cost {
+/** Whether a few callers share anything is chance: each may cost what it costs alone. */
+function boundsOf(found: Cost, callers: number, alone: Cost): Cost {
+  const isFew = callers <= FEW_CALLERS;
   const bound = (figure: (typeof COUNTED)[number]) =>
-    Math.max(MARGIN.times * found[figure], Math.ceil(MARGIN.ofCallers * callers));
+    Math.max(
+      MARGIN.times * found[figure],
+      Math.ceil(MARGIN.ofCallers * callers),
+      isFew ? callers * alone[figure] : 0,
+    );
   return {
     statements: bound('statements'),
     turns: bound('turns'),
     durable: bound('durable'),
-    wal: Math.max(Math.ceil(MARGIN.wal * found.wal), MARGIN.bytes),
+    wal: Math.max(Math.ceil(MARGIN.wal * Math.max(found.wal, isFew ? callers * alone.wal : 0)), MARGIN.bytes),
   };
 }
 
