@@ -5,7 +5,7 @@ import { NIL } from 'uuid';
 import { Commands } from '#libs/commands';
 import { type ErrorCode, ERROR_REASONS, ERROR_STATUS, systemInput } from '#libs/rpc';
 import { type CreateApiKey } from '../src/auth/index.js';
-import { FinishBroadcast } from '../src/broadcasts/finish-broadcast.js';
+import { FinishBroadcast } from '../src/broadcasts/index.js';
 import { documentedReasons, requireDocumented } from './documented.js';
 import { type Answer, Api, Client, DatabaseGate } from './harness.js';
 import { CreateOrganization } from '../src/organizations/index.js';

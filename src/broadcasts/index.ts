@@ -8,3 +8,4 @@ export { NOBODY } from './letters.js';
 export { readUnsubscribeToken, unsubscribeToken } from './unsubscribe-token.js';
 export { CreateBroadcast } from './create-broadcast.js';
 export { SendBroadcast } from './send-broadcast.js';
+export { FinishBroadcast } from './finish-broadcast.js';
