@@ -8,7 +8,7 @@ COPY src src
 COPY libs libs
 COPY migrations migrations
 # The optional packages are the embedded PostgreSQL: instances in containers share one outside, DATABASE_URL.
-RUN npm run build && chmod +x dist/src/cli.js && npm prune --omit=dev --omit=optional
+RUN npm run build && chmod +x dist/bundle/cli.js && npm prune --omit=dev --omit=optional
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production
@@ -17,7 +17,7 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 # The operator's command line: docker compose exec api advocacy --help
-RUN ln -s /app/dist/src/cli.js /usr/local/bin/advocacy
+RUN ln -s /app/dist/bundle/cli.js /usr/local/bin/advocacy
 USER node
 EXPOSE 3000
 STOPSIGNAL SIGTERM
@@ -25,4 +25,4 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=1h \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT ?? 3000}/health/live`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # As `npm start`: see ARCHITECTURE.md, "Memory".
-CMD ["node", "--max-semi-space-size=16", "--heap-growing-percent=200", "dist/src/main.js"]
+CMD ["node", "--max-semi-space-size=16", "--heap-growing-percent=200", "dist/bundle/main.js"]

@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { compile } from './compile.mjs';
 
-const program = (name) => fileURLToPath(new URL(`../dist/src/${name}.js`, import.meta.url));
+const program = (name) => fileURLToPath(new URL(`../dist/bundle/${name}.js`, import.meta.url));
 
 /** @returns the environment of instances and command line on this database. */
 export function environmentOf(url) {

@@ -3,7 +3,7 @@
  * `tsc`'s matter, which looks at all files together and takes ten times as long: `npm run build` has it check them first, and so
  * does `npm test`.
  *
- * As a program: node scripts/build.mjs [folder], by default this checkout.
+ * As a program: node scripts/build.mjs [folder], by default this checkout; it also makes the bundle (bundle.mjs).
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,6 +25,12 @@ export const FOLDERS = ['src', 'libs', 'migrations'];
 const FOR_TESTS = /\.(spec|contract)\.ts$|^libs.testing/;
 /** What each source in dist/ was when it was compiled. */
 const STAMP = '.built-sources';
+
+/** What dist/ was built from, as a text; undefined where it was not built to the end. */
+export function stampOf(folder = root) {
+  const stamp = readStamp(folder);
+  return stamp && JSON.stringify(stamp);
+}
 
 /** Whether dist/ is what the sources say. */
 export function isBuilt(folder = root) {
@@ -113,4 +119,9 @@ function outputOf(folder, source) {
   return join(folder, 'dist', source.replace(/\.ts$/, '.js'));
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await build(process.argv[2]);
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [, , folder = root] = process.argv;
+  await build(folder);
+  const { bundle } = await import('./bundle.mjs');
+  await bundle(folder, stampOf(folder));
+}

@@ -2,4 +2,4 @@
 import { prepare } from './prepare.mjs';
 
 await prepare();
-await import('../dist/src/cli.js');
+await import('../dist/bundle/cli.js');

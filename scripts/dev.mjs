@@ -24,7 +24,7 @@ let stopping = false;
 let saved = false;
 let wake = () => undefined;
 
-await prepare();
+await prepare({ isBundle: false });
 const checker = checkTypes();
 // Not by Node.js itself: its version 20 loses sight of a file that an editor has put in another's place.
 watch(

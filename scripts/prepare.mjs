@@ -1,14 +1,19 @@
-/** Brings a checkout to the point where dist/ can run: packages installed, sources built. */
+/** Brings a checkout to the point where it can run: packages installed, sources built, and bundled. */
 import { spawn } from 'node:child_process';
 import { lstatSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { build, isBuilt, root } from './build.mjs';
+import { build, isBuilt, root, stampOf } from './build.mjs';
+import { bundle, isBundled } from './bundle.mjs';
 
 const lock = join(root, 'dist', '.prepare-lock');
 
-/** Tells each step it really takes in one line on stderr: stdout belongs to what runs next. */
-export async function prepare() {
+/**
+ * Tells each step it really takes in one line on stderr: stdout belongs to what runs next.
+ *
+ * @param isBundle false for who runs dist/ itself.
+ */
+export async function prepare({ isBundle = true } = {}) {
   checkNode();
   if (!isInstalled()) {
     await holdingLock(async () => {
@@ -17,8 +22,10 @@ export async function prepare() {
     });
   }
   try {
-    if (!isBuilt()) console.error('Building');
+    const isReady = () => isBuilt() && (!isBundle || isBundled(root, stampOf()));
+    if (!isReady()) console.error('Building');
     await compile();
+    if (!isReady()) await holdingLock(async () => isReady() || bundle(root, stampOf()));
   } catch (error) {
     fail(`${error.message}\nThe sources cannot be compiled.`);
   }

@@ -3,7 +3,7 @@ import { prepare } from './prepare.mjs';
 
 if (process.env.npm_lifecycle_event) endWithNpm();
 await prepare();
-await import('../dist/src/main.js');
+await import('../dist/bundle/main.js');
 
 /** A killed npm (kill -9) passes no signal on; the server would go on, unseen, and hold its port. */
 function endWithNpm() {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Of this program, as its package says, which lies above `src`, and above `dist/src`. */
+/** Of this program, as its package says, which lies above `src`, `dist/src` and `dist/bundle`. */
 export function programVersion(): string {
   for (const path of ['../package.json', '../../package.json']) {
     try {

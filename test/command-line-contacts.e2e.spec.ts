@@ -21,7 +21,7 @@ beforeEach(async () => {
   client = await deployment.organization();
 });
 
-const CLI = resolve(__dirname, '../dist/src/cli.js');
+const CLI = resolve(__dirname, '../dist/bundle/cli.js');
 
 const run = (...args: string[]) => command(['contacts', ...args], deployment.environment);
 const runAlone = (...args: string[]) => cli(['contacts', ...args], deployment.environment);

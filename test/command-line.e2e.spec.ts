@@ -1,9 +1,9 @@
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { command } from './commands.js';
 import { Client } from './harness.js';
 import {
   cli,
-  CLI,
   createDirectory,
   Deployment,
   eventually,
@@ -59,8 +59,10 @@ async function statusWith(key: string, { origin } = server): Promise<number> {
 it('loads nothing that works on a database for help, nor for a mistake at the keyboard', async () => {
   const tell = 'process.on("exit", () => console.log("LOADED " + Object.keys(require.cache).join("\\n")))';
   const hook = `data:text/javascript,import{createRequire}from"node:module";const require=createRequire("/");${encodeURIComponent(tell)}`;
+  // The bundle has packages and all in one file; what belongs to which command is the same.
+  const sources = join(__dirname, '../dist/src/cli.js');
   for (const args of [['--help'], ['history', 'verify', '--help'], ['api-key', 'rotate', '--bogus']]) {
-    const { stdout } = await new Program(process.execPath, ['--import', hook, CLI, ...args], {}).ended;
+    const { stdout } = await new Program(process.execPath, ['--import', hook, sources, ...args], {}).ended;
     const [, loaded] = stdout.split('LOADED ');
     // What is read as CommonJS, commander say, is among it.
     expect(loaded).toContain('commander');

@@ -616,7 +616,7 @@ it('tells of a clock that is another than the database’s', async () => {
   const environment = { DATABASE_URL: urlOf(model), ENCRYPTION_KEY };
   const { stdout } = await new Program(
     faketime,
-    ['-f', '+1h', process.execPath, join(__dirname, '../dist/src/cli.js'), '--json', 'doctor'],
+    ['-f', '+1h', process.execPath, join(__dirname, '../dist/bundle/cli.js'), '--json', 'doctor'],
     environment,
   ).ended;
   expect(JSON.parse(stdout).findings).toContainEqual({
