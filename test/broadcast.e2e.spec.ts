@@ -252,6 +252,17 @@ it('its audience is what the history says up to the position that its start name
   for (const contactId of contactIds.slice(12, 22))
     await client.post('petition.add-signature', { petitionId, contactId });
   await client.delete('petition.remove-signature', { petitionId, contactId: contactIds[13] });
+  const { data: given } = (await client.get('petition.list-signatures', { petitionId })).body;
+  const idOf = (n: number) => given.find((one: any) => one.contactId === contactIds[n]).id as string;
+  const invalidate = async (...all: number[]) =>
+    (
+      await client.post('petition.invalidate-signatures', {
+        petitionId,
+        signatureIds: all.map((n) => idOf(n)),
+      })
+    ).body.data.invalidationId;
+  await invalidate(17, 18);
+  await client.post('petition.restore-signatures', { invalidationId: await invalidate(19) });
   await client.delete('list.remove-contacts', { listId, contactIds: [contactIds[1]] });
   await client.post('contact.update-contact', { contactId: contactIds[0], subscribed: true });
   await client.post('contact.update-contact', { contactId: contactIds[2], subscribed: false });
@@ -286,6 +297,7 @@ it('its audience is what the history says up to the position that its start name
   const onLists = new Map<string, Set<string>>();
   const linked = (record: string) => onLists.get(record) ?? onLists.set(record, new Set()).get(record)!;
   const suppressed = new Map<string, string>();
+  const signers = new Map<string, string>();
   for (const { type, recordId, position, data } of events) {
     if (position > started.data.position) break;
     const contact = people.get(recordId)!;
@@ -301,6 +313,11 @@ it('its audience is what the history says up to the position that its start name
     if (type === 'ContactAddedToList') linked(data.listId).add(data.contactId);
     if (type === 'ContactRemovedFromList') linked(data.listId).delete(data.contactId);
     if (type === 'PetitionSigned') linked(data.petitionId).add(data.contactId);
+    if (type === 'PetitionSigned') signers.set(recordId, data.contactId);
+    for (const id of type === 'SignaturesInvalidated' ? data.signatureIds : [])
+      linked(data.petitionId).delete(signers.get(id)!);
+    for (const id of type === 'SignaturesRestored' ? data.signatureIds : [])
+      linked(data.petitionId).add(signers.get(id)!);
     if (type === 'SignatureWithdrawn') linked(data.petitionId).delete(data.contactId);
     if (type === 'AddressSuppressed') suppressed.set(recordId, data.personal.email);
     if (type === 'SuppressionEnded') suppressed.delete(recordId);

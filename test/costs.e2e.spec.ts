@@ -275,6 +275,10 @@ const CASES: { [name: string]: (own: Own) => Fields | Promise<Fields> } = {
     return fields;
   },
   'petition.list-signatures': (own) => own.the('petitionId'),
+  'petition.export-signatures': async (own) => ({
+    petitionId: (await own.aSignature()).petitionId,
+    contacts: 'true',
+  }),
   'petition.invalidate-signatures': (own) => own.aSignature(),
   'petition.restore-signatures': async (own) => ({
     invalidationId: (await ask('petition.invalidate-signatures', await own.aSignature())).invalidationId,
@@ -496,7 +500,7 @@ it('who asks is looked up once in half a second, however many ask', async () => 
 });
 
 function callersOf(operation: string): number {
-  if (/^contact\.(import|export)|^event\.export/.test(operation)) return CALLERS_OF_STREAMS;
+  if (/^contact\.(import|export)|\.export-(events|signatures)/.test(operation)) return CALLERS_OF_STREAMS;
   // An organization may have some webhooks only.
   if (operation.startsWith('webhook.')) return CALLERS_OF_WEBHOOKS;
   if (/^api-key\.(create|rotate|revoke)|^organization\.update/.test(operation)) return CALLERS_OF_ONE_RECORD;

@@ -275,6 +275,11 @@ async function makeHistory(): Promise<string> {
   await eventually(async () => expect(await api.eventTypes(organizationId)).toContain('PetitionGoalReached'));
   await erase('petition.remove-signature', { petitionId, contactId: chico });
   await post('petition.add-signature', { petitionId, contactId: chico });
+  const { data: signatures } = (await client.get('petition.list-signatures', { petitionId })).body;
+  const signatureIds = signatures.slice(0, 2).map(({ id }: { id: string }) => id);
+  const { invalidationId } = await post('petition.invalidate-signatures', { petitionId, signatureIds });
+  await post('petition.restore-signatures', { invalidationId });
+  await post('petition.invalidate-signatures', { petitionId, signatureIds: signatureIds.slice(0, 1) });
   await post('petition.close-petition', { petitionId });
   await erase('contact.delete-contact', { contactId: rachel });
   await erase('petition.remove-signature', { petitionId, contactId: wangari });

@@ -170,7 +170,7 @@ it('replay tells what it cannot read, and what nothing vouches for', async () =>
     records: 0,
     stderr: expect.stringMatching(
       `^Line ${at + 1} holds PostCreated in schema 3, which a newer release wrote: this one, \\d+\\.\\d+\\.\\d+, ` +
-        'reads it up to schema 1. Replay the file with the newer release.\n$',
+        'reads it up to schema 2. Replay the file with the newer release.\n$',
     ),
   });
   const readable = (some: string[]) => some.filter((line) => !line.includes('"personal":null')).length;
@@ -244,6 +244,7 @@ it('projections: status, rebuild and verify while the server runs', async () => 
     'api-keys',
     'broadcasts',
     'contacts',
+    'invalidations',
     'lists',
     'organizations',
     'petitions',
@@ -262,7 +263,7 @@ it('projections: status, rebuild and verify while the server runs', async () => 
   expect(await answered()).toEqual(before);
 
   const { source } = deployment.database;
-  await source.query('UPDATE petitions_v3.petitions SET signatures = signatures + 1');
+  await source.query('UPDATE petitions_v4.petitions SET signatures = signatures + 1');
   const found = await command(['--json', 'projections', 'verify', 'petitions'], deployment.environment);
   expect(found.status).toBe(1);
   expect(JSON.parse(found.stdout).differences).toEqual([

@@ -9,7 +9,7 @@ import { broadcast } from '../src/broadcasts/index.js';
 import { contact } from '../src/contacts/index.js';
 import { list } from '../src/lists/index.js';
 import { organization, publicLog, sender } from '../src/organizations/index.js';
-import { petition } from '../src/petitions/index.js';
+import { invalidation, petition } from '../src/petitions/index.js';
 import { post } from '../src/posts/index.js';
 import { tag } from '../src/tags/index.js';
 import { webhook } from '../src/webhooks/index.js';
@@ -36,6 +36,11 @@ const content = () =>
   pick([null, 'x', { a: [1, 1e300, -0.5, { 'ä"\\': '\u0001 €' }] }, [], false, 'y'.repeat(9_000)]);
 const fields = { title: 'A', goal: 5, target: null, description: 'Ω', ask: null, imageId: null };
 const word = () => pick(['a', 'b', null]);
+const invalidated = () => ({
+  petitionId: uuidv7(),
+  signatureIds: pick([[], [uuidv7()], [uuidv7(), uuidv7()]]),
+  isLast: pick([true, false]),
+});
 
 type Kind = { decider: Decider<any, any>; first: () => DomainEvent; next: () => DomainEvent; subject?: true };
 const kinds: { [name: string]: Kind } = {
@@ -50,6 +55,14 @@ const kinds: { [name: string]: Kind } = {
         () => ({ type: 'PetitionClosed', data: {} }),
         () => ({ type: pick(['PetitionDeleted', 'PetitionPublished']), data: {} }),
       ])(),
+  },
+  'signature-invalidation': {
+    decider: invalidation,
+    first: () => ({
+      type: 'SignaturesInvalidated',
+      data: { ...invalidated(), condition: pick([null, { emailDomain: 'a.example' }]), upTo: 7, matched: 9 },
+    }),
+    next: () => ({ type: pick(['SignaturesInvalidated', 'SignaturesRestored']), data: invalidated() }),
   },
   post: {
     decider: post,

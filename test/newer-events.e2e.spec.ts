@@ -232,6 +232,18 @@ const kinds: { [streamType: string]: Kind } = {
       return client.delete('petition.remove-signature', { petitionId, contactId });
     },
   },
+  'signature-invalidation': {
+    async make(client) {
+      const petitionId = await makePetition(client);
+      const signatureId = await idOf(
+        client.post('petition.add-signature', { petitionId, contact: { email: emailOf() } }),
+      );
+      return idOf(client.post('petition.invalidate-signatures', { petitionId, signatureIds: [signatureId] }));
+    },
+    show: (client, invalidationId) => client.get('petition.get-invalidation', { invalidationId }),
+    bySelf: true,
+    decide: (client, invalidationId) => client.post('petition.restore-signatures', { invalidationId }),
+  },
   'list-membership': {
     async make(client) {
       const [recordId, contactId] = [await makeList(client), await makeContact(client)];
@@ -411,18 +423,21 @@ describe.each(streams.map(({ streamType, events }) => [streamType, Object.keys(e
       const client = await api.organization();
       const id = await kind.make(client);
       const before = await kind.show(client, id);
-      const { store } = api.instances[0]!.runtime;
+      const { source, store } = api.instances[0]!.runtime;
+      const somebody = new EventStore(source, store.keyring);
       for (const data of ['a text', null, 7, ['a list']]) {
-        await append(client, streamType, id, { type: types.at(-1)!, data: data as never }, store);
+        await append(client, streamType, id, { type: types.at(-1)!, data: data as never }, somebody);
       }
       const shown = await kind.show(client, id);
       expect(shown.status).toBe(200);
       if (kind.bySelf) expect(shown.body).toEqual(before.body);
       const asOf = new Date().toISOString();
       if (shown.body.data.id === id && streamType !== 'organization') {
-        const fields: Record<string, string> = { [`${streamType}Id`]: id, asOf };
+        const [service, object] =
+          streamType === 'signature-invalidation' ? ['petition', 'invalidation'] : [streamType, streamType];
+        const fields: Record<string, string> = { [`${object}Id`]: id, asOf };
         if (streamType === 'contact') fields.organizationId = client.organizationId;
-        const past = await client.get(`${streamType}.get-${streamType}`, fields);
+        const past = await client.get(`${service}.get-${object}`, fields);
         expect(past.status).toBe(200);
       }
       // Nothing ever rests on what was read, nor on a key that signs.

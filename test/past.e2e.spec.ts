@@ -20,35 +20,55 @@ function randomOf(seed: number): (below: number) => number {
   };
 }
 
-const KINDS: [service: string, create: string | undefined, fields: object][] = [
-  ['contact', 'create-contact', { email: 'ada@example.org' }],
-  ['list', 'create-list', { name: 'a' }],
-  ['tag', 'create-tag', { name: 'a' }],
-  ['webhook', 'create-webhook', { url: 'https://example.org/' }],
-  ['petition', 'create-petition', { name: 'a' }],
-  ['post', 'create-post', { name: 'a' }],
-  ['broadcast', 'create-broadcast', { name: 'a' }],
-  ['organization', undefined, {}],
+/** How one is made: answers what it is asked for by. */
+type Make = (client: Client) => Promise<Record<string, string>>;
+const made =
+  (operation: string, fields: object): Make =>
+  async (client) =>
+    (await client.post(operation, { ...ofOrganization(operation, client), ...fields })).body.data;
+/** Contacts are made for an organization that is named. */
+const ofOrganization = (operation: string, { organizationId }: Client) =>
+  operation.startsWith('contact.') ? { organizationId } : {};
+
+const KINDS: [operation: string, make: Make][] = [
+  ['contact.get-contact', made('contact.create-contact', { email: 'ada@example.org' })],
+  ['list.get-list', made('list.create-list', { name: 'a' })],
+  ['tag.get-tag', made('tag.create-tag', { name: 'a' })],
+  ['webhook.get-webhook', made('webhook.create-webhook', { url: 'https://example.org/' })],
+  ['petition.get-petition', made('petition.create-petition', { name: 'a' })],
+  [
+    'petition.get-invalidation',
+    async (client) => {
+      const { petitionId } = await made('petition.create-petition', { name: 'a' })(client);
+      await client.post('petition.publish-petition', { petitionId });
+      const contact = { email: 'ada@example.org' };
+      const { signatureId } = await made('petition.add-signature', { petitionId, contact })(client);
+      const fields = { petitionId, signatureIds: [signatureId] };
+      const { invalidationId } = await made('petition.invalidate-signatures', fields)(client);
+      return { invalidationId: invalidationId! };
+    },
+  ],
+  ['post.get-post', made('post.create-post', { name: 'a' })],
+  ['broadcast.get-broadcast', made('broadcast.create-broadcast', { name: 'a' })],
+  ['organization.get-organization', () => Promise.resolve({})],
 ];
 
 it('every kind of record that has a past is tried', () => {
   const withPast = operations.filter((input) => fieldsOf(input).has('asOf'));
-  const services = withPast.map((input) => operationOf(input)!.name.split('.')[0]);
-  expect(KINDS.map(([service]) => service).toSorted()).toEqual(services.toSorted());
+  const names = withPast.map((input) => operationOf(input)!.name);
+  expect(KINDS.map(([name]) => name).toSorted()).toEqual(names.toSorted());
 });
 
-it.each(KINDS)('404 before there was a %s, saying of when', async (service, create, fields) => {
+it.each(KINDS)('%s: 404 before there was one, saying of when', async (operation, make) => {
   const client = await api.organization();
-  const { organizationId } = client;
-  const made = create && (await client.post(`${service}.${create}`, { organizationId, ...fields })).body.data;
   // Without what is shown once.
-  const ids = Object.entries((made ?? {}) as Record<string, string>).filter(([name]) => name.endsWith('Id'));
-  const query = { organizationId, ...Object.fromEntries(ids) };
+  const ids = Object.entries(await make(client)).filter(([name]) => name.endsWith('Id'));
+  const query = { organizationId: client.organizationId, ...Object.fromEntries(ids) };
   const asOf = '2020-01-01T00:00:00Z';
-  const { status, body } = await client.get(`${service}.get-${service}`, { ...query, asOf });
+  const { status, body } = await client.get(operation, { ...query, asOf });
   expect([status, body.error.code]).toEqual([404, 'NOT_FOUND']);
   expect(body.error.message).toContain('leave it out for what is now');
-  expect((await client.get(`${service}.get-${service}`, query)).status).toBe(200);
+  expect((await client.get(operation, query)).status).toBe(200);
 });
 
 const ROUNDS = 40;
@@ -66,6 +86,8 @@ it.each([1, 2, 3])(
       list: [] as string[],
       tag: [] as string[],
       webhook: [] as string[],
+      invalidation: [] as string[],
+      signature: [] as string[],
       post: [] as string[],
     };
     const any = (of: keyof typeof ids) => ids[of][random(ids[of].length)] ?? 'none';
@@ -90,11 +112,19 @@ it.each([1, 2, 3])(
         there().post('petition.update-petition', { petitionId: any('petition'), goal: 1 + random(1_000) }),
       () => there().post('petition.close-petition', { petitionId: any('petition') }),
       () => there().post('petition.publish-petition', { petitionId: any('petition') }),
-      ...Array.from(
-        { length: 4 },
-        () => () =>
-          there().post('petition.add-signature', { petitionId: any('petition'), contactId: any('contact') }),
-      ),
+      ...Array.from({ length: 4 }, () => async () => {
+        const { body } = await there().post('petition.add-signature', {
+          petitionId: any('petition'),
+          contactId: any('contact'),
+        });
+        if (body.data) ids.signature.push(`${body.data.petitionId} ${body.data.signatureId}`);
+      }),
+      async () => {
+        const [petitionId, ...signatureIds] = any('signature').split(' ');
+        const { body } = await there().post('petition.invalidate-signatures', { petitionId, signatureIds });
+        if (body.data?.invalidationId) ids.invalidation.push(body.data.invalidationId);
+      },
+      () => there().post('petition.restore-signatures', { invalidationId: any('invalidation') }),
       () =>
         there().delete('petition.remove-signature', {
           petitionId: any('petition'),
@@ -144,6 +174,10 @@ it.each([1, 2, 3])(
         query: { contactId, organizationId },
       })),
       ...ids.petition.map((petitionId) => ({ operation: 'petition.get-petition', query: { petitionId } })),
+      ...ids.invalidation.map((invalidationId) => ({
+        operation: 'petition.get-invalidation',
+        query: { invalidationId },
+      })),
       ...ids.list.map((listId) => ({ operation: 'list.get-list', query: { listId } })),
       ...ids.tag.map((tagId) => ({ operation: 'tag.get-tag', query: { tagId } })),
       ...ids.webhook.map((webhookId) => ({ operation: 'webhook.get-webhook', query: { webhookId } })),

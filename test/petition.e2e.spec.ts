@@ -184,6 +184,8 @@ describe('add-signature', () => {
         petitionId,
         contactId,
         comment: 'I swim there',
+        status: 'CONFIRMED',
+        invalidationId: null,
       },
     ]);
   });

@@ -146,7 +146,10 @@ describe('every read operation', () => {
     'list.get-list': { now: { primary: byKey }, asOf: 'replica' },
     'list.list-lists': { now: 'replica' },
     'organization.get-organization': { now: { primary: byKey }, asOf: 'replica' },
+    'petition.export-signatures': { now: 'replica' },
+    'petition.get-invalidation': { now: { primary: byKey }, asOf: 'replica' },
     'petition.get-petition': { now: { primary: byKey }, asOf: 'replica' },
+    'petition.list-invalidations': { now: 'replica' },
     'petition.list-petitions': { now: 'replica' },
     'petition.list-signatures': { now: 'replica' },
     'post.get-post': { now: { primary: byKey }, asOf: 'replica' },
@@ -174,10 +177,16 @@ describe('every read operation', () => {
     const create = async (operation: string, fields: object) =>
       Object.values((await client.post(operation, { organizationId, ...fields })).body.data)[0] as string;
     const petitionId = await create('petition.create-petition', { name: 'P', title: 'P', goal: 1 });
+    await client.post('petition.publish-petition', { petitionId });
+    const signatureId = await create('petition.add-signature', { petitionId, contactId });
     const ids: Record<string, string> = {
       organizationId,
       contactId,
       petitionId,
+      invalidationId: await create('petition.invalidate-signatures', {
+        petitionId,
+        signatureIds: [signatureId],
+      }),
       postId: await create('post.create-post', { name: 'P', title: 'P' }),
       listId: await create('list.create-list', { name: 'L' }),
       tagId: await create('tag.create-tag', { name: 'T' }),

@@ -46,6 +46,11 @@ const TABLE: { [operation: string]: [scope: string, fields?: { [field: string]: 
   'petition.add-signature': ['petition:write', { contactId: null, contact: 'contact:write' }],
   'petition.remove-signature': ['petition:write', { contactId: null }],
   'petition.list-signatures': ['petition:read'],
+  'petition.export-signatures': ['petition:read', { contacts: 'contact:read' }],
+  'petition.invalidate-signatures': ['petition:write'],
+  'petition.restore-signatures': ['petition:write'],
+  'petition.get-invalidation': ['petition:read'],
+  'petition.list-invalidations': ['petition:read'],
   'post.create-post': ['post:write'],
   'post.get-post': ['post:read'],
   'post.list-posts': ['post:read'],
@@ -171,6 +176,7 @@ describe('a field that reaches into another service', () => {
     const values: Record<string, unknown> = {
       contact: { email: 'ada@example.org' },
       contactIds: [uuid()],
+      contacts: true,
       publicLog: true,
       audience: { contactIds: [uuid()] },
     };
@@ -349,7 +355,24 @@ describe('the organization', () => {
     await ask('petition.add-signature', { petitionId, contactId });
     await ask('petition.add-signature', { petitionId, contact: { email: 'chico@example.org' } });
     await ask('petition.remove-signature', { petitionId, contactId });
-    await ask('petition.add-signature', { petitionId, contactId, comment: 'Again' });
+    const { signatureId } = await ask('petition.add-signature', {
+      petitionId,
+      contactId,
+      comment: 'Again',
+    });
+    const { invalidationId } = await ask('petition.invalidate-signatures', {
+      petitionId,
+      signatureIds: [signatureId],
+    });
+    await ask('petition.restore-signatures', { invalidationId });
+    for (const dryRun of [true, false])
+      await ask('petition.invalidate-signatures', {
+        petitionId,
+        createdAfter: '2020-01-01T00:00:00Z',
+        createdBefore: '2099-01-01T00:00:00Z',
+        emailDomain: 'nowhere.invalid',
+        dryRun,
+      });
     const { postId } = await ask('post.create-post', { name: 'News', content: { blocks: [] } });
     await ask('post.update-post', { postId, title: 'Newer' });
     await ask('post.publish-post', { postId });
@@ -396,6 +419,7 @@ describe('the organization', () => {
     for (const past of [{}, { asOf }]) {
       await ask('contact.get-contact', { contactId, organizationId, ...past });
       await ask('petition.get-petition', { petitionId, ...past });
+      await ask('petition.get-invalidation', { invalidationId, ...past });
       await ask('post.get-post', { postId, ...past });
       await ask('list.get-list', { listId, ...past });
       await ask('tag.get-tag', { tagId, ...past });
@@ -430,7 +454,13 @@ describe('the organization', () => {
     }
     await ask('petition.list-petitions', { status: 'PUBLISHED', include: 'content' });
     await ask('post.list-posts', { status: 'PUBLISHED', include: 'content' });
-    await ask('petition.list-signatures', { petitionId });
+    for (const filter of [{}, { status: 'INVALIDATED' }])
+      await ask('petition.list-signatures', { petitionId, ...filter });
+    const times = { createdAfter: '2020-01-01T00:00:00Z', updatedBefore: '2099-01-01T00:00:00Z' };
+    for (const filter of [{}, { petitionId }, { sort: 'updatedAt', limit: '1' }, times])
+      await ask('petition.list-invalidations', filter);
+    for (const filter of [{}, { contacts: 'true', format: 'csv', safe: 'true' }])
+      await ask('petition.export-signatures', { petitionId, ...filter });
 
     const [event] = await ask('event.list-events', { recordId: contactId });
     for (const filter of [{}, { recordType: 'contact', type: 'ContactUpdated' }, { actorId: event.actor.id }])

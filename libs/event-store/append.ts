@@ -241,6 +241,12 @@ export function otherSubjects({ writes }: AppendCommand): Set<string> {
   return others;
 }
 
+/** Also where the shape before, which is written, has as personal what the newest has not. */
+function saysPersonal({ type, data, personal = null }: DomainEvent, upcasters: Upcasters): boolean {
+  if (personal) return true;
+  return upcasters[type] !== undefined && asWritten(upcasters, type, { data, personal }).personal !== null;
+}
+
 /** The keys of subjects that stand already, by `organization subject`: one query for the whole batch. */
 async function existingSubjectKeys(
   sql: Sql,
@@ -253,8 +259,7 @@ async function existingSubjectKeys(
   for (const { organizationId, writes } of commands) {
     for (const write of writes) {
       if (!write.subjectId || isNewSubject(write)) continue;
-      // The shape before may have had as personal what the newest has not.
-      if (!write.events.some(({ type, personal }) => personal ?? upcasters[type])) continue;
+      if (!write.events.some((event) => saysPersonal(event, upcasters))) continue;
       organizations.push(organizationId);
       subjects.push(write.subjectId);
     }

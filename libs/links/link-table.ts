@@ -5,7 +5,10 @@ import { type AtErasure, type LinkChange } from '#libs/projections';
 /** The name under which a link's `detail` is sealed. */
 export const LINK_DETAIL = 'link.detail';
 
-/** A row: `detail` is what the person said about it, sealed. */
+/**
+ * A row: `detail` is what the person said about it, sealed. What is suspended has ended for now: `suspended_by` is the stream that
+ * may resume it.
+ */
 export type LinkRow = {
   organization_id: string;
   id: string;
@@ -38,6 +41,7 @@ export class LinkTable {
     private readonly table: string,
     private readonly counter: { table: string; column: string },
     private readonly atErasure: AtErasure,
+    private readonly isSuspendable = false,
   ) {}
 
   /**
@@ -70,10 +74,30 @@ export class LinkTable {
         created_position bigint         NOT NULL,
         ended_at         timestamptz(3),
         ended_position   bigint,
+        ${this.isSuspendable ? 'suspended_by uuid,' : ''}
         PRIMARY KEY (organization_id, id)
       );
       CREATE INDEX ${this.table}_by_creation ON ${this.table} (organization_id, record_id, created_at, id);
-      CREATE INDEX ${this.indexBySubject} ON ${this.table} (organization_id, subject_id, record_id);`;
+      CREATE INDEX ${this.indexBySubject} ON ${this.table} (organization_id, subject_id, record_id);
+      ${this.isSuspendable ? this.suspensions : ''}`;
+  }
+
+  /** The table has what is over: until then the link's own row says from when on. */
+  private get suspensions(): string {
+    return `
+      CREATE INDEX ${this.table}_suspended ON ${this.table} (organization_id, record_id, created_at, id)
+        WHERE suspended_by IS NOT NULL;
+      CREATE INDEX ${this.table}_by_suspension ON ${this.table} (organization_id, suspended_by, id)
+        WHERE suspended_by IS NOT NULL;
+      CREATE TABLE ${suspensionsOf(this.table)} (
+        organization_id uuid           NOT NULL,
+        id              uuid           NOT NULL,
+        begun_at        timestamptz(3) NOT NULL,
+        begun_position  bigint         NOT NULL,
+        ended_at        timestamptz(3) NOT NULL,
+        ended_position  bigint         NOT NULL,
+        PRIMARY KEY (organization_id, id, begun_position)
+      );`;
   }
 
   /** By which an erasure finds what it takes the name of. */
@@ -82,6 +106,65 @@ export class LinkTable {
   }
 
   async apply(changes: readonly LinkChange[], transaction: Transaction, seal: Seal): Promise<void> {
+    // One at a time, and rare: what stands between them goes together.
+    let others: LinkChange[] = [];
+    for (const change of changes) {
+      if (change.kind !== 'suspended' && change.kind !== 'resumed') {
+        others.push(change);
+        continue;
+      }
+      await this.applyOthers(others, transaction, seal);
+      others = [];
+      this.suspend(change, transaction);
+    }
+    await this.applyOthers(others, transaction, seal);
+  }
+
+  private suspend(
+    { kind, event, recordId, linkIds }: Extract<LinkChange, { kind: 'suspended' | 'resumed' }>,
+    transaction: Transaction,
+  ): void {
+    const { organizationId, streamId, recordedAt, position } = event;
+    const { table, column } = this.counter;
+    const counted = `
+      UPDATE ${table} SET ${column} = ${column} ${kind === 'suspended' ? '-' : '+'} (SELECT count(*) FROM changed)
+      WHERE organization_id = $1 AND id = $3 RETURNING ${column} AS count`;
+    const changed =
+      kind === 'suspended'
+        ? `WITH changed AS (
+             UPDATE ${this.table} SET suspended_by = $4, ended_at = $5, ended_position = $6
+             WHERE organization_id = $1 AND id = ANY ($2::uuid[]) AND record_id = $3 AND ended_at IS NULL
+             RETURNING id
+           )`
+        : `WITH suspended AS (
+             SELECT id, ended_at, ended_position FROM ${this.table}
+             WHERE organization_id = $1 AND id = ANY ($2::uuid[]) AND record_id = $3 AND suspended_by = $4
+           ), over AS (
+             INSERT INTO ${suspensionsOf(this.table)} (organization_id, id, begun_at, begun_position, ended_at, ended_position)
+             SELECT $1::uuid, id, ended_at, ended_position, $5::timestamptz, $6::bigint FROM suspended
+           ), changed AS (
+             UPDATE ${this.table} l SET suspended_by = NULL, ended_at = NULL, ended_position = NULL
+             FROM suspended WHERE l.organization_id = $1 AND l.id = suspended.id
+             RETURNING l.id
+           )`;
+    const rows = transaction.send<[{ count: number }[], number]>(`${changed} ${counted}`, [
+      organizationId,
+      linkIds,
+      recordId,
+      streamId,
+      recordedAt,
+      position,
+    ]);
+    transaction.afterCommit(() => {
+      void rows.then(([[row]]) => row && this.remember(recordId, row.count, position));
+    });
+  }
+
+  private async applyOthers(
+    changes: readonly LinkChange[],
+    transaction: Transaction,
+    seal: Seal,
+  ): Promise<void> {
     const begun = new Map<string, LinkRow>();
     const ended: { organization_id: string; id: string; ended_at: Date; position: number }[] = [];
     const erased: { organization_id: string; subject_id: string; erased_at: Date; position: number }[] = [];
@@ -107,9 +190,13 @@ export class LinkTable {
           const row = begun.get(id);
           if (row) Object.assign(row, { ended_at: recordedAt, ended_position: position });
           else ended.push({ organization_id, id, ended_at: recordedAt, position });
-          count(organization_id, change.recordId, -1);
+          // What is suspended does not count already: the rows tell.
+          if (row || !this.isSuspendable) count(organization_id, change.recordId, -1);
           break;
         }
+        case 'suspended':
+        case 'resumed':
+          break;
         case 'erased':
           erased.push({ organization_id, subject_id: id, erased_at: recordedAt, position });
       }
@@ -124,7 +211,10 @@ export class LinkTable {
         columnsOf(begun.values(), ROW_TYPES),
       );
     }
-    if (ended.length > 0) {
+    if (ended.length > 0 && this.isSuspendable) {
+      for (const link of await this.endAll(ended, transaction))
+        count(link.organization_id, link.record_id, -1);
+    } else if (ended.length > 0) {
       void transaction.send(
         `UPDATE ${this.table} l SET ended_at = e.ended_at, ended_position = e.position
          FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::bigint[])
@@ -176,6 +266,33 @@ export class LinkTable {
     return statement;
   }
 
+  /** What is suspended has ended when it was, and cannot be resumed any more. @returns the links that counted until then. */
+  private async endAll(
+    ended: readonly { organization_id: string; id: string; ended_at: Date; position: number }[],
+    transaction: Sql,
+  ): Promise<Pick<LinkRow, 'organization_id' | 'record_id'>[]> {
+    const links = await transaction.query<(LinkRow & { stood: boolean })[]>(
+      `WITH gone AS (
+         SELECT l.organization_id, l.id, l.record_id, l.ended_at IS NULL AS stood, e.ended_at, e.position
+         FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::bigint[])
+           AS e(organization_id, id, ended_at, position)
+         JOIN ${this.table} l ON l.organization_id = e.organization_id AND l.id = e.id
+       ), over AS (
+         UPDATE ${this.table} l SET suspended_by = NULL, ended_at = coalesce(l.ended_at, gone.ended_at),
+           ended_position = coalesce(l.ended_position, gone.position)
+         FROM gone WHERE l.organization_id = gone.organization_id AND l.id = gone.id
+       )
+       SELECT organization_id, record_id, stood FROM gone`,
+      columnsOf(ended, {
+        organization_id: 'uuid',
+        id: 'uuid',
+        ended_at: 'timestamptz',
+        position: 'bigint',
+      }),
+    );
+    return links.filter(({ stood }) => stood);
+  }
+
   /** @returns the links that ended by it. */
   private async erase(
     erased: readonly { organization_id: string; subject_id: string; erased_at: Date; position: number }[],
@@ -193,7 +310,8 @@ export class LinkTable {
            ${
              ends
                ? `, ended_at = coalesce(l.ended_at, gone.erased_at),
-               ended_position = coalesce(l.ended_position, gone.position)`
+               ended_position = coalesce(l.ended_position, gone.position)
+               ${this.isSuspendable ? ', suspended_by = NULL' : ''}`
                : ''
            }
          FROM gone WHERE l.organization_id = gone.organization_id AND l.id = gone.id
@@ -242,10 +360,19 @@ export const LINK_BYTES = 'coalesce(octet_length(detail), 0)';
 export const WIDEST_LINK = 4 * 10_000 + 100;
 
 /** SQL: how many links of a record stood in a past. Parameters: organization, record, moment, position. */
-export function countAt(table: string): string {
-  return `SELECT count(*)::int AS count FROM ${table}
+export function countAt(table: string, isSuspendable: boolean): string {
+  const stood = `SELECT count(*)::int AS count FROM ${table} l
           WHERE organization_id = $1 AND record_id = $2 AND created_at <= $3 AND created_position <= $4
             AND (ended_at IS NULL OR ended_at > $3 OR ended_position > $4)`;
+  if (!isSuspendable) return stood;
+  return `${stood}
+            AND NOT EXISTS (
+              SELECT FROM ${suspensionsOf(table)} s WHERE s.organization_id = l.organization_id AND s.id = l.id
+                AND s.begun_at <= $3 AND s.begun_position <= $4 AND (s.ended_at > $3 OR s.ended_position > $4))`;
+}
+
+function suspensionsOf(table: string): string {
+  return `${table}_suspensions`;
 }
 
 /** SQL: contacts (`organization_id`, `id`) of organization $1 that have a standing link to the record in place of `?`. */

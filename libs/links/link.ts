@@ -34,7 +34,14 @@ export type LinkDeclaration = {
   atErasure: AtErasure;
   /** The field of the first event's personal data in which the person says something with it. */
   detail?: string;
+  suspended?: Suspension;
 };
+
+/**
+ * Events of another kind of streams by which links do not count for a while, each of some of one record: those of the `field` of
+ * `begins`, until `ends` names them in the same stream.
+ */
+export type Suspension = { begins: string; ends: string; field: string };
 
 /**
  * A kind of link between records and persons: signatures, memberships, tags. Each link is a stream of its own, so that a
@@ -65,18 +72,23 @@ export class Link {
     };
   }
 
+  get isSuspendable(): boolean {
+    return this.declared.suspended !== undefined;
+  }
+
   get atErasure(): AtErasure {
     return this.declared.atErasure;
   }
 
   /** The types of the events that change links. */
   get handles(): string[] {
-    return [this.declared.begins, this.declared.ends, this.subject.erased];
+    const { begins, ends, suspended } = this.declared;
+    return [begins, ends, ...(suspended ? [suspended.begins, suspended.ends] : []), this.subject.erased];
   }
 
   /** What an event does to links: nothing where it is none of `handles`. */
   changes(event: RecordedEvent): LinkChange[] {
-    const { begins, ends, detail } = this.declared;
+    const { begins, ends, detail, suspended } = this.declared;
     switch (event.type) {
       case begins: {
         const said = detail === undefined ? undefined : (event.personal?.[detail] as string | undefined);
@@ -84,6 +96,10 @@ export class Link {
       }
       case ends:
         return [{ kind: 'ends', event, ...this.endsOf(event.data) }];
+      case suspended?.begins:
+        return [{ kind: 'suspended', event, ...this.suspendedBy(event) }];
+      case suspended?.ends:
+        return [{ kind: 'resumed', event, ...this.suspendedBy(event) }];
       case this.subject.erased:
         return [{ kind: 'erased', event }];
       default:
@@ -141,6 +157,13 @@ export class Link {
 
   private dataOf(recordId: string, subjectId: string): JsonObject {
     return { [this.recordField]: recordId, [this.subjectField]: subjectId };
+  }
+
+  private suspendedBy({ data }: RecordedEvent): { recordId: string; linkIds: string[] } {
+    return {
+      recordId: data[this.recordField] as string,
+      linkIds: data[this.declared.suspended!.field] as string[],
+    };
   }
 
   private endsOf(data: JsonObject): { recordId: string; subjectId: string } {

@@ -11,6 +11,7 @@ const signature = new Link(
     uniqueKey: 'petition.signature',
     atErasure: 'loses its name',
     detail: 'comment',
+    suspended: { begins: 'SignaturesInvalidated', ends: 'SignaturesRestored', field: 'signatureIds' },
   },
 );
 const data = { petitionId: 'river', contactId: 'ada' };
@@ -53,6 +54,14 @@ it.each<[DomainEvent, object[]]>([
   [signed, [{ kind: 'begins', ...ends, detail: 'Why' }]],
   [{ ...signed, personal: null }, [{ kind: 'begins', ...ends, detail: null }]],
   [withdrawn, [{ kind: 'ends', ...ends }]],
+  [
+    { type: 'SignaturesInvalidated', data: { petitionId: 'river', signatureIds: ['one'] } },
+    [{ kind: 'suspended', recordId: 'river', linkIds: ['one'] }],
+  ],
+  [
+    { type: 'SignaturesRestored', data: { petitionId: 'river', signatureIds: ['one'] } },
+    [{ kind: 'resumed', recordId: 'river', linkIds: ['one'] }],
+  ],
   [{ type: 'ContactErased', data: {} }, [{ kind: 'erased' }]],
   [{ type: 'PetitionClosed', data: {} }, []],
 ])('$type changes %j', (event, changes) => {

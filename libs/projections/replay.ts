@@ -4,6 +4,8 @@ import { type Decider, type DomainEvent, type Folded, isKnown, type RecordedEven
 export type LinkChange =
   | { kind: 'begins'; event: RecordedEvent; recordId: string; subjectId: string; detail?: string | null }
   | { kind: 'ends'; event: RecordedEvent; recordId: string; subjectId: string }
+  /** Links do not count from then on, until the stream that says so takes it back. */
+  | { kind: 'suspended' | 'resumed'; event: RecordedEvent; recordId: string; linkIds: readonly string[] }
   /** The subject, whose stream the event is of, was erased. */
   | { kind: 'erased'; event: RecordedEvent };
 
@@ -112,8 +114,11 @@ export async function replay(
 /** The numbers of standing links, in memory. */
 class LinkCounter {
   readonly numbers = new Map<string, number>();
-  /** Standing links by their subject: link to record. */
-  private readonly bySubject = new Map<string, Map<string, string>>();
+  /** Of links that have not ended, the record; and those of a subject. */
+  private readonly standing = new Map<string, string>();
+  private readonly bySubject = new Map<string, Set<string>>();
+  /** Those that do not count, and the stream that says so. */
+  private readonly suspended = new Map<string, string>();
 
   constructor(private readonly links?: CountedLinks) {}
 
@@ -122,21 +127,43 @@ class LinkCounter {
       const { streamId } = change.event;
       switch (change.kind) {
         case 'begins':
+          this.standing.set(streamId, change.recordId);
+          if (!this.bySubject.has(change.subjectId)) this.bySubject.set(change.subjectId, new Set());
+          this.bySubject.get(change.subjectId)!.add(streamId);
           this.count(change.recordId, +1);
-          if (!this.bySubject.has(change.subjectId)) this.bySubject.set(change.subjectId, new Map());
-          this.bySubject.get(change.subjectId)!.set(streamId, change.recordId);
           break;
         case 'ends':
-          this.count(change.recordId, -1);
+          this.end(streamId);
           this.bySubject.get(change.subjectId)?.delete(streamId);
+          break;
+        case 'suspended':
+          for (const id of change.linkIds) {
+            if (this.standing.get(id) !== change.recordId || this.suspended.has(id)) continue;
+            this.suspended.set(id, streamId);
+            this.count(change.recordId, -1);
+          }
+          break;
+        case 'resumed':
+          for (const id of change.linkIds) {
+            if (this.suspended.get(id) !== streamId) continue;
+            this.suspended.delete(id);
+            this.count(change.recordId, +1);
+          }
           break;
         case 'erased':
           if (this.links?.atErasure === 'ends') {
-            for (const recordId of this.bySubject.get(streamId)?.values() ?? []) this.count(recordId, -1);
+            for (const id of this.bySubject.get(streamId) ?? []) this.end(id);
           }
           this.bySubject.delete(streamId);
       }
     }
+  }
+
+  private end(id: string): void {
+    const recordId = this.standing.get(id);
+    if (recordId === undefined) return;
+    this.standing.delete(id);
+    if (!this.suspended.delete(id)) this.count(recordId, -1);
   }
 
   private count(recordId: string, difference: number): void {

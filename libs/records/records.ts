@@ -84,9 +84,14 @@ function unescapeFormula(cell: string): string {
 /**
  * Records as CSV lines, their cells in the order of the columns. A cell that a spreadsheet would run as a formula
  * gets an apostrophe before it, which `readCsv` takes away.
+ *
+ * @param isSafe false for cells as they are.
  */
-export function writeCsv(table: readonly (readonly (string | null)[])[]): string {
-  const rows = table.map((cells) => cells.map(escapeFormula));
+export function writeCsv(
+  table: readonly (readonly (string | null)[])[],
+  { isSafe = true }: { isSafe?: boolean } = {},
+): string {
+  const rows = table.map((cells) => (isSafe ? cells.map(escapeFormula) : [...cells]));
   // A line break in a cell need not be the one between records.
   return stringify(rows, { record_delimiter: '\r\n', quoted_match: /[\r\n]/ });
 }

@@ -83,7 +83,13 @@ export class Resource<State extends object = object, Event extends DomainEvent =
       ...(apart ? { apart } : {}),
     });
     const links =
-      counts && new LinkTable(counts.table, { table: name, column: counts.field }, counts.link.atErasure);
+      counts &&
+      new LinkTable(
+        counts.table,
+        { table: name, column: counts.field },
+        counts.link.atErasure,
+        counts.link.isSuspendable,
+      );
     this.rows = rows;
     this.links = links;
 

@@ -127,14 +127,14 @@ export class Resources {
   }
 
   private async countAt(
-    { linkTable }: Resource,
+    { linkTable, link }: Resource,
     organizationId: string,
     id: string,
     { moment, position }: Past,
   ): Promise<number> {
     if (linkTable === undefined) return 0;
     const values = [organizationId, id, moment, position];
-    const query = countAt(linkTable);
+    const query = countAt(linkTable, link!.isSuspendable);
     const [row] = await queryWide<{ count: number }>(this.reads, organizationId, 'page', query, values);
     return row!.count;
   }

@@ -56,7 +56,16 @@ export {
   scopeNeededBy,
   scopeSchema,
 } from './scopes.js';
-export { CreatedPageInput, listingOf, type Page, Paged, PageInput, pageOf, TimeFilters } from './paging.js';
+export {
+  CreatedPageInput,
+  CreationFilters,
+  listingOf,
+  type Page,
+  Paged,
+  PageInput,
+  pageOf,
+  TimeFilters,
+} from './paging.js';
 export { replaceUndecodablePath } from './query.js';
 export { hidden, identifyRequest, isOfApi, storedRequestId, type Caller } from './request.js';
 export { streamsOpen } from './open-streams.js';

@@ -14,7 +14,7 @@ const DEFAULT_LIMIT = 25;
 const LARGEST_LIMIT = 100;
 
 /** The filters that every list of records has whose records never change. */
-abstract class CreationFilters extends Input {
+export abstract class CreationFilters extends Input {
   @Timestamp({ optional: true })
   createdAfter?: string;
 

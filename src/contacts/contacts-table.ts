@@ -26,6 +26,13 @@ export type ContactRow = {
   wrapped_key: Buffer | null;
 } & { [column: string]: unknown };
 
+/** SQL: whether the contact of organization $1 with this id has an e-mail address of this domain, in lower case. */
+export function hasEmailDomain(id: string, domain: string): string {
+  return `EXISTS (
+    SELECT FROM ${CONTACTS_TABLE} c WHERE c.organization_id = $1 AND c.id = ${id}
+      AND right(c.email_compared, length(${domain}::text) + 1) = '@' || ${domain}::text)`;
+}
+
 const IS_SEALED = SEALED_COLUMNS.map((column) => `${column} IS NOT NULL`).join(' OR ');
 
 /** SQL: what `records` needs of a row. @param row the table's alias. */

@@ -4,6 +4,7 @@ import { Linking } from '#libs/resources';
 import { ContactsByEmail } from './contact-address.js';
 import { replayableContacts } from './contact-record.js';
 import { contact } from './contact.js';
+import { ContactsByIds } from './contacts-by-ids.js';
 import { ContactsTable } from './contacts-table.js';
 import { contactsProjection } from './contacts.projection.js';
 import { ImportedLinks } from './imported-links.js';
@@ -16,7 +17,7 @@ const linking = {
     new Linking(commands, records, contacts),
   inject: [Commands, RecordReader, ContactsTable],
 };
-const forOthers = [ContactsByEmail, ContactsTable, linking];
+const forOthers = [ContactsByEmail, ContactsByIds, ContactsTable, linking];
 
 @ProductModule({
   operations,

@@ -1,4 +1,4 @@
-import { type Decider } from '#libs/event-store';
+import { type Decider, type Upcasters } from '#libs/event-store';
 import { RpcError } from '#libs/rpc';
 
 export type OrganizationFields = {
@@ -6,11 +6,32 @@ export type OrganizationFields = {
   website: string | null;
   email: string | null;
   country: string | null;
+  /** What its pages begin with; null: it has none. */
+  slug: string | null;
+  /** `#rrggbb` */
+  colour: string | null;
+  imageId: string | null;
+  privacyUrl: string | null;
 };
 
 export type OrganizationEvent =
   | { type: 'OrganizationCreated'; data: { name: string } }
   | { type: 'OrganizationUpdated'; data: Partial<OrganizationFields> };
+
+/** Of the time before there were pages. */
+export const organizationShapes: Upcasters = {
+  OrganizationUpdated: {
+    reads: [(body) => body],
+    writes: {
+      asBefore: ({
+        data: { slug: _slug, colour: _colour, imageId: _imageId, privacyUrl: _privacyUrl, ...data },
+        personal,
+      }) => ({ data, personal }),
+    },
+  },
+};
+
+const WITHOUT_PAGE = { slug: null, colour: null, imageId: null, privacyUrl: null };
 
 export type StandingOrganization = OrganizationFields & { status: 'standing' };
 export type Organization = { status: 'unknown' } | StandingOrganization;
@@ -22,7 +43,14 @@ export const organization: Decider<Organization, OrganizationEvent> = {
   evolve(state, event) {
     switch (event.type) {
       case 'OrganizationCreated':
-        return { status: 'standing', name: event.data.name, website: null, email: null, country: null };
+        return {
+          status: 'standing',
+          name: event.data.name,
+          website: null,
+          email: null,
+          country: null,
+          ...WITHOUT_PAGE,
+        };
       case 'OrganizationUpdated':
         return state.status === 'unknown' ? state : { ...state, ...event.data };
     }

@@ -22,6 +22,10 @@ it('is created with a name alone', () => {
     .then([created]);
   expect(organization.evolve(organization.initial, created, new Date(0))).toEqual({
     status: 'standing',
+    slug: null,
+    colour: null,
+    imageId: null,
+    privacyUrl: null,
     name: 'Rivers',
     website: null,
     email: null,

@@ -8,7 +8,7 @@ const table = new RecordTable(organization, 'organizations', { name: { type: 'te
 /** Nobody lists organizations: their rows spare commands and get-organization the whole stream. */
 export const organizationsProjection: Projection<OrganizationEvent> = {
   name: 'organizations',
-  version: 1,
+  version: 2,
   handles: ['OrganizationCreated', 'OrganizationUpdated'],
   tables: table.definition,
   apply: (events, transaction) => table.apply(events, transaction),

@@ -1,7 +1,7 @@
 import { createHandler } from '#libs/resources';
 import { Operation, Text } from '#libs/rpc';
 import { DEFAULT_GOAL, PetitionFieldsInput } from './petition-fields.js';
-import { type PetitionEvent } from './petition.js';
+import { type PetitionEvent, WITHOUT_PAGE } from './petition.js';
 import { petitionIdSchema, petitions } from './petitions.js';
 
 @Operation({
@@ -25,6 +25,6 @@ export const CreatePetitionHandler = createHandler(CreatePetition, petitions, (c
   // Filled in before the request is compared with others: with or without the defaults it is the same.
   const title = (command.title ??= name);
   const goal = (command.goal ??= DEFAULT_GOAL);
-  const data = { name, title, goal, target, description, ask, imageId, content };
+  const data = { name, title, goal, target, description, ask, imageId, content, ...WITHOUT_PAGE };
   return { type: 'PetitionCreated', data };
 });

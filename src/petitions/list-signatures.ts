@@ -1,40 +1,30 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { momentAsText, ReadSource } from '#libs/database';
-import { EventStore, wrappedKeyOf } from '#libs/event-store';
-import { LINK_BYTES, LINK_DETAIL, type LinkRow, WIDEST_LINK } from '#libs/links';
-import { findRows, type ListedTable } from '#libs/projections';
+import { ReadSource } from '#libs/database';
+import { EventStore } from '#libs/event-store';
+import { findRows } from '#libs/projections';
 import { Resources } from '#libs/resources';
-import { CreatedPageInput, Id, listingOf, Operation, type Page, pageOf } from '#libs/rpc';
+import { CreatedPageInput, Id, listingOf, OneOf, Operation, type Page, pageOf } from '#libs/rpc';
 import { petitions } from './petitions.js';
 import { type SignatureRecord, signatureSchema } from './signature-record.js';
+import { signatureRecord, type SignatureRow, SIGNATURES } from './signature-rows.js';
 
 @Operation({
   method: 'GET',
   name: 'petition.list-signatures',
   object: 'signatures',
-  summary: 'List the standing signatures of a petition',
+  summary: 'List the signatures of a petition',
+  description:
+    'Those that count, or those that `petition.invalidate-signatures` has taken out. Withdrawn ones are not shown.',
   answers: signatureSchema,
   list: true,
 })
 export class ListSignatures extends CreatedPageInput() {
   @Id()
   petitionId!: string;
+
+  @OneOf(Object.keys(SIGNATURES), { optional: true, documentedDefault: 'CONFIRMED' })
+  status?: SignatureRecord['status'];
 }
-
-/** `wrapped_key`: to the detail. */
-type SignatureRow = Pick<LinkRow, 'id' | 'subject_id' | 'detail'> & {
-  created_at: string;
-  wrapped_key: Buffer | null;
-};
-
-const PAGE: ListedTable = {
-  table: petitions.linkTable!,
-  columns: `id, ${momentAsText('page.created_at')} AS created_at, subject_id, detail,
-    CASE WHEN detail IS NOT NULL THEN ${wrappedKeyOf('page', 'subject_id')} END AS wrapped_key`,
-  bytes: LINK_BYTES,
-  widest: WIDEST_LINK,
-  within: { sql: 'record_id = ? AND ended_at IS NULL', type: 'uuid' },
-};
 
 @QueryHandler(ListSignatures)
 export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
@@ -45,20 +35,14 @@ export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
   ) {}
 
   async execute(query: ListSignatures): Promise<Page<SignatureRecord>> {
-    const { organizationId, petitionId } = query;
+    const { organizationId, petitionId, status = 'CONFIRMED' } = query;
     await this.resources.require(petitions, organizationId, petitionId);
     const listing = { ...listingOf(query), within: petitionId };
-    const { rows, next } = await findRows<SignatureRow>(this.reads, listing, PAGE);
-    const records = rows.map(({ id, created_at, subject_id, detail, wrapped_key }) => ({
-      id,
-      createdAt: created_at,
-      petitionId,
-      contactId: subject_id,
-      comment:
-        subject_id && detail && wrapped_key
-          ? this.store.opener(subject_id, wrapped_key)(LINK_DETAIL, detail)
-          : null,
-    }));
-    return pageOf(query, records, next);
+    const { rows, next } = await findRows<SignatureRow>(this.reads, listing, SIGNATURES[status]);
+    return pageOf(
+      query,
+      rows.map((row) => signatureRecord(row, petitionId, this.store)),
+      next,
+    );
   }
 }

@@ -9,3 +9,8 @@ export * from './delete-petition.js';
 export * from './add-signature.js';
 export * from './remove-signature.js';
 export * from './list-signatures.js';
+export * from './export-signatures.js';
+export * from './invalidate-signatures.js';
+export * from './restore-signatures.js';
+export * from './get-invalidation.js';
+export * from './list-invalidations.js';

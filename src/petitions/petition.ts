@@ -1,6 +1,9 @@
 import { changedFields } from '#libs/commands';
-import { type Decider, type Json } from '#libs/event-store';
+import { type Decider, type EventBody, type Json, type Upcasters } from '#libs/event-store';
 import { noSuch, RpcError } from '#libs/rpc';
+
+/** Whether who signs on the public site has to confirm it by mail. */
+export type Confirmation = 'EMAIL' | 'NONE';
 
 export type PetitionFields = {
   name: string;
@@ -11,6 +14,13 @@ export type PetitionFields = {
   ask: string | null;
   imageId: string | null;
   content: Json;
+  /** What its page is found by; null: its id. */
+  slug: string | null;
+  confirmation: Confirmation;
+  /** When it closes by itself: RFC 3339, UTC. */
+  closesAt: string | null;
+  /** Whether its page shows what signers have said for everybody. */
+  publicComments: boolean;
 };
 
 export type PetitionEvent =
@@ -19,6 +29,30 @@ export type PetitionEvent =
   | { type: 'PetitionPublished'; data: Record<string, never> }
   | { type: 'PetitionClosed'; data: Record<string, never> }
   | { type: 'PetitionDeleted'; data: Record<string, never> };
+
+/** What petitions have that nobody can say anything of yet. */
+export const WITHOUT_PAGE = {
+  slug: null,
+  confirmation: 'EMAIL',
+  closesAt: null,
+  publicComments: false,
+} as const satisfies Partial<PetitionFields>;
+
+/** Petitions of the time before they had pages. */
+export const petitionShapes: Upcasters = {
+  PetitionCreated: {
+    reads: [({ data, personal }) => ({ data: { ...data, ...WITHOUT_PAGE }, personal })],
+    writes: { asBefore: withoutPage },
+  },
+  PetitionUpdated: { reads: [(body) => body], writes: { asBefore: withoutPage } },
+};
+
+function withoutPage({
+  data: { slug: _slug, confirmation: _confirmation, closesAt: _closesAt, publicComments: _comments, ...data },
+  personal,
+}: EventBody): EventBody {
+  return { data, personal };
+}
 
 export type PetitionStatus = 'DRAFT' | 'PUBLISHED' | 'CLOSED';
 export type StandingPetition = PetitionFields & { status: PetitionStatus };

@@ -6,6 +6,7 @@ import {
   type PetitionEvent,
   publishPetition,
   requireOpen,
+  WITHOUT_PAGE,
 } from './petition.js';
 
 const data = {
@@ -17,6 +18,7 @@ const data = {
   ask: null,
   imageId: null,
   content: null,
+  ...WITHOUT_PAGE,
 };
 const created: PetitionEvent = { type: 'PetitionCreated', data };
 const updated: PetitionEvent = { type: 'PetitionUpdated', data: { goal: 5 } };

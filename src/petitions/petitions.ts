@@ -1,3 +1,4 @@
+import { type Upcasters } from '#libs/event-store';
 import { Resource } from '#libs/resources';
 import { imageSchema, recordSchema, schemaWithout, textOrNull, timestamp } from '#libs/rpc';
 import { chooseContactsBy, contactLink } from '../contacts/index.js';
@@ -12,7 +13,29 @@ export const signature = contactLink({
   uniqueKey: 'petition.signature',
   atErasure: 'loses its name',
   detail: 'comment',
+  suspended: { begins: 'SignaturesInvalidated', ends: 'SignaturesRestored', field: 'signatureIds' },
 });
+
+/**
+ * Signatures of the time before there was a page to sign on. `source`: what led the signer there; `suspicion`: why somebody had to
+ * look at it; `clientAddress` may be among what is personal.
+ */
+export const signatureShapes: Upcasters = {
+  PetitionSigned: {
+    reads: [
+      ({ data, personal }) => ({
+        data: { ...data, source: null, suspicion: [], isCommentPublic: false },
+        personal,
+      }),
+    ],
+    writes: {
+      asBefore: ({
+        data: { source: _source, suspicion: _suspicion, isCommentPublic: _public, ...data },
+        personal,
+      }) => ({ data, personal }),
+    },
+  },
+};
 
 export const petitionSchema = recordSchema({
   id: { type: 'string' },
@@ -47,7 +70,7 @@ export const petitions = new Resource({
   decider: petition,
   standing: (state) => (isStanding(state) ? state : undefined),
   answers: petitionSchema,
-  version: 3,
+  version: 4,
   columns: {
     name: { type: 'text', index: true, search: true },
     title: { type: 'text', search: true },
@@ -59,7 +82,7 @@ export const petitions = new Resource({
     event: 'ContactErased',
     // Comments are sealed, names are the contacts'.
     inPlain: false,
-    earlier: { 1: FORGET_COMMENTS, 2: FORGET_COMMENTS },
+    earlier: { 1: FORGET_COMMENTS, 2: FORGET_COMMENTS, 3: FORGET_COMMENTS },
   },
 });
 

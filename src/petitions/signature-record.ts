@@ -29,6 +29,8 @@ export type SignatureRecord = {
   petitionId: string;
   contactId: string | null;
   comment: string | null;
+  status: 'CONFIRMED' | 'INVALIDATED';
+  invalidationId: string | null;
 };
 
 export const signatureSchema = recordSchema({
@@ -37,4 +39,6 @@ export const signatureSchema = recordSchema({
   petitionId: { type: 'string' },
   contactId: { ...textOrNull, description: 'null once the signer was erased.' },
   comment: textOrNull,
+  status: { type: 'string', enum: ['CONFIRMED', 'INVALIDATED'] },
+  invalidationId: { ...textOrNull, description: 'The invalidation by which it does not count.' },
 });

@@ -23,5 +23,5 @@ export const CreatePostHandler = createHandler(CreatePost, posts, (command): Pos
   const { name, description = null, imageId = null, content = null } = command;
   // Filled in before the request is compared with others: with or without the default it is the same.
   const title = (command.title ??= name);
-  return { type: 'PostCreated', data: { name, title, description, imageId, content } };
+  return { type: 'PostCreated', data: { name, title, description, imageId, content, slug: null } };
 });

@@ -1,5 +1,5 @@
 import { changedFields } from '#libs/commands';
-import { type Decider, type Json } from '#libs/event-store';
+import { type Decider, type EventBody, type Json, type Upcasters } from '#libs/event-store';
 import { noSuch, RpcError } from '#libs/rpc';
 
 export type PostFields = {
@@ -8,6 +8,8 @@ export type PostFields = {
   description: string | null;
   imageId: string | null;
   content: Json;
+  /** What its page is found by; null: its id. */
+  slug: string | null;
 };
 
 export type PostEvent =
@@ -16,6 +18,19 @@ export type PostEvent =
   | { type: 'PostPublished'; data: Record<string, never> }
   | { type: 'PostArchived'; data: Record<string, never> }
   | { type: 'PostDeleted'; data: Record<string, never> };
+
+/** Posts of the time before they had pages. */
+export const postShapes: Upcasters = {
+  PostCreated: {
+    reads: [({ data, personal }) => ({ data: { ...data, slug: null }, personal })],
+    writes: { asBefore: withoutSlug },
+  },
+  PostUpdated: { reads: [(body) => body], writes: { asBefore: withoutSlug } },
+};
+
+function withoutSlug({ data: { slug: _, ...data }, personal }: EventBody): EventBody {
+  return { data, personal };
+}
 
 export type PostStatus = 'DRAFT' | 'PUBLISHED' | 'ARCHIVED';
 export type StandingPost = PostFields & { status: PostStatus; publishedAt: string | null };

@@ -1,7 +1,14 @@
 import { given } from '#libs/testing';
 import { archivePost, deletePost, post, type PostEvent, publishPost } from './post.js';
 
-const data = { name: 'We did it', title: 'We did it', description: null, imageId: null, content: null };
+const data = {
+  name: 'We did it',
+  title: 'We did it',
+  description: null,
+  imageId: null,
+  content: null,
+  slug: null,
+};
 const created: PostEvent = { type: 'PostCreated', data };
 const published: PostEvent = { type: 'PostPublished', data: {} };
 const archived: PostEvent = { type: 'PostArchived', data: {} };

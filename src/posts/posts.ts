@@ -27,7 +27,7 @@ export const posts = new Resource({
   decider: post,
   standing: (state) => (isStanding(state) ? state : undefined),
   answers: postSchema,
-  version: 2,
+  version: 3,
   columns: {
     name: { type: 'text', index: true, search: true },
     title: { type: 'text', search: true },

@@ -1,0 +1,30 @@
+import { Injectable } from '@nestjs/common';
+import { RecordReader } from '#libs/commands';
+import { type ContactRecord, recordFromHistory } from './contact-record.js';
+import { contact } from './contact.js';
+import { ContactsTable } from './contacts-table.js';
+
+/** Contacts as get-contact answers them, many at once. */
+@Injectable()
+export class ContactsByIds {
+  constructor(
+    private readonly records: RecordReader,
+    private readonly contacts: ContactsTable,
+  ) {}
+
+  /** By their ids; without those that are none, or no more. */
+  async find(organizationId: string, contactIds: readonly string[]): Promise<Map<string, ContactRecord>> {
+    const found = await Promise.all(contactIds.map((id) => this.findOne(organizationId, id)));
+    return new Map(found.flatMap((record) => (record ? [[record.id, record]] : [])));
+  }
+
+  private async findOne(organizationId: string, contactId: string): Promise<ContactRecord | undefined> {
+    const record = await this.contacts.find(organizationId, contactId);
+    if (record) return record;
+    // Erased, or changed a moment ago.
+    const folded = await this.records.look(contact, organizationId, contactId);
+    return folded.state.status === 'standing'
+      ? recordFromHistory(organizationId, contactId, folded)
+      : undefined;
+  }
+}

@@ -1,0 +1,96 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { hasEmailDomain } from '../contacts/index.js';
+import { type InvalidationCondition, type StandingInvalidation } from './invalidation.js';
+import { petitions } from './petitions.js';
+
+/** Of one event, and of one transaction of the read model: it takes 20 ms, for which signers wait. */
+export const MOST_AT_ONCE = 1_000;
+
+/** Signatures of a petition that somebody means: those that count, at or below a position of the log. */
+export type Choice = { petitionId: string; upTo: number } & (
+  { condition: InvalidationCondition } | { signatureIds: readonly string[] }
+);
+
+/** Finds signatures in the read model. */
+@Injectable()
+export class ChosenSignatures {
+  constructor(private readonly source: DataSource) {}
+
+  /** The signatures that are none of the petition, and never were. */
+  async findUnknown(
+    organizationId: string,
+    petitionId: string,
+    signatureIds: readonly string[],
+  ): Promise<string[]> {
+    const rows = await this.source.query<{ id: string }[]>(
+      `SELECT asked.id FROM unnest($3::uuid[]) AS asked(id) WHERE NOT EXISTS (
+         SELECT FROM ${petitions.linkTable!} s
+         WHERE s.organization_id = $1 AND s.id = asked.id AND s.record_id = $2)`,
+      [organizationId, petitionId, signatureIds],
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  async count(organizationId: string, choice: Choice): Promise<number> {
+    const { sql, values } = queryOf(organizationId, choice, null);
+    const [row] = await this.source.query<{ count: number }[]>(
+      `SELECT count(*)::int AS count ${sql}`,
+      values,
+    );
+    return row!.count;
+  }
+
+  /** The first ones, in the order of their creation. @param after a signature: those behind it. */
+  async page(organizationId: string, choice: Choice, after: string | null): Promise<string[]> {
+    const { sql, values } = queryOf(organizationId, choice, after);
+    return this.ids(`SELECT s.id ${sql} ORDER BY s.created_at, s.id LIMIT ${MOST_AT_ONCE}`, values);
+  }
+
+  /** The first of those that an invalidation has taken out, and that could count again. */
+  invalidatedBy(organizationId: string, invalidationId: string): Promise<string[]> {
+    return this.ids(
+      `SELECT id FROM ${petitions.linkTable!} WHERE organization_id = $1 AND suspended_by = $2
+       ORDER BY id LIMIT ${MOST_AT_ONCE}`,
+      [organizationId, invalidationId],
+    );
+  }
+
+  private async ids(sql: string, values: unknown[]): Promise<string[]> {
+    const rows = await this.source.query<{ id: string }[]>(sql, values);
+    return rows.map(({ id }) => id);
+  }
+}
+
+/** What is left to do of an invalidation by a condition. */
+export function choiceOf({ petitionId, upTo, condition }: StandingInvalidation): Choice {
+  return condition ? { petitionId, upTo, condition } : { petitionId, upTo, signatureIds: [] };
+}
+
+function queryOf(
+  organizationId: string,
+  { petitionId, upTo, ...chosen }: Choice,
+  after: string | null,
+): { sql: string; values: unknown[] } {
+  const values: unknown[] = [organizationId, petitionId, upTo];
+  const parameter = (value: unknown) => `$${values.push(value)}`;
+  const conditions: string[] = [];
+  if ('signatureIds' in chosen) {
+    conditions.push(`s.id = ANY (${parameter(chosen.signatureIds)}::uuid[])`);
+  } else {
+    const { createdAfter, createdBefore, emailDomain } = chosen.condition;
+    if (createdAfter !== null) conditions.push(`s.created_at > ${parameter(createdAfter)}::timestamptz`);
+    if (createdBefore !== null) conditions.push(`s.created_at < ${parameter(createdBefore)}::timestamptz`);
+    if (emailDomain !== null) conditions.push(hasEmailDomain('s.subject_id', parameter(emailDomain)));
+  }
+  if (after !== null) {
+    conditions.push(`(s.created_at, s.id) > (
+      SELECT l.created_at, l.id FROM ${petitions.linkTable!} l WHERE l.organization_id = $1 AND l.id = ${parameter(after)})`);
+  }
+  return {
+    sql: `FROM ${petitions.linkTable!} s
+      WHERE s.organization_id = $1 AND s.record_id = $2 AND s.created_position <= $3 AND s.ended_at IS NULL
+      ${conditions.map((condition) => `AND ${condition}`).join('\n      ')}`,
+    values,
+  };
+}

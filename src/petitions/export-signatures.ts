@@ -1,0 +1,127 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { ReadSource } from '#libs/database';
+import { EventStore } from '#libs/event-store';
+import { findRows, type RowPage } from '#libs/projections';
+import { writeCsv, writeNdjson } from '#libs/records';
+import { Resources } from '#libs/resources';
+import {
+  CreationFilters,
+  Flag,
+  Id,
+  OneOf,
+  Operation,
+  recordSchema,
+  StreamedAnswer,
+  textOrNull,
+} from '#libs/rpc';
+import { type ContactRecord, ContactsByIds } from '../contacts/index.js';
+import { petitions } from './petitions.js';
+import { type SignatureRecord, signatureSchema } from './signature-record.js';
+import { signatureRecord, type SignatureRow, SIGNATURES } from './signature-rows.js';
+
+/** Signatures of one query, and of one chunk of the answer. */
+const PAGE = 1_000;
+
+/** What is said of the signer. */
+const OF_CONTACT = ['email', 'firstName', 'lastName', 'zip', 'city', 'country'] as const;
+type Signer = { [field in (typeof OF_CONTACT)[number]]: string | null };
+const NOBODY = Object.fromEntries(OF_CONTACT.map((field) => [field, null])) as Signer;
+
+const OF_SIGNATURE = Object.keys(signatureSchema.properties!) as (keyof SignatureRecord)[];
+
+type Exported = SignatureRecord & Partial<Signer>;
+
+@Operation({
+  method: 'GET',
+  name: 'petition.export-signatures',
+  object: 'signatures',
+  summary: 'Export the signatures of a petition',
+  description:
+    'All of them, oldest first, as a stream: as NDJSON one a line, as list-signatures answers it; as CSV the same fields as columns, named in ' +
+    'the first line, unset ones empty. With `contacts` each says who has signed; those of the erased say nobody. What people write ' +
+    'may be a formula to a spreadsheet: with `safe` an apostrophe stands before it. An answer that ends without its last chunk ' +
+    '(RFC 9112, section 8) is not whole: ask again.',
+  answers: recordSchema({
+    ...signatureSchema.properties,
+    ...Object.fromEntries(
+      OF_CONTACT.map((field) => [field, { ...textOrNull, description: 'With `contacts`.' }]),
+    ),
+  }),
+  answerTypes: ['application/x-ndjson', 'text/csv'],
+  fieldScopes: { contacts: 'contact:read' },
+})
+export class ExportSignatures extends CreationFilters {
+  @Id()
+  petitionId!: string;
+
+  @OneOf(Object.keys(SIGNATURES), { optional: true, documentedDefault: 'CONFIRMED' })
+  status?: SignatureRecord['status'];
+
+  @Flag({ optional: true, description: 'Who has signed, beside each signature.' })
+  contacts?: boolean;
+
+  @OneOf(['ndjson', 'csv'], { default: 'ndjson' })
+  format!: 'ndjson' | 'csv';
+
+  @Flag({
+    optional: true,
+    description: 'Of CSV: an apostrophe before `=`, `+`, `-`, `@`, a tab or a carriage return.',
+  })
+  safe?: boolean;
+}
+
+@QueryHandler(ExportSignatures)
+export class ExportSignaturesHandler implements IQueryHandler<ExportSignatures> {
+  constructor(
+    private readonly reads: ReadSource,
+    private readonly resources: Resources,
+    private readonly store: EventStore,
+    private readonly contacts: ContactsByIds,
+  ) {}
+
+  async execute(query: ExportSignatures): Promise<StreamedAnswer> {
+    const { organizationId, petitionId, format } = query;
+    await this.resources.require(petitions, organizationId, petitionId);
+    const type = format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson';
+    return new StreamedAnswer(type, `signatures.${format}`, this.write(query));
+  }
+
+  private async *write(query: ExportSignatures): AsyncGenerator<string> {
+    const { petitionId, status = 'CONFIRMED', contacts = false, format, safe = false } = query;
+    const columns = [...OF_SIGNATURE, ...(contacts ? OF_CONTACT : [])];
+    const write = (records: readonly Exported[]) =>
+      format === 'csv'
+        ? writeCsv(
+            records.map((record) => columns.map((column) => record[column] ?? null)),
+            { isSafe: safe },
+          )
+        : writeNdjson(records);
+    let after: RowPage<SignatureRow>['next'];
+    do {
+      const listing = { ...query, within: petitionId, limit: PAGE, sort: 'createdAt', after };
+      const { rows, next } = await findRows<SignatureRow>(this.reads, listing, SIGNATURES[status], {
+        kind: 'export',
+      });
+      const records = rows.map((row) => signatureRecord(row, petitionId, this.store));
+      // With the first page, so that a database that cannot be reached is answered as such.
+      const header = after === undefined && format === 'csv' ? writeCsv([columns]) : '';
+      const text = header + write(contacts ? await this.withSigners(query.organizationId, records) : records);
+      if (text !== '') yield text;
+      after = next;
+    } while (after !== undefined);
+  }
+
+  private async withSigners(
+    organizationId: string,
+    records: readonly SignatureRecord[],
+  ): Promise<Exported[]> {
+    const ids = records.flatMap(({ contactId }) => contactId ?? []);
+    const contacts = await this.contacts.find(organizationId, ids);
+    return records.map((record) => ({ ...record, ...signerOf(contacts.get(record.contactId ?? '')) }));
+  }
+}
+
+function signerOf(contact: ContactRecord | undefined): Signer {
+  if (!contact) return NOBODY;
+  return Object.fromEntries(OF_CONTACT.map((field) => [field, contact[field]])) as Signer;
+}

@@ -1,0 +1,153 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Commands, type Decision, RecordReader, writeTo } from '#libs/commands';
+import { EventStore } from '#libs/event-store';
+import { Projections } from '#libs/projections';
+import { newId } from '#libs/random';
+import {
+  Flag,
+  Id,
+  Ids,
+  Input,
+  invalid,
+  isId,
+  Operation,
+  recordSchema,
+  RpcError,
+  Text,
+  textOrNull,
+  Timestamp,
+} from '#libs/rpc';
+import { type Choice, ChosenSignatures, MOST_AT_ONCE } from './chosen-signatures.js';
+import { invalidation, type InvalidationCondition, standingInvalidation } from './invalidation.js';
+import { petition, standingPetition } from './petition.js';
+
+export type InvalidateAnswer = { invalidationId: string | null; petitionId: string; signatures: number };
+
+@Operation({
+  method: 'POST',
+  name: 'petition.invalidate-signatures',
+  object: 'invalidation',
+  summary: 'Let signatures count no more',
+  description:
+    'Those that are named (`signatureIds`), or all that were there by now and fit everything that is given beside it. They stay in the ' +
+    'history, and who gave them cannot sign again; `petition.restore-signatures` lets them count again. The first 1,000 are out when this is ' +
+    'answered, the others within seconds, while people go on signing: `petition.get-invalidation` tells how far it is.',
+  answers: recordSchema({
+    invalidationId: { ...textOrNull, description: 'null with `dryRun`, and where no signature is meant.' },
+    petitionId: { type: 'string' },
+    signatures: { type: 'integer', description: 'How many are meant.' },
+  }),
+})
+export class InvalidateSignatures extends Input {
+  @Id()
+  petitionId!: string;
+
+  @Ids({ max: MOST_AT_ONCE, optional: true, description: 'Either these or conditions.' })
+  signatureIds?: string[];
+
+  @Timestamp({ optional: true, description: 'Signatures that were given after this moment.' })
+  createdAfter?: string;
+
+  @Timestamp({ optional: true, description: 'Signatures that were given before this moment.' })
+  createdBefore?: string;
+
+  @Text({
+    max: 253,
+    optional: true,
+    example: 'mail.example',
+    description: 'Signatures of contacts whose e-mail address ends in it: `mail.example`.',
+  })
+  emailDomain?: string;
+
+  @Flag({ optional: true, description: 'Changes nothing: tells how many are meant.' })
+  dryRun?: boolean;
+}
+
+@CommandHandler(InvalidateSignatures)
+export class InvalidateSignaturesHandler implements ICommandHandler<InvalidateSignatures> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly records: RecordReader,
+    private readonly chosen: ChosenSignatures,
+    private readonly store: EventStore,
+    private readonly projections: Projections,
+  ) {}
+
+  async execute(command: InvalidateSignatures): Promise<InvalidateAnswer> {
+    const { organizationId, petitionId } = command;
+    const condition = conditionOf(command);
+    if (command.dryRun) {
+      const { state } = await this.records.load(petition, organizationId, petitionId);
+      standingPetition(state);
+      const choice = await this.choose(command, condition);
+      const signatures = await this.chosen.count(organizationId, choice);
+      return { invalidationId: null, petitionId, signatures };
+    }
+    const { recordId } = await this.commands.run(command, () => this.decide(command, condition));
+    if (recordId === petitionId) return { invalidationId: null, petitionId, signatures: 0 };
+    const { state } = await this.records.look(invalidation, organizationId, recordId, { version: 1 });
+    return { invalidationId: recordId, petitionId, signatures: standingInvalidation(state).matched };
+  }
+
+  private async decide(
+    command: InvalidateSignatures,
+    condition: InvalidationCondition | null,
+  ): Promise<Decision> {
+    const { organizationId, petitionId } = command;
+    const { state, version } = await this.records.load(petition, organizationId, petitionId);
+    standingPetition(state);
+    const guards = [{ streamId: petitionId, version }];
+    const choice = await this.choose(command, condition);
+    const signatureIds = await this.chosen.page(organizationId, choice, null);
+    if (signatureIds.length === 0) return { recordId: petitionId, guards, writes: [] };
+
+    const isLast = condition === null || signatureIds.length < MOST_AT_ONCE;
+    const matched = isLast ? signatureIds.length : await this.chosen.count(organizationId, choice);
+    const recordId = newId();
+    const data = { petitionId, signatureIds, isLast, condition, upTo: choice.upTo, matched };
+    const writes = [writeTo(invalidation, recordId, 0, [{ type: 'SignaturesInvalidated', data }])];
+    return { recordId, guards, writes };
+  }
+
+  /** @throws RpcError NOT_FOUND, naming the one that is no signature of the petition. */
+  private async choose(
+    { organizationId, petitionId, signatureIds = [] }: InvalidateSignatures,
+    condition: InvalidationCondition | null,
+  ): Promise<Choice> {
+    const upTo = await this.store.horizon();
+    await this.projections.catchUp(upTo);
+    if (condition) return { petitionId, upTo, condition };
+    const unknown =
+      signatureIds.find((id) => !isId(id)) ??
+      (await this.chosen.findUnknown(organizationId, petitionId, signatureIds))[0];
+    if (unknown !== undefined) {
+      throw new RpcError(
+        'NOT_FOUND',
+        `There is no signature ${unknown.slice(0, 100)} under this petition: nothing was changed. Take it out of signatureIds.`,
+      );
+    }
+    return { petitionId, upTo, signatureIds };
+  }
+}
+
+/** @throws RpcError BAD_REQUEST unless it is said which are meant, in one of the two ways. */
+function conditionOf({
+  signatureIds,
+  createdAfter,
+  createdBefore,
+  emailDomain,
+}: InvalidateSignatures): InvalidationCondition | null {
+  const momentOf = (text: string | undefined) => (text === undefined ? null : new Date(text).toISOString());
+  const condition = {
+    createdAfter: momentOf(createdAfter),
+    createdBefore: momentOf(createdBefore),
+    emailDomain: emailDomain?.replace(/^@/, '').toLowerCase() ?? null,
+  };
+  const hasCondition = Object.values(condition).some((value) => value !== null);
+  if (hasCondition === (signatureIds !== undefined)) {
+    throw invalid([
+      { path: 'signatureIds', message: 'or conditions must be given: one of the two ways, not both' },
+    ]);
+  }
+  return hasCondition ? condition : null;
+}

@@ -1,0 +1,31 @@
+import { Resource } from '#libs/resources';
+import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
+import { invalidation } from './invalidation.js';
+
+const momentOrNull = { type: ['string', 'null'], format: 'date-time' };
+
+export const invalidationSchema = recordSchema({
+  id: { type: 'string' },
+  createdAt: timestamp,
+  updatedAt: timestamp,
+  petitionId: { type: 'string' },
+  status: { type: 'string', enum: ['INVALIDATING', 'INVALIDATED', 'RESTORING', 'RESTORED'] },
+  condition: {
+    ...recordSchema({ createdAfter: momentOrNull, createdBefore: momentOrNull, emailDomain: textOrNull }),
+    type: ['object', 'null'],
+    description: 'null where the signatures were named one by one.',
+  },
+  matched: { type: 'integer', description: 'The signatures that were meant when it began.' },
+  invalidated: { type: 'integer', description: 'Those of them that do not count since.' },
+  restored: { type: 'integer', description: 'Those of them that count again.' },
+  organizationId: { type: 'string' },
+});
+
+export const invalidations = new Resource({
+  object: 'invalidation',
+  decider: invalidation,
+  standing: (state) => (state.status === 'UNKNOWN' ? undefined : { ...state, petition: state.petitionId }),
+  answers: invalidationSchema,
+  version: 1,
+  columns: { petition: { type: 'uuid', index: true } },
+});

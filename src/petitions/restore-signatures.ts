@@ -1,0 +1,50 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Commands, RecordReader, writeTo } from '#libs/commands';
+import { Projections } from '#libs/projections';
+import { ResourceCommands, type ResourceRecord } from '#libs/resources';
+import { Id, Input, Operation } from '#libs/rpc';
+import { ChosenSignatures, MOST_AT_ONCE } from './chosen-signatures.js';
+import { invalidation, restoreMore, standingInvalidation } from './invalidation.js';
+import { invalidations, invalidationSchema } from './invalidations.js';
+
+@Operation({
+  method: 'POST',
+  name: 'petition.restore-signatures',
+  object: 'invalidation',
+  summary: 'Let invalidated signatures count again',
+  description:
+    'All that this invalidation has taken out, but for those that were withdrawn since; if it is still going on, it ends. The first ' +
+    '1,000 count again when this is answered, the others within seconds.',
+  answers: invalidationSchema,
+})
+export class RestoreSignatures extends Input {
+  @Id()
+  invalidationId!: string;
+}
+
+@CommandHandler(RestoreSignatures)
+export class RestoreSignaturesHandler implements ICommandHandler<RestoreSignatures> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly records: RecordReader,
+    private readonly answers: ResourceCommands,
+    private readonly chosen: ChosenSignatures,
+    private readonly projections: Projections,
+  ) {}
+
+  async execute(command: RestoreSignatures): Promise<ResourceRecord> {
+    const { organizationId, invalidationId } = command;
+    const outcome = await this.commands.run(command, async () => {
+      const { state, version } = await this.records.load(invalidation, organizationId, invalidationId);
+      const { status } = standingInvalidation(state);
+      const isBegun = status === 'RESTORING' || status === 'RESTORED';
+      // All that it has taken out up to this version.
+      if (!isBegun) await this.projections.catchUpWithLog();
+      const events = isBegun
+        ? []
+        : restoreMore(state, await this.chosen.invalidatedBy(organizationId, invalidationId), MOST_AT_ONCE);
+      return { recordId: invalidationId, writes: [writeTo(invalidation, invalidationId, version, events)] };
+    });
+    return this.answers.look(invalidations, command, outcome);
+  }
+}

@@ -1,0 +1,123 @@
+import { parse } from 'csv-parse/sync';
+import { Api, Client, NOBODY } from './harness.js';
+import { appendSignatures } from './signers.js';
+
+let api: Api;
+let client: Client;
+beforeAll(async () => {
+  api = await Api.start();
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  client = await api.organization();
+});
+
+let petitions = 0;
+async function petition(): Promise<string> {
+  const name = `Petition ${(petitions += 1)}`;
+  const { petitionId } = (await client.post('petition.create-petition', { name })).body.data;
+  await client.post('petition.publish-petition', { petitionId });
+  return petitionId;
+}
+const sign = async (petitionId: string, contact: object, comment?: string) =>
+  (await client.post('petition.add-signature', { petitionId, contact, comment })).body.data;
+const exported = (petitionId: string, query = {}) =>
+  client.get('petition.export-signatures', { petitionId, ...query });
+const lines = (text: string) =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+
+const HOSTILE = '=HYPERLINK("https://evil.example","Ω")\r\nnext, line';
+
+it('NDJSON: the signatures as list-signatures answers them, and with contacts who has signed', async () => {
+  const petitionId = await petition();
+  const ada = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Lovelace', city: 'London' };
+  await sign(petitionId, ada, HOSTILE);
+  const gone = await sign(petitionId, { email: 'gone@example.org' }, 'Why');
+  await sign(petitionId, { email: 'out@spam.example' });
+  await client.post('petition.invalidate-signatures', { petitionId, emailDomain: 'spam.example' });
+  await client.delete('contact.delete-contact', { contactId: gone.contactId });
+
+  const { status, body, headers } = await exported(petitionId);
+  expect([status, headers.get('content-type')]).toEqual([200, 'application/x-ndjson']);
+  expect(headers.get('content-disposition')).toContain('signatures.ndjson');
+  const listed = (await client.get('petition.list-signatures', { petitionId, sort: 'createdAt' })).body.data;
+  expect(lines(body)).toEqual(listed);
+  expect(listed).toHaveLength(2);
+
+  const nobody = { email: null, firstName: null, lastName: null, zip: null, city: null, country: null };
+  expect(lines((await exported(petitionId, { contacts: true })).body)).toEqual([
+    { ...listed[0], ...nobody, ...ada },
+    { ...listed[1], contactId: null, comment: null, ...nobody },
+  ]);
+  const [out, ...none] = lines((await exported(petitionId, { status: 'INVALIDATED', contacts: true })).body);
+  expect([out, none]).toMatchObject([{ email: 'out@spam.example', status: 'INVALIDATED' }, []]);
+});
+
+it('CSV: as it is, and with safe no formula', async () => {
+  const petitionId = await petition();
+  await sign(petitionId, { email: 'ada@example.org', firstName: '@SUM(A1)', lastName: '-1' }, HOSTILE);
+  for (const safe of [false, true]) {
+    const { body, headers } = await exported(petitionId, { format: 'csv', contacts: true, safe });
+    expect(headers.get('content-type')).toBe('text/csv; charset=utf-8');
+    const [row, ...others] = parse(body as string, { columns: true, record_delimiter: '\r\n' });
+    const apostrophe = safe ? "'" : '';
+    expect(others).toEqual([]);
+    expect(row).toMatchObject({
+      petitionId,
+      comment: `${apostrophe}${HOSTILE}`,
+      status: 'CONFIRMED',
+      invalidationId: '',
+      email: 'ada@example.org',
+      firstName: `${apostrophe}@SUM(A1)`,
+      lastName: `${apostrophe}-1`,
+    });
+  }
+  const empty = await exported(await petition(), { format: 'csv' });
+  expect(empty.body).toBe('id,createdAt,petitionId,contactId,comment,status,invalidationId\r\n');
+});
+
+it('is whole and in order however many there are', async () => {
+  const petitionId = await petition();
+  const { store } = api.instances[0]!.runtime;
+  const ids = await appendSignatures(store, client.organizationId, petitionId, 2_345);
+  await sign(petitionId, { email: 'last@example.org' });
+  const all = lines((await exported(petitionId, { contacts: true })).body);
+  expect(all).toHaveLength(2_346);
+  expect(new Set(all.map(({ id }) => id)).size).toBe(2_346);
+  expect(
+    all
+      .slice(0, -1)
+      .map(({ id }) => id)
+      .toSorted(),
+  ).toEqual(ids.toSorted());
+  const { createdAt } = all[1_000]!;
+  const before = lines((await exported(petitionId, { createdBefore: createdAt })).body);
+  expect(before).toEqual(
+    all.filter((one) => one.createdAt < createdAt).map(({ id }) => expect.objectContaining({ id })),
+  );
+});
+
+it.each([
+  [{ petitionId: NOBODY }, 404],
+  [{ status: 'WITHDRAWN' }, 400],
+  [{ contacts: 'all' }, 400],
+  [{ format: 'xlsx' }, 400],
+])('%j: %i', async (query, status) => {
+  expect((await exported(await petition(), query)).status).toBe(status);
+});
+
+it('of another organization: 404; who has signed, without contact:read: 403', async () => {
+  const petitionId = await petition();
+  await sign(petitionId, { email: 'ada@example.org' });
+  const stranger = await api.organization();
+  expect((await stranger.get('petition.export-signatures', { petitionId })).status).toBe(404);
+  const { organizationId, origin } = client;
+  const { key } = await api.createKey(organizationId, { scopes: ['petition:read'] });
+  const reader = new Client(origin, organizationId, key);
+  expect((await reader.get('petition.export-signatures', { petitionId })).status).toBe(200);
+  const { status, body } = await reader.get('petition.export-signatures', { petitionId, contacts: 'true' });
+  expect([status, body.error.code]).toEqual([403, 'INSUFFICIENT_PERMISSIONS']);
+});
