@@ -4,8 +4,10 @@ import { hasEmailDomain } from '../contacts/index.js';
 import { type InvalidationCondition, type StandingInvalidation } from './invalidation.js';
 import { petitions } from './petitions.js';
 
-/** Of one event, and of one transaction of the read model: it takes 20 ms, for which signers wait. */
-export const MOST_AT_ONCE = 1_000;
+/** Signatures of one event, and of one transaction of the read model, which signers wait for: with 1,000 for a third of a second. */
+export const PAGE = 200;
+/** Signatures that somebody may name one by one: they are one event. */
+export const MOST_NAMED = 1_000;
 
 /** Signatures of a petition that somebody means: those that count, at or below a position of the log. */
 export type Choice = { petitionId: string; upTo: number } & (
@@ -44,14 +46,15 @@ export class ChosenSignatures {
   /** The first ones, in the order of their creation. @param after a signature: those behind it. */
   async page(organizationId: string, choice: Choice, after: string | null): Promise<string[]> {
     const { sql, values } = queryOf(organizationId, choice, after);
-    return this.ids(`SELECT s.id ${sql} ORDER BY s.created_at, s.id LIMIT ${MOST_AT_ONCE}`, values);
+    const limit = 'signatureIds' in choice ? MOST_NAMED : PAGE;
+    return this.ids(`SELECT s.id ${sql} ORDER BY s.created_at, s.id LIMIT ${limit}`, values);
   }
 
   /** The first of those that an invalidation has taken out, and that could count again. */
   invalidatedBy(organizationId: string, invalidationId: string): Promise<string[]> {
     return this.ids(
       `SELECT id FROM ${petitions.linkTable!} WHERE organization_id = $1 AND suspended_by = $2
-       ORDER BY id LIMIT ${MOST_AT_ONCE}`,
+       ORDER BY id LIMIT ${PAGE}`,
       [organizationId, invalidationId],
     );
   }

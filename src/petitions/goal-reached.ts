@@ -16,14 +16,14 @@ class ReachGoal extends Input {
 }
 
 /**
- * Appends `PetitionGoalReached` when a petition's signatures first are as many as its goal, be it that somebody signed or that the
- * goal was lowered. What counts is what the read model counts once it shows the event: signatures that come and go within the same
+ * Appends `PetitionGoalReached` when a petition's signatures first are as many as its goal, be it that somebody signed, that
+ * signatures were restored, or that the goal was lowered. What counts is what the read model counts once it shows the event: signatures that come and go within the same
  * moment may pass unnoticed.
  */
 @Injectable()
 export class PetitionGoals implements Subscription {
   readonly name = NAME;
-  readonly handles = ['PetitionSigned', 'PetitionUpdated'];
+  readonly handles = ['PetitionSigned', 'SignaturesRestored', 'PetitionUpdated'];
   readonly begins = 'at the first event';
 
   constructor(
@@ -55,5 +55,5 @@ export class PetitionGoals implements Subscription {
 }
 
 function petitionOf({ type, streamId, data }: RecordedEvent): string {
-  return type === 'PetitionSigned' ? (data.petitionId as string) : streamId;
+  return type === 'PetitionUpdated' ? streamId : (data.petitionId as string);
 }

@@ -4,7 +4,7 @@ import { type RecordedEvent } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { Input } from '#libs/rpc';
 import { reactionTo, type Subscription } from '#libs/subscriptions';
-import { choiceOf, ChosenSignatures, MOST_AT_ONCE } from './chosen-signatures.js';
+import { choiceOf, ChosenSignatures, PAGE } from './chosen-signatures.js';
 import { type Invalidation, invalidateMore, invalidation, restoreMore } from './invalidation.js';
 
 const NAME = 'signature-invalidations';
@@ -62,10 +62,10 @@ export class Invalidations implements Subscription {
     await this.projections.catchUpWithLog();
     if (state.status === 'INVALIDATING') {
       const ids = await this.chosen.page(organizationId, choiceOf(state), state.last);
-      return invalidateMore(state, ids, MOST_AT_ONCE);
+      return invalidateMore(state, ids, PAGE);
     }
     if (state.status !== 'RESTORING') return [];
     const ids = await this.chosen.invalidatedBy(organizationId, invalidationId);
-    return restoreMore(state, ids, MOST_AT_ONCE);
+    return restoreMore(state, ids, PAGE);
   }
 }

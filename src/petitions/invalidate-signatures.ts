@@ -17,7 +17,7 @@ import {
   textOrNull,
   Timestamp,
 } from '#libs/rpc';
-import { type Choice, ChosenSignatures, MOST_AT_ONCE } from './chosen-signatures.js';
+import { type Choice, ChosenSignatures, MOST_NAMED, PAGE } from './chosen-signatures.js';
 import { invalidation, type InvalidationCondition, standingInvalidation } from './invalidation.js';
 import { petition, standingPetition } from './petition.js';
 
@@ -30,7 +30,7 @@ export type InvalidateAnswer = { invalidationId: string | null; petitionId: stri
   summary: 'Let signatures count no more',
   description:
     'Those that are named (`signatureIds`), or all that were there by now and fit everything that is given beside it. They stay in the ' +
-    'history, and who gave them cannot sign again; `petition.restore-signatures` lets them count again. The first 1,000 are out when this is ' +
+    'history, and who gave them cannot sign again; `petition.restore-signatures` lets them count again. The first 200 are out when this is ' +
     'answered, the others within seconds, while people go on signing: `petition.get-invalidation` tells how far it is.',
   answers: recordSchema({
     invalidationId: { ...textOrNull, description: 'null with `dryRun`, and where no signature is meant.' },
@@ -42,7 +42,7 @@ export class InvalidateSignatures extends Input {
   @Id()
   petitionId!: string;
 
-  @Ids({ max: MOST_AT_ONCE, optional: true, description: 'Either these or conditions.' })
+  @Ids({ max: MOST_NAMED, optional: true, description: 'Either these or conditions.' })
   signatureIds?: string[];
 
   @Timestamp({ optional: true, description: 'Signatures that were given after this moment.' })
@@ -101,7 +101,7 @@ export class InvalidateSignaturesHandler implements ICommandHandler<InvalidateSi
     const signatureIds = await this.chosen.page(organizationId, choice, null);
     if (signatureIds.length === 0) return { recordId: petitionId, guards, writes: [] };
 
-    const isLast = condition === null || signatureIds.length < MOST_AT_ONCE;
+    const isLast = condition === null || signatureIds.length < PAGE;
     const matched = isLast ? signatureIds.length : await this.chosen.count(organizationId, choice);
     const recordId = newId();
     const data = { petitionId, signatureIds, isLast, condition, upTo: choice.upTo, matched };

@@ -3,7 +3,7 @@ import { Commands, RecordReader, writeTo } from '#libs/commands';
 import { Projections } from '#libs/projections';
 import { ResourceCommands, type ResourceRecord } from '#libs/resources';
 import { Id, Input, Operation } from '#libs/rpc';
-import { ChosenSignatures, MOST_AT_ONCE } from './chosen-signatures.js';
+import { ChosenSignatures, PAGE } from './chosen-signatures.js';
 import { invalidation, restoreMore, standingInvalidation } from './invalidation.js';
 import { invalidations, invalidationSchema } from './invalidations.js';
 
@@ -14,7 +14,7 @@ import { invalidations, invalidationSchema } from './invalidations.js';
   summary: 'Let invalidated signatures count again',
   description:
     'All that this invalidation has taken out, but for those that were withdrawn since; if it is still going on, it ends. The first ' +
-    '1,000 count again when this is answered, the others within seconds.',
+    '200 count again when this is answered, the others within seconds.',
   answers: invalidationSchema,
 })
 export class RestoreSignatures extends Input {
@@ -42,7 +42,7 @@ export class RestoreSignaturesHandler implements ICommandHandler<RestoreSignatur
       if (!isBegun) await this.projections.catchUpWithLog();
       const events = isBegun
         ? []
-        : restoreMore(state, await this.chosen.invalidatedBy(organizationId, invalidationId), MOST_AT_ONCE);
+        : restoreMore(state, await this.chosen.invalidatedBy(organizationId, invalidationId), PAGE);
       return { recordId: invalidationId, writes: [writeTo(invalidation, invalidationId, version, events)] };
     });
     return this.answers.look(invalidations, command, outcome);
