@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { compile } from './compile.mjs';
 
-const program = (path) => fileURLToPath(new URL(`../dist/${path}.js`, import.meta.url));
+const program = (name) => fileURLToPath(new URL(`../dist/bundle/${name}.js`, import.meta.url));
 
 /** @returns the environment of instances and command line on this database. */
 export function environmentOf(url) {
@@ -83,7 +83,7 @@ export async function makeOrganization(env) {
 }
 
 export async function cli(env, ...args) {
-  const child = spawn(process.execPath, [program('bundle/cli'), '--json', ...args], {
+  const child = spawn(process.execPath, [program('cli'), '--json', ...args], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -100,7 +100,7 @@ const settings = scripts.start.split(' ').filter((word) => word.startsWith('--')
 
 /** An instance of the product. @returns `port`, `pid` and `stop()`. */
 export function startServer(env) {
-  return start(program('src/main'), { ...env, HOST: '127.0.0.1', PORT: '0' }, settings);
+  return start(program('main'), { ...env, HOST: '127.0.0.1', PORT: '0' }, settings);
 }
 
 /** A server of `baselines`. @returns `port`, `pid` and `stop()`. */

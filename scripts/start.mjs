@@ -2,8 +2,8 @@
 import { prepare } from './prepare.mjs';
 
 if (process.env.npm_lifecycle_event) endWithNpm();
-await prepare({ isBundle: false });
-await import('../dist/src/main.js');
+await prepare();
+await import('../dist/bundle/main.js');
 
 /** A killed npm (kill -9) passes no signal on; the server would go on, unseen, and hold its port. */
 function endWithNpm() {

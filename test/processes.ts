@@ -14,7 +14,7 @@ export type Environment = { [name: string]: string };
 export type Result = { status: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string };
 
 const root = resolve(__dirname, '..');
-const MAIN = join(root, 'dist/src/main.js');
+const MAIN = join(root, 'dist/bundle/main.js');
 export const CLI = join(root, 'dist/bundle/cli.js');
 /** Published, with the databases of `databases/`: for tests alone. */
 export const ENCRYPTION_KEY = Buffer.alloc(32, 7);
@@ -94,7 +94,7 @@ export class Program {
   }
 }
 
-/** The server: `node dist/src/main.js`. */
+/** The server: `node dist/bundle/main.js`. */
 export class ServerProcess extends Program {
   /**
    * @param files the number of files, connections among them, that the process may have open.
