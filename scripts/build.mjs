@@ -3,7 +3,7 @@
  * `tsc`'s matter, which looks at all files together and takes ten times as long: `npm run build` has it check them first, and so
  * does `npm test`.
  *
- * As a program: node scripts/build.mjs [folder], by default this checkout; it also makes the bundle (bundle.mjs).
+ * As a program: node scripts/build.mjs [folder], by default this checkout, of which it also makes the bundle (bundle.mjs).
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -120,8 +120,11 @@ function outputOf(folder, source) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [, , folder = root] = process.argv;
+  const [, , folder] = process.argv;
   await build(folder);
-  const { bundle } = await import('./bundle.mjs');
-  await bundle(folder, stampOf(folder));
+  // What another checkout consists of, this one's bundle does not know.
+  if (folder === undefined) {
+    const { bundle } = await import('./bundle.mjs');
+    await bundle(root, stampOf());
+  }
 }

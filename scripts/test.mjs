@@ -11,7 +11,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { root } from './build.mjs';
 import { installedNode } from './nodes.mjs';
@@ -35,12 +35,20 @@ const CHECKS = [
   ['Module walls', 'depcruise', '--config', '.dependency-cruiser.cjs', 'src', 'libs', 'migrations', 'test'],
 ];
 
+/**
+ * Files of tests that may fail while others take the processors, and are then run once more, alone. It is told, because it is a fault
+ * each time; more of them are no accident.
+ */
+const MOST_DISTURBED = 2;
+
 const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
 const isForDebugger = (argument) => argument.startsWith('--inspect');
 const debuggerArguments = process.argv.slice(2).filter(isForDebugger);
 const jestArguments = process.argv.slice(2).filter((argument) => !isForDebugger(argument));
 if (debuggerArguments.length > 0) jestArguments.push('--runInBand', '--testTimeout=86400000');
 const failures = [];
+/** Files of tests that failed beside all others, and passed alone. */
+const disturbed = [];
 const children = new Set();
 let interruptedBy;
 
@@ -61,6 +69,11 @@ for (const { name, status, output } of await checking) {
   console.log(output);
 }
 
+if (disturbed.length > 0) {
+  console.log(
+    `Failed beside others, passed alone: ${disturbed.join(', ')}. That is a fault of the tests or of the product: mend it.`,
+  );
+}
 if (failures.length > 0) console.log(`Failed: ${failures.map(({ name }) => name).join(', ')}`);
 console.log(summary(results));
 if (interruptedBy) process.exitCode = 128 + signalNumbers[interruptedBy];
@@ -98,12 +111,20 @@ async function runTests() {
       TEST_REDIS_URL: process.env.REDIS_URL ?? (await startRedis(directory, stops)),
     };
     if (interruptedBy) return undefined;
-    const resultsFile = join(directory, 'results.json');
-    const cache = '--cacheDirectory=node_modules/.cache/jest';
-    const args = [...debuggerArguments, join(root, 'node_modules/jest/bin/jest.js'), cache];
-    args.push('--json', `--outputFile=${resultsFile}`, ...jestArguments);
-    const status = await run(process.execPath, args, { env });
-    const results = existsSync(resultsFile) ? JSON.parse(readFileSync(resultsFile, 'utf8')) : undefined;
+    const { status, results } = await runJest(directory, env, jestArguments);
+    const failed = failedFiles(results);
+    if (
+      jestArguments.length === 0 &&
+      failed.length > 0 &&
+      failed.length <= MOST_DISTURBED &&
+      !interruptedBy
+    ) {
+      const alone = await runJest(directory, env, ['--runTestsByPath', ...failed]);
+      if (alone.status === 0) {
+        disturbed.push(...failed.map((path) => relative(root, path)));
+        return merged(results, alone.results);
+      }
+    }
     const ran = (results?.numPassedTests ?? 0) + (results?.numFailedTests ?? 0);
     if (status !== 0 || ran === 0) failures.push({ name: 'Tests', status: status || 1 });
     return results;
@@ -116,6 +137,38 @@ async function runTests() {
     unmountBelow(directory);
     rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
   }
+}
+
+/** @returns Jest's exit status and its own results, where it came to any. */
+async function runJest(directory, env, jestsArguments) {
+  const resultsFile = join(directory, 'results.json');
+  rmSync(resultsFile, { force: true });
+  const cache = '--cacheDirectory=node_modules/.cache/jest';
+  const args = [...debuggerArguments, join(root, 'node_modules/jest/bin/jest.js'), cache];
+  args.push('--json', `--outputFile=${resultsFile}`, ...jestsArguments);
+  const status = await run(process.execPath, args, { env });
+  return {
+    status,
+    results: existsSync(resultsFile) ? JSON.parse(readFileSync(resultsFile, 'utf8')) : undefined,
+  };
+}
+
+function failedFiles(results) {
+  return (results?.testResults ?? []).filter(({ status }) => status === 'failed').map(({ name }) => name);
+}
+
+/** The results of all files, of those that ran twice the second. */
+function merged(first, second) {
+  const again = new Set(second.testResults.map(({ name }) => name));
+  const testResults = [...first.testResults.filter(({ name }) => !again.has(name)), ...second.testResults];
+  const all = testResults.flatMap(({ assertionResults }) => assertionResults);
+  const count = (...statuses) => all.filter(({ status }) => statuses.includes(status)).length;
+  return {
+    numPassedTests: count('passed'),
+    numFailedTests: count('failed'),
+    numPendingTests: count('pending', 'skipped'),
+    numTodoTests: count('todo'),
+  };
 }
 
 /** What an interrupted test left mounted. A server whose data are gone ends by itself. */

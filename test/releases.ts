@@ -29,16 +29,18 @@ export class ReleaseBuild {
   /**
    * Makes the build, or finds it made.
    *
-   * @returns in words why it cannot be had: in a checkout without the history, say.
+   * @returns in words why it cannot be had: this is a checkout without the history.
    */
   static async of(release: Release): Promise<ReleaseBuild | string> {
-    const directory = join(CACHE, `${release.commit.slice(0, 12)}-${WAY}`);
-    try {
-      if (!(await exists(directory))) await build(release.commit, directory);
-    } catch (error) {
-      const { stderr, message } = error as Error & { stderr?: string };
-      const [reason] = (stderr === undefined || stderr === '' ? message : stderr).trim().split('\n');
-      return `${release.version} (${release.commit.slice(0, 7)}) cannot be built: ${reason}`;
+    const { version, commit } = release;
+    const directory = join(CACHE, `${commit.slice(0, 12)}-${WAY}`);
+    if (!(await exists(directory))) {
+      const isHere = await run('git', ['cat-file', '-e', commit], { cwd: root }).then(
+        () => true,
+        () => false,
+      );
+      if (!isHere) return `${version} (${commit.slice(0, 7)}) is not in the history of this checkout.`;
+      await build(commit, directory);
     }
     return new ReleaseBuild(release, directory);
   }
