@@ -128,6 +128,32 @@ it('a receiver that fails a third at random, hangs and is away, and an instance 
   await receiver.goAway();
 });
 
+it('a receiver that is away uses up the attempts of few, and is told all soon after it is back', async () => {
+  const receiver = await Receiver.start();
+  const servers = await Promise.all([start(), start()]);
+  const webhookId = await create(servers[0], receiver.at('hook'));
+  await receiver.goAway();
+  await makeEvents(servers[1], 300);
+  await sleep(4_000);
+  const waiting = () =>
+    sql<{ attempts: number }>('SELECT attempts FROM webhook_retries WHERE webhook_id = $1', [webhookId]);
+  // Those under way when it was noticed, and one each time that it was looked for since.
+  expect((await waiting()).length).toBeLessThan(40);
+  // As after an absence of hours, in which they have been tried again and again.
+  await sql(
+    `UPDATE webhook_cursors SET failing_since = failing_since - interval '3 hours' WHERE webhook_id = $1`,
+    [webhookId],
+  );
+  await sql(
+    `UPDATE webhook_retries SET attempts = 6, due_at = due_at + interval '2 hours' WHERE webhook_id = $1`,
+    [webhookId],
+  );
+  await receiver.comeBack();
+  const ids = await eventIds();
+  await atLast(() => expect(new Set(receiver.told.map(({ id }) => id)).size).toBe(ids.length));
+  await atLast(async () => expect(await waiting()).toEqual([]));
+});
+
 it('an orderly stop: what was sent is known, and not sent again by who goes on', async () => {
   const receiver = await Receiver.start((_, response) => void setTimeout(() => response.end(), 5));
   const [one, other] = await Promise.all([start(), start()]);

@@ -59,7 +59,8 @@ export class WebhookCursorsFollow implements Subscription {
           ]);
           // What is not sent yet is not left out.
           await transaction.query(
-            'UPDATE webhook_cursors SET position = least(position, $2) WHERE webhook_id = $1',
+            `UPDATE webhook_cursors SET position = least(position, $2), held_until = CASE WHEN holder IS NOT NULL THEN held_until END
+             WHERE webhook_id = $1`,
             [webhookId, event.data.after],
           );
           return;
@@ -85,4 +86,6 @@ export class WebhookCursorsFollow implements Subscription {
   }
 }
 
-const FORGIVE = 'UPDATE webhook_cursors SET failing_since = NULL WHERE webhook_id = $1';
+const FORGIVE = `
+  UPDATE webhook_cursors SET failing_since = NULL, held_until = CASE WHEN holder IS NOT NULL THEN held_until END
+  WHERE webhook_id = $1`;

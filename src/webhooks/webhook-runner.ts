@@ -12,8 +12,17 @@ import { webhooks } from './webhooks.js';
 /** Events of one page, and of these so many at once. */
 const PAGE = 128;
 const AT_ONCE = 8;
-/** After so many failures in a row one at a time is tried, until one succeeds: a receiver that hangs holds up less. */
+/**
+ * After so many failures in a row the cursor stands: a receiver that is away would otherwise use up the attempts of all that happens
+ * meanwhile. Who has done nothing but fail since is tried with one event at a time.
+ */
 const FAILURES_IN_A_ROW = 8;
+const AWAY_SECONDS = 0.5;
+/** Until the next try: as long as it has been failing, between these. */
+const SHORTEST_REST_SECONDS = 1;
+const LONGEST_REST_SECONDS = 60;
+/** After so long an absence what waits for its next attempt comes soon, when one has succeeded. */
+const ABSENCE_SECONDS = 30;
 /**
  * After so long no further event of a page is begun: what it says of persons was read when the page was, and who is erased meanwhile
  * is not to be told of.
@@ -42,21 +51,31 @@ const TAKE = `
   WHERE webhook_id = (
     SELECT webhook_id FROM webhook_cursors
     WHERE webhook_id = $1 AND (held_until IS NULL OR held_until < clock_timestamp()) FOR UPDATE SKIP LOCKED
-  ) RETURNING position`;
+  ) RETURNING position, coalesce(extract(epoch FROM clock_timestamp() - failing_since), 0)::float8 AS failing`;
 const RENEW = `
   UPDATE webhook_cursors SET held_until = clock_timestamp() + make_interval(secs => $3)
   WHERE webhook_id = $1 AND holder = $2`;
-const LEAVE =
-  'UPDATE webhook_cursors SET holder = NULL, held_until = NULL WHERE webhook_id = $1 AND holder = $2';
+/** $3: seconds for which nobody takes it. */
+const LEAVE = `
+  UPDATE webhook_cursors SET holder = NULL,
+    held_until = CASE WHEN $3::float8 > 0 THEN clock_timestamp() + make_interval(secs => $3) END
+  WHERE webhook_id = $1 AND holder = $2`;
 // Not where somebody else has taken over, nor where the webhook was sent back meanwhile.
 const MOVE =
   'UPDATE webhook_cursors SET position = $4 WHERE webhook_id = $1 AND holder = $2 AND position = $3';
-/** $2: whether the last attempt has succeeded; $3: whether any has. */
+/** $2: whether the last attempt has succeeded; $3: whether any has, which ends the rest of a cursor that stands. */
 const NOTE_HEALTH = `
-  UPDATE webhook_cursors SET failing_since =
-    CASE WHEN $2 THEN NULL WHEN $3 THEN clock_timestamp() ELSE coalesce(failing_since, clock_timestamp()) END
-  WHERE webhook_id = $1 AND (NOT $2 OR failing_since IS NOT NULL)
-  RETURNING failing_since, failing_since < clock_timestamp() - make_interval(days => ${LONGEST_FAILING_DAYS}) AS is_over`;
+  UPDATE webhook_cursors c SET
+    failing_since = CASE WHEN $2 THEN NULL WHEN $3 THEN clock_timestamp() ELSE coalesce(c.failing_since, clock_timestamp()) END,
+    held_until = CASE WHEN $3 AND holder IS NULL THEN NULL ELSE held_until END
+  FROM (SELECT failing_since FROM webhook_cursors WHERE webhook_id = $1 FOR UPDATE) before
+  WHERE webhook_id = $1 AND (NOT $2 OR c.failing_since IS NOT NULL)
+  RETURNING c.failing_since, c.failing_since < clock_timestamp() - make_interval(days => ${LONGEST_FAILING_DAYS}) AS is_over,
+    $3 AND before.failing_since < clock_timestamp() - make_interval(secs => ${ABSENCE_SECONDS}) AS is_back`;
+/** What an instance has taken is due before. */
+const COME_SOON = `
+  UPDATE webhook_retries SET due_at = clock_timestamp() + random() * make_interval(secs => ${ABSENCE_SECONDS})
+  WHERE webhook_id = $1 AND due_at > clock_timestamp() + make_interval(secs => ${ABSENCE_SECONDS} + 5)`;
 const TAKE_RETRIES = `
   UPDATE webhook_retries SET attempts = attempts + 1, due_at = clock_timestamp() + make_interval(secs => $3)
   WHERE webhook_id = $1 AND position IN (
@@ -98,7 +117,7 @@ export class WebhookRunner {
     const endAt = performance.now() + TURN_MS;
     const { webhookId, organizationId } = this.target;
     const holder = newId();
-    const [[cursor]] = await this.source.query<[{ position: string }[], number]>(TAKE, [
+    const [[cursor]] = await this.source.query<[{ position: string; failing: number }[], number]>(TAKE, [
       webhookId,
       holder,
       HELD_SECONDS,
@@ -109,6 +128,8 @@ export class WebhookRunner {
       () => void this.source.query(RENEW, [webhookId, holder, HELD_SECONDS]).catch(() => undefined),
       (HELD_SECONDS * 1_000) / 3,
     );
+    let restSeconds = 0;
+    let mostFailures = cursor.failing > AWAY_SECONDS ? 1 : FAILURES_IN_A_ROW;
     try {
       let before = Number(cursor.position);
       while (!this.isStopped() && performance.now() < endAt) {
@@ -122,18 +143,23 @@ export class WebhookRunner {
           PAGE,
           webhook.eventTypes ? { type: webhook.eventTypes } : {},
         );
-        const { sent, next } = await this.sendInOrder(webhook, events);
+        const { sent, next, failures } = await this.sendInOrder(webhook, events, mostFailures);
         // What was not begun comes with the next page.
         const reached = next ? next.position - 1 : hasMore ? events.at(-1)!.position : horizon;
         const { isMoved, ...tellings } = await this.keep(holder, { before, reached }, sent);
         if (tellings.failingSince) return tellings;
+        if (failures >= mostFailures) {
+          restSeconds = Math.min(Math.max(cursor.failing, SHORTEST_REST_SECONDS), LONGEST_REST_SECONDS);
+          break;
+        }
         if (!isMoved || events.length === 0) break;
+        mostFailures = FAILURES_IN_A_ROW;
         before = reached;
       }
       return { failingSince: undefined };
     } finally {
       clearInterval(renewing);
-      await this.source.query(LEAVE, [webhookId, holder]).catch(() => undefined);
+      await this.source.query(LEAVE, [webhookId, holder, restSeconds]).catch(() => undefined);
     }
   }
 
@@ -196,19 +222,24 @@ export class WebhookRunner {
     return row?.state.status === 'ACTIVE' ? row.state : undefined;
   }
 
-  /** @returns `next`: the first that was not begun, or of which nobody knows what became. */
+  /**
+   * @param mostFailures in a row, after which no further one is begun.
+   * @returns `next`: the first that was not begun, or of which nobody knows what became. `failures`: in a row, at the end.
+   */
   private async sendInOrder(
     webhook: StandingWebhook,
     events: readonly RecordedEvent[],
-  ): Promise<{ sent: Delivery[]; next: RecordedEvent | undefined }> {
+    mostFailures: number,
+  ): Promise<{ sent: Delivery[]; next: RecordedEvent | undefined; failures: number }> {
+    const atOnce = Math.min(AT_ONCE, mostFailures);
     const endAt = performance.now() + LONG_PAGE_MS;
     const sent: Delivery[] = [];
     const underWay = new Set<Promise<void>>();
     let failures = 0;
     let next: RecordedEvent | undefined;
     for (const event of events) {
-      while (underWay.size >= (failures < FAILURES_IN_A_ROW ? AT_ONCE : 1)) await Promise.race(underWay);
-      if (next || this.isStopped() || performance.now() > endAt) {
+      while (underWay.size >= atOnce) await Promise.race(underWay);
+      if (next || failures >= mostFailures || this.isStopped() || performance.now() > endAt) {
         next ??= event;
         break;
       }
@@ -224,7 +255,7 @@ export class WebhookRunner {
       void one.finally(() => underWay.delete(one));
     }
     await Promise.all(underWay);
-    return { sent, next };
+    return { sent, next, failures };
   }
 
   private send(webhook: StandingWebhook, event: RecordedEvent): Promise<Attempt | undefined> {
@@ -259,9 +290,10 @@ export class WebhookRunner {
     if (sent.length === 0) return { failingSince: undefined };
     const isWell = sent.at(-1)!.attempt.delivered;
     const isAnyWell = sent.some(({ attempt }) => attempt.delivered);
-    const [[row]] = await transaction.query<
-      [{ failing_since: Date | null; is_over: boolean | null }[], number]
-    >(NOTE_HEALTH, [this.target.webhookId, isWell, isAnyWell]);
+    type Health = { failing_since: Date | null; is_over: boolean | null; is_back: boolean | null };
+    const { webhookId } = this.target;
+    const [[row]] = await transaction.query<[Health[], number]>(NOTE_HEALTH, [webhookId, isWell, isAnyWell]);
+    if (row?.is_back) void transaction.send(COME_SOON, [webhookId]);
     return { failingSince: row?.is_over ? row.failing_since! : undefined };
   }
 }
