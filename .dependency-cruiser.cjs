@@ -5,6 +5,7 @@ const libs = [
   'tracing',
   'random',
   'measures',
+  'storage',
   'pages',
   'database',
   'event-store',

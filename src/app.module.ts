@@ -20,9 +20,11 @@ import { RateLimitModule } from '#libs/rate-limit';
 import { ResourcesModule } from '#libs/resources';
 import { RpcModule } from '#libs/rpc';
 import { Checkpoints, Sealer } from '#libs/sealing';
+import { openStorage, Storage } from '#libs/storage';
 import { Subscriptions } from '#libs/subscriptions';
 import { ORGANIZATION_RATE_LIMIT } from './auth/index.js';
 import { type Config } from './config.js';
+import { silenceAmazon } from './environment.js';
 import { Cosigning } from './cosigning/index.js';
 import { MODULES } from './modules.js';
 import { PublicAddress } from './public-address.js';
@@ -62,6 +64,7 @@ export class AppModule {
       { provide: Cosigning, useValue: cosigning },
       // Nest closes it with the application.
       { provide: Mailer, useFactory: () => mailerOf(config) },
+      { provide: Storage, useFactory: () => storageOf(config) },
       { provide: ORGANIZATION_RATE_LIMIT, useValue: organizationRateLimit },
       { provide: Destinations, useValue: new Destinations(webhookAllowPrivate) },
     ];
@@ -89,6 +92,11 @@ export class AppModule {
       ],
     };
   }
+}
+
+function storageOf({ storage, dataDirectory }: Config): Promise<Storage> {
+  if (storage) silenceAmazon();
+  return openStorage(storage ?? { directory: join(dataDirectory, 'images') });
 }
 
 function mailerOf(config: Config): Mailer {

@@ -2,9 +2,10 @@ import { isIP } from 'node:net';
 import { MAIL_URL_FORMS, type MailAddress, readMailAddress, readMailUrl, WrongMailUrl } from '#libs/mail';
 import { LOG_LEVELS, type LogLevel } from '#libs/operations';
 import { readRedisUrl, REDIS_URL_FORMS } from '#libs/rate-limit';
+import { type BucketLocation } from '#libs/storage';
 import { readWitness, type WitnessAddress } from './cosigning/index.js';
 import { readConcurrency } from './concurrency.js';
-import { type Environment, loadEnvironment } from './environment.js';
+import { endpointOfS3, type Environment, loadEnvironment } from './environment.js';
 import { NotAuthentic } from './history/verify/index.js';
 
 /** Everything that can be set from outside; `.env.example` explains each. */
@@ -23,6 +24,8 @@ export type Config = {
   /** Requests per second of all API keys of an organization that were not made on the command line. */
   organizationRateLimit: number;
   dataDirectory: string;
+  /** Where the files of images are; undefined: under `dataDirectory`. */
+  storage: BucketLocation | undefined;
   /** Of the mail server, with its password; undefined: messages are written to files under `dataDirectory`. */
   mailUrl: string | undefined;
   /** Who sends where an organization says nothing else. */
@@ -135,6 +138,7 @@ export function inspectConfig(environment: Environment): Inspected {
     redisUrl: redisUrl(get('REDIS_URL'), wrong),
     organizationRateLimit: integer('ORGANIZATION_RATE_LIMIT', 100, 1, 1_000_000),
     dataDirectory: get('DATA_DIR') ?? './.data',
+    storage: storage(get('STORAGE_URL'), wrong),
     mailUrl: mailUrl(get('MAIL_URL'), wrong),
     mailFrom: mailFrom(get('MAIL_FROM'), wrong),
     mailConcurrency: integer('MAIL_CONCURRENCY', 10, 1, 1_000),
@@ -265,6 +269,19 @@ function redisUrl(text: string | undefined, wrong: string[]): string | undefined
     );
   }
   return text;
+}
+
+function storage(text: string | undefined, wrong: string[]): BucketLocation | undefined {
+  if (text === undefined) return undefined;
+  const [, bucket = '', prefix = ''] =
+    /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*?)\/*)?$/.exec(text) ?? [];
+  if (bucket === '') {
+    wrong.push(
+      'STORAGE_URL must be s3://<bucket> or s3://<bucket>/<prefix>; region, credentials and the address of a store that is not ' +
+        "Amazon's come from AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL_S3.",
+    );
+  }
+  return { bucket, prefix, endpoint: endpointOfS3() };
 }
 
 function mailUrl(text: string | undefined, wrong: string[]): string | undefined {

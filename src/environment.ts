@@ -13,6 +13,17 @@ export function environmentOfLibraries(): Environment {
   return process.env;
 }
 
+/** On Node 20 Amazon's client warns each time that it is loaded; package.json holds a version that runs there. */
+export function silenceAmazon(): void {
+  environmentOfLibraries().AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
+}
+
+/** Of a store that speaks S3 and is not Amazon's: Amazon's library reads the same. */
+export function endpointOfS3(): string | undefined {
+  const { AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL } = environmentOfLibraries();
+  return AWS_ENDPOINT_URL_S3 || AWS_ENDPOINT_URL || undefined;
+}
+
 /** Reads `.env` in the working directory; what the environment says already has precedence. */
 export function loadEnvironment(): Environment {
   if (existsSync('.env')) process.loadEnvFile('.env');

@@ -4,6 +4,7 @@ import { AuthModule } from './auth/index.js';
 import { BroadcastsModule } from './broadcasts/index.js';
 import { ContactsModule } from './contacts/index.js';
 import { HistoryModule } from './history/index.js';
+import { ImagesModule } from './images/index.js';
 import { ListsModule } from './lists/index.js';
 import { OrganizationsModule } from './organizations/index.js';
 import { PetitionsModule } from './petitions/index.js';
@@ -30,6 +31,7 @@ export const MODULES = [
   SuppressionsModule,
   BroadcastsModule,
   UnsubscribeModule,
+  ImagesModule,
 ];
 
 export const { operations, projections, streams, replayables, subscriptions, timers, background, upcasters } =

@@ -10,6 +10,7 @@ import { ErrorFilter, type ErrorCode, replaceUndecodablePath, RpcExpressAdapter 
 import { AppModule } from './app.module.js';
 import { type Config } from './config.js';
 import { nameOfLogPath } from './history/index.js';
+import { nameOfImagePath } from './images/index.js';
 import { type Runtime } from './runtime.js';
 import { nameOfMailHook } from './suppressions/index.js';
 import { nameOfUnsubscribePath } from './unsubscribe/index.js';
@@ -29,7 +30,9 @@ export async function createApplication(
   );
   app.set('trust proxy', config.trustProxy);
   const nameOf = (path: string) =>
-    adapter.knows(path) ? path : (nameOfLogPath(path) ?? nameOfMailHook(path) ?? nameOfUnsubscribePath(path));
+    adapter.knows(path)
+      ? path
+      : (nameOfLogPath(path) ?? nameOfMailHook(path) ?? nameOfUnsubscribePath(path) ?? nameOfImagePath(path));
   const log = requestLog(logger, runtime.store.keyring, nameOf, app.get(RequestCounts));
   app.use(
     log,

@@ -53,7 +53,8 @@ describe('the Dockerfile', () => {
       if (to === 'node_modules') await symlink(source, target);
       else await cp(source, target, { recursive: true });
     }
-    const inScratch = (command: string) => command.replaceAll(/(?<= )\/(?=app|usr)/g, `${directory.path}/`);
+    const inScratch = (command: string) =>
+      command.replaceAll(/(?<= )\/(?=app|usr|data)/g, `${directory.path}/`);
     const executable = stage('build').flatMap(({ rest }) => /chmod \S+ \S+/.exec(rest) ?? []);
     const runs = stage('image').flatMap(({ name, rest }) => (name === 'RUN' ? inScratch(rest) : []));
     for (const command of [...executable, ...runs]) {

@@ -9,6 +9,7 @@ import {
   type Turn,
 } from '#libs/testing';
 import { type Answer, Api, Client } from './harness.js';
+import { picture } from './pictures.js';
 
 /**
  * What each operation asks of PostgreSQL, counted from outside: nobody makes it more unseen. Who changes it on purpose notes it:
@@ -164,6 +165,10 @@ async function ask(operation: string, fields: Fields, by = client): Promise<any>
       const type = { 'Content-Type': 'text/csv' };
       return by.request('POST', `/v1/${operation}`, fields.csv as string, type);
     }
+    if (operation === 'image.upload-image') {
+      const type = { 'Content-Type': 'image/png' };
+      return by.request('POST', `/v1/${operation}`, fields.png as Uint8Array<ArrayBuffer>, type);
+    }
     const all = operation.startsWith('contact.') ? { organizationId, ...fields } : fields;
     if (/\.(get|list|export|preview)-/.test(operation))
       return by.get(operation, all as Record<string, string>);
@@ -172,6 +177,14 @@ async function ask(operation: string, fields: Fields, by = client): Promise<any>
   const { status, body } = await send();
   expect({ operation, status, error: body.error }).toEqual({ operation, status: 200 });
   return body.data;
+}
+
+let lastUpload: Promise<unknown> = Promise.resolve();
+/** A key has few streams at once. */
+function uploadInTurn(): Promise<Fields> {
+  const uploaded = lastUpload.then(async () => ask('image.upload-image', { png: await picture() }));
+  lastUpload = uploaded;
+  return uploaded;
 }
 
 /** How records are made, by the field that names one. */
@@ -209,6 +222,7 @@ const MAKE = {
     await ask('broadcast.send-broadcast', { broadcastId });
     return { sendingId: broadcastId };
   },
+  imageId: () => uploadInTurn(),
   apiKeyId: (own: Own) => ask('api-key.create-api-key', { name: own.unique() }),
   webhookId: (own: Own) => ask('webhook.create-webhook', { url: `https://${own.unique()}.invalid/` }, own.by),
   eventId: async (own: Own) => {
@@ -340,6 +354,11 @@ const CASES: { [name: string]: (own: Own) => Fields | Promise<Fields> } = {
   'webhook.replay-webhook': async (own) => ({ ...(await own.a('webhookId')), fromPosition: 0 }),
   'webhook.delete-webhook': (own) => own.a('webhookId'),
   'webhook.list-event-types': () => ({}),
+  'image.upload-image': async () => ({ png: await picture() }),
+  'image.get-image': (own) => own.the('imageId'),
+  'image.list-images': () => ({}),
+  'image.update-image': async (own) => ({ ...(await own.a('imageId')), alt: own.unique() }),
+  'image.delete-image': (own) => own.a('imageId'),
   'suppression.create-suppression': (own) => ({ email: own.person.email }),
   'suppression.list-suppressions': () => ({}),
   'suppression.delete-suppression': async (own) => {
@@ -500,7 +519,8 @@ it('who asks is looked up once in half a second, however many ask', async () => 
 });
 
 function callersOf(operation: string): number {
-  if (/^contact\.(import|export)|\.export-(events|signatures)/.test(operation)) return CALLERS_OF_STREAMS;
+  if (/^contact\.(import|export)|\.export-(events|signatures)|^image\.(upload|update|delete)/.test(operation))
+    return CALLERS_OF_STREAMS;
   // An organization may have some webhooks only.
   if (operation.startsWith('webhook.')) return CALLERS_OF_WEBHOOKS;
   if (/^api-key\.(create|rotate|revoke)|^organization\.update/.test(operation)) return CALLERS_OF_ONE_RECORD;

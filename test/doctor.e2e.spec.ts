@@ -18,6 +18,7 @@ import {
   startPgBouncer,
   startPostgres,
   startRedis,
+  startS3Server,
 } from '#libs/testing';
 import { schema } from '#migrations';
 import { inspectConfig, readConfig } from '../src/config.js';
@@ -578,6 +579,29 @@ it('tells of a Redis that is another kind than its URL says, or none of which is
   await Promise.all([node.remove(), sentinel.remove()]);
 });
 
+it('tells of a bucket of images that cannot be asked', async () => {
+  const store = await startS3Server('images');
+  const images = async (environment: Environment) => {
+    const { stdout } = await cli(['--json', 'doctor'], {
+      DATABASE_URL: urlOf(model),
+      ENCRYPTION_KEY,
+      ...environment,
+    });
+    const { findings } = JSON.parse(stdout) as { findings: Examined[] };
+    return findings
+      .filter(({ check }) => check === 'images')
+      .map(({ level, message }) => `${level} ${message}`);
+  };
+  const inBucket = { ...store.environment, STORAGE_URL: `s3://${store.bucket}` };
+  expect(await images({})).toEqual([expect.stringMatching(/^ok .* all instances have to share/)]);
+  expect(await images(inBucket)).toEqual(['ok The bucket of images answers.']);
+  expect(await images({ ...inBucket, STORAGE_URL: 's3://' })).toEqual([]);
+  await store.stop();
+  expect(await images(inBucket)).toEqual([
+    expect.stringMatching(/^problem .* cannot be used: .* Uploads are refused/),
+  ]);
+});
+
 it('tells of mail that goes nowhere, from nobody, or cannot be sent', async () => {
   const server = await SmtpServer.start({ tls: 'starttls', login: { user: 'us', password: 'right' } });
   const inDeployment = { DATABASE_URL: urlOf(model), ENCRYPTION_KEY };
@@ -699,6 +723,7 @@ it('of a server that all is well with: no problem, status 0, each check once', a
       'storage',
       'redis',
       'mail',
+      'images',
       'address',
     ],
   ]);

@@ -8,6 +8,7 @@ import { type CreateApiKey } from '../src/auth/index.js';
 import { FinishBroadcast } from '../src/broadcasts/index.js';
 import { documentedReasons, requireDocumented } from './documented.js';
 import { type Answer, Api, Client, DatabaseGate } from './harness.js';
+import { picture } from './pictures.js';
 import { CreateOrganization } from '../src/organizations/index.js';
 
 let api: Api;
@@ -91,6 +92,14 @@ const PROVOKED: { [operation: string]: { [reason: string]: () => Promise<Answer>
         client.post('webhook.create-webhook', { url: `https://example.org/${n}` });
       for (let n = 0; n < 50; n += 1) await idOf(create(n));
       return create(50);
+    },
+  },
+  'image.delete-image': {
+    IMAGE_SHOWN: async () => {
+      const type = { 'Content-Type': 'image/png' };
+      const imageId = await idOf(client.request('POST', '/v1/image.upload-image', await picture(), type));
+      await idOf(client.post('post.create-post', { name: 'Shown', imageId }));
+      return client.delete('image.delete-image', { imageId });
     },
   },
   'broadcast.update-broadcast': {
@@ -421,7 +430,11 @@ describe('what is documented of an operation is what it answers', () => {
 
   it.each<[number, (operation: Documented) => Promise<Answer>]>([
     [404, (operation) => ask(operation)],
-    [413, (operation) => ask(operation, {}, ' '.repeat(1024 * 1024))],
+    [
+      413,
+      (operation) =>
+        ask(operation, {}, ' '.repeat((operation.bodyType?.startsWith('image/') ? 16 : 1) * 1024 * 1024)),
+    ],
     [415, (operation) => ask(operation, operation.bodyType ? { 'Content-Type': 'text/plain' } : {})],
     [422, (operation) => ask(operation, operation.bodyType ? { 'Idempotency-Key': 'used' } : {})],
   ])('%i, from exactly the operations that say so', async (status, asking) => {

@@ -14,6 +14,7 @@ import { readExported, tellSuccession } from '../src/history/index.js';
 import { disableWebhook, webhook } from '../src/webhooks/index.js';
 import { Suppressions } from '../src/suppressions/index.js';
 import { Api } from './harness.js';
+import { picture } from './pictures.js';
 import { eventually } from './processes.js';
 import { published } from './releases.js';
 
@@ -292,6 +293,13 @@ async function makeHistory(): Promise<string> {
   await erase('post.delete-post', await post('post.create-post', { name: 'Old news' }));
   await erase('list.delete-list', await post('list.create-list', { name: 'Gone' }));
   await erase('tag.delete-tag', await post('tag.create-tag', { name: 'Gone' }));
+  const png = { 'Content-Type': 'image/png' };
+  for (const name of ['Bridge', 'Gone']) {
+    const path = `/v1/image.upload-image?name=${name}`;
+    const { imageId } = (await client.request('POST', path, await picture(), png)).body.data;
+    await post('image.update-image', { imageId, alt: 'A bridge' });
+    if (name === 'Gone') await erase('image.delete-image', { imageId });
+  }
   await post('suppression.create-suppression', { email: 'nobody@example.org' });
   await post('suppression.create-suppression', { email: 'nobody@example.org', reason: 'UNSUBSCRIBED' });
   await post('suppression.create-suppression', { email: 'ada@example.net', reason: 'UNSUBSCRIBED' });

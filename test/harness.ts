@@ -198,8 +198,8 @@ export class Api {
       NODE_ENV: 'test',
       DATABASE_URL: this.database.url,
       ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
-      // Nothing but mail is written there.
-      DATA_DIR: join(tmpdir(), 'advocacy-tests'),
+      // Mail and images: each deployment has its own.
+      DATA_DIR: join(tmpdir(), 'advocacy-tests', new URL(this.database.url).pathname),
       ...this.environment,
       ...environment,
     });

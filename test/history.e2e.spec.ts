@@ -10,6 +10,7 @@ import { Keyring } from '#libs/event-store';
 import { Signers } from '#libs/sealing';
 import { command } from './commands.js';
 import { Client } from './harness.js';
+import { picture } from './pictures.js';
 import { cli, Deployment, ENCRYPTION_KEY, eventually, type ServerProcess } from './processes.js';
 import { verifyTwice } from './verifiers.js';
 
@@ -47,6 +48,13 @@ async function replayed(file: string, ...options: string[]): Promise<{ [object: 
   return records;
 }
 
+/** Where a server is, no history says. */
+function withoutServer(image: { url: string; variants: { url: string }[] }): object {
+  const path = (url: string) => new URL(url).pathname;
+  const variants = image.variants.map((variant) => ({ ...variant, url: path(variant.url) }));
+  return { ...image, url: path(image.url), variants };
+}
+
 /** What the API answers now, in the same order. */
 async function answered(): Promise<{ [object: string]: any[] }> {
   const all = async (operation: string, more = {}) =>
@@ -67,7 +75,12 @@ async function answered(): Promise<{ [object: string]: any[] }> {
       lastDelivery: null,
     })),
     suppression: await all('suppression.list-suppressions'),
-    petition: await all('petition.list-petitions', { include: 'content' }),
+    image: (await all('image.list-images')).map(withoutServer),
+    // What an image of theirs is, is told of the image.
+    petition: (await all('petition.list-petitions', { include: 'content' })).map((petition: object) => ({
+      ...petition,
+      image: null,
+    })),
     post: await all('post.list-posts', { include: 'content' }),
     broadcast: await all('broadcast.list-broadcasts', { include: 'content' }),
   };
@@ -86,7 +99,11 @@ it('an exported history, continued where it stopped, replays to what the API ans
   const { tagId } = (await client.post('tag.create-tag', { name: 'Donor' })).body.data;
   await client.post('tag.add-contacts', { tagId, contactIds });
   await client.post('webhook.create-webhook', { url: 'https://webhooks.invalid/' });
-  const { petitionId } = (await client.post('petition.create-petition', { name: 'River' })).body.data;
+  const png = { 'Content-Type': 'image/png' };
+  const { imageId } = (await client.request('POST', '/v1/image.upload-image', await picture(), png)).body
+    .data;
+  const { petitionId } = (await client.post('petition.create-petition', { name: 'River', imageId })).body
+    .data;
   await client.post('petition.publish-petition', { petitionId });
   for (const contactId of contactIds) {
     await client.post('petition.add-signature', { petitionId, contactId, comment: 'Why not' });
@@ -244,6 +261,7 @@ it('projections: status, rebuild and verify while the server runs', async () => 
     'api-keys',
     'broadcasts',
     'contacts',
+    'images',
     'invalidations',
     'lists',
     'organizations',
@@ -263,7 +281,7 @@ it('projections: status, rebuild and verify while the server runs', async () => 
   expect(await answered()).toEqual(before);
 
   const { source } = deployment.database;
-  await source.query('UPDATE petitions_v4.petitions SET signatures = signatures + 1');
+  await source.query('UPDATE petitions_v5.petitions SET signatures = signatures + 1');
   const found = await command(['--json', 'projections', 'verify', 'petitions'], deployment.environment);
   expect(found.status).toBe(1);
   expect(JSON.parse(found.stdout).differences).toEqual([

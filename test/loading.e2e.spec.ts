@@ -7,6 +7,7 @@ import { projections as readModels } from '../src/modules.js';
 import { apiKey } from '../src/auth/index.js';
 import { broadcast } from '../src/broadcasts/index.js';
 import { contact } from '../src/contacts/index.js';
+import { image } from '../src/images/index.js';
 import { list } from '../src/lists/index.js';
 import { organization, publicLog, sender } from '../src/organizations/index.js';
 import { invalidation, petition } from '../src/petitions/index.js';
@@ -35,6 +36,7 @@ const pick = <One>(of: readonly One[]): One => of[Math.floor(Math.random() * of.
 const content = () =>
   pick([null, 'x', { a: [1, 1e300, -0.5, { 'ä"\\': '\u0001 €' }] }, [], false, 'y'.repeat(9_000)]);
 const fields = { title: 'A', goal: 5, target: null, description: 'Ω', ask: null, imageId: null };
+const variant = { name: '8.jpg', type: 'image/jpeg', width: 8, height: 8, bytes: 99 };
 const word = () => pick(['a', 'b', null]);
 const invalidated = () => ({
   petitionId: uuidv7(),
@@ -102,6 +104,18 @@ const kinds: { [name: string]: Kind } = {
           type: pick(['BroadcastPaused', 'BroadcastResumed', 'BroadcastCancelled', 'BroadcastDeleted']),
           data: {},
         }),
+      ])(),
+  },
+  image: {
+    decider: image,
+    first: () => ({
+      type: 'ImageUploaded',
+      data: { name: 'A', alt: word(), hash: 'a'.repeat(64), variants: [variant] },
+    }),
+    next: () =>
+      pick<() => DomainEvent>([
+        () => ({ type: 'ImageUpdated', data: { name: 'B', alt: word() } }),
+        () => ({ type: 'ImageDeleted', data: { hash: 'a'.repeat(64) } }),
       ])(),
   },
   list: {

@@ -12,6 +12,7 @@ import { projections, streams, subscriptions, upcasters } from '../src/modules.j
 import { tellSuccession } from '../src/history/index.js';
 import { Suppressions } from '../src/suppressions/index.js';
 import { type Answer, Api, Client } from './harness.js';
+import { picture } from './pictures.js';
 import { eventually } from './processes.js';
 import { verifyTwice } from './verifiers.js';
 
@@ -66,6 +67,8 @@ const makeContact = (client: Client) =>
 const makeList = (client: Client) => idOf(client.post('list.create-list', { name: uuidv7() }));
 const makeWebhook = (client: Client) =>
   idOf(client.post('webhook.create-webhook', { url: `https://example.org/${uuidv7()}` }));
+const makeImage = async (client: Client) =>
+  idOf(client.request('POST', '/v1/image.upload-image', await picture(), { 'Content-Type': 'image/png' }));
 const makeTag = (client: Client) => idOf(client.post('tag.create-tag', { name: uuidv7() }));
 const makePetition = async (client: Client) => {
   const petitionId = await idOf(client.post('petition.create-petition', { name: uuidv7() }));
@@ -175,6 +178,13 @@ const kinds: { [streamType: string]: Kind } = {
     bySelf: true,
     decide: (client, tagId) => client.post('tag.update-tag', { tagId, description: 'Friends' }),
     next: { type: 'TagUpdated', data: { description: 'Later' } },
+  },
+  image: {
+    make: makeImage,
+    show: (client, imageId) => client.get('image.get-image', { imageId }),
+    bySelf: true,
+    decide: (client, imageId) => client.post('image.update-image', { imageId, alt: 'Friends' }),
+    next: { type: 'ImageUpdated', data: { alt: 'Later' } },
   },
   webhook: {
     make: makeWebhook,

@@ -9,6 +9,7 @@ import { contactsProjection } from '../src/contacts/index.js';
 import { examine } from '../src/doctor/index.js';
 import { petitions } from '../src/petitions/index.js';
 import { Api, type Client } from './harness.js';
+import { picture } from './pictures.js';
 import { eventually } from './processes.js';
 
 let primary: PostgresServer;
@@ -143,6 +144,8 @@ describe('every read operation', () => {
     'event.get-event': { now: { primary: byKey } },
     'event.get-proof': { now: { primary: 'may have to seal first' } },
     'event.list-events': { now: 'replica' },
+    'image.get-image': { now: { primary: byKey }, asOf: 'replica' },
+    'image.list-images': { now: 'replica' },
     'list.get-list': { now: { primary: byKey }, asOf: 'replica' },
     'list.list-lists': { now: 'replica' },
     'organization.get-organization': { now: { primary: byKey }, asOf: 'replica' },
@@ -188,6 +191,11 @@ describe('every read operation', () => {
         signatureIds: [signatureId],
       }),
       postId: await create('post.create-post', { name: 'P', title: 'P' }),
+      imageId: (
+        await client.request('POST', '/v1/image.upload-image', await picture(), {
+          'Content-Type': 'image/png',
+        })
+      ).body.data.imageId,
       listId: await create('list.create-list', { name: 'L' }),
       tagId: await create('tag.create-tag', { name: 'T' }),
       webhookId: await create('webhook.create-webhook', { url: 'https://webhooks.invalid/' }),

@@ -4,6 +4,7 @@ import { v7 as uuid } from 'uuid';
 import { Projections } from '#libs/projections';
 import { allScopes } from '#libs/rpc';
 import { type Answer, Api, Client } from './harness.js';
+import { picture } from './pictures.js';
 import { verifyTwice } from './verifiers.js';
 
 const SCOPES = allScopes();
@@ -36,25 +37,25 @@ const TABLE: { [operation: string]: [scope: string, fields?: { [field: string]: 
     'contact:read',
     { listId: 'list:read', petitionId: 'petition:read', tagId: 'tag:read' },
   ],
-  'petition.create-petition': ['petition:write'],
+  'petition.create-petition': ['petition:write', { imageId: null }],
   'petition.get-petition': ['petition:read'],
   'petition.list-petitions': ['petition:read'],
-  'petition.update-petition': ['petition:write'],
+  'petition.update-petition': ['petition:write', { imageId: null }],
   'petition.publish-petition': ['petition:write'],
   'petition.close-petition': ['petition:write'],
   'petition.delete-petition': ['petition:write'],
   'petition.add-signature': ['petition:write', { contactId: null, contact: 'contact:write' }],
   'petition.remove-signature': ['petition:write', { contactId: null }],
-  'petition.list-signatures': ['petition:read'],
+  'petition.list-signatures': ['petition:read', { q: 'contact:read' }],
   'petition.export-signatures': ['petition:read', { contacts: 'contact:read' }],
   'petition.invalidate-signatures': ['petition:write'],
   'petition.restore-signatures': ['petition:write'],
   'petition.get-invalidation': ['petition:read'],
   'petition.list-invalidations': ['petition:read'],
-  'post.create-post': ['post:write'],
+  'post.create-post': ['post:write', { imageId: null }],
   'post.get-post': ['post:read'],
   'post.list-posts': ['post:read'],
-  'post.update-post': ['post:write'],
+  'post.update-post': ['post:write', { imageId: null }],
   'post.publish-post': ['post:write'],
   'post.archive-post': ['post:write'],
   'post.delete-post': ['post:write'],
@@ -113,6 +114,11 @@ const TABLE: { [operation: string]: [scope: string, fields?: { [field: string]: 
   'broadcast.cancel-broadcast': ['broadcast:write'],
   'broadcast.list-recipients': ['broadcast:read'],
   'broadcast.retry-recipients': ['broadcast:send'],
+  'image.upload-image': ['image:write'],
+  'image.get-image': ['image:read'],
+  'image.list-images': ['image:read'],
+  'image.update-image': ['image:write'],
+  'image.delete-image': ['image:write'],
 };
 
 /** The operations as the documentation has them. */
@@ -191,7 +197,7 @@ describe('a field that reaches into another service', () => {
       );
     }
     const service = operation.split('.')[0]!;
-    const isNew = service === 'organization' || operation === 'broadcast.create-broadcast';
+    const isNew = service === 'organization' || /\.create-(broadcast|petition|post)$/.test(operation);
     const own = isNew ? { name: 'x' } : { [`${service}Id`]: uuid() };
     if (READS.test(operation) && service !== 'contact')
       return client.get(operation, { ...(own as Record<string, string>), [field]: value as string });
@@ -332,6 +338,11 @@ describe('the organization', () => {
         200,
       );
     }
+    asked.add('image.upload-image');
+    const png = { 'Content-Type': 'image/png' };
+    const uploaded = await owner.request('POST', '/v1/image.upload-image', await picture(), png);
+    const { imageId } = uploaded.body.data;
+    await ask('image.update-image', { imageId, alt: 'Nothing' });
     const { listId } = await ask('list.create-list', { name: 'Volunteers' });
     await ask('list.update-list', { listId, description: 'All' });
     await ask('list.add-contacts', { listId, contactIds: [contactId, graceId] });
@@ -350,7 +361,7 @@ describe('the organization', () => {
     await ask('webhook.list-deliveries', { webhookId });
     await ask('webhook.list-event-types');
     const { petitionId } = await ask('petition.create-petition', { name: 'River' });
-    await ask('petition.update-petition', { petitionId, goal: 7 });
+    await ask('petition.update-petition', { petitionId, goal: 7, imageId });
     await ask('petition.publish-petition', { petitionId });
     await ask('petition.add-signature', { petitionId, contactId });
     await ask('petition.add-signature', { petitionId, contact: { email: 'chico@example.org' } });
@@ -423,6 +434,7 @@ describe('the organization', () => {
       await ask('post.get-post', { postId, ...past });
       await ask('list.get-list', { listId, ...past });
       await ask('tag.get-tag', { tagId, ...past });
+      await ask('image.get-image', { imageId, ...past });
       await ask('webhook.get-webhook', { webhookId, ...past });
       await ask('broadcast.get-broadcast', { broadcastId, ...past });
       await ask('organization.get-organization', past);
@@ -448,13 +460,14 @@ describe('the organization', () => {
         'tag.list-tags',
         'webhook.list-webhooks',
         'broadcast.list-broadcasts',
+        'image.list-images',
         'api-key.list-api-keys',
       ])
         await ask(operation, filter);
     }
     await ask('petition.list-petitions', { status: 'PUBLISHED', include: 'content' });
     await ask('post.list-posts', { status: 'PUBLISHED', include: 'content' });
-    for (const filter of [{}, { status: 'INVALIDATED' }])
+    for (const filter of [{}, { status: 'INVALIDATED' }, { q: 'ada' }, { q: 'a' }])
       await ask('petition.list-signatures', { petitionId, ...filter });
     const times = { createdAfter: '2020-01-01T00:00:00Z', updatedBefore: '2099-01-01T00:00:00Z' };
     for (const filter of [{}, { petitionId }, { sort: 'updatedAt', limit: '1' }, times])
@@ -491,6 +504,7 @@ describe('the organization', () => {
     await ask('post.delete-post', { postId });
     await ask('list.delete-list', { listId });
     await ask('tag.delete-tag', { tagId });
+    await ask('image.delete-image', { imageId, detach: true });
     await ask('webhook.delete-webhook', { webhookId });
     return asked;
   }

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { subscriptions } from '../src/modules.js';
 import { command } from './commands.js';
 import { type Client } from './harness.js';
+import { picture } from './pictures.js';
 import {
   createDirectory,
   type Deployment,
@@ -140,6 +141,25 @@ const REACTIONS: { [name: string]: () => Promise<void> } = {
     servers = await Promise.all([start({ DATA_DIR }), start({ DATA_DIR })]);
     await isSent(second);
     expect([await startsOf(first), await startsOf(second)]).toEqual([[{}], [{}]]);
+  },
+  'image-removals': async () => {
+    const DATA_DIR = directory.path;
+    const servers = await Promise.all([start({ DATA_DIR }), start({ DATA_DIR }), start({ DATA_DIR })]);
+    const there = client.at(servers[1]!.origin);
+    const upload = async () => {
+      const type = { 'Content-Type': 'image/png' };
+      return (await there.request('POST', '/v1/image.upload-image', await picture(), type)).body.data.imageId;
+    };
+    const files = async () => (await readdir(join(DATA_DIR, 'images'))).length;
+    const all = [await upload(), await upload(), await upload(), await upload()];
+    expect(await files()).toBe(4);
+    for (const [n, imageId] of all.slice(1).entries()) {
+      expect((await there.delete('image.delete-image', { imageId })).status).toBe(200);
+      if (n === 0) servers[0]!.send('SIGKILL');
+      if (n === 1) servers[2]!.send('SIGKILL');
+    }
+    await eventually(async () => expect(await files()).toBe(1));
+    expect(await sql('SELECT image_id FROM image_uses')).toEqual([{ image_id: all[0] }]);
   },
   'petition-goals': async () => {
     const servers = await Promise.all([start(), start(), start()]);

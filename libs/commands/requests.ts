@@ -71,7 +71,7 @@ export class Requests {
     input: StreamedInput,
     work: (bytes: AsyncIterable<Uint8Array>) => Promise<Answer>,
   ): Promise<Answer> {
-    const { context, bytes, ...fields } = input;
+    const { context, bytes, contentType: _, ...fields } = input;
     const { organizationId } = context;
     const key = this.keyOf(context);
     if (!key) return work(bytes);

@@ -17,7 +17,7 @@ export { binaryArray, type ElementType } from './binary-arrays.js';
 export { Lease } from './lease.js';
 export { Loader } from './loader.js';
 export { momentAsText } from './moments.js';
-export { TooManyWaiting } from './fair-gate.js';
+export { FairGate, TooManyWaiting } from './fair-gate.js';
 export { type Missing, missingFromSchema, schemaOfDatabase } from './schema.js';
 export { DATABASE_IDENTITY, ReadSource, type ReplicaOptions } from './read-source.js';
 export { SharedStatement } from './shared-statement.js';

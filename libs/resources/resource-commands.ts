@@ -21,16 +21,17 @@ export class ResourceCommands {
    * @param require throws where something is missing that the input names. Not asked for a request that is repeated.
    */
   async create<Event extends DomainEvent>(
-    { decider, idField }: Resource<object, Event>,
+    resource: Resource<object, Event>,
     input: Input & { name: string },
     event: NoInfer<Event>,
     require?: () => Promise<unknown>,
   ): Promise<Record<string, string>> {
-    const { recordId } = await this.commands.create(decider, input, async () => {
+    const { recordId } = await this.commands.create(resource.decider, input, async () => {
       await require?.();
+      await this.requireReferred(resource, input, [event]);
       return [event];
     });
-    return { [idField]: recordId };
+    return { [resource.idField]: recordId };
   }
 
   /** Changes the record that the input names; answers it. See `Commands.change`. @param require as of `create`. */
@@ -40,8 +41,9 @@ export class ResourceCommands {
     decide: (state: State) => NoInfer<Event>[],
     require?: () => Promise<unknown>,
   ): Promise<ResourceRecord> {
-    const complete = async () => {
+    const complete = async (_loaded: Folded<State>, events: NoInfer<Event>[]) => {
       await require?.();
+      await this.requireReferred(resource, input, events);
       return {};
     };
     const changed = await this.commands.change(
@@ -52,6 +54,16 @@ export class ResourceCommands {
       complete,
     );
     return this.answer(resource, input, changed);
+  }
+
+  /** @throws RpcError NOT_FOUND unless what the events name stands. */
+  private async requireReferred<Event extends DomainEvent>(
+    resource: Pick<Resource<never, Event>, 'referred'>,
+    { organizationId }: Input,
+    events: readonly Event[],
+  ): Promise<void> {
+    for (const { resource: referred, id } of resource.referred(events))
+      await this.resources.require(referred, organizationId, id);
   }
 
   /** Deletes the record that the input names; answers its id. See `Commands.end`. */
@@ -79,12 +91,10 @@ export class ResourceCommands {
     input: Input,
     folded: Folded<State>,
   ): Promise<ResourceRecord> {
-    return resource.record(
-      input.organizationId,
-      idIn(input, resource),
-      folded,
-      await this.count(resource, input),
-    );
+    const { organizationId } = input;
+    const count = await this.count(resource, input);
+    const record = resource.record(organizationId, idIn(input, resource), folded, count);
+    return this.resources.complete(resource, organizationId, record);
   }
 
   /**

@@ -37,6 +37,8 @@ export type ResourceDeclaration<State extends object, Event extends DomainEvent>
   columns: Record<string, Column>;
   /** A wide field that lists leave out unless they are asked for it. */
   apart?: string;
+  /** Fields that name a record of another kind, by its id: what an event says there must stand. */
+  refers?: Readonly<Record<string, Resource>>;
   /** Links that are counted on each record, exactly: the field with the number, and the table that holds them. */
   counts?: { link: Link; field: string; table: string };
   /** Of a read model that holds anything of persons: see `Projection`. */
@@ -126,6 +128,17 @@ export class Resource<State extends object = object, Event extends DomainEvent =
 
   get link(): Link | undefined {
     return this.declared.counts?.link;
+  }
+
+  /** Ids of other records that these events name, by their kinds. */
+  referred(events: readonly DomainEvent[]): { resource: Resource; id: string }[] {
+    return Object.entries(this.declared.refers ?? {}).flatMap(([field, resource]) =>
+      events.flatMap(({ data }) => (typeof data[field] === 'string' ? [{ resource, id: data[field] }] : [])),
+    );
+  }
+
+  isStanding(state: State): boolean {
+    return this.declared.standing(state) !== undefined;
   }
 
   /** @throws RpcError NOT_FOUND unless the record stands. */

@@ -6,11 +6,18 @@ import { Loader, queryWide, ReadSource } from '#libs/database';
 import { type Past } from '#libs/event-store';
 import { countAt, linkedTo } from '#libs/links';
 import { type Condition, findRows, hasGoneOn, type RecordRow } from '#libs/projections';
-import { type Input, isId, listingOf, noSuch, type Page, pageOf, PastRecord } from '#libs/rpc';
+import { type Input, isId, listingOf, noSuch, type Page, pageOf, PastRecord, RpcError } from '#libs/rpc';
 import { type Resource, type ResourceRecord } from './resource.js';
 
 export type ListQuery = Parameters<typeof listingOf>[0] &
   Parameters<typeof findRows>[1] & { include?: string };
+
+/** Fills what follows of records from others. @param past as they were then; undefined: as they are. */
+export type Completion = (
+  organizationId: string,
+  records: readonly ResourceRecord[],
+  past?: Past,
+) => Promise<void> | void;
 
 type RecordKey = { organizationId: string; id: string };
 
@@ -22,6 +29,7 @@ const MOST_AT_ONCE = 10;
 export class Resources {
   private readonly rows = new Map<Resource, Loader<RecordKey, RecordRow<object>>>();
   private readonly standing = new Map<Resource, Loader<RecordKey, RecordRow<object>>>();
+  private readonly completions = new Map<Resource, Completion>();
   /** Counts that are about to be read. */
   private readonly counting = new Map<string, Promise<number>>();
 
@@ -30,6 +38,22 @@ export class Resources {
     private readonly reads: ReadSource,
     private readonly records: RecordReader,
   ) {}
+
+  /** What all answers with records of the kind are completed by. To be said before the first request. */
+  completeBy(resource: Resource, completion: Completion): void {
+    this.completions.set(resource, completion);
+  }
+
+  /** @returns the record itself. */
+  async complete(
+    resource: Resource,
+    organizationId: string,
+    record: ResourceRecord,
+    past?: Past,
+  ): Promise<ResourceRecord> {
+    await this.completions.get(resource)?.(organizationId, [record], past);
+    return record;
+  }
 
   /**
    * The record that the input names, with `asOf` as it was at that moment.
@@ -42,13 +66,48 @@ export class Resources {
   ): Promise<ResourceRecord | PastRecord<ResourceRecord>> {
     const { organizationId, asOf } = input;
     const id = idIn(input, resource);
-    if (asOf === undefined)
-      return (await this.find(resource, organizationId, id)) ?? this.fold(resource, organizationId, id);
+    if (asOf === undefined) {
+      const record =
+        (await this.find(resource, organizationId, id)) ?? (await this.fold(resource, organizationId, id));
+      return this.complete(resource, organizationId, record);
+    }
     const past = (await this.records.past(asOf))!;
+    const record = await this.foldAt(resource, organizationId, id, past);
+    return new PastRecord(await this.complete(resource, organizationId, record, past), past);
+  }
+
+  /** The record as it is, or was; undefined unless it stands, or stood. */
+  async findAt(
+    resource: Resource,
+    organizationId: string,
+    id: string,
+    past?: Past,
+  ): Promise<ResourceRecord | undefined> {
+    try {
+      if (past) return await this.foldAt(resource, organizationId, id, past);
+      return (
+        (await this.find(resource, organizationId, id)) ?? (await this.fold(resource, organizationId, id))
+      );
+    } catch (error) {
+      if (error instanceof RpcError && error.code === 'NOT_FOUND') return undefined;
+      throw error;
+    }
+  }
+
+  private async foldAt(
+    resource: Resource,
+    organizationId: string,
+    id: string,
+    past: Past,
+  ): Promise<ResourceRecord> {
     const folded = await this.records.look(resource.decider, organizationId, id, past);
     resource.standing(folded.state);
-    const count = await this.countAt(resource, organizationId, id, past);
-    return new PastRecord(resource.record(organizationId, id, folded, count), past);
+    return resource.record(
+      organizationId,
+      id,
+      folded,
+      await this.countAt(resource, organizationId, id, past),
+    );
   }
 
   /** A page of the records that stand. */
@@ -61,10 +120,22 @@ export class Resources {
     const { rows, next } = await findRows<RecordRow<object>>(this.reads, listingOf(query), page, {
       conditions,
     });
-    return pageOf(
-      query,
-      rows.map((row) => resource.recordOf(row)),
-      next,
+    const records = rows.map((row) => resource.recordOf(row));
+    await this.completions.get(resource)?.(query.organizationId, records);
+    return pageOf(query, records, next);
+  }
+
+  /** Records that stand and have this value in a column, the oldest first; they have a name. */
+  having(
+    { table }: Resource,
+    organizationId: string,
+    column: string,
+    value: string,
+    most: number,
+  ): Promise<{ id: string; name: string }[]> {
+    return this.source.query(
+      `SELECT id, name FROM ${table} WHERE organization_id = $1 AND ${column} = $2 ORDER BY created_at, id LIMIT $3`,
+      [organizationId, value, most],
     );
   }
 

@@ -60,14 +60,16 @@ export async function readJsonBody(
 export class ClientGone extends Error {}
 
 /**
- * A body that is read as it comes, of any length; what is left of it unread does no harm to the answer.
+ * A body that is read as it comes; what is left of it unread does no harm to the answer.
  *
- * @throws RpcError BAD_REQUEST or UNSUPPORTED_MEDIA_TYPE; reading throws ClientGone.
+ * @param largest bytes.
+ * @throws RpcError BAD_REQUEST, UNSUPPORTED_MEDIA_TYPE or PAYLOAD_TOO_LARGE, reading too; reading throws ClientGone.
  */
 export function streamBody(
   request: Request,
   types: readonly string[],
-): { mediaType: string; bytes: AsyncIterable<Uint8Array> } {
+  largest = Infinity,
+): { mediaType: string; contentType: string; bytes: AsyncIterable<Uint8Array> } {
   const wanted = types.join(' or ');
   if (!hasBody(request)) {
     throw new RpcError('BAD_REQUEST', `The request has no body: send ${wanted}.`, {
@@ -79,21 +81,26 @@ export function streamBody(
   if (!types.includes(mediaType) || OTHER_CHARSET.test(type) || encoding.toLowerCase() !== 'identity') {
     throw new RpcError(
       'UNSUPPORTED_MEDIA_TYPE',
-      `Send the body in UTF-8 and uncompressed, with Content-Type: ${wanted}.`,
+      `Send the body uncompressed, text in UTF-8, with Content-Type: ${wanted}.`,
     );
   }
-  return { mediaType, bytes: bytesOf(request) };
+  if (Number(request.headers['content-length'] ?? 0) > largest) throw tooLarge(largest);
+  return { mediaType, contentType: type, bytes: bytesOf(request, largest) };
 }
 
-async function* bytesOf(request: Request): AsyncGenerator<Uint8Array> {
+async function* bytesOf(request: Request, largest: number): AsyncGenerator<Uint8Array> {
+  let size = 0;
   try {
     // Whoever stops reading has an answer to give: destroying the request would take the connection with it.
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       // Nor is this the body's end: what was read of it is not the whole.
       if (request.isGivenUp) throw new ClientGone('The client was answered already.');
+      size += (chunk as Uint8Array).length;
+      if (size > largest) throw tooLarge(largest);
       yield chunk as Uint8Array;
     }
   } catch (error) {
+    if (error instanceof RpcError) throw error;
     throw new ClientGone('The client went away.', { cause: error });
   }
 }
@@ -112,8 +119,12 @@ function hasBody({ headers }: Request): boolean {
 }
 
 /** Node reads and drops the rest of the body: closed before its end, the connection would be reset, the answer lost. */
-function tooLarge(): RpcError {
-  return new RpcError('PAYLOAD_TOO_LARGE', 'The request body is larger than 1 MiB: send less at once.');
+function tooLarge(largest = LARGEST_BODY): RpcError {
+  const mebibytes = Math.floor(largest / 1024 / 1024);
+  return new RpcError(
+    'PAYLOAD_TOO_LARGE',
+    `The request body is larger than ${mebibytes} MiB: send less at once.`,
+  );
 }
 
 function bodyError(error: unknown): RpcError {

@@ -136,10 +136,10 @@ async function readInput(
   request: Request,
   response: Response,
 ): Promise<Input> {
-  const { method, bodyTypes } = operation;
+  const { method, bodyTypes, largestBody } = operation;
   const caller = request.caller!;
   if (method === 'GET') refuseBody(request);
-  const body = bodyTypes && streamBody(request, bodyTypes);
+  const body = bodyTypes && streamBody(request, bodyTypes, largestBody);
   const source = method === 'GET' || body ? 'query' : 'body';
   if (source === 'body') refuseQuery(request);
   const raw = source === 'query' ? readQuery(request) : await readJsonBody(request, response);

@@ -54,6 +54,8 @@ export const ERROR_REASONS = {
       'The API key to be rotated has a successor already; error.message names it. Rotate that one, or revoke this one.',
     KEY_LIMIT_REACHED:
       'Your organization has as many API keys as it may have. Revoke one that is not needed.',
+    IMAGE_SHOWN:
+      'Petitions or posts show the image; error.issues names them. Give them another, or delete it with detach, which takes it out of them.',
     WEBHOOK_LIMIT_REACHED:
       'Your organization has as many webhooks as it may have. Delete one that is not needed.',
     NOT_SEALED:
@@ -67,7 +69,8 @@ export const ERROR_REASONS = {
       'All API keys of your organization together send more requests per second than they may.',
     CONCURRENCY:
       'As many requests of your organization, or of your address, are under way as may be at once. Await their answers.',
-    STREAM_LIMIT: 'As many imports and exports are running as may run at once. Wait until one has ended.',
+    STREAM_LIMIT:
+      'As many imports, exports and uploads are running as may run at once. Wait until one has ended.',
   },
   SERVICE_UNAVAILABLE: {
     DATABASE_UNREACHABLE:
@@ -78,6 +81,8 @@ export const ERROR_REASONS = {
       'The answer was not ready in time. A change may have been made or not: repeat the request, with the same Idempotency-Key if it had one.',
     SHUTTING_DOWN: 'This instance is shutting down; others go on. Repeat the request.',
     RECORD_BUSY: 'Too many requests change one record at once. Repeat fewer of them at a time.',
+    STORAGE_UNREACHABLE:
+      'The store of images cannot be reached, or does not take what it is given. Repeat the request later; everything else is served.',
     TIMED_OUT: 'The database took too long. Ask for less at once.',
     NEWER_VERSION:
       'A later version of this program wrote of the record what this instance does not know. Repeat the request: another may.',

@@ -22,6 +22,9 @@ export abstract class StreamedInput extends Input {
   /** One of the operation's `bodyTypes`; set after validation, like `bytes`. Not a field. */
   mediaType!: string;
 
+  /** As it was sent, with its parameters. Not a field. */
+  contentType!: string;
+
   /** The body, to be read once. */
   bytes!: AsyncIterable<Uint8Array>;
 }

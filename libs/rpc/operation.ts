@@ -23,6 +23,8 @@ export type OperationDefinition = {
   fieldScopes?: Readonly<Record<string, string>>;
   /** Of a POST whose body is streamed: the media types it may have. The fields come from the query then. */
   bodyTypes?: readonly string[];
+  /** Of a streamed body: the bytes that it may have. Left out: any number. */
+  largestBody?: number;
   /** Of an answer that is streamed, without envelope: its media types. `answers` is the schema of a record. */
   answerTypes?: readonly string[];
 };

@@ -15,9 +15,10 @@ export function possibleErrors(
   {
     method,
     bodyTypes,
+    largestBody,
     answerTypes,
     reasons = [],
-  }: Pick<OperationDefinition, 'method' | 'bodyTypes' | 'answerTypes' | 'reasons'>,
+  }: Pick<OperationDefinition, 'method' | 'bodyTypes' | 'largestBody' | 'answerTypes' | 'reasons'>,
 ): PossibleError[] {
   const streams = bodyTypes !== undefined || answerTypes !== undefined;
   const changes = method !== 'GET';
@@ -36,7 +37,7 @@ export function possibleErrors(
     // That is another route.
     METHOD_NOT_ALLOWED: false,
     CONFLICT: reasonsOf('CONFLICT').some(mayHave),
-    PAYLOAD_TOO_LARGE: changes && !bodyTypes,
+    PAYLOAD_TOO_LARGE: changes && (!bodyTypes || largestBody !== undefined),
     UNSUPPORTED_MEDIA_TYPE: changes,
     IDEMPOTENCY_KEY_REUSED: changes,
     RATE_LIMIT_EXCEEDED: true,

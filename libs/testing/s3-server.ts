@@ -26,11 +26,11 @@ export type S3Server = {
   stop(): Promise<void>;
 };
 
-const BUCKET = 'anchors';
 /** s3rver's own. */
 const KEY = 'S3RVER';
 
-export async function startS3Server(): Promise<S3Server> {
+/** @param bucket its one bucket. */
+export async function startS3Server(bucket = 'anchors'): Promise<S3Server> {
   const directory = await mkdtemp(join(tmpdir(), 's3-'));
   const port = await findFreePort();
   const script = createRequire(join(process.cwd(), 'package.json')).resolve('s3rver/bin/s3rver.js');
@@ -39,7 +39,7 @@ export async function startS3Server(): Promise<S3Server> {
     process.execPath,
     [
       ...['--openssl-legacy-provider', '--no-deprecation', script, '--silent', '--no-vhost-buckets'],
-      ...['-d', directory, '-a', '127.0.0.1', '-p', String(port), '--configure-bucket', BUCKET],
+      ...['-d', directory, '-a', '127.0.0.1', '-p', String(port), '--configure-bucket', bucket],
     ],
     port,
   );
@@ -66,7 +66,7 @@ export async function startS3Server(): Promise<S3Server> {
   await once(proxy, 'listening');
 
   const server: S3Server = {
-    bucket: BUCKET,
+    bucket,
     environment: {
       AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
       AWS_REGION: 'us-east-1',

@@ -7,7 +7,7 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { describeError } from '#libs/database';
-import { environmentOfLibraries } from '../environment.js';
+import { endpointOfS3 } from '../environment.js';
 import { type AnchorStore, NotWriteOnce } from './anchors.js';
 import { isLogName, checkpointName, sizeOf } from './names.js';
 
@@ -45,8 +45,7 @@ export class AnchorBucket implements AnchorStore {
   ) {
     this.bucket = bucket;
     this.prefix = prefix === '' ? '' : `${prefix}/`;
-    const { AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL } = environmentOfLibraries();
-    const address = AWS_ENDPOINT_URL_S3 ?? AWS_ENDPOINT_URL;
+    const address = endpointOfS3();
     this.store = address ?? 'Amazon S3';
     // Others than Amazon have no host name for each bucket, and all of them take its name in the path.
     this.client = new S3Client({ requestHandler: PATIENCE, forcePathStyle: address !== undefined });

@@ -1,4 +1,4 @@
-import { environmentOfLibraries } from '../environment.js';
+import { silenceAmazon } from '../environment.js';
 import { type AnchorStore } from './anchors.js';
 import { type BucketLocation } from './bucket.js';
 import { AnchorDirectory } from './directory.js';
@@ -21,8 +21,7 @@ export async function openAnchorStore(
   signal?: AbortSignal,
 ): Promise<AnchorStore> {
   if (typeof to === 'string') return new AnchorDirectory(to);
-  // On Node 20 Amazon's client warns at each start; package.json holds a version that runs there.
-  environmentOfLibraries().AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
+  silenceAmazon();
   // Not loaded for a directory, let alone for other commands: it takes a third of a second.
   const { AnchorBucket } = await import('./bucket.js');
   return new AnchorBucket(to, signal);

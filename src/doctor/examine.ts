@@ -11,6 +11,7 @@ import { database as databaseCheck, STATEMENT_POOLING, unreachable } from './dat
 import { disk, storage } from './disk.js';
 import { type Finding, ok, problem } from './finding.js';
 import { encryptionKey } from './keys.js';
+import { images } from './images.js';
 import { mail } from './mail.js';
 import { type Check, type DatabaseCheck, type Patient } from './patient.js';
 import { readModels } from './read-models.js';
@@ -32,7 +33,7 @@ const OF_THE_DATABASE: readonly DatabaseCheck[] = [
   ...[migrations, readModels, seals, witnesses, selfCheck, activity, storage],
 ];
 
-const OF_THE_REST: readonly Check[] = [replica, disk, redis, mail, address];
+const OF_THE_REST: readonly Check[] = [replica, disk, redis, mail, images, address];
 
 /**
  * Looks at everything that an instance needs, and changes nothing. Whatever is broken, each check says what it found: one

@@ -2,7 +2,8 @@ import { type Upcasters } from '#libs/event-store';
 import { Resource } from '#libs/resources';
 import { imageSchema, recordSchema, schemaWithout, textOrNull, timestamp } from '#libs/rpc';
 import { chooseContactsBy, contactLink } from '../contacts/index.js';
-import { isStanding, petition } from './petition.js';
+import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
+import { isStanding, petition, updatePetition } from './petition.js';
 
 /** A contact's signature under a petition. Those of the erased stay counted, without a name. */
 export const signature = contactLink({
@@ -68,22 +69,26 @@ const FORGET_COMMENTS = `
 export const petitions = new Resource({
   object: 'petition',
   decider: petition,
-  standing: (state) => (isStanding(state) ? state : undefined),
+  standing: (state) => (isStanding(state) ? { ...state, [IMAGE_COLUMN]: state.imageId } : undefined),
   answers: petitionSchema,
-  version: 4,
+  version: 5,
   columns: {
     name: { type: 'text', index: true, search: true },
     title: { type: 'text', search: true },
     status: { type: 'text', index: true },
+    [IMAGE_COLUMN]: { type: 'text', index: true },
   },
+  refers: { imageId: images },
   apart: 'content',
   counts: { link: signature, field: 'signatures', table: 'signatures' },
   erasure: {
     event: 'ContactErased',
     // Comments are sealed, names are the contacts'.
     inPlain: false,
-    earlier: { 1: FORGET_COMMENTS, 2: FORGET_COMMENTS, 3: FORGET_COMMENTS },
+    earlier: { 1: FORGET_COMMENTS, 2: FORGET_COMMENTS, 3: FORGET_COMMENTS, 4: FORGET_COMMENTS },
   },
 });
+
+showImages(petitions, (state) => updatePetition(state, { imageId: null }));
 
 chooseContactsBy(petitions, 'Only the contacts who have signed this petition.');

@@ -18,7 +18,8 @@ export abstract class PostFieldsInput extends Input {
     max: 500,
     optional: true,
     nullable: true,
-    description: 'Kept for you; until images can be stored, `image` is null.',
+    namesRecord: true,
+    description: 'An image of the organization, as image.upload-image answers it. It fills `image`.',
   })
   imageId?: string | null;
 

@@ -1,6 +1,7 @@
 import { Resource } from '#libs/resources';
 import { imageSchema, recordSchema, schemaWithout, textOrNull, timestamp } from '#libs/rpc';
-import { isStanding, post } from './post.js';
+import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
+import { isStanding, post, updatePost } from './post.js';
 
 export const postSchema = recordSchema({
   id: { type: 'string' },
@@ -25,13 +26,17 @@ export const postIdSchema = recordSchema({ postId: { type: 'string' } });
 export const posts = new Resource({
   object: 'post',
   decider: post,
-  standing: (state) => (isStanding(state) ? state : undefined),
+  standing: (state) => (isStanding(state) ? { ...state, [IMAGE_COLUMN]: state.imageId } : undefined),
   answers: postSchema,
-  version: 3,
+  version: 4,
   columns: {
     name: { type: 'text', index: true, search: true },
     title: { type: 'text', search: true },
     status: { type: 'text', index: true },
+    [IMAGE_COLUMN]: { type: 'text', index: true },
   },
+  refers: { imageId: images },
   apart: 'content',
 });
+
+showImages(posts, (state) => updatePost(state, { imageId: null }));

@@ -1,0 +1,114 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Commands, RecordReader, writeTo } from '#libs/commands';
+import { type StreamWrite } from '#libs/event-store';
+import { Projections } from '#libs/projections';
+import { Resources } from '#libs/resources';
+import { Flag, Id, Input, Operation, RpcError } from '#libs/rpc';
+import { deleteImage, image } from './image.js';
+import { imageIdSchema } from './images.js';
+import { IMAGE_COLUMN, thoseThatShowImages } from './shown-images.js';
+
+/** Records that one command takes an image out of. */
+const MOST_DETACHED = 1_000;
+/** That an answer names. */
+const MOST_NAMED = 20;
+
+@Operation({
+  method: 'DELETE',
+  name: 'image.delete-image',
+  object: 'image',
+  summary: 'Delete an image',
+  description:
+    'Its files go within seconds, but what others have kept of them in caches is beyond reach. Not while petitions or posts show it, ' +
+    'unless `detach` takes it out of them.',
+  answers: imageIdSchema,
+  reasons: ['IMAGE_SHOWN'],
+})
+export class DeleteImage extends Input {
+  @Id()
+  imageId!: string;
+
+  @Flag({ default: false, description: 'Take it out of the petitions and posts that show it.' })
+  detach!: boolean;
+}
+
+@CommandHandler(DeleteImage)
+export class DeleteImageHandler implements ICommandHandler<DeleteImage> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly records: RecordReader,
+    private readonly projections: Projections,
+    private readonly resources: Resources,
+  ) {}
+
+  async execute(command: DeleteImage): Promise<{ imageId: string }> {
+    const { organizationId, imageId, detach } = command;
+    await this.commands.run(command, async () => {
+      const { state, version } = await this.records.load(image, organizationId, imageId);
+      const events = deleteImage(state);
+      // Who shows it is what the read models say, and they may lag behind.
+      if (events.length > 0) await this.projections.catchUpWithLog();
+      const detached = events.length > 0 ? await this.takeOut(organizationId, imageId, detach) : [];
+      return {
+        recordId: imageId,
+        writes: [writeTo(image, imageId, version, events), ...detached],
+        releasesAll: [imageId],
+      };
+    });
+    return { imageId };
+  }
+
+  /** @throws RpcError CONFLICT where something shows it that must not be changed. */
+  private async takeOut(organizationId: string, imageId: string, detach: boolean): Promise<StreamWrite[]> {
+    const shown = await Promise.all(
+      thoseThatShowImages().map(async ({ resource, takeOut }) => ({
+        resource,
+        takeOut,
+        found: await this.resources.having(
+          resource,
+          organizationId,
+          IMAGE_COLUMN,
+          imageId,
+          MOST_DETACHED + 1,
+        ),
+      })),
+    );
+    const named = shown.flatMap(({ resource, found }) =>
+      found.map((one) => ({ object: resource.object, ...one })),
+    );
+    if (named.length > 0 && (!detach || named.length > MOST_DETACHED)) {
+      const [first, ...others] = named;
+      const more =
+        others.length === 0
+          ? ''
+          : named.length > MOST_DETACHED
+            ? ', and many more'
+            : ` and ${others.length} more`;
+      const instead = detach
+        ? `They are more than the ${MOST_DETACHED} that one request changes: give them another image first.`
+        : 'Give it another image, or none, or send `detach: true`.';
+      throw new RpcError(
+        'CONFLICT',
+        `The ${first!.object} ${first!.id}${more} shows this image. ${instead}`,
+        {
+          reason: 'IMAGE_SHOWN',
+          issues: named.slice(0, MOST_NAMED).map(({ object, id, name }) => ({
+            path: 'imageId',
+            message: `is shown by the ${object} ${id}, ${JSON.stringify(name)}`,
+          })),
+        },
+      );
+    }
+    const writes: StreamWrite[] = [];
+    for (const { resource, takeOut, found } of shown) {
+      const ids = found.map(({ id }) => id);
+      for (const [id, { state, version }] of await this.records.loadMany(
+        resource.decider,
+        organizationId,
+        ids,
+      ))
+        writes.push(writeTo(resource.decider, id, version, takeOut(state)));
+    }
+    return writes;
+  }
+}

@@ -1,0 +1,20 @@
+import { getHandler } from '#libs/resources';
+import { Id, Input, Operation, Timestamp } from '#libs/rpc';
+import { imageRecordSchema, images } from './images.js';
+
+@Operation({
+  method: 'GET',
+  name: 'image.get-image',
+  object: 'image',
+  summary: 'Retrieve an image',
+  answers: imageRecordSchema,
+})
+export class GetImage extends Input {
+  @Id()
+  imageId!: string;
+
+  @Timestamp({ optional: true, description: 'The image as it was at this moment.' })
+  asOf?: string;
+}
+
+export const GetImageHandler = getHandler(GetImage, images);

@@ -1,0 +1,19 @@
+import { ProductModule } from '#libs/modules';
+import { ImageFileController } from './image-file.controller.js';
+import { ImageFiles } from './image-files.js';
+import { ImageRemovals } from './image-removals.js';
+import { ImageSweep } from './image-sweep.js';
+import { images } from './images.js';
+import * as operations from './operations.js';
+import { Renderer } from './renderer.js';
+import { ShownImages } from './shown-images.js';
+
+@ProductModule({
+  operations,
+  resources: [images],
+  subscriptions: [ImageRemovals],
+  background: [ImageSweep],
+  controllers: [ImageFileController],
+  providers: [ImageFiles, Renderer, ShownImages],
+})
+export class ImagesModule {}

@@ -1,0 +1,68 @@
+import { Resource } from '#libs/resources';
+import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
+import { image, type ImageFields } from './image.js';
+
+const variantSchema = recordSchema({
+  url: { type: 'string' },
+  width: { type: 'integer' },
+  type: { type: 'string' },
+});
+
+export const imageRecordSchema = recordSchema({
+  id: { type: 'string' },
+  createdAt: timestamp,
+  updatedAt: timestamp,
+  name: { type: 'string' },
+  alt: { ...textOrNull, description: 'What it shows, for who cannot see it.' },
+  type: {
+    type: 'string',
+    enum: ['image/jpeg', 'image/png'],
+    description: 'Of what is at `url`, as are width, height and bytes.',
+  },
+  url: { type: 'string' },
+  width: { type: 'integer' },
+  height: { type: 'integer' },
+  bytes: { type: 'integer' },
+  variants: {
+    type: 'array',
+    items: variantSchema,
+    description:
+      'At most 320, 640, 1,280 and 1,920 pixels wide, each as WebP and as JPEG (PNG where something of it is transparent).',
+  },
+  organizationId: { type: 'string' },
+});
+
+export const imageIdSchema = recordSchema({ imageId: { type: 'string' } });
+
+/** Where the file of an image is, on this server. */
+export function pathOfFile(hash: string, name: string): string {
+  return `/images/${hash}/${name}`;
+}
+
+/** Addresses begin with a slash: answers put the server's before them. */
+export const images = new Resource({
+  object: 'image',
+  decider: image,
+  standing: (state) => (state.status === 'standing' ? shown(state) : undefined),
+  answers: imageRecordSchema,
+  version: 1,
+  columns: { name: { type: 'text', index: true, search: true }, alt: { type: 'text', search: true } },
+});
+
+function shown({ name, alt, hash, variants }: ImageFields): object {
+  const { type, name: file, width, height, bytes } = variants.at(-1)!;
+  return {
+    name,
+    alt,
+    type,
+    url: pathOfFile(hash, file),
+    width,
+    height,
+    bytes,
+    variants: variants.map((variant) => ({
+      url: pathOfFile(hash, variant.name),
+      width: variant.width,
+      type: variant.type,
+    })),
+  };
+}

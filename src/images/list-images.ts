@@ -1,0 +1,19 @@
+import { search, SEARCH_RULE } from '#libs/projections';
+import { listHandler } from '#libs/resources';
+import { Operation, PageInput, Text } from '#libs/rpc';
+import { imageRecordSchema, images } from './images.js';
+
+@Operation({
+  method: 'GET',
+  name: 'image.list-images',
+  object: 'images',
+  summary: 'List the images',
+  answers: imageRecordSchema,
+  list: true,
+})
+export class ListImages extends PageInput('name') {
+  @Text({ max: 200, optional: true, description: `Part of the name or of what it shows. ${SEARCH_RULE}` })
+  q?: string;
+}
+
+export const ListImagesHandler = listHandler(ListImages, images, ({ q }) => [search(['name', 'alt'], q)]);

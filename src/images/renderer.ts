@@ -1,0 +1,86 @@
+import { Injectable } from '@nestjs/common';
+import { execFile } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { FairGate, TooManyWaiting } from '#libs/database';
+import { invalid, RpcError } from '#libs/rpc';
+import { type Variant } from './image.js';
+import { MOST_AVIF_MEGAPIXELS, MOST_MEGAPIXELS, TAKEN_TYPES } from './image-limits.js';
+import { type Rendered } from './processing.js';
+
+/** Compiled, wherever this is run from. */
+const PROGRAM = createRequire(import.meta.url).resolve('#render-image');
+
+/** Of one image; a second is usual, and what takes longer was made to. */
+const LONGEST_MS = 25_000;
+/** For a turn. With what follows it is less than a request is given (`DEADLINE.stream`). */
+const LONGEST_WAIT_MS = 20_000;
+
+/**
+ * Has images rendered, each by a process of its own: whatever a file does to its decoder, it does to nothing else, and the memory
+ * that it took is free again. One at a time, of the organizations that wait one after another.
+ */
+@Injectable()
+export class Renderer {
+  private readonly gate = new FairGate({ atOnce: 1, ofOneGroup: 1, waiting: 8 });
+
+  /**
+   * @param directory where the files are put.
+   * @throws RpcError UNSUPPORTED_MEDIA_TYPE for what is no image that is taken, BAD_REQUEST for one that is damaged or too large,
+   *   SERVICE_UNAVAILABLE where too many wait.
+   */
+  async render(organizationId: string, file: string, directory: string): Promise<Variant[]> {
+    const rendered = await this.inTurn(organizationId, () => run(file, directory));
+    if ('variants' in rendered) return rendered.variants;
+    switch (rendered.problem) {
+      case 'not taken':
+        throw new RpcError(
+          'UNSUPPORTED_MEDIA_TYPE',
+          `This is no image that is taken: send one of ${TAKEN_TYPES.join(', ')}.`,
+        );
+      case 'too large':
+        throw invalid([
+          {
+            path: '',
+            message:
+              `has too many pixels: send an image of at most ${MOST_MEGAPIXELS} megapixels ` +
+              `(${MOST_AVIF_MEGAPIXELS} as AVIF, which takes more memory)`,
+          },
+        ]);
+      case 'damaged':
+        throw invalid([{ path: '', message: 'is a damaged image: it cannot be decoded to its end' }]);
+    }
+  }
+
+  private async inTurn<Result>(group: string, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await this.gate.run(group, LONGEST_WAIT_MS, work);
+    } catch (error) {
+      if (!(error instanceof TooManyWaiting)) throw error;
+      throw new RpcError(
+        'SERVICE_UNAVAILABLE',
+        'Many images are being worked on: send this one again in a moment.',
+        { reason: 'OVERLOADED', headers: { 'Retry-After': '5' } },
+      );
+    }
+  }
+}
+
+function run(file: string, directory: string): Promise<Rendered> {
+  // Of what stands in the environment it needs nothing, and keys stand there.
+  const options = { env: {}, timeout: LONGEST_MS, killSignal: 'SIGKILL', maxBuffer: 64 * 1024 } as const;
+  return new Promise((resolve, reject) => {
+    execFile(
+      process.execPath,
+      ['--max-old-space-size=64', PROGRAM, file, directory],
+      options,
+      (error, stdout, stderr) => {
+        if (!error) return resolve(JSON.parse(stdout) as Rendered);
+        // Ended by what it had to decode, or by us because that took too long. Otherwise it could not even begin.
+        if (error.signal) return resolve({ problem: 'damaged' });
+        reject(
+          new Error(`Images cannot be rendered: ${stderr.trim().split('\n').find(Boolean) ?? error.message}`),
+        );
+      },
+    );
+  });
+}

@@ -1,0 +1,26 @@
+import { changeHandler } from '#libs/resources';
+import { Id, Input, Operation, Text } from '#libs/rpc';
+import { updateImage } from './image.js';
+import { imageRecordSchema, images } from './images.js';
+
+@Operation({
+  method: 'POST',
+  name: 'image.update-image',
+  object: 'image',
+  summary: 'Change the name of an image, or what is said of what it shows',
+  answers: imageRecordSchema,
+})
+export class UpdateImage extends Input {
+  @Id()
+  imageId!: string;
+
+  @Text({ max: 200, optional: true })
+  name?: string;
+
+  @Text({ max: 1_000, optional: true, nullable: true, description: 'What it shows, for who cannot see it.' })
+  alt?: string | null;
+}
+
+export const UpdateImageHandler = changeHandler(UpdateImage, images, (state, { name, alt }) =>
+  updateImage(state, { name, alt }),
+);

@@ -1,0 +1,102 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Commands, type Decision, RecordReader, writeTo } from '#libs/commands';
+import { newId } from '#libs/random';
+import { Input, Operation, StreamedInput, Text } from '#libs/rpc';
+import { image } from './image.js';
+import { ImageFiles } from './image-files.js';
+import { MOST_AVIF_MEGAPIXELS, MOST_MEBIBYTES, MOST_MEGAPIXELS, TAKEN_TYPES } from './image-limits.js';
+import { imageIdSchema } from './images.js';
+import { FORM_TYPE, LARGEST_FORM, receiveFile } from './received-file.js';
+import { Renderer } from './renderer.js';
+
+/** Of an image that nobody has named, nor a file of it. */
+const UNNAMED = 'image';
+
+@Operation({
+  method: 'POST',
+  name: 'image.upload-image',
+  object: 'image',
+  summary: 'Upload an image',
+  description:
+    `The bytes are the body, or the one file of a form (${FORM_TYPE}), which may have the fields \`name\` and \`alt\` too; the name of ` +
+    `the file stands for a missing name. At most ${MOST_MEBIBYTES} MiB and ${MOST_MEGAPIXELS} megapixels (${MOST_AVIF_MEGAPIXELS} as ` +
+    'AVIF). What others are shown is made anew of what can be seen: no place, camera or other data of a photo stays in it, and of ' +
+    'moving pictures the first remains. The same bytes again answer the image that is there.',
+  answers: imageIdSchema,
+  bodyTypes: [...TAKEN_TYPES, FORM_TYPE],
+  largestBody: LARGEST_FORM,
+})
+export class UploadImage extends StreamedInput {
+  @Text({ max: 200, optional: true })
+  name?: string;
+
+  @Text({ max: 1_000, optional: true, nullable: true, description: 'What it shows, for who cannot see it.' })
+  alt?: string | null;
+}
+
+/** What an upload is once its bytes are known: by these fields it is the same as another. */
+class StoreImage extends Input {
+  hash!: string;
+  name!: string;
+  alt!: string | null;
+}
+
+@CommandHandler(UploadImage)
+export class UploadImageHandler implements ICommandHandler<UploadImage> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly records: RecordReader,
+    private readonly renderer: Renderer,
+    private readonly files: ImageFiles,
+  ) {}
+
+  async execute(command: UploadImage): Promise<{ imageId: string }> {
+    const directory = await mkdtemp(join(tmpdir(), 'image-'));
+    try {
+      const original = join(directory, 'original');
+      const received = await receiveFile(command, original);
+      const { organizationId, context } = command;
+      const { hash, name = command.name ?? UNNAMED, alt = command.alt ?? null } = received;
+      const input = Object.assign(new StoreImage(), { organizationId, context, hash, name, alt });
+      return await this.store(input, original, join(directory, 'variants'));
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  }
+
+  private async store(input: StoreImage, original: string, directory: string): Promise<{ imageId: string }> {
+    const { organizationId, hash, name, alt } = input;
+    const claim = ['image.bytes', hash] as const;
+    const use = { organizationId, imageId: newId(), hash };
+    let put: Promise<{ decision: Decision; requireInTime: () => void }> | undefined;
+    const putOnce = async () => {
+      const variants = await this.renderer.render(organizationId, original, directory);
+      const requireInTime = await this.files.put(use, directory, variants);
+      const data = { name, alt, hash, variants };
+      const decision: Decision = {
+        recordId: use.imageId,
+        writes: [writeTo(image, use.imageId, 0, [{ type: 'ImageUploaded', data }])],
+        // Somebody has uploaded them meanwhile: then that is the image.
+        claims: [{ value: claim, streamId: use.imageId, taken: () => undefined }],
+      };
+      return { decision, requireInTime };
+    };
+    const { recordId: imageId } = await this.commands.run(input, async () => {
+      const [owner] = await this.commands.findOwners(organizationId, [claim]);
+      if (owner !== undefined) {
+        const { state, version } = await this.records.load(image, organizationId, owner);
+        if (state.status === 'standing')
+          return { recordId: owner, writes: [writeTo(image, owner, version, [])] };
+      }
+      const { decision, requireInTime } = await (put ??= putOnce());
+      requireInTime();
+      return decision;
+    });
+    if (imageId === use.imageId) await this.files.keep(use);
+    else if (put) await this.files.release(use);
+    return { imageId };
+  }
+}

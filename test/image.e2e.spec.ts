@@ -1,0 +1,551 @@
+import sharp from 'sharp';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startS3Server } from '#libs/testing';
+import { type Answer, Api, type Client, ISO, NOBODY } from './harness.js';
+import { ARTIST, flat, frames, noise, photo, picture } from './pictures.js';
+import { createDirectory, Deployment, eventually, type ServerProcess } from './processes.js';
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+let api: Api;
+let client: Client;
+beforeAll(async () => {
+  api = await Api.start({ instances: 2, environment: { PUBLIC_URL: 'https://act.example.org' } });
+  api.react();
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  client = await api.organization();
+});
+
+function send(
+  bytes: Uint8Array,
+  query: Record<string, string> = {},
+  { by = client, type = 'image/png', ...headers }: { by?: Client; type?: string; [header: string]: any } = {},
+): Promise<Answer> {
+  const path = `/v1/image.upload-image?${new URLSearchParams(query).toString()}`;
+  return by.request('POST', path, bytes as Bytes, { 'Content-Type': type, ...headers });
+}
+async function upload(...given: Parameters<typeof send>): Promise<string> {
+  const { status, body } = await send(...given);
+  expect([status, body.error]).toEqual([200, undefined]);
+  return body.data.imageId;
+}
+async function sendForm(
+  ...parts: [name: string, value: string | Uint8Array, filename?: string][]
+): Promise<Answer> {
+  const form = new FormData();
+  for (const [name, value, filename] of parts) {
+    if (typeof value === 'string') form.append(name, value);
+    else form.append(name, new Blob([value as Bytes]), filename);
+  }
+  const request = new Request('http://form', { method: 'POST', body: form });
+  return send(
+    new Uint8Array(await request.arrayBuffer()),
+    {},
+    { type: request.headers.get('content-type')! },
+  );
+}
+const get = async (imageId: string, query: object = {}) =>
+  (await client.get('image.get-image', { imageId, ...query })).body.data;
+/** What is at an address that an image names. */
+const at = (url: string, headers: Record<string, string> = {}, method = 'GET') =>
+  fetch(url.replace('https://act.example.org', api.instances[1]!.origin), { method, headers });
+
+describe('upload-image', () => {
+  it('200 with the id; get-image answers every field, and all files are there: turned upright, without what else was in it', async () => {
+    const bytes = await photo(1_500, 900);
+    const imageId = await upload(bytes, { name: 'Bridge', alt: 'A bridge' }, { type: 'image/jpeg' });
+    const hash = createHash('sha256').update(bytes).digest('hex');
+    const url = (file: string) => `https://act.example.org/images/${hash}/${file}`;
+    const image = await get(imageId);
+    expect(image).toEqual({
+      id: imageId,
+      createdAt: expect.stringMatching(ISO),
+      updatedAt: expect.stringMatching(ISO),
+      name: 'Bridge',
+      alt: 'A bridge',
+      type: 'image/jpeg',
+      url: url('900.jpg'),
+      width: 900,
+      height: 1_500,
+      bytes: expect.any(Number),
+      variants: [320, 640, 900].flatMap((width) => [
+        { url: url(`${width}.webp`), width, type: 'image/webp' },
+        { url: url(`${width}.jpg`), width, type: 'image/jpeg' },
+      ]),
+      organizationId: client.organizationId,
+    });
+    for (const { url, width, type } of image.variants) {
+      const answer = await at(url);
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([200, type]);
+      const file = Buffer.from(await answer.arrayBuffer());
+      if (url === image.url) expect(file.length).toBe(image.bytes);
+      const made = await sharp(file).metadata();
+      expect(made).toMatchObject({ width, format: type.replace('image/', '') });
+      expect([made.exif, made.xmp, made.iptc, made.orientation]).toEqual([
+        undefined,
+        undefined,
+        undefined,
+        undefined,
+      ]);
+      expect(file.includes(ARTIST)).toBe(false);
+    }
+  });
+
+  it('what is transparent stays so, as PNG; what is wide is made narrower', async () => {
+    const half = {
+      width: 2_500,
+      height: 100,
+      channels: 4 as const,
+      background: { r: 9, g: 9, b: 9, alpha: 0.5 },
+    };
+    const imageId = await upload(await sharp({ create: half }).webp().toBuffer());
+    const image = await get(imageId);
+    expect(image).toMatchObject({ name: 'image', alt: null, type: 'image/png', width: 1_920, height: 77 });
+    expect(image.variants.map(({ width }: { width: number }) => width)).toEqual([
+      320, 320, 640, 640, 1_280, 1_280, 1_920, 1_920,
+    ]);
+    const { hasAlpha } = await sharp(Buffer.from(await (await at(image.url)).arrayBuffer())).metadata();
+    expect(hasAlpha).toBe(true);
+  });
+
+  it('the same bytes are the same image, also of 8 at once on two instances; of another organization another', async () => {
+    const bytes = await picture();
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => send(bytes, {}, { by: client.at(api.instances[n % 2]!.origin) })),
+    );
+    // A key has four streams at once.
+    const ids = answers.flatMap(({ status, body }) => (status === 429 ? [] : [body.data.imageId]));
+    expect(ids.length).toBeGreaterThanOrEqual(4);
+    expect(new Set([...ids, await upload(bytes, { name: 'Other' })]).size).toBe(1);
+    expect(await api.eventTypes(client.organizationId)).toEqual(expect.arrayContaining(['ImageUploaded']));
+    const types = await api.eventTypes(client.organizationId);
+    expect(types.filter((type) => type === 'ImageUploaded')).toHaveLength(1);
+    const other = await api.organization();
+    expect(await upload(bytes, {}, { by: other })).not.toBe(ids[0]);
+  });
+
+  it('the same Idempotency-Key: the first answer for the same image, 422 for another', async () => {
+    const key = { 'Idempotency-Key': 'upload-1' };
+    const [one, another] = [await picture(), await picture()];
+    const imageId = await upload(one, {}, key);
+    expect(await upload(one, {}, key)).toBe(imageId);
+    expect((await send(another, {}, key)).status).toBe(422);
+  });
+
+  it('takes a form with one file, which has a name, and fields beside', async () => {
+    const bytes = await picture();
+    const { body } = await sendForm(['alt', 'A form'], ['file', bytes, '../Brücke.png']);
+    expect(await get(body.data.imageId)).toMatchObject({ name: 'Brücke.png', alt: 'A form' });
+    const named = await sendForm(['any', await picture(), 'x.png'], ['name', 'Said']);
+    expect(await get(named.body.data.imageId)).toMatchObject({ name: 'Said', alt: null });
+  });
+
+  it.each<[name: string, what: () => Promise<Answer>, status: number, message: RegExp]>([
+    ['a form without a file', () => sendForm(['alt', 'x']), 400, /has no file/],
+    [
+      'a form with two',
+      async () => sendForm(['a', await picture(), 'a'], ['b', await picture(), 'b']),
+      400,
+      /more than one file/,
+    ],
+    [
+      'a form with an unknown field',
+      async () => sendForm(['a', await picture(), 'a'], ['x', 'y']),
+      400,
+      /x is not a field/,
+    ],
+    [
+      'a form with a field twice',
+      async () => sendForm(['alt', 'y'], ['alt', 'z'], ['a', await picture(), 'a']),
+      400,
+      /alt must be given only once/,
+    ],
+    [
+      'a form that ends early',
+      () =>
+        send(
+          Buffer.from('--x\r\nContent-Disposition: form-data; name="a"; filename="a"\r\n\r\nabc'),
+          {},
+          { type: 'multipart/form-data; boundary=x' },
+        ),
+      400,
+      /no whole form/,
+    ],
+    [
+      'a form without a boundary',
+      () => send(Buffer.from('abc'), {}, { type: 'multipart/form-data' }),
+      400,
+      /no whole form/,
+    ],
+    [
+      'a form whose file is too large',
+      () => sendForm(['a', Buffer.alloc(15 * 1024 * 1024 + 1), 'a']),
+      413,
+      /larger than 15 MiB/,
+    ],
+    ['15 MiB and a byte', () => send(Buffer.alloc(15 * 1024 * 1024 + 1)), 413, /larger than 15 MiB/],
+    ['much more', () => send(Buffer.alloc(17 * 1024 * 1024)), 413, /larger than 15 MiB/],
+    ['text', () => send(Buffer.from('Hello')), 415, /image\/jpeg, image\/png/],
+    [
+      'SVG by its name',
+      () => send(Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'), {}, { type: 'image/svg+xml' }),
+      415,
+      /image\/jpeg/,
+    ],
+    [
+      'SVG by another',
+      () => send(Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')),
+      415,
+      /image\/jpeg/,
+    ],
+    ['half a JPEG', async () => send((await photo(300, 300)).subarray(0, 9_000)), 400, /damaged/],
+    ['a PNG of 200 megapixels', () => send(flat(20_000, 10_000)), 400, /too many pixels/],
+    [
+      'a PNG that says it was large',
+      () => send(flat(10, 10, { width: 60_000, height: 60_000 })),
+      400,
+      /too many pixels/,
+    ],
+    [
+      'a PNG that says it was larger than it is',
+      () => send(flat(10, 10, { width: 3_000, height: 3_000 })),
+      400,
+      /damaged/,
+    ],
+    ['a long name', async () => send(await picture(), { name: 'x'.repeat(201) }), 400, /name/],
+  ])('%s: %#', async (_name, what, status, message) => {
+    const { status: answered, body } = await what();
+    expect([answered, body.error?.message]).toEqual([status, expect.stringMatching(message)]);
+    expect(await api.eventTypes(client.organizationId)).not.toContain('ImageUploaded');
+  });
+
+  it('of 5,000 frames the first remains; what stands behind the end of an image does not', async () => {
+    const moving = await get(await upload(await frames(5_000), {}, { type: 'image/gif' }));
+    expect(moving).toMatchObject({ width: 8, height: 8 });
+    const script = Buffer.from('<script>alert(1)</script>');
+    const image = await get(await upload(Buffer.concat([await picture(), script])));
+    for (const { url } of image.variants)
+      expect(Buffer.from(await (await at(url)).arrayBuffer()).includes('script')).toBe(false);
+  });
+});
+
+describe('the files', () => {
+  it('may be kept for a year, shown by others, read in parts; the type is what it says', async () => {
+    const { url, bytes } = await get(await upload(await picture(400, 300)));
+    const whole = await at(url);
+    expect(Object.fromEntries(whole.headers)).toMatchObject({
+      'cache-control': 'public, max-age=31536000, immutable',
+      'content-security-policy': "default-src 'none'",
+      'x-content-type-options': 'nosniff',
+      'accept-ranges': 'bytes',
+      'content-length': String(bytes),
+      etag: expect.stringMatching(/^"[\w.-]+"$/),
+    });
+    const file = Buffer.from(await whole.arrayBuffer());
+    const etag = whole.headers.get('etag')!;
+    expect((await at(url, { 'If-None-Match': etag })).status).toBe(304);
+    expect((await at(url, { 'If-None-Match': `"x", W/${etag}` })).status).toBe(304);
+    const head = await at(url, {}, 'HEAD');
+    expect([head.status, head.headers.get('content-length')]).toEqual([200, String(bytes)]);
+    for (const [range, from, to] of [
+      ['bytes=0-9', 0, 10],
+      ['bytes=10-', 10, bytes],
+      ['bytes=-7', bytes - 7, bytes],
+      ['bytes=5-99999999', 5, bytes],
+    ] as const) {
+      const part = await at(url, { Range: range });
+      expect([range, part.status, part.headers.get('content-range')]).toEqual([
+        range,
+        206,
+        `bytes ${from}-${to - 1}/${bytes}`,
+      ]);
+      expect(Buffer.from(await part.arrayBuffer()).equals(file.subarray(from, to))).toBe(true);
+    }
+    expect((await at(url, { Range: `bytes=${bytes}-` })).status).toBe(416);
+    expect((await at(url, { Range: 'bytes=0-1,5-6' })).status).toBe(200);
+    expect((await at(url, { Range: 'bytes=0-1', 'If-Range': '"other"' })).status).toBe(200);
+  });
+
+  it.each([
+    ['/images/x/320.jpg'],
+    [`/images/${'0'.repeat(64)}/320.jpg`],
+    [`/images/${'0'.repeat(64)}/..%2f..%2fetc%2fpasswd`],
+    [`/images/..%2f..%2f..%2fetc/320.jpg`],
+  ])('404 for %s, and nobody keeps that', async (path) => {
+    const answer = await at(`https://act.example.org${path}`);
+    expect([answer.status, answer.headers.get('cache-control')]).toEqual([404, 'no-store']);
+  });
+
+  it('go with the last image that shows them, and come with the next', async () => {
+    const bytes = await picture();
+    const other = await api.organization();
+    const [mine, theirs] = [await upload(bytes), await upload(bytes, {}, { by: other })];
+    const { url } = await get(mine);
+    await client.delete('image.delete-image', { imageId: mine });
+    const appended = api.instances[0]!.runtime.subscriptions;
+    await eventually(async () => {
+      const [removals] = (await appended.status()).filter(({ name }) => name === 'image-removals');
+      expect(removals!.lag).toBe(0);
+    });
+    expect((await at(url)).status).toBe(200);
+    await other.delete('image.delete-image', { imageId: theirs });
+    await eventually(async () => expect((await at(url)).status).toBe(404));
+    const again = await upload(bytes);
+    expect(again).not.toBe(mine);
+    expect((await at(url)).status).toBe(200);
+  });
+});
+
+describe('update-image, list-images', () => {
+  it('changes name and alternative text; get-image shows the one before with asOf', async () => {
+    const imageId = await upload(await picture(), { name: 'Old', alt: 'x' });
+    const before = await get(imageId);
+    await sleep(5);
+    const asOf = new Date().toISOString();
+    await sleep(5);
+    const { body } = await client.post('image.update-image', { imageId, name: 'New', alt: null });
+    expect(body.data).toEqual({ ...before, name: 'New', alt: null, updatedAt: expect.stringMatching(ISO) });
+    expect(await get(imageId)).toEqual(body.data);
+    expect(await get(imageId, { asOf })).toEqual(before);
+  });
+
+  it('lists them, found by name or by what they show', async () => {
+    const names = ['River', 'Bridge', 'Tree'];
+    for (const name of names) await upload(await picture(), { name, alt: `A ${name} at night` });
+    const list = async (query: Record<string, string>) =>
+      (await client.get('image.list-images', query)).body.data.map(({ name }: { name: string }) => name);
+    expect(await list({ sort: 'name' })).toEqual(['Bridge', 'River', 'Tree']);
+    expect(await list({ q: 'bridge at' })).toEqual(['Bridge']);
+    expect((await client.get('image.list-images', { limit: '1' })).body.data[0].url).toMatch(
+      /^https:\/\/act\.example\.org\/images\//,
+    );
+  });
+});
+
+describe.each([
+  ['petition', 'petitionId'],
+  ['post', 'postId'],
+])('a %s', (kind, idField) => {
+  const create = async (fields: object) =>
+    client.post(`${kind}.create-${kind}`, { name: 'Shown', ...fields });
+  const read = async (id: string, query: object = {}) =>
+    (await client.get(`${kind}.get-${kind}`, { [idField]: id, ...query })).body.data;
+
+  it('shows an image of the organization, everywhere and as it was', async () => {
+    const imageId = await upload(await picture(), { name: 'Bridge', alt: 'A bridge' });
+    const id = (await create({ imageId })).body.data[idField];
+    const { url } = await get(imageId);
+    const image = { name: 'Bridge', url, alt: 'A bridge', type: 'image/jpeg' };
+    expect(await read(id)).toMatchObject({ imageId, image });
+    const [listed] = (await client.get(`${kind}.list-${kind}s`)).body.data;
+    expect(listed.image).toEqual(image);
+    await sleep(5);
+    const asOf = new Date().toISOString();
+    await sleep(5);
+    await client.post('image.update-image', { imageId, alt: 'A river' });
+    expect((await read(id)).image).toEqual({ ...image, alt: 'A river' });
+    expect((await read(id, { asOf })).image).toEqual(image);
+    const updated = await client.post(`${kind}.update-${kind}`, { [idField]: id, title: 'Other' });
+    expect(updated.body.data.image).toEqual({ ...image, alt: 'A river' });
+    const without = await client.post(`${kind}.update-${kind}`, { [idField]: id, imageId: null });
+    expect(without.body.data).toMatchObject({ imageId: null, image: null });
+  });
+
+  it("404 for no image, and for another organization's", async () => {
+    const foreign = await upload(await picture(), {}, { by: await api.organization() });
+    const id = (await create({})).body.data[idField];
+    for (const imageId of [NOBODY, 'image-1', foreign, id]) {
+      expect((await create({ imageId })).status).toBe(404);
+      expect((await client.post(`${kind}.update-${kind}`, { [idField]: id, imageId })).status).toBe(404);
+    }
+  });
+
+  it('that named some text before there were images shows none, and can still be changed', async () => {
+    const id = (await create({})).body.data[idField];
+    const type = `${kind[0]!.toUpperCase()}${kind.slice(1)}Updated`;
+    await api.instances[0]!.runtime.store.append({
+      organizationId: client.organizationId,
+      metadata: { actor: { type: 'system', id: 'test' }, requestId: 'test' },
+      writes: [
+        {
+          streamType: kind,
+          streamId: id,
+          expectedVersion: 1,
+          events: [{ type, data: { imageId: 'old.png' } }],
+        },
+      ],
+    });
+    const changed = await client.post(`${kind}.update-${kind}`, {
+      [idField]: id,
+      title: 'New',
+      imageId: 'old.png',
+    });
+    expect([changed.status, changed.body.data]).toMatchObject([
+      200,
+      { title: 'New', imageId: 'old.png', image: null },
+    ]);
+  });
+});
+
+describe('delete-image', () => {
+  it('409 that names what shows it; with detach it is taken out of all of them in the same command', async () => {
+    const imageId = await upload(await picture());
+    const { petitionId } = (await client.post('petition.create-petition', { name: 'River', imageId })).body
+      .data;
+    const { postId } = (await client.post('post.create-post', { name: 'Done', imageId })).body.data;
+    const refused = await client.delete('image.delete-image', { imageId });
+    expect([refused.status, refused.body.error]).toMatchObject([409, { reason: 'IMAGE_SHOWN' }]);
+    const named = refused.body.error.issues.map(({ message }: { message: string }) => message).sort();
+    expect(named).toEqual([
+      `is shown by the petition ${petitionId}, "River"`,
+      `is shown by the post ${postId}, "Done"`,
+    ]);
+    expect((await client.delete('image.delete-image', { imageId, detach: true })).status).toBe(200);
+    expect((await client.get('petition.get-petition', { petitionId })).body.data).toMatchObject({
+      imageId: null,
+      image: null,
+    });
+    expect((await client.get('post.get-post', { postId })).body.data).toMatchObject({
+      imageId: null,
+      image: null,
+    });
+    expect((await client.delete('image.delete-image', { imageId })).status).toBe(200);
+    expect((await client.get('image.get-image', { imageId })).status).toBe(404);
+    const rows = await api.database.source.query(
+      `SELECT type FROM events WHERE organization_id = $1 AND metadata->>'requestId' =
+         (SELECT metadata->>'requestId' FROM events WHERE organization_id = $1 AND type = 'ImageDeleted') ORDER BY type`,
+      [client.organizationId],
+    );
+    expect(rows.map(({ type }: { type: string }) => type)).toEqual([
+      'ImageDeleted',
+      'PetitionUpdated',
+      'PostUpdated',
+    ]);
+  });
+
+  it('while petitions take it up: in the end nothing shows what is gone', async () => {
+    for (let n = 0; n < 4; n += 1) {
+      const imageId = await upload(await picture());
+      const work = Array.from({ length: 6 }, (_, one) =>
+        client.post('petition.create-petition', { name: `${n} ${one}`, imageId }),
+      );
+      const deleted = client
+        .at(api.instances[1]!.origin)
+        .delete('image.delete-image', { imageId, detach: true });
+      const statuses = (await Promise.all(work)).map(({ status }) => status);
+      expect(statuses.every((status) => status === 200 || status === 404)).toBe(true);
+      expect((await deleted).status).toBe(200);
+      await eventually(async () => {
+        const { data } = (await client.get('petition.list-petitions', { limit: '100' })).body;
+        expect(data.filter((petition: { imageId: string | null }) => petition.imageId !== null)).toEqual([]);
+      });
+    }
+  });
+});
+
+describe('processes', () => {
+  let deployment: Deployment;
+  let directory: { path: string; remove(): Promise<void> };
+  let own: Client;
+  beforeEach(async () => {
+    deployment = await Deployment.create();
+    directory = await createDirectory();
+    own = await deployment.organization();
+  });
+  afterEach(async () => {
+    await deployment.stop();
+    await directory.remove();
+  });
+
+  it('50 uploads at once, bombs among them: others are served, and the memory of all of it stays below 400 MB', async () => {
+    const server = await deployment.startServer({ DATA_DIR: directory.path });
+    const there = own.at(server.origin);
+    const large = await noise(6_000, 2_500).jpeg({ quality: 85 }).toBuffer();
+    const kinds = [
+      large,
+      flat(20_000, 10_000),
+      flat(7_000, 7_000),
+      await photo(1_000, 800),
+      Buffer.from('x'),
+      Buffer.alloc(15 * 1024 * 1024 + 1),
+    ];
+    let isOver = false;
+    const memory = highestMemory(server, () => isOver);
+    const uploads = Array.from(
+      { length: 50 },
+      async (_, n) => (await send(kinds[n % kinds.length]!, {}, { by: there })).status,
+    );
+    const others: number[] = [];
+    const asking = (async () => {
+      while (!isOver) others.push((await there.get('petition.list-petitions')).status);
+    })();
+    const statuses = await Promise.all(uploads);
+    isOver = true;
+    await asking;
+    expect(statuses.filter((status) => ![200, 400, 413, 415, 429, 503].includes(status))).toEqual([]);
+    expect(statuses).toContain(200);
+    expect(new Set(others)).toEqual(new Set([200]));
+    expect(await memory).toBeLessThan(400);
+  });
+
+  it('in a bucket: stored, served in parts and removed; while the store is away uploads are refused and all else goes on', async () => {
+    const store = await startS3Server('images');
+    let isStopped = false;
+    try {
+      const environment = { ...store.environment, STORAGE_URL: `s3://${store.bucket}/pictures` };
+      const servers = [await deployment.startServer(environment), await deployment.startServer(environment)];
+      const [one, two] = servers.map(({ origin }) => own.at(origin)) as [Client, Client];
+      const bytes = await picture(400, 300);
+      const imageId = await upload(bytes, {}, { by: one });
+      const { url, bytes: size } = (await two.get('image.get-image', { imageId })).body.data;
+      const file = (headers = {}) => fetch(two.origin + new URL(url).pathname, { headers });
+      expect(Buffer.from(await (await file()).arrayBuffer())).toHaveLength(size);
+      const part = await file({ Range: 'bytes=3-9' });
+      expect([part.status, Buffer.from(await part.arrayBuffer()).length]).toEqual([206, 7]);
+      expect(store.asked.some((asked) => asked.startsWith('PUT /images/pictures/'))).toBe(true);
+      await one.delete('image.delete-image', { imageId });
+      await eventually(async () => expect((await file()).status).toBe(404));
+
+      const again = await upload(bytes, {}, { by: one });
+      await store.stop();
+      isStopped = true;
+      const refused = await send(await picture(), {}, { by: one });
+      expect([refused.status, refused.body.error.reason]).toEqual([503, 'STORAGE_UNREACHABLE']);
+      expect((await file()).status).toBe(503);
+      expect((await two.get('image.get-image', { imageId: again })).status).toBe(200);
+      expect((await two.post('petition.create-petition', { name: 'On', imageId: again })).status).toBe(200);
+    } finally {
+      if (!isStopped) await store.stop();
+    }
+  });
+});
+
+/** In MB, of a server and what it started, until it is over. */
+async function highestMemory(server: ServerProcess, isOver: () => boolean): Promise<number> {
+  let highest = 0;
+  while (!isOver()) {
+    const children = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8')
+      .trim()
+      .split(/\s+/);
+    const all = [server.pid, ...children.filter(Boolean).map(Number)].map(residentOf);
+    highest = Math.max(
+      highest,
+      all.reduce((one, other) => one + other),
+    );
+    await sleep(20);
+  }
+  return highest;
+}
+
+function residentOf(pid: number): number {
+  try {
+    const [, kilobytes = '0'] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+    return Number(kilobytes) / 1_000;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,63 @@
+import sharp, { type Sharp } from 'sharp';
+import { crc32, deflateSync } from 'node:zlib';
+
+/** Pixels of noise: what cannot be compressed to nothing. */
+export function noise(width: number, height: number): Sharp {
+  const background = '#468';
+  return sharp({
+    create: { width, height, channels: 3, background, noise: { type: 'gaussian', mean: 128, sigma: 30 } },
+  });
+}
+
+/** A picture that differs from all others. */
+export async function picture(width = 40, height = 30): Promise<Buffer<ArrayBuffer>> {
+  return Buffer.from(await noise(width, height).png().toBuffer());
+}
+
+/** Who took it, as the photo says. */
+export const ARTIST = 'Ada Lovelace of London';
+
+/** Taken with the camera turned, and saying where. */
+export function photo(width: number, height: number): Promise<Buffer> {
+  return noise(width, height)
+    .withExif({
+      IFD0: { Artist: ARTIST, Orientation: '6' },
+      IFD3: { GPSLatitude: '52/1 30/1 0/1', GPSLatitudeRef: 'N' },
+    })
+    .withMetadata({ orientation: 6 })
+    .jpeg()
+    .toBuffer();
+}
+
+/** A PNG of one colour, however large, in few bytes. @param claims what its header says instead. */
+export function flat(width: number, height: number, claims = { width, height }): Buffer {
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(claims.width, 0);
+  header.writeUInt32BE(claims.height, 4);
+  header.set([1, 0, 0, 0, 0], 8);
+  const rows = deflateSync(Buffer.alloc((Math.ceil(width / 8) + 1) * height), { level: 9 });
+  const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+  return Buffer.concat([
+    signature,
+    chunk('IHDR', header),
+    chunk('IDAT', rows),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
+}
+
+function chunk(type: string, data: Buffer): Buffer {
+  const typed = Buffer.concat([Buffer.from(type), data]);
+  const [length, check] = [Buffer.alloc(4), Buffer.alloc(4)];
+  length.writeUInt32BE(data.length);
+  check.writeUInt32BE(crc32(typed));
+  return Buffer.concat([length, typed, check]);
+}
+
+/** A GIF of so many frames, each of another colour. */
+export function frames(count: number): Promise<Buffer> {
+  const side = 8;
+  const pixels = Buffer.alloc(side * side * 3 * count);
+  for (let n = 0; n < count; n += 1) pixels.fill(n * 37, n * side * side * 3, (n + 1) * side * side * 3);
+  const raw = { width: side, height: side * count, channels: 3 as const, pageHeight: side };
+  return sharp(pixels, { raw, limitInputPixels: false }).gif({ effort: 1 }).toBuffer();
+}
