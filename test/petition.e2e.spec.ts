@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Api, type Client, ISO, NOBODY } from './harness.js';
+import { Api, Client, ISO, NOBODY } from './harness.js';
 
 let api: Api;
 let client: Client;
@@ -559,4 +559,33 @@ it('a petition of another organization is not found, whatever is done to it', as
   expect((await other.get('contact.list-contacts', { email: 'spy@example.org' })).body.data).toEqual([]);
   client = mine;
   expect(await count(petitionId)).toBe(1);
+});
+
+it('list-signatures finds signers by parts of names and addresses, for who may read contacts', async () => {
+  const [petitionId, other] = [await open(), await open({ name: 'Other' })];
+  const signer = async (email: string, firstName: string, petition = petitionId) =>
+    (await sign(petition, { contact: { email, firstName, lastName: 'Smith' } })).body.data.contactId;
+  const ada = await signer('ada@example.org', 'Ada');
+  const grace = await signer('grace@rivers.example', 'Grace');
+  await signer('adam@example.org', 'Adam', other);
+  const found = async (query: Record<string, string>, by = client) => {
+    const { status, body } = await by.get('petition.list-signatures', {
+      petitionId,
+      sort: 'createdAt',
+      ...query,
+    });
+    return status === 200 ? body.data.map(({ contactId }: { contactId: string }) => contactId) : status;
+  };
+  expect(await found({ q: 'ada' })).toEqual([ada]);
+  expect(await found({ q: 'a' })).toEqual([ada]);
+  expect(await found({ q: 'SMITH' })).toEqual([ada, grace]);
+  expect(await found({ q: '@rivers' })).toEqual([grace]);
+  expect(await found({ q: 'smith', limit: '1' })).toEqual([ada]);
+  expect(await found({ q: 'nobody' })).toEqual([]);
+  await client.delete('contact.delete-contact', { contactId: grace });
+  expect(await found({ q: 'smith' })).toEqual([ada]);
+  expect(await found({})).toEqual([ada, null]);
+  const { key } = await api.createKey(client.organizationId, { scopes: ['petition:read'] });
+  const reader = new Client(api.origin, client.organizationId, key);
+  expect([await found({ q: 'ada' }, reader), await found({}, reader)]).toEqual([403, [ada, null]]);
 });

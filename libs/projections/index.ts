@@ -20,6 +20,7 @@ export {
   type RowPage,
   search,
   SEARCH_RULE,
+  searchElsewhere,
 } from './row-page.js';
 export { type BuildOptions, type RowDifference, UnderWay } from './rebuild.js';
 export {

@@ -34,8 +34,8 @@ export type Condition = {
   value: unknown;
   /** That an index finds its rows, and that they are few (one, say): then nothing else is tried. */
   selective?: boolean;
-  /** Of `search`: the columns, and what is searched. */
-  search?: { columns: readonly string[]; q: string };
+  /** Of `search`: the columns, and what is searched; where they are another table's, that, and the column here with its ids. */
+  search?: { columns: readonly string[]; q: string; elsewhere?: { table: string; idColumn: string } };
 };
 
 /** A table that is listed: one with `organization_id`, `id`, `created_at` and, where that is sorted by, `updated_at`. */
@@ -176,7 +176,9 @@ async function findAlone<Row>(
   let selective = false;
   for (const given of choice.conditions) {
     if (!given) continue;
-    const condition = given.search ? await searchBy(sql, list.table, given.search) : given;
+    const condition = given.search
+      ? await searchBy(sql, given.search.elsewhere?.table ?? list.table, given.search)
+      : given;
     selective ||= given.selective ?? false;
     filters.push(condition.sql.replaceAll('?', bind(condition.value)));
   }
@@ -260,6 +262,17 @@ export function search(columns: readonly string[], q: string | undefined): Condi
   return q === undefined ? undefined : { ...anywhere(columns, q), search: { columns, q } };
 }
 
+/** The same in another table, whose rows are named by a column of this one. @param table with its schema. */
+export function searchElsewhere(
+  table: string,
+  idColumn: string,
+  columns: readonly string[],
+  q: string | undefined,
+): Condition | undefined {
+  const condition = search(columns, q);
+  return condition && { ...condition, search: { ...condition.search!, elsewhere: { table, idColumn } } };
+}
+
 /** For the descriptions of fields that `search` is made of. */
 export const SEARCH_RULE =
   'Found anywhere where it has three letters or digits in a row, else where one of them begins with it.';
@@ -267,10 +280,17 @@ export const SEARCH_RULE =
 async function searchBy(
   sql: Sql,
   table: string,
-  { columns, q }: NonNullable<Condition['search']>,
+  { columns, q, elsewhere }: NonNullable<Condition['search']>,
 ): Promise<Condition> {
   const indexes = await textSearchOf(sql, table);
-  if (indexes.anywhere(q) || !indexes.beginning) return anywhere(columns, q);
+  const isAnywhere = indexes.anywhere(q) || !indexes.beginning;
+  const condition = isAnywhere ? anywhere(columns, q) : atTheBeginning(columns, q);
+  if (!elsewhere) return condition;
+  const found = `SELECT organization_id, id FROM ${table} WHERE organization_id = $1 AND ${condition.sql}`;
+  return { ...condition, sql: `(organization_id, ${elsewhere.idColumn}) IN (${found})` };
+}
+
+function atTheBeginning(columns: readonly string[], q: string): Condition {
   const conditions = columns.map((column) => `lower(${column}) LIKE lower(?)`);
   return { sql: `(${conditions.join(' OR ')})`, value: `${literal(q)}%` };
 }

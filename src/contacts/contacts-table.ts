@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Loader, momentAsText } from '#libs/database';
 import { EventStore, wrappedKeyOf } from '#libs/event-store';
-import { hasGoneOn, type ListedTable } from '#libs/projections';
+import { type Condition, hasGoneOn, type ListedTable, searchElsewhere } from '#libs/projections';
 import { isId } from '#libs/rpc';
 import {
   CONTACT_BYTES,
@@ -10,6 +10,7 @@ import {
   detailsOf,
   type Open,
   SEALED_COLUMNS,
+  SEARCHED,
   WIDEST_CONTACT,
 } from './contact-columns.js';
 import { type ContactRecord } from './contact-record.js';
@@ -25,6 +26,11 @@ export type ContactRow = {
   /** To what is sealed, where something is. */
   wrapped_key: Buffer | null;
 } & { [column: string]: unknown };
+
+/** The condition of `q` in a table of another module. @param idColumn its column with the ids of contacts. */
+export function searchContacts(idColumn: string, q: string | undefined): Condition | undefined {
+  return searchElsewhere(CONTACTS_TABLE, idColumn, SEARCHED, q);
+}
 
 /** SQL: whether the contact of organization $1 with this id has an e-mail address of this domain, in lower case. */
 export function hasEmailDomain(id: string, domain: string): string {

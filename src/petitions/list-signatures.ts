@@ -1,9 +1,10 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { ReadSource } from '#libs/database';
 import { EventStore } from '#libs/event-store';
-import { findRows } from '#libs/projections';
+import { findRows, SEARCH_RULE } from '#libs/projections';
 import { Resources } from '#libs/resources';
-import { CreatedPageInput, Id, listingOf, OneOf, Operation, type Page, pageOf } from '#libs/rpc';
+import { CreatedPageInput, Id, listingOf, OneOf, Operation, type Page, pageOf, Text } from '#libs/rpc';
+import { searchContacts } from '../contacts/index.js';
 import { petitions } from './petitions.js';
 import { type SignatureRecord, signatureSchema } from './signature-record.js';
 import { signatureRecord, type SignatureRow, SIGNATURES } from './signature-rows.js';
@@ -17,6 +18,7 @@ import { signatureRecord, type SignatureRow, SIGNATURES } from './signature-rows
     'Those that count, or those that `petition.invalidate-signatures` has taken out. Withdrawn ones are not shown.',
   answers: signatureSchema,
   list: true,
+  fieldScopes: { q: 'contact:read' },
 })
 export class ListSignatures extends CreatedPageInput() {
   @Id()
@@ -24,6 +26,13 @@ export class ListSignatures extends CreatedPageInput() {
 
   @OneOf(Object.keys(SIGNATURES), { optional: true, documentedDefault: 'CONFIRMED' })
   status?: SignatureRecord['status'];
+
+  @Text({
+    max: 200,
+    optional: true,
+    description: `Part of the signer's name or e-mail address. ${SEARCH_RULE}`,
+  })
+  q?: string;
 }
 
 @QueryHandler(ListSignatures)
@@ -35,10 +44,12 @@ export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
   ) {}
 
   async execute(query: ListSignatures): Promise<Page<SignatureRecord>> {
-    const { organizationId, petitionId, status = 'CONFIRMED' } = query;
+    const { organizationId, petitionId, status = 'CONFIRMED', q } = query;
     await this.resources.require(petitions, organizationId, petitionId);
     const listing = { ...listingOf(query), within: petitionId };
-    const { rows, next } = await findRows<SignatureRow>(this.reads, listing, SIGNATURES[status]);
+    const { rows, next } = await findRows<SignatureRow>(this.reads, listing, SIGNATURES[status], {
+      conditions: [searchContacts('subject_id', q)],
+    });
     return pageOf(
       query,
       rows.map((row) => signatureRecord(row, petitionId, this.store)),
