@@ -51,5 +51,5 @@ export default {
   testTimeout: 180_000,
   testSequencer: '<rootDir>/scripts/longest-first.mjs',
   // The default, one less than the cores, is one on two cores; the tests wait for their servers as much as they compute.
-  maxWorkers: Math.max(4, availableParallelism() - 1),
+  maxWorkers: Math.max(3, availableParallelism() - 1),
 };

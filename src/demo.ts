@@ -1,11 +1,14 @@
 import { type INestApplicationContext, type LoggerService } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { type DataSource } from 'typeorm';
+import { createReadStream } from 'node:fs';
+import { createRequire } from 'node:module';
 import { newId } from '#libs/random';
 import { exclusively } from '#libs/database';
 import { type Input, type InputClass, systemInput } from '#libs/rpc';
 import { CreateBroadcast, SendBroadcast } from './broadcasts/index.js';
 import { CreateContact } from './contacts/index.js';
+import { UploadImage } from './images/index.js';
 import { AddContacts, CreateList } from './lists/index.js';
 import { CreateOrganization, UpdateOrganization } from './organizations/index.js';
 import { AddSignature, CreatePetition, PublishPetition } from './petitions/index.js';
@@ -80,8 +83,15 @@ async function fillDemo(bus: CommandBus): Promise<Demo> {
   const { tagId } = await run<CreateTag, { tagId: string }>(CreateTag, { name: 'Donor' });
   await run(TagContacts, { tagId, contactIds: contactIds.slice(1) });
 
+  const { imageId } = await run<UploadImage, { imageId: string }>(UploadImage, {
+    name: 'River',
+    alt: 'A river winds through green hills towards low mountains, behind which the sun rises.',
+    mediaType: 'image/jpeg',
+    bytes: createReadStream(createRequire(import.meta.url).resolve('#demo-picture')),
+  });
   const { petitionId } = await run<CreatePetition, { petitionId: string }>(CreatePetition, {
     name: 'Save the river',
+    imageId,
     target: 'The city council',
     ask: 'Stop the discharge of untreated water.',
   });
@@ -91,6 +101,7 @@ async function fillDemo(bus: CommandBus): Promise<Demo> {
   const { postId } = await run<CreatePost, { postId: string }>(CreatePost, {
     name: 'First signatures',
     description: 'Four people have signed. Ask four more.',
+    imageId,
   });
   await run(PublishPost, { postId });
 
@@ -119,7 +130,7 @@ async function fillDemo(bus: CommandBus): Promise<Demo> {
 export function welcome(origin: string, { organizationId, key, petitionId }: Demo): string {
   const body = JSON.stringify({ petitionId, contact: { email: 'you@example.org', firstName: 'You' } });
   return `
-  A demo organization was made, with contacts, a list, a tag, a post, a petition that people signed, and broadcasts: a draft, and
+  A demo organization was made, with contacts, a list, a tag, a picture, a post, a petition that people signed, and broadcasts: a draft, and
   one that was written into files beside the database (DATA_DIR/mail), for want of a mail server.
   Its key is shown this once:
 

@@ -21,7 +21,8 @@ export function silenceAmazon(): void {
 /** Of a store that speaks S3 and is not Amazon's: Amazon's library reads the same. */
 export function endpointOfS3(): string | undefined {
   const { AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL } = environmentOfLibraries();
-  return AWS_ENDPOINT_URL_S3 || AWS_ENDPOINT_URL || undefined;
+  // In containers a variable may be set to nothing.
+  return [AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL].find((address) => address !== undefined && address !== '');
 }
 
 /** Reads `.env` in the working directory; what the environment says already has precedence. */

@@ -39,7 +39,7 @@ async function sendForm(
   const form = new FormData();
   for (const [name, value, filename] of parts) {
     if (typeof value === 'string') form.append(name, value);
-    else form.append(name, new Blob([value as Bytes]), filename);
+    else form.append(name, new Blob([value]), filename);
   }
   const request = new Request('http://form', { method: 'POST', body: form });
   return send(

@@ -101,7 +101,7 @@ describe('create-post', () => {
 
 describe('update-post', () => {
   it('200 with the whole post: what is given changes, null clears, the rest stays', async () => {
-    const postId = await create({ description: 'Long', content: [1], imageId: 'image-1' });
+    const postId = await create({ description: 'Long', content: [1], title: 'Kept' });
     const { status, body } = await client.post('post.update-post', {
       postId,
       description: null,
@@ -110,9 +110,9 @@ describe('update-post', () => {
     expect([status, body.object]).toEqual([200, 'post']);
     expect(body.data).toMatchObject({
       name: 'We did it',
+      title: 'Kept',
       description: null,
       content: { a: 1 },
-      imageId: 'image-1',
     });
     expect((await get(postId)).body).toEqual(body);
   });

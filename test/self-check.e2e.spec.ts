@@ -3,6 +3,8 @@ import { Client } from './harness.js';
 import { cli, Deployment, eventually, type ServerProcess } from './processes.js';
 
 const HEALTH_TOKEN = 'a-token-of-the-operator';
+/** Seconds: it goes gently, and other tests take the processors. */
+const PATIENCE = 90;
 
 let own: Deployment;
 let servers: ServerProcess[];
@@ -35,13 +37,13 @@ async function untilLookedAt(findings: number): Promise<void> {
         now,
       ]);
       expect(waiting).toEqual([]);
-    });
+    }, PATIENCE);
   }
   for (const server of servers) {
     await eventually(async () => {
       const { selfCheck } = await asked(server);
       expect(selfCheck).toMatchObject({ findings });
-    });
+    }, PATIENCE);
   }
 }
 

@@ -290,6 +290,7 @@ describe('embedded', () => {
       ['post.list-posts', { name: 'First signatures', status: 'PUBLISHED' }],
       ['list.list-lists', { name: 'River friends', contacts: 2 }],
       ['tag.list-tags', { name: 'Donor', contacts: 3 }],
+      ['image.list-images', { name: 'River', width: 1_600, height: 900 }],
     ] as const) {
       expect((await demo.get(operation)).body.data).toEqual([expect.objectContaining(found)]);
     }

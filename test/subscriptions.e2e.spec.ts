@@ -145,7 +145,7 @@ const REACTIONS: { [name: string]: () => Promise<void> } = {
   'image-removals': async () => {
     const DATA_DIR = directory.path;
     const servers = await Promise.all([start({ DATA_DIR }), start({ DATA_DIR }), start({ DATA_DIR })]);
-    const there = client.at(servers[1]!.origin);
+    const there = client.at(servers[1].origin);
     const upload = async () => {
       const type = { 'Content-Type': 'image/png' };
       return (await there.request('POST', '/v1/image.upload-image', await picture(), type)).body.data.imageId;
@@ -155,8 +155,8 @@ const REACTIONS: { [name: string]: () => Promise<void> } = {
     expect(await files()).toBe(4);
     for (const [n, imageId] of all.slice(1).entries()) {
       expect((await there.delete('image.delete-image', { imageId })).status).toBe(200);
-      if (n === 0) servers[0]!.send('SIGKILL');
-      if (n === 1) servers[2]!.send('SIGKILL');
+      if (n === 0) servers[0].send('SIGKILL');
+      if (n === 1) servers[2].send('SIGKILL');
     }
     await eventually(async () => expect(await files()).toBe(1));
     expect(await sql('SELECT image_id FROM image_uses')).toEqual([{ image_id: all[0] }]);

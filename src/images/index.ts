@@ -3,3 +3,4 @@ export { images } from './images.js';
 export { ImagesModule } from './images.module.js';
 export { nameOfImagePath } from './image-file.controller.js';
 export { IMAGE_COLUMN, showImages } from './shown-images.js';
+export { UploadImage } from './upload-image.js';
