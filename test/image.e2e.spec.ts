@@ -112,6 +112,37 @@ describe('upload-image', () => {
     expect(hasAlpha).toBe(true);
   });
 
+  it.each([
+    ['a line', 1, 20_000, [1, 16_383]],
+    ['a strip', 20_000, 3, [1_920, 1]],
+    ['a dot', 1, 1, [1, 1]],
+  ])('takes %s', async (_name, width, height, expected) => {
+    const image = await get(await upload(flat(width, height)));
+    expect([image.width, image.height]).toEqual(expected);
+    for (const { url } of image.variants) expect((await at(url)).status).toBe(200);
+  });
+
+  it.each<[name: string, make: () => Promise<Buffer>, rgb: number[]]>([
+    [
+      'grey with transparency',
+      () => plain([128, 128, 128], 0.5).toColourspace('b-w').png().toBuffer(),
+      [128, 128, 128],
+    ],
+    ['of 16 bits', () => plain([200, 100, 50]).toColourspace('rgb16').png().toBuffer(), [200, 100, 50]],
+    [
+      'for print',
+      () => plain([200, 100, 50]).toColourspace('cmyk').jpeg({ quality: 100 }).toBuffer(),
+      [200, 100, 50],
+    ],
+    ['as WebP', () => plain([200, 100, 50]).webp({ lossless: true }).toBuffer(), [200, 100, 50]],
+  ])('has the colours of an image %s', async (_name, make, rgb) => {
+    const image = await get(await upload(await make()));
+    const made = sharp(Buffer.from(await (await at(image.url)).arrayBuffer()));
+    const pixel = [...(await made.removeAlpha().toColourspace('srgb').raw().toBuffer()).subarray(0, 3)];
+    // What is for print has fewer colours.
+    pixel.forEach((value, n) => expect(Math.abs(value - rgb[n]!)).toBeLessThan(40));
+  });
+
   it('the same bytes are the same image, also of 8 at once on two instances; of another organization another', async () => {
     const bytes = await picture();
     const answers = await Promise.all(
@@ -523,6 +554,10 @@ describe('processes', () => {
     }
   });
 });
+
+function plain([r, g, b]: [number, number, number], alpha = 1) {
+  return sharp({ create: { width: 20, height: 20, channels: 4, background: { r, g, b, alpha } } });
+}
 
 /** In MB, of a server and what it started, until it is over. */
 async function highestMemory(server: ServerProcess, isOver: () => boolean): Promise<number> {

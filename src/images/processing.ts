@@ -13,6 +13,8 @@ const MOST_PIXELS = MOST_MEGAPIXELS * 1_000_000;
 const MOST_AVIF_PIXELS = MOST_AVIF_MEGAPIXELS * 1_000_000;
 /** Pixels, of what pages show at once on a phone, a phone turned, a page, and a large screen. */
 const WIDTHS = [320, 640, 1_280, 1_920];
+/** WebP knows none higher: what is, becomes narrower. */
+const HIGHEST = 16_383;
 /** Of libvips's work on one file. */
 const LONGEST_SECONDS = 20;
 
@@ -58,7 +60,7 @@ async function renderAll(original: Sharp, directory: string): Promise<Variant[]>
   const { data, info } = await original
     // Turned as its camera was held.
     .autoOrient()
-    .resize({ width: WIDTHS.at(-1)!, withoutEnlargement: true })
+    .resize({ width: WIDTHS.at(-1)!, height: HIGHEST, fit: 'inside', withoutEnlargement: true })
     .toColourspace('srgb')
     .raw({ depth: 'uchar' })
     .toBuffer({ resolveWithObject: true });
