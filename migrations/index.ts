@@ -22,6 +22,7 @@ import { Subscriptions1764000000022 } from './0022-subscriptions.js';
 import { Webhooks1764000000027 } from './0027-webhooks.js';
 import { Broadcasts1764000000028 } from './0028-broadcasts.js';
 import { Images1764000000029 } from './0029-images.js';
+import { Site1764000000030 } from './0030-site.js';
 
 export { schema } from './schema.js';
 
@@ -52,4 +53,5 @@ export const migrations = [
   Webhooks1764000000027,
   Broadcasts1764000000028,
   Images1764000000029,
+  Site1764000000030,
 ];

@@ -51,12 +51,20 @@ export class AppModule {
     { source, reads, reserved, store, projections, troubles, ...foundation }: Foundation,
     config: Config,
   ): DynamicModule {
-    const { redisUrl, healthToken, organizationRateLimit, webhookAllowPrivate, publicUrl, port, mailUrl } =
-      config;
+    const {
+      redisUrl,
+      healthToken,
+      organizationRateLimit,
+      webhookAllowPrivate,
+      publicUrl,
+      port,
+      mailUrl,
+      site,
+    } = config;
     const { sealer, selfCheck, cosigning, checkpoints, subscriptions } = foundation;
     // Whoever writes to files only tries it out.
     const isKnown = publicUrl !== undefined || mailUrl === undefined;
-    const publicAddress = new PublicAddress(publicUrl ?? `http://localhost:${port}`, isKnown);
+    const publicAddress = new PublicAddress(publicUrl ?? `http://localhost:${port}`, isKnown, site);
     const forModules = [
       { provide: PublicAddress, useValue: publicAddress },
       { provide: Subscriptions, useValue: subscriptions },

@@ -60,6 +60,8 @@ export type Config = {
   logLevel: LogLevel;
   /** Webhooks may go to this machine and its networks, and by http: for development. */
   webhookAllowPrivate: boolean;
+  /** Whether the public site is served. */
+  site: boolean;
   /** In tests and development: mistakes of the program are to show, rather than to harm nobody. */
   isTried: boolean;
 };
@@ -158,6 +160,7 @@ export function inspectConfig(environment: Environment): Inspected {
     metricsPort: get('METRICS_PORT') === undefined ? undefined : integer('METRICS_PORT', 0, 0, 65_535),
     logLevel: logLevel as LogLevel,
     webhookAllowPrivate: flag('WEBHOOK_ALLOW_PRIVATE'),
+    site: site(get('SITE'), wrong),
     isTried: ['test', 'development'].includes(get('NODE_ENV') ?? ''),
   };
   requireForMany(config, wrong);
@@ -173,6 +176,11 @@ export function inspectConfig(environment: Environment): Inspected {
     ...(get('NODE_ENV') === 'production' ? ['NODE_ENV=production'] : []),
   ];
   return { config, wrong, ofDeployments };
+}
+
+function site(text: string | undefined, wrong: string[]): boolean {
+  if (text !== undefined && !['on', 'off'].includes(text)) wrong.push('SITE must be on or off.');
+  return text !== 'off';
 }
 
 function concurrency(text: string | undefined, wrong: string[]): number {

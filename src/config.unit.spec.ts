@@ -45,6 +45,7 @@ it('needs nothing: everything runs embedded', () => {
     shutdownDelay: 0,
     logLevel: 'info',
     webhookAllowPrivate: false,
+    site: true,
     isTried: false,
   });
 });
@@ -79,6 +80,7 @@ it('reads every variable', () => {
       METRICS_PORT: '9464',
       LOG_LEVEL: 'debug',
       WEBHOOK_ALLOW_PRIVATE: 'true',
+      SITE: 'off',
       NODE_ENV: 'development',
     }),
   ).toEqual({
@@ -112,6 +114,7 @@ it('reads every variable', () => {
     metricsPort: 9464,
     logLevel: 'debug',
     webhookAllowPrivate: true,
+    site: false,
     isTried: true,
   });
 });
@@ -205,6 +208,7 @@ it.each([
   ['WITNESS_EVERY', '-1'],
   ['LOG_LEVEL', 'loud'],
   ['WEBHOOK_ALLOW_PRIVATE', 'yes'],
+  ['SITE', 'false'],
   ['TRUST_PROXY', 'rubbish'],
   ['TRUST_PROXY', '10.0.0.0/33'],
   ['TRUST_PROXY', 'yes'],

@@ -65,6 +65,12 @@ describe('create-petition', () => {
         status: 'DRAFT',
         image: null,
         content: null,
+        slug: 'save-the-river',
+        url: expect.stringMatching(/\/petitions\/save-the-river$/),
+        confirmation: 'EMAIL',
+        closesAt: null,
+        publicComments: false,
+        pendingSignatures: 0,
       },
       object: 'petition',
     });
@@ -72,7 +78,8 @@ describe('create-petition', () => {
 
   it('200 with the first id for the same body, defaults written out or not', async () => {
     const petitionId = await create();
-    expect(await create({ title: 'Save the river', goal: 100, ask: null })).toBe(petitionId);
+    const preset = { goal: 100, ask: null, confirmation: 'EMAIL', publicComments: false, closesAt: null };
+    expect(await create({ title: 'Save the river', ...preset })).toBe(petitionId);
     expect(await create({ goal: 101 })).not.toBe(petitionId);
   });
 
@@ -82,6 +89,11 @@ describe('create-petition', () => {
     ['a goal of 1.5', { goal: 1.5 }, 'goal'],
     ['a goal as text', { goal: '100' }, 'goal'],
     ['null for the goal', { goal: null }, 'goal'],
+    ['a slug with capitals', { slug: 'Save' }, 'slug'],
+    ['a slug of 81 characters', { slug: 'x'.repeat(81) }, 'slug'],
+    ['a slug that ends with a hyphen', { slug: 'save-' }, 'slug'],
+    ['another confirmation', { confirmation: 'SMS' }, 'confirmation'],
+    ['a closesAt without an offset', { closesAt: '2027-01-01T00:00:00' }, 'closesAt'],
     ['a target of 501 characters', { target: 'x'.repeat(501) }, 'target'],
     ['an unknown field', { signatures: 5 }, 'signatures'],
   ])('400 for %s', async (_, fields, path) => {
@@ -186,6 +198,8 @@ describe('add-signature', () => {
         comment: 'I swim there',
         status: 'CONFIRMED',
         invalidationId: null,
+        source: null,
+        suspicion: [],
       },
     ]);
   });

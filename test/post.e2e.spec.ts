@@ -38,6 +38,8 @@ describe('create-post', () => {
         publishedAt: null,
         image: null,
         content,
+        slug: 'we-did-it',
+        url: expect.stringMatching(/\/posts\/we-did-it$/),
       },
       object: 'post',
     });

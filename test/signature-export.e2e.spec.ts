@@ -76,7 +76,9 @@ it('CSV: as it is, and with safe no formula', async () => {
     });
   }
   const empty = await exported(await petition(), { format: 'csv' });
-  expect(empty.body).toBe('id,createdAt,petitionId,contactId,comment,status,invalidationId\r\n');
+  expect(empty.body).toBe(
+    'id,createdAt,petitionId,contactId,comment,status,invalidationId,source,suspicion\r\n',
+  );
 });
 
 it('is whole and in order however many there are', async () => {

@@ -77,17 +77,28 @@ export class Commands {
     }
   }
 
-  /** Creates one record, which its name names: the same input again answers this one, as long as it has that name. */
+  /**
+   * Creates one record, which its name names: the same input again answers this one, as long as it has that name.
+   *
+   * @param complete what the decision needs besides its events.
+   */
   create<State extends object, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     input: Input & { name: string },
     decide: () => NoInfer<Event>[] | Promise<NoInfer<Event>[]>,
+    complete: (recordId: string, events: NoInfer<Event>[]) => Partial<Decision> = () => ({}),
   ): Promise<Outcome> {
     const { organizationId, name } = input;
     const creates = this.named(decider, organizationId, (state) => 'name' in state && state.name === name);
     return this.run(input, async () => {
       const recordId = newId();
-      return { recordId, creates, writes: [writeTo(decider, recordId, 0, await decide())] };
+      const events = await decide();
+      return {
+        recordId,
+        creates,
+        writes: [writeTo(decider, recordId, 0, events)],
+        ...complete(recordId, events),
+      };
     });
   }
 
@@ -176,6 +187,29 @@ export class Commands {
       guard,
       values.map((value) => this.store.keyring.hash(...value)),
     );
+  }
+
+  /**
+   * Takes a value for a record that says nothing by it, if it is at this version still.
+   *
+   * @returns who has it then: the record, or another; undefined where the record has moved on.
+   */
+  async claim({ context }: Input, guard: Guard, value: readonly string[]): Promise<string | undefined> {
+    const { organizationId, actor, requestId } = context;
+    const { streamId, version } = guard;
+    const key = this.store.keyring.hash(...value);
+    for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts += 1) {
+      const result = await this.store.append({
+        organizationId,
+        metadata: { actor, requestId },
+        writes: [{ streamType: '', streamId, expectedVersion: version, events: [] }],
+        claims: [{ key, streamId }],
+      });
+      if (result.status === 'appended') return streamId;
+      if (result.status === 'taken') return result.keys[0]!.owner;
+      if (result.status === 'version') return undefined;
+    }
+    throw new Error('The store did not come to append what was claimed.');
   }
 
   private async ownersOf(organizationId: string, keys: readonly Buffer[]): Promise<(string | undefined)[]> {

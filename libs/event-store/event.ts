@@ -16,7 +16,7 @@ export type DomainEvent = {
 };
 
 /** Who caused an event. */
-export type Actor = { readonly type: 'api-key' | 'user' | 'system'; readonly id: string | null };
+export type Actor = { readonly type: 'api-key' | 'user' | 'system' | 'public'; readonly id: string | null };
 
 export type Metadata = { readonly actor: Actor; readonly requestId: string };
 

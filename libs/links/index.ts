@@ -1,4 +1,11 @@
-export { Link, type LinkDeclaration, type LinkState, type Subject } from './link.js';
+export {
+  type Counted,
+  type Facts,
+  Link,
+  type LinkDeclaration,
+  type LinkState,
+  type Subject,
+} from './link.js';
 export {
   countAt,
   LINK_BYTES,

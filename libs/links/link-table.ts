@@ -1,6 +1,7 @@
 import { binaryArray, type ElementType, type Sql, type Transaction } from '#libs/database';
 import { type Seal } from '#libs/event-store';
-import { type AtErasure, type LinkChange } from '#libs/projections';
+import { type LinkChange } from '#libs/projections';
+import { type Counted, type Facts } from './link.js';
 
 /** The name under which a link's `detail` is sealed. */
 export const LINK_DETAIL = 'link.detail';
@@ -40,9 +41,16 @@ export class LinkTable {
   constructor(
     private readonly table: string,
     private readonly counter: { table: string; column: string },
-    private readonly atErasure: AtErasure,
-    private readonly isSuspendable = false,
+    private readonly link: Pick<Counted, 'atErasure' | 'isSuspendable' | 'facts' | 'indexes'>,
   ) {}
+
+  private get isSuspendable(): boolean {
+    return this.link.isSuspendable;
+  }
+
+  private get facts(): [column: string, fact: Facts[string]][] {
+    return Object.entries(this.link.facts ?? {});
+  }
 
   /**
    * The number of standing links of a record, as this instance last moved it on.
@@ -75,11 +83,13 @@ export class LinkTable {
         ended_at         timestamptz(3),
         ended_position   bigint,
         ${this.isSuspendable ? 'suspended_by uuid,' : ''}
+        ${this.facts.map(([column, { type }]) => `${column} ${type},`).join('\n        ')}
         PRIMARY KEY (organization_id, id)
       );
       CREATE INDEX ${this.table}_by_creation ON ${this.table} (organization_id, record_id, created_at, id);
       CREATE INDEX ${this.indexBySubject} ON ${this.table} (organization_id, subject_id, record_id);
-      ${this.isSuspendable ? this.suspensions : ''}`;
+      ${this.isSuspendable ? this.suspensions : ''}
+      ${this.link.indexes?.(this.table) ?? ''}`;
   }
 
   /** The table has what is over: until then the link's own row says from when on. */
@@ -165,7 +175,7 @@ export class LinkTable {
     transaction: Transaction,
     seal: Seal,
   ): Promise<void> {
-    const begun = new Map<string, LinkRow>();
+    const begun = new Map<string, LinkRow & Record<string, unknown>>();
     const ended: { organization_id: string; id: string; ended_at: Date; position: number }[] = [];
     const erased: { organization_id: string; subject_id: string; erased_at: Date; position: number }[] = [];
     const counts = new Map<string, { organization_id: string; record_id: string; difference: number }>();
@@ -182,7 +192,8 @@ export class LinkTable {
           const detail = change.detail == null ? null : seal(event, LINK_DETAIL, change.detail);
           const row = { organization_id, id, record_id, subject_id, detail };
           const begin = { created_at: recordedAt, created_position: position };
-          begun.set(id, { ...row, ...begin, ended_at: null, ended_position: null });
+          const facts = Object.fromEntries(this.facts.map(([column, fact]) => [column, fact.of(event)]));
+          begun.set(id, { ...row, ...begin, ended_at: null, ended_position: null, ...facts });
           count(organization_id, record_id, +1);
           break;
         }
@@ -203,13 +214,7 @@ export class LinkTable {
     }
 
     if (begun.size > 0) {
-      void transaction.send(
-        `INSERT INTO ${this.table}
-           (organization_id, id, record_id, subject_id, detail, created_at, created_position, ended_at, ended_position)
-         SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::bytea[], $6::timestamptz[],
-                              $7::bigint[], $8::timestamptz[], $9::bigint[])`,
-        columnsOf(begun.values(), ROW_TYPES),
-      );
+      void transaction.send(this.insertion, columnsOf(begun.values(), { ...ROW_TYPES, ...this.factTypes }));
     }
     if (ended.length > 0 && this.isSuspendable) {
       for (const link of await this.endAll(ended, transaction))
@@ -242,6 +247,17 @@ export class LinkTable {
         void counted.then(([rows]) => rows.forEach(({ id, count }) => this.remember(id, count, position)));
       });
     }
+  }
+
+  private get factTypes(): Record<string, ElementType> {
+    return Object.fromEntries(this.facts.map(([column, { type }]) => [column, type]));
+  }
+
+  private get insertion(): string {
+    const types = Object.entries({ ...ROW_TYPES, ...this.factTypes });
+    const columns = types.map(([column]) => column).join(', ');
+    return `INSERT INTO ${this.table} (${columns})
+         SELECT * FROM unnest(${types.map(([, type], n) => `$${n + 1}::${type}[]`).join(', ')})`;
   }
 
   /** A statement that moves counters, and answers where they are. */
@@ -298,7 +314,7 @@ export class LinkTable {
     erased: readonly { organization_id: string; subject_id: string; erased_at: Date; position: number }[],
     transaction: Sql,
   ): Promise<Pick<LinkRow, 'organization_id' | 'record_id'>[]> {
-    const ends = this.atErasure === 'ends';
+    const ends = this.link.atErasure === 'ends';
     const links = await transaction.query<(LinkRow & { stood: boolean })[]>(
       `WITH gone AS (
          SELECT l.organization_id, l.id, l.record_id, l.ended_at IS NULL AS stood, e.erased_at, e.position

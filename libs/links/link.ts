@@ -35,6 +35,29 @@ export type LinkDeclaration = {
   /** The field of the first event's personal data in which the person says something with it. */
   detail?: string;
   suspended?: Suspension;
+  facts?: Facts;
+  indexes?: (table: string) => string;
+};
+
+/** What else of a link's first event the read model has, each in a column of its own: nothing of the person. */
+export type Facts = {
+  readonly [column: string]: {
+    type: 'text' | 'boolean';
+    of: (event: RecordedEvent) => string | boolean | null;
+  };
+};
+
+/** What a `LinkTable` must know of what it counts. */
+export type Counted = {
+  /** The types of the events that change it. */
+  readonly handles: readonly string[];
+  /** What an event does to it: nothing where it is none of `handles`. */
+  changes(event: RecordedEvent): LinkChange[];
+  readonly atErasure: AtErasure;
+  readonly isSuspendable: boolean;
+  readonly facts?: Facts | undefined;
+  /** SQL of indexes on the table beside those that every one has. */
+  readonly indexes?: ((table: string) => string) | undefined;
 };
 
 /**
@@ -48,7 +71,7 @@ export type Suspension = { begins: string; ends: string; field: string };
  * million of them under one record never wait for each other, and so that an erased person's is told from all others. That
  * it stands once at most, a unique key holds; whoever is linked again gets another stream.
  */
-export class Link {
+export class Link implements Counted {
   /** What both events name record and person by: `listId`, `contactId`. */
   readonly recordField: string;
   readonly subjectField: string;
@@ -74,6 +97,14 @@ export class Link {
 
   get isSuspendable(): boolean {
     return this.declared.suspended !== undefined;
+  }
+
+  get facts(): Facts | undefined {
+    return this.declared.facts;
+  }
+
+  get indexes(): ((table: string) => string) | undefined {
+    return this.declared.indexes;
   }
 
   get atErasure(): AtErasure {
@@ -117,15 +148,21 @@ export class Link {
    *
    * @param taken what to do when they are linked already: see `Claim`.
    * @param personal what the person says with it.
+   * @param more of `data`, beside record and person.
    */
   begin(
     recordId: string,
     subjectId: string,
     taken: Claim['taken'],
     personal: JsonObject | null = null,
+    more: JsonObject = {},
   ): { linkId: string; write: StreamWrite; claim: Claim } {
     const linkId = newId();
-    const event = { type: this.declared.begins, data: this.dataOf(recordId, subjectId), personal };
+    const event = {
+      type: this.declared.begins,
+      data: { ...this.dataOf(recordId, subjectId), ...more },
+      personal,
+    };
     return {
       linkId,
       write: this.write(linkId, 0, event, subjectId),

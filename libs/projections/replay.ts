@@ -21,12 +21,13 @@ export type Replayable = {
   readonly object: string;
   /** Of the events that they are made of. */
   readonly streamTypes: readonly string[];
-  readonly links?: CountedLinks;
+  /** What is counted on them. */
+  readonly links?: readonly CountedLinks[];
   start(): {
     /** @returns whether the event is known: of a type that a later version of this program wrote nothing is. */
     apply: (event: RecordedEvent) => boolean;
     /** The records that stand, in the order of their first events, as the API answers them. */
-    records: (links: ReadonlyMap<string, number>) => Iterable<object>;
+    records: (counts: (id: string) => number[]) => Iterable<object>;
   };
 };
 
@@ -34,20 +35,20 @@ export type Replayable = {
 export function replayable<State, Event extends DomainEvent>(
   object: string,
   decider: Decider<State, Event>,
-  record: (organizationId: string, id: string, folded: Folded<State>, links: number) => object | undefined,
-  links?: CountedLinks,
+  record: (organizationId: string, id: string, folded: Folded<State>, counts: number[]) => object | undefined,
+  links: readonly CountedLinks[] = [],
 ): Replayable {
   return {
     object,
     streamTypes: [decider.streamType],
-    ...(links ? { links } : {}),
+    links,
     start() {
       const { all, apply } = folding(decider);
       return {
         apply,
-        *records(numbers) {
+        *records(counts) {
           for (const [id, folded] of all) {
-            const found = record(folded.organizationId, id, folded, numbers.get(id) ?? 0);
+            const found = record(folded.organizationId, id, folded, counts(id));
             if (found) yield found;
           }
         },
@@ -95,7 +96,11 @@ export async function replay(
   events: AsyncIterable<RecordedEvent>,
   onUnknown: (event: RecordedEvent) => void = () => undefined,
 ): Promise<{ object: string; records: Iterable<object> }[]> {
-  const running = kinds.map((kind) => ({ kind, ...kind.start(), counter: new LinkCounter(kind.links) }));
+  const running = kinds.map((kind) => ({
+    kind,
+    ...kind.start(),
+    counters: (kind.links ?? []).map((links) => new LinkCounter(links)),
+  }));
   const byStream = new Map<string, typeof running>();
   for (const one of running) {
     for (const type of one.kind.streamTypes) byStream.set(type, [...(byStream.get(type) ?? []), one]);
@@ -103,11 +108,11 @@ export async function replay(
   for await (const event of events) {
     const known = (byStream.get(event.streamType) ?? []).map(({ apply }) => apply(event));
     if (known.includes(false)) onUnknown(event);
-    for (const { counter } of running) counter.apply(event);
+    for (const { counters } of running) for (const counter of counters) counter.apply(event);
   }
-  return running.map(({ kind, records, counter }) => ({
+  return running.map(({ kind, records, counters }) => ({
     object: kind.object,
-    records: records(counter.numbers),
+    records: records((id) => counters.map(({ numbers }) => numbers.get(id) ?? 0)),
   }));
 }
 
@@ -120,10 +125,10 @@ class LinkCounter {
   /** Those that do not count, and the stream that says so. */
   private readonly suspended = new Map<string, string>();
 
-  constructor(private readonly links?: CountedLinks) {}
+  constructor(private readonly links: CountedLinks) {}
 
   apply(event: RecordedEvent): void {
-    for (const change of this.links?.changes(event) ?? []) {
+    for (const change of this.links.changes(event)) {
       const { streamId } = change.event;
       switch (change.kind) {
         case 'begins':
@@ -151,7 +156,7 @@ class LinkCounter {
           }
           break;
         case 'erased':
-          if (this.links?.atErasure === 'ends') {
+          if (this.links.atErasure === 'ends') {
             for (const id of this.bySubject.get(streamId) ?? []) this.end(id);
           }
           this.bySubject.delete(streamId);

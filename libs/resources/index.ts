@@ -12,3 +12,4 @@ export { Resource, type ResourceRecord } from './resource.js';
 export { ResourceCommands } from './resource-commands.js';
 export { Resources } from './resources.js';
 export { ResourcesModule } from './resources.module.js';
+export { type FormerSlug, isLedToBy, type Slugged, slugOf, withSlug } from './slugs.js';

@@ -1,5 +1,5 @@
 import { type Decider, type DomainEvent, type Folded, type RecordedEvent } from '#libs/event-store';
-import { type Link, LinkTable } from '#libs/links';
+import { type Counted, type Link, LinkTable } from '#libs/links';
 import {
   type Column,
   type Erasure,
@@ -41,6 +41,10 @@ export type ResourceDeclaration<State extends object, Event extends DomainEvent>
   refers?: Readonly<Record<string, Resource>>;
   /** Links that are counted on each record, exactly: the field with the number, and the table that holds them. */
   counts?: { link: Link; field: string; table: string };
+  /** What else is counted on each, in the same way. */
+  alsoCounts?: { link: Counted; field: string; table: string };
+  /** Whether its state is `Slugged`: a page shows it. */
+  hasSlug?: boolean;
   /** Of a read model that holds anything of persons: see `Projection`. */
   erasure?: Erasure;
 };
@@ -58,13 +62,15 @@ export class Resource<State extends object = object, Event extends DomainEvent =
   /** Qualified names. */
   readonly table: string;
   readonly linkTable: string | undefined;
+  readonly otherLinkTable: string | undefined;
   private readonly rows: Pick<RecordTable<State, Event>, 'page' | 'recordOf'>;
   private readonly fields: string[];
   private readonly sortColumns: NonNullable<ListedTable['sortColumns']>;
   private readonly links: LinkTable | undefined;
+  private readonly counted: readonly { link: Counted; field: string; table: string }[];
 
   constructor(private readonly declared: ResourceDeclaration<State, Event>) {
-    const { object, decider, columns, apart, counts, version, erasure } = declared;
+    const { object, decider, columns, apart, counts, alsoCounts, version, erasure } = declared;
     const name = `${object}s`;
     this.object = object;
     this.decider = decider;
@@ -75,7 +81,8 @@ export class Resource<State extends object = object, Event extends DomainEvent =
       sortable.map(([column, { type }]) => [column, { column, type: type as 'text' }]),
     );
 
-    const ownColumns = counts ? [`${counts.field} integer NOT NULL DEFAULT 0`] : [];
+    const counted = [counts, alsoCounts].filter((one) => one !== undefined);
+    const ownColumns = counted.map(({ field }) => `${columnOf(field)} integer NOT NULL DEFAULT 0`);
     const valuesOf = (state: State) => {
       const fields = declared.standing(state);
       return fields && pick(fields, Object.keys(columns));
@@ -84,31 +91,29 @@ export class Resource<State extends object = object, Event extends DomainEvent =
       ownColumns,
       ...(apart ? { apart } : {}),
     });
-    const links =
-      counts &&
-      new LinkTable(
-        counts.table,
-        { table: name, column: counts.field },
-        counts.link.atErasure,
-        counts.link.isSuspendable,
-      );
+    const tables = counted.map(
+      ({ link, field, table }) => new LinkTable(table, { table: name, column: columnOf(field) }, link),
+    );
     this.rows = rows;
-    this.links = links;
+    this.links = tables[0];
+    this.counted = counted;
 
     this.projection = {
       name,
       version,
-      handles: [...Object.keys(decider.events), ...(counts?.link.handles ?? [])],
-      tables: [rows.definition, links?.definition ?? ''].join('\n'),
-      appliesBy: links ? [links.indexBySubject] : [],
+      handles: [...new Set([...Object.keys(decider.events), ...counted.flatMap(({ link }) => link.handles)])],
+      tables: [rows.definition, ...tables.map(({ definition }) => definition)].join('\n'),
+      appliesBy: tables.map(({ indexBySubject }) => indexBySubject),
       ...(erasure ? { erasure } : {}),
       async apply(events: readonly RecordedEvent[], transaction, seal) {
         await rows.apply(events, transaction);
-        await links?.apply(
-          events.flatMap((event) => counts!.link.changes(event)),
-          transaction,
-          seal,
-        );
+        for (const [n, table] of tables.entries()) {
+          await table.apply(
+            events.flatMap((event) => counted[n]!.link.changes(event)),
+            transaction,
+            seal,
+          );
+        }
       },
       get snapshots() {
         return rows.snapshots(this);
@@ -117,12 +122,13 @@ export class Resource<State extends object = object, Event extends DomainEvent =
     const schema = schemaOf(this.projection);
     this.table = `${schema}.${name}`;
     this.linkTable = counts && `${schema}.${counts.table}`;
+    this.otherLinkTable = alsoCounts && `${schema}.${alsoCounts.table}`;
     this.replayable = replayable(
       object,
       decider,
-      (organizationId, id, folded, count) =>
-        declared.standing(folded.state) && this.record(organizationId, id, folded, count),
-      counts && { changes: (event) => counts.link.changes(event), atErasure: counts.link.atErasure },
+      (organizationId, id, folded, counts) =>
+        declared.standing(folded.state) && this.record(organizationId, id, folded, counts),
+      counted.map(({ link }) => ({ changes: (event) => link.changes(event), atErasure: link.atErasure })),
     );
   }
 
@@ -151,16 +157,16 @@ export class Resource<State extends object = object, Event extends DomainEvent =
   /**
    * The record as the API answers it.
    *
-   * @param count of its standing links.
+   * @param counts of its standing links, in the order in which they are declared.
    * @throws RpcError NOT_FOUND unless it stands.
    */
   record(
     organizationId: string,
     id: string,
     { state, createdAt, updatedAt }: Omit<Folded<State>, 'version'>,
-    count = 0,
+    counts: readonly number[] = [],
   ): ResourceRecord {
-    const { counts, apart } = this.declared;
+    const { apart } = this.declared;
     const values: Record<string, unknown> = {
       ...this.standing(state),
       id,
@@ -168,7 +174,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
       updatedAt,
       organizationId,
     };
-    if (counts) values[counts.field] = count;
+    for (const [n, { field }] of this.counted.entries()) values[field] = counts[n] ?? 0;
     const record: Record<string, unknown> = {};
     for (const field of this.fields)
       record[field] = values[field] ?? (field === apart ? values[field] : null);
@@ -177,9 +183,8 @@ export class Resource<State extends object = object, Event extends DomainEvent =
 
   /** Without the field kept apart unless the row was read with it. */
   recordOf(row: RecordRow<State>): ResourceRecord {
-    const { counts } = this.declared;
-    const count = counts ? (row[counts.field] as number) : 0;
-    return this.record(row.organization_id, row.id, this.rows.recordOf(row), count);
+    const counts = this.counted.map(({ field }) => row[columnOf(field)] as number);
+    return this.record(row.organization_id, row.id, this.rows.recordOf(row), counts);
   }
 
   /** For `findRows`. @param include the field kept apart, to have it read. */
@@ -192,10 +197,29 @@ export class Resource<State extends object = object, Event extends DomainEvent =
     return this.links?.countSince(id, position);
   }
 
-  /** The field with the number of standing links, where they are counted. */
-  get countField(): string | undefined {
-    return this.declared.counts?.field;
+  /** Columns with the numbers of standing links, in the order in which they are declared. */
+  get countColumns(): string[] {
+    return this.counted.map(({ field }) => columnOf(field));
   }
+
+  /** What is counted, with the qualified tables that hold it. */
+  get countedLinks(): { table: string; isSuspendable: boolean }[] {
+    const tables = [this.linkTable, this.otherLinkTable].filter((table) => table !== undefined);
+    return this.counted.map(({ link }, n) => ({ table: tables[n]!, isSuspendable: link.isSuspendable }));
+  }
+
+  get hasSlug(): boolean {
+    return this.declared.hasSlug === true;
+  }
+
+  /** Of which one record of the organization has one at most. */
+  keyOfSlug(slug: string): string[] {
+    return [`${this.object}.slug`, slug];
+  }
+}
+
+function columnOf(field: string): string {
+  return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function pick(fields: object, names: readonly string[]): Record<string, string | number | null> {

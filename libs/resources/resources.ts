@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
-import { RecordReader } from '#libs/commands';
+import { Commands, RecordReader } from '#libs/commands';
 import { Loader, queryWide, ReadSource } from '#libs/database';
 import { type Past } from '#libs/event-store';
 import { countAt, linkedTo } from '#libs/links';
@@ -29,19 +29,20 @@ const MOST_AT_ONCE = 10;
 export class Resources {
   private readonly rows = new Map<Resource, Loader<RecordKey, RecordRow<object>>>();
   private readonly standing = new Map<Resource, Loader<RecordKey, RecordRow<object>>>();
-  private readonly completions = new Map<Resource, Completion>();
+  private readonly completions = new Map<Resource, Completion[]>();
   /** Counts that are about to be read. */
-  private readonly counting = new Map<string, Promise<number>>();
+  private readonly counting = new Map<string, Promise<number[]>>();
 
   constructor(
     private readonly source: DataSource,
     private readonly reads: ReadSource,
     private readonly records: RecordReader,
+    private readonly commands: Commands,
   ) {}
 
   /** What all answers with records of the kind are completed by. To be said before the first request. */
   completeBy(resource: Resource, completion: Completion): void {
-    this.completions.set(resource, completion);
+    this.completions.set(resource, [...(this.completions.get(resource) ?? []), completion]);
   }
 
   /** @returns the record itself. */
@@ -51,7 +52,7 @@ export class Resources {
     record: ResourceRecord,
     past?: Past,
   ): Promise<ResourceRecord> {
-    await this.completions.get(resource)?.(organizationId, [record], past);
+    await this.completeAll(resource, organizationId, [record], past);
     return record;
   }
 
@@ -106,8 +107,18 @@ export class Resources {
       organizationId,
       id,
       folded,
-      await this.countAt(resource, organizationId, id, past),
+      await this.countsAt(resource, organizationId, id, past),
     );
+  }
+
+  private async completeAll(
+    resource: Resource,
+    organizationId: string,
+    records: readonly ResourceRecord[],
+    past?: Past,
+  ): Promise<void> {
+    for (const complete of this.completions.get(resource) ?? [])
+      await complete(organizationId, records, past);
   }
 
   /** A page of the records that stand. */
@@ -121,7 +132,7 @@ export class Resources {
       conditions,
     });
     const records = rows.map((row) => resource.recordOf(row));
-    await this.completions.get(resource)?.(query.organizationId, records);
+    await this.completeAll(resource, query.organizationId, records);
     return pageOf(query, records, next);
   }
 
@@ -172,42 +183,55 @@ export class Resources {
   }
 
   /**
-   * The number of standing links; 0 where there is no such record. Who ask together, such as signers whose commands were
-   * projected together, are answered by one query: all who ask before it starts, none who asks after.
+   * The numbers of standing links, in the order in which they are declared; 0 where there is no such record. Who ask together, such
+   * as signers whose commands were projected together, are answered by one query: all who ask before it starts, none who asks after.
    */
-  count(resource: Resource, organizationId: string, id: string): Promise<number> {
-    if (resource.countField === undefined) return Promise.resolve(0);
+  counts(resource: Resource, organizationId: string, id: string): Promise<number[]> {
+    if (resource.countColumns.length === 0) return Promise.resolve([]);
     const key = `${organizationId} ${id}`;
-    let count = this.counting.get(key);
-    if (!count) {
-      count = nextTurn().then(() => {
+    let counts = this.counting.get(key);
+    if (!counts) {
+      counts = nextTurn().then(() => {
         this.counting.delete(key);
-        return this.readCount(resource, organizationId, id);
+        return this.readCounts(resource, organizationId, id);
       });
-      this.counting.set(key, count);
+      this.counting.set(key, counts);
     }
-    return count;
+    return counts;
   }
 
-  private async readCount(resource: Resource, organizationId: string, id: string): Promise<number> {
-    const [row] = await this.source.query<{ count: number }[]>(
-      `SELECT ${resource.countField} AS count FROM ${resource.table} WHERE organization_id = $1 AND id = $2`,
+  private async readCounts(
+    { table, countColumns }: Resource,
+    organizationId: string,
+    id: string,
+  ): Promise<number[]> {
+    const [row] = await this.source.query<Record<string, number>[]>(
+      `SELECT ${countColumns.join(', ')} FROM ${table} WHERE organization_id = $1 AND id = $2`,
       [organizationId, id],
     );
-    return row?.count ?? 0;
+    return countColumns.map((column) => row?.[column] ?? 0);
   }
 
-  private async countAt(
-    { linkTable, link }: Resource,
+  private countsAt(
+    { countedLinks }: Resource,
     organizationId: string,
     id: string,
     { moment, position }: Past,
-  ): Promise<number> {
-    if (linkTable === undefined) return 0;
+  ): Promise<number[]> {
     const values = [organizationId, id, moment, position];
-    const query = countAt(linkTable, link!.isSuspendable);
-    const [row] = await queryWide<{ count: number }>(this.reads, organizationId, 'page', query, values);
-    return row!.count;
+    return Promise.all(
+      countedLinks.map(async ({ table, isSuspendable }) => {
+        const query = countAt(table, isSuspendable);
+        const [row] = await queryWide<{ count: number }>(this.reads, organizationId, 'page', query, values);
+        return row!.count;
+      }),
+    );
+  }
+
+  /** The record that a slug leads to, as it is or as it was within a year; undefined where there is none. */
+  async findBySlug(resource: Resource, organizationId: string, slug: string): Promise<string | undefined> {
+    const [owner] = await this.commands.findOwners(organizationId, [resource.keyOfSlug(slug)]);
+    return owner;
   }
 
   /** The last link between record and person that was ended, if there was one. */
@@ -259,7 +283,7 @@ export class Resources {
   private async fold(resource: Resource, organizationId: string, id: string): Promise<ResourceRecord> {
     const folded = await this.records.look(resource.decider, organizationId, id);
     resource.standing(folded.state);
-    return resource.record(organizationId, id, folded, await this.count(resource, organizationId, id));
+    return resource.record(organizationId, id, folded, await this.counts(resource, organizationId, id));
   }
 }
 

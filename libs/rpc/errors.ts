@@ -49,13 +49,14 @@ export const ERROR_REASONS = {
       'The broadcast is not being sent: it can be neither paused nor resumed nor retried.',
     BROADCAST_NOT_READY:
       'The broadcast cannot be sent as it is. error.issues names everything that stands against it; mend it and send it again.',
+    SLUG_TAKEN: 'Another page of this kind is found by the slug, or was within a year. Choose another.',
     KEY_ENDED: 'The API key to be rotated was revoked or has expired. Create a new one.',
     KEY_ROTATED:
       'The API key to be rotated has a successor already; error.message names it. Rotate that one, or revoke this one.',
     KEY_LIMIT_REACHED:
       'Your organization has as many API keys as it may have. Revoke one that is not needed.',
     IMAGE_SHOWN:
-      'Petitions or posts show the image; error.issues names them. Give them another, or delete it with detach, which takes it out of them.',
+      'Petitions, posts or the organization show the image; error.issues names them. Give them another, or delete it with detach, which takes it out of them.',
     WEBHOOK_LIMIT_REACHED:
       'Your organization has as many webhooks as it may have. Delete one that is not needed.',
     NOT_SEALED:

@@ -24,6 +24,7 @@ export type FieldSchema = {
   maximum?: number;
   minLength?: number;
   maxLength?: number;
+  pattern?: string;
   items?: FieldSchema;
   minItems?: number;
   maxItems?: number;
@@ -189,6 +190,51 @@ export function Text(options: FieldOptions & { max: number }): PropertyDecorator
     options,
     { type: 'string', ...(options.nullable ? {} : { minLength: 1 }), maxLength: options.max },
     (value) => textProblem(value, options.max),
+    trim(options.nullable === true),
+  );
+}
+
+/** Characters of a slug: an address that people read aloud, and that mail programs do not break. */
+export const LONGEST_SLUG = 80;
+const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
+
+/** What a page is found by: small letters, digits, and hyphens between them. */
+export function Slug(options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    options,
+    { type: 'string', maxLength: LONGEST_SLUG, pattern: SLUG.source },
+    (value) =>
+      textProblem(value, LONGEST_SLUG) ??
+      (SLUG.test(value as string) ? undefined : 'must be small letters, digits, and hyphens between them'),
+    trim(options.nullable === true),
+  );
+}
+
+const COLOUR = /^#[0-9a-f]{6}$/;
+
+/** A colour as `#rrggbb`, in small letters however it was written. */
+export function Colour(options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    options,
+    { type: 'string', pattern: COLOUR.source },
+    (value) => (COLOUR.test(String(value)) ? undefined : 'must be a colour as #rrggbb: #0b57d0'),
+    (value, source) => {
+      const trimmed = trim(options.nullable === true)(value);
+      return source && typeof trimmed === 'string' ? trimmed.toLowerCase() : trimmed;
+    },
+  );
+}
+
+/** An address of the web: http or https. */
+export function WebAddress(options: FieldOptions & { max: number }): PropertyDecorator {
+  return field(
+    options,
+    { type: 'string', format: 'uri', maxLength: options.max },
+    (value) =>
+      textProblem(value, options.max) ??
+      (/^https?:\/\//i.test(value as string) && URL.canParse(value as string)
+        ? undefined
+        : 'must be an address that begins with https:// or http://'),
     trim(options.nullable === true),
   );
 }

@@ -26,6 +26,7 @@ export {
 } from './errors.js';
 export {
   AnyJson,
+  Colour,
   Email,
   Emails,
   type FieldSchema,
@@ -37,11 +38,14 @@ export {
   Integer,
   isId,
   isMoment,
+  LONGEST_SLUG,
   Names,
   Nested,
   OneOf,
+  Slug,
   Text,
   Timestamp,
+  WebAddress,
   WordsOf,
 } from './fields.js';
 export { Input, type InputClass, invalid, parseInput, StreamedInput, systemInput } from './input.js';

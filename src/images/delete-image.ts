@@ -6,7 +6,7 @@ import { Resources } from '#libs/resources';
 import { Flag, Id, Input, Operation, RpcError } from '#libs/rpc';
 import { deleteImage, image } from './image.js';
 import { imageIdSchema } from './images.js';
-import { IMAGE_COLUMN, thoseThatShowImages } from './shown-images.js';
+import { thoseThatShowImages } from './shown-images.js';
 
 /** Records that one command takes an image out of. */
 const MOST_DETACHED = 1_000;
@@ -19,8 +19,8 @@ const MOST_NAMED = 20;
   object: 'image',
   summary: 'Delete an image',
   description:
-    'Its files go within seconds, but what others have kept of them in caches is beyond reach. Not while petitions or posts show it, ' +
-    'unless `detach` takes it out of them.',
+    'Its files go within seconds, but what others have kept of them in caches is beyond reach. Not while a petition, a post or the organization shows it, ' +
+    'unless `detach` takes it out of these.',
   answers: imageIdSchema,
   reasons: ['IMAGE_SHOWN'],
 })
@@ -28,7 +28,10 @@ export class DeleteImage extends Input {
   @Id()
   imageId!: string;
 
-  @Flag({ default: false, description: 'Take it out of the petitions and posts that show it.' })
+  @Flag({
+    default: false,
+    description: 'Take it out of the petitions, posts and the organization that show it.',
+  })
   detach!: boolean;
 }
 
@@ -36,9 +39,9 @@ export class DeleteImage extends Input {
 export class DeleteImageHandler implements ICommandHandler<DeleteImage> {
   constructor(
     private readonly commands: Commands,
-    private readonly records: RecordReader,
+    readonly records: RecordReader,
     private readonly projections: Projections,
-    private readonly resources: Resources,
+    readonly resources: Resources,
   ) {}
 
   async execute(command: DeleteImage): Promise<{ imageId: string }> {
@@ -61,21 +64,12 @@ export class DeleteImageHandler implements ICommandHandler<DeleteImage> {
   /** @throws RpcError CONFLICT where something shows it that must not be changed. */
   private async takeOut(organizationId: string, imageId: string, detach: boolean): Promise<StreamWrite[]> {
     const shown = await Promise.all(
-      thoseThatShowImages().map(async ({ resource, takeOut }) => ({
-        resource,
-        takeOut,
-        found: await this.resources.having(
-          resource,
-          organizationId,
-          IMAGE_COLUMN,
-          imageId,
-          MOST_DETACHED + 1,
-        ),
+      thoseThatShowImages().map(async (kind) => ({
+        kind,
+        found: await kind.find(this, organizationId, imageId, MOST_DETACHED + 1),
       })),
     );
-    const named = shown.flatMap(({ resource, found }) =>
-      found.map((one) => ({ object: resource.object, ...one })),
-    );
+    const named = shown.flatMap(({ kind, found }) => found.map((one) => ({ object: kind.object, ...one })));
     if (named.length > 0 && (!detach || named.length > MOST_DETACHED)) {
       const [first, ...others] = named;
       const more =
@@ -100,14 +94,10 @@ export class DeleteImageHandler implements ICommandHandler<DeleteImage> {
       );
     }
     const writes: StreamWrite[] = [];
-    for (const { resource, takeOut, found } of shown) {
+    for (const { kind, found } of shown) {
       const ids = found.map(({ id }) => id);
-      for (const [id, { state, version }] of await this.records.loadMany(
-        resource.decider,
-        organizationId,
-        ids,
-      ))
-        writes.push(writeTo(resource.decider, id, version, takeOut(state)));
+      for (const [id, { state, version }] of await this.records.loadMany(kind.decider, organizationId, ids))
+        writes.push(writeTo(kind.decider, id, version, kind.takeOut(state)));
     }
     return writes;
   }

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Commands, RecordReader } from '#libs/commands';
-import { type DomainEvent, type RecordedEvent } from '#libs/event-store';
+import { type RecordedEvent } from '#libs/event-store';
 import { Projections } from '#libs/projections';
-import { type Resource, Resources } from '#libs/resources';
+import { Resources } from '#libs/resources';
 import { Input } from '#libs/rpc';
 import { reactionTo, type Subscription } from '#libs/subscriptions';
 import { ImageFiles } from './image-files.js';
-import { IMAGE_COLUMN, thoseThatShowImages } from './shown-images.js';
+import { type ShowsImages, thoseThatShowImages } from './shown-images.js';
 
 const NAME = 'image-removals';
 /** Whatever came at that very moment: they are few. */
@@ -26,32 +26,28 @@ export class ImageRemovals implements Subscription {
 
   constructor(
     private readonly commands: Commands,
-    private readonly records: RecordReader,
+    readonly records: RecordReader,
     private readonly projections: Projections,
-    private readonly resources: Resources,
+    readonly resources: Resources,
     private readonly files: ImageFiles,
   ) {}
 
   async handle(event: RecordedEvent): Promise<void> {
     const { organizationId, streamId: imageId } = event;
     await this.projections.catchUpWithLog();
-    for (const { resource, takeOut } of thoseThatShowImages()) await this.takeOut(event, resource, takeOut);
+    for (const kind of thoseThatShowImages()) await this.takeOut(event, kind);
     await this.files.release({ organizationId, imageId, hash: event.data.hash as string });
   }
 
-  private async takeOut(
-    event: RecordedEvent,
-    resource: Resource,
-    decide: (state: object) => DomainEvent[],
-  ): Promise<void> {
+  private async takeOut(event: RecordedEvent, kind: ShowsImages): Promise<void> {
     const { organizationId, streamId } = event;
-    const shown = await this.resources.having(resource, organizationId, IMAGE_COLUMN, streamId, MOST);
+    const shown = await kind.find(this, organizationId, streamId, MOST);
     // Several commands of one reaction: each is one by its effect.
     const { idempotencyKey: _, ...context } = reactionTo(event, NAME);
     for (const { id: recordId } of shown) {
       const input = Object.assign(new TakeOutImage(), { organizationId, recordId, context });
-      const decideOn = (state: object) => (resource.isStanding(state) ? decide(state) : []);
-      await this.commands.change(resource.decider, input, recordId, decideOn);
+      const decide = (state: object) => (kind.isStanding(state) ? kind.takeOut(state) : []);
+      await this.commands.change(kind.decider, input, recordId, decide);
     }
   }
 }

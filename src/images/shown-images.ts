@@ -1,12 +1,29 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { type DomainEvent, type Past } from '#libs/event-store';
+import { type RecordReader } from '#libs/commands';
+import { type Decider, type DomainEvent, type Past } from '#libs/event-store';
 import { type Resource, type ResourceRecord, Resources } from '#libs/resources';
 import { PublicAddress } from '../public-address.js';
 import { images } from './images.js';
 
-/** Kinds of records that show an image, each with what takes it out of one of them. */
-type Shows = { resource: Resource; takeOut: (state: object) => DomainEvent[] };
-const shows: Shows[] = [];
+/** A kind of records that show an image. */
+export type ShowsImages = {
+  /** The API's name of one. */
+  object: string;
+  decider: Decider<object, DomainEvent>;
+  isStanding: (state: object) => boolean;
+  /** Those that show this one. */
+  find: (
+    readers: { resources: Resources; records: RecordReader },
+    organizationId: string,
+    imageId: string,
+    most: number,
+  ) => Promise<{ id: string; name: string }[]>;
+  /** What takes it out of one of them. */
+  takeOut: (state: object) => DomainEvent[];
+};
+const kinds: ShowsImages[] = [];
+/** Those whose answers tell of it. */
+const filled: Resource[] = [];
 
 /** The column of such a kind that holds the image's id; its field is `imageId`. */
 export const IMAGE_COLUMN = 'image_id';
@@ -21,11 +38,24 @@ export function showImages<State extends object, Event extends DomainEvent>(
   resource: Resource<State, Event>,
   takeOut: (state: State) => Event[],
 ): void {
-  shows.push({ resource: resource, takeOut: takeOut as unknown as Shows['takeOut'] });
+  filled.push(resource);
+  kinds.push({
+    object: resource.object,
+    decider: resource.decider,
+    isStanding: (state) => resource.isStanding(state as State),
+    find: ({ resources }, organizationId, imageId, most) =>
+      resources.having(resource, organizationId, IMAGE_COLUMN, imageId, most),
+    takeOut: takeOut as unknown as ShowsImages['takeOut'],
+  });
 }
 
-export function thoseThatShowImages(): readonly Shows[] {
-  return shows;
+/** As `showImages`, for what is no `Resource`, and fills nothing. */
+export function showImagesBy(kind: ShowsImages): void {
+  kinds.push(kind);
+}
+
+export function thoseThatShowImages(): readonly ShowsImages[] {
+  return kinds;
 }
 
 /** Completes answers: images by their whole addresses, what shows them by what the images are. */
@@ -40,7 +70,7 @@ export class ShownImages implements OnModuleInit {
     this.resources.completeBy(images, (_organizationId, records) => {
       for (const image of records) Object.assign(image, this.addressed(image));
     });
-    for (const { resource } of shows)
+    for (const resource of filled)
       this.resources.completeBy(resource, (organizationId, records, past) =>
         this.show(organizationId, records, past),
       );

@@ -6,6 +6,7 @@ import { organizationRecord, type OrganizationRecord, organizationSchema } from 
 import { organization } from './organization.js';
 import { mailHookOf } from '../suppressions/index.js';
 import { publicLog, publicLogId } from './public-log.js';
+import { SiteAddress } from './site-address.js';
 import { sender, senderId } from './sender.js';
 
 @Operation({
@@ -25,6 +26,7 @@ export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
   constructor(
     private readonly records: RecordReader,
     private readonly store: EventStore,
+    private readonly addresses: SiteAddress,
   ) {}
 
   async execute({
@@ -38,7 +40,8 @@ export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
     const mail = await this.records.look(sender, organizationId, senderId(organizationId), past);
     const mayReport = hasScope(context.scopes, 'organization:write');
     const mailHook = mayReport ? mailHookOf(this.store.keyring, organizationId) : null;
-    const record = organizationRecord(organizationId, folded, log, mail, mailHook);
+    const url = await this.addresses.of(organizationId);
+    const record = organizationRecord(organizationId, folded, log, mail, { mailHook, url });
     return past ? new PastRecord(record, past) : record;
   }
 }

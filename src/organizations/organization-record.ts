@@ -30,6 +30,17 @@ export const organizationSchema = recordSchema({
     enum: LANGUAGES,
     description: 'In which mail of the program itself is written.',
   },
+  slug: { ...textOrNull, description: 'What the addresses of its pages begin with; null: its id.' },
+  url: {
+    ...textOrNull,
+    description: 'Of its page; null where the operator has switched the public site off.',
+  },
+  colour: { ...textOrNull, description: 'Of its pages, as #rrggbb.' },
+  imageId: { ...textOrNull, description: 'Its logo.' },
+  privacyUrl: {
+    ...textOrNull,
+    description: 'Where people who sign read what becomes of what they say of themselves.',
+  },
   mailHook: {
     ...textOrNull,
     description:
@@ -51,6 +62,11 @@ export type OrganizationRecord = {
   replyTo: string | null;
   postalAddress: string | null;
   language: string;
+  slug: string | null;
+  url: string | null;
+  colour: string | null;
+  imageId: string | null;
+  privacyUrl: string | null;
   mailHook: string | null;
 };
 
@@ -80,15 +96,20 @@ export const replayableOrganization: Replayable = {
   },
 };
 
-/** The organization as the API answers it. @param mailHook for who may know. @throws RpcError NOT_FOUND before it was created. */
+/**
+ * The organization as the API answers it.
+ *
+ * @param server what only a server knows: `mailHook` for who may know it.
+ * @throws RpcError NOT_FOUND before it was created.
+ */
 export function organizationRecord(
   id: string,
   { state, createdAt, updatedAt }: Omit<Folded<Organization>, 'version'>,
   log: Omit<Folded<PublicLog>, 'version'>,
   mail: Omit<Folded<SenderFields>, 'version'>,
-  mailHook: string | null = null,
+  { mailHook, url }: Pick<OrganizationRecord, 'mailHook' | 'url'> = { mailHook: null, url: null },
 ): OrganizationRecord {
-  const { name, website, email, country } = standingOrganization(state);
+  const { name, website, email, country, slug, colour, imageId, privacyUrl } = standingOrganization(state);
   const { isPublic } = log.state;
   const { mailFrom, replyTo, postalAddress, language } = mail.state;
   const changes = [updatedAt!, log.updatedAt ?? updatedAt!, mail.updatedAt ?? updatedAt!];
@@ -105,6 +126,11 @@ export function organizationRecord(
     replyTo,
     postalAddress,
     language,
+    slug,
+    url,
+    colour,
+    imageId,
+    privacyUrl,
     mailHook,
   };
 }

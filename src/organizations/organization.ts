@@ -1,3 +1,4 @@
+import { changedFields } from '#libs/commands';
 import { type Decider, type Upcasters } from '#libs/event-store';
 import { RpcError } from '#libs/rpc';
 
@@ -22,12 +23,7 @@ export type OrganizationEvent =
 export const organizationShapes: Upcasters = {
   OrganizationUpdated: {
     reads: [(body) => body],
-    writes: {
-      asBefore: ({
-        data: { slug: _slug, colour: _colour, imageId: _imageId, privacyUrl: _privacyUrl, ...data },
-        personal,
-      }) => ({ data, personal }),
-    },
+    writes: 'newest',
   },
 };
 
@@ -67,4 +63,13 @@ export function standingOrganization(state: Organization): StandingOrganization 
     throw new RpcError('NOT_FOUND', 'There is no such organization.');
   }
   return state;
+}
+
+/** A field that is not given stays. */
+export function updateOrganization(
+  state: Organization,
+  given: Partial<OrganizationFields>,
+): OrganizationEvent[] {
+  const data = changedFields<OrganizationFields>(standingOrganization(state), given);
+  return data ? [{ type: 'OrganizationUpdated', data }] : [];
 }

@@ -1,8 +1,11 @@
 import { ProductModule } from '#libs/modules';
+import { showImagesBy } from '../images/index.js';
 import { CreateOrganizationHandler } from './create-organization.js';
+import { OrganizationSlugs } from './organization-slugs.js';
+import { SiteAddress } from './site-address.js';
 import * as operations from './operations.js';
 import { replayableOrganization } from './organization-record.js';
-import { organization, organizationShapes } from './organization.js';
+import { type Organization, organization, organizationShapes, updateOrganization } from './organization.js';
 import { organizationsProjection } from './organizations.projection.js';
 import { publicLog } from './public-log.js';
 import { publicLogsProjection } from './public-logs.projection.js';
@@ -16,6 +19,20 @@ import { sendersProjection } from './senders.projection.js';
   upcasters: organizationShapes,
   replayables: [replayableOrganization],
   // Organizations are made on the command line: that handler has no route.
-  providers: [CreateOrganizationHandler],
+  providers: [CreateOrganizationHandler, OrganizationSlugs, SiteAddress],
+  exports: [OrganizationSlugs, SiteAddress],
 })
 export class OrganizationsModule {}
+
+// Its logo.
+showImagesBy({
+  object: 'organization',
+  decider: organization,
+  isStanding: (state) => (state as Organization).status === 'standing',
+  async find({ records }, organizationId, imageId) {
+    const { state } = await records.load(organization, organizationId, organizationId);
+    if (state.status !== 'standing' || state.imageId !== imageId) return [];
+    return [{ id: organizationId, name: state.name }];
+  },
+  takeOut: (state) => updateOrganization(state as Organization, { imageId: null }),
+});

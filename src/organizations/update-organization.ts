@@ -1,18 +1,34 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { changedFields, Commands, RecordReader, Requests, writeTo } from '#libs/commands';
+import { Commands, RecordReader, Requests, writeTo } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
 import { isSenderAddress } from '#libs/mail';
-import { Email, Flag, Input, invalid, Nested, OneOf, Operation, Text } from '#libs/rpc';
+import { Resources } from '#libs/resources';
+import {
+  Colour,
+  Email,
+  Flag,
+  Input,
+  invalid,
+  Nested,
+  OneOf,
+  Operation,
+  Slug,
+  Text,
+  WebAddress,
+} from '#libs/rpc';
+import { images } from '../images/index.js';
 import { organizationRecord, type OrganizationRecord, organizationSchema } from './organization-record.js';
 import {
   organization,
-  type OrganizationEvent,
   type OrganizationFields,
   standingOrganization,
+  updateOrganization,
 } from './organization.js';
 import { mailHookOf } from '../suppressions/index.js';
+import { isReserved, OrganizationSlugs } from './organization-slugs.js';
 import { publicLog, publicLogId, publishLog } from './public-log.js';
 import { LANGUAGES, sender, type SenderFields, senderId, updateSender } from './sender.js';
+import { SiteAddress } from './site-address.js';
 
 /** Who mail comes from. */
 class MailFrom {
@@ -32,6 +48,7 @@ class MailFrom {
   // Whoever publishes the log may read it from then on.
   fieldScopes: { publicLog: 'event:read' },
   answers: organizationSchema,
+  reasons: ['SLUG_TAKEN'],
 })
 export class UpdateOrganization extends Input {
   @Text({ max: 200, optional: true, example: 'Clean Rivers' })
@@ -67,8 +84,31 @@ export class UpdateOrganization extends Input {
   @Text({ max: 500, optional: true, nullable: true, example: 'Clean Rivers, 1 Bank Street, Oslo' })
   postalAddress?: string | null;
 
-  @OneOf(LANGUAGES, { optional: true })
+  @OneOf(LANGUAGES, { optional: true, description: 'Of its pages, and of mail of the program itself.' })
   language?: SenderFields['language'];
+
+  @Slug({
+    optional: true,
+    nullable: true,
+    example: 'clean-rivers',
+    description: 'What the addresses of its pages begin with; a former one leads to them for a year.',
+  })
+  slug?: string | null;
+
+  @Colour({ optional: true, nullable: true, example: '#0b6e4f', description: 'Of its pages.' })
+  colour?: string | null;
+
+  @Text({
+    max: 500,
+    optional: true,
+    nullable: true,
+    namesRecord: true,
+    description: 'Its logo: an image of the organization.',
+  })
+  imageId?: string | null;
+
+  @WebAddress({ max: 500, optional: true, nullable: true, example: 'https://rivers.example.org/privacy' })
+  privacyUrl?: string | null;
 }
 
 @CommandHandler(UpdateOrganization)
@@ -78,6 +118,9 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
     private readonly records: RecordReader,
     private readonly requests: Requests,
     private readonly store: EventStore,
+    private readonly slugs: OrganizationSlugs,
+    private readonly resources: Resources,
+    private readonly addresses: SiteAddress,
   ) {}
 
   async execute(command: UpdateOrganization): Promise<OrganizationRecord> {
@@ -85,16 +128,14 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
     const { mailFrom, replyTo, postalAddress, language, ...given } = fields;
     const mailFields = { mailFrom: mailFrom && addressOf(mailFrom), replyTo, postalAddress, language };
     requireSendable(mailFields);
+    await this.prepare(organizationId, given);
     const [logId, mailId] = [publicLogId(organizationId), senderId(organizationId)];
     let beside: number | undefined;
     const changed = await this.commands.change(
       organization,
       command,
       organizationId,
-      (state): OrganizationEvent[] => {
-        const data = changedFields<OrganizationFields>(standingOrganization(state), given);
-        return data ? [{ type: 'OrganizationUpdated', data }] : [];
-      },
+      (state) => updateOrganization(state, given),
       async ({ version }, events) => {
         const log = await this.records.load(publicLog, organizationId, logId);
         const logEvents = publishLog(log.state, isPublic);
@@ -125,7 +166,27 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
       this.records.look(sender, organizationId, mailId, { version: mailVersion }),
     ]);
     const mailHook = mailHookOf(this.store.keyring, organizationId);
-    return organizationRecord(organizationId, changed, log, mail, mailHook);
+    if (given.slug !== undefined) await this.settleSlug(organizationId);
+    const url = this.addresses.with(organizationId, standingOrganization(changed.state).slug);
+    return organizationRecord(organizationId, changed, log, mail, { mailHook, url });
+  }
+
+  /** By what it is now: a repeated request may be long ago. */
+  private async settleSlug(organizationId: string): Promise<void> {
+    const { state } = await this.records.look(organization, organizationId, organizationId);
+    await this.slugs.settle(organizationId, standingOrganization(state).slug);
+    this.addresses.forget(organizationId);
+  }
+
+  /** What there is to say against it beside its own history. */
+  private async prepare(
+    organizationId: string,
+    { slug, imageId }: Partial<OrganizationFields>,
+  ): Promise<void> {
+    if (slug != null && isReserved(slug))
+      throw invalid([{ path: 'slug', message: 'is an address of this server: choose another' }]);
+    if (imageId != null) await this.resources.require(images, organizationId, imageId);
+    if (slug != null) await this.slugs.take(organizationId, slug);
   }
 }
 

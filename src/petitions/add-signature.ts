@@ -35,6 +35,15 @@ export class AddSignature extends Input {
 
   @Text({ max: 10_000, optional: true, nullable: true })
   comment?: string | null;
+
+  @Text({
+    max: 100,
+    optional: true,
+    nullable: true,
+    example: 'newsletter',
+    description: 'What led the signer there, for petition.get-stats.',
+  })
+  source?: string | null;
 }
 
 @CommandHandler(AddSignature)
@@ -117,10 +126,15 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
 }
 
 /** A new signature; whoever has signed already is answered theirs. */
-function sign({ petitionId, comment }: AddSignature, contactId: string, guards: readonly Guard[]): Decision {
+function sign(
+  { petitionId, comment, source = null }: AddSignature,
+  contactId: string,
+  guards: readonly Guard[],
+): Decision {
   const personal = comment === undefined || comment === null ? null : { comment };
   const taken = (standing: string) => ({ recordId: standing, writes: [] });
-  const { linkId, write, claim } = signature.begin(petitionId, contactId, taken, personal);
+  const more = { source, suspicion: [], isCommentPublic: false };
+  const { linkId, write, claim } = signature.begin(petitionId, contactId, taken, personal, more);
   return { recordId: linkId, guards, writes: [write], claims: [claim] };
 }
 

@@ -1,7 +1,7 @@
-import { createHandler } from '#libs/resources';
+import { createHandler, slugOf } from '#libs/resources';
 import { Operation, Text } from '#libs/rpc';
-import { DEFAULT_GOAL, PetitionFieldsInput } from './petition-fields.js';
-import { type PetitionEvent, WITHOUT_PAGE } from './petition.js';
+import { DEFAULT_GOAL, momentOf, PetitionFieldsInput } from './petition-fields.js';
+import { type PetitionEvent } from './petition.js';
 import { petitionIdSchema, petitions } from './petitions.js';
 
 @Operation({
@@ -14,6 +14,7 @@ import { petitionIdSchema, petitions } from './petitions.js';
     'The same body again answers the one it made first, as long as that exists and has its name; for a second one ' +
     'like it send an `Idempotency-Key`.',
   answers: petitionIdSchema,
+  reasons: ['SLUG_TAKEN'],
 })
 export class CreatePetition extends PetitionFieldsInput {
   @Text({ max: 200, example: 'Save the river' })
@@ -25,6 +26,14 @@ export const CreatePetitionHandler = createHandler(CreatePetition, petitions, (c
   // Filled in before the request is compared with others: with or without the defaults it is the same.
   const title = (command.title ??= name);
   const goal = (command.goal ??= DEFAULT_GOAL);
-  const data = { name, title, goal, target, description, ask, imageId, content, ...WITHOUT_PAGE };
-  return { type: 'PetitionCreated', data };
+  const { slug = slugOf(name), confirmation = 'EMAIL', publicComments = false } = command;
+  const closesAt = momentOf(command.closesAt) ?? null;
+  // Left out: versions before did not know them, and a request that was made there may be repeated here.
+  if (confirmation === 'EMAIL') delete command.confirmation;
+  if (!publicComments) delete command.publicComments;
+  const page = { slug, confirmation, closesAt, publicComments };
+  return {
+    type: 'PetitionCreated',
+    data: { name, title, goal, target, description, ask, imageId, content, ...page },
+  };
 });

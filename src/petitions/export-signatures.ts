@@ -92,7 +92,7 @@ export class ExportSignaturesHandler implements IQueryHandler<ExportSignatures> 
     const write = (records: readonly Exported[]) =>
       format === 'csv'
         ? writeCsv(
-            records.map((record) => columns.map((column) => record[column] ?? null)),
+            records.map((record) => columns.map((column) => cellOf(record[column]))),
             { isSafe: safe },
           )
         : writeNdjson(records);
@@ -102,7 +102,7 @@ export class ExportSignaturesHandler implements IQueryHandler<ExportSignatures> 
       const { rows, next } = await findRows<SignatureRow>(this.reads, listing, SIGNATURES[status], {
         kind: 'export',
       });
-      const records = rows.map((row) => signatureRecord(row, petitionId, this.store));
+      const records = rows.map((row) => signatureRecord(row, petitionId, status, this.store));
       // With the first page, so that a database that cannot be reached is answered as such.
       const header = after === undefined && format === 'csv' ? writeCsv([columns]) : '';
       const text = header + write(contacts ? await this.withSigners(query.organizationId, records) : records);
@@ -119,6 +119,10 @@ export class ExportSignaturesHandler implements IQueryHandler<ExportSignatures> 
     const contacts = await this.contacts.find(organizationId, ids);
     return records.map((record) => ({ ...record, ...signerOf(contacts.get(record.contactId ?? '')) }));
   }
+}
+
+function cellOf(value: string | readonly string[] | null | undefined): string | null {
+  return typeof value === 'object' ? (value?.join(' ') ?? null) : (value ?? null);
 }
 
 function signerOf(contact: ContactRecord | undefined): Signer {

@@ -15,7 +15,8 @@ import { signatureRecord, type SignatureRow, SIGNATURES } from './signature-rows
   object: 'signatures',
   summary: 'List the signatures of a petition',
   description:
-    'Those that count, or those that `petition.invalidate-signatures` has taken out. Withdrawn ones are not shown.',
+    'Those that count; with `status` those that are still to be confirmed, or those that `petition.invalidate-signatures` has taken out. ' +
+    'Withdrawn and expired ones are not shown.',
   answers: signatureSchema,
   list: true,
   fieldScopes: { q: 'contact:read' },
@@ -30,7 +31,7 @@ export class ListSignatures extends CreatedPageInput() {
   @Text({
     max: 200,
     optional: true,
-    description: `Part of the signer's name or e-mail address. ${SEARCH_RULE}`,
+    description: `Part of the signer's name or e-mail address; nobody is found by theirs before they have confirmed. ${SEARCH_RULE}`,
   })
   q?: string;
 }
@@ -52,7 +53,7 @@ export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
     });
     return pageOf(
       query,
-      rows.map((row) => signatureRecord(row, petitionId, this.store)),
+      rows.map((row) => signatureRecord(row, petitionId, status, this.store)),
       next,
     );
   }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
 import { type Guard } from '#libs/event-store';
-import { petition, requireOpen } from './petition.js';
+import { isStanding, petition, requireOpen } from './petition.js';
 
 /** Then all are forgotten: petitions that take signatures at one moment are few. */
 const MOST_PETITIONS = 1_000;
@@ -12,7 +12,7 @@ const MOST_PETITIONS = 1_000;
  */
 @Injectable()
 export class OpenPetitions {
-  private readonly guards = new Map<string, Guard>();
+  private readonly guards = new Map<string, { guard: Guard; until: number }>();
 
   constructor(private readonly records: RecordReader) {}
 
@@ -25,14 +25,15 @@ export class OpenPetitions {
   async guard(organizationId: string, petitionId: string, afresh: boolean): Promise<Guard> {
     const key = `${organizationId} ${petitionId}`;
     const known = this.guards.get(key);
-    if (known && !afresh) return known;
+    if (known && !afresh && Date.now() < known.until) return known.guard;
 
     this.guards.delete(key);
     const { state, version } = await this.records.load(petition, organizationId, petitionId);
-    requireOpen(state);
+    requireOpen(state, new Date());
     const guard = { streamId: petitionId, version };
     if (this.guards.size >= MOST_PETITIONS) this.guards.clear();
-    this.guards.set(key, guard);
+    const closesAt = isStanding(state) ? state.closesAt : null;
+    this.guards.set(key, { guard, until: closesAt === null ? Infinity : Date.parse(closesAt) });
     return guard;
   }
 }

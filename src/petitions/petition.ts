@@ -1,5 +1,6 @@
 import { changedFields } from '#libs/commands';
-import { type Decider, type EventBody, type Json, type Upcasters } from '#libs/event-store';
+import { type Decider, type Json, type Upcasters } from '#libs/event-store';
+import { type Slugged, withSlug } from '#libs/resources';
 import { noSuch, RpcError } from '#libs/rpc';
 
 /** Whether who signs on the public site has to confirm it by mail. */
@@ -30,32 +31,24 @@ export type PetitionEvent =
   | { type: 'PetitionClosed'; data: Record<string, never> }
   | { type: 'PetitionDeleted'; data: Record<string, never> };
 
-/** What petitions have that nobody can say anything of yet. */
-export const WITHOUT_PAGE = {
+/** What petitions have of the time before they had pages. */
+const WITHOUT_PAGE = {
   slug: null,
   confirmation: 'EMAIL',
   closesAt: null,
   publicComments: false,
 } as const satisfies Partial<PetitionFields>;
 
-/** Petitions of the time before they had pages. */
 export const petitionShapes: Upcasters = {
   PetitionCreated: {
     reads: [({ data, personal }) => ({ data: { ...data, ...WITHOUT_PAGE }, personal })],
-    writes: { asBefore: withoutPage },
+    writes: 'newest',
   },
-  PetitionUpdated: { reads: [(body) => body], writes: { asBefore: withoutPage } },
+  PetitionUpdated: { reads: [(body) => body], writes: 'newest' },
 };
 
-function withoutPage({
-  data: { slug: _slug, confirmation: _confirmation, closesAt: _closesAt, publicComments: _comments, ...data },
-  personal,
-}: EventBody): EventBody {
-  return { data, personal };
-}
-
 export type PetitionStatus = 'DRAFT' | 'PUBLISHED' | 'CLOSED';
-export type StandingPetition = PetitionFields & { status: PetitionStatus };
+export type StandingPetition = PetitionFields & Slugged & { status: PetitionStatus };
 export type Petition = StandingPetition | { status: 'UNKNOWN' } | { status: 'DELETED' };
 
 export const petition: Decider<Petition, PetitionEvent> = {
@@ -68,12 +61,12 @@ export const petition: Decider<Petition, PetitionEvent> = {
     PetitionClosed: true,
     PetitionDeleted: true,
   },
-  evolve(state, event) {
-    if (event.type === 'PetitionCreated') return { ...event.data, status: 'DRAFT' };
+  evolve(state, event, at) {
+    if (event.type === 'PetitionCreated') return { ...event.data, formerSlugs: [], status: 'DRAFT' };
     if (state.status === 'UNKNOWN' || state.status === 'DELETED') return state;
     switch (event.type) {
       case 'PetitionUpdated':
-        return { ...state, ...event.data };
+        return { ...state, ...event.data, ...withSlug(state, event.data.slug, at) };
       case 'PetitionPublished':
         return { ...state, status: 'PUBLISHED' };
       case 'PetitionClosed':
@@ -100,11 +93,24 @@ export function updatePetition(state: Petition, given: Partial<PetitionFields>):
   return data ? [{ type: 'PetitionUpdated', data }] : [];
 }
 
+/** Whether its last moment has come: from then on nobody signs, also where nobody has closed it yet. */
+export function isOver({ closesAt }: Pick<PetitionFields, 'closesAt'>, now: Date): boolean {
+  return closesAt !== null && closesAt <= now.toISOString();
+}
+
 /** A draft is published; a closed petition may be opened again; the published stays so. */
-export function publishPetition(state: Petition): PetitionEvent[] {
-  switch (standingPetition(state).status) {
+export function publishPetition(state: Petition, now: Date): PetitionEvent[] {
+  const standing = standingPetition(state);
+  switch (standing.status) {
     case 'DRAFT':
     case 'CLOSED':
+      if (isOver(standing, now)) {
+        throw new RpcError(
+          'CONFLICT',
+          `This petition was to close at ${standing.closesAt}: give it a later closesAt, or null, and publish it then.`,
+          { reason: 'PETITION_CLOSED' },
+        );
+      }
       return [{ type: 'PetitionPublished', data: {} }];
     case 'PUBLISHED':
       return [];
@@ -126,6 +132,12 @@ export function closePetition(state: Petition): PetitionEvent[] {
   }
 }
 
+/** What happens when its moment has come, if that has not been moved since. */
+export function closeAtItsEnd(state: Petition, now: Date): PetitionEvent[] {
+  const isMeant = isStanding(state) && state.status === 'PUBLISHED' && isOver(state, now);
+  return isMeant ? [{ type: 'PetitionClosed', data: {} }] : [];
+}
+
 /** Not while people can sign; deleting the deleted changes nothing. */
 export function deletePetition(state: Petition): PetitionEvent[] {
   if (state.status === 'DELETED') return [];
@@ -138,8 +150,9 @@ export function deletePetition(state: Petition): PetitionEvent[] {
 }
 
 /** @throws RpcError CONFLICT unless the petition takes signatures. */
-export function requireOpen(state: Petition): void {
-  switch (standingPetition(state).status) {
+export function requireOpen(state: Petition, now: Date): void {
+  const standing = standingPetition(state);
+  switch (isOver(standing, now) && standing.status === 'PUBLISHED' ? 'CLOSED' : standing.status) {
     case 'PUBLISHED':
       return;
     case 'DRAFT':

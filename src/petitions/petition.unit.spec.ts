@@ -1,12 +1,13 @@
 import { given } from '#libs/testing';
 import {
+  closeAtItsEnd,
   closePetition,
   deletePetition,
+  type Petition,
   petition,
   type PetitionEvent,
-  publishPetition,
+  publishPetition as publishAt,
   requireOpen,
-  WITHOUT_PAGE,
 } from './petition.js';
 
 const data = {
@@ -18,13 +19,25 @@ const data = {
   ask: null,
   imageId: null,
   content: null,
-  ...WITHOUT_PAGE,
+  slug: null,
+  confirmation: 'EMAIL' as const,
+  closesAt: null,
+  publicComments: false,
 };
 const created: PetitionEvent = { type: 'PetitionCreated', data };
 const updated: PetitionEvent = { type: 'PetitionUpdated', data: { goal: 5 } };
 const published: PetitionEvent = { type: 'PetitionPublished', data: {} };
 const closed: PetitionEvent = { type: 'PetitionClosed', data: {} };
 const deleted: PetitionEvent = { type: 'PetitionDeleted', data: {} };
+
+const END = '2026-11-20T12:00:00.000Z';
+const [before, after] = ['2026-11-20T11:59:59.999Z', END].map((moment) => new Date(moment)) as [Date, Date];
+const ending: PetitionEvent = { type: 'PetitionUpdated', data: { closesAt: END } };
+
+const publishPetition = (state: Petition) => publishAt(state, before);
+const publishLate = (state: Petition) => publishAt(state, after);
+const endEarly = (state: Petition) => closeAtItsEnd(state, before);
+const end = (state: Petition) => closeAtItsEnd(state, after);
 
 it.each([
   ['publishes a draft', [created], publishPetition, [published]],
@@ -35,12 +48,22 @@ it.each([
   ['deletes a draft', [created], deletePetition, [deleted]],
   ['deletes the closed', [created, published, closed], deletePetition, [deleted]],
   ['leaves the deleted alone', [created, deleted], deletePetition, []],
+  ['publishes before its last moment', [created, ending], publishPetition, [published]],
+  ['closes at its last moment', [created, ending, published], end, [closed]],
+  ['does not close before', [created, ending, published], endEarly, []],
+  ['does not close twice', [created, ending, published, closed], end, []],
+  ['does not close a draft by itself', [created, ending], end, []],
+  ['does not close without a last moment', [created, published], end, []],
 ])('%s', (_, events, decision, expected) => {
   given(petition, events).when(decision).then(expected);
 });
 
-const sign: typeof publishPetition = (state) => {
-  requireOpen(state);
+const sign = (state: Petition): PetitionEvent[] => {
+  requireOpen(state, before);
+  return [];
+};
+const signLate = (state: Petition): PetitionEvent[] => {
+  requireOpen(state, after);
   return [];
 };
 
@@ -52,6 +75,8 @@ it.each([
   ['delete what never was', [], deletePetition, 'NOT_FOUND'],
   ['sign a draft', [created], sign, 'CONFLICT'],
   ['sign the closed', [created, published, closed], sign, 'CONFLICT'],
+  ['publish after the last moment', [created, ending], publishLate, 'CONFLICT'],
+  ['sign after the last moment', [created, ending, published], signLate, 'CONFLICT'],
   ['sign what was deleted', [created, deleted], sign, 'NOT_FOUND'],
 ])('refuses to %s', (_, events, decision, code) => {
   given(petition, events).when(decision).thenThrows(code);

@@ -1,22 +1,47 @@
 import { ProductModule } from '#libs/modules';
 import { ContactsModule } from '../contacts/index.js';
+import { OrganizationsModule } from '../organizations/index.js';
+import { AskToConfirm } from './ask-to-confirm.js';
 import { ChosenSignatures } from './chosen-signatures.js';
+import { ConfirmSignatureHandler } from './confirm-signature.js';
+import { ConfirmationMails } from './confirmation-mails.js';
+import { ExpireRequestHandler, SignatureExpiry } from './expire-request.js';
 import { PetitionGoals } from './goal-reached.js';
 import { Invalidations } from './invalidate-in-pages.js';
 import { invalidations } from './invalidations.js';
 import { OpenPetitions } from './open-petitions.js';
 import * as operations from './operations.js';
+import { PetitionAddress } from './petition-address.js';
+import { EndPetitionHandler, PetitionEnd, PetitionEnds } from './petition-end.js';
 import { petitionGoal } from './petition-goal.js';
 import { petitionShapes } from './petition.js';
 import { petitions, signatureShapes } from './petitions.js';
+import { RequestSignatureHandler } from './request-signature.js';
+import { signatureRequest } from './signature-request.js';
+import { SignatureRequests } from './signature-requests.js';
+import { Signers } from './signers.js';
 
 @ProductModule({
   operations,
   resources: [petitions, invalidations],
-  streams: [petitionGoal],
-  subscriptions: [PetitionGoals, Invalidations],
+  streams: [petitionGoal, signatureRequest],
+  subscriptions: [PetitionGoals, Invalidations, AskToConfirm, PetitionEnds],
+  timers: [SignatureExpiry, PetitionEnd],
   upcasters: { ...petitionShapes, ...signatureShapes },
-  imports: [ContactsModule],
-  providers: [OpenPetitions, ChosenSignatures],
+  imports: [ContactsModule, OrganizationsModule],
+  providers: [
+    OpenPetitions,
+    ChosenSignatures,
+    ConfirmationMails,
+    PetitionAddress,
+    SignatureRequests,
+    Signers,
+    // People sign and confirm on its page, and time does the rest: these have no routes.
+    RequestSignatureHandler,
+    ConfirmSignatureHandler,
+    ExpireRequestHandler,
+    EndPetitionHandler,
+  ],
+  exports: [PetitionAddress, SignatureRequests],
 })
 export class PetitionsModule {}

@@ -1,9 +1,20 @@
-import { type Upcasters } from '#libs/event-store';
+import { type RecordedEvent, type Upcasters } from '#libs/event-store';
+import { type Counted, type Facts } from '#libs/links';
 import { Resource } from '#libs/resources';
 import { imageSchema, recordSchema, schemaWithout, textOrNull, timestamp } from '#libs/rpc';
 import { chooseContactsBy, contactLink } from '../contacts/index.js';
 import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
 import { isStanding, petition, updatePetition } from './petition.js';
+
+/** Why somebody should look at a signature, in a column: PostgreSQL splits what `,` joins. */
+const suspicionIn = ({ data }: RecordedEvent): string | null =>
+  ((data.suspicion as string[] | undefined) ?? []).join(',') || null;
+
+const FACTS: Facts = {
+  source: { type: 'text', of: ({ data }) => (data.source as string | null | undefined) ?? null },
+  suspicion: { type: 'text', of: suspicionIn },
+  is_comment_public: { type: 'boolean', of: ({ data }) => data.isCommentPublic === true },
+};
 
 /** A contact's signature under a petition. Those of the erased stay counted, without a name. */
 export const signature = contactLink({
@@ -15,7 +26,39 @@ export const signature = contactLink({
   atErasure: 'loses its name',
   detail: 'comment',
   suspended: { begins: 'SignaturesInvalidated', ends: 'SignaturesRestored', field: 'signatureIds' },
+  facts: FACTS,
+  indexes: (table) => `
+    CREATE INDEX ${table}_public_comments ON ${table} (organization_id, record_id, created_at)
+      WHERE is_comment_public AND detail IS NOT NULL;
+    CREATE INDEX ${table}_suspicious ON ${table} (organization_id, record_id, created_at)
+      WHERE suspicion IS NOT NULL;`,
 });
+
+/** Signatures that somebody has still to confirm. Each is a person's own: it goes, with all that it says, when it ends. */
+const pending: Counted = {
+  handles: ['SignatureRequested', 'SignatureConfirmed', 'SignatureExpired'],
+  atErasure: 'loses its name',
+  isSuspendable: false,
+  facts: FACTS,
+  changes(event) {
+    const recordId = event.data.petitionId as string;
+    const subjectId = event.streamId;
+    switch (event.type) {
+      case 'SignatureRequested': {
+        const comment = (event.personal?.comment as string | null | undefined) ?? null;
+        return [{ kind: 'begins', event, recordId, subjectId, detail: comment }];
+      }
+      case 'SignatureConfirmed':
+      case 'SignatureExpired':
+        return [
+          { kind: 'ends', event, recordId, subjectId },
+          { kind: 'erased', event },
+        ];
+      default:
+        return [];
+    }
+  },
+};
 
 /**
  * Signatures of the time before there was a page to sign on. `source`: what led the signer there; `suspicion`: why somebody had to
@@ -29,12 +72,7 @@ export const signatureShapes: Upcasters = {
         personal,
       }),
     ],
-    writes: {
-      asBefore: ({
-        data: { source: _source, suspicion: _suspicion, isCommentPublic: _public, ...data },
-        personal,
-      }) => ({ data, personal }),
-    },
+    writes: 'newest',
   },
 };
 
@@ -54,6 +92,18 @@ export const petitionSchema = recordSchema({
   status: { type: 'string', enum: ['DRAFT', 'PUBLISHED', 'CLOSED'] },
   image: imageSchema,
   content: { description: 'Any JSON.' },
+  slug: { ...textOrNull, description: 'What its page is found by; null: its id.' },
+  url: {
+    ...textOrNull,
+    description: 'Of its page; null where the operator has switched the public site off.',
+  },
+  confirmation: { type: 'string', enum: ['EMAIL', 'NONE'] },
+  closesAt: { type: ['string', 'null'], format: 'date-time' },
+  publicComments: { type: 'boolean' },
+  pendingSignatures: {
+    type: 'integer',
+    description: 'The exact number of those from its page that are still to be confirmed.',
+  },
 });
 
 /** Of an element of a list. */
@@ -71,7 +121,7 @@ export const petitions = new Resource({
   decider: petition,
   standing: (state) => (isStanding(state) ? { ...state, [IMAGE_COLUMN]: state.imageId } : undefined),
   answers: petitionSchema,
-  version: 5,
+  version: 6,
   columns: {
     name: { type: 'text', index: true, search: true },
     title: { type: 'text', search: true },
@@ -81,11 +131,19 @@ export const petitions = new Resource({
   refers: { imageId: images },
   apart: 'content',
   counts: { link: signature, field: 'signatures', table: 'signatures' },
+  alsoCounts: { link: pending, field: 'pendingSignatures', table: 'pending_signatures' },
+  hasSlug: true,
   erasure: {
     event: 'ContactErased',
     // Comments are sealed, names are the contacts'.
     inPlain: false,
-    earlier: { 1: FORGET_COMMENTS, 2: FORGET_COMMENTS, 3: FORGET_COMMENTS, 4: FORGET_COMMENTS },
+    earlier: {
+      1: FORGET_COMMENTS,
+      2: FORGET_COMMENTS,
+      3: FORGET_COMMENTS,
+      4: FORGET_COMMENTS,
+      5: FORGET_COMMENTS,
+    },
   },
 });
 

@@ -65,7 +65,8 @@ export class RemoveSignatureHandler implements ICommandHandler<RemoveSignature> 
     }
     // Only what this version does not know can have moved a signature that stands.
     if (afresh) await this.records.load(signature.decider, organizationId, standing);
-    const { write, release } = signature.end(standing, petitionId, contactId);
-    return { recordId: standing, writes: [write], releases: [release] };
+    const { write } = signature.end(standing, petitionId, contactId);
+    // Beside the contact's also the mailbox's, where it was given on the public site.
+    return { recordId: standing, writes: [write], releasesAll: [standing] };
   }
 }

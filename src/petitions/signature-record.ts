@@ -1,4 +1,5 @@
 import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
+import { SUSPICIONS } from './signature-request.js';
 
 /** What add-signature and remove-signature answer. */
 export type SignatureAnswer = {
@@ -29,16 +30,27 @@ export type SignatureRecord = {
   petitionId: string;
   contactId: string | null;
   comment: string | null;
-  status: 'CONFIRMED' | 'INVALIDATED';
+  status: 'CONFIRMED' | 'PENDING' | 'INVALIDATED';
   invalidationId: string | null;
+  source: string | null;
+  suspicion: string[];
 };
 
 export const signatureSchema = recordSchema({
   id: { type: 'string' },
   createdAt: timestamp,
   petitionId: { type: 'string' },
-  contactId: { ...textOrNull, description: 'null once the signer was erased.' },
+  contactId: {
+    ...textOrNull,
+    description: 'null once the signer was erased, and before they have confirmed.',
+  },
   comment: textOrNull,
-  status: { type: 'string', enum: ['CONFIRMED', 'INVALIDATED'] },
+  status: { type: 'string', enum: ['CONFIRMED', 'PENDING', 'INVALIDATED'] },
   invalidationId: { ...textOrNull, description: 'The invalidation by which it does not count.' },
+  source: { ...textOrNull, description: 'What led the signer there.' },
+  suspicion: {
+    type: 'array',
+    items: { type: 'string', enum: SUSPICIONS },
+    description: 'Why somebody should look at it.',
+  },
 });

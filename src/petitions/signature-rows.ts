@@ -8,13 +8,15 @@ import { type SignatureRecord } from './signature-record.js';
 /** `wrapped_key`: to the detail. */
 export type SignatureRow = Pick<LinkRow, 'id' | 'subject_id' | 'detail'> & {
   suspended_by: string | null;
+  source: string | null;
+  suspicion: string | null;
   created_at: string;
   wrapped_key: Buffer | null;
 };
 
 const CONFIRMED: ListedTable = {
   table: petitions.linkTable!,
-  columns: `id, ${momentAsText('page.created_at')} AS created_at, subject_id, detail, suspended_by,
+  columns: `id, ${momentAsText('page.created_at')} AS created_at, subject_id, detail, suspended_by, source, suspicion,
     CASE WHEN detail IS NOT NULL THEN ${wrappedKeyOf('page', 'subject_id')} END AS wrapped_key`,
   bytes: LINK_BYTES,
   widest: WIDEST_LINK,
@@ -24,13 +26,19 @@ const CONFIRMED: ListedTable = {
 /** For `findRows`: the signatures of one petition. */
 export const SIGNATURES: { readonly [status in SignatureRecord['status']]: ListedTable } = {
   CONFIRMED,
+  PENDING: {
+    ...CONFIRMED,
+    table: petitions.otherLinkTable!,
+    columns: CONFIRMED.columns!.replace('suspended_by', 'NULL::uuid AS suspended_by'),
+  },
   INVALIDATED: { ...CONFIRMED, within: { sql: 'record_id = ? AND suspended_by IS NOT NULL', type: 'uuid' } },
 };
 
 /** A row as the API answers it. */
 export function signatureRecord(
-  { id, created_at, subject_id, detail, suspended_by, wrapped_key }: SignatureRow,
+  { id, created_at, subject_id, detail, suspended_by, source, suspicion, wrapped_key }: SignatureRow,
   petitionId: string,
+  status: SignatureRecord['status'],
   store: EventStore,
 ): SignatureRecord {
   const comment =
@@ -39,9 +47,11 @@ export function signatureRecord(
     id,
     createdAt: created_at,
     petitionId,
-    contactId: subject_id,
+    contactId: status === 'PENDING' ? null : subject_id,
     comment,
-    status: suspended_by === null ? 'CONFIRMED' : 'INVALIDATED',
+    status,
     invalidationId: suspended_by,
+    source,
+    suspicion: suspicion === null ? [] : suspicion.split(','),
   };
 }

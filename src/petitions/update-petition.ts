@@ -1,6 +1,6 @@
 import { changeHandler } from '#libs/resources';
 import { Id, Operation } from '#libs/rpc';
-import { PetitionFieldsInput } from './petition-fields.js';
+import { momentOf, PetitionFieldsInput } from './petition-fields.js';
 import { updatePetition } from './petition.js';
 import { petitions, petitionSchema } from './petitions.js';
 
@@ -11,6 +11,7 @@ import { petitions, petitionSchema } from './petitions.js';
   summary: 'Change a petition',
   description: 'Only the fields given are changed; `null` clears an optional one.',
   answers: petitionSchema,
+  reasons: ['SLUG_TAKEN'],
 })
 export class UpdatePetition extends PetitionFieldsInput {
   @Id()
@@ -19,5 +20,6 @@ export class UpdatePetition extends PetitionFieldsInput {
 
 export const UpdatePetitionHandler = changeHandler(UpdatePetition, petitions, (state, command) => {
   const { context, organizationId, petitionId, ...changes } = command;
-  return updatePetition(state, changes);
+  const closesAt = momentOf(changes.closesAt);
+  return updatePetition(state, { ...changes, ...(closesAt === undefined ? {} : { closesAt }) });
 });

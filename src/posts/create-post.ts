@@ -1,4 +1,4 @@
-import { createHandler } from '#libs/resources';
+import { createHandler, slugOf } from '#libs/resources';
 import { Operation, Text } from '#libs/rpc';
 import { PostFieldsInput } from './post-fields.js';
 import { type PostEvent } from './post.js';
@@ -13,6 +13,7 @@ import { postIdSchema, posts } from './posts.js';
     'It starts as a draft. The same body again answers the one it made first, as long as that exists and has its ' +
     'name; for a second one like it send an `Idempotency-Key`.',
   answers: postIdSchema,
+  reasons: ['SLUG_TAKEN'],
 })
 export class CreatePost extends PostFieldsInput {
   @Text({ max: 200, example: 'We did it' })
@@ -23,5 +24,6 @@ export const CreatePostHandler = createHandler(CreatePost, posts, (command): Pos
   const { name, description = null, imageId = null, content = null } = command;
   // Filled in before the request is compared with others: with or without the default it is the same.
   const title = (command.title ??= name);
-  return { type: 'PostCreated', data: { name, title, description, imageId, content, slug: null } };
+  const { slug = slugOf(name) } = command;
+  return { type: 'PostCreated', data: { name, title, description, imageId, content, slug } };
 });

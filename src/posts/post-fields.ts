@@ -1,5 +1,5 @@
 import { type Json } from '#libs/event-store';
-import { AnyJson, Input, Text } from '#libs/rpc';
+import { AnyJson, Input, Slug, Text } from '#libs/rpc';
 
 const LARGEST_CONTENT = 256 * 1024;
 
@@ -26,7 +26,18 @@ export abstract class PostFieldsInput extends Input {
   @AnyJson({
     optional: true,
     maxBytes: LARGEST_CONTENT,
-    description: 'Any JSON, 256 KiB at most as it is stored.',
+    description:
+      'Any JSON, 256 KiB at most as it is stored. Its page shows a string or `{ "markdown": … }` as Markdown, and documents of TipTap and ' +
+      'ProseMirror; anything else stays data.',
   })
   content?: Json;
+
+  @Slug({
+    optional: true,
+    nullable: true,
+    example: 'we-did-it',
+    description:
+      'What its page is found by, unique in the organization; a former one leads to it for a year. Default: made of the name.',
+  })
+  slug?: string | null;
 }

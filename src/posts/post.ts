@@ -1,5 +1,6 @@
 import { changedFields } from '#libs/commands';
-import { type Decider, type EventBody, type Json, type Upcasters } from '#libs/event-store';
+import { type Decider, type Json, type Upcasters } from '#libs/event-store';
+import { type Slugged, withSlug } from '#libs/resources';
 import { noSuch, RpcError } from '#libs/rpc';
 
 export type PostFields = {
@@ -23,17 +24,13 @@ export type PostEvent =
 export const postShapes: Upcasters = {
   PostCreated: {
     reads: [({ data, personal }) => ({ data: { ...data, slug: null }, personal })],
-    writes: { asBefore: withoutSlug },
+    writes: 'newest',
   },
-  PostUpdated: { reads: [(body) => body], writes: { asBefore: withoutSlug } },
+  PostUpdated: { reads: [(body) => body], writes: 'newest' },
 };
 
-function withoutSlug({ data: { slug: _, ...data }, personal }: EventBody): EventBody {
-  return { data, personal };
-}
-
 export type PostStatus = 'DRAFT' | 'PUBLISHED' | 'ARCHIVED';
-export type StandingPost = PostFields & { status: PostStatus; publishedAt: string | null };
+export type StandingPost = PostFields & Slugged & { status: PostStatus; publishedAt: string | null };
 export type Post = StandingPost | { status: 'UNKNOWN' } | { status: 'DELETED' };
 
 export const post: Decider<Post, PostEvent> = {
@@ -47,11 +44,12 @@ export const post: Decider<Post, PostEvent> = {
     PostDeleted: true,
   },
   evolve(state, event, at) {
-    if (event.type === 'PostCreated') return { ...event.data, status: 'DRAFT', publishedAt: null };
+    if (event.type === 'PostCreated')
+      return { ...event.data, formerSlugs: [], status: 'DRAFT', publishedAt: null };
     if (state.status === 'UNKNOWN' || state.status === 'DELETED') return state;
     switch (event.type) {
       case 'PostUpdated':
-        return { ...state, ...event.data };
+        return { ...state, ...event.data, ...withSlug(state, event.data.slug, at) };
       case 'PostPublished':
         return { ...state, status: 'PUBLISHED', publishedAt: at.toISOString() };
       case 'PostArchived':

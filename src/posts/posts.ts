@@ -16,6 +16,11 @@ export const postSchema = recordSchema({
   publishedAt: { type: ['string', 'null'], format: 'date-time', description: 'When it was last published.' },
   image: imageSchema,
   content: { description: 'Any JSON.' },
+  slug: { ...textOrNull, description: 'What its page is found by; null: its id.' },
+  url: {
+    ...textOrNull,
+    description: 'Of its page; null where the operator has switched the public site off.',
+  },
 });
 
 /** Of an element of a list. */
@@ -28,7 +33,7 @@ export const posts = new Resource({
   decider: post,
   standing: (state) => (isStanding(state) ? { ...state, [IMAGE_COLUMN]: state.imageId } : undefined),
   answers: postSchema,
-  version: 4,
+  version: 5,
   columns: {
     name: { type: 'text', index: true, search: true },
     title: { type: 'text', search: true },
@@ -37,6 +42,7 @@ export const posts = new Resource({
   },
   refers: { imageId: images },
   apart: 'content',
+  hasSlug: true,
 });
 
 showImages(posts, (state) => updatePost(state, { imageId: null }));

@@ -11,6 +11,7 @@ import { posts, postSchema } from './posts.js';
   summary: 'Change a post',
   description: 'Only the fields given are changed; `null` clears an optional one.',
   answers: postSchema,
+  reasons: ['SLUG_TAKEN'],
 })
 export class UpdatePost extends PostFieldsInput {
   @Id()

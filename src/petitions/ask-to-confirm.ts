@@ -1,0 +1,152 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { Commands, RecordReader } from '#libs/commands';
+import { type RecordedEvent } from '#libs/event-store';
+import { Input } from '#libs/rpc';
+import { reactionTo, type Subscription, Subscriptions } from '#libs/subscriptions';
+import { canonicalEmail } from './canonical-email.js';
+import { ConfirmSignature } from './confirm-signature.js';
+import { ConfirmationMails } from './confirmation-mails.js';
+import { EXPIRY_TIMER, ExpireRequest } from './expire-request.js';
+import { requestKey } from './mailbox-keys.js';
+import { PetitionAddress } from './petition-address.js';
+import { isStanding, petition } from './petition.js';
+import { DAYS_TO_CONFIRM, type ExpiryReason, type SignerDetails } from './signature-request.js';
+import { SignatureRequests } from './signature-requests.js';
+import { Signers } from './signers.js';
+
+const NAME = 'signature-requests';
+/** What nobody mistakes for a message: a greeting is no place for somebody's advertisement. */
+const NAME_OF_PERSON = /^[\p{L}\p{M}'’ -]{1,40}$/u;
+
+/** The command of this reaction; no operation. */
+class ClaimRequest extends Input {
+  requestId!: string;
+}
+
+/**
+ * Asks who has signed on a petition's page to confirm it. Whether the same person has asked before, or has signed before, is looked at
+ * here: who is waiting for the page's answer cannot see it, nor measure it.
+ */
+@Injectable()
+export class AskToConfirm implements Subscription {
+  readonly name = NAME;
+  readonly handles = ['SignatureRequested'];
+  readonly begins = 'at the first event';
+  private readonly logger = new Logger('signatures');
+
+  constructor(
+    private readonly bus: CommandBus,
+    private readonly commands: Commands,
+    private readonly records: RecordReader,
+    private readonly subscriptions: Subscriptions,
+    private readonly requests: SignatureRequests,
+    private readonly signers: Signers,
+    private readonly mails: ConfirmationMails,
+    private readonly addresses: PetitionAddress,
+  ) {}
+
+  async handle(event: RecordedEvent, signal: AbortSignal): Promise<void> {
+    const { organizationId, streamId: requestId, recordedAt } = event;
+    const { state } = await this.requests.load({ organizationId, requestId });
+    if (state.status !== 'PENDING' || !state.signer) return;
+    const dueAt = new Date(recordedAt.getTime() + DAYS_TO_CONFIRM * 24 * 3_600_000);
+    await this.subscriptions.timers.set(EXPIRY_TIMER, { organizationId, id: requestId, dueAt });
+
+    const { petitionId, signer, suspicion } = state;
+    if (!(await this.takePlace(event, petitionId, signer))) return;
+    const folded = await this.records.look(petition, organizationId, petitionId);
+    if (!isStanding(folded.state)) return;
+    const { confirmation, title } = folded.state;
+    // What is suspicious counts by nobody's silence.
+    if (confirmation === 'NONE' && suspicion.length === 0) {
+      await this.bus.execute(this.input(event, ConfirmSignature, { requestId }));
+      return;
+    }
+
+    const hasSigned = (await this.signers.find(organizationId, petitionId, signer.email)) !== undefined;
+    const petitionUrl = await this.addresses.of(organizationId, petitionId, folded.state);
+    if (petitionUrl !== null && (await this.mails.reserve(requestId, signer.email))) {
+      const token = this.requests.tokenOf({ organizationId, requestId });
+      const { email: to, firstName } = signer;
+      await this.send(
+        {
+          organizationId,
+          requestId,
+          to,
+          firstName: firstName !== null && NAME_OF_PERSON.test(firstName) ? firstName : null,
+          petition: title,
+          confirmUrl: hasSigned ? null : `${petitionUrl}/confirm/${token}`,
+          petitionUrl,
+        },
+        signal,
+      );
+    }
+    if (hasSigned) await this.expire(event, requestId, 'SIGNED_BEFORE', null);
+  }
+
+  /** @throws where the message may still be handed over, so that it is tried again. */
+  private async send(mail: Parameters<ConfirmationMails['send']>[0], signal: AbortSignal): Promise<void> {
+    const { outcome, detail } = await this.mails.send(mail, signal);
+    const { requestId } = mail;
+    switch (outcome) {
+      case 'sent':
+        return;
+      // Twice is worse than once: who got none asks again.
+      case 'in-doubt':
+        this.logger.warn({
+          message: 'whether a mail to confirm a signature went out is in doubt',
+          requestId,
+        });
+        return;
+      case 'refused':
+        this.logger.log({ message: 'a mail to confirm a signature was refused', requestId, detail });
+        return;
+      case 'unreachable':
+        throw new Error(`The mail to confirm a signature could not be handed over: ${detail}`);
+    }
+  }
+
+  /**
+   * Of several requests of one person for one petition only the last one waits: the links to the others lead to it.
+   *
+   * @returns whether it is this one.
+   */
+  private async takePlace(
+    event: RecordedEvent,
+    petitionId: string,
+    { email }: SignerDetails,
+  ): Promise<boolean> {
+    const { organizationId, streamId: requestId } = event;
+    const value = requestKey(petitionId, canonicalEmail(email));
+    const input = this.input(event, ClaimRequest, { requestId });
+    for (;;) {
+      const { state, version } = await this.requests.load({ organizationId, requestId });
+      if (state.status !== 'PENDING') return false;
+      const owner = await this.commands.claim(input, { streamId: requestId, version }, value);
+      if (owner === requestId) return true;
+      if (owner === undefined) continue;
+      // Ids tell who came first.
+      const isLater = owner > requestId;
+      const [ends, by] = isLater ? [requestId, owner] : [owner, requestId];
+      await this.expire(event, ends, 'ASKED_AGAIN', by);
+      if (isLater) return false;
+    }
+  }
+
+  private async expire(
+    event: RecordedEvent,
+    requestId: string,
+    reason: ExpiryReason,
+    by: string | null,
+  ): Promise<void> {
+    await this.bus.execute(this.input(event, ExpireRequest, { requestId, reason, by }));
+  }
+
+  /** Several commands of one reaction: each is one by its effect. */
+  private input<T extends Input>(event: RecordedEvent, type: new () => T, fields: Partial<T>): T {
+    const { idempotencyKey: _, ...context } = reactionTo(event, NAME);
+    const { organizationId } = event;
+    return Object.assign(new type(), fields, { organizationId, context: context });
+  }
+}

@@ -1,0 +1,117 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Commands, type Decision } from '#libs/commands';
+import { type Guard, type JsonObject } from '#libs/event-store';
+import { Input, RpcError } from '#libs/rpc';
+import { ContactsByEmail, createInline, InlineContact } from '../contacts/index.js';
+import { canonicalEmail } from './canonical-email.js';
+import { mailboxKey } from './mailbox-keys.js';
+import { OpenPetitions } from './open-petitions.js';
+import { signature } from './petitions.js';
+import { type Requested, type SignerDetails } from './signature-request.js';
+import { SignatureRequests } from './signature-requests.js';
+import { Signers } from './signers.js';
+
+/** What becomes of a signature whose link somebody follows. */
+export type Confirmed = 'SIGNED' | 'CLOSED' | 'EXPIRED' | 'UNKNOWN';
+
+/** Somebody confirms what they have written on a petition's page. No operation: who has the link in the mail does it. */
+export class ConfirmSignature extends Input {
+  requestId!: string;
+}
+
+type Pending = Requested & { signer: SignerDetails };
+
+@CommandHandler(ConfirmSignature)
+export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly requests: SignatureRequests,
+    private readonly signers: Signers,
+    private readonly byEmail: ContactsByEmail,
+    private readonly open: OpenPetitions,
+  ) {}
+
+  /** Doing it twice is doing it once. */
+  async execute(command: ConfirmSignature): Promise<Confirmed> {
+    let outcome: Confirmed = 'SIGNED';
+    try {
+      await this.commands.run(command, async (afresh) => {
+        const decided = await this.decide(command, afresh);
+        if (typeof decided !== 'string') return decided;
+        outcome = decided;
+        return { recordId: command.requestId, writes: [] };
+      });
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error;
+      if (error.code === 'CONFLICT') return 'CLOSED';
+      // The petition was deleted.
+      if (error.code === 'NOT_FOUND') return 'UNKNOWN';
+      throw error;
+    }
+    return outcome;
+  }
+
+  private async decide(command: ConfirmSignature, afresh: boolean): Promise<Decision | Confirmed> {
+    const { organizationId, requestId } = command;
+    const loaded = await this.requests.load({ organizationId, requestId });
+    const { state } = loaded;
+    if (state.status === 'CONFIRMED') return 'SIGNED';
+    if (state.status !== 'PENDING') return state.status;
+    const { signer, petitionId } = state;
+    if (!signer) return 'EXPIRED';
+    const open = await this.open.guard(organizationId, petitionId, afresh);
+    const standing = await this.signers.find(organizationId, petitionId, signer.email);
+    if (standing !== undefined) return this.requests.confirmed(loaded, standing);
+
+    const already = (signatureId: string) => this.requests.confirmed(loaded, signatureId);
+    const sign = (contactId: string, guards: readonly Guard[]): Decision => {
+      const begun = beginSignature({ ...state, signer }, contactId, already);
+      const ended = this.requests.confirmed(loaded, begun.linkId);
+      return {
+        ...ended,
+        guards,
+        writes: [begun.write, ...ended.writes],
+        claims: [
+          begun.claim,
+          {
+            value: mailboxKey(petitionId, canonicalEmail(signer.email)),
+            streamId: begun.linkId,
+            taken: already,
+          },
+        ],
+      };
+    };
+    const contact = contactOf(command, { ...state, signer });
+    const created = createInline(contact, async (owner) => {
+      const held = await this.byEmail.hold(command, owner, signer.email);
+      return held && sign(owner, [open, held]);
+    });
+    const signed = sign(created.recordId, [open]);
+    return {
+      ...signed,
+      writes: [...created.writes, ...signed.writes],
+      claims: [...created.claims!, ...signed.claims!],
+    };
+  }
+}
+
+function beginSignature(
+  { petitionId, signer, source, suspicion, isCommentPublic }: Pending,
+  contactId: string,
+  taken: (signatureId: string) => Decision,
+): ReturnType<typeof signature.begin> {
+  const { comment, clientAddress } = signer;
+  const said = Object.entries({ comment, clientAddress }).filter(([, value]) => value !== null);
+  const personal = said.length > 0 ? (Object.fromEntries(said) as JsonObject) : null;
+  return signature.begin(petitionId, contactId, taken, personal, { source, suspicion, isCommentPublic });
+}
+
+/** Nobody is written to who has not said that they want it. */
+function contactOf(
+  { organizationId, context }: ConfirmSignature,
+  { signer, subscribe }: Pending,
+): InlineContact {
+  const { email, firstName, lastName, zip, country } = signer;
+  const fields = { email, firstName, lastName, zip, country, subscribed: subscribe };
+  return Object.assign(new InlineContact(), fields, { organizationId, context });
+}

@@ -1,0 +1,60 @@
+import { Injectable } from '@nestjs/common';
+import { CommandBus, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Commands, RecordReader } from '#libs/commands';
+import { type RecordedEvent } from '#libs/event-store';
+import { Input, systemInput } from '#libs/rpc';
+import { type Due, type Subscription, Subscriptions, type Timer } from '#libs/subscriptions';
+import { closeAtItsEnd, isStanding, petition } from './petition.js';
+
+const TIMER = 'petition-end';
+
+/** Sets the timer of each petition that closes at a moment: by what it says now, so that the last of two changes counts. */
+@Injectable()
+export class PetitionEnds implements Subscription {
+  readonly name = 'petition-ends';
+  readonly handles = ['PetitionCreated', 'PetitionUpdated', 'PetitionPublished'];
+  readonly begins = 'at the first event';
+
+  constructor(
+    private readonly subscriptions: Subscriptions,
+    private readonly records: RecordReader,
+  ) {}
+
+  async handle({ organizationId, streamId: id }: RecordedEvent): Promise<void> {
+    const { state } = await this.records.load(petition, organizationId, id);
+    const { timers } = this.subscriptions;
+    if (!isStanding(state) || state.closesAt === null) await timers.clear(TIMER, id);
+    // What is not published is closed by nobody, and asked for again when it is.
+    else if (state.status === 'PUBLISHED')
+      await timers.set(TIMER, { organizationId, id, dueAt: new Date(state.closesAt) });
+  }
+}
+
+/** Closes a petition whose moment has come. No operation: people say close-petition. */
+class EndPetition extends Input {
+  petitionId!: string;
+  /** That has come, whatever this instance's clock says. */
+  moment!: Date;
+}
+
+@CommandHandler(EndPetition)
+export class EndPetitionHandler implements ICommandHandler<EndPetition> {
+  constructor(private readonly commands: Commands) {}
+
+  async execute(command: EndPetition): Promise<void> {
+    await this.commands.change(petition, command, command.petitionId, (state) =>
+      closeAtItsEnd(state, command.moment),
+    );
+  }
+}
+
+@Injectable()
+export class PetitionEnd implements Timer {
+  readonly name = TIMER;
+
+  constructor(private readonly commands: CommandBus) {}
+
+  async fire({ organizationId, id: petitionId, dueAt: moment }: Due): Promise<void> {
+    await this.commands.execute(systemInput(EndPetition, organizationId, { petitionId, moment }, TIMER));
+  }
+}

@@ -1,0 +1,69 @@
+import { Injectable } from '@nestjs/common';
+import { type Decision, RecordReader } from '#libs/commands';
+import { EventStore } from '#libs/event-store';
+import { readSignedIds, signIds } from '../signed-ids.js';
+import { confirmRequest, expireRequest, type ExpiryReason, signatureRequest } from './signature-request.js';
+
+/** Which request a link in a mail confirms. */
+export type RequestName = { organizationId: string; requestId: string };
+
+const PURPOSE = 'confirm signature';
+/** Somebody who asks again and again is led from one to the next. */
+const MOST_STEPS = 100;
+
+type Loaded = Awaited<ReturnType<SignatureRequests['load']>>;
+
+/** Signatures that wait for their confirmation, and the links by which they are confirmed. */
+@Injectable()
+export class SignatureRequests {
+  constructor(
+    private readonly records: RecordReader,
+    private readonly store: EventStore,
+  ) {}
+
+  tokenOf({ organizationId, requestId }: RequestName): string {
+    return signIds(this.store.keyring, PURPOSE, [organizationId, requestId]);
+  }
+
+  /** Undefined where it is none of ours. */
+  readToken(token: string): RequestName | undefined {
+    const ids = readSignedIds(this.store.keyring, PURPOSE, 2, token);
+    return ids && { organizationId: ids[0]!, requestId: ids[1]! };
+  }
+
+  /** To decide on. */
+  async load({ organizationId, requestId }: RequestName) {
+    const { state, version } = await this.records.load(signatureRequest, organizationId, requestId);
+    return { requestId, state, version };
+  }
+
+  /** The request that a link leads to: the newest, where the same person has asked again. */
+  async latest(name: RequestName): Promise<Loaded> {
+    let found = await this.load(name);
+    for (let steps = 0; steps < MOST_STEPS; steps += 1) {
+      if (found.state.status !== 'EXPIRED' || found.state.by === null) break;
+      found = await this.load({ ...name, requestId: found.state.by });
+    }
+    return found;
+  }
+
+  /** With the request ends all that it says, and every key that opens it. */
+  confirmed({ requestId, state, version }: Loaded, signatureId: string): Decision {
+    return ended(requestId, version, confirmRequest(state, signatureId));
+  }
+
+  expired({ requestId, state, version }: Loaded, reason: ExpiryReason, by: string | null = null): Decision {
+    return ended(requestId, version, expireRequest(state, reason, by));
+  }
+}
+
+function ended(
+  requestId: string,
+  expectedVersion: number,
+  events: ReturnType<typeof expireRequest>,
+): Decision {
+  if (events.length === 0) return { recordId: requestId, writes: [] };
+  const { streamType } = signatureRequest;
+  const write = { streamType, streamId: requestId, expectedVersion, events, subjectId: requestId };
+  return { recordId: requestId, writes: [write], erases: [requestId], releasesAll: [requestId] };
+}
