@@ -11,20 +11,54 @@ import { CreateContact } from './contacts/index.js';
 import { UploadImage } from './images/index.js';
 import { AddContacts, CreateList } from './lists/index.js';
 import { CreateOrganization, UpdateOrganization } from './organizations/index.js';
-import { AddSignature, CreatePetition, PublishPetition } from './petitions/index.js';
+import {
+  AddSignature,
+  ConfirmSignature,
+  CreatePetition,
+  PublishPetition,
+  RequestSignature,
+} from './petitions/index.js';
 import { CreatePost, PublishPost } from './posts/index.js';
 import { CreateTag, TagContacts } from './tags/index.js';
 import { type Runtime } from './runtime.js';
 
-const SIGNERS = [
-  { firstName: 'Ada', lastName: 'Lovelace', city: 'London' },
-  { firstName: 'Chico', lastName: 'Mendes', city: 'Xapuri' },
-  { firstName: 'Rachel', lastName: 'Carson', city: 'Springdale' },
-  { firstName: 'Wangari', lastName: 'Maathai', city: 'Nairobi' },
+const CONTACTS = [
+  { firstName: 'Ada', lastName: 'Lovelace', city: 'London', country: 'United Kingdom' },
+  { firstName: 'Chico', lastName: 'Mendes', city: 'Xapuri', country: 'Brazil' },
+  { firstName: 'Rachel', lastName: 'Carson', city: 'Springdale', country: 'United States' },
+  { firstName: 'Wangari', lastName: 'Maathai', city: 'Nairobi', country: 'Kenya' },
 ];
 
+/** Who signed on the petition's page, and some of what they said there. */
+const SIGNERS =
+  'Amina,Kenya;Bruno,Brazil;Carla,Spain;Daniel,Germany;Elif,Germany;Fatou,France;Greta,Sweden;Hugo,France;Ines,Spain;Jonas,Germany;' +
+  'Kofi,Kenya;Lena,Germany;Mateo,Spain;Nadia,France;Oskar,Sweden;Priya,India;Quentin,France;Rosa,Brazil;Samir,France;Tomas,Spain;' +
+  'Uma,India;Vera,Germany;Wei,China;Ximena,Mexico;Yusuf,Kenya;Zoe,United Kingdom;Anton,Sweden;Bea,Spain;Cem,Germany;Dora,Germany;' +
+  'Emil,Sweden;Farah,France;Gita,India;Hana,Germany;Ivo,Germany;Jana,Germany';
+const COMMENTS: Record<string, string> = {
+  Amina: 'My children learned to swim here. I want theirs to do the same.',
+  Jonas: 'I have fished here since I was ten. Last summer there was nothing left to catch.',
+  Rosa: 'Water is life. It is as simple as that.',
+  Vera: 'We pay for a treatment plant. Please use it.',
+  Jana: 'For the kingfishers.',
+};
+const SOURCES = ['newsletter', null, 'whatsapp', null, 'embed'];
+
+const STORY = `For three years the plant above the old bridge has let untreated water into the river whenever it rains. **It need not be so**:
+the new basin is built, and has never been switched on.
+
+## What we have seen
+
+- Fish died in *April, June and September*.
+- The bathing place at the mill is closed for the second summer.
+- The city has measured it all, and published nothing.
+
+> The basin would hold the rain of a whole night. All it takes is a decision.
+
+We hand over the signatures at the council's next public session.`;
+
 /** What the first start made. */
-type Demo = { organizationId: string; key: string; petitionId: string };
+type Demo = { organizationId: string; key: string; petitionId: string; path: string };
 
 /**
  * Makes the first organization of an empty embedded database, with something to look at and a key to try,
@@ -72,7 +106,7 @@ async function fillDemo(bus: CommandBus): Promise<Demo> {
     name: 'Demo organization',
   });
   const contactIds: string[] = [];
-  for (const person of SIGNERS) {
+  for (const person of CONTACTS) {
     const email = `${person.firstName.toLowerCase()}@example.org`;
     const fields = { ...person, email, onConflict: 'fail' as const };
     const { contactId } = await run<CreateContact, { contactId: string }>(CreateContact, fields);
@@ -83,32 +117,67 @@ async function fillDemo(bus: CommandBus): Promise<Demo> {
   const { tagId } = await run<CreateTag, { tagId: string }>(CreateTag, { name: 'Donor' });
   await run(TagContacts, { tagId, contactIds: contactIds.slice(1) });
 
-  const { imageId } = await run<UploadImage, { imageId: string }>(UploadImage, {
-    name: 'River',
-    alt: 'A river winds through green hills towards low mountains, behind which the sun rises.',
-    mediaType: 'image/jpeg',
-    bytes: createReadStream(createRequire(import.meta.url).resolve('#demo-picture')),
+  const upload = async (name: string, alt: string, file: string): Promise<string> => {
+    const mediaType = file.endsWith('logo') ? 'image/png' : 'image/jpeg';
+    const bytes = createReadStream(createRequire(import.meta.url).resolve(file));
+    const fields = { name, alt, mediaType, bytes };
+    return (await run<UploadImage, { imageId: string }>(UploadImage, fields)).imageId;
+  };
+  const imageId = await upload(
+    'River',
+    'A river winds through green hills towards low mountains, behind which the sun rises.',
+    '#demo-picture',
+  );
+  await run(UpdateOrganization, {
+    slug: 'demo',
+    colour: '#0b6e4f',
+    imageId: await upload('Logo', 'Two waves', '#demo-logo'),
+    mailFrom: { name: 'Demo organization', address: 'demo@example.org' },
+    postalAddress: '1 River Road\nHarbour Town',
   });
+
   const { petitionId } = await run<CreatePetition, { petitionId: string }>(CreatePetition, {
     name: 'Save the river',
+    title: 'Save our river: switch the basin on',
     imageId,
+    description:
+      'Untreated water kills the river in the middle of our town. What would stop it is already built.',
     target: 'The city council',
     ask: 'Stop the discharge of untreated water.',
+    content: STORY,
+    publicComments: true,
   });
   await run(PublishPetition, { petitionId });
   for (const contactId of contactIds) await run(AddSignature, { petitionId, contactId });
+  for (const [n, signer] of SIGNERS.split(';').entries()) {
+    const [firstName = '', country = ''] = signer.split(',');
+    const comment = COMMENTS[firstName] ?? null;
+    const { requestId } = await run<RequestSignature, { requestId: string }>(RequestSignature, {
+      petitionId,
+      firstName,
+      lastName: null,
+      email: `${firstName.toLowerCase()}.signer@example.org`,
+      zip: null,
+      country,
+      comment,
+      isCommentPublic: comment !== null,
+      subscribe: n % 3 === 0,
+      source: SOURCES[n % SOURCES.length]!,
+      clientAddress: null,
+      suspicion: [],
+    });
+    await run(ConfirmSignature, { requestId });
+  }
 
   const { postId } = await run<CreatePost, { postId: string }>(CreatePost, {
-    name: 'First signatures',
-    description: 'Four people have signed. Ask four more.',
+    name: 'The first forty',
+    description: 'Forty people have signed on the first day. Ask four more.',
+    content:
+      'Thank you! **Forty signatures** on the first day are more than we had hoped for.\n\nIf each of us asks four others, we reach our goal within the week.',
     imageId,
   });
   await run(PublishPost, { postId });
 
-  await run(UpdateOrganization, {
-    mailFrom: { name: 'Demo organization', address: 'demo@example.org' },
-    postalAddress: '1 River Road\nHarbour Town',
-  });
   const { broadcastId } = await run<CreateBroadcast, { broadcastId: string }>(CreateBroadcast, {
     name: 'Thank you',
     subject: 'Thank you, {{ contact.firstName | default: "friend" }}',
@@ -123,11 +192,11 @@ async function fillDemo(bus: CommandBus): Promise<Demo> {
     content: 'Dear {{ contact.firstName | default: "friend" }},\n\nnext month we hand over the signatures.',
     audience: { listIds: [listId] },
   });
-  return { organizationId, key, petitionId };
+  return { organizationId, key, petitionId, path: '/demo/petitions/save-the-river' };
 }
 
 /** What the terminal shows once. The key appears here and nowhere else. */
-export function welcome(origin: string, { organizationId, key, petitionId }: Demo): string {
+export function welcome(origin: string, { organizationId, key, petitionId, path }: Demo): string {
   const body = JSON.stringify({ petitionId, contact: { email: 'you@example.org', firstName: 'You' } });
   return `
   A demo organization was made, with contacts, a list, a tag, a picture, a post, a petition that people signed, and broadcasts: a draft, and
@@ -137,8 +206,9 @@ export function welcome(origin: string, { organizationId, key, petitionId }: Dem
     organization  ${organizationId}
     API key       ${key}
     petition      ${petitionId}
+    its page      ${origin}${path}
 
-  The documentation is at ${origin}/docs. Sign the petition:
+  The documentation is at ${origin}/docs. Open the petition's page in a browser and sign it there; or with the key:
 
 curl -X POST ${origin}/v1/petition.add-signature -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'
 

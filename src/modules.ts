@@ -11,6 +11,7 @@ import { PetitionsModule } from './petitions/index.js';
 import { PostsModule } from './posts/index.js';
 import { SuppressionsModule } from './suppressions/index.js';
 import { TagsModule } from './tags/index.js';
+import { SiteModule } from './site/index.js';
 import { WebhooksModule } from './webhooks/index.js';
 import { UnsubscribeModule } from './unsubscribe/index.js';
 
@@ -32,6 +33,8 @@ export const MODULES = [
   BroadcastsModule,
   UnsubscribeModule,
   ImagesModule,
+  // Its addresses begin with anything: it comes after all others.
+  SiteModule,
 ];
 
 export const { operations, projections, streams, replayables, subscriptions, timers, background, upcasters } =

@@ -12,6 +12,7 @@ import { type Config } from './config.js';
 import { nameOfLogPath } from './history/index.js';
 import { nameOfImagePath } from './images/index.js';
 import { type Runtime } from './runtime.js';
+import { nameOfSitePath } from './site/index.js';
 import { nameOfMailHook } from './suppressions/index.js';
 import { nameOfUnsubscribePath } from './unsubscribe/index.js';
 
@@ -32,7 +33,11 @@ export async function createApplication(
   const nameOf = (path: string) =>
     adapter.knows(path)
       ? path
-      : (nameOfLogPath(path) ?? nameOfMailHook(path) ?? nameOfUnsubscribePath(path) ?? nameOfImagePath(path));
+      : (nameOfLogPath(path) ??
+        nameOfMailHook(path) ??
+        nameOfUnsubscribePath(path) ??
+        nameOfImagePath(path) ??
+        nameOfSitePath(path));
   const log = requestLog(logger, runtime.store.keyring, nameOf, app.get(RequestCounts));
   app.use(
     log,

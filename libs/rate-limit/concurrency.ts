@@ -132,7 +132,7 @@ export class ConcurrencyGuard implements CanActivate {
 }
 
 /** An address; of IPv6 the /64, because one client owns it. */
-function networkOf(address = 'unknown'): string {
+export function networkOf(address = 'unknown'): string {
   if (!address.includes(':') || address.startsWith('::ffff:')) return address;
   // 2001:db8:0:0:1:: and 2001:db8::1 are in the same network.
   return `${address

@@ -1,4 +1,4 @@
-export { Concurrency, ConcurrencyGuard } from './concurrency.js';
+export { Concurrency, ConcurrencyGuard, networkOf } from './concurrency.js';
 export { MemoryStorage } from './memory-storage.js';
 export {
   decisions,

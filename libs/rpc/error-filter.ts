@@ -67,6 +67,14 @@ export class ErrorFilter implements ExceptionFilter {
       response.destroy();
       return;
     }
+    const page = request.errorPage?.(answer.status);
+    if (page) {
+      response
+        .status(answer.status)
+        .set({ ...answer.details.headers, ...page.headers })
+        .end(page.body);
+      return;
+    }
     response
       .status(answer.status)
       .set(answer.details.headers ?? {})

@@ -13,6 +13,8 @@ declare module 'node:http' {
     requestId?: string;
     /** Set while an operation works on it, also when its client has gone away meanwhile. */
     isWorkedOn?: boolean;
+    /** What is answered in the place of an error's JSON, for who reads pages. */
+    errorPage?: (status: number) => { headers: Readonly<Record<string, string>>; body: Buffer };
     /** Called when no operation works on it any more, by the operation. */
     onWorked?: () => void;
     /** What is logged and stored: `storedRequestId`. Set by the request log, which every request passes. */

@@ -9,5 +9,5 @@ export { sendersProjection } from './senders.projection.js';
 export { OrganizationsModule } from './organizations.module.js';
 export { UpdateOrganization } from './update-organization.js';
 export { replayableOrganization } from './organization-record.js';
-export { OrganizationSlugs } from './organization-slugs.js';
+export { isReserved, OrganizationSlugs } from './organization-slugs.js';
 export { SiteAddress } from './site-address.js';

@@ -16,6 +16,7 @@ import { EndPetitionHandler, PetitionEnd, PetitionEnds } from './petition-end.js
 import { petitionGoal } from './petition-goal.js';
 import { petitionShapes } from './petition.js';
 import { petitions, signatureShapes } from './petitions.js';
+import { PublicComments } from './public-comments.js';
 import { RequestSignatureHandler } from './request-signature.js';
 import { signatureRequest } from './signature-request.js';
 import { SignatureRequests } from './signature-requests.js';
@@ -34,6 +35,7 @@ import { Signers } from './signers.js';
     ChosenSignatures,
     ConfirmationMails,
     PetitionAddress,
+    PublicComments,
     SignatureRequests,
     Signers,
     // People sign and confirm on its page, and time does the rest: these have no routes.
@@ -42,6 +44,6 @@ import { Signers } from './signers.js';
     ExpireRequestHandler,
     EndPetitionHandler,
   ],
-  exports: [PetitionAddress, SignatureRequests],
+  exports: [SignatureRequests, PublicComments],
 })
 export class PetitionsModule {}

@@ -35,7 +35,7 @@ export class RequestSignatureHandler implements ICommandHandler<RequestSignature
   ) {}
 
   /** @throws RpcError NOT_FOUND, or CONFLICT unless the petition takes signatures. */
-  async execute(command: RequestSignature): Promise<void> {
+  async execute(command: RequestSignature): Promise<{ requestId: string }> {
     const { organizationId, petitionId, email, firstName, lastName, zip, country, comment, clientAddress } =
       command;
     const { source, suspicion, isCommentPublic, subscribe } = command;
@@ -44,7 +44,7 @@ export class RequestSignatureHandler implements ICommandHandler<RequestSignature
       data: { petitionId, source, suspicion, isCommentPublic, subscribe },
       personal: { email, firstName, lastName, zip, country, comment, clientAddress },
     };
-    await this.commands.run(command, async (afresh) => {
+    const { recordId } = await this.commands.run(command, async (afresh) => {
       const requestId = newId();
       const write = {
         streamType: signatureRequest.streamType,
@@ -56,5 +56,6 @@ export class RequestSignatureHandler implements ICommandHandler<RequestSignature
       const guards = [await this.open.guard(organizationId, petitionId, afresh)];
       return { recordId: requestId, guards, writes: [write] };
     });
+    return { requestId: recordId };
   }
 }

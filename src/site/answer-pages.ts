@@ -1,0 +1,131 @@
+import { html, type Html } from '#libs/pages';
+import { type Page, pageOf } from './document.js';
+import { NoticeOf, Progress, Share } from './parts.js';
+import { type SiteOrganization, type SitePetition } from './site-types.js';
+import { type Notice, type Words } from './words/index.js';
+
+type About = { organization: SiteOrganization; petition: SitePetition; words: Words };
+
+/** After the form was sent: the same whoever has signed before. */
+export function askedPage({
+  organization,
+  petition,
+  words,
+  isFramed = false,
+}: About & { isFramed?: boolean }): Page {
+  const notice = petition.isConfirmed ? words.asked : words.signed;
+  const back = BackTo({ petition, words });
+  return pageOf({
+    organization,
+    words,
+    title: notice.title,
+    isFramed,
+    ...(isFramed ? { script: '/site/frame.js' } : {}),
+    content: isFramed
+      ? html`<main id="content"><h1>${notice.title}</h1><p>${notice.text}</p></main>`
+      : NoticeOf({
+          notice,
+          more: html`${petition.isConfirmed ? html`<p>${words.asked.hint}</p>` : null} ${back}
+          ${Share({ title: petition.title, url: petition.url, words })}`,
+        }),
+  });
+}
+
+/** Thanks whoever has confirmed, also when they come again. */
+export function signedPage({ organization, petition, words }: About): Page {
+  return pageOf({
+    organization,
+    words,
+    title: words.signed.title,
+    script: '/site/page.js',
+    content: NoticeOf({
+      notice: words.signed,
+      more: html`${Progress({ petition, words })} ${BackTo({ petition, words })}
+      ${Share({ title: petition.title, url: petition.url, words })}`,
+    }),
+  });
+}
+
+type Confirmed = { name: string; comment: string | null; isCommentPublic: boolean };
+
+/** What somebody is about to confirm. Only the button does it: what scans mail follows links. */
+export function confirmPage({
+  organization,
+  petition,
+  words,
+  requestId,
+  confirmed: { name, comment, isCommentPublic },
+}: About & { requestId: string; confirmed: Confirmed }): Page {
+  const { confirm } = words;
+  return pageOf({
+    organization,
+    words,
+    title: confirm.title,
+    content: html`<div class="narrow">
+      <h1>${confirm.title}</h1>
+      <p class="lead">${confirm.text(petition.title)}</p>
+      <dl class="facts">
+        <div>
+          <dt>${confirm.name}</dt>
+          <dd>${name}</dd>
+        </div>
+        ${
+          comment === null
+            ? null
+            : html`<div>
+              <dt>${confirm.comment}</dt>
+              <dd>${comment}</dd>
+            </div>`
+        }
+      </dl>
+      ${comment !== null && isCommentPublic && petition.showsComments ? html`<p>${confirm.commentPublic}</p>` : null}
+      <form method="post">
+        <input type="hidden" name="request" value="${requestId}" />
+        <p><button class="button">${confirm.button}</button></p>
+      </form>
+      <p class="small">${confirm.ignore}</p>
+    </div>`,
+  });
+}
+
+/** A link that is over, or a petition that is. */
+export function endedPage({
+  organization,
+  petition,
+  words,
+  ending,
+}: About & { ending: 'expired' | 'closed' }): Page {
+  const again = html`<p><a class="button" href="${petition.path}">${ending === 'expired' ? words.again : words.back}</a></p>`;
+  return noticePage({ organization, words, notice: words[ending], more: again, status: 410 });
+}
+
+/** A page that says one thing, of an organization or of nobody's. */
+export function noticePage({
+  organization = null,
+  words,
+  notice,
+  more,
+  status,
+  isFramed = false,
+}: {
+  organization?: SiteOrganization | null;
+  words: Words;
+  notice: Notice;
+  more?: Html;
+  status: number;
+  isFramed?: boolean;
+}): Page {
+  const content = NoticeOf({ notice, ...(more ? { more } : {}) });
+  return pageOf({
+    organization,
+    words,
+    title: notice.title,
+    status,
+    isFramed,
+    content: isFramed ? html`<main id="content">${content}</main>` : content,
+  });
+}
+
+function BackTo({ petition, words }: { petition: SitePetition; words: Words }): Html {
+  return html`<p><a href="${petition.path}">${words.back}</a></p>`;
+}

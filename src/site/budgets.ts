@@ -1,0 +1,39 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { getStorageToken } from '@nestjs/throttler';
+import { networkOf, type WindowStorage } from '#libs/rate-limit';
+import { type Suspicion } from '../petitions/index.js';
+
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+/**
+ * Forms from one network in an hour. A school or a hall with one address signs in a row, so many only make somebody look; beyond the
+ * second number nothing is taken.
+ */
+const MANY_FROM_NETWORK = 30;
+const MOST_FROM_NETWORK = 500;
+/** Forms for one petition in a minute. On its biggest day a petition has so many: nobody is refused for them. */
+const MANY_AT_ONCE = 3_000;
+
+/** How many forms are taken, counted over all instances as the rate limit counts. */
+@Injectable()
+export class Budgets {
+  constructor(@Inject(getStorageToken()) private readonly storage: WindowStorage) {}
+
+  /** What is suspicious about one more form; undefined where it is one too many. */
+  async take(petitionId: string, address: string | undefined): Promise<Suspicion[] | undefined> {
+    const network = networkOf(address);
+    const [byNetwork] = await this.storage.accept(
+      [{ key: `sign:${petitionId}:${network}`, limit: MOST_FROM_NETWORK }],
+      HOUR_MS,
+    );
+    if (byNetwork!.isBlocked) return undefined;
+    const [ofPetition] = await this.storage.accept(
+      [{ key: `sign:${petitionId}`, limit: MANY_AT_ONCE }],
+      MINUTE_MS,
+    );
+    return [
+      ...(byNetwork!.totalHits > MANY_FROM_NETWORK ? (['MANY_FROM_NETWORK'] as const) : []),
+      ...(ofPetition!.isBlocked ? (['MANY_AT_ONCE'] as const) : []),
+    ];
+  }
+}

@@ -1,0 +1,67 @@
+/** Red, green and blue, each from 0 to 1. */
+type Rgb = readonly [number, number, number];
+
+/** Of the surfaces in the stylesheet: what stands on them is compared with the one it differs from least. */
+export const SURFACES = { light: ['#ffffff', '#f4f5f7'], dark: ['#15171c', '#1e2128'] } as const;
+
+/** WCAG 2.2, 1.4.3: text. What borders a control would need less (1.4.11). */
+const LEAST_CONTRAST = 4.5;
+const STEPS = 100;
+const PRESET = '#0b57d0';
+
+/** An accent for one scheme, and what is written on it. */
+export type Accent = { accent: string; onAccent: string };
+
+/** The organization's colour, as light or dark as it must be to be read on the surfaces of each scheme. */
+export function accentsOf(colour: string | null): { light: Accent; dark: Accent } {
+  return { light: accentOn(colour ?? PRESET, 'light'), dark: accentOn(colour ?? PRESET, 'dark') };
+}
+
+function accentOn(colour: string, scheme: 'light' | 'dark'): Accent {
+  const towards: Rgb = scheme === 'light' ? [0, 0, 0] : [1, 1, 1];
+  const own = rgbOf(colour);
+  let accent = own;
+  for (let step = 1; step <= STEPS && !isReadable(accent, scheme); step += 1) {
+    accent = own.map((part, n) => part + ((towards[n]! - part) * step) / STEPS) as unknown as Rgb;
+  }
+  const white: Rgb = [1, 1, 1];
+  const onAccent = contrast(accent, white) >= LEAST_CONTRAST ? '#ffffff' : '#000000';
+  return { accent: hexOf(accent), onAccent };
+}
+
+/** As text on each surface, and behind text in black or white. */
+function isReadable(colour: Rgb, scheme: 'light' | 'dark'): boolean {
+  const rounded = rgbOf(hexOf(colour));
+  return SURFACES[scheme].every((surface) => contrast(rounded, rgbOf(surface)) >= LEAST_CONTRAST);
+}
+
+/** WCAG 2.2: from 1 to 21. */
+export function contrastOf(one: string, other: string): number {
+  return contrast(rgbOf(one), rgbOf(other));
+}
+
+function contrast(one: Rgb, other: Rgb): number {
+  const [lighter, darker] = [luminance(one), luminance(other)].toSorted((a, b) => b - a) as [number, number];
+  return (lighter + 0.05) / (darker + 0.05);
+}
+
+function luminance(colour: Rgb): number {
+  const [red, green, blue] = colour.map((part) =>
+    part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4,
+  ) as unknown as Rgb;
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+function rgbOf(colour: string): Rgb {
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
+  return [red!, green!, blue!];
+}
+
+function hexOf(colour: Rgb): string {
+  const parts = colour.map((part) =>
+    Math.round(part * 255)
+      .toString(16)
+      .padStart(2, '0'),
+  );
+  return `#${parts.join('')}`;
+}

@@ -1,0 +1,168 @@
+import { createHash } from 'node:crypto';
+import { html, type Html, trusted } from '#libs/pages';
+import { PictureOf } from './parts.js';
+import { type Picture, type SiteOrganization } from './site-types.js';
+import { styleOf } from './style.js';
+import { type Words, WORDS } from './words/index.js';
+
+/** A page, ready to be sent. */
+export type Page = { status: number; headers: Readonly<Record<string, string>>; body: Buffer };
+
+/** What a page tells of itself to those who link to it. */
+export type Shared = {
+  url: string;
+  description: string | null;
+  image: Picture | null;
+  type: 'website' | 'article';
+};
+
+type PageOptions = {
+  organization: SiteOrganization | null;
+  words: Words;
+  title: string;
+  content: Html;
+  status?: number;
+  shared?: Shared;
+  /** For a while: a page that says the same to everybody. */
+  seconds?: number;
+  /** Of its own, on this server. */
+  script?: string;
+  /** In a frame on other pages. */
+  isFramed?: boolean;
+};
+
+const styles = new Map<string, { style: string; hash: string }>();
+/** Organizations choose any; then all are made anew. */
+const MOST_STYLES = 1_000;
+
+function styleFor(colour: string | null): { style: string; hash: string } {
+  const key = colour ?? '';
+  let made = styles.get(key);
+  if (!made) {
+    const style = styleOf(colour);
+    made = { style, hash: createHash('sha256').update(style).digest('base64') };
+    if (styles.size >= MOST_STYLES) styles.clear();
+    styles.set(key, made);
+  }
+  return made;
+}
+
+/** The whole of a page, and its headers: nothing is loaded but from here, nothing runs but our own script. */
+export function pageOf(options: PageOptions): Page {
+  const { organization, words, status = 200, seconds, isFramed = false } = options;
+  const { style, hash } = styleFor(organization?.colour ?? null);
+  return {
+    status,
+    headers: {
+      'Content-Type': 'text/html; charset=utf-8',
+      'Content-Security-Policy':
+        `default-src 'none'; style-src 'sha256-${hash}'; img-src 'self'; script-src 'self'; connect-src 'self'; ` +
+        `form-action 'self'; base-uri 'none'; frame-ancestors ${isFramed ? '*' : "'none'"}`,
+      ...(isFramed ? {} : { 'X-Frame-Options': 'DENY' }),
+      // An address with a token is nobody's business.
+      'Referrer-Policy': seconds === undefined ? 'no-referrer' : 'strict-origin-when-cross-origin',
+      'Cache-Control': seconds === undefined ? 'no-store' : `public, max-age=${seconds}`,
+      'Content-Language': words.locale,
+      ...(seconds === undefined ? { 'X-Robots-Tag': 'noindex' } : {}),
+    },
+    body: Buffer.from(String(documentOf(options, style))),
+  };
+}
+
+function documentOf(
+  { organization, words, title, content, shared, script, isFramed = false }: PageOptions,
+  style: string,
+): Html {
+  return html`<!doctype html>
+    <html lang="${words.locale}">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width,initial-scale=1" />
+        <title>${organization ? `${title} – ${organization.name}` : title}</title>
+        <link rel="icon" href="/site/icon.svg" type="image/svg+xml" />
+        ${shared ? headOf(shared, title, organization!) : null}
+        <style>${trusted(style)}</style>
+        ${script === undefined ? null : html`<script src="${script}" defer></script>`}
+      </head>
+      <body${isFramed ? trusted(' class="embed"') : null}>
+        ${isFramed ? content : around(organization, words, content)}
+      </body>
+    </html>`;
+}
+
+function around(organization: SiteOrganization | null, words: Words, content: Html): Html {
+  return html`<a class="skip" href="#content">${words.skip}</a>
+    ${
+      organization
+        ? html`<header class="wide top">
+          <a href="${organization.path}"
+            >${organization.logo ? PictureOf({ picture: organization.logo, sizes: '40px', alt: '' }) : null}<span
+              >${organization.name}</span
+            ></a
+          >
+        </header>`
+        : null
+    }
+    <main id="content">${content}</main>
+    ${organization ? footOf(organization, words) : null}`;
+}
+
+function footOf({ name, path, website, privacyUrl }: SiteOrganization, words: Words): Html {
+  const links = [
+    { href: path, text: name },
+    ...(website !== null && /^https?:\/\//i.test(website) ? [{ href: website, text: words.website }] : []),
+    ...(privacyUrl === null ? [] : [{ href: privacyUrl, text: words.privacy }]),
+    { href: `${path}/feed.xml`, text: words.feed },
+  ];
+  return html`<footer class="foot" aria-label="${words.footer}">
+    <div class="wide">
+      <ul>
+        ${links.map(({ href, text }) => html`<li><a href="${href}">${text}</a></li>`)}
+      </ul>
+    </div>
+  </footer>`;
+}
+
+/** Open Graph and its like; feeds are those of the organization. */
+function headOf(
+  { url, description, image, type }: Shared,
+  title: string,
+  organization: SiteOrganization,
+): Html {
+  const short = description === null ? null : shortened(description);
+  const meta = (property: string, content: string | null) =>
+    content === null ? null : html`<meta property="${property}" content="${content}" />`;
+  return html`<link rel="canonical" href="${url}" />
+    ${short === null ? null : html`<meta name="description" content="${short}" />`}
+    ${meta('og:type', type)} ${meta('og:title', title)} ${meta('og:description', short)} ${meta('og:url', url)}
+    ${meta('og:site_name', organization.name)} ${meta('og:locale', LOCALES[organization.language] ?? 'en_GB')}
+    ${
+      image
+        ? html`${meta('og:image', image.url)} ${meta('og:image:width', String(image.width))}
+        ${meta('og:image:height', String(image.height))} ${meta('og:image:alt', image.alt)}`
+        : null
+    }
+    <meta name="twitter:card" content="${image ? 'summary_large_image' : 'summary'}" />
+    <link rel="alternate" type="application/rss+xml" title="${organization.name}" href="${organization.path}/feed.xml" />
+    <link
+      rel="alternate"
+      type="application/feed+json"
+      title="${organization.name}"
+      href="${organization.path}/feed.json"
+    />`;
+}
+
+const LOCALES: Record<string, string> = { en: 'en_GB', de: 'de_DE', fr: 'fr_FR', es: 'es_ES' };
+
+/** What previews show of a text: they cut more. */
+function shortened(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  const characters = [...line];
+  return characters.length <= 200 ? line : `${characters.slice(0, 199).join('')}…`;
+}
+
+/** Of the languages that the pages are there in, the one that a browser asks for first. */
+export function languageOf(acceptLanguage: string | undefined): string {
+  const asked = (acceptLanguage ?? '').split(',').map((part) => part.trim().slice(0, 2).toLowerCase());
+  return asked.find((language) => Object.hasOwn(WORDS, language)) ?? 'en';
+}

@@ -1,0 +1,34 @@
+import { timingSafeEqual } from 'node:crypto';
+import { type Keyring } from '#libs/event-store';
+
+/** Seconds that nobody is faster than, and for which a page may stay open. */
+const LEAST_SECONDS = 2;
+const MOST_SECONDS = 24 * 3_600;
+const MAC = 12;
+
+export type TokenFault = 'tooFast' | 'tooLate';
+
+/** When a form was shown, and that it was we who did: signed, so that it needs no table. Everybody who gets it in one second has the same. */
+export function formToken(keyring: Pick<Keyring, 'hash'>, petitionId: string, shownAt: Date): string {
+  const seconds = Math.floor(shownAt.getTime() / 1_000).toString(36);
+  return `${seconds}.${macOf(keyring, petitionId, seconds).toString('base64url')}`;
+}
+
+/** Undefined where it is good. What is none of ours counts as too old: people only ever come by it with an old page. */
+export function faultOf(
+  keyring: Pick<Keyring, 'hash'>,
+  petitionId: string,
+  token: string,
+  now: Date,
+): TokenFault | undefined {
+  const [, seconds = '', mac = ''] = /^([0-9a-z]{1,9})\.([\w-]{16})$/.exec(token) ?? [];
+  const given = Buffer.from(mac, 'base64url');
+  if (given.length !== MAC || !timingSafeEqual(given, macOf(keyring, petitionId, seconds))) return 'tooLate';
+  const age = now.getTime() / 1_000 - parseInt(seconds, 36);
+  if (age > MOST_SECONDS) return 'tooLate';
+  return age < LEAST_SECONDS ? 'tooFast' : undefined;
+}
+
+function macOf(keyring: Pick<Keyring, 'hash'>, petitionId: string, seconds: string): Buffer {
+  return keyring.hash('form', petitionId, seconds).subarray(0, MAC);
+}

@@ -1,0 +1,2 @@
+export { nameOfSitePath } from './site.controller.js';
+export { SiteModule } from './site.module.js';

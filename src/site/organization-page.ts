@@ -1,0 +1,90 @@
+import { html, type Html } from '#libs/pages';
+import { type Page, pageOf } from './document.js';
+import { dateIn, PictureOf, progressTexts } from './parts.js';
+import { type SiteOrganization, type SitePetition, type SitePost } from './site-types.js';
+import { type Words } from './words/index.js';
+
+type ListedPetition = Pick<
+  SitePetition,
+  'title' | 'path' | 'description' | 'image' | 'signatures' | 'goal' | 'isOpen'
+>;
+type ListedPost = Pick<SitePost, 'title' | 'path' | 'description' | 'image' | 'publishedAt'>;
+
+/** What an organization has published. */
+export function organizationPage({
+  organization,
+  petitions,
+  posts,
+  words,
+}: {
+  organization: SiteOrganization;
+  petitions: readonly ListedPetition[];
+  posts: readonly ListedPost[];
+  words: Words;
+}): Page {
+  const isEmpty = petitions.length + posts.length === 0;
+  return pageOf({
+    organization,
+    words,
+    title: organization.name,
+    shared: { url: organization.url, description: null, image: organization.logo, type: 'website' },
+    seconds: 1,
+    content: html`<div class="wide">
+      <h1>${organization.name}</h1>
+      ${
+        isEmpty
+          ? html`<p class="lead">${words.nothingYet.title}</p>
+            <p>${words.nothingYet.text}</p>`
+          : null
+      }
+      ${
+        petitions.length === 0
+          ? null
+          : html`<h2>${words.petitions}</h2>
+            <ul class="list">
+              ${petitions.map((petition) => PetitionCard({ petition, words }))}
+            </ul>`
+      }
+      ${
+        posts.length === 0
+          ? null
+          : html`<h2>${words.posts}</h2>
+            <ul class="list">
+              ${posts.map((post) => PostCard({ post, words }))}
+            </ul>`
+      }
+    </div>`,
+  });
+}
+
+function PetitionCard({ petition, words }: { petition: ListedPetition; words: Words }): Html {
+  const { counted, aim } = progressTexts(petition.signatures, petition.goal, words);
+  const more = html`<p class="small">${petition.isOpen ? `${counted} ${aim}` : words.closed.title}</p>`;
+  return Card({ item: petition, more });
+}
+
+function PostCard({ post, words }: { post: ListedPost; words: Words }): Html {
+  const at = post.publishedAt;
+  const more = html`<p class="small"><time datetime="${at.toISOString()}">${dateIn(words, at)}</time></p>`;
+  return Card({ item: post, more });
+}
+
+function Card({
+  item: { title, path, description, image },
+  more,
+}: {
+  item: Pick<ListedPost, 'title' | 'path' | 'description' | 'image'>;
+  more: Html;
+}): Html {
+  return html`<li class="sheet">
+    ${
+      image
+        ? html`<div class="picture">${PictureOf({ picture: image, sizes: '(min-width:40rem) 24rem, 100vw', alt: '' })}</div>`
+        : null
+    }
+    <div class="inside">
+      <h3><a href="${path}">${title}</a></h3>
+      ${description === null ? null : html`<p>${description}</p>`} ${more}
+    </div>
+  </li>`;
+}

@@ -1,0 +1,106 @@
+import { html, type Html } from '#libs/pages';
+import { type Picture, type SitePetition } from './site-types.js';
+import { type Notice, type Words } from './words/index.js';
+
+/** An image in the width that a screen needs; nothing moves when it comes. */
+export function PictureOf({
+  picture,
+  sizes,
+  alt = picture.alt,
+}: {
+  picture: Picture;
+  sizes: string;
+  alt?: string | null;
+}): Html {
+  const { path, width, height, variants } = picture;
+  const modern = variants.filter(({ type }) => type === 'image/webp');
+  const other = variants.filter(({ type }) => type !== 'image/webp');
+  const sources = (all: typeof variants) => all.map((one) => `${one.path} ${one.width}w`).join(', ');
+  return html`<picture
+    >${
+      modern.length > 0
+        ? html`<source type="image/webp" srcset="${sources(modern)}" sizes="${sizes}" />`
+        : null
+    }<img
+      src="${path}"
+      ${other.length > 0 ? html`srcset="${sources(other)}" sizes="${sizes}"` : null}
+      width="${width}"
+      height="${height}"
+      alt="${alt ?? ''}"
+  /></picture>`;
+}
+
+/** How many have signed, and how far that is from the goal. A script moves it on (`data-count`). */
+export function Progress({
+  petition: { signatures, goal, path },
+  words,
+}: {
+  petition: Pick<SitePetition, 'signatures' | 'goal' | 'path'>;
+  words: Words;
+}): Html {
+  const { counted, aim, percent } = progressTexts(signatures, goal, words);
+  return html`<div data-count="${path}/count.json">
+    <p class="count" aria-live="off">
+      <span data-signatures>${counted}</span> <small data-goal>${aim}</small>
+    </p>
+    <progress max="${goal}" value="${Math.min(signatures, goal)}" aria-label="${words.progress(percent)}"></progress>
+  </div>`;
+}
+
+/** What is said of a number of signatures: the script asks for the same. */
+export function progressTexts(
+  signatures: number,
+  goal: number,
+  words: Words,
+): { counted: string; aim: string; percent: string } {
+  const format = new Intl.NumberFormat(words.locale);
+  const percent = new Intl.NumberFormat(words.locale, { style: 'percent' }).format(
+    Math.floor((Math.min(signatures, goal) / goal) * 100) / 100,
+  );
+  return {
+    counted: words.signatures(signatures, format.format(signatures)),
+    aim: signatures >= goal ? words.goalReached(format.format(goal)) : words.ofGoal(format.format(goal)),
+    percent,
+  };
+}
+
+/** Plain addresses that tell others of a page: nobody else's buttons. */
+export function Share({ title, url, words }: { title: string; url: string; words: Words }): Html {
+  const text = words.shareText(title);
+  const mail = `mailto:?subject=${encodeURIComponent(title)}&body=${encodeURIComponent(`${text}\n\n${url}`)}`;
+  const whatsapp = `https://wa.me/?text=${encodeURIComponent(`${text} ${url}`)}`;
+  return html`<section class="share" aria-labelledby="share">
+    <h2 id="share">${words.share.title}</h2>
+    <p>${words.share.text}</p>
+    <ul>
+      <li><a class="button plain" href="${mail}">${words.shareBy.mail}</a></li>
+      <li><a class="button plain" href="${whatsapp}" rel="noopener">${words.shareBy.whatsapp}</a></li>
+    </ul>
+    <div class="field">
+      <label for="address">${words.shareBy.address}</label>
+      <div class="copy" data-copy="${words.shareBy.copy}" data-copied="${words.shareBy.copied}">
+        <input id="address" type="url" value="${url}" readonly />
+      </div>
+    </div>
+  </section>`;
+}
+
+/** A page that says one thing. */
+export function NoticeOf({ notice, more }: { notice: Notice; more?: Html }): Html {
+  return html`<div class="narrow">
+    <h1>${notice.title}</h1>
+    <p class="lead">${notice.text}</p>
+    ${more}
+  </div>`;
+}
+
+/** A day, or a day and its hour, as people of the language write it; hours are UTC's, and say so. */
+export function dateIn(words: Words, at: Date, withTime = false): string {
+  return (
+    new Intl.DateTimeFormat(words.dates, {
+      dateStyle: 'long',
+      ...(withTime ? { timeStyle: 'short' as const } : {}),
+      timeZone: 'UTC',
+    }).format(at) + (withTime ? ' UTC' : '')
+  );
+}

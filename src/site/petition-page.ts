@@ -1,0 +1,127 @@
+import { html, type Html } from '#libs/pages';
+import { type Page, pageOf } from './document.js';
+import { dateIn, PictureOf, Progress, Share } from './parts.js';
+import { SignFormOf } from './sign-form.js';
+import { type Comment, type SignForm, type SiteOrganization, type SitePetition } from './site-types.js';
+import { type Words } from './words/index.js';
+
+type Props = {
+  organization: SiteOrganization;
+  petition: SitePetition;
+  form: SignForm;
+  words: Words;
+  proof: string | null;
+};
+
+/** Seconds for which anybody may keep the page. */
+const KEPT_SECONDS = 1;
+
+/** The campaign: what it is about, and the form. */
+export function petitionPage({ organization, petition, form, words, proof }: Props): Page {
+  const { title, image, description, url, isOpen } = petition;
+  const hasFaults = Object.keys(form.faults).length > 0;
+  return pageOf({
+    organization,
+    words,
+    title: hasFaults ? `${words.faults.prefix}${title}` : title,
+    shared: { url, description: description ?? petition.ask, image, type: 'website' },
+    script: '/site/page.js',
+    ...(hasFaults ? { status: 422 } : { seconds: KEPT_SECONDS }),
+    content: html`<div class="wide columns">
+      <article>
+        <h1>${title}</h1>
+        ${isOpen ? html`<p class="jump"><a class="button" href="#sign">${words.toForm}</a></p>` : null}
+        ${
+          image
+            ? html`<figure class="picture">${PictureOf({ picture: image, sizes: '(min-width:60rem) 42rem, 100vw' })}</figure>`
+            : null
+        }
+        ${description === null ? null : html`<p class="lead">${description}</p>`}
+        ${Facts({ petition, words })}
+        ${petition.content ? html`<div class="text">${petition.content}</div>` : null}
+      </article>
+      <div class="beside">
+        <section class="sheet" id="sign" aria-labelledby="sign-title">
+          ${Progress({ petition, words })}
+          ${
+            isOpen
+              ? html`<h2 id="sign-title">${words.sign.title}</h2>
+                ${petition.closesAt ? html`<p>${words.closes(dateIn(words, petition.closesAt, true))}</p>` : null}
+                ${SignFormOf({ petition, organization, form, words, proof })}`
+              : html`<h2 id="sign-title">${words.closed.title}</h2>
+                <p>${words.closed.text}</p>`
+          }
+        </section>
+      </div>
+      <div>
+        ${
+          petition.showsComments && petition.comments.length > 0
+            ? Comments({ comments: petition.comments, words })
+            : null
+        }
+        ${Share({ title, url, words })}
+      </div>
+    </div>`,
+  });
+}
+
+function Facts({
+  petition: { target, ask },
+  words,
+}: {
+  petition: Pick<SitePetition, 'target' | 'ask'>;
+  words: Words;
+}): Html | null {
+  const facts = [
+    { name: words.target, text: target },
+    { name: words.ask, text: ask },
+  ].filter(({ text }) => text !== null);
+  if (facts.length === 0) return null;
+  return html`<dl class="facts">
+    ${facts.map(
+      ({ name, text }) =>
+        html`<div>
+          <dt>${name}</dt>
+          <dd>${text}</dd>
+        </div>`,
+    )}
+  </dl>`;
+}
+
+function Comments({ comments, words }: { comments: readonly Comment[]; words: Words }): Html {
+  return html`<section aria-labelledby="comments">
+    <h2 id="comments">${words.comments}</h2>
+    <ul class="comments">
+      ${comments.map(
+        ({ name, text, at }) =>
+          html`<li>
+            <p>${text}</p>
+            <p class="small">${name}, <time datetime="${at.toISOString()}">${dateIn(words, at)}</time></p>
+          </li>`,
+      )}
+    </ul>
+  </section>`;
+}
+
+/** The same in little, in a frame on other pages. */
+export function embedPage({ organization, petition, form, words, proof }: Props): Page {
+  const { title, isOpen, path } = petition;
+  const hasFaults = Object.keys(form.faults).length > 0;
+  return pageOf({
+    organization,
+    words,
+    title: words.embedTitle(title),
+    isFramed: true,
+    script: '/site/frame.js',
+    ...(hasFaults ? { status: 422 } : { seconds: KEPT_SECONDS }),
+    content: html`<main id="content">
+      <h1><a href="${path}" target="_blank" rel="noopener">${title}</a></h1>
+      ${Progress({ petition, words })}
+      ${
+        isOpen
+          ? SignFormOf({ petition, organization, form, words, proof, isFramed: true })
+          : html`<p>${words.closed.title}</p>`
+      }
+    </main>`,
+  });
+}

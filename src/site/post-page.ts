@@ -1,0 +1,36 @@
+import { html } from '#libs/pages';
+import { type Page, pageOf } from './document.js';
+import { dateIn, PictureOf } from './parts.js';
+import { type SiteOrganization, type SitePost } from './site-types.js';
+import { type Words } from './words/index.js';
+
+export function postPage({
+  organization,
+  post: { title, url, description, content, image, publishedAt },
+  words,
+}: {
+  organization: SiteOrganization;
+  post: SitePost;
+  words: Words;
+}): Page {
+  return pageOf({
+    organization,
+    words,
+    title,
+    shared: { url, description, image, type: 'article' },
+    seconds: 1,
+    content: html`<article class="narrow">
+      <h1>${title}</h1>
+      <p class="small">
+        <time datetime="${publishedAt.toISOString()}">${words.published(dateIn(words, publishedAt))}</time>
+      </p>
+      ${
+        image
+          ? html`<figure class="picture">${PictureOf({ picture: image, sizes: '(min-width:42rem) 39rem, 100vw' })}</figure>`
+          : null
+      }
+      ${description === null ? null : html`<p class="lead">${description}</p>`}
+      ${content ? html`<div class="text">${content}</div>` : null}
+    </article>`,
+  });
+}

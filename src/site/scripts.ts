@@ -1,0 +1,87 @@
+/** Comfort on the pages: the number moves on, and the address can be copied. Everything works without it. */
+export const PAGE_SCRIPT = `'use strict';
+(function () {
+  var counter = document.querySelector('[data-count]');
+  function show(now) {
+    counter.querySelector('[data-signatures]').textContent = now.texts.counted;
+    counter.querySelector('[data-goal]').textContent = now.texts.aim;
+    var bar = counter.querySelector('progress');
+    bar.max = now.goal;
+    bar.value = Math.min(now.signatures, now.goal);
+    bar.setAttribute('aria-label', now.texts.progress);
+  }
+  function ask() {
+    if (document.visibilityState !== 'visible') return;
+    fetch(counter.dataset.count + '?lang=' + document.documentElement.lang)
+      .then(function (answer) { return answer.ok ? answer.json() : undefined; })
+      .then(function (now) { if (now) show(now); })
+      .catch(function () {});
+  }
+  if (counter) setInterval(ask, 10000);
+  var copy = document.querySelector('[data-copy]');
+  if (copy && navigator.clipboard) {
+    var button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'button plain';
+    button.textContent = copy.dataset.copy;
+    button.addEventListener('click', function () {
+      navigator.clipboard.writeText(copy.querySelector('input').value).then(function () {
+        button.textContent = copy.dataset.copied;
+      }, function () {});
+    });
+    copy.appendChild(button);
+  }
+  var faults = document.getElementById('faults');
+  if (faults) faults.focus();
+})();
+`;
+
+/** In the frame: tells the page around it how high it is. */
+export const FRAME_SCRIPT = `'use strict';
+(function () {
+  function tell() {
+    parent.postMessage({ advocacyHeight: document.documentElement.offsetHeight }, '*');
+  }
+  new ResizeObserver(tell).observe(document.body);
+  tell();
+})();
+`;
+
+/**
+ * For other pages: \`<advocacy-petition src="https://…/petitions/…"></advocacy-petition>\` becomes a frame as high as what is in it. What
+ * stands between its tags, a link say, stays where scripts do not run.
+ */
+export const EMBED_SCRIPT = `'use strict';
+(function () {
+  if (!window.customElements || customElements.get('advocacy-petition')) return;
+  var own = new URL(document.currentScript.src).origin;
+  customElements.define('advocacy-petition', class extends HTMLElement {
+    connectedCallback() {
+      var url;
+      try { url = new URL(this.getAttribute('src') || '', own); } catch (error) { return; }
+      if (url.origin !== own || this.frame) return;
+      var frame = document.createElement('iframe');
+      frame.src = own + url.pathname.replace(/\\/+$/, '') + '/embed' + url.search;
+      frame.title = this.getAttribute('title') || this.textContent.trim() || 'Petition';
+      frame.loading = 'lazy';
+      frame.style.cssText = 'display:block;width:100%;height:40rem;border:0';
+      this.frame = frame;
+      this.listen = function (event) {
+        var height = event.data && event.data.advocacyHeight;
+        if (event.origin !== own || event.source !== frame.contentWindow || !(height > 0)) return;
+        frame.style.height = Math.min(height, 10000) + 'px';
+      };
+      addEventListener('message', this.listen);
+      this.replaceChildren(frame);
+    }
+    disconnectedCallback() {
+      removeEventListener('message', this.listen);
+      this.frame = undefined;
+    }
+  });
+})();
+`;
+
+/** Of every page's tab. */
+export const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#0b57d0"/><path d="M7 21.5c4-9 6-9 5.5-2-.3 4 2 4.500 4-.5s3-3 2.700.2c-.2 2.300 2 2.800 5.800-.7" fill="none" stroke="#fff" stroke-width="2.600" stroke-linecap="round" stroke-linejoin="round"/></svg>
+`;

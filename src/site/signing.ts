@@ -1,0 +1,132 @@
+import { Injectable } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { type Request } from 'express';
+import { EventStore } from '#libs/event-store';
+import { type Input, type InputClass, isEmailAddress } from '#libs/rpc';
+import { ConfirmSignature, type Confirmed, RequestSignature, type Suspicion } from '../petitions/index.js';
+import { Budgets } from './budgets.js';
+import { faultOf, formToken } from './form-token.js';
+import { type FoundOrganization, type FoundPetition } from './site-records.js';
+import { type SignForm, TEXT_FIELDS, type TextField, type Values } from './site-types.js';
+import { type FormFault } from './words/index.js';
+
+const LONGEST: Record<TextField, number> = {
+  firstName: 200,
+  lastName: 200,
+  email: 254,
+  zip: 200,
+  country: 200,
+  comment: 10_000,
+};
+/** PostgreSQL's text and jsonb cannot hold them. */
+const UNSTORABLE = /\0|\p{Surrogate}/u;
+const SOURCE = /^[\w.-]{1,100}$/;
+
+export type Signed = { status: 'taken' } | { status: 'too many' } | { status: 'faults'; form: SignForm };
+
+/** What people do on a petition's page: the same commands as everybody's, said by the public. */
+@Injectable()
+export class Signing {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly store: EventStore,
+    private readonly budgets: Budgets,
+  ) {}
+
+  /** A form to be filled in. @param source what led the reader there. */
+  emptyForm({ id }: FoundPetition, source: string | null): SignForm {
+    return { token: formToken(this.store.keyring, id, new Date()), source, values: {}, faults: {} };
+  }
+
+  /** @throws RpcError CONFLICT where the petition has closed meanwhile. */
+  async sign(
+    organization: FoundOrganization,
+    petition: FoundPetition,
+    given: URLSearchParams,
+    request: Request,
+  ): Promise<Signed> {
+    const form = this.read(petition, given);
+    if (Object.keys(form.faults).length > 0) return { status: 'faults', form };
+    const suspicion = await this.budgets.take(petition.id, request.ip);
+    if (!suspicion) return { status: 'too many' };
+    if (given.get('website')) suspicion.push('HONEYPOT');
+    const { values, source } = form;
+    const text = (field: TextField) => values[field] ?? null;
+    await this.execute(request, organization.id, RequestSignature, {
+      petitionId: petition.id,
+      email: values.email!,
+      firstName: text('firstName'),
+      lastName: text('lastName'),
+      zip: text('zip'),
+      country: text('country'),
+      comment: text('comment'),
+      isCommentPublic: petition.petition.showsComments && values.isCommentPublic === true,
+      subscribe: values.subscribe === true,
+      source,
+      clientAddress: request.ip?.replace(/^::ffff:/, '') ?? null,
+      suspicion: suspicion as Suspicion[],
+    });
+    return { status: 'taken' };
+  }
+
+  confirm(request: Request, organizationId: string, requestId: string): Promise<Confirmed> {
+    return this.execute(request, organizationId, ConfirmSignature, { requestId });
+  }
+
+  private execute<T extends Input, Answer>(
+    request: Request,
+    organizationId: string,
+    type: InputClass<T>,
+    fields: Partial<T>,
+  ): Promise<Answer> {
+    const context = {
+      organizationId,
+      actor: { type: 'public', id: null },
+      scopes: [],
+      requestId: request.storedRequestId!,
+      isGivenUp: () => request.isGivenUp === true,
+    };
+    return this.commands.execute(Object.assign(new type(), fields, { organizationId, context }));
+  }
+
+  /** What was written, and what is wrong with it. Where it is to be sent once more, everything of it is kept. */
+  private read(petition: FoundPetition, given: URLSearchParams): SignForm {
+    const values: Values = {
+      ...Object.fromEntries(TEXT_FIELDS.map((field) => [field, given.get(field)?.trim() || undefined])),
+      isCommentPublic: given.has('isCommentPublic'),
+      subscribe: given.has('subscribe'),
+    };
+    const faults: SignForm['faults'] = {};
+    for (const field of TEXT_FIELDS) {
+      const fault = faultIn(field, values[field]);
+      if (fault) faults[field] = fault;
+    }
+    const { keyring } = this.store;
+    const token = given.get('token') ?? '';
+    const stale = faultOf(keyring, petition.id, token, new Date());
+    if (stale) faults.form = stale;
+    const source = given.get('source');
+    return {
+      // Who was too fast need not wait again.
+      token: stale === 'tooFast' ? token : formToken(keyring, petition.id, new Date(Date.now() - 2_000)),
+      source: readSource(source),
+      values,
+      faults,
+    };
+  }
+}
+
+function faultIn(field: TextField, value: string | undefined): FormFault | undefined {
+  if (value === undefined) {
+    if (field === 'email') return 'emailMissing';
+    return field === 'firstName' ? 'firstNameMissing' : undefined;
+  }
+  if (UNSTORABLE.test(value)) return 'unstorable';
+  if ([...value].length > LONGEST[field]) return field === 'email' ? 'email' : 'tooLong';
+  return field === 'email' && !isEmailAddress(value) ? 'email' : undefined;
+}
+
+/** What led somebody to a page, as its address says. */
+export function readSource(text: unknown): string | null {
+  return typeof text === 'string' && SOURCE.test(text) ? text : null;
+}

@@ -1,0 +1,229 @@
+import { Injectable } from '@nestjs/common';
+import { RecordReader } from '#libs/commands';
+import { type Json } from '#libs/event-store';
+import { compare } from '#libs/projections';
+import { type ResourceRecord, Resources } from '#libs/resources';
+import { isId } from '#libs/rpc';
+import { images } from '../images/index.js';
+import {
+  organization as organizationStream,
+  OrganizationSlugs,
+  senderOf,
+  SiteAddress,
+} from '../organizations/index.js';
+import { type Confirmation, petitions, PublicComments } from '../petitions/index.js';
+import { posts } from '../posts/index.js';
+import { PublicAddress } from '../public-address.js';
+import { type FeedPost } from './feeds.js';
+import { Kept } from './kept.js';
+import { loadRichText, type RichText } from './rich-text.js';
+import { type Picture, type SiteOrganization, type SitePetition, type SitePost } from './site-types.js';
+
+/** Comments on a page, records on one, and in a feed. */
+const MOST_COMMENTS = 10;
+const MOST_LISTED = 100;
+const MOST_IN_FEED = 50;
+
+export type FoundOrganization = SiteOrganization & { id: string };
+export type FoundPetition = { id: string; petition: SitePetition };
+export type FoundPost = { id: string; post: SitePost };
+
+/** Something that is found by another address than the one that was asked: `path` is its own. */
+export type Found<Value> = { value: Value; path: string } | undefined;
+
+/** What the pages show, out of the read models, each once a second. */
+@Injectable()
+export class SiteRecords {
+  private readonly organizations = new Kept<Found<FoundOrganization>>();
+  private readonly petitionPages = new Kept<Found<FoundPetition>>();
+  private readonly postPages = new Kept<Found<FoundPost>>();
+  private readonly published = new Kept<{ petitions: FoundPetition[]; posts: FeedPost[] }>();
+  private richText: Promise<RichText> | undefined;
+
+  constructor(
+    private readonly resources: Resources,
+    private readonly records: RecordReader,
+    private readonly slugs: OrganizationSlugs,
+    private readonly addresses: SiteAddress,
+    private readonly comments: PublicComments,
+    private readonly address: PublicAddress,
+  ) {}
+
+  /** @param name its slug, one that it had within a year, or its id. */
+  organization(name: string): Promise<Found<FoundOrganization>> {
+    return this.organizations.get(name, async () => {
+      const id = (await this.slugs.find(name)) ?? (isId(name) ? name : undefined);
+      return id === undefined ? undefined : this.findOrganization(id);
+    });
+  }
+
+  async organizationById(id: string): Promise<FoundOrganization | undefined> {
+    return (await this.organizations.get(id, () => this.findOrganization(id)))?.value;
+  }
+
+  /** @param name its slug, one that it had within a year, or its id. Drafts are not found. */
+  petition(organization: FoundOrganization, name: string): Promise<Found<FoundPetition>> {
+    return this.petitionPages.get(`${organization.id} ${name}`, async () => {
+      const id = await this.idOf(petitions, organization.id, name);
+      const record = id && (await this.resources.findAt(petitions, organization.id, id));
+      if (!record || record.status === 'DRAFT') return undefined;
+      const value = await this.petitionOf(organization, record);
+      return { value, path: value.petition.path };
+    });
+  }
+
+  post(organization: FoundOrganization, name: string): Promise<Found<FoundPost>> {
+    return this.postPages.get(`${organization.id} ${name}`, async () => {
+      const id = await this.idOf(posts, organization.id, name);
+      const record = id && (await this.resources.findAt(posts, organization.id, id));
+      if (!record || record.status !== 'PUBLISHED') return undefined;
+      const value = { id: record.id, post: await this.postOf(organization, record) };
+      return { value, path: value.post.path };
+    });
+  }
+
+  /** What is published, the newest first. */
+  all(organization: FoundOrganization): Promise<{ petitions: FoundPetition[]; posts: FeedPost[] }> {
+    return this.published.get(organization.id, async () => {
+      const [open, closed, written] = await Promise.all([
+        this.list(petitions, organization.id, 'PUBLISHED', MOST_LISTED),
+        this.list(petitions, organization.id, 'CLOSED', MOST_LISTED),
+        this.list(posts, organization.id, 'PUBLISHED', MOST_IN_FEED),
+      ]);
+      return {
+        petitions: await Promise.all(
+          [...open, ...closed].map((record) => this.petitionOf(organization, record, true)),
+        ),
+        posts: (
+          await Promise.all(
+            written.map(async (record) => ({
+              ...(await this.postOf(organization, record)),
+              id: record.id,
+            })),
+          )
+        ).toSorted((one, other) => Number(other.publishedAt) - Number(one.publishedAt)),
+      };
+    });
+  }
+
+  private async findOrganization(id: string): Promise<Found<FoundOrganization>> {
+    const { state } = await this.records.look(organizationStream, id, id);
+    if (state.status !== 'standing') return undefined;
+    const { slug, name, website, colour, imageId, privacyUrl } = state;
+    const { language } = await senderOf(this.records, id);
+    const path = `/${slug ?? id}`;
+    const url = this.addresses.with(id, slug)!;
+    const logo = await this.picture(id, imageId);
+    return { value: { id, name, path, url, website, language, colour, logo, privacyUrl }, path };
+  }
+
+  private async idOf(
+    resource: typeof petitions | typeof posts,
+    organizationId: string,
+    name: string,
+  ): Promise<string | undefined> {
+    const bySlug = await this.resources.findBySlug(resource as never, organizationId, name);
+    return bySlug ?? (isId(name) ? name : undefined);
+  }
+
+  /** @param isListed without what only its own page shows. */
+  private async petitionOf(
+    organization: FoundOrganization,
+    record: ResourceRecord,
+    isListed = false,
+  ): Promise<FoundPetition> {
+    const { id, slug, title, description, ask, target, goal, signatures, publicComments } =
+      record as ResourceRecord & {
+        slug: string | null;
+        title: string;
+        description: string | null;
+        ask: string | null;
+        target: string | null;
+        goal: number;
+        signatures: number;
+        publicComments: boolean;
+      };
+    const closesAt = record.closesAt === null ? null : new Date(record.closesAt as string);
+    const end = `/petitions/${slug ?? id}`;
+    const showsComments = publicComments && !isListed;
+    const comments = showsComments ? await this.comments.newest(organization.id, id, MOST_COMMENTS) : [];
+    return {
+      id,
+      petition: {
+        title,
+        path: organization.path + end,
+        url: organization.url + end,
+        description,
+        ask,
+        target,
+        content: isListed ? null : await this.html(record.content as Json),
+        goal,
+        signatures,
+        isOpen: record.status === 'PUBLISHED' && (closesAt === null || closesAt > new Date()),
+        isConfirmed: (record.confirmation as Confirmation) === 'EMAIL',
+        closesAt,
+        image: await this.picture(organization.id, record.imageId as string | null),
+        showsComments,
+        comments: comments.map(({ firstName: name, text, at }) => ({ name, text, at })),
+      },
+    };
+  }
+
+  private async postOf(organization: FoundOrganization, record: ResourceRecord): Promise<SitePost> {
+    const end = `/posts/${(record.slug as string | null) ?? record.id}`;
+    return {
+      title: record.title as string,
+      path: organization.path + end,
+      url: organization.url + end,
+      description: record.description as string | null,
+      content: await this.html(record.content as Json),
+      image: await this.picture(organization.id, record.imageId as string | null),
+      publishedAt: new Date(record.publishedAt as string),
+    };
+  }
+
+  private async html(content: Json): Promise<ReturnType<RichText>> {
+    if (content === null || content === undefined) return null;
+    this.richText ??= loadRichText();
+    return (await this.richText)(content);
+  }
+
+  private async picture(organizationId: string, imageId: string | null): Promise<Picture | null> {
+    const image = imageId === null ? undefined : await this.resources.findAt(images, organizationId, imageId);
+    if (!image) return null;
+    const {
+      alt,
+      width,
+      height,
+      url: path,
+      variants,
+    } = image as unknown as {
+      alt: string | null;
+      width: number;
+      height: number;
+      url: string;
+      variants: { url: string; width: number; type: string }[];
+    };
+    return {
+      alt,
+      width,
+      height,
+      path,
+      url: this.address.url + path,
+      variants: variants.map((variant) => ({ ...variant, path: variant.url })),
+    };
+  }
+
+  private async list(
+    resource: typeof petitions | typeof posts,
+    organizationId: string,
+    status: string,
+    limit: number,
+  ): Promise<ResourceRecord[]> {
+    const query = { organizationId, limit, sort: '-createdAt', include: 'content' };
+    const page = await this.resources.list(resource as never, query as never, [
+      compare('status = ?', status),
+    ]);
+    return page.records;
+  }
+}

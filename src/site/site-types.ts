@@ -1,0 +1,68 @@
+import { type Html } from '#libs/pages';
+import { type FormFault } from './words/index.js';
+
+/** An image as pages show it: paths on this server, the narrowest first. */
+export type Picture = {
+  alt: string | null;
+  width: number;
+  height: number;
+  /** Of the widest JPEG or PNG. */
+  path: string;
+  /** The same for other servers. */
+  url: string;
+  variants: readonly { path: string; width: number; type: string }[];
+};
+
+/** Whose page it is. `path` is on this server, `url` for others; neither has a slash at its end. */
+export type SiteOrganization = {
+  name: string;
+  path: string;
+  url: string;
+  website: string | null;
+  language: string;
+  colour: string | null;
+  logo: Picture | null;
+  privacyUrl: string | null;
+};
+
+export type Comment = { name: string; text: string; at: Date };
+
+export type SitePetition = {
+  title: string;
+  path: string;
+  url: string;
+  description: string | null;
+  ask: string | null;
+  target: string | null;
+  content: Html | null;
+  goal: number;
+  signatures: number;
+  isOpen: boolean;
+  isConfirmed: boolean;
+  closesAt: Date | null;
+  image: Picture | null;
+  showsComments: boolean;
+  comments: readonly Comment[];
+};
+
+export type SitePost = {
+  title: string;
+  path: string;
+  url: string;
+  description: string | null;
+  content: Html | null;
+  image: Picture | null;
+  publishedAt: Date;
+};
+
+/** What a form to sign holds. */
+export const TEXT_FIELDS = ['firstName', 'lastName', 'email', 'zip', 'country', 'comment'] as const;
+export type TextField = (typeof TEXT_FIELDS)[number];
+export type Values = Partial<Record<TextField, string>> & { isCommentPublic?: boolean; subscribe?: boolean };
+
+export type SignForm = {
+  token: string;
+  source: string | null;
+  values: Values;
+  faults: Partial<Record<TextField | 'form', FormFault>>;
+};

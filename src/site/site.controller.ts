@@ -1,0 +1,455 @@
+import { Controller, Get, Next, Param, Post, Req, Res } from '@nestjs/common';
+import { type NextFunction, type Request, type Response } from 'express';
+import { Documented, isId, RpcError } from '#libs/rpc';
+import { isReserved } from '../organizations/index.js';
+import { SignatureRequests } from '../petitions/index.js';
+import { PublicAddress } from '../public-address.js';
+import { askedPage, confirmPage, endedPage, noticePage, signedPage } from './answer-pages.js';
+import { languageOf, type Page } from './document.js';
+import { jsonFeedOf, rssOf, sitemapOf } from './feeds.js';
+import { Kept } from './kept.js';
+import { organizationPage } from './organization-page.js';
+import { progressTexts } from './parts.js';
+import { embedPage, petitionPage } from './petition-page.js';
+import { postPage } from './post-page.js';
+import { readForm } from './read-form.js';
+import { EMBED_SCRIPT, FRAME_SCRIPT, ICON, PAGE_SCRIPT } from './scripts.js';
+import { readSource, Signing } from './signing.js';
+import { type Found, type FoundOrganization, type FoundPetition, SiteRecords } from './site-records.js';
+import { type SignForm } from './site-types.js';
+import { type Words, wordsIn } from './words/index.js';
+
+/** Seconds for which anybody may keep what does not change by the second. */
+const KEPT_SECONDS = { redirect: 3_600, feed: 60, script: 3_600 };
+const COUNT_CACHING = 'public, max-age=2, stale-while-revalidate=30';
+
+type Named = { organization: string; petition?: string; post?: string };
+type Answered = Page | { redirect: string } | undefined;
+/** A petition and whose it is, in their language. */
+type About = { organization: FoundOrganization; found: FoundPetition; words: Words };
+
+/**
+ * Pages for people. Everybody may see them; only POST does something, because what scans mail and what previews links follow each
+ * address by GET. What is none of ours is left to those who come after: it may be an operation that was misspelt.
+ */
+@Controller()
+@Documented(({ ApiExcludeController }) => [ApiExcludeController()])
+export class SiteController {
+  private readonly pages = new Kept<Answered>();
+  private readonly counts = new Kept<string | undefined>();
+
+  constructor(
+    private readonly records: SiteRecords,
+    private readonly signing: Signing,
+    private readonly requests: SignatureRequests,
+    private readonly address: PublicAddress,
+  ) {}
+
+  @Get('embed.js')
+  embedScript(@Req() request: Request, @Res() response: Response, @Next() next: NextFunction): void {
+    if (!this.address.hasSite) return next();
+    response.set('Access-Control-Allow-Origin', '*').set('Cross-Origin-Resource-Policy', 'cross-origin');
+    sendText(request, response, 'text/javascript', EMBED_SCRIPT, `public, max-age=${KEPT_SECONDS.script}`);
+  }
+
+  @Get('site/:file')
+  file(
+    @Param('file') file: string,
+    @Req() request: Request,
+    @Res() response: Response,
+    @Next() next: NextFunction,
+  ): void {
+    const known = Object.hasOwn(FILES, file) ? FILES[file] : undefined;
+    if (!this.address.hasSite || !known) return next();
+    sendText(request, response, known.type, known.text, `public, max-age=${KEPT_SECONDS.script}`);
+  }
+
+  @Get(':organization')
+  organization(
+    @Param() named: Named,
+    @Req() request: Request,
+    @Res() response: Response,
+    @Next() next: NextFunction,
+  ): Promise<void> {
+    return this.answer(request, response, next, () =>
+      this.pages.get(named.organization, async () => {
+        const found = await this.records.organization(named.organization);
+        if (!found) return undefined;
+        const organization = found.value;
+        if (found.path !== `/${named.organization}`) return { redirect: found.path };
+        const { petitions, posts } = await this.records.all(organization);
+        const words = wordsIn(organization.language);
+        const listed = petitions.map(({ petition }) => petition);
+        return organizationPage({ organization, petitions: listed, posts, words });
+      }),
+    );
+  }
+
+  @Get(':organization/feed.xml')
+  rss(
+    @Param() named: Named,
+    @Req() request: Request,
+    @Res() response: Response,
+    @Next() next: NextFunction,
+  ): Promise<void> {
+    return this.feed(named, request, response, next, 'application/rss+xml', rssOf);
+  }
+
+  @Get(':organization/feed.json')
+  jsonFeed(
+    @Param() named: Named,
+    @Req() request: Request,
+    @Res() response: Response,
+    @Next() next: NextFunction,
+  ): Promise<void> {
+    return this.feed(named, request, response, next, 'application/feed+json', jsonFeedOf);
+  }
+
+  @Get(':organization/sitemap.xml')
+  async sitemap(
+    @Param() named: Named,
+    @Req() request: Request,
+    @Res() response: Response,
+    @Next() next: NextFunction,
+  ): Promise<void> {
+    const found = await this.found(named);
+    if (!found) return next();
+    const { petitions, posts } = await this.records.all(found.value);
+    const urls = [
+      found.value.url,
+      ...petitions.map(({ petition }) => petition.url),
+      ...posts.map(({ url }) => url),
+    ];
+    const kept = `public, max-age=${KEPT_SECONDS.feed}`;
+    sendText(request, response, 'application/xml', sitemapOf(urls), kept);
+  }
+
+  @Get(':organization/petitions/:petition')
+  petition(
+    @Param() named: Named,
+    @Req() request: Request,
+    @Res() response: Response,
+    @Next() next: NextFunction,
+  ): Promise<void> {
+    return this.formPage(named, request, response, next, '', petitionPage);
+  }
+
+  @Get(':organization/petitions/:petition/embed')
+  embed(
+    @Param() named: Named,
+    @Req() request: Request,
+    @Res() response: Response,
+    @Next() next: NextFunction,
+  ): Promise<void> {
+    return this.formPage(named, request, response, next, '/embed', embedPage);
+  }
+
+  @Get(':organization/petitions/:petition/count.json')
+  async count(
+    @Param() named: Named,
+    @Req() request: Request,
+    @Res() response: Response,
+    @Next() next: NextFunction,
+  ): Promise<void> {
+    if (!this.isOurs(named)) return next();
+    const language = typeof request.query.lang === 'string' ? request.query.lang.slice(0, 2) : '';
+    const key = `${named.organization} ${named.petition} ${language}`;
+    const body = await this.counts.get(key, async () => {
+      const { about } = await this.petitionOf(named);
+      if (!about) return undefined;
+      const { signatures, goal } = about.found.petition;
+      const { counted, aim, percent } = progressTexts(signatures, goal, about.words);
+      // Who asks in a language shows it, as the page did.
+      const texts = { counted, aim, progress: about.words.progress(percent) };
+      return JSON.stringify({ signatures, goal, ...(language === '' ? {} : { texts }) });
+    });
+    if (body === undefined) return next();
+    response.set('Access-Control-Allow-Origin', '*').set('Cross-Origin-Resource-Policy', 'cross-origin');
+    sendText(request, response, 'application/json', body, COUNT_CACHING);
+  }
+
+  @Post(':organization/petitions/:petition/sign')
+  sign(
+    @Param() named: Named,
+    @Req() request: Request,
+    @Res() response: Response,
+    @Next() next: NextFunction,
+  ): Promise<void> {
+    return this.answer(request, response, next, async () => {
+      const { about } = await this.petitionOf(named);
+      if (!about) return undefined;
+      const { organization, found, words } = about;
+      const isFramed = 'embed' in request.query;
+      const { petition } = found;
+      const given = await readForm(request);
+      if (given === 'gone') return undefined;
+      if (typeof given === 'string')
+        return noticePage({
+          organization,
+          words,
+          notice: words.notFound,
+          status: given === 'no form' ? 415 : 413,
+        });
+      const showForm = (form: SignForm) =>
+        (isFramed ? embedPage : petitionPage)({ organization, petition, form, words, proof: null });
+      if (!petition.isOpen) return showForm(this.signing.emptyForm(found, null));
+      try {
+        const signed = await this.signing.sign(organization, found, given, request);
+        if (signed.status === 'faults') return showForm(signed.form);
+        if (signed.status === 'too many')
+          return noticePage({ organization, words, notice: words.tooMany, status: 429, isFramed });
+      } catch (error) {
+        // It has closed, or is gone, since the page was looked up.
+        if (!(error instanceof RpcError) || !['CONFLICT', 'NOT_FOUND'].includes(error.code)) throw error;
+        return endedPage({ organization, petition, words, ending: 'closed' });
+      }
+      // The page that follows can be loaded again without signing again.
+      return { redirect: `${petition.path}/thanks${isFramed ? '?embed' : ''}` };
+    });
+  }
+
+  @Get(':organization/petitions/:petition/thanks')
+  thanks(
+    @Param() named: Named,
+    @Req() request: Request,
+    @Res() response: Response,
+    @Next() next: NextFunction,
+  ): Promise<void> {
+    return this.answer(request, response, next, async () => {
+      const { about } = await this.petitionOf(named);
+      if (!about) return undefined;
+      const { organization, found, words } = about;
+      return askedPage({ organization, petition: found.petition, words, isFramed: 'embed' in request.query });
+    });
+  }
+
+  @Get(':organization/petitions/:petition/confirm/:token')
+  confirmation(
+    @Param() { token, ...named }: Named & { token: string },
+    @Req() request: Request,
+    @Res() response: Response,
+    @Next() next: NextFunction,
+  ): Promise<void> {
+    return this.answer(request, response, next, () => this.showConfirmation(named, token, request));
+  }
+
+  @Post(':organization/petitions/:petition/confirm/:token')
+  confirm(
+    @Param() { token, ...named }: Named & { token: string },
+    @Req() request: Request,
+    @Res() response: Response,
+    @Next() next: NextFunction,
+  ): Promise<void> {
+    return this.answer(request, response, next, async () => {
+      const given = await readForm(request);
+      if (typeof given === 'string' && given !== 'no form') return undefined;
+      const name = this.requests.readToken(token);
+      if (!name) return this.unknownLink(request);
+      const { organizationId } = name;
+      const { requestId, state } = await this.requests.latest(name);
+      // Only what was shown is confirmed: who has asked again meanwhile looks at it again.
+      const isShown = typeof given === 'string' || (given.get('request') ?? requestId) === requestId;
+      if (state.status === 'PENDING' && isShown) {
+        const outcome = await this.signing.confirm(request, organizationId, requestId);
+        if (outcome === 'CLOSED') return this.showEnding(organizationId, state.petitionId, 'closed', request);
+      }
+      const path = `/${named.organization}/petitions/${named.petition!}/confirm/${token}`;
+      return { redirect: path };
+    });
+  }
+
+  @Get(':organization/posts/:post')
+  post(
+    @Param() named: Named,
+    @Req() request: Request,
+    @Res() response: Response,
+    @Next() next: NextFunction,
+  ): Promise<void> {
+    return this.answer(request, response, next, () =>
+      this.pages.get(`${named.organization} posts ${named.post}`, async () => {
+        const whose = await this.found(named);
+        const found = whose && (await this.records.post(whose.value, named.post!));
+        if (!found) return undefined;
+        if (found.path !== `/${named.organization}/posts/${named.post}`) return { redirect: found.path };
+        const { value: organization } = whose;
+        return postPage({ organization, post: found.value.post, words: wordsIn(organization.language) });
+      }),
+    );
+  }
+
+  /** A page with a form. The whole of it is kept but where its address tells what led the reader there. */
+  private formPage(
+    named: Named,
+    request: Request,
+    response: Response,
+    next: NextFunction,
+    end: string,
+    pageOf: typeof petitionPage,
+  ): Promise<void> {
+    const source =
+      readSource(request.query.source ?? request.query.utm_source) ?? (end === '' ? null : 'embed');
+    return this.answer(request, response, next, () => {
+      const make = async (): Promise<Answered> => {
+        const { about, redirect } = await this.petitionOf(named);
+        if (redirect !== undefined) return { redirect: redirect + end };
+        if (!about) return undefined;
+        const { organization, found, words } = about;
+        const form = this.signing.emptyForm(found, source);
+        return pageOf({ organization, petition: found.petition, form, words, proof: null });
+      };
+      const isPlain = source === null || (end !== '' && source === 'embed');
+      return isPlain
+        ? this.pages.get(`${named.organization} petitions ${named.petition}${end}`, make)
+        : make();
+    });
+  }
+
+  private async showConfirmation(named: Named, token: string, request: Request): Promise<Answered> {
+    const name = this.requests.readToken(token);
+    if (!name) return this.unknownLink(request);
+    const { requestId, state } = await this.requests.latest(name);
+    if (state.status === 'UNKNOWN') return this.unknownLink(request);
+    const about = await this.aboutById(name.organizationId, state.petitionId);
+    if (!about) return this.unknownLink(request);
+    const { organization, words } = about;
+    const { petition } = about.found;
+    if (state.status === 'CONFIRMED') return signedPage({ organization, petition, words });
+    if (state.status === 'EXPIRED' && state.reason === 'SIGNED_BEFORE')
+      return signedPage({ organization, petition, words });
+    if (state.status === 'EXPIRED' || !state.signer)
+      return endedPage({ organization, petition, words, ending: 'expired' });
+    if (!petition.isOpen) return endedPage({ organization, petition, words, ending: 'closed' });
+    const { firstName, lastName, comment } = state.signer;
+    const confirmed = {
+      name: [firstName, lastName].filter((part) => part !== null).join(' '),
+      comment,
+      isCommentPublic: state.isCommentPublic,
+    };
+    return confirmPage({ organization, petition, words, requestId, confirmed });
+  }
+
+  private async showEnding(
+    organizationId: string,
+    petitionId: string,
+    ending: 'expired' | 'closed',
+    request: Request,
+  ): Promise<Page> {
+    const about = await this.aboutById(organizationId, petitionId);
+    if (!about) return this.unknownLink(request);
+    const { organization, found, words } = about;
+    return endedPage({ organization, petition: found.petition, words, ending });
+  }
+
+  private unknownLink(request: Request): Page {
+    const words = wordsIn(languageOf(request.headers['accept-language']));
+    return noticePage({ words, notice: words.unknownLink, status: 404 });
+  }
+
+  private async feed(
+    named: Named,
+    request: Request,
+    response: Response,
+    next: NextFunction,
+    type: string,
+    write: typeof rssOf,
+  ): Promise<void> {
+    const found = await this.found(named);
+    if (!found) return next();
+    const { posts } = await this.records.all(found.value);
+    response.set('Access-Control-Allow-Origin', '*');
+    const kept = `public, max-age=${KEPT_SECONDS.feed}`;
+    sendText(request, response, type, write(found.value, posts), kept);
+  }
+
+  /** Whether an address can be one of the site's at all: nobody looks for what cannot. */
+  private isOurs({ organization, petition, post }: Named): boolean {
+    const names = [organization, petition, post].filter((name) => name !== undefined);
+    if (!this.address.hasSite || isReserved(organization)) return false;
+    return names.every((name) => NAME.test(name) || isId(name));
+  }
+
+  private async found(named: Named): Promise<Found<FoundOrganization>> {
+    return this.isOurs(named) ? this.records.organization(named.organization) : undefined;
+  }
+
+  private async petitionOf(named: Named): Promise<{ about?: About; redirect?: string }> {
+    const whose = await this.found(named);
+    const found = whose && (await this.records.petition(whose.value, named.petition!));
+    if (!found) return {};
+    const asked = `/${named.organization}/petitions/${named.petition}`;
+    const about = { organization: whose.value, found: found.value, words: wordsIn(whose.value.language) };
+    return found.path === asked ? { about } : { about, redirect: found.path };
+  }
+
+  private async aboutById(organizationId: string, petitionId: string): Promise<About | undefined> {
+    const organization = await this.records.organizationById(organizationId);
+    const found = organization && (await this.records.petition(organization, petitionId));
+    return found && { organization, found: found.value, words: wordsIn(organization.language) };
+  }
+
+  /** What people see, whatever happens: an error is a page, too, for who reads pages. */
+  private async answer(
+    request: Request,
+    response: Response,
+    next: NextFunction,
+    make: () => Promise<Answered>,
+  ): Promise<void> {
+    if (!this.isOurs(request.params as Named)) return next();
+    const words = wordsIn(languageOf(request.headers['accept-language']));
+    if (readsPages(request))
+      request.errorPage = (status) => noticePage({ words, notice: words.unavailable, status });
+    let answered = await make();
+    if (request.isGivenUp) return;
+    if (!answered) {
+      delete request.errorPage;
+      if (!readsPages(request)) return next();
+      answered = noticePage({ words, notice: words.notFound, status: 404 });
+    }
+    if ('redirect' in answered) {
+      const kept = request.method === 'POST' ? 'no-store' : `public, max-age=${KEPT_SECONDS.redirect}`;
+      response
+        .status(request.method === 'POST' ? 303 : 302)
+        .set({ Location: answered.redirect, 'Cache-Control': kept });
+      response.end();
+      return;
+    }
+    response.status(answered.status).set(answered.headers).end(answered.body);
+  }
+}
+
+/** What a slug may be: anything else is no page, and is looked up nowhere. */
+const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
+
+const FILES: Record<string, { type: string; text: string } | undefined> = {
+  'page.js': { type: 'text/javascript', text: PAGE_SCRIPT },
+  'frame.js': { type: 'text/javascript', text: FRAME_SCRIPT },
+  'icon.svg': { type: 'image/svg+xml', text: ICON },
+};
+
+const PATHS: [RegExp, string][] = [
+  [/^\/embed\.js$/, '/embed.js'],
+  [/^\/site\/[\w.]+$/, '/site'],
+  [/^\/[^/]+\/petitions\/[^/]+\/(embed|count\.json|sign|thanks)$/, '/:organization/petitions/:petition/$1'],
+  [/^\/[^/]+\/petitions\/[^/]+\/confirm\/[^/]+$/, '/:organization/petitions/:petition/confirm'],
+  [/^\/[^/]+\/(petitions|posts)\/[^/]+$/, '/:organization/$1'],
+  [/^\/[^/]+\/(feed\.xml|feed\.json|sitemap\.xml)$/, '/:organization/$1'],
+];
+
+/** What is logged and counted of the site: never a token, nor a name. */
+export function nameOfSitePath(path: string): string | undefined {
+  for (const [pattern, name] of PATHS) if (pattern.test(path)) return path.replace(pattern, name);
+  return undefined;
+}
+
+/** A browser: programs that call operations do not ask for HTML. */
+function readsPages(request: Request): boolean {
+  return (request.headers.accept ?? '').includes('text/html');
+}
+
+function sendText(request: Request, response: Response, type: string, text: string, caching: string): void {
+  if (request.isGivenUp) return;
+  response
+    .status(200)
+    .set({ 'Content-Type': `${type}; charset=utf-8`, 'Cache-Control': caching })
+    .end(text);
+}

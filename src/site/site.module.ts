@@ -1,0 +1,16 @@
+import { ProductModule } from '#libs/modules';
+import { OrganizationsModule } from '../organizations/index.js';
+import { PetitionsModule } from '../petitions/index.js';
+import { Budgets } from './budgets.js';
+import { Signing } from './signing.js';
+import { SiteController } from './site.controller.js';
+import { SiteRecords } from './site-records.js';
+
+@ProductModule({
+  // People open its pages; nobody has a key for them.
+  operations: {},
+  imports: [OrganizationsModule, PetitionsModule],
+  controllers: [SiteController],
+  providers: [SiteRecords, Signing, Budgets],
+})
+export class SiteModule {}

@@ -1,0 +1,117 @@
+import { plural } from './plural.js';
+import { type Words } from './words.js';
+
+export const fr: Words = {
+  locale: 'fr',
+  dates: 'fr',
+  skip: 'Aller au contenu',
+  footer: 'À propos de cette page',
+  privacy: 'Protection des données',
+  feed: 'Actualités en flux',
+  website: 'Site web',
+  petitions: 'Pétitions',
+  posts: 'Actualités',
+  nothingYet: {
+    title: 'Rien ici pour l’instant',
+    text: 'Les pétitions et les actualités apparaîtront sur cette page.',
+  },
+  signatures: (n, number) => plural('fr', n, { one: `${number} signature`, other: `${number} signatures` }),
+  ofGoal: (goal) => `sur ${goal}`,
+  goalReached: (goal) => `L’objectif de ${goal} est atteint`,
+  progress: (percent) => `${percent} de l’objectif`,
+  target: 'À l’attention de',
+  ask: 'Nous demandons',
+  closes: (date) => `Vous pouvez signer jusqu’au ${date}.`,
+  closed: {
+    title: 'Cette pétition est close',
+    text: 'Elle ne recueille plus de signatures. Merci à toutes celles et à tous ceux qui ont signé.',
+  },
+  toForm: 'Signer cette pétition',
+  sign: { title: 'Signer cette pétition', text: 'Cela prend dix secondes.' },
+  button: 'Signer maintenant',
+  optional: 'facultatif',
+  fields: {
+    firstName: 'Prénom',
+    lastName: 'Nom',
+    email: 'Adresse e-mail',
+    zip: 'Code postal',
+    country: 'Pays',
+    comment: 'Pourquoi signez-vous ?',
+  },
+  hints: {
+    email: 'Nous vous envoyons un lien pour confirmer votre signature.',
+    comment: 'Une phrase ou deux suffisent.',
+  },
+  commentPublic: 'Mon prénom et mon commentaire peuvent être affichés sur cette page',
+  subscribe: (organization) => `${organization} peut me tenir au courant par e-mail`,
+  honeypot: 'Laissez ce champ vide',
+  data: (organization) =>
+    `Vos données vont à ${organization} et à personne d’autre. Ce que vous ne confirmez pas est supprimé au bout de sept jours.`,
+  dataNone: (organization) => `Vos données vont à ${organization} et à personne d’autre.`,
+  faults: {
+    title: 'Veuillez vérifier ceci',
+    prefix: 'Erreur : ',
+    email: 'Saisissez une adresse e-mail comme nom@example.org',
+    emailMissing: 'Saisissez votre adresse e-mail',
+    firstNameMissing: 'Saisissez votre prénom',
+    tooLong: 'C’est trop long : veuillez raccourcir',
+    tooLate:
+      'Cette page est restée ouverte longtemps. Veuillez envoyer le formulaire encore une fois : ce que vous avez écrit est toujours là.',
+    tooFast:
+      'C’était très rapide. Veuillez envoyer le formulaire encore une fois : ce que vous avez écrit est toujours là.',
+    unstorable: 'Ceci contient des caractères qui ne peuvent pas être conservés : veuillez les retirer',
+  },
+  comments: 'Pourquoi on signe',
+  share: {
+    title: 'Faites-le savoir',
+    text: 'Chaque signature compte. Qui devrait connaître cette pétition ?',
+  },
+  shareBy: {
+    mail: 'Par e-mail',
+    whatsapp: 'Par WhatsApp',
+    address: 'Adresse de cette page',
+    copy: 'Copier',
+    copied: 'Copié',
+  },
+  shareText: (petition) => `J’ai signé « ${petition} ». Et vous ?`,
+  asked: {
+    title: 'Consultez votre messagerie',
+    text: 'Nous vous avons envoyé un lien. Ouvrez-le et confirmez : votre signature comptera alors.',
+    hint: 'Rien après quelques minutes ? Regardez dans vos indésirables, ou signez encore une fois avec la même adresse.',
+  },
+  signed: { title: 'Merci d’avoir signé', text: 'Votre signature compte.' },
+  confirm: {
+    title: 'Confirmez votre signature',
+    text: (petition) => `Vous signez « ${petition} » en tant que :`,
+    name: 'Nom',
+    comment: 'Votre commentaire',
+    commentPublic: 'Votre prénom et votre commentaire peuvent être affichés sur la page de la pétition.',
+    button: 'Confirmer ma signature',
+    ignore: 'Ce n’était pas vous ? Alors fermez cette page : rien ne se passe sans votre confirmation.',
+  },
+  expired: {
+    title: 'Ce lien a expiré',
+    text: 'Ce que vous avez écrit n’a pas été confirmé à temps et a été supprimé. Vous pouvez signer de nouveau.',
+  },
+  unknownLink: {
+    title: 'Ce lien ne fonctionne pas',
+    text: 'Il est peut-être incomplet. Ouvrez de nouveau le lien de l’e-mail, ou signez encore une fois.',
+  },
+  notFound: {
+    title: 'Il n’y a rien ici',
+    text: 'L’adresse est peut-être fausse, ou la page n’existe plus.',
+  },
+  tooMany: {
+    title: 'Trop de signatures depuis votre réseau',
+    text: 'Veuillez réessayer dans une heure, ou depuis un autre réseau.',
+  },
+  unavailable: {
+    title: 'Cela ne fonctionne pas pour le moment',
+    text: 'Veuillez réessayer dans une minute. Ce que vous avez signé auparavant est en sûreté.',
+  },
+  back: 'Vers la pétition',
+  again: 'Signer de nouveau',
+  published: (date) => `Publié le ${date}`,
+  embedTitle: (petition) => `Signer : ${petition}`,
+  proof: { label: 'Protection contre les robots', working: 'Un instant…', done: 'C’est fait' },
+};
