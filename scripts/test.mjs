@@ -21,6 +21,7 @@ import { prepare } from './prepare.mjs';
 const PACKAGES = {
   'redis-server': 'redis-server',
   haproxy: 'haproxy',
+  chromium: 'chromium',
   pgbouncer: 'pgbouncer',
   faketime: 'faketime',
   go: 'golang-go',

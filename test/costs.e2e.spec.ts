@@ -265,6 +265,7 @@ const CASES: { [name: string]: (own: Own) => Fields | Promise<Fields> } = {
   }),
   'petition.create-petition': (own) => ({ name: own.unique(), goal: 9 }),
   'petition.get-petition': (own) => own.the('petitionId'),
+  'petition.get-stats': (own) => own.the('petitionId'),
   'petition.list-petitions': () => ({}),
   'petition.update-petition': async (own) => ({ ...(await own.a('petitionId')), title: own.unique() }),
   'petition.publish-petition': async (own) => ({ petitionId: (await own.a('draftId')).draftId }),

@@ -1,3 +1,4 @@
+import { newId } from '#libs/random';
 import { CommandBus } from '@nestjs/cqrs';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -85,6 +86,13 @@ async function startedBroadcast(): Promise<string> {
 }
 
 /** How each operation comes to each of the reasons that it declares. */
+/** The second one of two that are to be found by the same slug. */
+async function takenSlug(kind: 'petition' | 'post'): Promise<Answer> {
+  const create = `${kind}.create-${kind}`;
+  await client.post(create, { name: 'First', slug: 'taken' });
+  return client.post(create, { name: 'Second', slug: 'taken' });
+}
+
 const PROVOKED: { [operation: string]: { [reason: string]: () => Promise<Answer> } } = {
   'webhook.create-webhook': {
     WEBHOOK_LIMIT_REACHED: async () => {
@@ -181,6 +189,36 @@ const PROVOKED: { [operation: string]: { [reason: string]: () => Promise<Answer>
       await createContact('ada@example.org');
       const { body } = await client.get('event.list-events', { type: 'ContactCreated' });
       return client.get('event.get-proof', { eventId: body.data[0].id });
+    },
+  },
+  'organization.update-organization': {
+    SLUG_TAKEN: async () => {
+      const slug = `taken-${newId()}`;
+      const other = await api.organization();
+      await other.post('organization.update-organization', { slug });
+      return client.post('organization.update-organization', { slug });
+    },
+  },
+  'petition.create-petition': { SLUG_TAKEN: () => takenSlug('petition') },
+  'petition.update-petition': {
+    SLUG_TAKEN: async () => {
+      await takenSlug('petition');
+      return client.post('petition.update-petition', { petitionId: await createPetition(), slug: 'taken' });
+    },
+  },
+  'petition.publish-petition': {
+    PETITION_CLOSED: async () => {
+      const fields = { name: 'Over', closesAt: '2020-01-01T00:00:00Z' };
+      const petitionId = await idOf(client.post('petition.create-petition', fields));
+      return client.post('petition.publish-petition', { petitionId });
+    },
+  },
+  'post.create-post': { SLUG_TAKEN: () => takenSlug('post') },
+  'post.update-post': {
+    SLUG_TAKEN: async () => {
+      await takenSlug('post');
+      const postId = await idOf(client.post('post.create-post', { name: 'Other' }));
+      return client.post('post.update-post', { postId, slug: 'taken' });
     },
   },
   'petition.close-petition': {

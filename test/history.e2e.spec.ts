@@ -61,7 +61,9 @@ async function answered(): Promise<{ [object: string]: any[] }> {
     (await client.get(operation, { sort: 'createdAt', limit: '100', ...more })).body.data;
   return {
     // The hook follows from a secret that no history holds.
-    organization: [{ ...(await client.get('organization.get-organization')).body.data, mailHook: null }],
+    organization: [
+      { ...(await client.get('organization.get-organization')).body.data, mailHook: null, url: null },
+    ],
     'api-key': (await all('api-key.list-api-keys')).map((key: object) => ({ ...key, lastUsedAt: null })),
     contact: await all('contact.list-contacts'),
     list: await all('list.list-lists'),
@@ -80,8 +82,12 @@ async function answered(): Promise<{ [object: string]: any[] }> {
     petition: (await all('petition.list-petitions', { include: 'content' })).map((petition: object) => ({
       ...petition,
       image: null,
+      url: null,
     })),
-    post: await all('post.list-posts', { include: 'content' }),
+    post: (await all('post.list-posts', { include: 'content' })).map((post: object) => ({
+      ...post,
+      url: null,
+    })),
     broadcast: await all('broadcast.list-broadcasts', { include: 'content' }),
   };
 }
@@ -281,7 +287,7 @@ it('projections: status, rebuild and verify while the server runs', async () => 
   expect(await answered()).toEqual(before);
 
   const { source } = deployment.database;
-  await source.query('UPDATE petitions_v5.petitions SET signatures = signatures + 1');
+  await source.query('UPDATE petitions_v6.petitions SET signatures = signatures + 1');
   const found = await command(['--json', 'projections', 'verify', 'petitions'], deployment.environment);
   expect(found.status).toBe(1);
   expect(JSON.parse(found.stdout).differences).toEqual([

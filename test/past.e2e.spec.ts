@@ -43,6 +43,7 @@ const KINDS: [operation: string, make: Make][] = [
   ['image.get-image', uploaded],
   ['webhook.get-webhook', made('webhook.create-webhook', { url: 'https://example.org/' })],
   ['petition.get-petition', made('petition.create-petition', { name: 'a' })],
+  ['petition.get-stats', made('petition.create-petition', { name: 'a' })],
   [
     'petition.get-invalidation',
     async (client) => {
@@ -192,6 +193,7 @@ it.each([1, 2, 3])(
         query: { contactId, organizationId },
       })),
       ...ids.petition.map((petitionId) => ({ operation: 'petition.get-petition', query: { petitionId } })),
+      ...ids.petition.map((petitionId) => ({ operation: 'petition.get-stats', query: { petitionId } })),
       ...ids.invalidation.map((invalidationId) => ({
         operation: 'petition.get-invalidation',
         query: { invalidationId },

@@ -152,6 +152,7 @@ describe('every read operation', () => {
     'petition.export-signatures': { now: 'replica' },
     'petition.get-invalidation': { now: { primary: byKey }, asOf: 'replica' },
     'petition.get-petition': { now: { primary: byKey }, asOf: 'replica' },
+    'petition.get-stats': { now: 'replica', asOf: 'replica' },
     'petition.list-invalidations': { now: 'replica' },
     'petition.list-petitions': { now: 'replica' },
     'petition.list-signatures': { now: 'replica' },

@@ -39,6 +39,7 @@ const TABLE: { [operation: string]: [scope: string, fields?: { [field: string]: 
   ],
   'petition.create-petition': ['petition:write', { imageId: null }],
   'petition.get-petition': ['petition:read'],
+  'petition.get-stats': ['petition:read'],
   'petition.list-petitions': ['petition:read'],
   'petition.update-petition': ['petition:write', { imageId: null }],
   'petition.publish-petition': ['petition:write'],
@@ -433,6 +434,7 @@ describe('the organization', () => {
     for (const past of [{}, { asOf }]) {
       await ask('contact.get-contact', { contactId, organizationId, ...past });
       await ask('petition.get-petition', { petitionId, ...past });
+      await ask('petition.get-stats', { petitionId, ...past });
       await ask('petition.get-invalidation', { invalidationId, ...past });
       await ask('post.get-post', { postId, ...past });
       await ask('list.get-list', { listId, ...past });

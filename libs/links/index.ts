@@ -10,6 +10,7 @@ export {
   countAt,
   LINK_BYTES,
   LINK_DETAIL,
+  stoodAt,
   WIDEST_LINK,
   linkedTo,
   type LinkRow,

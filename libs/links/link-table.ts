@@ -315,6 +315,9 @@ export class LinkTable {
     transaction: Sql,
   ): Promise<Pick<LinkRow, 'organization_id' | 'record_id'>[]> {
     const ends = this.link.atErasure === 'ends';
+    const personal = this.facts
+      .filter(([, { isPersonal }]) => isPersonal)
+      .map(([column]) => `, ${column} = NULL`);
     const links = await transaction.query<(LinkRow & { stood: boolean })[]>(
       `WITH gone AS (
          SELECT l.organization_id, l.id, l.record_id, l.ended_at IS NULL AS stood, e.erased_at, e.position
@@ -322,7 +325,7 @@ export class LinkTable {
            AS e(organization_id, subject_id, erased_at, position)
          JOIN ${this.table} l ON l.organization_id = e.organization_id AND l.subject_id = e.subject_id
        ), nameless AS (
-         UPDATE ${this.table} l SET subject_id = NULL, detail = NULL
+         UPDATE ${this.table} l SET subject_id = NULL, detail = NULL${personal.join('')}
            ${
              ends
                ? `, ended_at = coalesce(l.ended_at, gone.erased_at),
@@ -377,9 +380,13 @@ export const WIDEST_LINK = 4 * 10_000 + 100;
 
 /** SQL: how many links of a record stood in a past. Parameters: organization, record, moment, position. */
 export function countAt(table: string, isSuspendable: boolean): string {
-  const stood = `SELECT count(*)::int AS count FROM ${table} l
-          WHERE organization_id = $1 AND record_id = $2 AND created_at <= $3 AND created_position <= $4
-            AND (ended_at IS NULL OR ended_at > $3 OR ended_position > $4)`;
+  return `SELECT count(*)::int AS count FROM ${table} l WHERE ${stoodAt(table, isSuspendable)}`;
+}
+
+/** SQL: whether a link `l` of a record stood in a past. Parameters as of `countAt`. */
+export function stoodAt(table: string, isSuspendable: boolean): string {
+  const stood = `l.organization_id = $1 AND l.record_id = $2 AND l.created_at <= $3 AND l.created_position <= $4
+            AND (l.ended_at IS NULL OR l.ended_at > $3 OR l.ended_position > $4)`;
   if (!isSuspendable) return stood;
   return `${stood}
             AND NOT EXISTS (

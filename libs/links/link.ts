@@ -39,10 +39,12 @@ export type LinkDeclaration = {
   indexes?: (table: string) => string;
 };
 
-/** What else of a link's first event the read model has, each in a column of its own: nothing of the person. */
+/** What else of a link's first event the read model has, each in a column of its own: nothing that tells in plain who it is. */
 export type Facts = {
   readonly [column: string]: {
     type: 'text' | 'boolean';
+    /** Goes with the person. */
+    isPersonal?: true;
     of: (event: RecordedEvent) => string | boolean | null;
   };
 };

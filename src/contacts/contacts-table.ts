@@ -39,6 +39,11 @@ export function hasEmailDomain(id: string, domain: string): string {
       AND right(c.email_compared, length(${domain}::text) + 1) = '@' || ${domain}::text)`;
 }
 
+/** SQL: a join that gives `c.country` and `c.updated_at` of the contact of organization $1 with this id, where there is one. */
+export function joinCountry(id: string): string {
+  return `LEFT JOIN ${CONTACTS_TABLE} c ON c.organization_id = $1 AND c.id = ${id}`;
+}
+
 const IS_SEALED = SEALED_COLUMNS.map((column) => `${column} IS NOT NULL`).join(' OR ');
 
 /** SQL: what `records` needs of a row. @param row the table's alias. */

@@ -3,7 +3,7 @@ export { contactLink } from './contact-links.js';
 export { ContactsByEmail, emailKeys } from './contact-address.js';
 export { contact, type ContactDetails } from './contact.js';
 export { contactsProjection } from './contacts.projection.js';
-export { ContactsTable, hasEmailDomain, searchContacts } from './contacts-table.js';
+export { ContactsTable, hasEmailDomain, joinCountry, searchContacts } from './contacts-table.js';
 export { ContactsModule } from './contacts.module.js';
 export { eraseWithContacts } from './erased-besides.js';
 export { createInline, InlineContact } from './inline-contact.js';

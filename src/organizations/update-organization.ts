@@ -128,7 +128,7 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
     const { mailFrom, replyTo, postalAddress, language, ...given } = fields;
     const mailFields = { mailFrom: mailFrom && addressOf(mailFrom), replyTo, postalAddress, language };
     requireSendable(mailFields);
-    await this.prepare(organizationId, given);
+    requireFree(given.slug);
     const [logId, mailId] = [publicLogId(organizationId), senderId(organizationId)];
     let beside: number | undefined;
     const changed = await this.commands.change(
@@ -137,6 +137,7 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
       organizationId,
       (state) => updateOrganization(state, given),
       async ({ version }, events) => {
+        await this.prepare(organizationId, given);
         const log = await this.records.load(publicLog, organizationId, logId);
         const logEvents = publishLog(log.state, isPublic);
         const mail = await this.records.load(sender, organizationId, mailId);
@@ -183,8 +184,6 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
     organizationId: string,
     { slug, imageId }: Partial<OrganizationFields>,
   ): Promise<void> {
-    if (slug != null && isReserved(slug))
-      throw invalid([{ path: 'slug', message: 'is an address of this server: choose another' }]);
     if (imageId != null) await this.resources.require(images, organizationId, imageId);
     if (slug != null) await this.slugs.take(organizationId, slug);
   }
@@ -201,6 +200,12 @@ function requireSendable({ mailFrom, replyTo }: Partial<SenderFields>): void {
     .filter(([, address]) => address != null && !isSenderAddress(address))
     .map(([path]) => ({ path, message: 'must be an address that mail can come from: ASCII before the @' }));
   if (issues.length > 0) throw invalid(issues);
+}
+
+/** @throws RpcError BAD_REQUEST for what leads elsewhere. */
+function requireFree(slug: string | null | undefined): void {
+  if (slug == null || !isReserved(slug)) return;
+  throw invalid([{ path: 'slug', message: 'is an address of this server: choose another' }]);
 }
 
 /** Two versions in the one number that is kept with a key; that of the log alone is what versions before 0.4.0 keep. */

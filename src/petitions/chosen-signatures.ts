@@ -1,6 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { EventStore } from '#libs/event-store';
 import { hasEmailDomain } from '../contacts/index.js';
+import { networksIn } from './client-networks.js';
+import { type PlannedCondition } from './invalidation-plan.js';
 import { type InvalidationCondition, type StandingInvalidation } from './invalidation.js';
 import { petitions } from './petitions.js';
 
@@ -11,13 +14,16 @@ export const MOST_NAMED = 1_000;
 
 /** Signatures of a petition that somebody means: those that count, at or below a position of the log. */
 export type Choice = { petitionId: string; upTo: number } & (
-  { condition: InvalidationCondition } | { signatureIds: readonly string[] }
+  { condition: InvalidationCondition & Partial<PlannedCondition> } | { signatureIds: readonly string[] }
 );
 
 /** Finds signatures in the read model. */
 @Injectable()
 export class ChosenSignatures {
-  constructor(private readonly source: DataSource) {}
+  constructor(
+    private readonly source: DataSource,
+    private readonly store: EventStore,
+  ) {}
 
   /** The signatures that are none of the petition, and never were. */
   async findUnknown(
@@ -35,7 +41,7 @@ export class ChosenSignatures {
   }
 
   async count(organizationId: string, choice: Choice): Promise<number> {
-    const { sql, values } = queryOf(organizationId, choice, null);
+    const { sql, values } = this.queryOf(organizationId, choice, null);
     const [row] = await this.source.query<{ count: number }[]>(
       `SELECT count(*)::int AS count ${sql}`,
       values,
@@ -45,7 +51,7 @@ export class ChosenSignatures {
 
   /** The first ones, in the order of their creation. @param after a signature: those behind it. */
   async page(organizationId: string, choice: Choice, after: string | null): Promise<string[]> {
-    const { sql, values } = queryOf(organizationId, choice, after);
+    const { sql, values } = this.queryOf(organizationId, choice, after);
     const limit = 'signatureIds' in choice ? MOST_NAMED : PAGE;
     return this.ids(`SELECT s.id ${sql} ORDER BY s.created_at, s.id LIMIT ${limit}`, values);
   }
@@ -57,6 +63,10 @@ export class ChosenSignatures {
        ORDER BY id LIMIT ${PAGE}`,
       [organizationId, invalidationId],
     );
+  }
+
+  private queryOf(organizationId: string, choice: Choice, after: string | null): ReturnType<typeof queryOf> {
+    return queryOf(this.store.keyring, organizationId, choice, after);
   }
 
   private async ids(sql: string, values: unknown[]): Promise<string[]> {
@@ -71,6 +81,7 @@ export function choiceOf({ petitionId, upTo, condition }: StandingInvalidation):
 }
 
 function queryOf(
+  keyring: EventStore['keyring'],
   organizationId: string,
   { petitionId, upTo, ...chosen }: Choice,
   after: string | null,
@@ -81,10 +92,22 @@ function queryOf(
   if ('signatureIds' in chosen) {
     conditions.push(`s.id = ANY (${parameter(chosen.signatureIds)}::uuid[])`);
   } else {
-    const { createdAfter, createdBefore, emailDomain } = chosen.condition;
+    const {
+      createdAfter,
+      createdBefore,
+      emailDomain,
+      clientAddress = null,
+      suspicion = null,
+    } = chosen.condition;
     if (createdAfter !== null) conditions.push(`s.created_at > ${parameter(createdAfter)}::timestamptz`);
     if (createdBefore !== null) conditions.push(`s.created_at < ${parameter(createdBefore)}::timestamptz`);
     if (emailDomain !== null) conditions.push(hasEmailDomain('s.subject_id', parameter(emailDomain)));
+    if (suspicion !== null)
+      conditions.push(`${parameter(suspicion)}::text = ANY (string_to_array(s.suspicion, ','))`);
+    if (clientAddress !== null) {
+      const networks = networksIn(keyring, clientAddress) ?? [];
+      conditions.push(`string_to_array(s.client_networks, ' ') && ${parameter(networks)}::text[]`);
+    }
   }
   if (after !== null) {
     conditions.push(`(s.created_at, s.id) > (

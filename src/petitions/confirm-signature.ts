@@ -1,9 +1,10 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision } from '#libs/commands';
-import { type Guard, type JsonObject } from '#libs/event-store';
+import { EventStore, type Guard, type JsonObject } from '#libs/event-store';
 import { Input, RpcError } from '#libs/rpc';
 import { ContactsByEmail, createInline, InlineContact } from '../contacts/index.js';
 import { canonicalEmail } from './canonical-email.js';
+import { networksOf } from './client-networks.js';
 import { mailboxKey } from './mailbox-keys.js';
 import { OpenPetitions } from './open-petitions.js';
 import { signature } from './petitions.js';
@@ -29,6 +30,7 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
     private readonly signers: Signers,
     private readonly byEmail: ContactsByEmail,
     private readonly open: OpenPetitions,
+    private readonly store: EventStore,
   ) {}
 
   /** Doing it twice is doing it once. */
@@ -65,7 +67,7 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
 
     const already = (signatureId: string) => this.requests.confirmed(loaded, signatureId);
     const sign = (contactId: string, guards: readonly Guard[]): Decision => {
-      const begun = beginSignature({ ...state, signer }, contactId, already);
+      const begun = this.beginSignature({ ...state, signer }, contactId, already);
       const ended = this.requests.confirmed(loaded, begun.linkId);
       return {
         ...ended,
@@ -93,17 +95,20 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
       claims: [...created.claims!, ...signed.claims!],
     };
   }
-}
 
-function beginSignature(
-  { petitionId, signer, source, suspicion, isCommentPublic }: Pending,
-  contactId: string,
-  taken: (signatureId: string) => Decision,
-): ReturnType<typeof signature.begin> {
-  const { comment, clientAddress } = signer;
-  const said = Object.entries({ comment, clientAddress }).filter(([, value]) => value !== null);
-  const personal = said.length > 0 ? (Object.fromEntries(said) as JsonObject) : null;
-  return signature.begin(petitionId, contactId, taken, personal, { source, suspicion, isCommentPublic });
+  private beginSignature(
+    { petitionId, signer, source, suspicion, isCommentPublic }: Pending,
+    contactId: string,
+    taken: (signatureId: string) => Decision,
+  ): ReturnType<typeof signature.begin> {
+    const { comment, clientAddress } = signer;
+    const clientNetworks = clientAddress === null ? null : networksOf(this.store.keyring, clientAddress);
+    const said = Object.entries({ comment, clientAddress, clientNetworks }).filter(
+      ([, value]) => value !== null,
+    );
+    const personal = said.length > 0 ? (Object.fromEntries(said) as JsonObject) : null;
+    return signature.begin(petitionId, contactId, taken, personal, { source, suspicion, isCommentPublic });
+  }
 }
 
 /** Nobody is written to who has not said that they want it. */

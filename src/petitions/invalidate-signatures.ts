@@ -1,6 +1,6 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, RecordReader, writeTo } from '#libs/commands';
-import { EventStore } from '#libs/event-store';
+import { EventStore, type StreamWrite } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { newId } from '#libs/random';
 import {
@@ -10,6 +10,7 @@ import {
   Input,
   invalid,
   isId,
+  OneOf,
   Operation,
   recordSchema,
   RpcError,
@@ -18,7 +19,16 @@ import {
   Timestamp,
 } from '#libs/rpc';
 import { type Choice, ChosenSignatures, MOST_NAMED, PAGE } from './chosen-signatures.js';
+import { networksIn } from './client-networks.js';
+import {
+  type InvalidationPlanEvent,
+  invalidationPlan,
+  invalidationPlanId,
+  needsPlan,
+  type PlannedCondition,
+} from './invalidation-plan.js';
 import { invalidation, type InvalidationCondition, standingInvalidation } from './invalidation.js';
+import { SUSPICIONS, type Suspicion } from './signature-request.js';
 import { petition, standingPetition } from './petition.js';
 
 export type InvalidateAnswer = { invalidationId: string | null; petitionId: string; signatures: number };
@@ -61,6 +71,20 @@ export class InvalidateSignatures extends Input {
 
   @Flag({ optional: true, description: 'Changes nothing: tells how many are meant.' })
   dryRun?: boolean;
+
+  @Text({
+    max: 100,
+    optional: true,
+    example: '192.0.2.0/24',
+    description: 'Signatures from its page that came from this address, or this range of addresses (CIDR).',
+  })
+  clientAddress?: string;
+
+  @OneOf(SUSPICIONS, {
+    optional: true,
+    description: 'Signatures from its page that are suspicious for this reason.',
+  })
+  suspicion?: Suspicion;
 }
 
 @CommandHandler(InvalidateSignatures)
@@ -76,6 +100,7 @@ export class InvalidateSignaturesHandler implements ICommandHandler<InvalidateSi
   async execute(command: InvalidateSignatures): Promise<InvalidateAnswer> {
     const { organizationId, petitionId } = command;
     const condition = conditionOf(command);
+    this.requireRange(condition);
     if (command.dryRun) {
       const { state } = await this.records.load(petition, organizationId, petitionId);
       standingPetition(state);
@@ -89,10 +114,7 @@ export class InvalidateSignaturesHandler implements ICommandHandler<InvalidateSi
     return { invalidationId: recordId, petitionId, signatures: standingInvalidation(state).matched };
   }
 
-  private async decide(
-    command: InvalidateSignatures,
-    condition: InvalidationCondition | null,
-  ): Promise<Decision> {
+  private async decide(command: InvalidateSignatures, condition: PlannedCondition | null): Promise<Decision> {
     const { organizationId, petitionId } = command;
     const { state, version } = await this.records.load(petition, organizationId, petitionId);
     standingPetition(state);
@@ -104,15 +126,41 @@ export class InvalidateSignaturesHandler implements ICommandHandler<InvalidateSi
     const isLast = condition === null || signatureIds.length < PAGE;
     const matched = isLast ? signatureIds.length : await this.chosen.count(organizationId, choice);
     const recordId = newId();
-    const data = { petitionId, signatureIds, isLast, condition, upTo: choice.upTo, matched };
-    const writes = [writeTo(invalidation, recordId, 0, [{ type: 'SignaturesInvalidated', data }])];
+    const { upTo } = choice;
+    const planned = condition !== null && needsPlan(condition) ? condition : null;
+    const data = {
+      petitionId,
+      signatureIds,
+      isLast: isLast || planned !== null,
+      condition: condition && !planned ? asBefore(condition) : null,
+      upTo,
+      matched,
+    };
+    const writes: StreamWrite[] = [
+      writeTo(invalidation, recordId, 0, [{ type: 'SignaturesInvalidated', data }]),
+    ];
+    if (planned) {
+      const plan = { petitionId, condition: planned, upTo, matched, invalidationId: recordId };
+      const events: InvalidationPlanEvent[] = [{ type: 'InvalidationPlanned', data: plan }];
+      if (isLast) events.push({ type: 'InvalidationPlanEnded', data: { invalidationId: recordId } });
+      writes.push(writeTo(invalidationPlan, invalidationPlanId(recordId), 0, events));
+    }
     return { recordId, guards, writes };
+  }
+
+  /** @throws RpcError BAD_REQUEST unless it is an address, or a range of which the networks are known. */
+  private requireRange(condition: PlannedCondition | null): void {
+    const range = condition?.clientAddress;
+    if (range == null || networksIn(this.store.keyring, range)) return;
+    const message =
+      'must be an address, or a range of them: 192.0.2.0/24, 2001:db8::/48 (of IPv6 from /24 to /64, or /120 and more)';
+    throw invalid([{ path: 'clientAddress', message }]);
   }
 
   /** @throws RpcError NOT_FOUND, naming the one that is no signature of the petition. */
   private async choose(
     { organizationId, petitionId, signatureIds = [] }: InvalidateSignatures,
-    condition: InvalidationCondition | null,
+    condition: PlannedCondition | null,
   ): Promise<Choice> {
     const upTo = await this.store.horizon();
     await this.projections.catchUp(upTo);
@@ -136,12 +184,16 @@ function conditionOf({
   createdAfter,
   createdBefore,
   emailDomain,
-}: InvalidateSignatures): InvalidationCondition | null {
+  clientAddress,
+  suspicion,
+}: InvalidateSignatures): PlannedCondition | null {
   const momentOf = (text: string | undefined) => (text === undefined ? null : new Date(text).toISOString());
   const condition = {
     createdAfter: momentOf(createdAfter),
     createdBefore: momentOf(createdBefore),
     emailDomain: emailDomain?.replace(/^@/, '').toLowerCase() ?? null,
+    clientAddress: clientAddress ?? null,
+    suspicion: suspicion ?? null,
   };
   const hasCondition = Object.values(condition).some((value) => value !== null);
   if (hasCondition === (signatureIds !== undefined)) {
@@ -150,4 +202,9 @@ function conditionOf({
     ]);
   }
   return hasCondition ? condition : null;
+}
+
+/** As it stands in the events. */
+function asBefore({ createdAfter, createdBefore, emailDomain }: PlannedCondition): InvalidationCondition {
+  return { createdAfter, createdBefore, emailDomain };
 }

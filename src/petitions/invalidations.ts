@@ -11,7 +11,13 @@ export const invalidationSchema = recordSchema({
   petitionId: { type: 'string' },
   status: { type: 'string', enum: ['INVALIDATING', 'INVALIDATED', 'RESTORING', 'RESTORED'] },
   condition: {
-    ...recordSchema({ createdAfter: momentOrNull, createdBefore: momentOrNull, emailDomain: textOrNull }),
+    ...recordSchema({
+      createdAfter: momentOrNull,
+      createdBefore: momentOrNull,
+      emailDomain: textOrNull,
+      clientAddress: textOrNull,
+      suspicion: textOrNull,
+    }),
     type: ['object', 'null'],
     description: 'null where the signatures were named one by one.',
   },

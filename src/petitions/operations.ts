@@ -10,6 +10,7 @@ export * from './add-signature.js';
 export * from './remove-signature.js';
 export * from './list-signatures.js';
 export * from './export-signatures.js';
+export * from './get-stats.js';
 export * from './invalidate-signatures.js';
 export * from './restore-signatures.js';
 export * from './get-invalidation.js';

@@ -13,6 +13,8 @@ import { OpenPetitions } from './open-petitions.js';
 import * as operations from './operations.js';
 import { PetitionAddress } from './petition-address.js';
 import { EndPetitionHandler, PetitionEnd, PetitionEnds } from './petition-end.js';
+import { invalidationPlan } from './invalidation-plan.js';
+import { PlannedInvalidations } from './planned-invalidations.js';
 import { petitionGoal } from './petition-goal.js';
 import { petitionShapes } from './petition.js';
 import { petitions, signatureShapes } from './petitions.js';
@@ -25,8 +27,8 @@ import { Signers } from './signers.js';
 @ProductModule({
   operations,
   resources: [petitions, invalidations],
-  streams: [petitionGoal, signatureRequest],
-  subscriptions: [PetitionGoals, Invalidations, AskToConfirm, PetitionEnds],
+  streams: [petitionGoal, signatureRequest, invalidationPlan],
+  subscriptions: [PetitionGoals, Invalidations, PlannedInvalidations, AskToConfirm, PetitionEnds],
   timers: [SignatureExpiry, PetitionEnd],
   upcasters: { ...petitionShapes, ...signatureShapes },
   imports: [ContactsModule, OrganizationsModule],

@@ -26,7 +26,14 @@ export const signature = contactLink({
   atErasure: 'loses its name',
   detail: 'comment',
   suspended: { begins: 'SignaturesInvalidated', ends: 'SignaturesRestored', field: 'signatureIds' },
-  facts: FACTS,
+  facts: {
+    ...FACTS,
+    client_networks: {
+      type: 'text',
+      isPersonal: true,
+      of: ({ personal }) => (personal?.clientNetworks as string[] | undefined)?.join(' ') ?? null,
+    },
+  },
   indexes: (table) => `
     CREATE INDEX ${table}_public_comments ON ${table} (organization_id, record_id, created_at)
       WHERE is_comment_public AND detail IS NOT NULL;

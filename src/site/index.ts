@@ -1,2 +1,3 @@
 export { nameOfSitePath } from './site.controller.js';
 export { SiteModule } from './site.module.js';
+export { formToken } from './form-token.js';

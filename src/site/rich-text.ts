@@ -95,7 +95,7 @@ type Node = { type?: Json; text?: Json; attrs?: Json; marks?: Json; content?: Js
 /** Of what is not known its words. */
 function nodeOf({ type, text, attrs, marks, content }: Node, depth: number): string {
   const name = typeof type === 'string' ? type.replaceAll('_', '').toLowerCase() : '';
-  const attributes: Record<string, Json> = isObject(attrs) ? (attrs as Record<string, Json>) : {};
+  const attributes: Record<string, Json> = isObject(attrs) ? attrs : {};
   const inside = () => nodesOf(content, depth + 1);
   switch (name) {
     case 'text':
@@ -112,8 +112,8 @@ function nodeOf({ type, text, attrs, marks, content }: Node, depth: number): str
     case 'codeblock':
       return `<pre><code>${inside()}</code></pre>`;
     case 'orderedlist': {
-      const start = attributes.start ?? attributes.order;
-      return `<ol${Number.isInteger(start) ? ` start="${String(start)}"` : ''}>${inside()}</ol>`;
+      const start = Number(attributes.start ?? attributes.order);
+      return `<ol${Number.isInteger(start) ? ` start="${start}"` : ''}>${inside()}</ol>`;
     }
     case 'image':
       return `<img src="${escaped(attributes.src)}" alt="${escaped(attributes.alt)}">`;

@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import { type Request } from 'express';
 import { EventStore } from '#libs/event-store';
 import { type Input, type InputClass, isEmailAddress } from '#libs/rpc';
-import { ConfirmSignature, type Confirmed, RequestSignature, type Suspicion } from '../petitions/index.js';
+import { ConfirmSignature, type Confirmed, RequestSignature } from '../petitions/index.js';
 import { Budgets } from './budgets.js';
 import { faultOf, formToken } from './form-token.js';
 import { type FoundOrganization, type FoundPetition } from './site-records.js';
@@ -51,7 +51,7 @@ export class Signing {
     if (!suspicion) return { status: 'too many' };
     if (given.get('website')) suspicion.push('HONEYPOT');
     const { values, source } = form;
-    const text = (field: TextField) => values[field] ?? null;
+    const text = (field: TextField) => (values[field] === '' ? null : (values[field] ?? null));
     await this.execute(request, organization.id, RequestSignature, {
       petitionId: petition.id,
       email: values.email!,
@@ -64,7 +64,7 @@ export class Signing {
       subscribe: values.subscribe === true,
       source,
       clientAddress: request.ip?.replace(/^::ffff:/, '') ?? null,
-      suspicion: suspicion as Suspicion[],
+      suspicion: suspicion,
     });
     return { status: 'taken' };
   }
@@ -92,7 +92,7 @@ export class Signing {
   /** What was written, and what is wrong with it. Where it is to be sent once more, everything of it is kept. */
   private read(petition: FoundPetition, given: URLSearchParams): SignForm {
     const values: Values = {
-      ...Object.fromEntries(TEXT_FIELDS.map((field) => [field, given.get(field)?.trim() || undefined])),
+      ...Object.fromEntries(TEXT_FIELDS.map((field) => [field, given.get(field)?.trim() ?? undefined])),
       isCommentPublic: given.has('isCommentPublic'),
       subscribe: given.has('subscribe'),
     };
@@ -117,7 +117,7 @@ export class Signing {
 }
 
 function faultIn(field: TextField, value: string | undefined): FormFault | undefined {
-  if (value === undefined) {
+  if (value === undefined || value === '') {
     if (field === 'email') return 'emailMissing';
     return field === 'firstName' ? 'firstNameMissing' : undefined;
   }

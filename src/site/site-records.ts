@@ -122,7 +122,7 @@ export class SiteRecords {
     organizationId: string,
     name: string,
   ): Promise<string | undefined> {
-    const bySlug = await this.resources.findBySlug(resource as never, organizationId, name);
+    const bySlug = await this.resources.findBySlug(resource, organizationId, name);
     return bySlug ?? (isId(name) ? name : undefined);
   }
 
@@ -221,9 +221,7 @@ export class SiteRecords {
     limit: number,
   ): Promise<ResourceRecord[]> {
     const query = { organizationId, limit, sort: '-createdAt', include: 'content' };
-    const page = await this.resources.list(resource as never, query as never, [
-      compare('status = ?', status),
-    ]);
+    const page = await this.resources.list(resource, query, [compare('status = ?', status)]);
     return page.records;
   }
 }

@@ -28,7 +28,7 @@ main{padding:var(--space-4) 0 var(--space-6)}
 .text{max-width:42rem;font-size:var(--text-3)}
 .text h2,.text h3{margin-top:var(--space-5)}
 .text img{border-radius:.5rem}
-.text pre{overflow-x:auto;padding:var(--space-3);background:var(--sheet);border-radius:.5rem;font-size:var(--text-1)}
+.text pre{white-space:pre-wrap;padding:var(--space-3);background:var(--sheet);border-radius:.5rem;font-size:var(--text-1)}
 .text blockquote{margin-left:0;padding-left:var(--space-3);border-left:4px solid var(--accent)}
 .text table{border-collapse:collapse}.text td,.text th{padding:var(--space-1) var(--space-2);border:1px solid var(--line);text-align:left}
 .lead{font-size:var(--text-3);color:var(--quiet)}

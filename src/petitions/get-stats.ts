@@ -1,0 +1,136 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { RecordReader } from '#libs/commands';
+import { queryWide, ReadSource } from '#libs/database';
+import { type Past } from '#libs/event-store';
+import { stoodAt } from '#libs/links';
+import { Resources } from '#libs/resources';
+import { Id, Input, noSuch, Operation, PastRecord, recordSchema, textOrNull, Timestamp } from '#libs/rpc';
+import { contact, joinCountry } from '../contacts/index.js';
+import { petitions } from './petitions.js';
+
+/** Countries and sources that are named: people write what they like there. */
+const MOST_NAMED = 250;
+/** Contacts that are looked up at once as they were. */
+const AT_ONCE = 50;
+
+type Count = { signatures: number };
+export type Stats = Count & {
+  petitionId: string;
+  days: ({ date: string } & Count)[];
+  countries: ({ country: string | null } & Count)[];
+  sources: ({ source: string | null } & Count)[];
+};
+
+const counted = { signatures: { type: 'integer' } };
+const listOf = (properties: object) => ({
+  type: 'array',
+  items: recordSchema({ ...properties, ...counted }),
+});
+
+@Operation({
+  method: 'GET',
+  name: 'petition.get-stats',
+  object: 'stats',
+  summary: 'Count the signatures of a petition by day, country and source',
+  description:
+    'Of the signatures that count. Days are those of UTC; without days on which nobody has signed. Countries are as the signers’ contacts ' +
+    'have them, null where they say none or were erased; sources what led them there. The 250 most frequent of each are named. With ' +
+    '`asOf` all of it as it was.',
+  answers: recordSchema({
+    petitionId: { type: 'string' },
+    ...counted,
+    days: listOf({ date: { type: 'string', format: 'date' } }),
+    countries: listOf({ country: textOrNull }),
+    sources: listOf({ source: textOrNull }),
+  }),
+})
+export class GetStats extends Input {
+  @Id()
+  petitionId!: string;
+
+  @Timestamp({ optional: true, description: 'As it was at this moment.' })
+  asOf?: string;
+}
+
+type Row = {
+  day: string | null;
+  source: string | null;
+  country: string | null;
+  kind: 'day' | 'source' | 'country' | 'all';
+  signatures: number;
+};
+
+@QueryHandler(GetStats)
+export class GetStatsHandler implements IQueryHandler<GetStats> {
+  constructor(
+    private readonly reads: ReadSource,
+    private readonly resources: Resources,
+    private readonly records: RecordReader,
+  ) {}
+
+  async execute({ organizationId, petitionId, asOf }: GetStats): Promise<Stats | PastRecord<Stats>> {
+    const past = await this.records.past(asOf);
+    if (!(await this.resources.findAt(petitions, organizationId, petitionId, past))) throw noSuch('petition');
+    // Later than anything: then all is as it is.
+    const { moment, position } = past ?? { moment: 'infinity', position: Number.MAX_SAFE_INTEGER };
+    const values = [organizationId, petitionId, moment, position];
+    const rows = await queryWide<Row>(this.reads, organizationId, 'page', STATS, values);
+    const of = (kind: Row['kind']) => rows.filter((row) => row.kind === kind);
+    const countries = new Map(of('country').map(({ country, signatures }) => [country, signatures]));
+    if (past) await this.addChanged(organizationId, values, past, countries);
+    const stats: Stats = {
+      petitionId,
+      signatures: of('all')[0]?.signatures ?? 0,
+      days: of('day')
+        .map(({ day, signatures }) => ({ date: day!, signatures }))
+        .toSorted((one, other) => (one.date < other.date ? -1 : 1)),
+      countries: mostFrequent([...countries].map(([country, signatures]) => ({ country, signatures }))),
+      sources: mostFrequent(of('source').map(({ source, signatures }) => ({ source, signatures }))),
+    };
+    return past ? new PastRecord(stats, past) : stats;
+  }
+
+  /** Of contacts that have changed since, their histories say where they were then. */
+  private async addChanged(
+    organizationId: string,
+    values: unknown[],
+    past: Past,
+    countries: Map<string | null, number>,
+  ): Promise<void> {
+    const changed = await queryWide<{ id: string }>(this.reads, organizationId, 'page', CHANGED, values);
+    for (let n = 0; n < changed.length; n += AT_ONCE) {
+      const page = changed.slice(n, n + AT_ONCE);
+      const folded = await Promise.all(
+        page.map(({ id }) => this.records.look(contact, organizationId, id, past)),
+      );
+      for (const { state } of folded) {
+        const country = state.status === 'standing' ? state.details.country : null;
+        countries.set(country, (countries.get(country) ?? 0) + 1);
+      }
+    }
+  }
+}
+
+function mostFrequent<Counted extends Count>(all: Counted[]): Counted[] {
+  return all
+    .filter(({ signatures }) => signatures > 0)
+    .toSorted((one, other) => other.signatures - one.signatures)
+    .slice(0, MOST_NAMED);
+}
+
+const STOOD = stoodAt(petitions.linkTable!, true);
+
+const STATS = `
+  SELECT day::text, source, country, CASE grouping(day, source, country)
+      WHEN 3 THEN 'day' WHEN 5 THEN 'source' WHEN 6 THEN 'country' ELSE 'all' END AS kind,
+    CASE WHEN grouping(country) = 1 THEN count(*) ELSE count(*) FILTER (WHERE NOT has_changed) END::int AS signatures
+  FROM (
+    SELECT (l.created_at AT TIME ZONE 'UTC')::date AS day, l.source, c.country,
+      coalesce(c.updated_at > $3::timestamptz, false) AS has_changed
+    FROM ${petitions.linkTable!} l ${joinCountry('l.subject_id')}
+    WHERE ${STOOD}
+  ) each GROUP BY GROUPING SETS ((day), (source), (country), ())`;
+
+const CHANGED = `
+  SELECT l.subject_id AS id FROM ${petitions.linkTable!} l ${joinCountry('l.subject_id')}
+  WHERE ${STOOD} AND c.updated_at > $3::timestamptz`;

@@ -1,0 +1,111 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { type Browser as Chromium, chromium, type Page } from 'playwright-core';
+import { findProgram } from '#libs/testing';
+
+/** axe-core, as it is run in a page. */
+const AXE = readFileSync(createRequire(__filename).resolve('axe-core/axe.min.js'), 'utf8');
+
+export type Look = {
+  width?: number;
+  height?: number;
+  isDark?: boolean;
+  /** Without it, pages have to do everything all the same. */
+  javaScript?: boolean;
+};
+
+/** What axe-core finds: which rule, how grave it is, and where. */
+export type Finding = { rule: string; impact: string; nodes: string[] };
+
+type Violation = { id: string; impact: string; nodes: { html: string }[] };
+
+/** What is focused, as it is called. */
+const FOCUSED = `(() => {
+  const element = document.activeElement;
+  if (!element) return '';
+  const text = element.labels?.[0]?.textContent ?? element.textContent ?? '';
+  return text.replace(/\\s+/g, ' ').trim();
+})()`;
+
+/** Debian's Chromium; undefined where it is not installed. */
+export function findChromium(): string | undefined {
+  return findProgram('chromium');
+}
+
+/** A real browser. What pages say to its console, and whom they ask, is looked at in the end. */
+export class Browser {
+  private constructor(private readonly chromium: Chromium) {}
+
+  static async start(): Promise<Browser> {
+    const executablePath = findChromium();
+    if (executablePath === undefined) throw new Error('Chromium is not installed.');
+    return new Browser(await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] }));
+  }
+
+  async stop(): Promise<void> {
+    await this.chromium.close();
+  }
+
+  /** A window of its own, with nothing that others have left. */
+  async open({ width = 1_280, height = 900, isDark = false, javaScript = true }: Look = {}): Promise<Window> {
+    const context = await this.chromium.newContext({
+      viewport: { width, height },
+      colorScheme: isDark ? 'dark' : 'light',
+      javaScriptEnabled: javaScript,
+      reducedMotion: 'reduce',
+    });
+    return new Window(await context.newPage());
+  }
+}
+
+/** A page, and all that it said and asked for. */
+export class Window {
+  private readonly said: string[] = [];
+  private readonly asked = new Set<string>();
+
+  constructor(readonly page: Page) {
+    page.on('console', (message) => this.said.push(message.text()));
+    page.on('pageerror', (error) => this.said.push(String(error)));
+    page.on('request', (request) => this.asked.add(request.url()));
+  }
+
+  /** @param origin the only one that it may ask. */
+  requireQuiet(origin: string): void {
+    expect(this.said).toEqual([]);
+    expect(
+      [...this.asked].filter((url) => !url.startsWith(`${origin}/`) && !url.startsWith('data:')),
+    ).toEqual([]);
+  }
+
+  /** Findings that keep people out: serious and critical ones, by the rules of WCAG 2.2 AA. */
+  async findings(): Promise<Finding[]> {
+    // By the debugger: the page's own policy lets no script but its own run, and that is to stay so.
+    await this.page.evaluate(AXE);
+    const { violations } = await this.page.evaluate<{ violations: Violation[] }>(
+      "axe.run({ resultTypes: ['violations'] })",
+    );
+    return violations
+      .filter(({ impact }) => ['serious', 'critical'].includes(impact))
+      .map(({ id, impact, nodes }) => ({ rule: id, impact, nodes: nodes.map(({ html }) => html) }));
+  }
+
+  /** Whether something stands out to the right of the window. */
+  isTooWide(): Promise<boolean> {
+    // As a text: of a browser's globals nothing here has types, so that nothing of the server can use them.
+    return this.page.evaluate<boolean>(
+      'document.documentElement.scrollWidth > document.documentElement.clientWidth',
+    );
+  }
+
+  /** Presses Tab until what is focused has this name. @returns the names on the way. */
+  async tabTo(name: string, most = 40): Promise<string[]> {
+    const names: string[] = [];
+    for (let n = 0; n < most; n += 1) {
+      await this.page.keyboard.press('Tab');
+      const focused = await this.page.evaluate<string>(FOCUSED);
+      names.push(focused);
+      if (focused.startsWith(name)) return names;
+    }
+    throw new Error(`Tab does not come to "${name}", but to: ${names.join(' | ')}`);
+  }
+}

@@ -1,0 +1,236 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo } from 'node:net';
+import { Browser, findChromium, type Look } from './browser.js';
+import { Public, type PetitionPage, call } from './petition-page.js';
+import { picture } from './pictures.js';
+import { eventually } from './processes.js';
+
+const withChromium = findChromium() === undefined ? describe.skip : describe;
+
+let people: Public;
+let browser: Browser;
+let page: PetitionPage;
+let origin: string;
+
+const LONG = 'Rettet die Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft';
+
+withChromium('in Chromium', () => {
+  beforeAll(async () => {
+    people = await Public.start();
+    ({ origin } = people.api);
+    browser = await Browser.start();
+    const client = await people.api.organization();
+    const uploaded = await client.request(
+      'POST',
+      '/v1/image.upload-image?alt=A+river',
+      await picture(900, 500),
+      {
+        'Content-Type': 'image/png',
+      },
+    );
+    const { imageId } = uploaded.body.data;
+    await call(client, 'organization.update-organization', {
+      name: 'Clean Rivers',
+      slug: 'clean-rivers',
+      colour: '#ffcc00',
+      imageId,
+      privacyUrl: 'https://rivers.example.org/privacy',
+    });
+    page = await people.petition(
+      {
+        name: LONG,
+        slug: 'river',
+        imageId,
+        target: 'The council',
+        ask: 'Switch the basin on.',
+        content: `## Why\n\n- One\n- ${LONG}\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n\`\`\`\n${'x'.repeat(300)}\n\`\`\``,
+        publicComments: true,
+      },
+      client,
+    );
+    const { postId } = await call(client, 'post.create-post', {
+      name: 'News',
+      imageId,
+      content: 'Hello **world**',
+    });
+    await call(client, 'post.publish-post', { postId });
+  });
+  afterAll(async () => {
+    await browser.stop();
+    await people.stop();
+  });
+
+  const looks: [string, Look][] = [
+    ['on a phone', { width: 360, height: 740 }],
+    ['on a phone in the dark', { width: 360, height: 740, isDark: true }],
+    ['on a desk', {}],
+    ['on a desk in the dark', { isDark: true }],
+  ];
+
+  it.each(looks)(
+    'every page can be read by everybody %s, and asks nobody else',
+    async (_, look) => {
+      const window = await browser.open(look);
+      const { page: tab } = window;
+      const paths = [
+        '/clean-rivers',
+        page.path,
+        `${page.path}/embed`,
+        `${page.path}/thanks`,
+        '/clean-rivers/posts/news',
+        `${page.path}/confirm/nothing`,
+        '/nobody',
+      ];
+      for (const path of paths) {
+        const answer = await tab.goto(origin + path);
+        expect([path, await window.findings()]).toEqual([path, []]);
+        expect([path, await window.isTooWide()]).toEqual([path, false]);
+        expect([path, await tab.locator('h1').count()]).toEqual([path, 1]);
+        // What is answered 404 a browser tells its console itself.
+        if (answer!.status() >= 400) continue;
+        const bytes = (await answer!.body()).length;
+        expect([path, bytes < 50 * 1_024]).toEqual([path, true]);
+      }
+      const other = await browser.open(look);
+      for (const path of paths.slice(0, 5)) await other.page.goto(origin + path);
+      other.requireQuiet(origin);
+    },
+    120_000,
+  );
+
+  it.each([
+    ['with JavaScript', true],
+    ['without JavaScript', false],
+  ])(
+    'read, sign, confirm, see the number go up, with the keyboard alone %s',
+    async (_, javaScript) => {
+      const email = `keyboard-${javaScript}@example.org`;
+      const window = await browser.open({ javaScript, width: 360 });
+      const { page: tab } = window;
+      await tab.goto(origin + page.path);
+      const before = await tab.locator('[data-signatures]').textContent();
+      // axe-core needs scripts to run; the page is the same without.
+      const look = async () => expect(javaScript ? await window.findings() : []).toEqual([]);
+      const press = async (name: string, text = '') => {
+        await window.tabTo(name);
+        await tab.keyboard.type(text);
+      };
+      const names = await window.tabTo('Skip to the content');
+      expect(names).toHaveLength(1);
+      // A person takes their time.
+      await tab.waitForTimeout(2_000);
+      await press('First name', 'Ada');
+      await press('Last name', 'Lovelace');
+      await press('E-mail address', email);
+      await press('Why are you signing?', 'For the kingfishers');
+      await window.tabTo('My first name and my comment');
+      await tab.keyboard.press('Space');
+      await window.tabTo('Sign now');
+      await tab.keyboard.press('Enter');
+      await tab.waitForURL(`**${page.path}/thanks`);
+      expect(await tab.locator('h1').textContent()).toBe('Check your mail');
+      await look();
+
+      const link = await people.linkTo(email);
+      await tab.goto(origin + link);
+      expect(await tab.locator('main').innerText()).toMatch(/Ada Lovelace[^]*For the kingfishers/);
+      await look();
+      await window.tabTo('Confirm my signature');
+      await tab.keyboard.press('Enter');
+      await tab.locator('h1', { hasText: 'Thank you for signing' }).waitFor();
+      await look();
+      await window.tabTo('To the petition');
+      await tab.keyboard.press('Enter');
+      await tab.waitForURL(`**${page.path}`);
+      await eventually(async () => {
+        await tab.reload();
+        expect(await tab.locator('[data-signatures]').textContent()).not.toBe(before);
+        expect(await tab.locator('.comments').innerText()).toContain('For the kingfishers');
+      });
+      window.requireQuiet(origin);
+    },
+    120_000,
+  );
+
+  it('faults are told at the top, beside the field, and to who listens; what was typed stays', async () => {
+    const window = await browser.open({ width: 360 });
+    const { page: tab } = window;
+    await tab.goto(origin + page.path);
+    await tab.waitForTimeout(2_000);
+    await tab.fill('#email', 'not an address');
+    await tab.fill('#comment', 'Still here');
+    await tab.click('form .button');
+    await tab.waitForSelector('#faults');
+    expect(await tab.title()).toMatch(/^Error: /);
+    expect(await tab.evaluate('document.activeElement.id')).toBe('faults');
+    expect(await tab.locator('#faults').innerText()).toContain('Enter your first name');
+    expect(await tab.locator('#comment').inputValue()).toBe('Still here');
+    const email = tab.locator('#email');
+    expect([await email.getAttribute('aria-invalid'), await email.getAttribute('aria-describedby')]).toEqual([
+      'true',
+      'email-hint email-fault',
+    ]);
+    expect(await window.findings()).toEqual([]);
+    await tab.click('#faults a[href="#email"]');
+    expect(await tab.evaluate('document.activeElement.id')).toBe('email');
+  }, 60_000);
+
+  it('what a screen reader reads of a petition', async () => {
+    const { page: tab } = await browser.open();
+    await tab.goto(origin + page.path);
+    const read = await tab.locator('body').ariaSnapshot();
+    for (const line of [
+      `- heading "${LONG}" [level=1]`,
+      '- img "A river"',
+      '- term: To',
+      '- definition: The council',
+      '- heading "Why" [level=2]',
+      '- progressbar "',
+      '- heading "Sign this petition" [level=2]',
+      '- textbox "First name"',
+      '- textbox "E-mail address"',
+      '- checkbox "Clean Rivers may keep me informed by e-mail"',
+      '- button "Sign now"',
+      '- link "Privacy"',
+    ])
+      expect(read).toContain(line);
+    // Nobody is led into the trap for machines.
+    expect(read).not.toContain('Leave this field empty');
+  });
+
+  it('a number on a page that stays open moves on, and the address can be copied', async () => {
+    const { client, petitionId } = page;
+    const window = await browser.open();
+    const { page: tab } = window;
+    await tab.clock.install();
+    await tab.goto(origin + page.path);
+    const before = await tab.locator('[data-signatures]').textContent();
+    await call(client, 'petition.add-signature', { petitionId, contact: { email: 'counted@example.org' } });
+    await eventually(async () => {
+      await tab.clock.fastForward(11_000);
+      expect(await tab.locator('[data-signatures]').textContent()).not.toBe(before);
+    });
+    expect(await tab.locator('.copy button').textContent()).toBe('Copy');
+    window.requireQuiet(origin);
+  }, 60_000);
+
+  it('stands in a frame on another page, as high as what is in it', async () => {
+    const elsewhere = createServer((_, response) => {
+      response.setHeader('Content-Type', 'text/html');
+      response.end(`<!doctype html><script src="${origin}/embed.js" defer></script>
+        <advocacy-petition src="${page.path}"><a href="${origin}${page.path}">Sign</a></advocacy-petition>`);
+    }).listen(0, '127.0.0.1');
+    await once(elsewhere, 'listening');
+    const { page: tab } = await browser.open();
+    await tab.goto(`http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/`);
+    const frame = tab.frameLocator('iframe');
+    expect(await frame.locator('h1').innerText()).toBe(LONG);
+    await eventually(async () => {
+      const height = await tab.locator('iframe').evaluate((element) => element.clientHeight);
+      const inside = await frame.locator('html').evaluate((element) => element.offsetHeight);
+      expect(height).toBe(inside);
+    });
+    elsewhere.close();
+  }, 60_000);
+});

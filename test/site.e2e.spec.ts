@@ -1,0 +1,498 @@
+import { Parser } from 'htmlparser2';
+import { type PetitionPage, Public, PUBLIC_URL, call, linkIn, randomAddress } from './petition-page.js';
+import { picture } from './pictures.js';
+import { eventually } from './processes.js';
+
+let people: Public;
+beforeAll(async () => {
+  people = await Public.start({ instances: 2 });
+});
+afterAll(() => people.stop());
+
+const counted = async ({ client, petitionId }: PetitionPage) => {
+  const { signatures, pendingSignatures } = (await client.get('petition.get-petition', { petitionId })).body
+    .data;
+  return [signatures, pendingSignatures];
+};
+const contacts = async ({ client }: PetitionPage) =>
+  (await client.get('contact.list-contacts', { limit: '100' })).body.data as { email: string }[];
+const confirm = async (link: string) => {
+  const { text } = await people.get(link);
+  const [, request = ''] = /name="request" value="([^"]+)"/.exec(text) ?? [];
+  return people.post(link, request === '' ? {} : { request });
+};
+
+describe('signing', () => {
+  it('counts once it is confirmed by the button in the mail’s page, and makes a contact only then', async () => {
+    const page = await people.petition({ goal: 2, publicComments: true });
+    const signed = await people.sign(page, {
+      lastName: 'Lovelace',
+      country: 'United Kingdom',
+      comment: 'I swim <there>',
+      isCommentPublic: 'yes',
+      source: 'newsletter',
+    });
+    expect([signed.status, signed.location]).toEqual([303, `${page.path}/thanks`]);
+    expect((await people.get(signed.location!)).text).toContain('<h1>Check your mail</h1>');
+    expect(await counted(page)).toEqual([0, 1]);
+
+    const link = await people.linkTo('ada@example.org');
+    expect(await contacts(page)).toEqual([]);
+    // What scans mails follows links, in every way but by POST.
+    for (const method of ['GET', 'HEAD']) await fetch(people.api.origin + link, { method });
+    const asked = await people.get(link);
+    expect(asked.text).toContain('Ada Lovelace');
+    expect(asked.text).toContain('I swim &lt;there&gt;');
+    expect([asked.headers.get('cache-control'), asked.headers.get('referrer-policy')]).toEqual([
+      'no-store',
+      'no-referrer',
+    ]);
+    expect(await counted(page)).toEqual([0, 1]);
+
+    const confirmed = await confirm(link);
+    expect([confirmed.status, confirmed.location]).toEqual([303, link]);
+    expect((await people.get(link)).text).toContain('<h1>Thank you for signing</h1>');
+    expect(await counted(page)).toEqual([1, 0]);
+    expect(await contacts(page)).toMatchObject([
+      {
+        email: 'ada@example.org',
+        firstName: 'Ada',
+        lastName: 'Lovelace',
+        country: 'United Kingdom',
+        subscribed: false,
+      },
+    ]);
+    const { petitionId, client } = page;
+    expect((await client.get('petition.list-signatures', { petitionId })).body.data).toMatchObject([
+      { comment: 'I swim <there>', status: 'CONFIRMED', source: 'newsletter', suspicion: [] },
+    ]);
+    // Who confirmed did it as nobody’s key.
+    const { data: events } = (await client.get('event.list-events', { type: 'PetitionSigned' })).body;
+    expect(events[0].actor).toEqual({ type: 'public', id: null });
+    await eventually(async () => {
+      const { text } = await people.get(page.path);
+      expect(text).toContain('1 signature</span>');
+      expect(text).toContain('I swim &lt;there&gt;');
+    });
+  });
+
+  it('twice is once: by the button, by another spelling of the mailbox, and by who has signed with a key', async () => {
+    const page = await people.petition();
+    await people.sign(page, { email: 'grace.hopper@gmail.com' });
+    const link = await people.linkTo('grace.hopper@gmail.com');
+    await Promise.all([confirm(link), confirm(link), people.post(link, {}, { at: 1 })]);
+    expect(await counted(page)).toEqual([1, 0]);
+
+    await people.sign(page, { email: 'GraceHopper+again@googlemail.com' });
+    await eventually(() => expect(people.mailsTo('GraceHopper+again@googlemail.com')).toHaveLength(1));
+    const [mail] = people.mailsTo('GraceHopper+again@googlemail.com');
+    expect(mail!.content).toContain('already signed');
+    expect(() => linkIn(mail!)).toThrow('no link');
+    await eventually(async () => expect(await counted(page)).toEqual([1, 0]));
+
+    const { client, petitionId } = page;
+    await call(client, 'petition.add-signature', { petitionId, contact: { email: 'wangari@example.org' } });
+    await people.sign(page, { email: 'wangari+2@example.org' });
+    await eventually(() =>
+      expect(people.mailsTo('wangari+2@example.org')[0]?.content).toContain('already signed'),
+    );
+    await eventually(async () => expect(await counted(page)).toEqual([2, 0]));
+    expect(await contacts(page)).toHaveLength(2);
+  });
+
+  it('asking again sends the mail again; the links of before lead to what was written last', async () => {
+    const page = await people.petition();
+    await people.sign(page, { email: 'rosa@example.org', firstName: 'Rosa' });
+    const first = await people.linkTo('rosa@example.org');
+    await people.sign(page, { email: 'rosa@example.org', firstName: 'Rosa Luise' });
+    const second = await people.linkTo('rosa@example.org', 2);
+    expect(second).not.toBe(first);
+    expect((await people.get(first)).text).toContain('Rosa Luise');
+    expect(await counted(page)).toEqual([0, 1]);
+    await confirm(first);
+    expect((await people.get(second)).text).toContain('Thank you for signing');
+    expect(await counted(page)).toEqual([1, 0]);
+    expect(await contacts(page)).toMatchObject([{ firstName: 'Rosa Luise' }]);
+  });
+
+  it('only what was shown is confirmed', async () => {
+    const page = await people.petition();
+    const email = 'shown@example.org';
+    await people.sign(page, { email, comment: 'mine' });
+    const link = await people.linkTo(email);
+    const [, request = ''] = /name="request" value="([^"]+)"/.exec((await people.get(link)).text) ?? [];
+    await people.sign(page, { email, comment: 'somebody else’s' });
+    await people.linkTo(email, 2);
+    await people.post(link, { request });
+    expect(await counted(page)).toEqual([0, 1]);
+    expect((await people.get(link)).text).toContain('somebody else’s');
+  });
+
+  it('counts at once where no confirmation is asked for, but what is suspicious', async () => {
+    const page = await people.petition({ confirmation: 'NONE' });
+    const signed = await people.sign(page, { email: 'quick@example.org' });
+    expect((await people.get(signed.location!)).text).toContain('<h1>Thank you for signing</h1>');
+    await eventually(async () => expect(await counted(page)).toEqual([1, 0]));
+    await people.sign(page, { email: 'filled@example.org', website: 'https://spam.example' });
+    const link = await people.linkTo('filled@example.org');
+    expect(await counted(page)).toEqual([1, 1]);
+    const { client, petitionId } = page;
+    const pending = (await client.get('petition.list-signatures', { petitionId, status: 'PENDING' })).body
+      .data;
+    expect(pending).toMatchObject([{ status: 'PENDING', suspicion: ['HONEYPOT'], contactId: null }]);
+    await confirm(link);
+    expect(await counted(page)).toEqual([2, 0]);
+  });
+
+  it('what is not confirmed in seven days expires: nothing of it is left that anybody could read', async () => {
+    const page = await people.petition();
+    await people.sign(page, { email: 'late@example.org', comment: 'too late' });
+    const link = await people.linkTo('late@example.org');
+    const { source } = people.api.database;
+    await source.query(`UPDATE timers SET next_at = now() WHERE organization_id = $1`, [
+      page.client.organizationId,
+    ]);
+    await eventually(async () => expect(await counted(page)).toEqual([0, 0]));
+    expect((await people.get(link)).status).toBe(410);
+    expect((await confirm(link)).status).toBe(303);
+    expect([await counted(page), await contacts(page)]).toEqual([[0, 0], []]);
+    const events = (await page.client.get('event.list-events', { type: 'SignatureRequested' })).body.data;
+    expect(events).toMatchObject([{ data: { personal: null } }]);
+    expect((await page.client.get('event.list-events', { type: 'SignatureExpired' })).body.data).toHaveLength(
+      1,
+    );
+  });
+
+  it('a petition that closes takes nothing more, also what was asked before', async () => {
+    const page = await people.petition();
+    await people.sign(page, { email: 'slow@example.org' });
+    const link = await people.linkTo('slow@example.org');
+    await call(page.client, 'petition.close-petition', { petitionId: page.petitionId });
+    await eventually(async () =>
+      expect((await people.get(page.path)).text).toContain('This petition is closed'),
+    );
+    expect((await confirm(link)).status).toBe(410);
+    expect((await people.sign(page, { email: 'later@example.org' })).location).toBeNull();
+    expect(await counted(page)).toEqual([0, 1]);
+  });
+});
+
+describe('what was written', () => {
+  it.each([
+    ['no e-mail address', { email: '' }, 'Enter your e-mail address'],
+    ['no address at all', { email: 'ada' }, 'Enter an e-mail address like'],
+    ['no first name', { firstName: ' ' }, 'Enter your first name'],
+    ['a name of 201 characters', { firstName: 'x'.repeat(201) }, 'This is too long'],
+    ['a NUL', { lastName: 'a\0b' }, 'characters that cannot be kept'],
+  ])('is kept where something is wrong with it: %s', async (_, form, sentence) => {
+    const page = await people.petition();
+    const { status, text } = await people.sign(page, { comment: 'Keep "me" <safe>', ...form });
+    expect(status).toBe(422);
+    expect(text).toContain(sentence);
+    expect(text).toContain('<title>Error: ');
+    expect(text).toContain('Keep &quot;me&quot; &lt;safe&gt;');
+    expect(text).toContain('role="alert"');
+    expect(await counted(page)).toEqual([0, 0]);
+  });
+
+  it('is asked for once more where the page is too old, too new, or none of ours', async () => {
+    const page = await people.petition();
+    const other = await people.petition();
+    const tokens = ['', 'rubbish', people.token(page.petitionId, 25 * 3_600), people.token(other.petitionId)];
+    for (const token of [...tokens, people.token(page.petitionId, 0)]) {
+      const { status, text } = await people.sign(page, { token, comment: 'kept' });
+      expect([status, text.includes('once more'), text.includes('kept')]).toEqual([422, true, true]);
+      const [, next = ''] = /name="token" value="([^"]+)"/.exec(text) ?? [];
+      expect(next).not.toBe('');
+    }
+    expect(await counted(page)).toEqual([0, 0]);
+  });
+
+  it('is no form, or too much of one: refused, and the next one is served', async () => {
+    const { path, petitionId } = await people.petition();
+    const send = async (body: string, type: string) =>
+      (
+        await fetch(`${people.api.origin}${path}/sign`, {
+          method: 'POST',
+          body,
+          headers: { 'Content-Type': type },
+        })
+      ).status;
+    expect(await send('{}', 'application/json')).toBe(415);
+    expect(await send(`comment=${'x'.repeat(200_000)}`, 'application/x-www-form-urlencoded')).toBe(413);
+    const token = people.token(petitionId);
+    expect(await send(`token=${token}&firstName=A&email=%FF`, 'application/x-www-form-urlencoded')).toBe(422);
+  });
+});
+
+describe('against fraud', () => {
+  it('2,000 forms of a script: nothing counts, no contact, three mails to a mailbox, and others sign', async () => {
+    const page = await people.petition();
+    const from = '2001:db8:1:2::1';
+    const script = (n: number): Promise<{ status: number }> => {
+      const forms: Record<string, string>[] = [
+        { token: '' },
+        { token: people.token(page.petitionId, 25 * 3_600) },
+        { token: people.token(page.petitionId, 0) },
+        { website: 'x' },
+        { email: 'one@example.org' },
+        { email: `alias+${n}@example.org` },
+        { email: `al.i.as+${n}@gmail.com` },
+      ];
+      const address = n % 2 === 0 ? from : `2001:db8:1:2::${(n % 5_000).toString(16)}`;
+      return people.sign(
+        page,
+        { email: `person-${n}@example.net`, ...forms[n % 7]! },
+        { from: address, at: n % 2 },
+      );
+    };
+    const statuses = new Map<number, number>();
+    for (let n = 0; n < 2_000; n += 20) {
+      const answers = await Promise.all(Array.from({ length: 20 }, (_, k) => script(n + k)));
+      for (const { status } of answers) statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    }
+    expect([...statuses.keys()].toSorted()).toEqual([303, 422, 429]);
+    // One network, whatever the addresses in it.
+    expect(statuses.get(303)).toBe(500);
+
+    const honest = await people.sign(page, { email: 'honest@example.org' }, { from: randomAddress() });
+    expect(honest.status).toBe(303);
+    await confirm(await people.linkTo('honest@example.org'));
+    expect((await counted(page))[0]).toBe(1);
+    expect(await contacts(page)).toMatchObject([{ email: 'honest@example.org' }]);
+    const perMailbox = new Map<string, number>();
+    for (const { to } of people.mail.accepted) {
+      const mailbox = to
+        .replace(/\+[^@]*/, '')
+        .replace(/^([^@]*)@gmail\.com$/, (_, name: string) => `${name.replaceAll('.', '')}@gmail.com`);
+      perMailbox.set(mailbox, (perMailbox.get(mailbox) ?? 0) + 1);
+    }
+    expect(perMailbox.get('one@example.org')).toBe(3);
+    expect(Math.max(...perMailbox.values())).toBe(3);
+    const { client, petitionId } = page;
+    const more = { petitionId, status: 'PENDING', limit: '100' };
+    const pending = (await client.get('petition.list-signatures', more)).body.data as {
+      suspicion: string[];
+    }[];
+    expect(pending.some(({ suspicion }) => suspicion.includes('MANY_FROM_NETWORK'))).toBe(true);
+  }, 180_000);
+
+  it('signatures of a network, or suspicious ones, are taken out by condition, and come back', async () => {
+    const page = await people.petition();
+    const { client, petitionId } = page;
+    const signAndConfirm = async (email: string, from: string, more = {}) => {
+      await people.sign(page, { email, ...more }, { from });
+      await confirm(await people.linkTo(email));
+    };
+    await signAndConfirm('a@bots.example', '192.0.2.1');
+    await signAndConfirm('b@bots.example', '192.0.2.200', { website: 'x' });
+    await signAndConfirm('c@people.example', '198.51.100.7');
+    const dryRun = async (condition: object) =>
+      (await call(client, 'petition.invalidate-signatures', { petitionId, dryRun: true, ...condition }))
+        .signatures;
+    expect(await dryRun({ clientAddress: '192.0.2.0/24' })).toBe(2);
+    expect(await dryRun({ clientAddress: '192.0.2.1' })).toBe(1);
+    expect(await dryRun({ clientAddress: '198.51.0.0/16' })).toBe(1);
+    expect(await dryRun({ suspicion: 'HONEYPOT' })).toBe(1);
+    expect(await dryRun({ suspicion: 'HONEYPOT', clientAddress: '198.51.100.0/24' })).toBe(0);
+    const refused = await client.post('petition.invalidate-signatures', {
+      petitionId,
+      clientAddress: '192.0.2',
+    });
+    expect([refused.status, refused.body.error.issues[0].path]).toEqual([400, 'clientAddress']);
+
+    const condition = { clientAddress: '192.0.2.0/24' };
+    const { invalidationId } = await call(client, 'petition.invalidate-signatures', {
+      petitionId,
+      ...condition,
+    });
+    expect(await counted(page)).toEqual([1, 0]);
+    const look = async () => (await client.get('petition.get-invalidation', { invalidationId })).body.data;
+    expect(await look()).toMatchObject({ status: 'INVALIDATED', matched: 2, invalidated: 2, condition });
+    await call(client, 'petition.restore-signatures', { invalidationId });
+    expect(await counted(page)).toEqual([3, 0]);
+    expect(await look()).toMatchObject({ status: 'RESTORED', restored: 2 });
+  });
+});
+
+describe('pages', () => {
+  it('tell who shares them what they are, load nothing from elsewhere, and run nothing that was written into them', async () => {
+    const client = await people.api.organization();
+    const slug = `rivers-${Date.now()}`;
+    const bytes = await picture(1_200, 630);
+    const uploaded = await client.request(
+      'POST',
+      '/v1/image.upload-image?name=River&alt=A+%22river%22',
+      bytes,
+      {
+        'Content-Type': 'image/jpeg',
+      },
+    );
+    const { imageId } = uploaded.body.data;
+    const evil = `"><script>alert(1)</script><img src=x onerror=alert(2)>`;
+    await call(client, 'organization.update-organization', {
+      name: `Rivers ${evil}`,
+      slug,
+      colour: '#FFFF00',
+      imageId,
+      privacyUrl: 'https://rivers.example.org/privacy',
+      language: 'de',
+    });
+    const page = await people.petition(
+      {
+        title: evil,
+        description: evil,
+        ask: evil,
+        target: evil,
+        imageId,
+        content: `${evil}\n\n[x](javascript:alert(3))`,
+      },
+      client,
+    );
+    expect(page.path).toBe(`/${slug}/petitions/save-the-river`);
+    const { status, headers, text } = await people.get(page.path);
+    expect(status).toBe(200);
+    expect(text).toContain('<html lang="de">');
+    expect(text.match(/<script[^>]*>/g)).toEqual(['<script src="/site/page.js" defer>']);
+    const unsafe: string[] = [];
+    const parser = new Parser({
+      onopentag(name, attributes) {
+        const isUnsafe = Object.entries(attributes).some(
+          ([attribute, value]) => /^on|^style$/.test(attribute) || /^\s*javascript:/i.test(value),
+        );
+        if (isUnsafe) unsafe.push(name);
+      },
+    });
+    parser.end(text);
+    expect(unsafe).toEqual([]);
+    expect(text.match(/<h1>/g)).toHaveLength(1);
+    expect(text).toContain(`<meta property="og:url" content="${PUBLIC_URL}${page.path}"`);
+    expect(text).toContain('<meta property="og:image:width" content="1200"');
+    expect(text).toMatch(new RegExp(`<meta property="og:image" content="${PUBLIC_URL}/images/`));
+    expect(text).toContain('alt="A &quot;river&quot;"');
+    expect(text).toContain(`<link rel="canonical" href="${PUBLIC_URL}${page.path}"`);
+    expect(headers.get('content-security-policy')).toMatch(
+      /^default-src 'none'; style-src 'sha256-[^']+'; img-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
+    );
+    expect(Buffer.byteLength(text)).toBeLessThan(50 * 1_024);
+  });
+
+  it('lead from the slugs of before to those of now, and are found by ids where there is none', async () => {
+    const client = await people.api.organization();
+    const { organizationId } = client;
+    const page = await people.petition({ slug: 'first' }, client);
+    expect(page.path).toBe(`/${organizationId}/petitions/first`);
+    const slug = `moved-${Date.now()}`;
+    await call(client, 'organization.update-organization', { slug });
+    await call(client, 'petition.update-petition', { petitionId: page.petitionId, slug: 'second' });
+    const now = `/${slug}/petitions/second`;
+    await eventually(async () => {
+      for (const path of [page.path, `/${slug}/petitions/first`, `/${slug}/petitions/${page.petitionId}`])
+        expect((await people.get(path)).location).toBe(now);
+    });
+    expect((await people.get(now)).status).toBe(200);
+    expect((await people.get(`/${organizationId}`)).location).toBe(`/${slug}`);
+
+    const taken = await client.post('petition.create-petition', { name: 'Other', slug: 'first' });
+    expect([taken.status, taken.body.error.reason]).toEqual([409, 'SLUG_TAKEN']);
+    const other = await people.api.organization();
+    const stolen = await other.post('organization.update-organization', { slug });
+    expect([stolen.status, stolen.body.error.reason]).toEqual([409, 'SLUG_TAKEN']);
+    for (const reserved of ['docs', 'v1', 'images', 'dashboard']) {
+      const refused = await other.post('organization.update-organization', { slug: reserved });
+      expect([reserved, refused.status]).toEqual([reserved, 400]);
+    }
+    // Back again: its own.
+    await call(client, 'petition.update-petition', { petitionId: page.petitionId, slug: 'first' });
+  });
+
+  it('make slugs of names, each once: also for eight at once', async () => {
+    const client = await people.api.organization();
+    const slugs = await Promise.all(
+      Array.from({ length: 8 }, async (_, n) => {
+        const fields = { name: 'Über die Brücke!', goal: n + 1 };
+        const { petitionId } = await call(client, 'petition.create-petition', fields);
+        return (await client.get('petition.get-petition', { petitionId })).body.data.slug as string;
+      }),
+    );
+    expect(new Set(slugs).size).toBe(8);
+    for (const slug of slugs) expect(slug).toMatch(/^uber-die-brucke(-\w+)?$/);
+  });
+
+  it('show drafts, foreign petitions and what was deleted to nobody', async () => {
+    const client = await people.api.organization();
+    const other = await people.petition();
+    const { petitionId } = await call(client, 'petition.create-petition', { name: 'Draft' });
+    const paths = [
+      `/${client.organizationId}/petitions/draft`,
+      `/${client.organizationId}/petitions/${petitionId}`,
+      `/${client.organizationId}/petitions/${other.petitionId}`,
+      `/${client.organizationId}/posts/none`,
+      '/nobody-has-this',
+      `/${petitionId}`,
+    ];
+    for (const path of paths) {
+      const seen = await people.get(path);
+      expect([path, seen.status, seen.text.includes('There is nothing here')]).toEqual([path, 404, true]);
+      const asked = await people.get(path, { Accept: 'application/json' });
+      expect([asked.status, JSON.parse(asked.text).error.code]).toEqual([404, 'NOT_FOUND']);
+    }
+    expect((await people.post(`/${client.organizationId}/petitions/draft/sign`, {})).status).toBe(404);
+  });
+
+  it('count.json tells everybody the number, and may be kept', async () => {
+    const page = await people.petition({ goal: 7 });
+    const { headers, text } = await people.get(`${page.path}/count.json`);
+    expect(JSON.parse(text)).toEqual({ signatures: 0, goal: 7 });
+    expect([headers.get('access-control-allow-origin'), headers.get('cache-control')]).toEqual([
+      '*',
+      'public, max-age=2, stale-while-revalidate=30',
+    ]);
+  });
+
+  it('embed frames, and nothing else: its form signs, too', async () => {
+    const page = await people.petition();
+    const { headers, text } = await people.get(`${page.path}/embed`);
+    expect(headers.get('content-security-policy')).toContain('frame-ancestors *');
+    expect(headers.get('x-frame-options')).toBeNull();
+    expect(text).toContain(`action="${page.path}/sign?embed"`);
+    const script = await people.get('/embed.js');
+    expect([script.headers.get('content-type'), script.text.includes('advocacy-petition')]).toEqual([
+      'text/javascript; charset=utf-8',
+      true,
+    ]);
+  });
+
+  it('a token of another petition, a changed one, one of nobody: no error page that tells anything', async () => {
+    const page = await people.petition();
+    await people.sign(page, { email: 'token@example.org' });
+    const link = await people.linkTo('token@example.org');
+    const changed = link.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'));
+    for (const path of [changed, `${page.path}/confirm/x`, `${page.path}/confirm/${'A'.repeat(64)}`]) {
+      const { status, text } = await people.get(path);
+      expect([status, text.includes('This link does not work')]).toEqual([404, true]);
+      expect((await people.post(path, {})).status).toBe(404);
+    }
+    expect(await counted(page)).toEqual([0, 1]);
+  });
+});
+
+it('a petition closes by itself at its moment, once, also when no instance ran', async () => {
+  const soon = new Date(Date.now() + 1_500).toISOString();
+  const page = await people.petition({ closesAt: soon });
+  const { client, petitionId } = page;
+  const status = async () => (await client.get('petition.get-petition', { petitionId })).body.data.status;
+  expect(await status()).toBe('PUBLISHED');
+  await eventually(async () => expect(await status()).toBe('CLOSED'));
+  const late = await client.post('petition.add-signature', {
+    petitionId,
+    contact: { email: 'late@example.org' },
+  });
+  expect(late.body.error.reason).toBe('PETITION_CLOSED');
+  const again = await client.post('petition.publish-petition', { petitionId });
+  expect(again.body.error.reason).toBe('PETITION_CLOSED');
+  await call(client, 'petition.update-petition', { petitionId, closesAt: null });
+  await call(client, 'petition.publish-petition', { petitionId });
+  const types = await people.api.eventTypes(client.organizationId);
+  expect(types.filter((type) => type === 'PetitionClosed')).toHaveLength(1);
+});
