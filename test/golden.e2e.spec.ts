@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { CommandBus } from '@nestjs/cqrs';
 import { Commands } from '#libs/commands';
 import { inTransaction } from '#libs/database';
 import { readSchema, type RecordedEvent, type Seal, sealValue, writtenSchema } from '#libs/event-store';
@@ -11,6 +12,13 @@ import { Signers } from '#libs/sealing';
 import { createTestDatabase } from '#libs/testing';
 import { projections, streams, upcasters } from '../src/modules.js';
 import { readExported, tellSuccession } from '../src/history/index.js';
+import {
+  ConfirmSignature,
+  ExpireRequest,
+  invalidationPlan,
+  invalidationPlanId,
+  RequestSignature,
+} from '../src/petitions/index.js';
 import { disableWebhook, webhook } from '../src/webhooks/index.js';
 import { Suppressions } from '../src/suppressions/index.js';
 import { Api } from './harness.js';
@@ -281,6 +289,34 @@ async function makeHistory(): Promise<string> {
   const { invalidationId } = await post('petition.invalidate-signatures', { petitionId, signatureIds });
   await post('petition.restore-signatures', { invalidationId });
   await post('petition.invalidate-signatures', { petitionId, signatureIds: signatureIds.slice(0, 1) });
+  await post('petition.update-petition', { petitionId, slug: 'river', publicComments: true });
+  const bus = app.get(CommandBus);
+  const publicly = <T extends Input>(type: new () => T, fields: Partial<T>): Promise<any> => {
+    const actor = { type: 'public', id: null } as const;
+    const context = { organizationId, actor, scopes: [], requestId: 'golden' };
+    return bus.execute(Object.assign(new type(), fields, { organizationId, context }));
+  };
+  const requestIds: string[] = [];
+  for (const name of ['Fatou', 'Greta']) {
+    const details = { email: `${name.toLowerCase()}@example.org`, firstName: name, lastName: null, zip: '1' };
+    const { requestId } = await publicly(RequestSignature, {
+      ...{ petitionId, ...details, country: 'France', comment: `I am ${name}`, clientAddress: '192.0.2.7' },
+      ...{ isCommentPublic: true, subscribe: true, source: 'newsletter', suspicion: ['HONEYPOT'] },
+    });
+    requestIds.push(requestId);
+  }
+  await publicly(ConfirmSignature, { requestId: requestIds[0]! });
+  await publicly(ExpireRequest, { requestId: requestIds[1]!, reason: 'TIME', by: null });
+  const planned = await post('petition.invalidate-signatures', { petitionId, suspicion: 'HONEYPOT' });
+  // What a plan that takes longer than a reaction may leads to.
+  const continued = systemInput(Failed, organizationId, {}, 'planned-invalidations');
+  const planId = invalidationPlanId(planned.invalidationId);
+  const data = { invalidationId: planned.invalidationId as string };
+  await app
+    .get(Commands)
+    .change(invalidationPlan, continued, planId, () => [
+      { type: 'InvalidationPlanContinued', data } as const,
+    ]);
   await post('petition.close-petition', { petitionId });
   await erase('contact.delete-contact', { contactId: rachel });
   await erase('petition.remove-signature', { petitionId, contactId: wangari });
@@ -320,7 +356,7 @@ async function makeHistory(): Promise<string> {
   const rotated = await post('api-key.rotate-api-key', { apiKeyId: key.apiKeyId, overlapSeconds: 60 });
   await erase('api-key.revoke-api-key', { apiKeyId: rotated.apiKeyId });
   await post('organization.update-organization', { website: 'https://example.org', publicLog: true });
-  await post('organization.update-organization', { publicLog: false });
+  await post('organization.update-organization', { publicLog: false, colour: '#0b6e4f' });
   await post('organization.update-organization', {
     mailFrom: { name: 'Clean Rivers', address: 'news@rivers.example' },
     replyTo: 'answers@rivers.example',

@@ -1,3 +1,4 @@
+import { CommandBus } from '@nestjs/cqrs';
 import { v7 as uuidv7 } from 'uuid';
 import {
   type Cast,
@@ -10,10 +11,12 @@ import {
 import { Signers } from '#libs/sealing';
 import { projections, streams, subscriptions, upcasters } from '../src/modules.js';
 import { tellSuccession } from '../src/history/index.js';
+import { ConfirmSignature, invalidationPlanId, RequestSignature } from '../src/petitions/index.js';
 import { Suppressions } from '../src/suppressions/index.js';
 import { type Answer, Api, Client } from './harness.js';
 import { picture } from './pictures.js';
 import { eventually } from './processes.js';
+import { appendSignatures } from './signers.js';
 import { verifyTwice } from './verifiers.js';
 
 /**
@@ -93,6 +96,14 @@ const lastStream = async (client: Client, recordType: string) => {
   return body.data.at(-1).recordId as string;
 };
 
+/** What somebody is refused who has no key, and no answer. */
+async function refusalOf(work: Promise<unknown>): Promise<Answer> {
+  const refused: unknown = await work.catch((error: unknown) => error);
+  const reason = refused instanceof NewerEvent ? 'NEWER_VERSION' : 'HISTORY_DAMAGED';
+  expect([NewerEvent, DamagedEvent]).toContain((refused as object).constructor);
+  return { status: 503, body: { error: { reason } } } as Answer;
+}
+
 const kinds: { [streamType: string]: Kind } = {
   organization: {
     make: (client) => Promise.resolve(client.organizationId),
@@ -134,6 +145,78 @@ const kinds: { [streamType: string]: Kind } = {
       new Client(client.origin, '', undefined).request('GET', `/log/${client.organizationId}/checkpoint`),
     next: { type: 'LogUnpublished', data: {} },
   },
+  'signature-request': {
+    async make(client) {
+      const petitionId = await makePetition(client);
+      const context = {
+        organizationId: client.organizationId,
+        actor: { type: 'public', id: null },
+        scopes: [],
+        requestId: 'test',
+      };
+      const fields = {
+        email: emailOf(),
+        firstName: 'Ada',
+        lastName: null,
+        zip: null,
+        country: null,
+        comment: 'Ω',
+      };
+      const more = {
+        source: null,
+        suspicion: [],
+        isCommentPublic: false,
+        subscribe: false,
+        clientAddress: null,
+      };
+      const command = Object.assign(new RequestSignature(), { petitionId, ...fields, ...more });
+      const { organizationId } = client;
+      const bus = api.instances[0]!.app.get(CommandBus);
+      return (
+        (await bus.execute(Object.assign(command, { organizationId, context }))) as { requestId: string }
+      ).requestId;
+    },
+    show: (client, id) => client.get('event.list-events', { recordId: id }),
+    bySelf: false,
+    async decide({ organizationId }, requestId) {
+      const context = {
+        organizationId,
+        actor: { type: 'public', id: null },
+        scopes: [],
+        requestId: 'test',
+      };
+      const command = Object.assign(new ConfirmSignature(), { organizationId, requestId, context });
+      return refusalOf(api.instances[0]!.app.get(CommandBus).execute(command));
+    },
+  },
+  'signature-invalidation-plan': {
+    async make(client) {
+      const petitionId = await makePetition(client);
+      const { runtime } = api.instances[0]!;
+      await appendSignatures(runtime.store, client.organizationId, petitionId, 1, {
+        suspicion: ['HONEYPOT'],
+      });
+      const invalidationId = await idOf(
+        client.post('petition.invalidate-signatures', { petitionId, suspicion: 'HONEYPOT' }),
+      );
+      links.set(invalidationPlanId(invalidationId), { recordId: invalidationId, contactId: '' });
+      return invalidationPlanId(invalidationId);
+    },
+    show: (client, id) =>
+      client.get('petition.get-invalidation', { invalidationId: links.get(id)!.recordId }),
+    bySelf: true,
+    async decide({ organizationId }, id) {
+      const { app, runtime } = api.instances[0]!;
+      const [event] = await runtime.store.readStream(organizationId, id);
+      const reaction = app.get(
+        subscriptions.find(({ name }) => name === 'PlannedInvalidations')!,
+        {
+          strict: false,
+        },
+      );
+      return refusalOf(reaction.handle(event!, new AbortController().signal));
+    },
+  },
   'petition-goal': {
     async make(client) {
       const petitionId = await makePetition(client);
@@ -157,12 +240,7 @@ const kinds: { [streamType: string]: Kind } = {
         subscriptions.find(({ name }) => name === 'PetitionGoals')!,
         { strict: false },
       );
-      const refused: unknown = await reaction
-        .handle(event!, new AbortController().signal)
-        .catch((e: unknown) => e);
-      const reason = refused instanceof NewerEvent ? 'NEWER_VERSION' : 'HISTORY_DAMAGED';
-      expect([NewerEvent, DamagedEvent]).toContain((refused as object).constructor);
-      return { status: 503, body: { error: { reason } } } as Answer;
+      return refusalOf(reaction.handle(event!, new AbortController().signal));
     },
   },
   list: {

@@ -68,7 +68,7 @@ const TABLE: { [operation: string]: [scope: string, fields?: { [field: string]: 
   'list.add-contacts': ['list:write', { contactIds: null }],
   'list.remove-contacts': ['list:write', { contactIds: null }],
   'organization.get-organization': ['organization:read'],
-  'organization.update-organization': ['organization:write', { publicLog: 'event:read' }],
+  'organization.update-organization': ['organization:write', { publicLog: 'event:read', imageId: null }],
   'api-key.create-api-key': ['api-key:write'],
   'api-key.list-api-keys': ['api-key:read'],
   'api-key.rotate-api-key': ['api-key:write'],

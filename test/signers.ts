@@ -4,12 +4,17 @@ import { type EventStore } from '#libs/event-store';
 /** Of one append. */
 const AT_ONCE = 500;
 
-/** Signatures of people whom nobody knows, so many that asking for each of them would take long. Answers their ids, in order. */
+/**
+ * Signatures of people whom nobody knows, so many that asking for each of them would take long. Answers their ids, in order.
+ *
+ * @param more of what the events say.
+ */
 export async function appendSignatures(
   store: EventStore,
   organizationId: string,
   petitionId: string,
   count: number,
+  more: { suspicion?: string[] } = {},
 ): Promise<string[]> {
   const ids: string[] = [];
   while (ids.length < count) {
@@ -21,7 +26,7 @@ export async function appendSignatures(
         streamType: 'signature',
         streamId,
         expectedVersion: 0,
-        events: [{ type: 'PetitionSigned', data: { petitionId, contactId: uuidv7() } }],
+        events: [{ type: 'PetitionSigned', data: { petitionId, contactId: uuidv7(), ...more } }],
       })),
     });
     ids.push(...page);

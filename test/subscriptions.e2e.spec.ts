@@ -2,7 +2,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { subscriptions } from '../src/modules.js';
+import { EventStore } from '#libs/event-store';
+import { subscriptions, upcasters } from '../src/modules.js';
 import { command } from './commands.js';
 import { type Client } from './harness.js';
 import { picture } from './pictures.js';
@@ -229,6 +230,109 @@ const REACTIONS: { [name: string]: () => Promise<void> } = {
     );
     const thrice = (type: string) => [200, 200, 100].map((count) => ({ type, count }));
     expect(pages).toEqual([...thrice('SignaturesInvalidated'), ...thrice('SignaturesRestored')]);
+  },
+  'petition-ends': async () => {
+    let servers = await Promise.all([start(), start(), start()]);
+    const there = () => client.at(servers[0]!.origin);
+    const ending = async (name: string, seconds: number) => {
+      const closesAt = new Date(Date.now() + seconds * 1_000).toISOString();
+      const { body } = await there().post('petition.create-petition', { name, closesAt });
+      await there().post('petition.publish-petition', { petitionId: body.data.petitionId });
+      return body.data.petitionId as string;
+    };
+    const isClosed = (petitionId: string) =>
+      eventually(async () => {
+        const { body } = await there().get('petition.get-petition', { petitionId });
+        expect(body.data.status).toBe('CLOSED');
+      });
+    const first = await ending('First', 2);
+    await isClosed(first);
+    // Also when none ran at that moment.
+    const second = await ending('Second', 4);
+    await eventually(async () => expect(await sql('SELECT FROM timers')).toHaveLength(1));
+    await Promise.all(servers.map((server) => server.end('SIGKILL')));
+    await sleep(4_000);
+    servers = await Promise.all([start(), start(), start()]);
+    await isClosed(second);
+    const closed = await sql<{ stream_id: string }>(
+      `SELECT stream_id FROM events WHERE type = 'PetitionClosed' ORDER BY position`,
+    );
+    expect(closed.map(({ stream_id }) => stream_id)).toEqual([first, second]);
+  },
+  'planned-invalidations': async () => {
+    const servers = await Promise.all([start(), start(), start()]);
+    const petitionId = await petition(servers[0], 10);
+    const { organizationId } = client;
+    const suspicion = { suspicion: ['HONEYPOT', 'MANY_AT_ONCE'] };
+    const { source } = deployment.database;
+    const store = new EventStore(source, deployment.store.keyring, upcasters);
+    await appendSignatures(store, organizationId, petitionId, 500, suspicion);
+    await appendSignatures(deployment.store, organizationId, petitionId, 7);
+    const there = client.at(servers[1].origin);
+    const signatures = async () =>
+      (await there.get('petition.get-petition', { petitionId })).body.data.signatures as number;
+    const condition = { petitionId, suspicion: 'MANY_AT_ONCE' };
+    const { invalidationId } = (await there.post('petition.invalidate-signatures', condition)).body.data;
+    servers[0].send('SIGKILL');
+    const look = async () =>
+      (await there.get('petition.get-invalidation', { invalidationId })).body.data as object;
+    await eventually(async () => {
+      expect(await look()).toMatchObject({ status: 'INVALIDATED', matched: 500, invalidated: 500 });
+      expect(await signatures()).toBe(7);
+    });
+    // An instance of the version before, which knows no such condition, must never go on by itself.
+    const pages = await sql<{ last: boolean; condition: unknown }>(
+      `SELECT (data->>'isLast')::boolean AS last, data->'condition' AS condition FROM events
+       WHERE stream_id = $1 ORDER BY position`,
+      [invalidationId],
+    );
+    expect(pages.map(({ last }) => last)).toEqual([true, true, true]);
+    expect(pages[0]!.condition).toBeNull();
+    await there.post('petition.restore-signatures', { invalidationId });
+    await eventually(async () => expect(await signatures()).toBe(507));
+    const ends = await sql(`SELECT FROM events WHERE type = 'InvalidationPlanEnded'`);
+    expect(ends).toHaveLength(1);
+  },
+  'signature-requests': async () => {
+    const DATA_DIR = directory.path;
+    const servers = await Promise.all([start({ DATA_DIR }), start({ DATA_DIR }), start({ DATA_DIR })]);
+    const petitionId = await petition(servers[0], 10);
+    const there = client.at(servers[1].origin);
+    const { url } = (await there.get('petition.get-petition', { petitionId })).body.data;
+    const { pathname } = new URL(url as string);
+    const page = await (await fetch(servers[1].origin + pathname)).text();
+    const [, token = ''] = /name="token" value="([^"]+)"/.exec(page) ?? [];
+    await sleep(3_000);
+    const people = Array.from({ length: 12 }, (_, n) => `person-${n}@example.org`);
+    for (const [n, email] of people.entries()) {
+      const body = new URLSearchParams({ token, email, firstName: 'Ada' });
+      const { origin } = servers[1 + (n % 2)]!;
+      const { status } = await fetch(`${origin}${pathname}/sign`, {
+        method: 'POST',
+        body,
+        redirect: 'manual',
+      });
+      expect(status).toBe(303);
+      if (n === 6) servers[0].send('SIGKILL');
+    }
+    const links = new Map<string, string>();
+    await eventually(async () => {
+      for (const file of await readdir(join(DATA_DIR, 'mail'))) {
+        const mail = (await readFile(join(DATA_DIR, 'mail', file), 'utf8')).replace(/=\r?\n/g, '');
+        const [, to] = /^To: (.*)$/m.exec(mail)!;
+        const [, path] = /http:\/\/[^/]+(\/\S*\/confirm\/[\w-]+)/.exec(mail)!;
+        links.set(to!.trim(), path!);
+      }
+      expect([...links.keys()].toSorted()).toEqual(people.toSorted());
+    });
+    for (const path of [...links.values(), ...links.values()])
+      await fetch(servers[2].origin + path, {
+        method: 'POST',
+        body: new URLSearchParams(),
+        redirect: 'manual',
+      });
+    const { body } = await there.get('petition.get-petition', { petitionId });
+    expect(body.data).toMatchObject({ signatures: 12, pendingSignatures: 0 });
   },
   'webhook-cursors': async () => {
     const server = await start();

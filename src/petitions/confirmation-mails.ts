@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { RecordReader } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
-import { Mailer, type MailOutcome } from '#libs/mail';
+import { isSenderAddress, Mailer, type MailOutcome } from '#libs/mail';
 import { senderOf } from '../organizations/index.js';
 import { PublicAddress } from '../public-address.js';
 import { canonicalEmail } from './canonical-email.js';
@@ -87,6 +87,7 @@ export class ConfirmationMails {
 
   /** Whoever has set no sender at all: better a mail from here than none. */
   private nobody(name: string): { name: string; address: string } {
-    return { name, address: `no-reply@${new URL(this.address.url).hostname}` };
+    const address = `no-reply@${new URL(this.address.url).hostname}`;
+    return { name, address: isSenderAddress(address) ? address : 'no-reply@localhost.localdomain' };
   }
 }

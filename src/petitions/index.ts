@@ -4,6 +4,8 @@ export { AddSignature } from './add-signature.js';
 export { CreatePetition } from './create-petition.js';
 export { PublishPetition } from './publish-petition.js';
 export { invalidation } from './invalidation.js';
+export { invalidationPlan, invalidationPlanId } from './invalidation-plan.js';
+export { ExpireRequest } from './expire-request.js';
 export { type Confirmation, petition } from './petition.js';
 export { ConfirmSignature, type Confirmed } from './confirm-signature.js';
 export { PublicComments } from './public-comments.js';

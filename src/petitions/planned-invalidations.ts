@@ -1,12 +1,12 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Commands, type Decision, RecordReader, writeTo } from '#libs/commands';
-import { type RecordedEvent } from '#libs/event-store';
+import { DamagedEvent, NewerEvent, type Past, type RecordedEvent } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { Resources } from '#libs/resources';
 import { Input } from '#libs/rpc';
 import { reactionTo, type Subscription } from '#libs/subscriptions';
 import { ChosenSignatures, PAGE } from './chosen-signatures.js';
-import { invalidationPlan, invalidationPlanId } from './invalidation-plan.js';
+import { type InvalidationPlan, invalidationPlan, invalidationPlanId } from './invalidation-plan.js';
 import { invalidation } from './invalidation.js';
 import { invalidations } from './invalidations.js';
 
@@ -37,18 +37,44 @@ export class PlannedInvalidations implements Subscription, OnModuleInit {
   /** What an invalidation goes by, and whether it is still going on, its plan tells. */
   onModuleInit(): void {
     this.resources.completeBy(invalidations, async (organizationId, records, past) => {
+      // Those that say by what they go have no plan.
+      const planned = records.filter(({ condition }) => condition === null);
+      const plans = await this.plansOf(
+        organizationId,
+        planned.map(({ id }) => id),
+        past,
+      );
       for (const record of records) {
-        const id = invalidationPlanId(record.id);
-        const { state } = await this.records.look(invalidationPlan, organizationId, id, past);
-        const before = record.condition as object | null;
-        if (state.status === 'NONE') {
-          record.condition = before && { ...before, clientAddress: null, suspicion: null };
-          continue;
-        }
-        record.condition = state.condition;
-        if (state.status === 'UNDER_WAY' && record.status === 'INVALIDATED') record.status = 'INVALIDATING';
+        const plan = plans.get(record.id);
+        if (record.condition !== null)
+          Object.assign(record.condition as object, { clientAddress: null, suspicion: null });
+        if (!plan || plan.status === 'NONE') continue;
+        record.condition = plan.condition;
+        if (plan.status === 'UNDER_WAY' && record.status === 'INVALIDATED') record.status = 'INVALIDATING';
       }
     });
+  }
+
+  private async plansOf(
+    organizationId: string,
+    ids: readonly string[],
+    past?: Past,
+  ): Promise<Map<string, InvalidationPlan>> {
+    const planIds = ids.map((id) => invalidationPlanId(id));
+    // All at once, unless one of them has what only a later version knows.
+    const found = past
+      ? undefined
+      : await this.records.loadMany(invalidationPlan, organizationId, planIds).catch((error: unknown) => {
+          if (error instanceof NewerEvent || error instanceof DamagedEvent) return undefined;
+          throw error;
+        });
+    const plans = await Promise.all(
+      planIds.map(
+        async (id) =>
+          (found?.get(id) ?? (await this.records.look(invalidationPlan, organizationId, id, past))).state,
+      ),
+    );
+    return new Map(ids.map((id, n) => [id, plans[n]!]));
   }
 
   async handle(event: RecordedEvent, signal: AbortSignal): Promise<void> {

@@ -1,0 +1,123 @@
+import { Parser } from 'htmlparser2';
+import { html } from '#libs/pages';
+import { askedPage, confirmPage, endedPage, noticePage, signedPage } from './answer-pages.js';
+import { type Page } from './document.js';
+import { organizationPage } from './organization-page.js';
+import { embedPage, petitionPage } from './petition-page.js';
+import { postPage } from './post-page.js';
+import { type Picture, type SignForm, type SiteOrganization, type SitePetition } from './site-types.js';
+import { type Words, WORDS } from './words/index.js';
+
+const evil = `"><script>alert(1)</script><img src=x onerror=alert(2)>'&`;
+const image: Picture = {
+  alt: evil,
+  width: 1_200,
+  height: 630,
+  path: '/images/a/1200.jpg',
+  url: 'https://act.example.org/images/a/1200.jpg',
+  variants: [{ path: '/images/a/320.webp', width: 320, type: 'image/webp' }],
+};
+const organization: SiteOrganization = {
+  name: evil,
+  path: '/rivers',
+  url: 'https://act.example.org/rivers',
+  website: `javascript:alert(3)//${evil}`,
+  language: 'en',
+  colour: '#ffcc00',
+  logo: image,
+  privacyUrl: `https://rivers.example.org/${evil}`,
+};
+const at = new Date('2026-11-20T09:30:00Z');
+const petition: SitePetition = {
+  title: evil,
+  path: '/rivers/petitions/river',
+  url: 'https://act.example.org/rivers/petitions/river',
+  description: evil,
+  ask: evil,
+  target: evil,
+  content: html`<p>${evil}</p>`,
+  goal: 7,
+  signatures: 1,
+  isOpen: true,
+  isConfirmed: true,
+  closesAt: at,
+  image,
+  showsComments: true,
+  comments: [{ name: evil, text: evil, at }],
+};
+const form: SignForm = {
+  token: 'abc.def',
+  source: evil,
+  values: { email: evil, firstName: evil, lastName: evil, zip: evil, country: evil, comment: evil },
+  faults: { email: 'email', form: 'tooLate', comment: 'tooLong' },
+};
+
+const pagesIn = (words: Words): Record<string, Page> => {
+  const about = { organization, petition, words };
+  return {
+    petition: petitionPage({ ...about, form, proof: null }),
+    closed: petitionPage({ ...about, petition: { ...petition, isOpen: false }, form, proof: null }),
+    embed: embedPage({ ...about, form, proof: null }),
+    asked: askedPage(about),
+    'asked in a frame': askedPage({ ...about, isFramed: true }),
+    signed: signedPage(about),
+    confirm: confirmPage({
+      ...about,
+      requestId: evil,
+      confirmed: { name: evil, comment: evil, isCommentPublic: true },
+    }),
+    expired: endedPage({ ...about, ending: 'expired' }),
+    organization: organizationPage({
+      organization,
+      petitions: [petition],
+      posts: [{ ...petition, publishedAt: at }],
+      words,
+    }),
+    'an empty organization': organizationPage({ organization, petitions: [], posts: [], words }),
+    post: postPage({ organization, post: { ...petition, publishedAt: at }, words }),
+    nobody: noticePage({ words, notice: words.notFound, status: 404 }),
+  };
+};
+const all = Object.values(WORDS).flatMap((words) =>
+  Object.entries(pagesIn(words)).map(([name, page]) => [words.locale, name, page] as const),
+);
+
+it.each(all)('%s: %s runs nothing that was written into it, and is whole', (locale, _name, page) => {
+  const text = page.body.toString();
+  const [scripts, wrong, ids, labelled, described]: string[][] = [[], [], [], [], []] as string[][];
+  const [headings, inputs]: string[][] = [[], []] as string[][];
+  new Parser({
+    onopentag(name, attributes) {
+      for (const [attribute, value] of Object.entries(attributes))
+        if (/^on|^style$/.test(attribute) || /^\s*javascript:/i.test(value))
+          wrong!.push(`${name} ${attribute}`);
+      if (name === 'script') scripts!.push(attributes.src ?? 'inline');
+      if (name === 'h1') headings!.push(name);
+      if (attributes.id) ids!.push(attributes.id);
+      if (name === 'label') labelled!.push(attributes.for!);
+      if (['input', 'textarea'].includes(name) && attributes.type !== 'hidden') inputs!.push(attributes.id!);
+      const others = attributes['aria-describedby'] ?? attributes['aria-labelledby'];
+      if (others) described!.push(...others.split(' '));
+      if (name === 'html') expect(attributes.lang).toBe(locale);
+    },
+  }).end(text);
+  expect(wrong).toEqual([]);
+  expect(scripts!.every((source) => source.startsWith('/site/'))).toBe(true);
+  expect(headings).toHaveLength(1);
+  // What a label or a description is of is there, once.
+  expect(new Set(ids).size).toBe(ids!.length);
+  expect(inputs!.filter((id) => !labelled!.includes(id))).toEqual([]);
+  expect([...labelled!, ...described!].filter((id) => !ids!.includes(id))).toEqual([]);
+  expect(page.body.length).toBeLessThan(50 * 1_024);
+});
+
+it.each(Object.values(WORDS))('every text is there in every language: $locale', (words) => {
+  const texts = (of: object): unknown[] =>
+    Object.values(of).flatMap((one: unknown) => {
+      if (typeof one === 'function') return [(one as (...args: unknown[]) => string)(2, '2')];
+      return typeof one === 'object' && one !== null ? texts(one) : [one];
+    });
+  expect(texts(words).filter((text) => typeof text !== 'string' || text.trim() === '')).toEqual([]);
+  expect(Object.keys(words)).toEqual(Object.keys(WORDS.en!));
+  expect(words.signatures(1, '1')).not.toBe(words.signatures(2, '1'));
+});
