@@ -23,6 +23,7 @@ const benchmarks = {
   memory: 'resident memory of the server: idle, under load, over an hour’s worth of requests',
   webhooks: 'events sent to a webhook, and how long after they happened, beside plain requests',
   broadcast: 'a broadcast to 100,000 people into a mail server, beside plain nodemailer',
+  site: 'pages of a petition that readers get while people sign, beside node:http that sends the same bytes',
   growth: 'requests on 10,000 events, and on millions of events with a million contacts',
 };
 

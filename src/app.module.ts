@@ -89,7 +89,7 @@ export class AppModule {
         { provide: WitnessStatus, useValue: cosigning },
         ...forModules,
       ],
-      exports: forModules.map(({ provide }) => provide),
+      exports: [...forModules.map(({ provide }) => provide), RequestCounts],
       imports: [
         CqrsModule.forRoot(),
         CommandsModule.of(source, reads, reserved, store, projections, troubles),

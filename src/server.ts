@@ -12,7 +12,7 @@ import { type Config } from './config.js';
 import { nameOfLogPath } from './history/index.js';
 import { nameOfImagePath } from './images/index.js';
 import { type Runtime } from './runtime.js';
-import { nameOfSitePath } from './site/index.js';
+import { nameOfSitePath, QuickPages } from './site/index.js';
 import { nameOfMailHook } from './suppressions/index.js';
 import { nameOfUnsubscribePath } from './unsubscribe/index.js';
 
@@ -48,6 +48,7 @@ export async function createApplication(
   );
   app.useGlobalFilters(new ErrorFilter(docsUrl(config), runtime.troubles, config.isTried));
   serveDocumentation(app, adapter);
+  adapter.quick = app.get(QuickPages, { strict: false }).answer;
   return app;
 }
 

@@ -18,6 +18,7 @@ const MEASURED = {
   sign: [...BRIEFLY, '--contacts', '4000', '--only', 'known,TypeORM'],
   scale: [...BRIEFLY, '--instances', '1'],
   webhooks: ['--events', '200', '--instances', '1', '--rounds', '1', '--rate', '100', '--seconds', '1'],
+  site: ['--rounds', '1', '--seconds', '1', '--readers', '8', '--signers', '4'],
   growth: [...BRIEFLY, '--small', '200', '--large', '400', '--only', 'get-contact'],
 };
 

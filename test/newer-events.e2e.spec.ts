@@ -6,6 +6,7 @@ import {
   type DomainEvent,
   EventStore,
   NewerEvent,
+  type RecordedEvent,
   type Upcasters,
 } from '#libs/event-store';
 import { Signers } from '#libs/sealing';
@@ -172,9 +173,10 @@ const kinds: { [streamType: string]: Kind } = {
       const command = Object.assign(new RequestSignature(), { petitionId, ...fields, ...more });
       const { organizationId } = client;
       const bus = api.instances[0]!.app.get(CommandBus);
-      return (
-        (await bus.execute(Object.assign(command, { organizationId, context }))) as { requestId: string }
-      ).requestId;
+      const answer = await bus.execute<RequestSignature, { requestId: string }>(
+        Object.assign(command, { organizationId, context }),
+      );
+      return answer.requestId;
     },
     show: (client, id) => client.get('event.list-events', { recordId: id }),
     bySelf: false,
@@ -206,15 +208,20 @@ const kinds: { [streamType: string]: Kind } = {
       client.get('petition.get-invalidation', { invalidationId: links.get(id)!.recordId }),
     bySelf: true,
     async decide({ organizationId }, id) {
-      const { app, runtime } = api.instances[0]!;
-      const [event] = await runtime.store.readStream(organizationId, id);
+      const { app } = api.instances[0]!;
       const reaction = app.get(
         subscriptions.find(({ name }) => name === 'PlannedInvalidations')!,
         {
           strict: false,
         },
       );
-      return refusalOf(reaction.handle(event!, new AbortController().signal));
+      const { recordId: invalidationId } = links.get(id)!;
+      const event = {
+        organizationId,
+        eventId: uuidv7(),
+        data: { invalidationId },
+      } as unknown as RecordedEvent;
+      return refusalOf(reaction.handle(event, new AbortController().signal));
     },
   },
   'petition-goal': {

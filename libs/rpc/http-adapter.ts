@@ -34,6 +34,8 @@ type Layer = { match(path: string): unknown };
  * forceCloseConnections are refused: a load balancer does the one, ServerLife the others.
  */
 export class RpcExpressAdapter extends ExpressAdapter {
+  /** Asked before everything else; answers whether it has answered. For what is the same for everybody. */
+  quick: ((request: http.IncomingMessage, response: http.ServerResponse) => boolean) | undefined;
   private readonly exactRoutes = new Map<string, Route[]>();
 
   constructor() {
@@ -90,7 +92,10 @@ export class RpcExpressAdapter extends ExpressAdapter {
     }
     const app = this.getInstance<Express>();
     // Node answers a missing Host with a bare 400; ServerLife does it in the envelope.
-    this.httpServer = http.createServer({ ...classesFor(app), requireHostHeader: false }, app);
+    const serve: http.RequestListener = (request, response) => {
+      if (!this.quick?.(request, response)) (app as unknown as http.RequestListener)(request, response);
+    };
+    this.httpServer = http.createServer({ ...classesFor(app), requireHostHeader: false }, serve);
   }
 }
 

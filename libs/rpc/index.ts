@@ -71,7 +71,7 @@ export {
   TimeFilters,
 } from './paging.js';
 export { replaceUndecodablePath } from './query.js';
-export { hidden, identifyRequest, isOfApi, storedRequestId, type Caller } from './request.js';
+export { answerHeaders, hidden, identifyRequest, isOfApi, storedRequestId, type Caller } from './request.js';
 export { streamsOpen } from './open-streams.js';
 export { StreamedAnswer } from './streamed-answer.js';
 export { countAnswer, requireReading, unreadBytes } from './unread-answers.js';

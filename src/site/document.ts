@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { html, type Html, trusted } from '#libs/pages';
 import { PictureOf } from './parts.js';
+import { type SharedAnswer } from './quick-pages.js';
 import { type Picture, type SiteOrganization } from './site-types.js';
 import { styleOf } from './style.js';
 import { type Words, WORDS } from './words/index.js';
 
-/** A page, ready to be sent. */
-export type Page = { status: number; headers: Readonly<Record<string, string>>; body: Buffer };
+/** A page, ready to be sent. `isShared`: it says the same to everybody. */
+export type Page = SharedAnswer & { status: number; isShared: boolean };
 
 /** What a page tells of itself to those who link to it. */
 export type Shared = {
@@ -66,6 +67,8 @@ export function pageOf(options: PageOptions): Page {
       ...(seconds === undefined ? { 'X-Robots-Tag': 'noindex' } : {}),
     },
     body: Buffer.from(String(documentOf(options, style))),
+    isShared: seconds !== undefined && status === 200,
+    madeAt: performance.now(),
   };
 }
 

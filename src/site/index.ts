@@ -1,3 +1,4 @@
 export { nameOfSitePath } from './site.controller.js';
+export { QuickPages } from './quick-pages.js';
 export { SiteModule } from './site.module.js';
 export { formToken } from './form-token.js';

@@ -12,6 +12,7 @@ import { organizationPage } from './organization-page.js';
 import { progressTexts } from './parts.js';
 import { embedPage, petitionPage } from './petition-page.js';
 import { postPage } from './post-page.js';
+import { QuickPages, type SharedAnswer } from './quick-pages.js';
 import { readForm } from './read-form.js';
 import { EMBED_SCRIPT, FRAME_SCRIPT, ICON, PAGE_SCRIPT } from './scripts.js';
 import { readSource, Signing } from './signing.js';
@@ -21,7 +22,13 @@ import { type Words, wordsIn } from './words/index.js';
 
 /** Seconds for which anybody may keep what does not change by the second. */
 const KEPT_SECONDS = { redirect: 3_600, feed: 60, script: 3_600 };
-const COUNT_CACHING = 'public, max-age=2, stale-while-revalidate=30';
+/** Other sites may show it, and everybody between may keep it. */
+const COUNT_HEADERS = {
+  'Content-Type': 'application/json; charset=utf-8',
+  'Cache-Control': 'public, max-age=2, stale-while-revalidate=30',
+  'Access-Control-Allow-Origin': '*',
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+};
 
 type Named = { organization: string; petition?: string; post?: string };
 type Answered = Page | { redirect: string } | undefined;
@@ -36,13 +43,14 @@ type About = { organization: FoundOrganization; found: FoundPetition; words: Wor
 @Documented(({ ApiExcludeController }) => [ApiExcludeController()])
 export class SiteController {
   private readonly pages = new Kept<Answered>();
-  private readonly counts = new Kept<string | undefined>();
+  private readonly counts = new Kept<SharedAnswer | undefined>();
 
   constructor(
     private readonly records: SiteRecords,
     private readonly signing: Signing,
     private readonly requests: SignatureRequests,
     private readonly address: PublicAddress,
+    private readonly quick: QuickPages,
   ) {}
 
   @Get('embed.js')
@@ -154,18 +162,20 @@ export class SiteController {
     if (!this.isOurs(named)) return next();
     const language = typeof request.query.lang === 'string' ? request.query.lang.slice(0, 2) : '';
     const key = `${named.organization} ${named.petition} ${language}`;
-    const body = await this.counts.get(key, async () => {
+    const answered = await this.counts.get(key, async () => {
       const { about } = await this.petitionOf(named);
       if (!about) return undefined;
       const { signatures, goal } = about.found.petition;
       const { counted, aim, percent } = progressTexts(signatures, goal, about.words);
       // Who asks in a language shows it, as the page did.
       const texts = { counted, aim, progress: about.words.progress(percent) };
-      return JSON.stringify({ signatures, goal, ...(language === '' ? {} : { texts }) });
+      const body = JSON.stringify({ signatures, goal, ...(language === '' ? {} : { texts }) });
+      return { headers: COUNT_HEADERS, body: Buffer.from(body), madeAt: performance.now() };
     });
-    if (body === undefined) return next();
-    response.set('Access-Control-Allow-Origin', '*').set('Cross-Origin-Resource-Policy', 'cross-origin');
-    sendText(request, response, 'application/json', body, COUNT_CACHING);
+    if (answered === undefined) return next();
+    if (request.isGivenUp) return;
+    if (request.method === 'GET') this.quick.keep(request.url, nameOfSitePath(request.path)!, answered);
+    response.status(200).set(answered.headers).end(answered.body);
   }
 
   @Post(':organization/petitions/:petition/sign')
@@ -413,6 +423,9 @@ export class SiteController {
       response.end();
       return;
     }
+    // What its address says beside its path is in it.
+    if (answered.isShared && request.method === 'GET' && !request.url.includes('?'))
+      this.quick.keep(request.url, nameOfSitePath(request.path)!, answered);
     response.status(answered.status).set(answered.headers).end(answered.body);
   }
 }
@@ -433,6 +446,7 @@ const PATHS: [RegExp, string][] = [
   [/^\/[^/]+\/petitions\/[^/]+\/confirm\/[^/]+$/, '/:organization/petitions/:petition/confirm'],
   [/^\/[^/]+\/(petitions|posts)\/[^/]+$/, '/:organization/$1'],
   [/^\/[^/]+\/(feed\.xml|feed\.json|sitemap\.xml)$/, '/:organization/$1'],
+  [/^\/[a-z0-9]+(?:-[a-z0-9]+)*$/, '/:organization'],
 ];
 
 /** What is logged and counted of the site: never a token, nor a name. */

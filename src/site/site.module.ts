@@ -2,6 +2,7 @@ import { ProductModule } from '#libs/modules';
 import { OrganizationsModule } from '../organizations/index.js';
 import { PetitionsModule } from '../petitions/index.js';
 import { Budgets } from './budgets.js';
+import { QuickPages } from './quick-pages.js';
 import { Signing } from './signing.js';
 import { SiteController } from './site.controller.js';
 import { SiteRecords } from './site-records.js';
@@ -11,6 +12,6 @@ import { SiteRecords } from './site-records.js';
   operations: {},
   imports: [OrganizationsModule, PetitionsModule],
   controllers: [SiteController],
-  providers: [SiteRecords, Signing, Budgets],
+  providers: [SiteRecords, Signing, Budgets, QuickPages],
 })
 export class SiteModule {}

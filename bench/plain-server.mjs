@@ -1,0 +1,11 @@
+/** Sends the same bytes to everybody: what Node.js can do at best. Tells its port. */
+import http from 'node:http';
+
+process.once('message', ({ body, headers }) => {
+  const bytes = Buffer.from(body);
+  const server = http.createServer((_request, response) => {
+    response.writeHead(200, { ...headers, 'Content-Length': bytes.length });
+    response.end(bytes);
+  });
+  server.listen(0, '127.0.0.1', () => process.send(server.address().port));
+});
