@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { html, type Html, trusted } from '#libs/pages';
 import { PictureOf } from './parts.js';
+import { accentsOf } from './colours.js';
 import { type SharedAnswer } from './quick-pages.js';
 import { type Picture, type SiteOrganization } from './site-types.js';
 import { styleOf } from './style.js';
@@ -81,6 +82,7 @@ function documentOf(
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width,initial-scale=1" />
+        <meta name="theme-color" content="${accentsOf(organization?.colour ?? null).light.accent}" />
         <title>${organization ? `${title} – ${organization.name}` : title}</title>
         <link rel="icon" href="/site/icon.svg" type="image/svg+xml" />
         ${shared ? headOf(shared, title, organization!) : null}

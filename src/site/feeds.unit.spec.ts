@@ -45,7 +45,8 @@ it('the JSON feed is valid, with posts and without', () => {
     const feed = JSON.parse(jsonFeedOf(organization, posts)) as object;
     expect(feed).toMatchObject({ version: 'https://jsonfeed.org/version/1.1', language: 'de' });
     // It knows the version before, to which 1.1 only adds.
-    const before = { ...feed, version: 'https://jsonfeed.org/version/1', language: undefined };
+    const items = (feed as { items: object[] }).items.map((item) => ({ ...item, authors: undefined }));
+    const before = { ...feed, version: 'https://jsonfeed.org/version/1', language: undefined, items };
     expect(problemsOf(JSON.parse(JSON.stringify(before)) as object)).toEqual([]);
   }
 });

@@ -4,6 +4,7 @@ import { askedPage, confirmPage, endedPage, noticePage, signedPage } from './ans
 import { type Page } from './document.js';
 import { organizationPage } from './organization-page.js';
 import { embedPage, petitionPage } from './petition-page.js';
+import { progressTexts } from './parts.js';
 import { postPage } from './post-page.js';
 import { type Picture, type SignForm, type SiteOrganization, type SitePetition } from './site-types.js';
 import { type Words, WORDS } from './words/index.js';
@@ -120,4 +121,15 @@ it.each(Object.values(WORDS))('every text is there in every language: $locale', 
   expect(texts(words).filter((text) => typeof text !== 'string' || text.trim() === '')).toEqual([]);
   expect(Object.keys(words)).toEqual(Object.keys(WORDS.en!));
   expect(words.signatures(1, '1')).not.toBe(words.signatures(2, '1'));
+});
+
+it.each([
+  [29, 100, '29%'],
+  [57, 100, '57%'],
+  [99, 100, '99%'],
+  [999, 1_000, '99%'],
+  [1_000, 1_000, '100%'],
+  [7, 2_000_000_000_000_000, '0%'],
+])('%i of %i is %s, never more than there is', (signatures, goal, percent) => {
+  expect(progressTexts(signatures, goal, WORDS.en!).percent).toBe(percent);
 });

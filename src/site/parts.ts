@@ -55,7 +55,7 @@ export function progressTexts(
 ): { counted: string; aim: string; percent: string } {
   const format = new Intl.NumberFormat(words.locale);
   const percent = new Intl.NumberFormat(words.locale, { style: 'percent' }).format(
-    Math.floor((Math.min(signatures, goal) / goal) * 100) / 100,
+    Math.floor((Math.min(signatures, goal) * 100) / goal) / 100,
   );
   return {
     counted: words.signatures(signatures, format.format(signatures)),
@@ -67,14 +67,23 @@ export function progressTexts(
 /** Plain addresses that tell others of a page: nobody else's buttons. */
 export function Share({ title, url, words }: { title: string; url: string; words: Words }): Html {
   const text = words.shareText(title);
-  const mail = `mailto:?subject=${encodeURIComponent(title)}&body=${encodeURIComponent(`${text}\n\n${url}`)}`;
-  const whatsapp = `https://wa.me/?text=${encodeURIComponent(`${text} ${url}`)}`;
+  const encoded = (part: string) => encodeURIComponent(part);
+  const links = [
+    {
+      name: words.shareBy.mail,
+      href: `mailto:?subject=${encoded(title)}&body=${encoded(`${text}\n\n${url}`)}`,
+    },
+    { name: words.shareBy.whatsapp, href: `https://wa.me/?text=${encoded(`${text} ${url}`)}` },
+    { name: 'Facebook', href: `https://www.facebook.com/sharer/sharer.php?u=${encoded(url)}` },
+    { name: 'X', href: `https://x.com/intent/post?text=${encoded(text)}&url=${encoded(url)}` },
+  ];
   return html`<section class="share" aria-labelledby="share">
     <h2 id="share">${words.share.title}</h2>
     <p>${words.share.text}</p>
     <ul>
-      <li><a class="button plain" href="${mail}">${words.shareBy.mail}</a></li>
-      <li><a class="button plain" href="${whatsapp}" rel="noopener">${words.shareBy.whatsapp}</a></li>
+      ${links.map(
+        ({ href, name }) => html`<li><a class="button plain" href="${href}" rel="noopener">${name}</a></li>`,
+      )}
     </ul>
     <div class="field">
       <label for="address">${words.shareBy.address}</label>

@@ -10,6 +10,10 @@ export type SharedAnswer = { headers: Readonly<Record<string, string>>; body: Bu
 const KEPT_MS = 1_000;
 /** Then all are forgotten. */
 const MOST = 1_000;
+/** Of one turn of the event loop: a millisecond. */
+const AT_ONCE = 16;
+
+type Known = { headers: OutgoingHttpHeaders; body: Buffer; name: string; until: number };
 
 /**
  * Answers that everybody gets, by their addresses, sent before anything else is asked: a petition has a hundred thousand readers on its
@@ -18,10 +22,9 @@ const MOST = 1_000;
  */
 @Injectable()
 export class QuickPages {
-  private readonly known = new Map<
-    string,
-    { headers: OutgoingHttpHeaders; body: Buffer; name: string; until: number }
-  >();
+  private readonly known = new Map<string, Known>();
+  private signing = 0;
+  private readonly waiting: { response: ServerResponse; known: Known }[] = [];
 
   constructor(private readonly counts: RequestCounts) {}
 
@@ -42,9 +45,32 @@ export class QuickPages {
       this.known.delete(url);
       return false;
     }
-    response.writeHead(200, known.headers);
-    response.end(known.body);
-    this.counts.add(known.name, 200, 0);
+    if (this.signing === 0) this.send(response, known);
+    else if (this.waiting.push({ response, known }) === 1) setImmediate(this.sendSome);
     return true;
+  };
+
+  /** Lets readers wait a little while somebody signs, so that it is not they who wait for all of them. */
+  async giveWay<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+    this.signing += 1;
+    try {
+      return await work();
+    } finally {
+      this.signing -= 1;
+    }
+  }
+
+  private send(response: ServerResponse, { headers, body, name }: Known): void {
+    response.writeHead(200, headers);
+    response.end(body);
+    this.counts.add(name, 200, 0);
+  }
+
+  /** Some at a time, and whoever signs has their turn in between. */
+  private readonly sendSome = (): void => {
+    for (const { response, known } of this.waiting.splice(0, AT_ONCE)) {
+      if (!response.destroyed) this.send(response, known);
+    }
+    if (this.waiting.length > 0) setImmediate(this.sendSome);
   };
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type Tag } from 'sanitize-html';
 import { isObject, type Json } from '#libs/event-store';
 import { escapeHtml, type Html, trusted } from '#libs/pages';
@@ -10,6 +11,8 @@ const LISTS_AND_TABLES = ['ul', 'ol', 'li', 'a', 'img', 'table', 'thead', 'tbody
 const DEEPEST = 50;
 /** Nobody else is served while a text is read, and that may take the square of these. */
 const MOST_MARKS = 20_000;
+/** Pages are made anew each second, and a text is seldom another one: characters of what is remembered. */
+const MOST_REMEMBERED = 4 * 1_024 * 1_024;
 
 /** Content as a page shows it: null where it is no text. */
 export type RichText = (content: Json) => Html | null;
@@ -38,7 +41,11 @@ export async function loadRichText(): Promise<RichText> {
           b: 'strong',
           i: 'em',
           del: 's',
-          a: (tagName, attributes) => ({ tagName, attribs: { ...attributes, rel: 'nofollow noopener ugc' } }),
+          a: (tagName, { href = '' }) => {
+            // Elsewhere, in a feed say, it would lead to somebody else's page.
+            const whole: Record<string, string> = /^(https?:|mailto:)/i.test(href) ? { href } : {};
+            return { tagName, attribs: { ...whole, rel: 'nofollow noopener ugc' } };
+          },
           img(tagName, { src = '', alt = '' }): Tag {
             // Others would learn who reads the page.
             if (!src.startsWith('/images/')) return { tagName: 'em', attribs: {}, text: alt };
@@ -47,20 +54,47 @@ export async function loadRichText(): Promise<RichText> {
         },
       }),
     );
-  return (content) => {
+  const shownOf = (content: Json): Html | null => {
     if (typeof content === 'string') return sanitized(fromMarkdown(content));
     if (!isObject(content)) return null;
     if (typeof content.markdown === 'string') return sanitized(fromMarkdown(content.markdown));
     return content.type === 'doc' ? sanitized(nodesOf(content.content, 0)) : null;
   };
+  const remembered = new Map<string, Html | null>();
+  let size = 0;
+  return (content) => {
+    const text = textOf(content);
+    if (text === undefined) return shownOf(content);
+    const key = createHash('sha256').update(text).digest('base64');
+    let shown = remembered.get(key);
+    if (shown === undefined) {
+      shown = shownOf(content);
+      size += text.length;
+      if (size > MOST_REMEMBERED) {
+        remembered.clear();
+        size = text.length;
+      }
+      remembered.set(key, shown);
+    }
+    return shown;
+  };
 
   function fromMarkdown(text: string): string {
-    const marks = text.match(/[[*_`~|<>#-]/g)?.length ?? 0;
+    const marks = text.match(/[[*_`~|<>#@:+\n-]/g)?.length ?? 0;
     if (marks <= MOST_MARKS) return markdown.render(text);
     return text
       .split(/\n{2,}/)
       .map((paragraph) => `<p>${escapeHtml(paragraph)}</p>`)
       .join('');
+  }
+}
+
+/** Undefined where it is too deep to be written: of the top of it something can be shown all the same. */
+function textOf(content: Json): string | undefined {
+  try {
+    return JSON.stringify(content);
+  } catch {
+    return undefined;
   }
 }
 
@@ -106,7 +140,7 @@ function nodeOf({ type, text, attrs, marks, content }: Node, depth: number): str
       return '<hr>';
     case 'heading': {
       // The title of the page is its only first one.
-      const level = Math.min(4, Math.max(2, Number(attributes.level) + 1 || 2));
+      const level = Math.min(4, Math.max(2, Number(attributes.level) || 2));
       return `<h${level}>${inside()}</h${level}>`;
     }
     case 'codeblock':

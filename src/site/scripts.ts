@@ -60,9 +60,10 @@ export const EMBED_SCRIPT = `'use strict';
       var url;
       try { url = new URL(this.getAttribute('src') || '', own); } catch (error) { return; }
       if (url.origin !== own || this.frame) return;
+      this.named = this.named || this.getAttribute('title') || this.textContent.trim() || 'Petition';
       var frame = document.createElement('iframe');
       frame.src = own + url.pathname.replace(/\\/+$/, '') + '/embed' + url.search;
-      frame.title = this.getAttribute('title') || this.textContent.trim() || 'Petition';
+      frame.title = this.named;
       frame.loading = 'lazy';
       frame.style.cssText = 'display:block;width:100%;height:40rem;border:0';
       this.frame = frame;

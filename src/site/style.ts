@@ -4,6 +4,7 @@ const BASE = `
 *,::before,::after{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%;text-size-adjust:100%}
 body{margin:0;background:var(--ground);color:var(--ink);font:var(--text-2)/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",sans-serif;overflow-wrap:anywhere}
+h1,h2,.text{hyphens:auto}
 h1,h2,h3{margin:0 0 var(--space-3);line-height:1.15;letter-spacing:-.01em;text-wrap:balance}
 h1{font-size:var(--text-5)}h2{font-size:var(--text-4)}h3{font-size:var(--text-3)}
 p,ul,ol,pre,blockquote,figure,dl{margin:0 0 var(--space-3)}
@@ -94,7 +95,7 @@ export function styleOf(colour: string | null): string {
   const { light, dark } = accentsOf(colour);
   const tokens = `
 :root{color-scheme:light dark;--space-1:.25rem;--space-2:.5rem;--space-3:1rem;--space-4:1.5rem;--space-5:2.5rem;--space-6:4rem;
---text-1:1rem;--text-2:1.0625rem;--text-3:1.1875rem;--text-4:1.625rem;--text-5:2.375rem;--text-6:3rem;
+--text-1:1rem;--text-2:1.0625rem;--text-3:1.1875rem;--text-4:1.625rem;--text-5:2.375rem;
 --ground:${SURFACES.light[0]};--sheet:${SURFACES.light[1]};--ink:#1b1f24;--quiet:#545b64;--line:#dfe2e7;--edge:#747b85;--fault:#b3261e;--accent:${light.accent};--on-accent:${light.onAccent}}
 @media (prefers-color-scheme:dark){:root{--ground:${SURFACES.dark[0]};--sheet:${SURFACES.dark[1]};--ink:#e9ebef;--quiet:#a9b0bb;--line:#343943;--edge:#878e99;--fault:#ffb4ab;--accent:${dark.accent};--on-accent:${dark.onAccent}}}`;
   // Line breaks are for who reads the source.
