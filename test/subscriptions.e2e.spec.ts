@@ -233,7 +233,7 @@ const REACTIONS: { [name: string]: () => Promise<void> } = {
   },
   'petition-ends': async () => {
     let servers = await Promise.all([start(), start(), start()]);
-    const there = () => client.at(servers[0]!.origin);
+    const there = () => client.at(servers[0].origin);
     const ending = async (name: string, seconds: number) => {
       const closesAt = new Date(Date.now() + seconds * 1_000).toISOString();
       const { body } = await there().post('petition.create-petition', { name, closesAt });

@@ -1,0 +1,134 @@
+import { call, linkIn, Public, type PetitionPage } from './petition-page.js';
+import { eventually } from './processes.js';
+
+/** 5,000 in the long form. */
+const PEOPLE = Number(process.env.SITE_PEOPLE ?? 300);
+const AT_ONCE = 20;
+
+let people: Public;
+beforeAll(async () => {
+  people = await Public.start({ instances: 2, environment: { MAIL_CONCURRENCY: '20' } });
+});
+afterAll(() => people.stop());
+
+async function inTurns<One>(
+  all: readonly One[],
+  work: (one: One, n: number) => Promise<unknown>,
+): Promise<void> {
+  for (let n = 0; n < all.length; n += AT_ONCE)
+    await Promise.all(all.slice(n, n + AT_ONCE).map((one, k) => work(one, n + k)));
+}
+const counted = async ({ client, petitionId }: PetitionPage) => {
+  const { signatures, pendingSignatures } = (await client.get('petition.get-petition', { petitionId })).body
+    .data;
+  return { signatures, pendingSignatures };
+};
+
+it(
+  'many confirm twice through two instances while a tenth expires: the number is exact, and nothing of the expired is left',
+  async () => {
+    const page = await people.petition();
+    const { client, petitionId } = page;
+    const { organizationId } = client;
+    const addresses = Array.from({ length: PEOPLE }, (_, n) => `person-${n}@scale.example`);
+    await inTurns(addresses, async (email, n) => {
+      const { status } = await people.sign(page, { email, comment: `I am ${n}` }, { at: n % 2 });
+      expect(status).toBe(303);
+    });
+    expect(await counted(page)).toEqual({ signatures: 0, pendingSignatures: PEOPLE });
+    await eventually(() => expect(people.mail.accepted.length).toBeGreaterThanOrEqual(PEOPLE), 120);
+
+    const isLate = (n: number) => n % 10 === 0;
+    const { source } = people.api.database;
+    const late = addresses.filter((_, n) => isLate(n));
+    const links = new Map(people.mail.accepted.map((mail) => [mail.to, linkIn(mail)]));
+    const requestIds = new Map(
+      await Promise.all(
+        late.map(async (email) => {
+          const { text } = await people.get(links.get(email)!);
+          return [email, /name="request" value="([^"]+)"/.exec(text)![1]!] as const;
+        }),
+      ),
+    );
+    const expiring = source.query('UPDATE timers SET next_at = now() WHERE id = ANY ($1::uuid[])', [
+      [...requestIds.values()],
+    ]);
+    await inTurns(
+      addresses.filter((_, n) => !isLate(n)),
+      async (email) => {
+        const link = links.get(email)!;
+        const answers = await Promise.all([people.post(link, {}), people.post(link, {}, { at: 1 })]);
+        expect(answers.map(({ status }) => status)).toEqual([303, 303]);
+      },
+    );
+    await expiring;
+    const signed = PEOPLE - late.length;
+    await eventually(
+      async () => expect(await counted(page)).toEqual({ signatures: signed, pendingSignatures: 0 }),
+      120,
+    );
+    // Too late.
+    await inTurns(late, (email) => people.post(links.get(email)!, {}));
+    expect(await counted(page)).toEqual({ signatures: signed, pendingSignatures: 0 });
+    for (const email of [late[0]!, late.at(-1)!]) {
+      const found = await client.get('contact.list-contacts', { q: email });
+      expect(found.body.data.map((one: { email: string }) => one.email)).not.toContain(email);
+    }
+    const [counts] = await source.query<{ contacts: number }[]>(
+      `SELECT count(*)::int AS contacts FROM events WHERE organization_id = $1 AND type = 'ContactCreated'`,
+      [organizationId],
+    );
+    expect(counts!.contacts).toBe(signed);
+    const [left] = await source.query<{ keys: number }[]>(
+      `SELECT count(*)::int AS keys FROM subject_keys WHERE subject_id IN (
+         SELECT stream_id FROM events WHERE organization_id = $1 AND type = 'SignatureRequested')`,
+      [organizationId],
+    );
+    expect(left!.keys).toBe(0);
+    const stats = (await client.get('petition.get-stats', { petitionId })).body.data;
+    expect(stats.signatures).toBe(signed);
+  },
+  120_000 + PEOPLE * 200,
+);
+
+it('whether an address has signed cannot be told from the answer, nor from how long it takes', async () => {
+  const page = await people.petition();
+  const { client, petitionId } = page;
+  const known = Array.from({ length: 60 }, (_, n) => `known-${n}@time.example`);
+  for (const email of known) await call(client, 'petition.add-signature', { petitionId, contact: { email } });
+  const times: Record<'known' | 'new', number[]> = { known: [], new: [] };
+  const answers = new Set<string>();
+  const ask = async (kind: 'known' | 'new', email: string) => {
+    const begin = performance.now();
+    const { status, location, text } = await people.sign(page, { email });
+    times[kind].push(performance.now() - begin);
+    answers.add(JSON.stringify([status, location, text]));
+  };
+  for (const [n, email] of known.entries()) {
+    // In turns, now the one first and now the other, so that whatever else goes on meets both alike.
+    const both = [() => ask('known', email), () => ask('new', `new-${n}@time.example`)];
+    for (const one of n % 2 === 0 ? both : both.toReversed()) await one();
+  }
+  expect(answers.size).toBe(1);
+  // Of all pairs the share in which the known address took longer: a half, where nothing tells them apart.
+  const pairs = times.known.flatMap((one) => times.new.map((other) => Number(one > other)));
+  const share = pairs.reduce((sum, isLonger) => sum + isLonger, 0) / pairs.length;
+  expect(share).toBeGreaterThan(0.3);
+  expect(share).toBeLessThan(0.7);
+  expect(await counted(page)).toMatchObject({ signatures: known.length });
+}, 60_000);
+
+it('SITE=off: no pages, and no addresses of pages', async () => {
+  const off = await Public.start({ environment: { SITE: 'off' } });
+  try {
+    const client = await off.api.organization();
+    const { petitionId } = await call(client, 'petition.create-petition', { name: 'River' });
+    const { url } = await call(client, 'petition.publish-petition', { petitionId });
+    expect(url).toBeNull();
+    for (const path of [`/${client.organizationId}`, '/embed.js', '/site/page.js'])
+      expect((await off.get(path)).status).toBe(404);
+    expect((await off.post(`/${client.organizationId}/petitions/river/sign`, {})).status).toBe(404);
+  } finally {
+    await off.stop();
+  }
+});
