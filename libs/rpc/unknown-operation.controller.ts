@@ -14,7 +14,8 @@ export class UnknownOperationController {
   @All('{*path}')
   answer(@Req() request: Request): never {
     const allowed = this.host.httpAdapter.allowedMethods(request.path);
-    if (allowed.length > 0) {
+    // What is served there may be switched off.
+    if (allowed.length > 0 && !allowed.includes(request.method)) {
       throw new RpcError('METHOD_NOT_ALLOWED', `This operation takes ${allowed.join(', ')} only.`, {
         headers: { Allow: allowed.join(', ') },
       });
