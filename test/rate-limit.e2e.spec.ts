@@ -6,7 +6,7 @@ import { type RedisServer, startRedis } from '#libs/testing';
 import { type CreateApiKey } from '../src/auth/index.js';
 import { type Answer, Api, Client } from './harness.js';
 import { eventually } from './processes.js';
-import { published, ReleaseBuild } from './releases.js';
+import { before as versionBefore, ReleaseBuild } from './releases.js';
 
 /** Names and values of the headers that speak of the limit. */
 function limitHeaders({ headers }: Answer): Record<string, string> {
@@ -385,34 +385,27 @@ describe('on two instances with Redis', () => {
     expect(statuses(await burst(SHARED))).toEqual({ 200: 10, 429: 30 });
   });
 
-  it.each(published)(
-    'counts with an instance of $version together, as during an upgrade',
-    async (release) => {
-      const build = await ReleaseBuild.of(release);
-      if (typeof build === 'string') return console.log(`Skipped: ${build}`);
-      const older = await build.start({
-        DATABASE_URL: api.database.url,
-        ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
-        REDIS_URL: redis.url,
-        PORT: '0',
+  it(`counts with an instance of ${versionBefore.version} together, as during an upgrade`, async () => {
+    const build = await ReleaseBuild.of(versionBefore);
+    if (typeof build === 'string') return console.log(`Skipped: ${build}`);
+    const older = await build.start({
+      DATABASE_URL: api.database.url,
+      ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+      REDIS_URL: redis.url,
+      PORT: '0',
+    });
+    try {
+      const answers = await withinOneSecond(async () => {
+        await until(SHARED);
+        const here = await clientWith(api);
+        const both = [here, here.at(older.origin)];
+        return () => Promise.all(Array.from({ length: 40 }, (_, n) => list(both[n % 2]!)));
       });
-      try {
-        const answers = await withinOneSecond(async () => {
-          await until(SHARED);
-          const here = await clientWith(api);
-          const both = [here, here.at(older.origin)];
-          // 0.1.0 knows what others wrote a moment later.
-          for (const client of both)
-            await eventually(async () => expect((await list(client)).status).toBe(200));
-          await sleep(1_100);
-          return () => Promise.all(Array.from({ length: 40 }, (_, n) => list(both[n % 2]!)));
-        });
-        expect(statuses(answers)).toEqual({ 200: 10, 429: 30 });
-      } finally {
-        await older.end('SIGTERM');
-      }
-    },
-  );
+      expect(statuses(answers)).toEqual({ 200: 10, 429: 30 });
+    } finally {
+      await older.end('SIGTERM');
+    }
+  });
 
   it('counts all keys of an organization for both instances together', async () => {
     const answers = await withinOneSecond(async () => {

@@ -19,6 +19,9 @@ export const published = JSON.parse(
   readFileSync(join(__dirname, 'releases.json'), 'utf8'),
 ) as readonly Release[];
 
+/** The version before this one: its instances serve beside those of this one while they are replaced. */
+export const before = published.at(-1)!;
+
 /** A release as it can be run: its sources of git, compiled. */
 export class ReleaseBuild {
   private constructor(

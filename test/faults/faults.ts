@@ -237,7 +237,7 @@ export const FAULTS: Fault[] = [
   },
 ];
 
-/** Instances of an earlier version replaced by this one's. Some know no SHUTDOWN_DELAY: the operator drains them. */
+/** Instances of an earlier version replaced by this one's. */
 export function upgrade(version: string): Fault {
   return {
     name: `instances of ${version} upgraded one by one behind haproxy`,

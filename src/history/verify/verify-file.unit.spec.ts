@@ -675,7 +675,15 @@ describe('a checkpoint that witnesses have cosigned', () => {
     ['is missing', () => verdictOn(note, keys)],
     ['is counted twice', () => verdictOn(note, [keys[0]!, `${keys[0]}\n`], 2)],
     ['is of another checkpoint', () => verdictOn(note + three!.cosign(other, 1), keys, 2)],
-    ['is no cosignature', () => verdictOn(note.replace(/(— \S+two .{20})./, '$1A'), keys, 1)],
+    [
+      'is no cosignature',
+      () =>
+        verdictOn(
+          note.replace(/(— \S+two .{20})(.)/, (_, kept, changed) => kept + (changed === 'A' ? 'B' : 'A')),
+          keys,
+          1,
+        ),
+    ],
     ['has another key of the same name', () => verdictOn(note, [WitnessKey.make(one!.name).verifierKey])],
     ['is the key of a server', () => verdictOn(note, [key])],
   ])('is refused where one %s', async (_, verdict) => {
