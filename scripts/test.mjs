@@ -22,6 +22,8 @@ const PACKAGES = {
   'redis-server': 'redis-server',
   haproxy: 'haproxy',
   chromium: 'chromium',
+  // Without any a browser shows boxes.
+  '/usr/share/fonts/truetype/dejavu': 'fonts-dejavu-core',
   pgbouncer: 'pgbouncer',
   faketime: 'faketime',
   go: 'golang-go',

@@ -28,6 +28,7 @@ import { silenceAmazon } from './environment.js';
 import { Cosigning } from './cosigning/index.js';
 import { MODULES } from './modules.js';
 import { PublicAddress } from './public-address.js';
+import { CAPTCHA } from './site/index.js';
 import { Destinations } from './webhooks/index.js';
 
 /** What every module of the product stands on. */
@@ -60,6 +61,7 @@ export class AppModule {
       port,
       mailUrl,
       site,
+      captcha,
     } = config;
     const { sealer, selfCheck, cosigning, checkpoints, subscriptions } = foundation;
     // Whoever writes to files only tries it out.
@@ -74,6 +76,7 @@ export class AppModule {
       { provide: Mailer, useFactory: () => mailerOf(config) },
       { provide: Storage, useFactory: () => storageOf(config) },
       { provide: ORGANIZATION_RATE_LIMIT, useValue: organizationRateLimit },
+      { provide: CAPTCHA, useValue: captcha },
       { provide: Destinations, useValue: new Destinations(webhookAllowPrivate) },
     ];
     return {

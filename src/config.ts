@@ -60,8 +60,9 @@ export type Config = {
   logLevel: LogLevel;
   /** Webhooks may go to this machine and its networks, and by http: for development. */
   webhookAllowPrivate: boolean;
-  /** Whether the public site is served. */
+  /** Whether the public site is served, and whether its forms ask for a proof of work. */
   site: boolean;
+  captcha: boolean;
   /** In tests and development: mistakes of the program are to show, rather than to harm nobody. */
   isTried: boolean;
 };
@@ -161,6 +162,7 @@ export function inspectConfig(environment: Environment): Inspected {
     logLevel: logLevel as LogLevel,
     webhookAllowPrivate: flag('WEBHOOK_ALLOW_PRIVATE'),
     site: site(get('SITE'), wrong),
+    captcha: captcha(get('CAPTCHA'), wrong),
     isTried: ['test', 'development'].includes(get('NODE_ENV') ?? ''),
   };
   requireForMany(config, wrong);
@@ -181,6 +183,11 @@ export function inspectConfig(environment: Environment): Inspected {
 function site(text: string | undefined, wrong: string[]): boolean {
   if (text !== undefined && !['on', 'off'].includes(text)) wrong.push('SITE must be on or off.');
   return text !== 'off';
+}
+
+function captcha(text: string | undefined, wrong: string[]): boolean {
+  if (text !== undefined && text !== 'altcha') wrong.push('CAPTCHA must be altcha, or left out.');
+  return text !== undefined;
 }
 
 function concurrency(text: string | undefined, wrong: string[]): number {

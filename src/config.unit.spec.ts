@@ -46,6 +46,7 @@ it('needs nothing: everything runs embedded', () => {
     logLevel: 'info',
     webhookAllowPrivate: false,
     site: true,
+    captcha: false,
     isTried: false,
   });
 });
@@ -81,6 +82,7 @@ it('reads every variable', () => {
       LOG_LEVEL: 'debug',
       WEBHOOK_ALLOW_PRIVATE: 'true',
       SITE: 'off',
+      CAPTCHA: 'altcha',
       NODE_ENV: 'development',
     }),
   ).toEqual({
@@ -115,6 +117,7 @@ it('reads every variable', () => {
     logLevel: 'debug',
     webhookAllowPrivate: true,
     site: false,
+    captcha: true,
     isTried: true,
   });
 });
@@ -209,6 +212,7 @@ it.each([
   ['LOG_LEVEL', 'loud'],
   ['WEBHOOK_ALLOW_PRIVATE', 'yes'],
   ['SITE', 'false'],
+  ['CAPTCHA', 'recaptcha'],
   ['TRUST_PROXY', 'rubbish'],
   ['TRUST_PROXY', '10.0.0.0/33'],
   ['TRUST_PROXY', 'yes'],

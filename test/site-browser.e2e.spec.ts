@@ -57,7 +57,8 @@ withChromium('in Chromium', () => {
     await call(client, 'post.publish-post', { postId });
   });
   afterAll(async () => {
-    await browser.stop();
+    // Also where it did not come so far.
+    await (browser as Browser | undefined)?.stop();
     await people.stop();
   });
 

@@ -1,3 +1,6 @@
+import { solveChallenge } from 'altcha-lib/v1';
+import { type Challenge } from 'altcha-lib/v1/types';
+import { Browser, findChromium } from './browser.js';
 import { call, linkIn, Public, type PetitionPage } from './petition-page.js';
 import { eventually } from './processes.js';
 
@@ -131,4 +134,59 @@ it('SITE=off: no pages, and no addresses of pages', async () => {
   } finally {
     await off.stop();
   }
+});
+
+describe('CAPTCHA=altcha', () => {
+  let asking: Public;
+  beforeAll(async () => {
+    asking = await Public.start({ environment: { CAPTCHA: 'altcha' } });
+  });
+  afterAll(() => asking.stop());
+
+  const proof = async () => {
+    const task = JSON.parse((await asking.get('/site/challenge')).text) as Challenge;
+    const solution = await solveChallenge(task.challenge, task.salt, task.algorithm, task.maxnumber).promise;
+    return Buffer.from(JSON.stringify({ ...task, number: solution!.number })).toString('base64');
+  };
+
+  it('who proves work signs; who does not, or again with the same, is suspicious and has to confirm', async () => {
+    const page = await asking.petition({ confirmation: 'NONE' });
+    const { client, petitionId } = page;
+    const altcha = await proof();
+    await asking.sign(page, { email: 'worked@example.org', altcha });
+    await eventually(async () =>
+      expect(await counted(page)).toEqual({ signatures: 1, pendingSignatures: 0 }),
+    );
+    const broken = Buffer.from('{"number":7}').toString('base64');
+    for (const [n, given] of ['', 'rubbish', broken, altcha].entries())
+      await asking.sign(page, { email: `idle-${n}@example.org`, altcha: given });
+    await eventually(() => expect(asking.mail.accepted).toHaveLength(4));
+    expect(await counted(page)).toEqual({ signatures: 1, pendingSignatures: 4 });
+    const pending = await client.get('petition.list-signatures', { petitionId, status: 'PENDING' });
+    for (const { suspicion } of pending.body.data) expect(suspicion).toEqual(['NO_PROOF_OF_WORK']);
+  }, 60_000);
+
+  (findChromium() === undefined ? it.skip : it)(
+    'a browser does the work by itself',
+    async () => {
+      const page = await asking.petition({ confirmation: 'NONE' });
+      const browser = await Browser.start();
+      try {
+        const window = await browser.open({ width: 360 });
+        await window.page.goto(asking.api.origin + page.path);
+        await window.page.waitForTimeout(2_000);
+        await window.page.fill('#firstName', 'Ada');
+        await window.page.fill('#email', 'browser@example.org');
+        await window.page.click('form .button');
+        await window.page.waitForURL(`**${page.path}/thanks`);
+        window.requireQuiet(asking.api.origin);
+      } finally {
+        await browser.stop();
+      }
+      await eventually(async () =>
+        expect(await counted(page)).toEqual({ signatures: 1, pendingSignatures: 0 }),
+      );
+    },
+    60_000,
+  );
 });

@@ -115,6 +115,30 @@ describe('signing', () => {
     expect(await contacts(page)).toMatchObject([{ firstName: 'Rosa Luise' }]);
   });
 
+  it('who wants to hear from the organization does from then on, also who had wanted to hear no more', async () => {
+    const page = await people.petition();
+    const { client } = page;
+    const { organizationId } = client;
+    const email = 'again@example.org';
+    const { contactId } = await call(client, 'contact.create-contact', {
+      organizationId,
+      email,
+      subscribed: false,
+    });
+    await call(client, 'suppression.create-suppression', { email, reason: 'UNSUBSCRIBED' });
+    const subscribed = async () =>
+      (await client.get('contact.get-contact', { contactId, organizationId })).body.data.subscribed;
+    await people.sign(page, { email, firstName: 'Other', subscribe: 'yes' });
+    const link = await people.linkTo(email);
+    expect(await subscribed()).toBe(false);
+    await confirm(link);
+    expect(await subscribed()).toBe(true);
+    expect((await client.get('suppression.list-suppressions')).body.data).toEqual([]);
+    expect(await counted(page)).toEqual([1, 0]);
+    // What is known of a contact nobody changes from outside.
+    expect(await contacts(page)).toMatchObject([{ email, firstName: null }]);
+  });
+
   it('only what was shown is confirmed', async () => {
     const page = await people.petition();
     const email = 'shown@example.org';

@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { type Claim, Commands, type Decision, RecordReader } from '#libs/commands';
 import { type Guard } from '#libs/event-store';
 import { comparableEmail, type Input, RpcError } from '#libs/rpc';
-import { contact, hasEmail, type StandingContact } from './contact.js';
+import { contactWrite } from './contact-stream.js';
+import { contact, hasEmail, type StandingContact, updateContact } from './contact.js';
 
 /** One live contact per organization and address. */
 export function emailClaims(email: string, contactId: string, taken: Claim['taken']): Claim[] {
@@ -72,5 +73,19 @@ export class ContactsByEmail {
   async hold(input: Input, contactId: string, email: string): Promise<Guard | undefined> {
     const found = await this.find(input, contactId, email);
     return found && { streamId: contactId, version: found.version };
+  }
+
+  /** As `hold`, for who has just said that they want to hear from the organization: what makes it so, where it is not so yet. */
+  async subscribe(
+    input: Input,
+    contactId: string,
+    email: string,
+  ): Promise<Required<Pick<Decision, 'guards' | 'writes'>> | undefined> {
+    const found = await this.find(input, contactId, email);
+    if (!found) return undefined;
+    const { state, version } = found;
+    const events = updateContact(state, { subscribed: true });
+    if (events.length === 0) return { guards: [{ streamId: contactId, version }], writes: [] };
+    return { guards: [], writes: [contactWrite(contactId, version, events)] };
   }
 }

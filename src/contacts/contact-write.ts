@@ -1,30 +1,8 @@
 import { newId } from '#libs/random';
 import { type Claim, type Decision } from '#libs/commands';
-import { type StreamWrite } from '#libs/event-store';
 import { emailClaims } from './contact-address.js';
-import {
-  contact,
-  type ContactChanges,
-  type ContactEvent,
-  createContact,
-  type StandingContact,
-  updateContact,
-} from './contact.js';
-
-/** Events for a contact's stream; the contact is the subject of its personal data. */
-export function contactWrite(
-  contactId: string,
-  expectedVersion: number,
-  events: ContactEvent[],
-): StreamWrite {
-  return {
-    streamType: contact.streamType,
-    streamId: contactId,
-    expectedVersion,
-    events,
-    subjectId: contactId,
-  };
-}
+import { contactWrite } from './contact-stream.js';
+import { type ContactChanges, createContact, type StandingContact, updateContact } from './contact.js';
 
 /** What describes a contact that may be new or may be there already. */
 export type GivenContact = ContactChanges & { email: string };

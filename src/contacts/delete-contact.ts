@@ -4,7 +4,7 @@ import { EventStore, type Folded } from '#libs/event-store';
 import { Id, Input, Operation } from '#libs/rpc';
 import { contactIdSchema } from './contact-record.js';
 import { contact, type Contact, type ContactEvent, eraseContact } from './contact.js';
-import { contactWrite } from './contact-write.js';
+import { contactWrite } from './contact-stream.js';
 import { erasedBesides } from './erased-besides.js';
 
 @Operation({

@@ -5,7 +5,7 @@ import { ContactFields } from './contact-fields.js';
 import { type ContactRecord, contactSchema, recordFromHistory } from './contact-record.js';
 import { contact, standing, updateContact } from './contact.js';
 import { emailTaken, moveEmail } from './contact-address.js';
-import { contactWrite } from './contact-write.js';
+import { contactWrite } from './contact-stream.js';
 
 @Operation({
   method: 'POST',

@@ -3,6 +3,7 @@ import { Commands, type Decision } from '#libs/commands';
 import { EventStore, type Guard, type JsonObject } from '#libs/event-store';
 import { Input, RpcError } from '#libs/rpc';
 import { ContactsByEmail, createInline, InlineContact } from '../contacts/index.js';
+import { Suppressions } from '../suppressions/index.js';
 import { canonicalEmail } from './canonical-email.js';
 import { networksOf } from './client-networks.js';
 import { mailboxKey } from './mailbox-keys.js';
@@ -31,11 +32,15 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
     private readonly byEmail: ContactsByEmail,
     private readonly open: OpenPetitions,
     private readonly store: EventStore,
+    private readonly suppressions: Suppressions,
   ) {}
 
   /** Doing it twice is doing it once. */
   async execute(command: ConfirmSignature): Promise<Confirmed> {
     let outcome: Confirmed = 'SIGNED';
+    const { organizationId, requestId, context } = command;
+    // Before it is gone with the request.
+    const { state } = await this.requests.load({ organizationId, requestId });
     try {
       await this.commands.run(command, async (afresh) => {
         const decided = await this.decide(command, afresh);
@@ -50,6 +55,9 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
       if (error.code === 'NOT_FOUND') return 'UNKNOWN';
       throw error;
     }
+    // Who wants to hear from the organization again takes back that they did not.
+    if (outcome === 'SIGNED' && state.status === 'PENDING' && state.subscribe && state.signer)
+      await this.suppressions.unsuppress(organizationId, state.signer.email, context, 'UNSUBSCRIBED');
     return outcome;
   }
 
@@ -66,13 +74,17 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
     if (standing !== undefined) return this.requests.confirmed(loaded, standing);
 
     const already = (signatureId: string) => this.requests.confirmed(loaded, signatureId);
-    const sign = (contactId: string, guards: readonly Guard[]): Decision => {
+    const sign = (
+      contactId: string,
+      guards: readonly Guard[],
+      ofContact: Decision['writes'] = [],
+    ): Decision => {
       const begun = this.beginSignature({ ...state, signer }, contactId, already);
       const ended = this.requests.confirmed(loaded, begun.linkId);
       return {
         ...ended,
         guards,
-        writes: [begun.write, ...ended.writes],
+        writes: [...ofContact, begun.write, ...ended.writes],
         claims: [
           begun.claim,
           {
@@ -85,6 +97,10 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
     };
     const contact = contactOf(command, { ...state, signer });
     const created = createInline(contact, async (owner) => {
+      if (state.subscribe) {
+        const subscribed = await this.byEmail.subscribe(command, owner, signer.email);
+        return subscribed && sign(owner, [open, ...subscribed.guards], subscribed.writes);
+      }
       const held = await this.byEmail.hold(command, owner, signer.email);
       return held && sign(owner, [open, held]);
     });

@@ -1,6 +1,7 @@
 import { ProductModule } from '#libs/modules';
 import { ContactsModule } from '../contacts/index.js';
 import { OrganizationsModule } from '../organizations/index.js';
+import { SuppressionsModule } from '../suppressions/index.js';
 import { AskToConfirm } from './ask-to-confirm.js';
 import { ChosenSignatures } from './chosen-signatures.js';
 import { ConfirmSignatureHandler } from './confirm-signature.js';
@@ -31,7 +32,7 @@ import { Signers } from './signers.js';
   subscriptions: [PetitionGoals, Invalidations, PlannedInvalidations, AskToConfirm, PetitionEnds],
   timers: [SignatureExpiry, PetitionEnd],
   upcasters: { ...petitionShapes, ...signatureShapes },
-  imports: [ContactsModule, OrganizationsModule],
+  imports: [ContactsModule, OrganizationsModule, SuppressionsModule],
   providers: [
     OpenPetitions,
     ChosenSignatures,

@@ -20,7 +20,7 @@ export function askedPage({
     words,
     title: notice.title,
     isFramed,
-    ...(isFramed ? { script: '/site/frame.js' } : {}),
+    ...(isFramed ? { scripts: ['/site/frame.js'] } : {}),
     content: isFramed
       ? html`<main id="content"><h1>${notice.title}</h1><p>${notice.text}</p></main>`
       : NoticeOf({
@@ -37,7 +37,7 @@ export function signedPage({ organization, petition, words }: About): Page {
     organization,
     words,
     title: words.signed.title,
-    script: '/site/page.js',
+    scripts: ['/site/page.js'],
     content: NoticeOf({
       notice: words.signed,
       more: html`${Progress({ petition, words })} ${BackTo({ petition, words })}

@@ -28,7 +28,7 @@ type PageOptions = {
   /** For a while: a page that says the same to everybody. */
   seconds?: number;
   /** Of its own, on this server. */
-  script?: string;
+  scripts?: readonly string[];
   /** In a frame on other pages. */
   isFramed?: boolean;
 };
@@ -74,7 +74,7 @@ export function pageOf(options: PageOptions): Page {
 }
 
 function documentOf(
-  { organization, words, title, content, shared, script, isFramed = false }: PageOptions,
+  { organization, words, title, content, shared, scripts = [], isFramed = false }: PageOptions,
   style: string,
 ): Html {
   return html`<!doctype html>
@@ -87,7 +87,7 @@ function documentOf(
         <link rel="icon" href="/site/icon.svg" type="image/svg+xml" />
         ${shared ? headOf(shared, title, organization!) : null}
         <style>${trusted(style)}</style>
-        ${script === undefined ? null : html`<script src="${script}" defer></script>`}
+        ${scripts.map((script) => html`<script src="${script}" defer></script>`)}
       </head>
       <body${isFramed ? trusted(' class="embed"') : null}>
         ${isFramed ? content : around(organization, words, content)}

@@ -16,6 +16,10 @@ type Props = {
 /** Seconds for which anybody may keep the page. */
 const KEPT_SECONDS = 1;
 
+function scriptsFor(proof: string | null): string[] {
+  return proof === null ? [] : ['/site/proof.js'];
+}
+
 /** The campaign: what it is about, and the form. */
 export function petitionPage({ organization, petition, form, words, proof }: Props): Page {
   const { title, image, description, url, isOpen } = petition;
@@ -25,7 +29,7 @@ export function petitionPage({ organization, petition, form, words, proof }: Pro
     words,
     title: hasFaults ? `${words.faults.prefix}${title}` : title,
     shared: { url, description: description ?? petition.ask, image, type: 'website' },
-    script: '/site/page.js',
+    scripts: ['/site/page.js', ...scriptsFor(proof)],
     ...(hasFaults ? { status: 422 } : { seconds: KEPT_SECONDS }),
     content: html`<div class="wide columns">
       <article>
@@ -112,7 +116,7 @@ export function embedPage({ organization, petition, form, words, proof }: Props)
     words,
     title: words.embedTitle(title),
     isFramed: true,
-    script: '/site/frame.js',
+    scripts: ['/site/frame.js', ...scriptsFor(proof)],
     ...(hasFaults ? { status: 422 } : { seconds: KEPT_SECONDS }),
     content: html`<main id="content">
       <h1><a href="${path}" target="_blank" rel="noopener">${title}</a></h1>

@@ -6,6 +6,7 @@ import { type Input, type InputClass, isEmailAddress } from '#libs/rpc';
 import { ConfirmSignature, type Confirmed, RequestSignature } from '../petitions/index.js';
 import { Budgets } from './budgets.js';
 import { faultOf, formToken } from './form-token.js';
+import { ProofOfWork } from './proof-of-work.js';
 import { type FoundOrganization, type FoundPetition } from './site-records.js';
 import { type SignForm, TEXT_FIELDS, type TextField, type Values } from './site-types.js';
 import { type FormFault } from './words/index.js';
@@ -31,6 +32,7 @@ export class Signing {
     private readonly commands: CommandBus,
     private readonly store: EventStore,
     private readonly budgets: Budgets,
+    private readonly proof: ProofOfWork,
   ) {}
 
   /** A form to be filled in. @param source what led the reader there. */
@@ -50,6 +52,8 @@ export class Signing {
     const suspicion = await this.budgets.take(petition.id, request.ip);
     if (!suspicion) return { status: 'too many' };
     if (given.get('website')) suspicion.push('HONEYPOT');
+    if (this.proof.isAsked && !(await this.proof.holds(given.get('altcha'))))
+      suspicion.push('NO_PROOF_OF_WORK');
     const { values, source } = form;
     const text = (field: TextField) => (values[field] === '' ? null : (values[field] ?? null));
     await this.execute(request, organization.id, RequestSignature, {

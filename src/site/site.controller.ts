@@ -1,6 +1,6 @@
 import { Controller, Get, Next, Param, Post, Req, Res } from '@nestjs/common';
 import { type NextFunction, type Request, type Response } from 'express';
-import { Documented, isId, RpcError } from '#libs/rpc';
+import { Documented, isId, LONGEST_SLUG, RpcError } from '#libs/rpc';
 import { isReserved } from '../organizations/index.js';
 import { SignatureRequests } from '../petitions/index.js';
 import { PublicAddress } from '../public-address.js';
@@ -12,9 +12,10 @@ import { organizationPage } from './organization-page.js';
 import { progressTexts } from './parts.js';
 import { embedPage, petitionPage } from './petition-page.js';
 import { postPage } from './post-page.js';
+import { ProofOfWork } from './proof-of-work.js';
 import { QuickPages, type SharedAnswer } from './quick-pages.js';
 import { readForm } from './read-form.js';
-import { EMBED_SCRIPT, FRAME_SCRIPT, ICON, PAGE_SCRIPT } from './scripts.js';
+import { EMBED_SCRIPT, FRAME_SCRIPT, ICON, PAGE_SCRIPT, PROOF_SCRIPT } from './scripts.js';
 import { readSource, Signing } from './signing.js';
 import { type Found, type FoundOrganization, type FoundPetition, SiteRecords } from './site-records.js';
 import { type SignForm } from './site-types.js';
@@ -51,13 +52,29 @@ export class SiteController {
     private readonly requests: SignatureRequests,
     private readonly address: PublicAddress,
     private readonly quick: QuickPages,
+    private readonly proof: ProofOfWork,
   ) {}
+
+  /** Where a form gets what is to be proved; null where nothing is. */
+  private get proofUrl(): string | null {
+    return this.proof.isAsked ? '/site/challenge' : null;
+  }
 
   @Get('embed.js')
   embedScript(@Req() request: Request, @Res() response: Response, @Next() next: NextFunction): void {
     if (!this.address.hasSite) return next();
     response.set('Access-Control-Allow-Origin', '*').set('Cross-Origin-Resource-Policy', 'cross-origin');
     sendText(request, response, 'text/javascript', EMBED_SCRIPT, `public, max-age=${KEPT_SECONDS.script}`);
+  }
+
+  /** What a browser is to prove, anew for each who asks. */
+  @Get('site/challenge')
+  async challenge(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
+    if (!this.address.hasSite || !this.proof.isAsked) return next();
+    response
+      .status(200)
+      .set('Cache-Control', 'no-store')
+      .json(await this.proof.challenge());
   }
 
   @Get('site/:file')
@@ -174,7 +191,10 @@ export class SiteController {
     });
     if (answered === undefined) return next();
     if (request.isGivenUp) return;
-    if (request.method === 'GET') this.quick.keep(request.url, nameOfSitePath(request.path)!, answered);
+    // Whatever else may stand behind its address would push others out.
+    const isPlain = ['', `?lang=${language}`].includes(request.url.slice(request.path.length));
+    if (request.method === 'GET' && isPlain)
+      this.quick.keep(request.url, nameOfSitePath(request.path)!, answered);
     response.status(200).set(answered.headers).end(answered.body);
   }
 
@@ -201,7 +221,7 @@ export class SiteController {
           status: given === 'no form' ? 415 : 413,
         });
       const showForm = (form: SignForm) =>
-        (isFramed ? embedPage : petitionPage)({ organization, petition, form, words, proof: null });
+        (isFramed ? embedPage : petitionPage)({ organization, petition, form, words, proof: this.proofUrl });
       if (!petition.isOpen) return showForm(this.signing.emptyForm(found, null));
       try {
         const signed = await this.quick.giveWay(() => this.signing.sign(organization, found, given, request));
@@ -305,7 +325,7 @@ export class SiteController {
         if (!about) return undefined;
         const { organization, found, words } = about;
         const form = this.signing.emptyForm(found, source);
-        return pageOf({ organization, petition: found.petition, form, words, proof: null });
+        return pageOf({ organization, petition: found.petition, form, words, proof: this.proofUrl });
       };
       const isPlain = source === null || (end !== '' && source === 'embed');
       return isPlain
@@ -375,7 +395,7 @@ export class SiteController {
   private isOurs({ organization, petition, post }: Named): boolean {
     const names = [organization, petition, post].filter((name) => name !== undefined);
     if (!this.address.hasSite || isReserved(organization)) return false;
-    return names.every((name) => NAME.test(name) || isId(name));
+    return names.every((name) => name.length <= LONGEST_SLUG && (NAME.test(name) || isId(name)));
   }
 
   private async found(named: Named): Promise<Found<FoundOrganization>> {
@@ -435,6 +455,7 @@ const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
 const FILES: Record<string, { type: string; text: string } | undefined> = {
   'page.js': { type: 'text/javascript', text: PAGE_SCRIPT },
+  'proof.js': { type: 'text/javascript', text: PROOF_SCRIPT },
   'frame.js': { type: 'text/javascript', text: FRAME_SCRIPT },
   'icon.svg': { type: 'image/svg+xml', text: ICON },
 };

@@ -2,6 +2,7 @@ import { ProductModule } from '#libs/modules';
 import { OrganizationsModule } from '../organizations/index.js';
 import { PetitionsModule } from '../petitions/index.js';
 import { Budgets } from './budgets.js';
+import { ProofOfWork } from './proof-of-work.js';
 import { QuickPages } from './quick-pages.js';
 import { Signing } from './signing.js';
 import { SiteController } from './site.controller.js';
@@ -12,6 +13,6 @@ import { SiteRecords } from './site-records.js';
   operations: {},
   imports: [OrganizationsModule, PetitionsModule],
   controllers: [SiteController],
-  providers: [SiteRecords, Signing, Budgets, QuickPages],
+  providers: [SiteRecords, Signing, Budgets, ProofOfWork, QuickPages],
 })
 export class SiteModule {}

@@ -114,5 +114,5 @@ export const de: Words = {
   again: 'Noch einmal unterschreiben',
   published: (date) => `Veröffentlicht am ${date}`,
   embedTitle: (petition) => `Unterschreiben: ${petition}`,
-  proof: { label: 'Schutz vor Maschinen', working: 'Einen Moment …', done: 'Erledigt' },
+  proof: { working: 'Einen Moment …' },
 };

@@ -106,5 +106,5 @@ export const en: Words = {
   again: 'Sign again',
   published: (date) => `Published on ${date}`,
   embedTitle: (petition) => `Sign: ${petition}`,
-  proof: { label: 'Protection against machines', working: 'One moment …', done: 'Done' },
+  proof: { working: 'One moment …' },
 };

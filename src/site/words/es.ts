@@ -109,5 +109,5 @@ export const es: Words = {
   again: 'Firmar de nuevo',
   published: (date) => `Publicado el ${date}`,
   embedTitle: (petition) => `Firmar: ${petition}`,
-  proof: { label: 'Protección contra máquinas', working: 'Un momento…', done: 'Hecho' },
+  proof: { working: 'Un momento…' },
 };

@@ -113,5 +113,5 @@ export const fr: Words = {
   again: 'Signer de nouveau',
   published: (date) => `Publié le ${date}`,
   embedTitle: (petition) => `Signer : ${petition}`,
-  proof: { label: 'Protection contre les robots', working: 'Un instant…', done: 'C’est fait' },
+  proof: { working: 'Un instant…' },
 };

@@ -72,5 +72,6 @@ export type Words = {
   again: string;
   published: (date: string) => string;
   embedTitle: (petition: string) => string;
-  proof: { label: string; working: string; done: string };
+  /** While the browser does its work. */
+  proof: { working: string };
 };

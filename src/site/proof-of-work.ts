@@ -1,0 +1,53 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { getStorageToken } from '@nestjs/throttler';
+import { type Challenge, type Payload } from 'altcha-lib/v1/types';
+import { EventStore } from '#libs/event-store';
+import { type WindowStorage } from '#libs/rate-limit';
+
+/** Whether a proof of work is asked for (`CAPTCHA=altcha`). */
+export const CAPTCHA = Symbol('captcha');
+
+const HOUR_MS = 3_600_000;
+/** Numbers that are tried at most: a second of a phone. */
+const MOST_TRIED = 50_000;
+/** Characters of a proof: a number and what it is a solution of. */
+const LONGEST = 2_000;
+
+/**
+ * Work that a browser does before it sends a form, so that a million forms cost somebody something: ALTCHA's challenges, served and
+ * checked by ourselves.
+ */
+@Injectable()
+export class ProofOfWork {
+  constructor(
+    @Inject(CAPTCHA) readonly isAsked: boolean,
+    @Inject(getStorageToken()) private readonly storage: WindowStorage,
+    private readonly store: EventStore,
+  ) {}
+
+  async challenge(): Promise<Challenge> {
+    const { createChallenge } = await import('altcha-lib/v1');
+    const expires = new Date(Date.now() + HOUR_MS);
+    return createChallenge({ hmacKey: this.key, maxnumber: MOST_TRIED, expires });
+  }
+
+  /** Each proof once. @param text as the form has it. */
+  async holds(text: string | null): Promise<boolean> {
+    if (!text || text.length > LONGEST) return false;
+    let payload: Payload;
+    try {
+      payload = JSON.parse(Buffer.from(text, 'base64').toString('utf8')) as Payload;
+    } catch {
+      return false;
+    }
+    const { verifySolution } = await import('altcha-lib/v1');
+    const isSolved = await verifySolution(payload, this.key).catch(() => false);
+    if (!isSolved) return false;
+    const [first] = await this.storage.accept([{ key: `proof:${payload.signature}`, limit: 1 }], HOUR_MS);
+    return !first!.isBlocked;
+  }
+
+  private get key(): string {
+    return this.store.keyring.hash('proof of work').toString('hex');
+  }
+}
