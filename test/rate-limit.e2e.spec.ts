@@ -5,7 +5,7 @@ import { Projections } from '#libs/projections';
 import { type RedisServer, startRedis } from '#libs/testing';
 import { type CreateApiKey } from '../src/auth/index.js';
 import { type Answer, Api, Client } from './harness.js';
-import { eventually } from './processes.js';
+
 import { before as versionBefore, ReleaseBuild } from './releases.js';
 
 /** Names and values of the headers that speak of the limit. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo } from 'node:net';
+import { NOBODY as NO_BROADCAST, unsubscribeToken } from '../src/broadcasts/index.js';
 import { Browser, findChromium, type Look } from './browser.js';
 import { Public, type PetitionPage, call } from './petition-page.js';
 import { picture } from './pictures.js';
@@ -152,6 +153,39 @@ withChromium('in Chromium', () => {
       window.requireQuiet(origin);
     },
     120_000,
+  );
+
+  it.each([
+    ['with JavaScript', true],
+    ['without JavaScript', false],
+  ])(
+    'unsubscribe, and take it back, with the keyboard alone %s',
+    async (_, javaScript) => {
+      const { client } = page;
+      const { organizationId } = client;
+      const email = `leaves-${javaScript}@example.org`;
+      const { contactId } = await call(client, 'contact.create-contact', { organizationId, email });
+      const { keyring } = people.api.instances[0]!.runtime.store;
+      const whose = { organizationId, contactId, broadcastId: NO_BROADCAST };
+      const link = `/u/${unsubscribeToken(keyring, whose)}`;
+      const window = await browser.open({ javaScript, width: 360, isDark: javaScript });
+      const { page: tab } = window;
+      await tab.goto(origin + link);
+      for (const [button, heading] of [
+        ['Unsubscribe', 'You are unsubscribed'],
+        ['Subscribe again', 'You are subscribed again'],
+      ] as const) {
+        expect(javaScript ? await window.findings() : []).toEqual([]);
+        expect(await window.isTooWide()).toBe(false);
+        await window.tabTo(button);
+        await tab.keyboard.press('Enter');
+        await tab.locator('h1', { hasText: heading }).waitFor();
+        const { body } = await client.get('contact.get-contact', { organizationId, contactId });
+        expect(body.data.subscribed).toBe(button !== 'Unsubscribe');
+      }
+      window.requireQuiet(origin);
+    },
+    60_000,
   );
 
   it('faults are told at the top, beside the field, and to who listens; what was typed stays', async () => {

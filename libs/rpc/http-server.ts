@@ -103,6 +103,8 @@ export class ServerLife {
       }
       const before = running && [...running].at(-1);
       running?.add(response);
+      // A dozen places wait for its end. It lives for one request: nothing gathers.
+      response.setMaxListeners(0);
       response.on('close', () => {
         running?.delete(response);
         if (running?.size === 0 && !socket.destroyed) this.idle.set(socket, socket.bytesRead);
