@@ -1,4 +1,5 @@
 import { type Answer, type Client } from './harness.js';
+import { isLong } from './length.js';
 import {
   type Deployment,
   deploymentOfEach,
@@ -11,6 +12,7 @@ let deployment: Deployment;
 let client: Client;
 deploymentOfEach((own, organization) => ([deployment, client] = [own, organization]));
 
+const MANY = isLong ? 1_000 : 250;
 const AT_A_TIME = 64;
 
 /** Every second request has a key, so that both ways to know a repeated request are tried. */
@@ -43,21 +45,21 @@ async function expectExactly(ids: readonly string[], server: ServerProcess): Pro
   expect(events.map(({ id }: { id: string }) => id).sort()).toEqual([...ids].sort());
 }
 
-describe('kill -9 in the middle of 1,000 creates', () => {
+describe(`kill -9 in the middle of ${MANY} creates`, () => {
   it('loses nothing that was acknowledged, and repeating all makes each contact exactly once', async () => {
     const killed = await deployment.startServer();
     const acknowledged = new Map<number, string>();
-    await inParallel(1_000, AT_A_TIME, async (n) => {
+    await inParallel(MANY, AT_A_TIME, async (n) => {
       const answer = await create(killed, n).catch(() => undefined);
       if (answer?.status === 200) acknowledged.set(n, answer.body.data.contactId);
-      if (acknowledged.size === 400) killed.send('SIGKILL');
+      if (acknowledged.size === 0.4 * MANY) killed.send('SIGKILL');
     });
     expect((await killed.ended).signal).toBe('SIGKILL');
-    expect(acknowledged.size).toBeLessThan(1_000);
+    expect(acknowledged.size).toBeLessThan(MANY);
 
     const server = await deployment.startServer();
     const ids: string[] = [];
-    await inParallel(1_000, AT_A_TIME, async (n) => {
+    await inParallel(MANY, AT_A_TIME, async (n) => {
       const { status, body } = await create(server, n);
       expect(status).toBe(200);
       ids[n] = body.data.contactId;
@@ -72,13 +74,13 @@ describe('kill -9 in the middle of 1,000 creates', () => {
     const ids: string[] = [];
     let throughKilled = 0;
     let lost = 0;
-    await inParallel(1_000, AT_A_TIME, async (n) => {
+    await inParallel(MANY, AT_A_TIME, async (n) => {
       // As a load balancer does it: whom the dead instance does not answer, the other one does.
       let answer = n % 4 < 2 ? await create(killed, n).catch(() => undefined) : await create(survivor, n);
       if (!answer) {
         lost += 1;
         answer = await create(survivor, n);
-      } else if (n % 4 < 2 && ++throughKilled === 200) {
+      } else if (n % 4 < 2 && ++throughKilled === MANY / 5) {
         killed.send('SIGKILL');
       }
       expect(answer.status).toBe(200);
@@ -106,7 +108,7 @@ describe('PostgreSQL connections cut in the middle of traffic', () => {
         expect(answer.body.error.code).toBe('SERVICE_UNAVAILABLE');
       }
     };
-    await inParallel(600, AT_A_TIME, async (n) => {
+    await inParallel(isLong ? 600 : 250, AT_A_TIME, async (n) => {
       const { body } = await untilAvailable(() => create(server, n));
       ids[n] = body.data.contactId;
       acknowledged += 1;

@@ -94,7 +94,7 @@ class Load {
       const earlier = `person-${client}-${Math.floor(n / 2)}@example.org`;
       await this.read(earlier, this.made.get(earlier)!);
       // The machine is to have time for what is started beside it.
-      await sleep(20);
+      await sleep(100);
     }
   }
 

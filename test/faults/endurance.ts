@@ -15,6 +15,8 @@ import { type Caller, Load } from './load.js';
 export const SECONDS = process.env.FAULT_SECONDS;
 const FAULT_MS = 1_000 * Number(SECONDS ?? 1.5);
 const REST_MS = 500;
+/** In the short form other tests are to have time, too. */
+const BETWEEN_STORIES_MS = SECONDS === undefined ? 60 : 0;
 /** Instances may have to start anew, and whoever waits for a recovery may wait for long. */
 export const LONGEST_MS = 400_000;
 
@@ -48,7 +50,7 @@ export class Endurance {
     const origins = fault.isBalanced
       ? [installation.haproxy!.origin]
       : installation.instances.map(({ origin }) => origin);
-    const load = new Load(origins, caller, checker, stored === undefined);
+    const load = new Load(origins, caller, checker, stored === undefined, BETWEEN_STORIES_MS);
     await load.stable(REST_MS);
     for (const instance of installation.instances) instance.forget();
     const begun = performance.now();

@@ -47,12 +47,14 @@ export class Load {
   /**
    * @param origins of the instances, or of what stands before them.
    * @param readsAtOnce whether every instance must show at once what another one wrote; otherwise it is only asked for a list
+   * @param restMs of each client between two stories
    */
   constructor(
     private readonly origins: readonly string[],
     private readonly caller: Caller,
     private readonly checker: Checker,
     private readonly readsAtOnce = true,
+    private readonly restMs = 0,
   ) {
     this.attempts = origins.map(() => []);
     this.clients = origins.flatMap((_, home) =>
@@ -121,7 +123,10 @@ export class Load {
   }
 
   private async work(home: number): Promise<void> {
-    while (!this.isEnding) await this.story(home, this.stories++);
+    while (!this.isEnding) {
+      await this.story(home, this.stories++);
+      await sleep(this.restMs);
+    }
   }
 
   /**
