@@ -30,7 +30,7 @@ export const eventSchema = recordSchema({
       'hash of it, `h_…`; the filter `requestId` finds both.',
   },
   actor: recordSchema({
-    type: { type: 'string', enum: ['api-key', 'user', 'system'] },
+    type: { type: 'string', enum: ['api-key', 'user', 'system', 'public'] },
     id: textOrNull,
   }),
   data: {

@@ -5,6 +5,7 @@ import { verifyTwice } from '../../../test/verifiers.js';
 import { canonical } from './digest.js';
 import { WitnessKey } from '../../witness/index.js';
 import { type Verdict, verifyExport } from './index.js';
+import { isLong } from '../../../test/length.js';
 
 const organizationId = uuidv7();
 const origin = `advocacy-api/${organizationId}`;
@@ -248,19 +249,21 @@ describe('a history that is what was sealed', () => {
     });
   });
 
-  it('is proved in parts of 65,536 events, and a difference is placed behind them', async () => {
-    const lines = fabricate(65_536 + 256 + 3);
-    // Streams are remembered in a table that has grown before this one goes on.
-    lines[65_700] = { ...lines[65_700]!, streamId: lines[3]!.streamId, version: 2 };
-    const large = checkpointOf(linked(lines));
-    lines[65_540] = { ...lines[65_540]!, type: 'Other' };
-    expect(await verifyTwice(ndjson(linked(lines)), large, key)).toMatchObject({
-      ok: false,
-      events: 65_792,
-      provedEvents: 65_536,
-      firstWrongPosition: positionOf(65_536),
+  // Half a minute of computing; parts of 256 are tried below.
+  if (isLong)
+    it('is proved in parts of 65,536 events, and a difference is placed behind them', async () => {
+      const lines = fabricate(65_536 + 256 + 3);
+      // Streams are remembered in a table that has grown before this one goes on.
+      lines[65_700] = { ...lines[65_700]!, streamId: lines[3]!.streamId, version: 2 };
+      const large = checkpointOf(linked(lines));
+      lines[65_540] = { ...lines[65_540]!, type: 'Other' };
+      expect(await verifyTwice(ndjson(linked(lines)), large, key)).toMatchObject({
+        ok: false,
+        events: 65_792,
+        provedEvents: 65_536,
+        firstWrongPosition: positionOf(65_536),
+      });
     });
-  });
 
   it('is proved whatever numbers, names and texts its data have', async () => {
     const data = JSON.parse(
