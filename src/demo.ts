@@ -166,7 +166,7 @@ async function fillDemo(bus: CommandBus): Promise<Demo> {
       clientAddress: null,
       suspicion: [],
     });
-    await run(ConfirmSignature, { requestId });
+    await run(ConfirmSignature, { requestId, isProved: true });
   }
 
   const { postId } = await run<CreatePost, { postId: string }>(CreatePost, {

@@ -305,7 +305,7 @@ async function makeHistory(): Promise<string> {
     });
     requestIds.push(requestId);
   }
-  await publicly(ConfirmSignature, { requestId: requestIds[0]! });
+  await publicly(ConfirmSignature, { requestId: requestIds[0]!, isProved: true });
   await publicly(ExpireRequest, { requestId: requestIds[1]!, reason: 'TIME', by: null });
   const planned = await post('petition.invalidate-signatures', { petitionId, suspicion: 'HONEYPOT' });
   // What a plan that takes longer than a reaction may leads to.

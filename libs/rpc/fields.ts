@@ -203,11 +203,15 @@ export function Slug(options: FieldOptions = {}): PropertyDecorator {
   return field(
     options,
     { type: 'string', maxLength: LONGEST_SLUG, pattern: SLUG.source },
-    (value) =>
-      textProblem(value, LONGEST_SLUG) ??
-      (SLUG.test(value as string) ? undefined : 'must be small letters, digits, and hyphens between them'),
+    (value) => textProblem(value, LONGEST_SLUG) ?? slugProblem(value as string),
     trim(options.nullable === true),
   );
+}
+
+function slugProblem(slug: string): string | undefined {
+  if (!SLUG.test(slug)) return 'must be small letters, digits, and hyphens between them';
+  // Pages are found by their ids, too.
+  return isId(slug) ? 'must not look like an id' : undefined;
 }
 
 const COLOUR = /^#[0-9a-f]{6}$/;
@@ -440,7 +444,9 @@ export function isMoment(text: string): boolean {
   const [, day] = TIMESTAMP.exec(text) ?? [];
   // JavaScript takes 30 February for 2 March, PostgreSQL refuses it.
   const date = new Date(`${text.slice(0, 10)}T00:00:00Z`);
-  return date.getUTCDate() === Number(day) && !Number.isNaN(Date.parse(text));
+  // An offset leads into years that are written with more digits, or none.
+  const year = new Date(text).getUTCFullYear();
+  return date.getUTCDate() === Number(day) && year >= 1 && year <= 9_999;
 }
 
 /** A moment; arrives in the handler as the text it was, known to be a valid date. */

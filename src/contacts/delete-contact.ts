@@ -1,4 +1,5 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { DataSource } from 'typeorm';
 import { Commands, RecordReader } from '#libs/commands';
 import { EventStore, type Folded } from '#libs/event-store';
 import { Id, Input, Operation } from '#libs/rpc';
@@ -28,6 +29,7 @@ export class DeleteContactHandler implements ICommandHandler<DeleteContact> {
     private readonly commands: Commands,
     private readonly records: RecordReader,
     private readonly store: EventStore,
+    private readonly source: DataSource,
   ) {}
 
   async execute(command: DeleteContact): Promise<{ contactId: string }> {
@@ -38,9 +40,14 @@ export class DeleteContactHandler implements ICommandHandler<DeleteContact> {
       const write = contactWrite(contactId, loaded.version, events);
       if (events.length === 0) return { recordId: contactId, writes: [write], erases: [contactId] };
       const emails = await this.emailsOf(organizationId, contactId, loaded);
-      const reads = { records: this.records, keyring: this.store.keyring };
-      const { writes, erases } = await erasedBesides(reads, organizationId, emails);
-      return { recordId: contactId, writes: [write, ...writes], erases: [contactId, ...erases] };
+      const reads = { records: this.records, store: this.store, source: this.source };
+      const { writes, erases, releasesAll } = await erasedBesides(reads, organizationId, emails);
+      return {
+        recordId: contactId,
+        writes: [write, ...writes],
+        erases: [contactId, ...erases],
+        releasesAll,
+      };
     });
     return { contactId: recordId };
   }

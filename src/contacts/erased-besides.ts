@@ -1,12 +1,16 @@
 import { type Decision, type RecordReader } from '#libs/commands';
-import { type Keyring, type StreamWrite } from '#libs/event-store';
+import { type EventStore, type StreamWrite } from '#libs/event-store';
+import { type Sql } from '#libs/database';
 
 /** Of another module: what it erases with a contact, in the same command. @param emails all that the contact ever had. */
 type ErasesBesides = (
-  reads: { records: RecordReader; keyring: Keyring },
+  reads: { records: RecordReader; store: EventStore; source: Sql },
   organizationId: string,
   emails: readonly string[],
-) => Promise<{ writes: readonly StreamWrite[]; erases: readonly string[] }>;
+) => Promise<Besides>;
+
+/** `releasesAll`: see `Decision`. */
+type Besides = { writes: readonly StreamWrite[]; erases: readonly string[]; releasesAll?: readonly string[] };
 
 const others: ErasesBesides[] = [];
 
@@ -20,7 +24,11 @@ export function eraseWithContacts(other: ErasesBesides): void {
 
 export async function erasedBesides(
   ...asked: Parameters<ErasesBesides>
-): Promise<Required<Pick<Decision, 'writes' | 'erases'>>> {
+): Promise<Required<Pick<Decision, 'writes' | 'erases' | 'releasesAll'>>> {
   const all = await Promise.all(others.map((other) => other(...asked)));
-  return { writes: all.flatMap(({ writes }) => writes), erases: all.flatMap(({ erases }) => erases) };
+  return {
+    writes: all.flatMap(({ writes }) => writes),
+    erases: all.flatMap(({ erases }) => erases),
+    releasesAll: all.flatMap(({ releasesAll = [] }) => releasesAll),
+  };
 }

@@ -5,6 +5,8 @@ import { RESERVED_SLUGS } from './reserved-slugs.js';
 
 /** For so long a slug that was left leads to the one of now, and belongs to nobody else. */
 const LED_FOR = "interval '1 year'";
+/** Of one organization; the oldest are free before. */
+const MOST_LEFT = 20;
 
 /**
  * What the addresses of an organization's pages begin with: one of all organizations has each, so they stand in a table beside the
@@ -38,6 +40,12 @@ export class OrganizationSlugs {
       `UPDATE organization_slugs SET left_at = clock_timestamp()
        WHERE organization_id = $1 AND slug IS DISTINCT FROM $2 AND left_at IS NULL`,
       [organizationId, slug],
+    );
+    await this.source.query(
+      `DELETE FROM organization_slugs WHERE organization_id = $1 AND slug IN (
+         SELECT slug FROM organization_slugs WHERE organization_id = $1 AND left_at IS NOT NULL
+         ORDER BY left_at DESC, slug OFFSET $2)`,
+      [organizationId, MOST_LEFT],
     );
   }
 

@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
+import { isDeepStrictEqual } from 'node:util';
 import { Commands, RecordReader } from '#libs/commands';
 import { type RecordedEvent } from '#libs/event-store';
 import { Input } from '#libs/rpc';
@@ -11,13 +12,30 @@ import { EXPIRY_TIMER, ExpireRequest } from './expire-request.js';
 import { requestKey } from './mailbox-keys.js';
 import { PetitionAddress } from './petition-address.js';
 import { isStanding, petition } from './petition.js';
-import { DAYS_TO_CONFIRM, type ExpiryReason, type SignerDetails } from './signature-request.js';
+import {
+  DAYS_TO_CONFIRM,
+  type ExpiryReason,
+  type Requested,
+  signatureRequest,
+  type SignerDetails,
+} from './signature-request.js';
 import { SignatureRequests } from './signature-requests.js';
 import { Signers } from './signers.js';
 
 const NAME = 'signature-requests';
 /** What nobody mistakes for a message: a greeting is no place for somebody's advertisement. */
 const NAME_OF_PERSON = /^[\p{L}\p{M}'’ -]{1,40}$/u;
+
+/** Who says the same again within so long has not looked into their mail yet. */
+const REPEATED_WITHIN_MS = 10 * 60_000;
+
+type Pending = Requested & { signer: SignerDetails };
+
+/** What a request says, but for what follows from when and whence it was sent. */
+function saidIn({ petitionId, source, isCommentPublic, subscribe, signer }: Pending): object {
+  const { clientAddress: _, ...written } = signer;
+  return { petitionId, source, isCommentPublic, subscribe, ...written };
+}
 
 /** The command of this reaction; no operation. */
 class ClaimRequest extends Input {
@@ -54,13 +72,14 @@ export class AskToConfirm implements Subscription {
     await this.subscriptions.timers.set(EXPIRY_TIMER, { organizationId, id: requestId, dueAt });
 
     const { petitionId, signer, suspicion } = state;
-    if (!(await this.takePlace(event, petitionId, signer))) return;
+    const isTrusted = suspicion.length === 0;
+    if (!(await this.takePlace(event, state, signer))) return;
     const folded = await this.records.look(petition, organizationId, petitionId);
     if (!isStanding(folded.state)) return;
     const { confirmation, title } = folded.state;
     // What is suspicious counts by nobody's silence.
-    if (confirmation === 'NONE' && suspicion.length === 0) {
-      await this.bus.execute(this.input(event, ConfirmSignature, { requestId }));
+    if (confirmation === 'NONE' && isTrusted) {
+      await this.bus.execute(this.input(event, ConfirmSignature, { requestId, isProved: false }));
       return;
     }
 
@@ -108,16 +127,16 @@ export class AskToConfirm implements Subscription {
   }
 
   /**
-   * Of several requests of one person for one petition only the last one waits: the links to the others lead to it.
+   * Of several requests of one person for one petition only the last one waits: the links to the others lead to it. Who says the same
+   * once more within minutes is waiting for the mail; and where the day's mails are used up nothing takes the place of what somebody
+   * has a link to: so nobody who has only their address leads their link from one request to the next.
    *
    * @returns whether it is this one.
    */
-  private async takePlace(
-    event: RecordedEvent,
-    petitionId: string,
-    { email }: SignerDetails,
-  ): Promise<boolean> {
+  private async takePlace(event: RecordedEvent, asked: Requested, signer: SignerDetails): Promise<boolean> {
     const { organizationId, streamId: requestId } = event;
+    const { petitionId } = asked;
+    const { email } = signer;
     const value = requestKey(petitionId, canonicalEmail(email));
     const input = this.input(event, ClaimRequest, { requestId });
     for (;;) {
@@ -128,10 +147,24 @@ export class AskToConfirm implements Subscription {
       if (owner === undefined) continue;
       // Ids tell who came first.
       const isLater = owner > requestId;
+      if (!isLater && (await this.givesWay(event, owner, { ...asked, signer }))) {
+        await this.expire(event, requestId, 'ASKED_AGAIN', owner);
+        return false;
+      }
       const [ends, by] = isLater ? [requestId, owner] : [owner, requestId];
       await this.expire(event, ends, 'ASKED_AGAIN', by);
       if (isLater) return false;
     }
+  }
+
+  /** Whether what was asked before stays in its place. */
+  private async givesWay(event: RecordedEvent, owner: string, asked: Pending): Promise<boolean> {
+    const { organizationId, streamId: requestId, recordedAt } = event;
+    const { state, createdAt } = await this.records.look(signatureRequest, organizationId, owner);
+    if (state.status !== 'PENDING' || !state.signer) return false;
+    const isSoon = createdAt !== null && recordedAt.getTime() - createdAt.getTime() < REPEATED_WITHIN_MS;
+    if (isSoon && isDeepStrictEqual(saidIn({ ...state, signer: state.signer }), saidIn(asked))) return true;
+    return !(await this.mails.reserve(requestId, asked.signer.email));
   }
 
   private async expire(

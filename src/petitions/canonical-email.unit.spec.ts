@@ -7,6 +7,8 @@ it.each([
   ['a.d.a+x@GMail.com', 'ada@gmail.com'],
   ['ada@googlemail.com', 'ada@gmail.com'],
   ['a.da@example.org', 'a.da@example.org'],
+  ['"ada"@example.org', 'ada@example.org'],
+  ['"a\\d\\a+x"@example.org', 'ada@example.org'],
   ['+ada@example.org', '+ada@example.org'],
   ['ada@bücher.example', 'ada@xn--bcher-kva.example'],
 ])('the mailbox of %s is %s', (email, mailbox) => {

@@ -19,6 +19,11 @@ export type Confirmed = 'SIGNED' | 'CLOSED' | 'EXPIRED' | 'UNKNOWN';
 /** Somebody confirms what they have written on a petition's page. No operation: who has the link in the mail does it. */
 export class ConfirmSignature extends Input {
   requestId!: string;
+  /**
+   * Whether a link in a mail led here. Else anybody may have written the address: what is known of its owner stays as it is, and
+   * nobody is shown words under their name.
+   */
+  isProved!: boolean;
 }
 
 type Pending = Requested & { signer: SignerDetails };
@@ -38,9 +43,12 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
   /** Doing it twice is doing it once. */
   async execute(command: ConfirmSignature): Promise<Confirmed> {
     let outcome: Confirmed = 'SIGNED';
-    const { organizationId, requestId, context } = command;
-    // Before it is gone with the request.
+    const { organizationId, requestId, context, isProved } = command;
     const { state } = await this.requests.load({ organizationId, requestId });
+    // Who wants to hear from the organization again takes back that they did not. Before the rest: whoever repeats it, because nobody
+    // has answered, finds the signature confirmed and nothing left to do.
+    if (isProved && state.status === 'PENDING' && state.subscribe && state.signer)
+      await this.suppressions.unsuppress(organizationId, state.signer.email, context, 'UNSUBSCRIBED');
     try {
       await this.commands.run(command, async (afresh) => {
         const decided = await this.decide(command, afresh);
@@ -55,9 +63,6 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
       if (error.code === 'NOT_FOUND') return 'UNKNOWN';
       throw error;
     }
-    // Who wants to hear from the organization again takes back that they did not.
-    if (outcome === 'SIGNED' && state.status === 'PENDING' && state.subscribe && state.signer)
-      await this.suppressions.unsuppress(organizationId, state.signer.email, context, 'UNSUBSCRIBED');
     return outcome;
   }
 
@@ -67,8 +72,10 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
     const { state } = loaded;
     if (state.status === 'CONFIRMED') return 'SIGNED';
     if (state.status !== 'PENDING') return state.status;
-    const { signer, petitionId } = state;
+    const { petitionId, signer } = state;
     if (!signer) return 'EXPIRED';
+    const { isProved } = command;
+    const isCommentPublic = state.isCommentPublic && isProved;
     const open = await this.open.guard(organizationId, petitionId, afresh);
     const standing = await this.signers.find(organizationId, petitionId, signer.email);
     if (standing !== undefined) return this.requests.confirmed(loaded, standing);
@@ -79,7 +86,7 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
       guards: readonly Guard[],
       ofContact: Decision['writes'] = [],
     ): Decision => {
-      const begun = this.beginSignature({ ...state, signer }, contactId, already);
+      const begun = this.beginSignature({ ...state, signer, isCommentPublic }, contactId, already);
       const ended = this.requests.confirmed(loaded, begun.linkId);
       return {
         ...ended,
@@ -97,7 +104,7 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
     };
     const contact = contactOf(command, { ...state, signer });
     const created = createInline(contact, async (owner) => {
-      if (state.subscribe) {
+      if (state.subscribe && isProved) {
         const subscribed = await this.byEmail.subscribe(command, owner, signer.email);
         return subscribed && sign(owner, [open, ...subscribed.guards], subscribed.writes);
       }

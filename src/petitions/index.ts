@@ -10,5 +10,5 @@ export { type Confirmation, petition } from './petition.js';
 export { ConfirmSignature, type Confirmed } from './confirm-signature.js';
 export { PublicComments } from './public-comments.js';
 export { RequestSignature } from './request-signature.js';
-export { type SignerDetails, type Suspicion } from './signature-request.js';
+export { type Requested, type SignerDetails, type Suspicion } from './signature-request.js';
 export { SignatureRequests } from './signature-requests.js';

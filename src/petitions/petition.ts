@@ -95,7 +95,7 @@ export function updatePetition(state: Petition, given: Partial<PetitionFields>):
 
 /** Whether its last moment has come: from then on nobody signs, also where nobody has closed it yet. */
 export function isOver({ closesAt }: Pick<PetitionFields, 'closesAt'>, now: Date): boolean {
-  return closesAt !== null && closesAt <= now.toISOString();
+  return closesAt !== null && Date.parse(closesAt) <= now.getTime();
 }
 
 /** A draft is published; a closed petition may be opened again; the published stays so. */

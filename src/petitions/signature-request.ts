@@ -30,8 +30,11 @@ export type Requested = {
   subscribe: boolean;
 };
 
-/** TIME: nobody confirmed it. ASKED_AGAIN: `by` stands in its place. SIGNED_BEFORE: it would be the second one of a person. */
-export type ExpiryReason = 'TIME' | 'ASKED_AGAIN' | 'SIGNED_BEFORE';
+/**
+ * TIME: nobody confirmed it. ASKED_AGAIN: `by` stands in its place. SIGNED_BEFORE: it would be the second one of a person. ERASED: the
+ * person was, who had written it.
+ */
+export type ExpiryReason = 'TIME' | 'ASKED_AGAIN' | 'SIGNED_BEFORE' | 'ERASED';
 
 export type SignatureRequestEvent =
   | { type: 'SignatureRequested'; data: Requested; personal: SignerDetails | null }

@@ -46,7 +46,7 @@ export function signedPage({ organization, petition, words }: About): Page {
   });
 }
 
-type Confirmed = { name: string; comment: string | null; isCommentPublic: boolean };
+type Confirmed = { facts: readonly { name: string; value: string }[]; consents: readonly string[] };
 
 /** What somebody is about to confirm. Only the button does it: what scans mail follows links. */
 export function confirmPage({
@@ -54,7 +54,7 @@ export function confirmPage({
   petition,
   words,
   requestId,
-  confirmed: { name, comment, isCommentPublic },
+  confirmed: { facts, consents },
 }: About & { requestId: string; confirmed: Confirmed }): Page {
   const { confirm } = words;
   return pageOf({
@@ -65,20 +65,15 @@ export function confirmPage({
       <h1>${confirm.title}</h1>
       <p class="lead">${confirm.text(petition.title)}</p>
       <dl class="facts">
-        <div>
-          <dt>${confirm.name}</dt>
-          <dd>${name}</dd>
-        </div>
-        ${
-          comment === null
-            ? null
-            : html`<div>
-              <dt>${confirm.comment}</dt>
-              <dd>${comment}</dd>
-            </div>`
-        }
+        ${facts.map(
+          ({ name, value }) =>
+            html`<div>
+              <dt>${name}</dt>
+              <dd><bdi>${value}</bdi></dd>
+            </div>`,
+        )}
       </dl>
-      ${comment !== null && isCommentPublic && petition.showsComments ? html`<p>${confirm.commentPublic}</p>` : null}
+      ${consents.map((consent) => html`<p>${consent}</p>`)}
       <form method="post">
         <input type="hidden" name="request" value="${requestId}" />
         <p><button class="button">${confirm.button}</button></p>

@@ -43,7 +43,7 @@ const petition: SitePetition = {
   isConfirmed: true,
   closesAt: at,
   image,
-  showsComments: true,
+  takesComments: true,
   comments: [{ name: evil, text: evil, at }],
 };
 const form: SignForm = {
@@ -65,7 +65,7 @@ const pagesIn = (words: Words): Record<string, Page> => {
     confirm: confirmPage({
       ...about,
       requestId: evil,
-      confirmed: { name: evil, comment: evil, isCommentPublic: true },
+      confirmed: { facts: [{ name: evil, value: evil }], consents: [evil] },
     }),
     expired: endedPage({ ...about, ending: 'expired' }),
     organization: organizationPage({

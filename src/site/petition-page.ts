@@ -58,11 +58,7 @@ export function petitionPage({ organization, petition, form, words, proof }: Pro
         </section>
       </div>
       <div>
-        ${
-          petition.showsComments && petition.comments.length > 0
-            ? Comments({ comments: petition.comments, words })
-            : null
-        }
+        ${petition.comments.length > 0 ? Comments({ comments: petition.comments, words }) : null}
         ${Share({ title, url, words })}
       </div>
     </div>`,
@@ -100,7 +96,7 @@ function Comments({ comments, words }: { comments: readonly Comment[]; words: Wo
         ({ name, text, at }) =>
           html`<li>
             <p>${text}</p>
-            <p class="small">${name}, <time datetime="${at.toISOString()}">${dateIn(words, at)}</time></p>
+            <p class="small"><bdi>${name}</bdi>, <time datetime="${at.toISOString()}">${dateIn(words, at)}</time></p>
           </li>`,
       )}
     </ul>

@@ -55,13 +55,22 @@ export const PROOF_SCRIPT = `'use strict';
       if (number >= 0) return number;
     }
   }
+  var button = form.querySelector('.button');
+  var name = button.textContent;
+  // Who comes back to the page, to correct what they wrote, finds it as it was.
+  window.addEventListener('pageshow', function () {
+    button.disabled = false;
+    button.textContent = name;
+    form.querySelectorAll('[name=altcha]').forEach(function (input) { input.remove(); });
+  });
   form.addEventListener('submit', async function (event) {
     event.preventDefault();
-    var button = form.querySelector('.button');
     button.disabled = true;
     button.textContent = form.dataset.working;
     try {
-      var task = await (await fetch(form.dataset.proof)).json();
+      var late = new AbortController();
+      setTimeout(function () { late.abort(); }, 5000);
+      var task = await (await fetch(form.dataset.proof, { signal: late.signal })).json();
       var input = document.createElement('input');
       input.type = 'hidden';
       input.name = 'altcha';

@@ -28,7 +28,9 @@ type Props = {
 /** The form on a petition's page: one thing to do, and what was typed is kept. */
 export function SignFormOf({ petition, organization, form, words, proof, isFramed = false }: Props): Html {
   const hasFaults = Object.keys(form.faults).length > 0;
-  const field = (name: Exclude<TextField, 'comment'>) => FieldOf({ name, form, words });
+  const hint = petition.isConfirmed ? words.hints.email : undefined;
+  const field = (name: Exclude<TextField, 'comment'>) =>
+    FieldOf({ name, form, words, hint: name === 'email' ? hint : undefined });
   return html`${hasFaults ? FaultsOf({ form, words }) : null}
     <form method="post" action="${petition.path}/sign${isFramed ? '?embed' : ''}" novalidate${proof === null ? null : html` data-proof="${proof}" data-working="${words.proof.working}"`}>
       <input type="hidden" name="token" value="${form.token}" />
@@ -38,7 +40,7 @@ export function SignFormOf({ petition, organization, form, words, proof, isFrame
       <div class="pair">${field('zip')} ${field('country')}</div>
       ${CommentField({ form, words })}
       ${
-        petition.showsComments
+        petition.takesComments
           ? Check({
               name: 'isCommentPublic',
               text: words.commentPublic,
@@ -63,13 +65,14 @@ function FieldOf({
   name,
   form,
   words,
+  hint,
 }: {
   name: Exclude<TextField, 'comment'>;
   form: SignForm;
   words: Words;
+  hint: string | undefined;
 }): Html {
   const { type, autocomplete, required } = INPUTS[name];
-  const hint = name === 'email' ? words.hints.email : undefined;
   return html`<div class="field${form.faults[name] ? ' wrong' : ''}">
     ${Label({ name, words, required })} ${hint ? html`<p class="hint" id="${name}-hint">${hint}</p>` : null}
     ${FaultOf({ name, form, words })}

@@ -21,6 +21,9 @@ const LONGEST: Record<TextField, number> = {
 };
 /** PostgreSQL's text and jsonb cannot hold them. */
 const UNSTORABLE = /\0|\p{Surrogate}/u;
+/** What turns the text around it, for which nobody has a use in a name or a comment. */
+const OVERRIDES = /[\u202A-\u202E\u2066-\u2069]/gu;
+const INVISIBLE = /\p{Default_Ignorable_Code_Point}|\s/gu;
 const SOURCE = /^[\w.-]{1,100}$/;
 
 export type Signed = { status: 'taken' } | { status: 'too many' } | { status: 'faults'; form: SignForm };
@@ -64,7 +67,7 @@ export class Signing {
       zip: text('zip'),
       country: text('country'),
       comment: text('comment'),
-      isCommentPublic: petition.petition.showsComments && values.isCommentPublic === true,
+      isCommentPublic: petition.petition.takesComments && values.isCommentPublic === true,
       subscribe: values.subscribe === true,
       source,
       clientAddress: request.ip?.replace(/^::ffff:/, '') ?? null,
@@ -74,7 +77,7 @@ export class Signing {
   }
 
   confirm(request: Request, organizationId: string, requestId: string): Promise<Confirmed> {
-    return this.execute(request, organizationId, ConfirmSignature, { requestId });
+    return this.execute(request, organizationId, ConfirmSignature, { requestId, isProved: true });
   }
 
   private execute<T extends Input, Answer>(
@@ -96,7 +99,9 @@ export class Signing {
   /** What was written, and what is wrong with it. Where it is to be sent once more, everything of it is kept. */
   private read(petition: FoundPetition, given: URLSearchParams): SignForm {
     const values: Values = {
-      ...Object.fromEntries(TEXT_FIELDS.map((field) => [field, given.get(field)?.trim() ?? undefined])),
+      ...Object.fromEntries(
+        TEXT_FIELDS.map((field) => [field, given.get(field)?.replace(OVERRIDES, '').trim() ?? undefined]),
+      ),
       isCommentPublic: given.has('isCommentPublic'),
       subscribe: given.has('subscribe'),
     };
@@ -121,13 +126,14 @@ export class Signing {
 }
 
 function faultIn(field: TextField, value: string | undefined): FormFault | undefined {
-  if (value === undefined || value === '') {
+  if (value === undefined || value.replace(INVISIBLE, '') === '') {
     if (field === 'email') return 'emailMissing';
     return field === 'firstName' ? 'firstNameMissing' : undefined;
   }
   if (UNSTORABLE.test(value)) return 'unstorable';
   if ([...value].length > LONGEST[field]) return field === 'email' ? 'email' : 'tooLong';
-  return field === 'email' && !isEmailAddress(value) ? 'email' : undefined;
+  // Between quotes one mailbox is written in any number of ways, and nobody has such an address.
+  return field === 'email' && (!isEmailAddress(value) || /["\\]/.test(value)) ? 'email' : undefined;
 }
 
 /** What led somebody to a page, as its address says. */

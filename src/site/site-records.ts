@@ -52,7 +52,8 @@ export class SiteRecords {
   /** @param name its slug, one that it had within a year, or its id. */
   organization(name: string): Promise<Found<FoundOrganization>> {
     return this.organizations.get(name, async () => {
-      const id = (await this.slugs.find(name)) ?? (isId(name) ? name : undefined);
+      // An id is nobody's slug.
+      const id = isId(name) ? name : await this.slugs.find(name);
       return id === undefined ? undefined : this.findOrganization(id);
     });
   }
@@ -122,8 +123,7 @@ export class SiteRecords {
     organizationId: string,
     name: string,
   ): Promise<string | undefined> {
-    const bySlug = await this.resources.findBySlug(resource, organizationId, name);
-    return bySlug ?? (isId(name) ? name : undefined);
+    return isId(name) ? name : this.resources.findBySlug(resource, organizationId, name);
   }
 
   /** @param isListed without what only its own page shows. */
@@ -145,8 +145,9 @@ export class SiteRecords {
       };
     const closesAt = record.closesAt === null ? null : new Date(record.closesAt as string);
     const end = `/petitions/${slug ?? id}`;
-    const showsComments = publicComments && !isListed;
-    const comments = showsComments ? await this.comments.newest(organization.id, id, MOST_COMMENTS) : [];
+    const isConfirmed = (record.confirmation as Confirmation) === 'EMAIL';
+    const comments =
+      publicComments && !isListed ? await this.comments.newest(organization.id, id, MOST_COMMENTS) : [];
     return {
       id,
       petition: {
@@ -160,10 +161,11 @@ export class SiteRecords {
         goal,
         signatures,
         isOpen: record.status === 'PUBLISHED' && (closesAt === null || closesAt > new Date()),
-        isConfirmed: (record.confirmation as Confirmation) === 'EMAIL',
+        isConfirmed,
         closesAt,
         image: await this.picture(organization.id, record.imageId as string | null),
-        showsComments,
+        // Without a proof of the address they would be anybody's words under somebody's name.
+        takesComments: publicComments && isConfirmed,
         comments: comments.map(({ firstName: name, text, at }) => ({ name, text, at })),
       },
     };

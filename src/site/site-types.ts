@@ -41,7 +41,7 @@ export type SitePetition = {
   isConfirmed: boolean;
   closesAt: Date | null;
   image: Picture | null;
-  showsComments: boolean;
+  takesComments: boolean;
   comments: readonly Comment[];
 };
 

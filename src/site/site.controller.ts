@@ -1,8 +1,9 @@
 import { Controller, Get, Next, Param, Post, Req, Res } from '@nestjs/common';
 import { type NextFunction, type Request, type Response } from 'express';
+import { RateLimitGuard } from '#libs/rate-limit';
 import { Documented, isId, LONGEST_SLUG, RpcError } from '#libs/rpc';
 import { isReserved } from '../organizations/index.js';
-import { SignatureRequests } from '../petitions/index.js';
+import { type Requested, SignatureRequests, type SignerDetails } from '../petitions/index.js';
 import { PublicAddress } from '../public-address.js';
 import { askedPage, confirmPage, endedPage, noticePage, signedPage } from './answer-pages.js';
 import { languageOf, type Page } from './document.js';
@@ -22,7 +23,7 @@ import { type SignForm } from './site-types.js';
 import { type Words, wordsIn } from './words/index.js';
 
 /** Seconds for which anybody may keep what does not change by the second. */
-const KEPT_SECONDS = { redirect: 3_600, feed: 60, script: 3_600 };
+const KEPT_SECONDS = { feed: 60, script: 3_600 };
 /** Other sites may show it, and everybody between may keep it. */
 const COUNT_HEADERS = {
   'Content-Type': 'application/json; charset=utf-8',
@@ -53,6 +54,7 @@ export class SiteController {
     private readonly address: PublicAddress,
     private readonly quick: QuickPages,
     private readonly proof: ProofOfWork,
+    private readonly rateLimit: RateLimitGuard,
   ) {}
 
   /** Where a form gets what is to be proved; null where nothing is. */
@@ -349,13 +351,7 @@ export class SiteController {
     if (state.status === 'EXPIRED' || !state.signer)
       return endedPage({ organization, petition, words, ending: 'expired' });
     if (!petition.isOpen) return endedPage({ organization, petition, words, ending: 'closed' });
-    const { firstName, lastName, comment } = state.signer;
-    const confirmed = {
-      name: [firstName, lastName].filter((part) => part !== null).join(' '),
-      comment,
-      isCommentPublic: state.isCommentPublic,
-    };
-    return confirmPage({ organization, petition, words, requestId, confirmed });
+    return confirmPage({ organization, petition, words, requestId, confirmed: saidBy(state, about) });
   }
 
   private async showEnding(
@@ -433,13 +429,19 @@ export class SiteController {
     if (!answered) {
       delete request.errorPage;
       if (!readsPages(request)) return next();
+      // Whoever tries names costs a look into the database each: as with keys that are none.
+      request.errorPage = (status) => noticePage({ words, notice: words.tooMany, status });
+      await this.rateLimit.countAddress(request, response);
       answered = noticePage({ words, notice: words.notFound, status: 404 });
     }
     if ('redirect' in answered) {
-      const kept = request.method === 'POST' ? 'no-store' : `public, max-age=${KEPT_SECONDS.redirect}`;
+      const isPost = request.method === 'POST';
+      // A slug may come back: whoever kept the way there, and the way back, would go in a circle.
+      const kept = isPost ? 'no-store' : 'no-cache';
+      const [, query] = isPost ? [] : (/(\?.*)$/.exec(request.url) ?? []);
       response
-        .status(request.method === 'POST' ? 303 : 302)
-        .set({ Location: answered.redirect, 'Cache-Control': kept });
+        .status(isPost ? 303 : 302)
+        .set({ Location: `${answered.redirect}${query ?? ''}`, 'Cache-Control': kept });
       response.end();
       return;
     }
@@ -448,6 +450,29 @@ export class SiteController {
       this.quick.keep(request.url, nameOfSitePath(request.path)!, answered);
     response.status(answered.status).set(answered.headers).end(answered.body);
   }
+}
+
+/** All that a request says, and nothing else: what is not shown nobody agrees to. */
+function saidBy(
+  { signer, isCommentPublic, subscribe }: Requested & { signer: SignerDetails | null },
+  { organization, found, words }: About,
+): { facts: { name: string; value: string }[]; consents: string[] } {
+  const { firstName, lastName, zip, country, comment } = signer!;
+  const { confirm, fields } = words;
+  const isShown = comment !== null && isCommentPublic && found.petition.takesComments;
+  const facts: [string, string | null][] = [
+    [confirm.name, [firstName, lastName].filter((part) => part !== null).join(' ')],
+    [fields.zip, zip],
+    [fields.country, country],
+    [confirm.comment, comment],
+  ];
+  return {
+    facts: facts.flatMap(([name, value]) => (value === null ? [] : [{ name, value }])),
+    consents: [
+      ...(isShown ? [confirm.commentPublic] : []),
+      ...(subscribe ? [`${words.subscribe(organization.name)}.`] : []),
+    ],
+  };
 }
 
 /** What a slug may be: anything else is no page, and is looked up nowhere. */

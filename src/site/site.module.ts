@@ -1,4 +1,5 @@
 import { ProductModule } from '#libs/modules';
+import { RateLimitGuard } from '#libs/rate-limit';
 import { OrganizationsModule } from '../organizations/index.js';
 import { PetitionsModule } from '../petitions/index.js';
 import { Budgets } from './budgets.js';
@@ -13,6 +14,6 @@ import { SiteRecords } from './site-records.js';
   operations: {},
   imports: [OrganizationsModule, PetitionsModule],
   controllers: [SiteController],
-  providers: [SiteRecords, Signing, Budgets, ProofOfWork, QuickPages],
+  providers: [SiteRecords, Signing, Budgets, ProofOfWork, QuickPages, RateLimitGuard],
 })
 export class SiteModule {}
