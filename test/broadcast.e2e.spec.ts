@@ -418,8 +418,16 @@ it('sends to each once, with what each may undo it by, and says what became of t
 });
 
 it('who unsubscribes, is suppressed or erased between start and turn gets nothing', async () => {
+  // It must have been tried on somebody: now and then all have got it before anybody could say no.
+  let waited = 0;
+  for (let round = 0; waited === 0 && round < 20; round += 1) waited = await leaveWhileItIsSent(round);
+  expect(waited).toBeGreaterThan(0);
+});
+
+/** @returns how many had not got it yet. */
+async function leaveWhileItIsSent(round: number): Promise<number> {
   const [ada, bob, cem, dot] = await Promise.all(
-    ['ada', 'bob', 'cem', 'dot'].map((name) => person(`${name}@example.org`)),
+    ['ada', 'bob', 'cem', 'dot'].map((name) => person(`${name}-${round}@example.org`)),
   );
   const broadcastId = await create({ audience: { contactIds: [ada, bob, cem, dot] } });
   await call('send-broadcast', { broadcastId });
@@ -427,7 +435,7 @@ it('who unsubscribes, is suppressed or erased between start and turn gets nothin
   const waiting = (await recipients(broadcastId, { status: 'PENDING' })) as { contactId: string }[];
   const isWaiting = (contactId: string | undefined) => waiting.some((one) => one.contactId === contactId);
   await client.post('contact.update-contact', { contactId: ada, subscribed: false });
-  await client.post('suppression.create-suppression', { email: 'bob@example.org' });
+  await client.post('suppression.create-suppression', { email: `bob-${round}@example.org` });
   await client.delete('contact.delete-contact', { contactId: cem });
   await call('resume-broadcast', { broadcastId });
   await sent(broadcastId);
@@ -443,9 +451,8 @@ it('who unsubscribes, is suppressed or erased between start and turn gets nothin
       isWaiting(contactId) ? { status: 'SKIPPED', detail } : { status: 'SENT' },
     );
   }
-  // It must have been tried on somebody.
-  expect(waiting.length).toBeGreaterThan(0);
-});
+  return waiting.length;
+}
 
 it('pause, resume, cancel: who has not got it when it is cancelled gets nothing', async () => {
   const contactIds = await Promise.all(Array.from({ length: 50 }, (_, n) => person(`p-${n}@example.org`)));
