@@ -31,8 +31,11 @@ const FIELDS = {
   ...{ recordedAt: isText, digest: isText },
 };
 
-/** An event of one of these types destroys the key to the data of the person, or API key, whose stream it is in. */
-const ENDINGS = ['ContactErased', 'ApiKeyRevoked', 'ApiKeyRotated', 'SuppressedAddressErased'];
+/** An event of one of these types destroys the key to the data of the person, API key or request whose stream it is in. */
+const ENDINGS = [
+  ...['ContactErased', 'ApiKeyRevoked', 'ApiKeyRotated', 'SuppressedAddressErased'],
+  ...['SignatureConfirmed', 'SignatureExpired', 'InvitationRevoked', 'MemberRemoved'],
+];
 
 const UNSIGNED = 'not signed with this key';
 

@@ -56,6 +56,17 @@ export const STREAM_PAGE = firstBytes(`
     AND e.version <= coalesce($3, e.version) AND e.position <= coalesce($4, e.position)
   ORDER BY e.version LIMIT $6`);
 
+/** The newest events of a stream, and of others about its subject: of each kind as many as are wanted, by its own index. */
+export const ABOUT = firstBytes(`
+  SELECT about.position FROM (
+    (SELECT e.position FROM events e WHERE e.organization_id = $1 AND e.stream_id = $2 AND e.position > 0
+     ORDER BY e.version DESC LIMIT $3)
+    UNION ALL
+    (SELECT e.position FROM events e
+     WHERE e.organization_id = $1 AND e.subject_id = $2 AND e.subject_id <> e.stream_id AND e.position > 0
+     ORDER BY e.position DESC LIMIT $3)
+  ) about ORDER BY about.position DESC LIMIT $3`);
+
 /** The polling query: exported so that a test can EXPLAIN exactly what runs. */
 export const READ_ALL = `${EVENTS_WITH_KEYS}
   WHERE e.position > $1 AND e.position <= $2 AND ($4::text[] IS NULL OR e.type = ANY ($4))

@@ -3,6 +3,7 @@ import { queryWide, type Sql, type WideQuery } from '#libs/database';
 import { type AppendCommand, type AppendResult } from './append.js';
 import { AppendQueue } from './append-queue.js';
 import {
+  ABOUT,
   EVENTS_WITH_KEYS,
   firstBytes,
   isCut,
@@ -229,6 +230,27 @@ export class EventStore {
     return { events, hasMore: isCut(rows) || rows.length > limit };
   }
 
+  /**
+   * Where the last page of a part of the history begins, for whoever reads it from its end.
+   *
+   * @param range as of `readHistory`.
+   * @returns the position after which there are the last `limit` events that meet the filter; and how many these are.
+   */
+  async startOfLast(
+    organizationId: string,
+    range: { after: number; upTo: number },
+    limit: number,
+    filter: EventFilter = {},
+  ): Promise<{ after: number; events: number }> {
+    const query = await historyQuery(this.reads, organizationId, range, limit + 1, filter, 'newest');
+    if (!query) return { after: range.after, events: 0 };
+    const text = `SELECT e.position FROM events e ${query.text}`;
+    type Row = Pick<EventRow, 'position'>;
+    const rows = await queryWide<Row>(this.reads, organizationId, 'page', text, query.values);
+    if (rows.length <= limit) return { after: range.after, events: rows.length };
+    return { after: Number(rows[0]!.position), events: limit };
+  }
+
   async findEvent(organizationId: string, eventId: string): Promise<RecordedEvent | undefined> {
     const rows = await this.source.query<EventRow[]>(
       `${EVENTS_WITH_KEYS}
@@ -236,6 +258,22 @@ export class EventStore {
       [organizationId, eventId],
     );
     return this.rows.readStored(await this.inLog(rows))[0];
+  }
+
+  /**
+   * The newest events of a record, and those of other records that say something about this person, newest first.
+   *
+   * @param most as many of them, fewer where they are wide (`PAGE_BYTES`), one at least.
+   * @returns also whether there are more.
+   */
+  async readAbout(
+    organizationId: string,
+    recordId: string,
+    most: number,
+  ): Promise<{ events: RecordedEvent[]; hasMore: boolean }> {
+    const rows = await this.source.query<PageRow[]>(ABOUT, [organizationId, recordId, most + 1]);
+    const events = this.rows.readStored(await this.inLog(rows.slice(0, most)));
+    return { events, hasMore: isCut(rows) || rows.length > most };
   }
 
   /** The position of the organization's event before this one; 0 for its first. */

@@ -39,7 +39,15 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 /** The positions of a page, and how many rows PostgreSQL looked at for it in the widest step. */
-async function find(filter: EventFilter, { after = 0, limit = 26 } = {}) {
+async function find(
+  filter: EventFilter,
+  {
+    after = 0,
+    upTo = EVENTS,
+    limit = 26,
+    end = 'oldest',
+  }: { after?: number; upTo?: number; limit?: number; end?: 'oldest' | 'newest' } = {},
+) {
   const looked: number[] = [];
   const plans: string[] = [];
   const explained: Sql = {
@@ -50,8 +58,8 @@ async function find(filter: EventFilter, { after = 0, limit = 26 } = {}) {
       return database.source.query(text, values);
     },
   };
-  const range = { after, upTo: EVENTS };
-  const query = await historyQuery(explained, organizationId, range, limit, filter);
+  const range = { after, upTo };
+  const query = await historyQuery(explained, organizationId, range, limit, filter, end);
   const rows: { position: string }[] = query
     ? await explained.query(`${EVENTS_WITH_KEYS} ${query.text}`, query.values)
     : [];
@@ -132,6 +140,34 @@ it.each(found)('pages through what %s has, in order, each page as cheap', async 
     if (positions.length < 25) break;
   }
   expect(seen).toEqual(expected.map(({ position }) => Number(position)));
+});
+
+const latest: typeof found = [
+  ...found.filter(([name]) => name !== 'the first moments'),
+  ['everything', {}, 'true'],
+  ['the last moments', { occurredAfter: at(EVENTS - 1_000) }, `position > ${EVENTS - 1_000}`],
+];
+
+it.each(latest)('pages back through what %s has, each page as cheap', async (_, filter, condition) => {
+  const expected = await database.source.query<{ position: string }[]>(
+    `SELECT position FROM events WHERE organization_id = $1 AND ${condition} ORDER BY position DESC LIMIT 100`,
+    [organizationId],
+  );
+  const seen: number[] = [];
+  for (let upTo = EVENTS; seen.length < 100; upTo = seen.at(-1)! - 1) {
+    const { positions, looked } = await find(filter, { upTo, limit: 25, end: 'newest' });
+    expect(looked).toBeLessThanOrEqual(FEW);
+    // They are found from the end on, and come in order.
+    seen.push(...positions.toReversed());
+    if (positions.length < 25) break;
+  }
+  expect(seen).toEqual(expected.map(({ position }) => Number(position)));
+});
+
+it.each(nothing)('looks back at few of 200,000 events for %s', async (_, filter) => {
+  const { positions, looked } = await find(filter, { end: 'newest' });
+  expect(positions).toEqual([]);
+  expect(looked).toBeLessThanOrEqual(FEW);
 });
 
 it('what happened late is found in order', async () => {

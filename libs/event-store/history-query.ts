@@ -26,6 +26,8 @@ type ByValue = { columns: readonly string[]; values: readonly (readonly string[]
  * A filter by value is walked along in its own index, which is in the order of positions. Several filters have none
  * together, and moments are almost in that order but not quite: the next events in order are looked through, and
  * where these do not fill the page, all that meet the filters are found and sorted, in the same statement.
+ *
+ * @param end from which the page is taken: the rows come in the order of positions all the same.
  */
 export async function historyQuery(
   sql: Sql,
@@ -33,6 +35,7 @@ export async function historyQuery(
   { after, upTo }: { after: number; upTo: number },
   limit: number,
   filter: EventFilter,
+  end: 'oldest' | 'newest' = 'oldest',
 ): Promise<{ text: string; values: unknown[] } | undefined> {
   const { recordId, actorId, requestId, occurredAfter, occurredBefore } = filter;
   const kinds = await findKinds(sql, organizationId, filter);
@@ -41,6 +44,7 @@ export async function historyQuery(
   const values: unknown[] = [];
   const bind = (value: unknown) => `$${values.push(value)}`;
   const [organization, first, last, most] = [organizationId, after, upTo, limit].map(bind);
+  const order = end === 'oldest' ? 'ASC' : 'DESC';
 
   /**
    * Positions in order along one index, and along no other: compared as a row, its columns are what is sorted by.
@@ -49,16 +53,17 @@ export async function historyQuery(
    */
   const walk = ({ columns, values: rows }: ByValue, rowLimit: string) => {
     const names = columns.map((_, index) => `v${index}`);
-    const index = ['e.organization_id', ...columns, 'e.position'].join(', ');
+    const indexed = ['e.organization_id', ...columns, 'e.position'];
+    const index = indexed.join(', ');
     const bound = (position: string) => [`${organization}::uuid`, ...names, `${position}::bigint`].join(', ');
     const inOrder = `
       SELECT e.position FROM events e WHERE (${index}) > (${bound(first!)}) AND (${index}) <= (${bound(last!)})
-      ORDER BY ${index} LIMIT ${rowLimit}`;
+      ORDER BY ${indexed.map((column) => `${column} ${order}`).join(', ')} LIMIT ${rowLimit}`;
     if (columns.length === 0) return inOrder;
     const arrays = columns.map((_, column) => `${bind(rows.map((row) => row[column]))}::text[]`);
     return `
       SELECT o.position FROM unnest(${arrays.join(', ')}) AS one(${names.join(', ')})
-      CROSS JOIN LATERAL (${inOrder}) o ORDER BY o.position LIMIT ${rowLimit}`;
+      CROSS JOIN LATERAL (${inOrder}) o ORDER BY o.position ${order} LIMIT ${rowLimit}`;
   };
 
   const byValue: ByValue[] = [];
@@ -99,7 +104,7 @@ export async function historyQuery(
     recordId === undefined
       ? `SELECT e.position FROM events e
          WHERE e.organization_id = ${organization} AND e.position = ANY (ARRAY(${walk(EVERYTHING, bind(WALKED_PER_EVENT * limit))}))
-           AND ${filters.join(' AND ')} ORDER BY e.position LIMIT ${most}`
+           AND ${filters.join(' AND ')} ORDER BY e.position ${order} LIMIT ${most}`
       : 'SELECT 0::bigint AS position LIMIT 0';
   const positions = `
     WITH near AS MATERIALIZED (${near})
@@ -107,7 +112,7 @@ export async function historyQuery(
     UNION ALL
     (SELECT found.position FROM (
        SELECT e.position FROM events e WHERE ${all.join(' AND ')} AND (SELECT count(*) FROM near) < ${most} OFFSET 0
-     ) found ORDER BY found.position LIMIT ${most})`;
+     ) found ORDER BY found.position ${order} LIMIT ${most})`;
   return { text: byPosition(positions), values };
 }
 

@@ -17,7 +17,7 @@ export { type EventRow } from './event-rows.js';
 export { EventStore, type Past, type StreamNow, type Until, wrappedKeyOf } from './event-store.js';
 export { type EventFilter } from './history-query.js';
 export { type KeyCheck, Keyring, type KeyringFault } from './keyring.js';
-export { openValue, sealValue } from './personal-data.js';
+export { open as openBytes, openValue, seal as sealBytes, sealValue } from './personal-data.js';
 export { Rewrapping } from './rewrapping.js';
 export {
   type Cast,

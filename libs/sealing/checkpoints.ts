@@ -33,6 +33,11 @@ export class Checkpoints {
     private readonly sealer: Sealer,
   ) {}
 
+  /** The verifier key of what is signed for an organization. */
+  keyOf(organizationId: string): string {
+    return this.sealer.signers.verifierKeyOf(organizationId);
+  }
+
   /** The last checkpoint of an organization, sealed if there is none. @throws NotSealed */
   async last(organizationId: string): Promise<SignedTree> {
     let { stored, signed } = await this.find(organizationId);

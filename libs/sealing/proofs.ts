@@ -24,7 +24,11 @@ export type Proof = {
 };
 
 /** A proof as a text that needs no other (C2SP tlog-proof). */
-export function writeProof({ index, path, checkpoint }: Proof): string {
+export function writeProof({
+  index,
+  path,
+  checkpoint,
+}: Omit<Proof, 'checkpoint'> & { checkpoint: Pick<SignedTree, 'note'> }): string {
   const hashes = path.map((hash) => `${hash.toString('base64')}\n`).join('');
   return `c2sp.org/tlog-proof@v1\nindex ${index}\n${hashes}\n${checkpoint.note}`;
 }

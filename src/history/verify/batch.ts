@@ -25,7 +25,7 @@ export type Batch = {
 
 export type Mistake = { position: number; reason: string };
 
-/** The event destroys the key of the person, API key or suppressed address whose stream it is in. */
+/** The event destroys the key of the person, API key, suppressed address, request or member whose stream it is in. */
 export const ENDS_SUBJECT = 1;
 /** Its personal data cannot be read. */
 export const UNREADABLE = 2;
@@ -35,6 +35,10 @@ export const ENDINGS = new Set([
   'ApiKeyRotated',
   'ApiKeyRevoked',
   'SuppressedAddressErased',
+  'SignatureConfirmed',
+  'SignatureExpired',
+  'InvitationRevoked',
+  'MemberRemoved',
 ]);
 
 export const WORDS = 4;

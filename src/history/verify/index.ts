@@ -1,5 +1,5 @@
 export { type AllVerdict } from './all.js';
-export { isId } from './batch.js';
+export { ENDINGS, isId } from './batch.js';
 export { type Checkpoint, leavesOf, openCheckpoint } from './checkpoint.js';
 export { compareBySubtrees, type Comparison } from './compare.js';
 export { headOf, isConsistent, type TreeHead } from './consistency.js';
