@@ -23,6 +23,9 @@ import { Webhooks1764000000027 } from './0027-webhooks.js';
 import { Broadcasts1764000000028 } from './0028-broadcasts.js';
 import { Images1764000000029 } from './0029-images.js';
 import { Site1764000000030 } from './0030-site.js';
+import { Team1764000000031 } from './0031-team.js';
+import { ContactImports1764000000032 } from './0032-contact-imports.js';
+import { PasskeyChallenges1764000000033 } from './0033-passkey-challenges.js';
 
 export { schema } from './schema.js';
 
@@ -54,4 +57,7 @@ export const migrations = [
   Broadcasts1764000000028,
   Images1764000000029,
   Site1764000000030,
+  Team1764000000031,
+  ContactImports1764000000032,
+  PasskeyChallenges1764000000033,
 ];

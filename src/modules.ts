@@ -1,5 +1,5 @@
 import { declareEventTypes, partsOf } from '#libs/modules';
-import { declareScopes } from '#libs/rpc';
+import { declareOperations, declareScopes } from '#libs/rpc';
 import { AuthModule } from './auth/index.js';
 import { BroadcastsModule } from './broadcasts/index.js';
 import { ContactsModule } from './contacts/index.js';
@@ -12,6 +12,8 @@ import { PostsModule } from './posts/index.js';
 import { SuppressionsModule } from './suppressions/index.js';
 import { TagsModule } from './tags/index.js';
 import { SiteModule } from './site/index.js';
+import { TeamModule } from './team/index.js';
+import { DashboardModule } from './dashboard/index.js';
 import { WebhooksModule } from './webhooks/index.js';
 import { UnsubscribeModule } from './unsubscribe/index.js';
 
@@ -33,6 +35,8 @@ export const MODULES = [
   BroadcastsModule,
   UnsubscribeModule,
   ImagesModule,
+  TeamModule,
+  DashboardModule,
   // Its addresses begin with anything: it comes after all others.
   SiteModule,
 ];
@@ -40,5 +44,6 @@ export const MODULES = [
 export const { operations, projections, streams, replayables, subscriptions, timers, background, upcasters } =
   partsOf(MODULES);
 
+declareOperations(operations);
 declareScopes(operations);
 declareEventTypes(streams);

@@ -9,6 +9,7 @@ import { Concurrency } from '#libs/rate-limit';
 import { ErrorFilter, type ErrorCode, replaceUndecodablePath, RpcExpressAdapter } from '#libs/rpc';
 import { AppModule } from './app.module.js';
 import { type Config } from './config.js';
+import { nameOfDashboardPath } from './dashboard/index.js';
 import { nameOfLogPath } from './history/index.js';
 import { nameOfImagePath } from './images/index.js';
 import { type Runtime } from './runtime.js';
@@ -37,6 +38,7 @@ export async function createApplication(
         nameOfMailHook(path) ??
         nameOfUnsubscribePath(path) ??
         nameOfImagePath(path) ??
+        nameOfDashboardPath(path) ??
         nameOfSitePath(path));
   const log = requestLog(logger, runtime.store.keyring, nameOf, app.get(RequestCounts));
   app.use(

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { command } from './commands.js';
 import { Client } from './harness.js';
+import { Visitor } from './people-in.js';
 import {
   cli,
   createDirectory,
@@ -271,6 +272,64 @@ describe('api-key revoke', () => {
     ]);
     expect(await statusWith(made.key)).toBe(200);
   });
+});
+
+describe('user', () => {
+  const inOrganization = () => ['--organization', client.organizationId];
+  const names = async () =>
+    (answerOf(await run('user', 'list', ...inOrganization())) as { email: string; role: string }[]).map(
+      ({ email, role }) => [email, role],
+    );
+
+  it('invite prints a link that lets in once, without a mail server; list shows who is in', async () => {
+    const invite = ['user', 'invite', ...inOrganization(), '--email', 'ada@example.org'];
+    const invited = answerOf(await runAlone(...invite));
+    expect(invited).toEqual({
+      invitationId: expect.any(String),
+      url: expect.stringMatching(/\/dashboard\/invitations\/[\w-]+$/),
+      expiresInDays: 7,
+    });
+    expect(await names()).toEqual([]);
+    const ada = new Visitor(server.origin);
+    const link = new URL(invited.url as string).pathname;
+    expect((await ada.post(link)).status).toBe(303);
+    expect((await new Visitor(server.origin).post(link)).status).toBe(410);
+    expect(await names()).toEqual([['ada@example.org', 'OWNER']]);
+
+    // Who is in already gets a link to sign in, in place of a second invitation.
+    const again = answerOf(await run(...invite));
+    expect(again).toEqual({
+      memberId: expect.any(String),
+      url: expect.stringMatching(/\/dashboard\/sign-in\/[\w-]+$/),
+      expiresInMinutes: 15,
+    });
+    const elsewhere = new Visitor(server.origin);
+    expect((await elsewhere.post(new URL(again.url as string).pathname)).status).toBe(303);
+    expect((await elsewhere.get('/dashboard')).location).toBe(`/dashboard/${client.organizationId}`);
+  });
+
+  it('remove: refused within a second; the last owner stays', async () => {
+    const eve = new Visitor(server.origin);
+    const invite = ['user', 'invite', ...inOrganization(), '--email', 'eve@example.org', '--role', 'EDITOR'];
+    await eve.post(new URL(answerOf(await run(...invite)).url as string).pathname);
+    const home = `/dashboard/${client.organizationId}`;
+    expect((await eve.get(home)).status).toBe(200);
+    const remove = (email: string) => run('user', 'remove', ...inOrganization(), '--email', email);
+    expect(answerOf(await remove('EVE@example.org'))).toEqual({ memberId: expect.any(String) });
+    await sleep(1_000);
+    expect((await eve.get(home)).status).toBe(404);
+    expect(mistakeOf(await remove('ada@example.org'))).toMatch(/keeps its last owner/);
+    expect(mistakeOf(await remove('eve@example.org'))).toMatch(/No member of this organization/);
+  });
+
+  it('status 1 and one sentence for each mistake', () =>
+    expectMistakes(['user', 'invite'], {
+      '': /--organization/,
+      [`--organization|${client.organizationId}`]: /--email/,
+      [`--organization|${client.organizationId}|--email|ada`]: /must be an e-mail address/,
+      [`--organization|${client.organizationId}|--email|a@b.org|--role|BOSS`]: /--role must be one of/,
+      '--organization|nobody|--email|a@b.org': /organization/i,
+    }));
 });
 
 describe('migrate', () => {

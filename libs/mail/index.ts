@@ -2,3 +2,4 @@ export { isSenderAddress, readMailAddress } from './mail-address.js';
 export { MAIL_URL_FORMS, readMailUrl, WrongMailUrl } from './mail-url.js';
 export { Mailer, type MailerOptions, probeMailServer } from './mailer.js';
 export { type MailAddress, type MailMessage, type MailOutcome } from './message.js';
+export { type Letter, writeLetter } from './letter.js';

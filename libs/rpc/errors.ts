@@ -34,6 +34,8 @@ export const ERROR_REASONS = {
     SCOPE_MISSING: 'The API key lacks a scope that this operation needs; error.message names it.',
     KEY_EXCEEDS_YOURS:
       'The API key to be made, rotated or revoked may do more than the one that asks. Ask for less, or use a key that may do as much.',
+    ROLE_EXCEEDS_YOURS:
+      'The role to be given, or that the person has, may more than who asks. Ask somebody who may as much.',
   },
   CONFLICT: {
     EMAIL_TAKEN:
@@ -57,6 +59,10 @@ export const ERROR_REASONS = {
       'Your organization has as many API keys as it may have. Revoke one that is not needed.',
     IMAGE_SHOWN:
       'Petitions, posts or the organization show the image; error.issues names them. Give them another, or delete it with detach, which takes it out of them.',
+    ALREADY_MEMBER:
+      'The person is a member of your organization already. Use update-member to change their role.',
+    INVITATION_ACCEPTED: 'The invitation to be revoked was accepted. Use remove-member.',
+    LAST_OWNER: 'The person is the last owner of your organization. Make somebody else an owner first.',
     WEBHOOK_LIMIT_REACHED:
       'Your organization has as many webhooks as it may have. Delete one that is not needed.',
     NOT_SEALED:
@@ -107,7 +113,7 @@ export type ReasonOf<Code extends ReasonedCode> = Code extends ReasonedCode
 export type ErrorReason = ReasonOf<ReasonedCode>;
 
 /** What not every operation may answer, but each that has it declares. */
-export type OwnReason = ReasonOf<'CONFLICT'> | 'KEY_EXCEEDS_YOURS';
+export type OwnReason = ReasonOf<'CONFLICT'> | 'KEY_EXCEEDS_YOURS' | 'ROLE_EXCEEDS_YOURS';
 
 /** The reasons of a code; none for a code that says it all. */
 export function reasonsOf(code: ErrorCode): ErrorReason[] {

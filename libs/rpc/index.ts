@@ -22,6 +22,7 @@ export {
   type ErrorBody,
   type ErrorCode,
   type Issue,
+  type OwnReason,
   type ReasonOf,
 } from './errors.js';
 export {
@@ -49,15 +50,24 @@ export {
   WordsOf,
 } from './fields.js';
 export { Input, type InputClass, invalid, parseInput, StreamedInput, systemInput } from './input.js';
-export { Operation, operationOf, operationsAmong, type OperationDefinition } from './operation.js';
+export {
+  declareOperations,
+  Operation,
+  operationNamed,
+  operationOf,
+  operationsAmong,
+  type OperationDefinition,
+} from './operation.js';
 export {
   allScopes,
   declareScopes,
   hasScope,
   mayBePublic,
   NeedsScope,
+  requireFieldScopes,
   requireScope,
   scopeNeededBy,
+  scopeOf,
   scopeSchema,
 } from './scopes.js';
 export {
@@ -72,8 +82,8 @@ export {
 } from './paging.js';
 export { replaceUndecodablePath } from './query.js';
 export { answerHeaders, hidden, identifyRequest, isOfApi, storedRequestId, type Caller } from './request.js';
-export { streamsOpen } from './open-streams.js';
-export { StreamedAnswer } from './streamed-answer.js';
+export { openStream, streamsOpen } from './open-streams.js';
+export { sendStream, StreamedAnswer } from './streamed-answer.js';
 export { countAnswer, requireReading, unreadBytes } from './unread-answers.js';
 export { UnknownOperationController } from './unknown-operation.controller.js';
 export { readJsonBody, refuseBody } from './body.js';

@@ -55,3 +55,17 @@ export function operationsAmong(exports: object): InputClass<Input>[] {
     .filter((value): value is InputClass => typeof value === 'function' && operationOf(value) !== undefined)
     .sort((a, b) => order(a) - order(b));
 }
+
+let all: ReadonlyMap<string, InputClass> | undefined;
+
+/** Says which operations there are. */
+export function declareOperations(operations: readonly InputClass[]): void {
+  all = new Map(operations.map((input) => [operationOf(input)!.name, input]));
+}
+
+/** The input class of an operation, for whoever runs it without a request of the API. @throws Error where there is none. */
+export function operationNamed(name: string): InputClass {
+  const input = all?.get(name);
+  if (!input) throw new Error(`There is no operation ${name}, or nobody has declared any yet.`);
+  return input;
+}

@@ -22,6 +22,10 @@ export type SubscriptionStatus = {
   parkedEvents: { position: number; organizationId: string; at: Date; reason: string }[];
 };
 
+/** Of one organization: what {@link SubscriptionStatus} tells of all, without reasons, which are for operators. */
+export type Failures = { name: string; retrying: number; parked: { position: number; at: Date }[] };
+type FailuresRow = { name: string; retrying: string; parked: { position: number; at: string }[] | null };
+
 type StatusRow = {
   name: string;
   position: string;
@@ -68,6 +72,17 @@ export class Subscriptions {
   /** As the database says, of all subscriptions that there ever were. */
   async status(): Promise<SubscriptionStatus[]> {
     return (await this.source.query<StatusRow[]>(STATUS)).map(statusIn);
+  }
+
+  /** The events of one organization at which reactions failed: those that are tried again, and the first hundred that are not. */
+  async failuresOf(organizationId: string): Promise<Failures[]> {
+    return (await this.source.query<FailuresRow[]>(FAILURES, [organizationId])).map(
+      ({ name, retrying, parked }) => ({
+        name,
+        retrying: Number(retrying),
+        parked: (parked ?? []).map(({ position, at }) => ({ position, at: new Date(at) })),
+      }),
+    );
   }
 
   /**
@@ -188,3 +203,14 @@ const STATUS = `
        ORDER BY r.position LIMIT 100
      ) p) AS parked_events
   FROM subscriptions s CROSS JOIN horizon h ORDER BY s.name`;
+
+const FAILURES = `
+  WITH failed AS MATERIALIZED (
+    SELECT subscription, position, due_at, parked_at FROM subscription_retries WHERE organization_id = $1
+  )
+  SELECT f.subscription AS name, count(f.due_at) AS retrying,
+    (SELECT jsonb_agg(p ORDER BY p.position) FROM (
+       SELECT r.position, r.parked_at AS at FROM failed r
+       WHERE r.subscription = f.subscription AND r.due_at IS NULL ORDER BY r.position LIMIT 100
+     ) p) AS parked
+  FROM failed f GROUP BY f.subscription ORDER BY f.subscription`;

@@ -5,13 +5,17 @@ import { type Claim, type Decision, RecordReader } from '#libs/commands';
 import { Projections } from '#libs/projections';
 import { type RequestContext, RpcError } from '#libs/rpc';
 import { type Guard } from '#libs/event-store';
-import { apiKey, knownApiKey, type KnownApiKey } from './api-key.js';
+import { apiKey, knownApiKey } from './api-key.js';
+import { type Grant } from './delegation.js';
 import { HAS_ENDED } from './api-keys-table.js';
 import { API_KEYS_TABLE } from './api-keys.projection.js';
 import { type KeyOrigin, mayMakeKeys } from './lines.js';
 
 /** How many live keys an organization has at most; the operator may make more. */
 export const MOST_LIVE_KEYS = 100;
+
+/** Requests per second that the key of a person has at most, as create-api-key says. */
+const FASTEST = 1_000;
 
 /** What the keys of an organization are at one moment of the database's clock. */
 export type KeysNow = {
@@ -56,8 +60,9 @@ export class OrganizationKeys {
     };
   }
 
-  /** The key that asks; undefined for the operator, whom no key bounds. */
-  async ownOf({ organizationId, actor }: RequestContext): Promise<KnownApiKey | undefined> {
+  /** What whoever asks may give away: the key, or the role of a person; undefined for the operator, whom nothing bounds. */
+  async ownOf({ organizationId, actor, scopes }: RequestContext): Promise<Grant | undefined> {
+    if (actor.type === 'user') return { scopes: [...scopes], rateLimit: FASTEST, expiresAt: null };
     if (actor.type !== 'api-key') return undefined;
     return knownApiKey((await this.records.load(apiKey, organizationId, actor.id!)).state);
   }

@@ -10,6 +10,7 @@ import { organizationCommands } from './organization.js';
 import { projectionCommands } from './projections.js';
 import { withSession } from './session.js';
 import { subscriptionsCommands } from './subscriptions.js';
+import { userCommands } from './user.js';
 import { webhookCommands } from './webhook.js';
 import { witnessCommand } from './witness.js';
 
@@ -38,6 +39,7 @@ A first organization with its key, and a second key that may only read contacts:
   keysCommands(program);
   projectionCommands(program);
   subscriptionsCommands(program);
+  userCommands(program);
   webhookCommands(program);
   erasuresCommands(program);
   doctorCommand(program);

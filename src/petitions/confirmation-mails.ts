@@ -6,7 +6,7 @@ import { isSenderAddress, Mailer, type MailOutcome } from '#libs/mail';
 import { senderOf } from '../organizations/index.js';
 import { PublicAddress } from '../public-address.js';
 import { canonicalEmail } from './canonical-email.js';
-import { htmlOfMail, textOfMail, wordsOf } from './confirmation-words.js';
+import { wordsOf, writeMail } from './confirmation-words.js';
 
 /** To one mailbox a day, over all petitions. */
 const MOST_A_DAY = 3;
@@ -76,8 +76,7 @@ export class ConfirmationMails {
         to,
         subject:
           mail.confirmUrl === null ? words.already.subject(mail.petition) : words.subject(mail.petition),
-        text: textOfMail(words, written),
-        html: htmlOfMail(words, sender.language, written),
+        ...writeMail(words, sender.language, written),
         messageId: `signature.${requestId}@${domain}`,
         automatic: true,
       },

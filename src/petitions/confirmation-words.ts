@@ -1,4 +1,4 @@
-import { html, trusted } from '#libs/pages';
+import { writeLetter } from '#libs/mail';
 import { DAYS_TO_CONFIRM } from './signature-request.js';
 
 /** What the mail says; a translator adds another language. */
@@ -91,47 +91,15 @@ type Written = {
   petitionUrl: string;
 };
 
-export function textOfMail(words: ConfirmationWords, mail: Written): string {
-  const { paragraphs, url, after } = partsOf(words, mail);
-  const foot = footOf(mail).join('\n');
-  return [...paragraphs, url, ...after, `-- \n${foot}`].join('\n\n') + '\n';
-}
-
-const FONT = 'font-family:-apple-system,BlinkMacSystemFont,Segoe UI,Roboto,Helvetica,Arial,sans-serif';
-
-export function htmlOfMail(words: ConfirmationWords, language: string, mail: Written): string {
-  const { paragraphs, url, button, after } = partsOf(words, mail);
-  const said = (text: string) => html`<p style="margin:0 0 16px">${text}</p>`;
-  return String(
-    html`<!doctype html>
-      <html lang="${language in WORDS ? language : 'en'}">
-        <head>
-          <meta charset="utf-8" />
-          <meta name="viewport" content="width=device-width,initial-scale=1" />
-          <meta name="color-scheme" content="light dark" />
-          <style>
-            ${trusted(':root{color-scheme:light dark}')}
-          </style>
-        </head>
-        <body style="margin:0;padding:24px;${FONT};font-size:16px;line-height:1.5">
-          <div style="max-width:600px;margin:0 auto">
-            ${paragraphs.map(said)}
-            <p style="margin:24px 0">
-              <a
-                href="${url}"
-                style="display:inline-block;padding:12px 24px;border-radius:6px;background-color:#0b57d0;color:#ffffff;font-weight:600;text-decoration:none"
-                >${button}</a
-              >
-            </p>
-            ${after.map(said)}
-            <p style="margin:32px 0 0;font-size:14px">
-              ${footOf(mail).map((line, n) => html`${n > 0 ? html`<br />` : null}${line}`)}
-            </p>
-          </div>
-        </body>
-      </html>
-`,
-  );
+/** The two parts of the mail. */
+export function writeMail(
+  words: ConfirmationWords,
+  language: string,
+  mail: Written,
+): ReturnType<typeof writeLetter> {
+  const { url, button, ...said } = partsOf(words, mail);
+  const spoken = language in WORDS ? language : 'en';
+  return writeLetter({ ...said, language: spoken, button: { url, text: button }, foot: footOf(mail) });
 }
 
 function partsOf(

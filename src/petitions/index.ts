@@ -12,3 +12,4 @@ export { PublicComments } from './public-comments.js';
 export { RequestSignature } from './request-signature.js';
 export { type Requested, type SignerDetails, type Suspicion } from './signature-request.js';
 export { SignatureRequests } from './signature-requests.js';
+export { ListPetitions } from './list-petitions.js';

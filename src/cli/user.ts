@@ -1,0 +1,109 @@
+import { type Command } from 'commander';
+import { type Role } from '../team/index.js';
+import { type Session, UsageError, withSession } from './session.js';
+
+/** Members that are listed at most. */
+const MOST_LISTED = 1_000;
+
+export function userCommands(program: Command): void {
+  const users = program.command('user').description('let people into the dashboard, and out of it');
+  const of = ['--organization <id>', 'the organization'] as const;
+  users
+    .command('invite')
+    .description('invite somebody, and print the link that lets them in: also without a mail server')
+    .requiredOption(...of)
+    .requiredOption('--email <address>', 'their address')
+    .option('--role <role>', 'OWNER, ADMIN, EDITOR, VIEWER or AUDITOR', 'OWNER')
+    .addHelpText(
+      'after',
+      '\nPrints { "invitationId", "url", "expiresInDays" }; of somebody who is a member already { "memberId", "url", "expiresInMinutes" }, ' +
+        'a link that signs them in once. Whoever has the link gets in: send it to nobody else.',
+    )
+    .action((options: { organization: string; email: string; role: string }) =>
+      withSession(program, (session) => invite(session, options)),
+    );
+  users
+    .command('list')
+    .description('list the members of an organization')
+    .requiredOption(...of)
+    .addHelpText('after', '\nPrints [{ "memberId", "email", "role", "joinedAt" }], the newest first.')
+    .action(({ organization }: { organization: string }) =>
+      withSession(program, async (session) => {
+        await session.requireOrganization(organization);
+        const members = await membersOf(session, organization);
+        return members.map(({ id: memberId, email, role, joinedAt }) => ({
+          memberId,
+          email,
+          role,
+          joinedAt,
+        }));
+      }),
+    );
+  users
+    .command('remove')
+    .description('remove a member: every instance refuses their sessions within a second')
+    .requiredOption(...of)
+    .requiredOption('--email <address>', 'their address')
+    .addHelpText('after', '\nPrints { "memberId" }. The last owner stays: invite another one first.')
+    .action(({ organization, email }: { organization: string; email: string }) =>
+      withSession(program, async (session) => {
+        const { RemoveMember } = await import('../team/index.js');
+        const memberId = await memberWith(session, organization, email);
+        if (memberId === undefined) throw new UsageError('No member of this organization has this address.');
+        return session.run(session.input(RemoveMember, organization, { memberId }));
+      }),
+    );
+}
+
+async function invite(
+  session: Session,
+  { organization, email, role }: { organization: string; email: string; role: string },
+): Promise<object> {
+  const { isEmailAddress } = await import('#libs/rpc');
+  const { DAYS_TO_ACCEPT, InvitationLinks, InviteMember, LINK_MINUTES, ROLES, SignInLinks, Users } =
+    await import('../team/index.js');
+  if (!isEmailAddress(email)) throw new UsageError('--email must be an e-mail address.');
+  if (!(ROLES as readonly string[]).includes(role))
+    throw new UsageError(`--role must be one of ${ROLES.join(', ')}.`);
+  await session.requireOrganization(organization);
+  const memberId = await memberWith(session, organization, email);
+  if (memberId !== undefined) {
+    const userId = await session.find(Users).findOrMake(email);
+    const url = await session.find(SignInLinks).make(userId);
+    if (url === undefined)
+      throw new UsageError('They have had as many links as they get within an hour. Try again later.');
+    return { memberId, url, expiresInMinutes: LINK_MINUTES };
+  }
+  const command = session.input(InviteMember, organization, { email, role: role as Role });
+  const { invitationId } = await session.run<{ invitationId: string }>(command);
+  const url = session.find(InvitationLinks).urlOf({ organizationId: organization, invitationId });
+  return { invitationId, url, expiresInDays: DAYS_TO_ACCEPT };
+}
+
+type Listed = { id: string; email: string | null; role: string; joinedAt: string };
+
+async function membersOf(session: Session, organization: string): Promise<Listed[]> {
+  const { ListMembers } = await import('../team/index.js');
+  const found: Listed[] = [];
+  let cursor: string | undefined;
+  do {
+    const fields = { limit: 100, ...(cursor === undefined ? {} : { cursor }) };
+    const query = session.input(ListMembers, organization, { sort: '-createdAt', ...fields });
+    const page = await session.ask<{ records: Listed[]; pagination: { cursor: string | null } }>(query);
+    found.push(...page.records);
+    cursor = page.pagination.cursor ?? undefined;
+  } while (cursor !== undefined && found.length < MOST_LISTED);
+  return found;
+}
+
+async function memberWith(
+  session: Session,
+  organization: string,
+  email: string,
+): Promise<string | undefined> {
+  const { comparableEmail } = await import('#libs/rpc');
+  await session.requireOrganization(organization);
+  const members = await membersOf(session, organization);
+  return members.find((one) => one.email !== null && comparableEmail(one.email) === comparableEmail(email))
+    ?.id;
+}

@@ -1,0 +1,17 @@
+export { AcceptInvitation } from './accept-invitation.js';
+export { InvitationLinks } from './invitations.js';
+export { InviteMember } from './invite-member.js';
+export { ListInvitations } from './list-invitations.js';
+export { ListMembers } from './list-members.js';
+export { DAYS_TO_ACCEPT, isStanding, member } from './member.js';
+export { type InvitationRecord, type MemberRecord } from './member-record.js';
+export { type ListedPasskey, Passkeys, type RelyingParty } from './passkeys.js';
+export { RemoveMember } from './remove-member.js';
+export { RevokeInvitation } from './revoke-invitation.js';
+export { type Role, ROLES, scopesOf } from './roles.js';
+export { type ListedSession, type Session, SESSION_DAYS, Sessions } from './sessions.js';
+export { LINK_MINUTES, SignInLinks } from './sign-in-links.js';
+export { type Membership, Team } from './team.js';
+export { TeamModule } from './team.module.js';
+export { UpdateMember } from './update-member.js';
+export { Users } from './users.js';

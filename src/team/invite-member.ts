@@ -1,0 +1,86 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Commands, type Decision, writeTo } from '#libs/commands';
+import { newId } from '#libs/random';
+import { Email, Input, OneOf, Operation, RpcError } from '#libs/rpc';
+import { invitationIdSchema } from './member-record.js';
+import { DAYS_TO_ACCEPT, member } from './member.js';
+import { requireRole, type Role, ROLES } from './roles.js';
+import { Team } from './team.js';
+import { Users } from './users.js';
+
+/** The same again within so long sends no other mail: networks repeat requests. */
+const RENEWED_AFTER_MS = 10 * 60_000;
+
+@Operation({
+  method: 'POST',
+  name: 'team.invite-member',
+  object: 'invitation',
+  summary: 'Invite somebody',
+  description:
+    `They get a mail with a link, which they have ${DAYS_TO_ACCEPT} days to follow. Inviting the same address again sends ` +
+    'another, with the role that is given then; within ten minutes, with the same role, it answers the same invitation and ' +
+    'sends none. Nobody gives a role that may more than they may themselves.',
+  answers: invitationIdSchema,
+  reasons: ['ROLE_EXCEEDS_YOURS', 'ALREADY_MEMBER'],
+})
+export class InviteMember extends Input {
+  @Email({ example: 'ada@example.org' })
+  email!: string;
+
+  @OneOf(ROLES)
+  role!: Role;
+}
+
+@CommandHandler(InviteMember)
+export class InviteMemberHandler implements ICommandHandler<InviteMember> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly users: Users,
+    private readonly team: Team,
+  ) {}
+
+  async execute(command: InviteMember): Promise<{ invitationId: string }> {
+    const { context, email, role } = command;
+    requireRole(context.scopes, role);
+    const userId = await this.users.findOrMake(email);
+    const { recordId } = await this.commands.run(command, () => this.decide(command, userId));
+    return { invitationId: recordId };
+  }
+
+  private async decide(command: InviteMember, userId: string): Promise<Decision> {
+    const { context, email, role } = command;
+    const guards = await this.team.guardOfActor(context);
+    const recordId = newId();
+    const invited = { type: 'MemberInvited' as const, data: { userId, role }, personal: { email } };
+    const again = (memberId: string) => this.inviteAgain(command, memberId);
+    return {
+      recordId,
+      guards,
+      writes: [{ ...writeTo(member, recordId, 0, [invited]), subjectId: recordId }],
+      claims: [{ value: ['team.user', userId], streamId: recordId, taken: again }],
+    };
+  }
+
+  private async inviteAgain(
+    { context, organizationId, role }: InviteMember,
+    memberId: string,
+  ): Promise<Decision | undefined> {
+    const { state, version } = await this.team.load(organizationId, memberId);
+    // Ended since: then the address is free.
+    if (state.status !== 'ACTIVE' && state.status !== 'INVITED') return undefined;
+    if (state.status === 'ACTIVE') {
+      throw new RpcError(
+        'CONFLICT',
+        'This person is a member already. Use update-member to change their role.',
+        {
+          reason: 'ALREADY_MEMBER',
+        },
+      );
+    }
+    requireRole(context.scopes, state.role);
+    const isRepeat = state.role === role && Date.now() - Date.parse(state.invitedAt) < RENEWED_AFTER_MS;
+    const renewed = { type: 'InvitationRenewed' as const, data: { role } };
+    const write = writeTo(member, memberId, version, isRepeat ? [] : [renewed]);
+    return { recordId: memberId, guards: await this.team.guardOfActor(context), writes: [write] };
+  }
+}

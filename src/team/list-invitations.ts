@@ -1,0 +1,24 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { CreatedPageInput, Operation, type Page } from '#libs/rpc';
+import { type InvitationRecord, invitationSchema } from './member-record.js';
+import { Team } from './team.js';
+
+@Operation({
+  method: 'GET',
+  name: 'team.list-invitations',
+  object: 'invitations',
+  summary: 'List the invitations',
+  description: 'Those that nobody has accepted or revoked, also where their time is over.',
+  answers: invitationSchema,
+  list: true,
+})
+export class ListInvitations extends CreatedPageInput() {}
+
+@QueryHandler(ListInvitations)
+export class ListInvitationsHandler implements IQueryHandler<ListInvitations> {
+  constructor(private readonly team: Team) {}
+
+  execute(query: ListInvitations): Promise<Page<InvitationRecord>> {
+    return this.team.listInvitations(query);
+  }
+}

@@ -1,0 +1,24 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { CreatedPageInput, Operation, type Page } from '#libs/rpc';
+import { type MemberRecord, memberSchema } from './member-record.js';
+import { Team } from './team.js';
+
+@Operation({
+  method: 'GET',
+  name: 'team.list-members',
+  object: 'members',
+  summary: 'List the members',
+  description: 'Who is in the organization. Who was invited and has not come yet: list-invitations.',
+  answers: memberSchema,
+  list: true,
+})
+export class ListMembers extends CreatedPageInput() {}
+
+@QueryHandler(ListMembers)
+export class ListMembersHandler implements IQueryHandler<ListMembers> {
+  constructor(private readonly team: Team) {}
+
+  execute(query: ListMembers): Promise<Page<MemberRecord>> {
+    return this.team.listMembers(query);
+  }
+}

@@ -1,0 +1,114 @@
+import { type Decider } from '#libs/event-store';
+import { folding, type Replayable } from '#libs/projections';
+import { recordSchema, timestamp } from '#libs/rpc';
+import { expiryOf, isStanding, member, type Member, type MemberEvent } from './member.js';
+import { type Role, ROLES } from './roles.js';
+
+/** A person in an organization, as the API answers them. */
+export type MemberRecord = {
+  id: string;
+  createdAt: string;
+  userId: string;
+  email: string | null;
+  role: Role;
+  joinedAt: string;
+  organizationId: string;
+};
+
+/** An invitation, as the API answers it. */
+export type InvitationRecord = {
+  id: string;
+  createdAt: string;
+  userId: string;
+  email: string | null;
+  role: Role;
+  expiresAt: string;
+  organizationId: string;
+};
+
+const role = { type: 'string', enum: [...ROLES] };
+const userId = {
+  type: 'string',
+  description: 'The same person in all organizations; the `actor` of what they do.',
+};
+const email = { type: ['string', 'null'], format: 'email' };
+
+export const memberSchema = recordSchema({
+  id: { type: 'string' },
+  createdAt: timestamp,
+  userId,
+  email,
+  role,
+  joinedAt: timestamp,
+  organizationId: { type: 'string' },
+});
+
+export const invitationSchema = recordSchema({
+  id: { type: 'string' },
+  createdAt: timestamp,
+  userId,
+  email,
+  role,
+  expiresAt: {
+    ...timestamp,
+    description: 'From then on the link in the mail opens nothing. Invite again for another.',
+  },
+  organizationId: { type: 'string' },
+});
+
+export const memberIdSchema = recordSchema({ memberId: { type: 'string' } });
+export const invitationIdSchema = recordSchema({ invitationId: { type: 'string' } });
+
+type Stored = { organizationId: string; id: string; createdAt: string; state: Member; email: string | null };
+
+/** Undefined unless they are in the organization. */
+export function memberOf({ organizationId, id, createdAt, state, email }: Stored): MemberRecord | undefined {
+  if (state.status !== 'ACTIVE') return undefined;
+  const { userId, role, joinedAt } = state;
+  return { id, createdAt, userId, email, role, joinedAt, organizationId };
+}
+
+/** Undefined unless they are invited, and have not come yet. */
+export function invitationOf(stored: Stored): InvitationRecord | undefined {
+  const { organizationId, id, createdAt, state, email } = stored;
+  if (state.status !== 'INVITED') return undefined;
+  const { userId, role } = state;
+  return { id, createdAt, userId, email, role, expiresAt: expiryOf(state).toISOString(), organizationId };
+}
+
+type WithAddress = { member: Member; email: string | null };
+
+/** With their address, which no read model has in clear. */
+const memberWithAddress: Decider<WithAddress, MemberEvent> = {
+  streamType: member.streamType,
+  events: member.events,
+  initial: { member: member.initial, email: null },
+  evolve(state, event, at) {
+    const email = event.type === 'MemberInvited' ? (event.personal?.email ?? null) : state.email;
+    const next = member.evolve(state.member, event, at);
+    return { member: next, email: isStanding(next) ? email : null };
+  },
+};
+
+function replayableOf(object: string, recordOf: (stored: Stored) => object | undefined): Replayable {
+  return {
+    object,
+    streamTypes: [member.streamType],
+    start() {
+      const { all, apply } = folding(memberWithAddress);
+      return {
+        apply,
+        *records() {
+          for (const [id, { organizationId, state, createdAt }] of all) {
+            const stored = { organizationId, id, createdAt: createdAt!.toISOString() };
+            const record = recordOf({ ...stored, state: state.member, email: state.email });
+            if (record) yield record;
+          }
+        },
+      };
+    },
+  };
+}
+
+export const replayableMembers = replayableOf('member', memberOf);
+export const replayableInvitations = replayableOf('invitation', invitationOf);

@@ -1,0 +1,179 @@
+import { type AuthenticationResponseJSON, type RegistrationResponseJSON } from '@simplewebauthn/server';
+import { Injectable } from '@nestjs/common';
+import { timingSafeEqual } from 'node:crypto';
+import { DataSource } from 'typeorm';
+import { EventStore } from '#libs/event-store';
+import { newId, randomBytes } from '#libs/random';
+
+/** Minutes that somebody has from opening the page to touching their key. */
+const CHALLENGE_MINUTES = 15;
+/** Of one person: more are no person's. */
+const MOST_PASSKEYS = 20;
+/** Bytes of a challenge: what makes it another each time, until when it is good, and that it is ours. */
+const [NONCE, EXPIRY, MAC] = [16, 8, 16] as const;
+
+/** By whom a passkey is bound: the domain of the dashboard, and the origin of its pages. */
+export type RelyingParty = { id: string; origin: string };
+
+export type ListedPasskey = { id: string; name: string; madeAt: Date; usedAt: Date | null };
+
+type Row = {
+  credential_id: Buffer;
+  user_id: string;
+  public_key: Buffer;
+  counter: string;
+  transports: string[];
+};
+
+/**
+ * Keys of people's devices, by which they sign in without a mail (WebAuthn). They are found by the device itself, so that nobody is asked
+ * for a name and nobody learns who is known; and the device asks for a finger or a PIN (user verification), because there is no other factor.
+ *
+ * A challenge is signed, not stored: any instance takes what another has asked, and opening a page leaves nothing. That it
+ * is answered once is stored.
+ */
+@Injectable()
+export class Passkeys {
+  constructor(
+    private readonly source: DataSource,
+    private readonly store: EventStore,
+  ) {}
+
+  /** What a browser is to ask its device for a new key. @param name by which the device will show it. */
+  async registration({ id: rpID }: RelyingParty, userId: string, name: string): Promise<object> {
+    const { generateRegistrationOptions } = await import('@simplewebauthn/server');
+    const known = await this.source.query<Pick<Row, 'credential_id' | 'transports'>[]>(
+      'SELECT credential_id, transports FROM passkeys WHERE user_id = $1',
+      [userId],
+    );
+    return generateRegistrationOptions({
+      rpName: rpID,
+      rpID,
+      userName: name,
+      // Not the address, which may change: who they are here.
+      userID: new Uint8Array(Buffer.from(userId.replaceAll('-', ''), 'hex')),
+      challenge: this.newChallenge(`add ${userId}`),
+      attestationType: 'none',
+      excludeCredentials: known.map(({ credential_id, transports }) => ({
+        id: credential_id.toString('base64url'),
+        transports: transports as never,
+      })),
+      authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+    });
+  }
+
+  /** Keeps the key that a device has made. @returns false where that is not what was asked for. */
+  async add({ id, origin }: RelyingParty, userId: string, response: unknown, name: string): Promise<boolean> {
+    if (!isResponse(response)) return false;
+    const { verifyRegistrationResponse } = await import('@simplewebauthn/server');
+    const verified = await verifyRegistrationResponse({
+      response: response as unknown as RegistrationResponseJSON,
+      expectedChallenge: (challenge) => this.take(challenge, `add ${userId}`),
+      expectedOrigin: origin,
+      expectedRPID: id,
+      requireUserVerification: true,
+    }).catch(() => undefined);
+    if (!verified?.verified || !verified.registrationInfo) return false;
+    const { credential } = verified.registrationInfo;
+    const rows = await this.source.query<unknown[]>(
+      `INSERT INTO passkeys (credential_id, id, user_id, public_key, counter, transports, name)
+       SELECT $1, $2, $3, $4, $5, $6, $7
+       WHERE (SELECT count(*) FROM passkeys WHERE user_id = $3) < $8
+       ON CONFLICT (credential_id) DO NOTHING RETURNING id`,
+      [
+        Buffer.from(credential.id, 'base64url'),
+        newId(),
+        userId,
+        Buffer.from(credential.publicKey),
+        credential.counter,
+        credential.transports ?? [],
+        name,
+        MOST_PASSKEYS,
+      ],
+    );
+    return rows.length > 0;
+  }
+
+  /** What a browser is to ask its device for. */
+  async authentication({ id: rpID }: RelyingParty): Promise<object> {
+    const { generateAuthenticationOptions } = await import('@simplewebauthn/server');
+    return generateAuthenticationOptions({
+      rpID,
+      challenge: this.newChallenge('sign in'),
+      userVerification: 'required',
+    });
+  }
+
+  /** Who has answered; undefined where nobody whom we know did. */
+  async signIn({ id, origin }: RelyingParty, response: unknown): Promise<string | undefined> {
+    if (!isResponse(response)) return undefined;
+    const [row] = await this.source.query<Row[]>('SELECT * FROM passkeys WHERE credential_id = $1', [
+      Buffer.from(response.id, 'base64url'),
+    ]);
+    if (!row) return undefined;
+    const { verifyAuthenticationResponse } = await import('@simplewebauthn/server');
+    const verified = await verifyAuthenticationResponse({
+      response: response as unknown as AuthenticationResponseJSON,
+      expectedChallenge: (challenge) => this.take(challenge, 'sign in'),
+      expectedOrigin: origin,
+      expectedRPID: id,
+      requireUserVerification: true,
+      credential: {
+        id: response.id,
+        publicKey: new Uint8Array(row.public_key),
+        counter: Number(row.counter),
+      },
+    }).catch(() => undefined);
+    if (!verified?.verified) return undefined;
+    await this.source.query(
+      'UPDATE passkeys SET counter = greatest(counter, $2), used_at = clock_timestamp() WHERE credential_id = $1',
+      [row.credential_id, verified.authenticationInfo.newCounter],
+    );
+    return row.user_id;
+  }
+
+  async list(userId: string): Promise<ListedPasskey[]> {
+    const rows = await this.source.query<{ id: string; name: string; made_at: Date; used_at: Date | null }[]>(
+      'SELECT id, name, made_at, used_at FROM passkeys WHERE user_id = $1 ORDER BY made_at',
+      [userId],
+    );
+    return rows.map(({ id, name, made_at, used_at }) => ({ id, name, madeAt: made_at, usedAt: used_at }));
+  }
+
+  async remove(userId: string, id: string): Promise<void> {
+    await this.source.query('DELETE FROM passkeys WHERE user_id = $1 AND id::text = $2', [userId, id]);
+  }
+
+  private newChallenge(purpose: string): Uint8Array<ArrayBuffer> {
+    const expiry = Buffer.alloc(EXPIRY);
+    expiry.writeBigInt64BE(BigInt(Date.now() + CHALLENGE_MINUTES * 60_000));
+    const body = Buffer.concat([randomBytes(NONCE), expiry]);
+    return new Uint8Array(Buffer.concat([body, this.macOf(purpose, body)]));
+  }
+
+  private macOf(purpose: string, body: Buffer): Buffer {
+    return this.store.keyring.hash('passkey challenge', purpose, body.toString('hex')).subarray(0, MAC);
+  }
+
+  /** Whether a challenge is ours, for this, still good, and answered for the first time. */
+  private async take(challenge: string, purpose: string): Promise<boolean> {
+    const bytes = Buffer.from(challenge, 'base64url');
+    if (bytes.length !== NONCE + EXPIRY + MAC) return false;
+    const [body, mac] = [bytes.subarray(0, NONCE + EXPIRY), bytes.subarray(NONCE + EXPIRY)];
+    if (!timingSafeEqual(mac, this.macOf(purpose, body))) return false;
+    const expiresAt = Number(body.readBigInt64BE(NONCE));
+    if (expiresAt < Date.now()) return false;
+    await this.source.query('DELETE FROM passkey_challenges WHERE expires_at < clock_timestamp()');
+    const rows = await this.source.query<unknown[]>(
+      'INSERT INTO passkey_challenges (challenge, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING 1',
+      [bytes, new Date(expiresAt + 60_000)],
+    );
+    return rows.length > 0;
+  }
+}
+
+function isResponse(response: unknown): response is { id: string } {
+  return (
+    typeof response === 'object' && response !== null && typeof (response as { id?: unknown }).id === 'string'
+  );
+}

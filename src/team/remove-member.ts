@@ -1,0 +1,54 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Commands, type Decision, writeTo } from '#libs/commands';
+import { Id, Input, Operation } from '#libs/rpc';
+import { memberIdSchema } from './member-record.js';
+import { member, removeMember } from './member.js';
+import { requireRole } from './roles.js';
+import { Team } from './team.js';
+
+@Operation({
+  method: 'DELETE',
+  name: 'team.remove-member',
+  object: 'member',
+  summary: 'Remove a member',
+  description:
+    'Every instance refuses their sessions in this organization within a second. Their address is destroyed; the history keeps ' +
+    'what they did, under their userId. API keys that they made go on: revoke those that are not needed. The last owner stays.',
+  answers: memberIdSchema,
+  reasons: ['ROLE_EXCEEDS_YOURS', 'LAST_OWNER'],
+})
+export class RemoveMember extends Input {
+  @Id()
+  memberId!: string;
+}
+
+@CommandHandler(RemoveMember)
+export class RemoveMemberHandler implements ICommandHandler<RemoveMember> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly team: Team,
+  ) {}
+
+  async execute(command: RemoveMember): Promise<{ memberId: string }> {
+    await this.commands.run(command, () => this.decide(command));
+    return { memberId: command.memberId };
+  }
+
+  private async decide({ context, organizationId, memberId }: RemoveMember): Promise<Decision> {
+    const { state, version } = await this.team.load(organizationId, memberId);
+    const events = removeMember(state);
+    const writes = [{ ...writeTo(member, memberId, version, events), subjectId: memberId }];
+    if (events.length === 0 || state.status !== 'ACTIVE') return { recordId: memberId, writes };
+    requireRole(context.scopes, state.role);
+    const guards = await this.team.guardOfActor(context);
+    if (state.role === 'OWNER') guards.push(await this.team.guardOfOtherOwner(organizationId, memberId));
+    return {
+      recordId: memberId,
+      // Who leaves is guarded by what they write.
+      guards: guards.filter(({ streamId }) => streamId !== memberId),
+      writes,
+      releasesAll: [memberId],
+      erases: [memberId],
+    };
+  }
+}

@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { newId, randomBytes } from '#libs/random';
+
+/** Days for which somebody stays signed in. */
+export const SESSION_DAYS = 30;
+/** `seen_at` is for people: not every page writes it. */
+const SEEN_MINUTES = 5;
+/** Of one person; the oldest give way. */
+const MOST_SESSIONS = 50;
+
+export type Session = { id: string; userId: string; madeAt: Date };
+export type ListedSession = { id: string; madeAt: Date; seenAt: Date; browser: string };
+
+/** Who is signed in, and where: of what a cookie holds only its hash is kept. */
+@Injectable()
+export class Sessions {
+  constructor(private readonly source: DataSource) {}
+
+  /** @returns what the cookie holds: 256 bits, which nobody guesses. */
+  async begin(userId: string, browser: string): Promise<string> {
+    const token = randomBytes(32).toString('base64url');
+    await this.source.query(
+      `INSERT INTO sessions (token, id, user_id, expires_at, browser)
+       VALUES ($1, $2, $3, clock_timestamp() + make_interval(days => $4), $5)`,
+      [hashOf(token), newId(), userId, SESSION_DAYS, browser],
+    );
+    await this.source.query(
+      `DELETE FROM sessions WHERE expires_at < clock_timestamp() OR id IN (
+         SELECT id FROM sessions WHERE user_id = $1 ORDER BY made_at DESC OFFSET $2)`,
+      [userId, MOST_SESSIONS],
+    );
+    return token;
+  }
+
+  /** Asked for with each page: what was ended is refused at once, whichever instance is asked. */
+  async find(token: string): Promise<Session | undefined> {
+    const [row] = await this.source.query<
+      { id: string; user_id: string; made_at: Date; is_stale: boolean }[]
+    >(
+      `SELECT id, user_id, made_at, seen_at < clock_timestamp() - make_interval(mins => $2) AS is_stale
+       FROM sessions WHERE token = $1 AND expires_at > clock_timestamp()`,
+      [hashOf(token), SEEN_MINUTES],
+    );
+    if (!row) return undefined;
+    if (row.is_stale)
+      await this.source.query('UPDATE sessions SET seen_at = clock_timestamp() WHERE id = $1', [row.id]);
+    return { id: row.id, userId: row.user_id, madeAt: row.made_at };
+  }
+
+  async end(token: string): Promise<void> {
+    await this.source.query('DELETE FROM sessions WHERE token = $1', [hashOf(token)]);
+  }
+
+  /** The newest first. */
+  async list(userId: string): Promise<ListedSession[]> {
+    return this.source.query(
+      `SELECT id, made_at AS "madeAt", seen_at AS "seenAt", browser FROM sessions
+       WHERE user_id = $1 AND expires_at > clock_timestamp() ORDER BY made_at DESC`,
+      [userId],
+    );
+  }
+
+  /** One of a person's own. */
+  async endOne(userId: string, id: string): Promise<void> {
+    await this.source.query('DELETE FROM sessions WHERE user_id = $1 AND id = $2', [userId, id]);
+  }
+}
+
+/** Tokens are random: nothing need slow down whoever tries them all. */
+export function hashOf(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}

@@ -1,0 +1,82 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { newId, randomBytes } from '#libs/random';
+import { describeError } from '#libs/database';
+import { PublicAddress } from '../public-address.js';
+import { hashOf } from './sessions.js';
+import { Team } from './team.js';
+import { TeamMails } from './team-mails.js';
+import { Users } from './users.js';
+
+/** Minutes for which a link signs in. */
+export const LINK_MINUTES = 15;
+/** Links that a person gets within an hour. */
+const MOST_AN_HOUR = 5;
+const PATIENCE_MS = 60_000;
+
+/** The links by which people sign in: each once, and for a quarter of an hour. */
+@Injectable()
+export class SignInLinks {
+  private readonly logger = new Logger('team');
+
+  constructor(
+    private readonly source: DataSource,
+    private readonly users: Users,
+    private readonly team: Team,
+    private readonly mails: TeamMails,
+    private readonly address: PublicAddress,
+  ) {}
+
+  /** @returns the address that signs the person in; undefined where they have had as many as they get within an hour. */
+  async make(userId: string): Promise<string | undefined> {
+    const token = randomBytes(32).toString('base64url');
+    const rows = await this.source.query<unknown[]>(
+      `INSERT INTO sign_in_links (token, user_id, expires_at)
+       SELECT $1, $2, clock_timestamp() + make_interval(mins => $3)
+       WHERE (SELECT count(*) FROM sign_in_links
+              WHERE user_id = $2 AND made_at > clock_timestamp() - interval '1 hour') < $4
+       RETURNING made_at`,
+      [hashOf(token), userId, LINK_MINUTES, MOST_AN_HOUR],
+    );
+    return rows.length > 0 ? `${this.address.url}/dashboard/sign-in/${token}` : undefined;
+  }
+
+  /** Sends one to whoever is a member anywhere. It happens behind the back of who asks: neither answer nor time tells. */
+  send(email: string, language: string): void {
+    void this.sendNow(email, language).catch((error: unknown) =>
+      this.logger.error({ message: 'a link to sign in could not be sent', reason: describeError(error) }),
+    );
+  }
+
+  /** Who it signs in; undefined where it is none, was used, or is too old. Nobody else is signed in by it. */
+  async use(token: string): Promise<string | undefined> {
+    const [rows] = await this.source.query<[{ user_id: string }[], number]>(
+      `UPDATE sign_in_links SET expires_at = 'epoch' WHERE token = $1 AND expires_at > clock_timestamp()
+       RETURNING user_id`,
+      [hashOf(token)],
+    );
+    return rows[0]?.user_id;
+  }
+
+  /** Whether it still signs in. */
+  async isGood(token: string): Promise<boolean> {
+    const rows = await this.source.query<unknown[]>(
+      'SELECT FROM sign_in_links WHERE token = $1 AND expires_at > clock_timestamp()',
+      [hashOf(token)],
+    );
+    return rows.length > 0;
+  }
+
+  private async sendNow(email: string, language: string): Promise<void> {
+    await this.source.query(
+      `DELETE FROM sign_in_links WHERE made_at < clock_timestamp() - interval '1 hour'`,
+    );
+    const userId = await this.users.find(email);
+    if (userId === undefined || (await this.team.membershipsOf(userId)).length === 0) return;
+    const url = await this.make(userId);
+    if (url === undefined) return;
+    const link = { id: newId(), to: email, url, minutes: LINK_MINUTES, language };
+    const { outcome, detail } = await this.mails.letIn(link, AbortSignal.timeout(PATIENCE_MS));
+    if (outcome !== 'sent') this.logger.warn({ message: 'a link to sign in was not sent', outcome, detail });
+  }
+}

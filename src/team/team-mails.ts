@@ -1,0 +1,89 @@
+import { Injectable } from '@nestjs/common';
+import { RecordReader } from '#libs/commands';
+import { isSenderAddress, type MailAddress, Mailer, type MailOutcome, writeLetter } from '#libs/mail';
+import { senderOf } from '../organizations/index.js';
+import { PublicAddress } from '../public-address.js';
+import { mailWordsIn } from './mail-words.js';
+import { DAYS_TO_ACCEPT } from './member.js';
+
+/** The mails that let people in. */
+@Injectable()
+export class TeamMails {
+  constructor(
+    private readonly records: RecordReader,
+    private readonly mailer: Mailer,
+    private readonly address: PublicAddress,
+  ) {}
+
+  /** @param eventId of what invited them: who handles it again writes the same message. */
+  async invite(
+    invitation: { organizationId: string; eventId: string; to: string; url: string },
+    signal: AbortSignal,
+  ): Promise<MailOutcome> {
+    const { organizationId, eventId, to, url } = invitation;
+    const sender = await senderOf(this.records, organizationId);
+    const from = sender.mailFrom ?? this.sender(sender.name);
+    const { language, words } = mailWordsIn(sender.language);
+    const { subject, text, button, deadline, ignore } = words.invitation;
+    const letter = writeLetter({
+      language,
+      paragraphs: text(sender.name).split('\n\n'),
+      button: { url, text: button },
+      after: [deadline(DAYS_TO_ACCEPT), ignore],
+      foot: [sender.name],
+    });
+    return this.mailer.send(
+      {
+        from,
+        replyTo: sender.replyTo,
+        to,
+        subject: subject(sender.name),
+        ...letter,
+        messageId: `invitation.${eventId}@${domainOf(from)}`,
+        automatic: true,
+      },
+      signal,
+    );
+  }
+
+  /** @param language of who asks for it. */
+  async letIn(
+    link: { id: string; to: string; url: string; minutes: number; language: string },
+    signal: AbortSignal,
+  ): Promise<MailOutcome> {
+    const { host } = new URL(this.address.url);
+    const from = this.sender(host);
+    const { language, words } = mailWordsIn(link.language);
+    const { subject, text, button, deadline, ignore } = words.signIn;
+    const letter = writeLetter({
+      language,
+      paragraphs: text(host).split('\n\n'),
+      button: { url: link.url, text: button },
+      after: [deadline(link.minutes), ignore],
+      foot: [host],
+    });
+    return this.mailer.send(
+      {
+        from,
+        replyTo: null,
+        to: link.to,
+        subject,
+        ...letter,
+        messageId: `sign-in.${link.id}@${domainOf(from)}`,
+        automatic: true,
+      },
+      signal,
+    );
+  }
+
+  /** Whoever has set no sender at all: better a mail from here than none. */
+  private sender(name: string): MailAddress {
+    const address = `no-reply@${new URL(this.address.url).hostname}`;
+    const own = { name, address: isSenderAddress(address) ? address : 'no-reply@localhost.localdomain' };
+    return this.mailer.defaultFrom ?? own;
+  }
+}
+
+function domainOf({ address }: MailAddress): string {
+  return address.slice(address.lastIndexOf('@') + 1);
+}

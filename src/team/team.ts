@@ -1,0 +1,167 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { RecordReader } from '#libs/commands';
+import { momentAsText, ReadSource } from '#libs/database';
+import { EventStore, type Guard, wrappedKeyOf } from '#libs/event-store';
+import { compare, findRows, type ListedTable, Projections } from '#libs/projections';
+import { listingOf, noSuch, type Page, pageOf, type RequestContext, RpcError } from '#libs/rpc';
+import { hasExpired, type Invited, member, type Member, type MemberEvent } from './member.js';
+import { type InvitationRecord, invitationOf, type MemberRecord, memberOf } from './member-record.js';
+import { MEMBERS_TABLE, SEALED_EMAIL } from './members.projection.js';
+import { type Role } from './roles.js';
+
+type ListQuery = Parameters<typeof listingOf>[0] & Parameters<typeof findRows>[1];
+
+/** Where a person is a member, and since when with this role: sessions that began before are good no more. */
+export type Membership = { organizationId: string; memberId: string; role: Role; roleChangedAt: Date | null };
+
+type Row = {
+  id: string;
+  organization_id: string;
+  created_at: string;
+  state: Member;
+  sealed_email: Buffer | null;
+  wrapped_key: Buffer | null;
+};
+
+const PAGE: ListedTable = {
+  table: MEMBERS_TABLE,
+  columns: `id, organization_id, ${momentAsText('page.created_at')} AS created_at, state, sealed_email,
+    CASE WHEN sealed_email IS NOT NULL THEN ${wrappedKeyOf('page', 'id')} END AS wrapped_key`,
+  bytes: 'bytes + coalesce(octet_length(sealed_email), 0)',
+  widest: 4 * 254 + 2_000,
+};
+
+/** The people of an organization as a whole. */
+@Injectable()
+export class Team {
+  constructor(
+    private readonly records: RecordReader,
+    private readonly projections: Projections,
+    private readonly source: DataSource,
+    private readonly reads: ReadSource,
+    private readonly store: EventStore,
+  ) {}
+
+  listMembers(query: ListQuery): Promise<Page<MemberRecord>> {
+    return this.list(query, 'ACTIVE', memberOf);
+  }
+
+  listInvitations(query: ListQuery): Promise<Page<InvitationRecord>> {
+    return this.list(query, 'INVITED', invitationOf);
+  }
+
+  private async list<Listed>(
+    query: ListQuery,
+    status: Member['status'],
+    recordOf: (stored: Parameters<typeof memberOf>[0]) => Listed | undefined,
+  ): Promise<Page<Listed>> {
+    const conditions = [compare('status = ?', status)];
+    const { rows, next } = await findRows<Row>(this.reads, listingOf(query), PAGE, { conditions });
+    const records = rows.flatMap(({ id, organization_id, created_at, state, sealed_email, wrapped_key }) => {
+      const isReadable = sealed_email !== null && wrapped_key !== null;
+      const email = isReadable ? this.store.opener(id, wrapped_key)(SEALED_EMAIL, sealed_email) : null;
+      return recordOf({ organizationId: organization_id, id, createdAt: created_at, state, email }) ?? [];
+    });
+    return pageOf(query, records, next);
+  }
+
+  /** Where a person is a member, by the read model of this instance. */
+  async membershipsOf(userId: string): Promise<Membership[]> {
+    const rows = await this.source.query<
+      { organization_id: string; id: string; role: Role; changed: string | null }[]
+    >(
+      `SELECT organization_id, id, role, state->>'roleChangedAt' AS changed FROM ${MEMBERS_TABLE}
+       WHERE user_id = $1 AND status = 'ACTIVE' ORDER BY created_at LIMIT 1000`,
+      [userId],
+    );
+    return rows.map(({ organization_id, id, role, changed }) => ({
+      organizationId: organization_id,
+      memberId: id,
+      role,
+      roleChangedAt: changed === null ? null : new Date(changed),
+    }));
+  }
+
+  /** The addresses of people who are in the organization, by who they are. */
+  async addressesOf(
+    organizationId: string,
+    userIds: readonly string[],
+  ): Promise<ReadonlyMap<string, string>> {
+    if (userIds.length === 0) return new Map();
+    type Address = Pick<Row, 'id' | 'sealed_email' | 'wrapped_key'> & { user_id: string };
+    const rows = await this.reads.query<Address[]>(
+      `SELECT id, user_id, sealed_email, ${wrappedKeyOf('page', 'id')} AS wrapped_key FROM ${MEMBERS_TABLE} page
+       WHERE organization_id = $1 AND user_id = ANY($2) AND status = 'ACTIVE'`,
+      [organizationId, userIds],
+    );
+    return new Map(
+      rows.flatMap(({ id, user_id, sealed_email, wrapped_key }) =>
+        sealed_email === null || wrapped_key === null
+          ? []
+          : [[user_id, this.store.opener(id, wrapped_key)(SEALED_EMAIL, sealed_email)] as const],
+      ),
+    );
+  }
+
+  /** Undefined unless they are in the organization. */
+  async find(organizationId: string, memberId: string): Promise<MemberRecord | undefined> {
+    const { state, createdAt } = await this.load(organizationId, memberId);
+    if (state.status !== 'ACTIVE') return undefined;
+    const email = await this.emailOf(organizationId, memberId);
+    return memberOf({ organizationId, id: memberId, createdAt: createdAt!.toISOString(), state, email });
+  }
+
+  /** Who may still accept an invitation. */
+  async invitedBy(organizationId: string, invitationId: string): Promise<Invited | undefined> {
+    const { state } = await this.load(organizationId, invitationId);
+    return state.status === 'INVITED' && !hasExpired(state, new Date()) ? state : undefined;
+  }
+
+  /** The address of who is invited, or in; null where it was destroyed. */
+  async emailOf(organizationId: string, memberId: string): Promise<string | null> {
+    const [first] = await this.store.readStream<MemberEvent>(organizationId, memberId);
+    return first?.type === 'MemberInvited' ? (first.personal?.email ?? null) : null;
+  }
+
+  /** To decide on. */
+  load(organizationId: string, memberId: string) {
+    return this.records.load(member, organizationId, memberId);
+  }
+
+  /**
+   * What keeps an organization its last owner: that another one stands, and goes on to stand until this is stored.
+   *
+   * @throws RpcError CONFLICT where there is none.
+   */
+  async guardOfOtherOwner(organizationId: string, memberId: string): Promise<Guard> {
+    await this.projections.catchUpWithLog();
+    const owners = await this.source.query<{ id: string }[]>(
+      `SELECT id FROM ${MEMBERS_TABLE}
+       WHERE organization_id = $1 AND status = 'ACTIVE' AND role = 'OWNER' AND id <> $2 ORDER BY created_at LIMIT 20`,
+      [organizationId, memberId],
+    );
+    for (const { id } of owners) {
+      const { state, version } = await this.load(organizationId, id);
+      if (state.status === 'ACTIVE' && state.role === 'OWNER') return { streamId: id, version };
+    }
+    throw new RpcError(
+      'CONFLICT',
+      'An organization keeps its last owner. Make somebody else an owner first.',
+      { reason: 'LAST_OWNER' },
+    );
+  }
+
+  /**
+   * That who asks is still a member, with the scopes that the request was let in with; nothing for API keys.
+   *
+   * @throws RpcError NOT_FOUND where they are no member any more.
+   */
+  async guardOfActor({ organizationId, actor }: RequestContext): Promise<Guard[]> {
+    if (actor.type !== 'user' || actor.id === null) return [];
+    const own = (await this.membershipsOf(actor.id)).find((one) => one.organizationId === organizationId);
+    const loaded = own && (await this.load(organizationId, own.memberId));
+    if (loaded?.state.status !== 'ACTIVE') throw noSuch('member');
+    return [{ streamId: own!.memberId, version: loaded.version }];
+  }
+}

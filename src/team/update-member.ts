@@ -1,0 +1,54 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Commands, writeTo } from '#libs/commands';
+import { Id, Input, OneOf, Operation } from '#libs/rpc';
+import { memberIdSchema } from './member-record.js';
+import { activeMember, changeRole, member } from './member.js';
+import { requireRole, type Role, ROLES } from './roles.js';
+import { Team } from './team.js';
+
+@Operation({
+  method: 'POST',
+  name: 'team.update-member',
+  object: 'member',
+  summary: 'Give a member another role',
+  description:
+    'Their sessions end in this organization: they sign in again, with the new role. The last owner stays one. Nobody gives or ' +
+    'takes a role that may more than they may themselves.',
+  answers: memberIdSchema,
+  reasons: ['ROLE_EXCEEDS_YOURS', 'LAST_OWNER'],
+})
+export class UpdateMember extends Input {
+  @Id()
+  memberId!: string;
+
+  @OneOf(ROLES)
+  role!: Role;
+}
+
+@CommandHandler(UpdateMember)
+export class UpdateMemberHandler implements ICommandHandler<UpdateMember> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly team: Team,
+  ) {}
+
+  async execute(command: UpdateMember): Promise<{ memberId: string }> {
+    const { context, organizationId, memberId, role } = command;
+    await this.commands.run(command, async () => {
+      const { state, version } = await this.team.load(organizationId, memberId);
+      const before = activeMember(state).role;
+      for (const one of [before, role]) requireRole(context.scopes, one);
+      const events = changeRole(state, role);
+      const guards = await this.team.guardOfActor(context);
+      if (events.length > 0 && before === 'OWNER')
+        guards.push(await this.team.guardOfOtherOwner(organizationId, memberId));
+      return {
+        recordId: memberId,
+        // Who changes themselves is guarded by what they write.
+        guards: guards.filter(({ streamId }) => streamId !== memberId),
+        writes: [writeTo(member, memberId, version, events)],
+      };
+    });
+    return { memberId };
+  }
+}

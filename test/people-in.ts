@@ -1,0 +1,126 @@
+import { type AcceptedMail } from '#libs/testing';
+import { CommandBus } from '@nestjs/cqrs';
+import { systemInput } from '#libs/rpc';
+import { AcceptInvitation, InvitationLinks } from '../src/team/index.js';
+import { type Api, type Client } from './harness.js';
+import { call, randomAddress } from './petition-page.js';
+
+/** A browser without a face: it keeps its cookies, and says where its forms come from. */
+export class Visitor {
+  private cookies = new Map<string, string>();
+
+  constructor(
+    readonly origin: string,
+    private readonly language = 'en',
+    /** Each has a network of their own, where the server believes what stands before it. */
+    private readonly address = randomAddress(),
+  ) {}
+
+  get cookie(): string {
+    return [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  }
+
+  set cookie(text: string) {
+    this.cookies = new Map(text === '' ? [] : [text.split('=', 2) as [string, string]]);
+  }
+
+  /** The same person, at another instance or with another language. */
+  at(origin: string, language = this.language): Visitor {
+    const other = new Visitor(origin, language, this.address);
+    other.cookie = this.cookie;
+    return other;
+  }
+
+  get(path: string, headers: Record<string, string> = {}) {
+    return this.ask(path, { headers });
+  }
+
+  post(path: string, form: Record<string, string> = {}, headers: Record<string, string> = {}) {
+    return this.ask(path, {
+      method: 'POST',
+      body: new URLSearchParams(form),
+      headers: { Origin: this.origin, 'Sec-Fetch-Site': 'same-origin', ...headers },
+    });
+  }
+
+  /** A form that brings a file, after its fields. */
+  upload(
+    path: string,
+    file: { field: string; name: string; type: string; content: string | Uint8Array<ArrayBuffer> },
+    form: Record<string, string> = {},
+  ) {
+    const body = new FormData();
+    for (const [name, value] of Object.entries(form)) body.append(name, value);
+    body.append(file.field, new Blob([file.content], { type: file.type }), file.name);
+    return this.ask(path, {
+      method: 'POST',
+      body,
+      headers: { Origin: this.origin, 'Sec-Fetch-Site': 'same-origin' },
+    });
+  }
+
+  private async ask(path: string, { headers, ...init }: RequestInit) {
+    const response = await fetch(this.origin + path, {
+      ...init,
+      redirect: 'manual',
+      headers: {
+        Accept: 'text/html',
+        'X-Forwarded-For': this.address,
+        'Accept-Language': this.language,
+        'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+        ...(this.cookie === '' ? {} : { Cookie: this.cookie }),
+        ...headers,
+      },
+    });
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      if (value === '') this.cookies.delete(name);
+      else this.cookies.set(name, value);
+    }
+    return {
+      status: response.status,
+      location: response.headers.get('location'),
+      headers: response.headers,
+      text: await response.text(),
+    };
+  }
+}
+
+/** Somebody with this role, signed in. */
+export async function signedIn(
+  api: Api,
+  client: Client,
+  role: string,
+  email = `${role.toLowerCase()}@example.org`,
+): Promise<Visitor> {
+  const visitor = new Visitor(api.origin);
+  const { status } = await visitor.post(await invitationTo(api, client, role, email));
+  expect(status).toBe(303);
+  return visitor;
+}
+
+/** The path of the link in an invitation. */
+export async function invitationTo(api: Api, client: Client, role: string, email: string): Promise<string> {
+  const { organizationId } = client;
+  const { invitationId } = await call(client, 'team.invite-member', { email, role });
+  const links = api.instances[0]!.app.get(InvitationLinks, { strict: false });
+  return new URL(links.urlOf({ organizationId, invitationId })).pathname;
+}
+
+/** The path of the link to sign in, or of the invitation, in a mail. */
+export function linkTo({ content = '' }: AcceptedMail): string {
+  const whole = content.replace(/=\r?\n/g, '').replaceAll('=3D', '=');
+  const [, path] = /https?:\/\/[^/\s]+(\/dashboard\/\S+)/.exec(whole) ?? [];
+  if (path === undefined) throw new Error('There is no link into the dashboard in this mail.');
+  return path;
+}
+
+/** Whoever was invited comes, without a browser. */
+export async function acceptInvitation(
+  api: Api,
+  { organizationId }: Client,
+  invitationId: string,
+): Promise<void> {
+  const bus = api.instances[0]!.app.get(CommandBus);
+  await bus.execute(systemInput(AcceptInvitation, organizationId, { invitationId }, 'test'));
+}

@@ -1,0 +1,187 @@
+import { Api, Client, ISO } from './harness.js';
+import { invitationTo, signedIn, Visitor } from './people-in.js';
+import { call } from './petition-page.js';
+import { eventually } from './processes.js';
+
+let api: Api;
+let client: Client;
+beforeAll(async () => {
+  api = await Api.start({ instances: 2, environment: { TRUST_PROXY: '1' } });
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  client = await api.organization();
+});
+
+const invite = (email: string, role = 'EDITOR', by = client) =>
+  by.post('team.invite-member', { email, role });
+const members = async () => (await client.get('team.list-members')).body.data;
+const invitations = async () => (await client.get('team.list-invitations')).body.data;
+const memberWith = async (email: string): Promise<string> =>
+  (await members()).find((one: { email: string }) => one.email === email).id;
+
+describe('invite-member', () => {
+  it('200: listed as invited, until they come; then as a member', async () => {
+    const { status, body } = await invite('ada@example.org', 'ADMIN');
+    expect([status, body.object]).toEqual([200, 'invitation']);
+    const { invitationId } = body.data;
+    expect(await invitations()).toEqual([
+      {
+        id: invitationId,
+        createdAt: expect.stringMatching(ISO),
+        userId: expect.any(String),
+        email: 'ada@example.org',
+        role: 'ADMIN',
+        expiresAt: expect.stringMatching(ISO),
+        organizationId: client.organizationId,
+      },
+    ]);
+    expect(await members()).toEqual([]);
+    await signedIn(api, client, 'ADMIN', 'ada@example.org');
+    expect(await invitations()).toEqual([]);
+    expect(await members()).toEqual([
+      {
+        id: invitationId,
+        createdAt: expect.stringMatching(ISO),
+        userId: expect.any(String),
+        email: 'ada@example.org',
+        role: 'ADMIN',
+        joinedAt: expect.stringMatching(ISO),
+        organizationId: client.organizationId,
+      },
+    ]);
+  });
+
+  it('the same again answers the same; another role is the one that counts; a member is a conflict', async () => {
+    const { invitationId } = (await invite('ada@example.org')).body.data;
+    const before = await api.eventTypes(client.organizationId);
+    expect((await invite('Ada@Example.org')).body.data).toEqual({ invitationId });
+    expect(await api.eventTypes(client.organizationId)).toEqual(before);
+    expect((await invite('ada@example.org', 'VIEWER')).body.data).toEqual({ invitationId });
+    expect(await invitations()).toMatchObject([{ role: 'VIEWER' }]);
+    const all = await Promise.all(Array.from({ length: 8 }, () => invite('eve@example.org', 'EDITOR')));
+    expect(new Set(all.map(({ body }) => body.data.invitationId)).size).toBe(1);
+    await signedIn(api, client, 'VIEWER', 'ada@example.org');
+    const { status, body } = await invite('ada@example.org', 'VIEWER');
+    expect([status, body.error.reason]).toEqual([409, 'ALREADY_MEMBER']);
+  });
+
+  it('403 for a role that may more than the key', async () => {
+    const { organizationId } = client;
+    const { key } = await api.createKey(organizationId, { scopes: ['team:write', 'team:read'] });
+    const little = new Client(api.origin, organizationId, key);
+    for (const role of ['OWNER', 'ADMIN', 'EDITOR', 'VIEWER']) {
+      const { status, body } = await invite('ada@example.org', role, little);
+      expect([role, status, body.error.reason]).toEqual([role, 403, 'ROLE_EXCEEDS_YOURS']);
+    }
+    expect(await invitations()).toEqual([]);
+  });
+});
+
+it('revoke-invitation: the link opens nothing from then on, and the address is gone', async () => {
+  const path = await invitationTo(api, client, 'EDITOR', 'ada@example.org');
+  const [{ id: invitationId }] = await invitations();
+  expect((await client.delete('team.revoke-invitation', { invitationId })).status).toBe(200);
+  expect((await client.delete('team.revoke-invitation', { invitationId })).status).toBe(200);
+  expect(await invitations()).toEqual([]);
+  const visitor = new Visitor(api.origin);
+  for (const answer of [await visitor.get(path), await visitor.post(path)]) {
+    expect([answer.status, answer.text]).toEqual([410, expect.stringContaining('This link does not work')]);
+  }
+  const exported = (await client.get('event.export-events')).body as string;
+  expect(exported).toContain('MemberInvited');
+  expect(exported).not.toContain('ada@example.org');
+  // The address is free again.
+  expect((await invite('ada@example.org')).status).toBe(200);
+});
+
+it('revoke-invitation: 409 once it is accepted; 404 for nobody’s', async () => {
+  await signedIn(api, client, 'EDITOR', 'ada@example.org');
+  const invitationId = await memberWith('ada@example.org');
+  const { status, body } = await client.delete('team.revoke-invitation', { invitationId });
+  expect([status, body.error.reason]).toEqual([409, 'INVITATION_ACCEPTED']);
+  const other = await api.organization();
+  expect((await other.delete('team.revoke-invitation', { invitationId })).status).toBe(404);
+});
+
+describe('update-member', () => {
+  it('gives another role, which holds from the next sign-in on', async () => {
+    const visitor = await signedIn(api, client, 'EDITOR', 'ada@example.org');
+    const path = `/dashboard/${client.organizationId}`;
+    expect((await visitor.get(path)).status).toBe(200);
+    const memberId = await memberWith('ada@example.org');
+    await call(client, 'team.update-member', { memberId, role: 'VIEWER' });
+    expect(await members()).toMatchObject([{ role: 'VIEWER' }]);
+    for (const { origin } of api.instances)
+      await eventually(async () => expect((await visitor.at(origin).get(path)).status).toBe(404));
+  });
+
+  it('409 for the last owner, 404 for nobody and for who is only invited', async () => {
+    await signedIn(api, client, 'OWNER', 'ada@example.org');
+    const memberId = await memberWith('ada@example.org');
+    const { status, body } = await client.post('team.update-member', { memberId, role: 'ADMIN' });
+    expect([status, body.error.reason]).toEqual([409, 'LAST_OWNER']);
+    const { invitationId } = (await invite('eve@example.org', 'OWNER')).body.data;
+    for (const id of [invitationId, client.organizationId])
+      expect((await client.post('team.update-member', { memberId: id, role: 'ADMIN' })).status).toBe(404);
+    await signedIn(api, client, 'OWNER', 'eve2@example.org');
+    await call(client, 'team.update-member', { memberId, role: 'ADMIN' });
+  });
+});
+
+describe('remove-member', () => {
+  it('every instance refuses their session within a second; what they did stays', async () => {
+    const visitor = await signedIn(api, client, 'ADMIN', 'ada@example.org');
+    await signedIn(api, client, 'OWNER', 'owner@example.org');
+    const path = `/dashboard/${client.organizationId}/team`;
+    await visitor.post(`${path}/invite`, { email: 'eve@example.org', role: 'VIEWER' });
+    const [{ userId }] = (await members()).filter(
+      ({ email }: { email: string }) => email === 'ada@example.org',
+    );
+    const memberId = await memberWith('ada@example.org');
+    expect((await client.delete('team.remove-member', { memberId })).status).toBe(200);
+    expect((await client.delete('team.remove-member', { memberId })).status).toBe(200);
+    for (const { origin } of api.instances)
+      await eventually(async () => expect((await visitor.at(origin).get(path)).status).toBe(404));
+    const { data } = (await client.get('event.list-events', { type: 'MemberInvited', limit: '100' })).body;
+    expect(data).toContainEqual(expect.objectContaining({ actor: { type: 'user', id: userId } }));
+    expect((await client.get('event.export-events')).body).not.toContain('ada@example.org');
+  });
+
+  it('two owners who remove each other at the same moment: one remains', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const own = await api.organization();
+      const [one, other] = await Promise.all(
+        ['a', 'b'].map((name) => signedIn(api, own, 'OWNER', `${name}-${round}@example.org`)),
+      );
+      const { data } = (await own.get('team.list-members')).body;
+      const idOf = (name: string) =>
+        data.find(({ email }: { email: string }) => email === `${name}-${round}@example.org`).id;
+      const path = (id: string) => `/dashboard/${own.organizationId}/team/${id}/remove`;
+      const answers = await Promise.all([
+        one!.post(path(idOf('b'))),
+        other!.at(api.instances[1]!.origin).post(path(idOf('a'))),
+      ]);
+      expect(answers.filter(({ status }) => status === 303)).toHaveLength(1);
+      const left = (await own.get('team.list-members')).body.data;
+      expect(left).toMatchObject([{ role: 'OWNER' }]);
+      const last = await own.delete('team.remove-member', { memberId: left[0].id });
+      expect([last.status, last.body.error.reason]).toEqual([409, 'LAST_OWNER']);
+    }
+  });
+});
+
+it('one person in two organizations is one user, and leaves one without leaving the other', async () => {
+  const other = await api.organization();
+  const visitor = await signedIn(api, client, 'OWNER', 'everywhere@example.org');
+  const link = await invitationTo(api, other, 'VIEWER', 'everywhere@example.org');
+  await visitor.post(link);
+  const listed = (await visitor.get('/dashboard')).text;
+  for (const { organizationId } of [client, other]) expect(listed).toContain(`/dashboard/${organizationId}`);
+  const [{ userId, id: memberId }] = (await other.get('team.list-members')).body.data;
+  expect(await members()).toMatchObject([{ userId }]);
+  expect((await other.delete('team.remove-member', { memberId })).status).toBe(200);
+  await eventually(async () =>
+    expect((await visitor.get('/dashboard')).location).toBe(`/dashboard/${client.organizationId}`),
+  );
+});
