@@ -35,6 +35,7 @@ const CHECKS = [
   ['Format', 'prettier', '--check', '--log-level', 'warn', '.'],
   ['Lint', 'eslint', '.'],
   ['Types', 'tsc'],
+  ['Types in browsers', 'tsc', '--project', 'src/dashboard/browser'],
   ['Module walls', 'depcruise', '--config', '.dependency-cruiser.cjs', 'src', 'libs', 'migrations', 'test'],
 ];
 

@@ -20,6 +20,7 @@ import {
 } from './petitions/index.js';
 import { CreatePost, PublishPost } from './posts/index.js';
 import { CreateTag, TagContacts } from './tags/index.js';
+import { InvitationLinks, InviteMember } from './team/index.js';
 import { type Runtime } from './runtime.js';
 
 const CONTACTS = [
@@ -58,7 +59,7 @@ the new basin is built, and has never been switched on.
 We hand over the signatures at the council's next public session.`;
 
 /** What the first start made. */
-type Demo = { organizationId: string; key: string; petitionId: string; path: string };
+type Demo = { organizationId: string; key: string; petitionId: string; path: string; invitation: string };
 
 /**
  * Makes the first organization of an empty embedded database, with something to look at and a key to try,
@@ -71,7 +72,9 @@ export async function createDemo(
   if (await isUsed(source)) return undefined;
   // Under the lock: of two servers that start on one directory, one makes it.
   return exclusively(source, async () =>
-    (await isUsed(source)) ? undefined : fillDemo(app.get(CommandBus)),
+    (await isUsed(source))
+      ? undefined
+      : fillDemo(app.get(CommandBus), app.get(InvitationLinks, { strict: false })),
   );
 }
 
@@ -97,7 +100,7 @@ export async function tellHowToBegin({ source }: Runtime, logger: LoggerService)
   });
 }
 
-async function fillDemo(bus: CommandBus): Promise<Demo> {
+async function fillDemo(bus: CommandBus, links: InvitationLinks): Promise<Demo> {
   const organizationId = newId();
   const run = <T extends Input, Answer>(type: InputClass<T>, fields: Partial<T>): Promise<Answer> =>
     bus.execute(systemInput(type, organizationId, fields, 'first-start'));
@@ -192,11 +195,16 @@ async function fillDemo(bus: CommandBus): Promise<Demo> {
     content: 'Dear {{ contact.firstName | default: "friend" }},\n\nnext month we hand over the signatures.',
     audience: { listIds: [listId] },
   });
-  return { organizationId, key, petitionId, path: '/demo/petitions/save-the-river' };
+  const { invitationId } = await run<InviteMember, { invitationId: string }>(InviteMember, {
+    email: 'you@example.org',
+    role: 'OWNER',
+  });
+  const { pathname: invitation } = new URL(links.urlOf({ organizationId, invitationId }));
+  return { organizationId, key, petitionId, path: '/demo/petitions/save-the-river', invitation };
 }
 
 /** What the terminal shows once. The key appears here and nowhere else. */
-export function welcome(origin: string, { organizationId, key, petitionId, path }: Demo): string {
+export function welcome(origin: string, { organizationId, key, petitionId, path, invitation }: Demo): string {
   const body = JSON.stringify({ petitionId, contact: { email: 'you@example.org', firstName: 'You' } });
   return `
   A demo organization was made, with contacts, a list, a tag, a picture, a post, a petition that people signed, and broadcasts: a draft, and
@@ -207,6 +215,8 @@ export function welcome(origin: string, { organizationId, key, petitionId, path 
     API key       ${key}
     petition      ${petitionId}
     its page      ${origin}${path}
+    dashboard     ${origin}${invitation}
+                  (lets you in once, as you@example.org)
 
   The documentation is at ${origin}/docs. Open the petition's page in a browser and sign it there; or with the key:
 

@@ -3,6 +3,7 @@ import * as swagger from '@nestjs/swagger';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { type Express, type Request, type Response } from 'express';
 import { documentRoutes, errorExamples, errorSchemas, RpcExpressAdapter } from '#libs/rpc';
+import { ROLES, scopesOf } from './team/index.js';
 
 /**
  * The pages of the documentation, and the document: an application of its own, because nothing can be added to the routes of
@@ -26,7 +27,13 @@ export function documentationOf(app: NestExpressApplication): Express {
 function describeApi(app: NestExpressApplication): OpenAPIObject {
   const description =
     'Contacts, petitions, posts, lists, tags and suppressions of organizations, as an event-sourced RPC API. POST creates or ' +
-    'updates, GET reads, DELETE removes; every operation is idempotent. Errors are explained at the address in `error.docs`.';
+    'updates, GET reads, DELETE removes; every operation is idempotent. Errors are explained at the address in `error.docs`.\n\n' +
+    `What the people of an organization may do, by their roles:\n\n| Role | Scopes |\n| --- | --- |\n${ROLES.map(
+      (role) =>
+        `| ${role} | ${scopesOf(role)
+          .map((scope) => `\`${scope}\``)
+          .join(', ')} |`,
+    ).join('\n')}`;
   documentRoutes(swagger);
   const document = SwaggerModule.createDocument(
     app,

@@ -10,6 +10,7 @@ import {
 } from '#libs/testing';
 import { type Answer, Api, Client } from './harness.js';
 import { isLong } from './length.js';
+import { acceptInvitation } from './people-in.js';
 import { picture } from './pictures.js';
 
 /**
@@ -225,6 +226,12 @@ const MAKE = {
   },
   imageId: () => uploadInTurn(),
   apiKeyId: (own: Own) => ask('api-key.create-api-key', { name: own.unique() }),
+  invitationId: (own: Own) => ask('team.invite-member', { email: own.person.email, role: 'VIEWER' }),
+  memberId: async (own: Own) => {
+    const { invitationId } = await own.a('invitationId');
+    await acceptInvitation(api, own.by, invitationId as string);
+    return { memberId: invitationId };
+  },
   webhookId: (own: Own) => ask('webhook.create-webhook', { url: `https://${own.unique()}.invalid/` }, own.by),
   eventId: async (own: Own) => {
     const [{ id }] = await ask('event.list-events', {}, own.by);
@@ -339,6 +346,12 @@ const CASES: { [name: string]: (own: Own) => Fields | Promise<Fields> } = {
     contactIds: [(await own.someContact()).contactId],
   }),
   'tag.remove-contacts': (own) => linked(own, 'tag.add-contacts', 'tagId'),
+  'team.invite-member': (own) => ({ email: own.person.email, role: 'EDITOR' }),
+  'team.list-members': () => ({}),
+  'team.update-member': async (own) => ({ ...(await own.a('memberId')), role: 'EDITOR' }),
+  'team.remove-member': (own) => own.a('memberId'),
+  'team.list-invitations': () => ({}),
+  'team.revoke-invitation': (own) => own.a('invitationId'),
   'webhook.create-webhook': (own) => ({ url: `https://${own.unique()}.invalid/` }),
   'webhook.get-webhook': (own) => own.the('webhookId'),
   'webhook.list-webhooks': () => ({}),

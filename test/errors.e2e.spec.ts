@@ -9,6 +9,7 @@ import { type CreateApiKey } from '../src/auth/index.js';
 import { FinishBroadcast } from '../src/broadcasts/index.js';
 import { documentedReasons, requireDocumented } from './documented.js';
 import { type Answer, Api, Client, DatabaseGate } from './harness.js';
+import { acceptInvitation } from './people-in.js';
 import { picture } from './pictures.js';
 import { CreateOrganization } from '../src/organizations/index.js';
 
@@ -73,6 +74,12 @@ async function callerWith(options: Partial<CreateApiKey>): Promise<Client> {
 
 function createBroadcast(fields: object = {}): Promise<string> {
   return idOf(client.post('broadcast.create-broadcast', { name: 'May', content: 'Hello', ...fields }));
+}
+
+async function newMember(role: string): Promise<string> {
+  const invitationId = await idOf(client.post('team.invite-member', { email: 'member@example.org', role }));
+  await acceptInvitation(api, client, invitationId);
+  return invitationId;
 }
 
 /** On its way; nothing leaves here, because no reactions are at work. */
@@ -242,6 +249,43 @@ const PROVOKED: { [operation: string]: { [reason: string]: () => Promise<Answer>
       client.post('post.archive-post', {
         postId: await idOf(client.post('post.create-post', { name: 'x' })),
       }),
+  },
+  'team.invite-member': {
+    ROLE_EXCEEDS_YOURS: async () =>
+      (await callerWith({ scopes: ['team:write'] })).post('team.invite-member', {
+        email: 'ada@example.org',
+        role: 'OWNER',
+      }),
+    ALREADY_MEMBER: async () => {
+      await newMember('VIEWER');
+      return client.post('team.invite-member', { email: 'member@example.org', role: 'VIEWER' });
+    },
+  },
+  'team.update-member': {
+    ROLE_EXCEEDS_YOURS: async () => {
+      const memberId = await newMember('OWNER');
+      const caller = await callerWith({ scopes: ['team:write'] });
+      return caller.post('team.update-member', { memberId, role: 'VIEWER' });
+    },
+    LAST_OWNER: async () =>
+      client.post('team.update-member', { memberId: await newMember('OWNER'), role: 'VIEWER' }),
+  },
+  'team.remove-member': {
+    ROLE_EXCEEDS_YOURS: async () => {
+      const memberId = await newMember('OWNER');
+      return (await callerWith({ scopes: ['team:write'] })).delete('team.remove-member', { memberId });
+    },
+    LAST_OWNER: async () => client.delete('team.remove-member', { memberId: await newMember('OWNER') }),
+  },
+  'team.revoke-invitation': {
+    ROLE_EXCEEDS_YOURS: async () => {
+      const invitation = { email: 'ada@example.org', role: 'OWNER' };
+      const invitationId = await idOf(client.post('team.invite-member', invitation));
+      const caller = await callerWith({ scopes: ['team:write'] });
+      return caller.delete('team.revoke-invitation', { invitationId });
+    },
+    INVITATION_ACCEPTED: async () =>
+      client.delete('team.revoke-invitation', { invitationId: await newMember('VIEWER') }),
   },
   'api-key.create-api-key': {
     KEY_EXCEEDS_YOURS: async () => {

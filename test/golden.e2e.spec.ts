@@ -21,6 +21,7 @@ import {
 } from '../src/petitions/index.js';
 import { disableWebhook, webhook } from '../src/webhooks/index.js';
 import { Suppressions } from '../src/suppressions/index.js';
+import { AcceptInvitation } from '../src/team/index.js';
 import { Api } from './harness.js';
 import { picture } from './pictures.js';
 import { eventually } from './processes.js';
@@ -336,6 +337,16 @@ async function makeHistory(): Promise<string> {
     await post('image.update-image', { imageId, alt: 'A bridge' });
     if (name === 'Gone') await erase('image.delete-image', { imageId });
   }
+  const invite = async (email: string, role = 'EDITOR') =>
+    (await post('team.invite-member', { email, role })).invitationId as string;
+  const memberId = await invite('ines@example.org', 'VIEWER');
+  expect(await invite('ines@example.org')).toBe(memberId);
+  await bus.execute(systemInput(AcceptInvitation, organizationId, { invitationId: memberId }, 'invitation'));
+  await post('team.update-member', { memberId, role: 'ADMIN' });
+  const leaver = await invite('jo@example.org');
+  await bus.execute(systemInput(AcceptInvitation, organizationId, { invitationId: leaver }, 'invitation'));
+  await erase('team.remove-member', { memberId: leaver });
+  await erase('team.revoke-invitation', { invitationId: await invite('kim@example.org') });
   await post('suppression.create-suppression', { email: 'nobody@example.org' });
   await post('suppression.create-suppression', { email: 'nobody@example.org', reason: 'UNSUBSCRIBED' });
   await post('suppression.create-suppression', { email: 'ada@example.net', reason: 'UNSUBSCRIBED' });

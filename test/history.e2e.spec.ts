@@ -10,6 +10,7 @@ import { Keyring } from '#libs/event-store';
 import { Signers } from '#libs/sealing';
 import { command } from './commands.js';
 import { Client } from './harness.js';
+import { Visitor } from './people-in.js';
 import { picture } from './pictures.js';
 import { cli, Deployment, ENCRYPTION_KEY, eventually, type ServerProcess } from './processes.js';
 import { verifyTwice } from './verifiers.js';
@@ -31,7 +32,7 @@ afterAll(async () => {
 
 async function run(...args: string[]): Promise<any> {
   const { status, stdout, stderr } = await command(['--json', ...args], deployment.environment);
-  expect([status, stderr]).toEqual([0, expect.any(String)]);
+  expect([status, stderr, status === 0 ? '' : stdout]).toEqual([0, expect.any(String), '']);
   return JSON.parse(stdout);
 }
 const exported = (out: string) =>
@@ -77,6 +78,8 @@ async function answered(): Promise<{ [object: string]: any[] }> {
       lastDelivery: null,
     })),
     suppression: await all('suppression.list-suppressions'),
+    member: await all('team.list-members'),
+    invitation: await all('team.list-invitations'),
     image: (await all('image.list-images')).map(withoutServer),
     // What an image of theirs is, is told of the image.
     petition: (await all('petition.list-petitions', { include: 'content' })).map((petition: object) => ({
@@ -119,6 +122,13 @@ it('an exported history, continued where it stopped, replays to what the API ans
     await client.post('suppression.create-suppression', { email });
   await client.delete('suppression.delete-suppression', { email: 'lifted@example.org' });
   await client.post('broadcast.create-broadcast', { name: 'May', audience: { listIds: [listId] } });
+  const invite = (email: string) =>
+    run('user', 'invite', '--organization', organizationId, '--email', email, '--role', 'EDITOR');
+  await invite('waits@example.org');
+  const { invitationId } = await invite('gone@example.org');
+  await client.delete('team.revoke-invitation', { invitationId });
+  const { url } = await invite('eve@example.org');
+  expect((await new Visitor(client.origin).post(new URL(url as string).pathname)).status).toBe(303);
   await client.post('organization.update-organization', {
     publicLog: true,
     mailFrom: { name: 'Rivers', address: 'news@rivers.example' },
@@ -270,6 +280,7 @@ it('projections: status, rebuild and verify while the server runs', async () => 
     'images',
     'invalidations',
     'lists',
+    'members',
     'organizations',
     'petitions',
     'posts',

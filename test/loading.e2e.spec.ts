@@ -13,6 +13,7 @@ import { organization, publicLog, sender } from '../src/organizations/index.js';
 import { invalidation, petition } from '../src/petitions/index.js';
 import { post } from '../src/posts/index.js';
 import { tag } from '../src/tags/index.js';
+import { member } from '../src/team/index.js';
 import { webhook } from '../src/webhooks/index.js';
 
 /** Loading by the read model's row must be loading by the history, whatever happened and however far the row is. */
@@ -116,6 +117,20 @@ const kinds: { [name: string]: Kind } = {
       pick<() => DomainEvent>([
         () => ({ type: 'ImageUpdated', data: { name: 'B', alt: word() } }),
         () => ({ type: 'ImageDeleted', data: { hash: 'a'.repeat(64) } }),
+      ])(),
+  },
+  member: {
+    decider: member,
+    first: () => ({
+      type: 'MemberInvited',
+      data: { userId: uuidv7(), role: pick(['OWNER', 'VIEWER']) },
+    }),
+    next: () =>
+      pick<() => DomainEvent>([
+        () => ({ type: 'InvitationRenewed', data: { role: 'EDITOR' } }),
+        () => ({ type: 'InvitationAccepted', data: {} }),
+        () => ({ type: 'MemberRoleChanged', data: { role: 'ADMIN' } }),
+        () => ({ type: pick(['InvitationRevoked', 'MemberRemoved', 'InvitationAccepted']), data: {} }),
       ])(),
   },
   list: {

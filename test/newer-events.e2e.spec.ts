@@ -402,6 +402,13 @@ const kinds: { [streamType: string]: Kind } = {
       client.post('suppression.create-suppression', { email: emails.get(id)!, reason: 'BOUNCED' }),
     next: { type: 'SuppressionEnded', data: { reason: null } },
   },
+  member: {
+    make: (client) => idOf(client.post('team.invite-member', { email: emailOf(), role: 'VIEWER' })),
+    show: (client) => client.get('team.list-invitations'),
+    bySelf: false,
+    decide: (client, invitationId) => client.delete('team.revoke-invitation', { invitationId }),
+    next: { type: 'InvitationRenewed', data: { role: 'EDITOR' } },
+  },
   'suppressed-address': {
     async make(client) {
       const email = emailOf();

@@ -161,6 +161,8 @@ describe('every read operation', () => {
     'suppression.list-suppressions': { now: 'replica' },
     'tag.get-tag': { now: { primary: byKey }, asOf: 'replica' },
     'tag.list-tags': { now: 'replica' },
+    'team.list-invitations': { now: 'replica' },
+    'team.list-members': { now: 'replica' },
     'webhook.get-webhook': { now: { primary: byKey }, asOf: 'replica' },
     'webhook.list-deliveries': { now: 'replica' },
     'webhook.list-event-types': { now: { primary: 'asks no database for it' } },

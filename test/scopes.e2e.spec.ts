@@ -4,6 +4,7 @@ import { v7 as uuid } from 'uuid';
 import { Projections } from '#libs/projections';
 import { allScopes } from '#libs/rpc';
 import { type Answer, Api, Client } from './harness.js';
+import { acceptInvitation } from './people-in.js';
 import { picture } from './pictures.js';
 import { verifyTwice } from './verifiers.js';
 
@@ -120,6 +121,12 @@ const TABLE: { [operation: string]: [scope: string, fields?: { [field: string]: 
   'image.list-images': ['image:read'],
   'image.update-image': ['image:write'],
   'image.delete-image': ['image:write'],
+  'team.invite-member': ['team:write'],
+  'team.list-members': ['team:read'],
+  'team.update-member': ['team:write'],
+  'team.remove-member': ['team:write'],
+  'team.list-invitations': ['team:read'],
+  'team.revoke-invitation': ['team:write'],
 };
 
 /** The operations as the documentation has them. */
@@ -429,6 +436,15 @@ describe('the organization', () => {
     for (const filter of [{}, { email: 'ada@example.org' }, { reason: 'MANUAL', sort: 'createdAt' }])
       await ask('suppression.list-suppressions', filter);
     await ask('suppression.delete-suppression', { email: 'nobody@example.org' });
+
+    const { invitationId } = await ask('team.invite-member', { email: 'eve@example.org', role: 'VIEWER' });
+    await acceptInvitation(api, owner, invitationId);
+    await ask('team.update-member', { memberId: invitationId, role: 'EDITOR' });
+    await ask('team.list-members');
+    await ask('team.remove-member', { memberId: invitationId });
+    const invited = await ask('team.invite-member', { email: 'ada@example.org', role: 'VIEWER' });
+    await ask('team.list-invitations');
+    await ask('team.revoke-invitation', { invitationId: invited.invitationId });
 
     const asOf = new Date().toISOString();
     for (const past of [{}, { asOf }]) {

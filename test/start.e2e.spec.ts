@@ -364,7 +364,8 @@ describe('embedded', () => {
       await writeFile(wrong, "export const number: number = 'one';");
       await save(before.replace("message: 'listening'", "message: 'listening anew'"));
       await serves('listening anew');
-      await eventually(() => expect(dev.stderr).toContain('TS2322'));
+      // All types are looked at: minutes, where others take the processors.
+      await eventually(() => expect(dev.stderr).toContain('TS2322'), 180);
       await save('const = ;');
       await eventually(() => expect(dev.stderr).toContain('Unexpected token'));
       await serves('listening anew');

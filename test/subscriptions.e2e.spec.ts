@@ -363,6 +363,19 @@ const REACTIONS: { [name: string]: () => Promise<void> } = {
     await there.delete('webhook.delete-webhook', { webhookId });
     await eventually(async () => expect(await cursor()).toEqual([]));
   },
+  'invitation-mail': async () => {
+    const server = await start({ DATA_DIR: directory.path });
+    const there = client.at(server.origin);
+    const { status } = await there.post('team.invite-member', { email: 'eve@example.org', role: 'EDITOR' });
+    expect(status).toBe(200);
+    const messages = async () => {
+      const files = await readdir(join(directory.path, 'mail'), { recursive: true }).catch(() => []);
+      const written = files.filter((name) => name.endsWith('.eml'));
+      return Promise.all(written.map((name) => readFile(join(directory.path, 'mail', name), 'utf8')));
+    };
+    await eventually(async () => expect(await messages()).toHaveLength(1));
+    expect((await messages())[0]).toMatch(/To: eve@example\.org[^]*\/dashboard\/invitations\//);
+  },
   'webhook-disabled-mail': async () => {
     const server = await start({ DATA_DIR: directory.path, MAIL_FROM: 'Advocacy <advocacy@example.org>' });
     const there = client.at(server.origin);

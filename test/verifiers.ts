@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { type Verdict, verifyFile } from '../src/history/verify/index.js';
 
-/** The verdict on an export of both verifiers, who must agree in everything but the words. */
+/** The verdict on an export of all verifiers, who must agree in everything but the words: also the one that browsers run. */
 export async function verifyTwice(
   exported: string | Buffer,
   checkpoint: string,
@@ -17,11 +17,14 @@ export async function verifyTwice(
   try {
     const file = join(directory, 'history.ndjson');
     await writeFile(file, exported);
-    const [first, second] = await Promise.all([
+    const [first, { second, third }] = await Promise.all([
       verifyFile(file, checkpoint, key, { parts, proof, threads: 0 }),
-      runSecond([file, checkpoint, key, parts, proof]),
+      runOthers([file, checkpoint, key, parts, proof]),
     ]);
     expect(withoutWords(second)).toEqual(withoutWords(first));
+    // It is given neither parts, which tell more exactly where, nor a proof.
+    if (parts === undefined && proof === undefined) expect(countsOf(third)).toEqual(countsOf(first));
+    else if (proof === undefined) expect(third.ok).toBe(first.ok);
     return first;
   } finally {
     await rm(directory, { recursive: true });
@@ -34,29 +37,43 @@ const withoutWords = ({ reason, warnings, ...verdict }: Verdict) => ({
   warnings: warnings.map(({ position }) => position),
 });
 
+const countsOf = ({ ok, events, provedEvents, newerEvents, firstWrongPosition, warningCount }: Counts) => ({
+  ...{ ok, events, provedEvents, newerEvents, firstWrongPosition, warningCount },
+});
+type Counts = Pick<
+  Verdict,
+  'ok' | 'events' | 'provedEvents' | 'newerEvents' | 'firstWrongPosition' | 'warningCount'
+>;
+type Others = { second: Verdict; third: Counts };
+
 /** A thread, because Jest does not import modules as Node.js does, and a process for each case takes its time. */
-const SECOND = `
+const OTHERS = `
+  const { createReadStream } = require('node:fs');
   const { parentPort } = require('node:worker_threads');
   const module = import(${JSON.stringify(pathToFileURL(resolve(__dirname, 'verifier.mjs')).href)});
+  const browsers = import(${JSON.stringify(pathToFileURL(resolve(__dirname, '../dist/src/dashboard/browser/verifier.js')).href)});
   parentPort.on('message', async ([number, given]) => {
-    const verdict = await module.then(({ verifyHistory }) => verifyHistory(...given));
-    parentPort.postMessage([number, verdict]);
+    const [file, checkpoint, key] = given;
+    const second = await module.then(({ verifyHistory }) => verifyHistory(...given));
+    const third = await browsers.then(({ verifyHistory }) =>
+      verifyHistory(() => createReadStream(file), checkpoint, key, () => undefined));
+    parentPort.postMessage([number, { second, third }]);
   });`;
 
-let second: Worker | undefined;
+let others: Worker | undefined;
 let asked = 0;
 
-function runSecond(given: readonly unknown[]): Promise<Verdict> {
+function runOthers(given: readonly unknown[]): Promise<Others> {
   // Idle, it keeps no process alive.
-  second ??= new Worker(SECOND, { eval: true }).setMaxListeners(Infinity);
-  const worker = second;
+  others ??= new Worker(OTHERS, { eval: true }).setMaxListeners(Infinity);
+  const worker = others;
   const number = (asked += 1);
   worker.ref();
-  return new Promise<Verdict>((resolve, reject) => {
-    const answer = ([answered, verdict]: [number, Verdict]) => {
+  return new Promise<Others>((resolve, reject) => {
+    const answer = ([answered, verdicts]: [number, Others]) => {
       if (answered !== number) return;
       worker.off('message', answer).off('error', reject).unref();
-      resolve(verdict);
+      resolve(verdicts);
     };
     worker.on('message', answer).once('error', reject).postMessage([number, given]);
   });

@@ -1,0 +1,140 @@
+import { html } from '#libs/pages';
+import { FilterField, listPages } from '../list-pages.js';
+import { type PageDefinition } from '../page.js';
+import {
+  Asking,
+  ButtonLink,
+  ButtonOf,
+  dateIn,
+  Deeds,
+  Live,
+  numberIn,
+  Plot,
+  Progress,
+  SectionOf,
+  timeIn,
+} from '../parts.js';
+import { RecordPast } from '../record-past.js';
+import { type Visit } from '../visit.js';
+import { type BroadcastRecord, broadcastOf, FIGURES } from './broadcast.js';
+import { sendingPages } from './sending-pages.js';
+import { writingPages } from './writing-pages.js';
+
+const STATUSES = ['DRAFT', 'SCHEDULED', 'SENDING', 'PAUSED', 'SENT', 'CANCELLED'] as const;
+
+export const broadcastPages: PageDefinition[] = [
+  ...listPages<BroadcastRecord>({
+    path: 'broadcasts',
+    section: 'broadcasts',
+    needs: 'broadcast:read',
+    operation: 'broadcast.list-broadcasts',
+    title: ({ broadcasts }) => broadcasts.title,
+    text: ({ broadcasts }) => broadcasts.text,
+    empty: ({ broadcasts }) => broadcasts.none,
+    search: ({ broadcasts }) => broadcasts.search,
+    fields: (visit) => ({ status: visit.query('status') }),
+    filters: (visit) => {
+      const { broadcasts, state } = visit.words;
+      const choices = STATUSES.map((value) => ({ value, text: broadcasts.statuses[value] }));
+      return Promise.resolve([FilterField(visit, { name: 'status', label: state, choices })]);
+    },
+    add: { path: 'broadcasts/new', text: ({ broadcasts }) => broadcasts.add, needs: 'broadcast:write' },
+    columns: [
+      {
+        name: ({ nameOf }) => nameOf,
+        cell: ({ id, name }, visit) => html`<a href="${visit.path(`broadcasts/${id}`)}">${name}</a>`,
+        exported: ({ name }) => name,
+      },
+      { name: ({ broadcasts }) => broadcasts.fields.subject, cell: ({ subject }) => subject },
+      { name: ({ state }) => state, cell: ({ status }, { words }) => words.broadcasts.statuses[status] },
+      { name: ({ since }) => since, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
+    ],
+  }),
+  ...writingPages,
+  { path: 'broadcasts/:broadcast', needs: 'broadcast:read', show: showBroadcast },
+  ...sendingPages,
+  {
+    path: 'broadcasts/:broadcast/delete',
+    needs: 'broadcast:write',
+    show: async (visit) => {
+      const { id, name } = await broadcastOf(visit);
+      const { title, text, button } = visit.words.broadcasts.deleting;
+      return visit.page({
+        section: 'broadcasts',
+        title: title(name),
+        content: Asking(visit, { text, button: button(name), back: `broadcasts/${id}` }),
+      });
+    },
+    act: async (visit) => {
+      await visit.run('broadcast.delete-broadcast', { broadcastId: visit.params.broadcast });
+      return { to: 'broadcasts', done: 'broadcasts.deleted' };
+    },
+  },
+];
+
+async function showBroadcast(visit: Visit) {
+  const { words } = visit;
+  const { broadcasts } = words;
+  const broadcast = await broadcastOf(visit);
+  const { id, status, sendAt, subject } = broadcast;
+  const isDraft = status === 'DRAFT' || status === 'SCHEDULED';
+  const [mayWrite, maySend] = [visit.may('broadcast:write'), visit.may('broadcast:send')];
+  return visit.page({
+    section: 'broadcasts',
+    back: { href: visit.path('broadcasts'), text: broadcasts.title },
+    title: broadcast.name,
+    content: html`<p class="lead">${subject}</p>
+      ${Live(visit, {
+        id: 'progress',
+        isGoing: status === 'SENDING' || status === 'SCHEDULED',
+        content: html`<p>
+            <span class="badge">${broadcasts.statuses[status]}</span>
+            ${status === 'SCHEDULED' && sendAt !== null ? timeIn(words, sendAt) : null}
+          </p>
+          ${ResultsOf(visit, broadcast)}`,
+      })}
+      ${Deeds([
+        maySend && status === 'SENDING'
+          ? ButtonOf(visit, `broadcasts/${id}/pause`, broadcasts.steps.pause)
+          : null,
+        maySend && status === 'PAUSED'
+          ? ButtonOf(visit, `broadcasts/${id}/resume`, broadcasts.steps.resume, false)
+          : null,
+        maySend && isDraft ? ButtonLink(visit, `broadcasts/${id}/send`, broadcasts.send.link) : null,
+        ButtonLink(visit, `broadcasts/${id}/preview`, broadcasts.preview, true),
+        isDraft ? ButtonLink(visit, `broadcasts/${id}/audience`, broadcasts.audience.title, true) : null,
+        maySend && isDraft ? ButtonLink(visit, `broadcasts/${id}/test`, broadcasts.test.title, true) : null,
+        isDraft ? null : ButtonLink(visit, `broadcasts/${id}/recipients`, broadcasts.recipients.title, true),
+        mayWrite && isDraft ? ButtonLink(visit, `broadcasts/${id}/edit`, broadcasts.edit, true) : null,
+        maySend && (status === 'SENDING' || status === 'PAUSED' || status === 'SCHEDULED')
+          ? ButtonLink(visit, `broadcasts/${id}/cancel`, broadcasts.steps.cancel, true)
+          : null,
+        mayWrite && isDraft ? ButtonLink(visit, `broadcasts/${id}/delete`, broadcasts.delete, true) : null,
+      ])}
+      ${await RecordPast(visit, id)}`,
+  });
+}
+
+/** How far it is, and what became of it. */
+function ResultsOf({ words }: Visit, { recipients, status }: BroadcastRecord) {
+  if (recipients === null || status === 'DRAFT' || status === 'SCHEDULED') return null;
+  const { broadcasts } = words;
+  const { total } = recipients;
+  const done =
+    (recipients.sent ?? 0) + (recipients.failed ?? 0) + (recipients.skipped ?? 0) + (recipients.inDoubt ?? 0);
+  return html`${Progress({ words, label: broadcasts.progress, value: done, max: total })}
+  ${SectionOf(
+    broadcasts.results,
+    Plot({
+      words,
+      title: broadcasts.results,
+      columns: [broadcasts.what, broadcasts.audience.people],
+      bars: FIGURES.map((name) => ({ name: broadcasts.figures[name], value: recipients[name] ?? 0 })),
+    }),
+  )}
+  <p>
+    ${FIGURES.filter((name) => (recipients[name] ?? 0) > 0)
+      .map((name) => `${broadcasts.figures[name]}: ${numberIn(words, recipients[name]!)}`)
+      .join(' · ')}
+  </p>`;
+}

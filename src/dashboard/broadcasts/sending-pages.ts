@@ -1,0 +1,251 @@
+import { html } from '#libs/pages';
+import { RpcError } from '#libs/rpc';
+import { ContactsByIds } from '../../contacts/index.js';
+import { nameOf } from '../contacts/pages.js';
+import { FilterField, listPages } from '../list-pages.js';
+import { type PageDefinition } from '../page.js';
+import { Asking, ButtonOf, Deeds, FormOf, numberIn, Table, TextField, timeIn } from '../parts.js';
+import { type Visit } from '../visit.js';
+import { broadcastOf, toBroadcast } from './broadcast.js';
+
+const EXCLUDED = [
+  'unsubscribed',
+  'suppressed',
+  'withoutAddress',
+  'excluded',
+  'filtered',
+  'duplicate',
+  'unknown',
+] as const;
+type AudiencePreview = { total: number; excluded: Record<(typeof EXCLUDED)[number], number> };
+
+const STATUSES = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'SKIPPED', 'IN_DOUBT'] as const;
+type Recipient = {
+  /** Recipients have none of their own: a contact gets a broadcast once. */
+  id?: string;
+  contactId: string;
+  status: (typeof STATUSES)[number];
+  at: string | null;
+  detail: string | null;
+  name?: string;
+};
+
+export const sendingPages: PageDefinition[] = [
+  {
+    path: 'broadcasts/:broadcast/audience',
+    needs: 'broadcast:read',
+    show: async (visit) => {
+      const { words } = visit;
+      const { audience } = words.broadcasts;
+      const broadcast = await broadcastOf(visit);
+      const { total, excluded } = await audienceOf(visit);
+      const others = EXCLUDED.filter((why) => excluded[why] > 0);
+      return visit.page({
+        section: 'broadcasts',
+        back: toBroadcast(visit, broadcast),
+        title: audience.title,
+        content: html`<p class="lead">${total === 0 ? audience.nobody : audience.total(total)}</p>
+          ${
+            others.length === 0
+              ? null
+              : html`<h2>${audience.why}</h2>
+                  ${Table({
+                    caption: audience.why,
+                    columns: [{ name: audience.why }, { name: audience.people, isNumber: true }],
+                    rows: others.map((why) => [audience.excluded[why], numberIn(words, excluded[why])]),
+                  })}`
+          }`,
+      });
+    },
+  },
+  {
+    path: 'broadcasts/:broadcast/test',
+    needs: 'broadcast:send',
+    show: async (visit) => {
+      const { test } = visit.words.broadcasts;
+      const broadcast = await broadcastOf(visit);
+      const fields = [
+        TextField(visit, { name: 'to', label: test.to, type: 'email', autocomplete: 'email', max: 254 }),
+      ];
+      return visit.page({
+        section: 'broadcasts',
+        back: toBroadcast(visit, broadcast),
+        title: test.title,
+        content: html`<div class="text">
+          <p class="lead">${test.text}</p>
+          ${FormOf(visit, { fields, button: test.button })}
+        </div>`,
+      });
+    },
+    act: async (visit) => {
+      const broadcastId = visit.params.broadcast!;
+      const { outcomes } = await visit.run<{ outcomes: { sent: boolean; detail: string }[] }>(
+        'broadcast.send-test',
+        {
+          broadcastId,
+          to: [visit.typed('to') ?? ''],
+        },
+      );
+      const failed = outcomes.find(({ sent }) => !sent);
+      if (failed) throw new RpcError('BAD_REQUEST', visit.words.broadcasts.test.failed(failed.detail));
+      return { to: `broadcasts/${broadcastId}`, done: 'broadcasts.tested' };
+    },
+  },
+  {
+    path: 'broadcasts/:broadcast/send',
+    needs: 'broadcast:send',
+    show: async (visit) => {
+      const { send, audience } = visit.words.broadcasts;
+      const broadcast = await broadcastOf(visit);
+      const { total } = await audienceOf(visit);
+      const when = TextField(visit, {
+        name: 'sendAt',
+        label: send.when,
+        hint: send.whenHint,
+        type: 'datetime-local',
+        isOptional: true,
+      });
+      return visit.page({
+        section: 'broadcasts',
+        back: toBroadcast(visit, broadcast),
+        title: `${send.title}: ${broadcast.name}`,
+        content: html`<div class="text">
+          <p class="lead">${total === 0 ? audience.nobody : send.text(total)}</p>
+          ${total === 0 ? null : FormOf(visit, { fields: [when], button: send.button(total) })}
+          <p><a href="${visit.path('organization/mails')}">${send.organization}</a></p>
+        </div>`,
+      });
+    },
+    act: async (visit) => {
+      const broadcastId = visit.params.broadcast!;
+      const at = visit.typed('sendAt');
+      const sendAt = at === null ? undefined : `${at.slice(0, 16)}:00Z`;
+      await visit.run('broadcast.send-broadcast', { broadcastId, sendAt });
+      const done = sendAt === undefined ? 'broadcasts.sent' : 'broadcasts.scheduled';
+      return { to: `broadcasts/${broadcastId}`, done };
+    },
+  },
+  step('pause', 'broadcasts.paused'),
+  step('resume', 'broadcasts.resumed'),
+  {
+    path: 'broadcasts/:broadcast/cancel',
+    needs: 'broadcast:send',
+    show: async (visit) => {
+      const { id, name } = await broadcastOf(visit);
+      const { cancel, cancelTitle, cancelText } = visit.words.broadcasts.steps;
+      return visit.page({
+        section: 'broadcasts',
+        title: cancelTitle(name),
+        content: Asking(visit, { text: cancelText, button: cancel, back: `broadcasts/${id}` }),
+      });
+    },
+    act: async (visit) => {
+      await visit.run('broadcast.cancel-broadcast', { broadcastId: visit.params.broadcast });
+      return { to: `broadcasts/${visit.params.broadcast!}`, done: 'broadcasts.cancelled' };
+    },
+  },
+  ...listPages<Recipient>({
+    path: 'broadcasts/:broadcast/recipients',
+    section: 'broadcasts',
+    needs: 'broadcast:read',
+    operation: 'broadcast.list-recipients',
+    isSorted: false,
+    title: ({ broadcasts }) => broadcasts.recipients.title,
+    text: ({ broadcasts }) => broadcasts.recipients.text,
+    empty: ({ broadcasts }) => broadcasts.recipients.none,
+    fields: ({ params, query }) => ({ broadcastId: params.broadcast, status: query('status') }),
+    filters: (visit) => {
+      const { broadcasts, state } = visit.words;
+      const choices = STATUSES.map((value) => ({ value, text: broadcasts.recipients.statuses[value] }));
+      return Promise.resolve([FilterField(visit, { name: 'status', label: state, choices })]);
+    },
+    back: async (visit) => toBroadcast(visit, await broadcastOf(visit)),
+    before: async (visit) => {
+      const { status, recipients } = await broadcastOf(visit);
+      if (!visit.may('broadcast:send') || (status !== 'SENDING' && status !== 'SENT') || !recipients)
+        return null;
+      const { retryFailed, retryInDoubt } = visit.words.broadcasts.steps;
+      const path = `broadcasts/${visit.params.broadcast!}`;
+      return Deeds([
+        recipients.failed ? ButtonOf(visit, `${path}/retry-failed`, retryFailed) : null,
+        recipients.inDoubt ? ButtonOf(visit, `${path}/retry-in-doubt`, retryInDoubt) : null,
+      ]);
+    },
+    complete: async (visit, recipients) => {
+      if (!visit.may('contact:read')) return recipients;
+      const ids = recipients.map(({ contactId }) => contactId);
+      const contacts = await visit.find(ContactsByIds).find(visit.organizationId, ids);
+      return recipients.map((one) => {
+        const contact = contacts.get(one.contactId);
+        return contact ? { ...one, name: nameOf(contact) } : one;
+      });
+    },
+    columns: [
+      {
+        name: ({ broadcasts }) => broadcasts.recipients.who,
+        cell: ({ contactId, name }, visit) =>
+          name === undefined
+            ? visit.words.broadcasts.recipients.gone
+            : html`<a href="${visit.path(`contacts/${contactId}`)}">${name}</a>`,
+        exported: ({ name, contactId }) => name ?? contactId,
+      },
+      {
+        name: ({ state }) => state,
+        cell: ({ status }, { words }) => words.broadcasts.recipients.statuses[status],
+      },
+      {
+        name: ({ broadcasts }) => broadcasts.recipients.at,
+        cell: ({ at }, { words }) => (at === null ? null : timeIn(words, at)),
+      },
+      { name: ({ broadcasts }) => broadcasts.recipients.detail, cell: ({ detail }) => detail },
+    ],
+  }),
+  retry('retry-failed', 'FAILED'),
+  retry('retry-in-doubt', 'IN_DOUBT'),
+];
+
+function audienceOf(visit: Visit): Promise<AudiencePreview> {
+  return visit.run<AudiencePreview>('broadcast.preview-audience', { broadcastId: visit.params.broadcast });
+}
+
+/** What can be taken back; the page behind the button asks whoever comes without it. */
+function step(path: 'pause' | 'resume', done: string): PageDefinition {
+  return {
+    path: `broadcasts/:broadcast/${path}`,
+    needs: 'broadcast:send',
+    show: async (visit) => {
+      const { id, name } = await broadcastOf(visit);
+      const button = visit.words.broadcasts.steps[path];
+      return visit.page({
+        section: 'broadcasts',
+        title: `${button}: ${name}`,
+        content: Asking(visit, { text: name, button, back: `broadcasts/${id}` }),
+      });
+    },
+    act: async (visit) => {
+      await visit.run(`broadcast.${path}-broadcast`, { broadcastId: visit.params.broadcast });
+      return { to: `broadcasts/${visit.params.broadcast!}`, done };
+    },
+  };
+}
+
+function retry(path: string, status: 'FAILED' | 'IN_DOUBT'): PageDefinition {
+  return {
+    path: `broadcasts/:broadcast/${path}`,
+    needs: 'broadcast:send',
+    show: async (visit) => {
+      const { id, name } = await broadcastOf(visit);
+      const { retryFailed, retryInDoubt } = visit.words.broadcasts.steps;
+      const button = status === 'FAILED' ? retryFailed : retryInDoubt;
+      return visit.page({
+        section: 'broadcasts',
+        title: `${button}: ${name}`,
+        content: Asking(visit, { text: name, button, back: `broadcasts/${id}/recipients` }),
+      });
+    },
+    act: async (visit) => {
+      await visit.run('broadcast.retry-recipients', { broadcastId: visit.params.broadcast, status });
+      return { to: `broadcasts/${visit.params.broadcast!}/recipients`, done: 'broadcasts.retried' };
+    },
+  };
+}

@@ -1,0 +1,44 @@
+import { Unable, type Verdict, verifyHistory } from './verifier.js';
+
+/** What the page asks for. */
+export type Task = { address: string; checkpoint: string; key: string };
+/** What it hears: how far it is, and in the end the verdict, or why there is none. */
+export type Told = { progress: number; of: number } | { verdict: Verdict } | { trouble: 'broken' | 'unable' };
+
+const scope = self as unknown as {
+  onmessage: (event: MessageEvent<Task>) => void;
+  postMessage: (told: Told) => void;
+};
+
+/** Not more often: each message is work for the page. */
+const EVERY_MS = 100;
+
+scope.onmessage = ({ data }) => {
+  void work(data).then((told) => scope.postMessage(told));
+};
+
+async function work({ address, checkpoint, key }: Task): Promise<Told> {
+  let toldAt = 0;
+  const onProgress = (progress: number, of: number) => {
+    if (performance.now() - toldAt < EVERY_MS) return;
+    toldAt = performance.now();
+    scope.postMessage({ progress, of });
+  };
+  try {
+    return { verdict: await verifyHistory(() => download(address), checkpoint, key, onProgress) };
+  } catch (error) {
+    return { trouble: error instanceof Unable ? 'unable' : 'broken' };
+  }
+}
+
+/** A download that breaks off throws, and is no history. */
+async function* download(address: string): AsyncGenerator<Uint8Array> {
+  const answer = await fetch(address, { credentials: 'same-origin', cache: 'no-store', redirect: 'error' });
+  if (!answer.ok || !answer.body) throw new Error(`The download was answered with ${answer.status}.`);
+  const reader = answer.body.getReader();
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
+  } finally {
+    void reader.cancel();
+  }
+}

@@ -1,0 +1,85 @@
+import { type Task, type Told } from './verify-worker.js';
+
+/** Words with their places filled in: `{some} of {all}`. */
+function filled(text: string, values: Record<string, string>): string {
+  return text.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');
+}
+
+type Words = Record<string, string> & { reasons: Record<string, string> };
+
+function begin(form: HTMLFormElement): void {
+  const words = JSON.parse(form.dataset.words!) as Words;
+  const number = new Intl.NumberFormat(document.documentElement.lang);
+  const find = <T extends HTMLElement>(selector: string) => form.querySelector<T>(selector)!;
+  const [button, stop] = [find<HTMLButtonElement>('[data-start]'), find<HTMLButtonElement>('[data-stop]')];
+  const [bar, told] = [find<HTMLProgressElement>('progress'), find('[data-told]')];
+  const result = find('[data-result]');
+  let worker: Worker | undefined;
+
+  const isRunning = (running: boolean) => {
+    button.disabled = running;
+    stop.hidden = !running;
+    bar.hidden = !running;
+    told.hidden = !running;
+  };
+  const say = (isGood: boolean, ...sentences: string[]) => {
+    isRunning(false);
+    worker?.terminate();
+    worker = undefined;
+    result.className = isGood ? 'done' : 'faults';
+    result.replaceChildren(
+      ...sentences.map((sentence, n) => {
+        const line = document.createElement('p');
+        const inside = n === 0 ? line.appendChild(document.createElement('strong')) : line;
+        inside.textContent = sentence;
+        return line;
+      }),
+    );
+  };
+  const hear = (message: Told) => {
+    if ('progress' in message) {
+      bar.max = Math.max(1, message.of);
+      bar.value = Math.min(message.progress, message.of);
+      const [some, all] = [number.format(message.progress), number.format(message.of)];
+      told.textContent = `${words.working!}: ${filled(words.of!, { some, all })}`;
+      return;
+    }
+    if ('trouble' in message) return say(false, words[message.trouble]!);
+    const { ok, reason, firstWrongPosition, provedEvents, newerEvents, sealedAt, warningCount } =
+      message.verdict;
+    const odd = warningCount > 0 ? [`${number.format(warningCount)} ${words.warnings!}`] : [];
+    if (ok) {
+      const values = {
+        events: number.format(provedEvents),
+        newer: number.format(newerEvents),
+        sealedAt: sealedAt!,
+      };
+      return say(true, words.ok!, filled(words.okDetail!, values), ...odd);
+    }
+    const where =
+      firstWrongPosition === null
+        ? words.wrongWhole!
+        : filled(words.wrongAt!, { position: String(firstWrongPosition) });
+    say(false, words.wrong!, words.reasons[reason!]!, where);
+  };
+
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    result.replaceChildren();
+    isRunning(true);
+    bar.removeAttribute('value');
+    told.textContent = words.working!;
+    worker = new Worker(form.dataset.worker!, { type: 'module' });
+    worker.onmessage = ({ data }: MessageEvent<Told>) => hear(data);
+    worker.onerror = () => say(false, words.broken!);
+    const typed = (name: string) => find<HTMLTextAreaElement>(`[name=${name}]`).value;
+    // A text field has lost the difference between the ends of lines.
+    const checkpoint = `${typed('checkpoint').replaceAll('\r\n', '\n').replace(/\n*$/, '')}\n`;
+    const address = new URL(form.dataset.export!, location.href).href;
+    worker.postMessage({ address, checkpoint, key: typed('key').trim() } satisfies Task);
+  });
+  stop.addEventListener('click', () => say(false, words.stopped!));
+  form.hidden = false;
+}
+
+document.querySelectorAll<HTMLFormElement>('form[data-export]').forEach(begin);

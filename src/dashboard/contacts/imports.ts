@@ -1,0 +1,259 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DataSource } from 'typeorm';
+import { describeError, TroubleLog } from '#libs/database';
+import { EventStore, openBytes, sealBytes } from '#libs/event-store';
+import { type BackgroundWork } from '#libs/modules';
+import { newId } from '#libs/random';
+import { noSuch, RpcError } from '#libs/rpc';
+import { type ImportAnswer } from '../../contacts/index.js';
+import { People } from '../people.js';
+import { importable, type Imported, textOf } from './table.js';
+
+/** Bytes of a table, and of one piece of it as it is kept. */
+export const LARGEST_TABLE = 20 * 1_024 * 1_024;
+const CHUNK = 512 * 1_024;
+/** Hours for which a table is kept, and then its result. */
+const KEPT_HOURS = 24;
+/** Seconds after which another instance takes over what an instance has begun and left. */
+const LEASE_SECONDS = 30;
+const LOOK_MS = 1_000;
+const TIDY_MS = 10 * 60_000;
+
+/** What is known of a table beside its rows. */
+export type AboutImport = {
+  file: string;
+  columns: string[];
+  /** The first rows, for the preview. */
+  examples: string[][];
+  meanings: (Imported | null)[];
+  onConflict: 'fail' | 'update';
+  listId: string | null;
+};
+
+export type ContactImport = {
+  id: string;
+  status: 'KEPT' | 'RUNNING' | 'DONE' | 'FAILED';
+  lines: number;
+  linesDone: number;
+  about: AboutImport;
+  result: { answer: ImportAnswer | null; failure: string | null } | null;
+};
+
+type Row = {
+  id: string;
+  organization_id: string;
+  user_id: string;
+  wrapped_key: Buffer;
+  about: Buffer;
+  status: ContactImport['status'];
+  lines: number;
+  lines_done: number;
+  result: Buffer | null;
+};
+
+/**
+ * Tables of contacts on their way in. What somebody has brought is kept encrypted until it is imported, and imported in the
+ * background by whichever instance takes it: an instance that dies leaves it to another, which begins it again. That changes nothing
+ * but the counts: who was imported already is `unchanged` then.
+ */
+@Injectable()
+export class Imports implements BackgroundWork {
+  private readonly stopping = new AbortController();
+  private readonly logger = new Logger('imports');
+  private running: Promise<void> | undefined;
+
+  constructor(
+    private readonly source: DataSource,
+    private readonly store: EventStore,
+    private readonly people: People,
+    private readonly troubles: TroubleLog,
+  ) {}
+
+  /** Keeps a table, to be looked at first. */
+  async keep(
+    { organizationId, userId }: { organizationId: string; userId: string },
+    bytes: Buffer,
+    about: AboutImport,
+    lines: number,
+  ): Promise<string> {
+    const id = newId();
+    const { key, wrapped } = this.store.keyring.newSubjectKey(id);
+    await this.source.transaction(async (transaction) => {
+      await transaction.query(
+        `INSERT INTO contact_imports (id, organization_id, user_id, wrapped_key, about, status, lines)
+         VALUES ($1, $2, $3, $4, $5, 'KEPT', $6)`,
+        [id, organizationId, userId, wrapped, sealJson(key, id, 'about', about), lines],
+      );
+      for (let number = 0; number * CHUNK < bytes.length; number += 1) {
+        const chunk = bytes.subarray(number * CHUNK, (number + 1) * CHUNK);
+        await transaction.query(
+          'INSERT INTO contact_import_chunks (import_id, number, sealed) VALUES ($1, $2, $3)',
+          [id, number, sealBytes(key, chunk, `${id} ${number}`)],
+        );
+      }
+    });
+    return id;
+  }
+
+  /** @throws RpcError NOT_FOUND where there is none, or it was more than a day ago. */
+  async find(organizationId: string, id: string): Promise<ContactImport> {
+    const [row] = await this.source.query<Row[]>(
+      'SELECT * FROM contact_imports WHERE organization_id = $1 AND id = $2',
+      [organizationId, id],
+    );
+    if (!row) throw noSuch('import');
+    const key = this.store.keyring.unwrap(row.wrapped_key, id);
+    return {
+      id,
+      status: row.status,
+      lines: row.lines,
+      linesDone: row.lines_done,
+      about: openJson<AboutImport>(key, id, 'about', row.about),
+      result: row.result && openJson<NonNullable<ContactImport['result']>>(key, id, 'result', row.result),
+    };
+  }
+
+  /** Lets it be imported; once, however often it is asked for. */
+  async begin(organizationId: string, id: string, userId: string, about: AboutImport): Promise<void> {
+    const [row] = await this.source.query<Row[]>(
+      'SELECT * FROM contact_imports WHERE organization_id = $1 AND id = $2',
+      [organizationId, id],
+    );
+    if (!row) throw noSuch('import');
+    const key = this.store.keyring.unwrap(row.wrapped_key, id);
+    await this.source.query(
+      `UPDATE contact_imports SET status = 'RUNNING', about = $3, user_id = $4
+       WHERE organization_id = $1 AND id = $2 AND status = 'KEPT'`,
+      [organizationId, id, sealJson(key, id, 'about', about), userId],
+    );
+  }
+
+  start(): void {
+    this.running = this.work();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+  }
+
+  private async work(): Promise<void> {
+    const { signal } = this.stopping;
+    let tidyAt = 0;
+    for (;;) {
+      await sleep(LOOK_MS, undefined, { signal, ref: false }).catch(() => undefined);
+      if (signal.aborted) return;
+      try {
+        if (performance.now() >= tidyAt) {
+          tidyAt = performance.now() + TIDY_MS;
+          await this.source.query(
+            'DELETE FROM contact_imports WHERE made_at < clock_timestamp() - make_interval(hours => $1)',
+            [KEPT_HOURS],
+          );
+        }
+        for (let row = await this.take(); row && !signal.aborted; row = await this.take())
+          await this.importOne(row);
+      } catch (error) {
+        if (!this.troubles.tell(error))
+          this.logger.warn({ message: 'imports of the dashboard wait', reason: describeError(error) });
+      }
+    }
+  }
+
+  /** One that nobody else is at. */
+  private async take(): Promise<(Row & { lease: string }) | undefined> {
+    const lease = randomUUID();
+    const [[row]] = await this.source.query<[Row[], number]>(
+      `UPDATE contact_imports SET lease = $1, leased_until = clock_timestamp() + make_interval(secs => $2), lines_done = 0
+       WHERE id = (
+         SELECT id FROM contact_imports WHERE status = 'RUNNING' AND leased_until < clock_timestamp()
+         ORDER BY leased_until LIMIT 1 FOR UPDATE SKIP LOCKED)
+       RETURNING *`,
+      [lease, LEASE_SECONDS],
+    );
+    return row && { ...row, lease };
+  }
+
+  private async importOne({ lease, ...row }: Row & { lease: string }): Promise<void> {
+    const { id, organization_id: organizationId, user_id: userId } = row;
+    const key = this.store.keyring.unwrap(row.wrapped_key, id);
+    const about = openJson<AboutImport>(key, id, 'about', row.about);
+    let done = 0;
+    let isLost = false;
+    const renew = async () => {
+      const [, count] = await this.source.query<[unknown, number]>(
+        `UPDATE contact_imports SET leased_until = clock_timestamp() + make_interval(secs => $3), lines_done = $4
+         WHERE id = $1 AND lease = $2`,
+        [id, lease, LEASE_SECONDS, done],
+      );
+      isLost ||= count === 0;
+    };
+    const timer = setInterval(() => void renew().catch(() => undefined), LOOK_MS);
+    let answer: ImportAnswer | null = null;
+    let failure: string | null = null;
+    try {
+      const isGivenUp = () => isLost || this.stopping.signal.aborted;
+      answer = await this.people.importFor({ organizationId, userId }, id, {
+        fields: { onConflict: about.onConflict, ...(about.listId === null ? {} : { listId: about.listId }) },
+        bytes: importable(
+          await this.textOf(id, key),
+          about.meanings.map((meaning) => meaning ?? undefined),
+        ),
+        onProgress: ({ created, updated, unchanged, failedCount }) => {
+          done = created + updated + unchanged + failedCount;
+        },
+        isGivenUp,
+      });
+    } catch (error) {
+      // It goes on elsewhere, or when the database is there again.
+      if (isLost || this.stopping.signal.aborted) return await this.release(id, lease);
+      if (!(error instanceof RpcError) || error.status >= 500) {
+        await this.release(id, lease);
+        throw error;
+      }
+      failure = error.message;
+    } finally {
+      clearInterval(timer);
+    }
+    await this.source.transaction(async (transaction) => {
+      const [, count] = await transaction.query<[unknown, number]>(
+        `UPDATE contact_imports SET status = $3, result = $4, lines_done = $5 WHERE id = $1 AND lease = $2`,
+        [
+          id,
+          lease,
+          failure === null ? 'DONE' : 'FAILED',
+          sealJson(key, id, 'result', { answer, failure }),
+          done,
+        ],
+      );
+      if (count > 0) await transaction.query('DELETE FROM contact_import_chunks WHERE import_id = $1', [id]);
+    });
+  }
+
+  private async release(id: string, lease: string): Promise<void> {
+    await this.source
+      .query(`UPDATE contact_imports SET leased_until = '-infinity' WHERE id = $1 AND lease = $2`, [
+        id,
+        lease,
+      ])
+      .catch(() => undefined);
+  }
+
+  private async textOf(id: string, key: Buffer): Promise<string> {
+    const rows = await this.source.query<{ number: number; sealed: Buffer }[]>(
+      'SELECT number, sealed FROM contact_import_chunks WHERE import_id = $1 ORDER BY number',
+      [id],
+    );
+    return textOf(Buffer.concat(rows.map(({ number, sealed }) => openBytes(key, sealed, `${id} ${number}`))));
+  }
+}
+
+function sealJson(key: Buffer, id: string, name: string, value: object): Buffer {
+  return sealBytes(key, Buffer.from(JSON.stringify(value)), `${id} ${name}`);
+}
+
+function openJson<Value>(key: Buffer, id: string, name: string, sealed: Buffer): Value {
+  return JSON.parse(openBytes(key, sealed, `${id} ${name}`).toString('utf8')) as Value;
+}

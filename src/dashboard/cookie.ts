@@ -1,0 +1,45 @@
+import { type Request, type Response } from 'express';
+
+/** A browser gives it back to nobody but who set it, by HTTPS, for all of this server (RFC 6265bis, 4.1.3.2). */
+const SECURE = '__Host-session';
+/** On the machine itself, by plain HTTP: what is embedded works in every browser. */
+const PLAIN = 'session';
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
+
+/** Whether somebody may sign in by this connection: nobody reads along. */
+export function isPrivate(request: Request): boolean {
+  return request.secure || isLoopback(request);
+}
+
+/** Whether somebody asks on the machine itself. */
+export function isLoopback(request: Request): boolean {
+  return LOOPBACK.test(request.headers.host ?? '');
+}
+
+export function readCookie(request: Request): string | undefined {
+  const name = request.secure ? SECURE : PLAIN;
+  for (const part of (request.headers.cookie ?? '').split(';')) {
+    const [key, value] = part.trim().split('=', 2);
+    if (key === name && value !== undefined && /^[\w-]{43}$/.test(value)) return value;
+  }
+  return undefined;
+}
+
+/** @param token empty to forget it. */
+export function writeCookie(request: Request, response: Response, token: string, days: number): void {
+  const name = request.secure ? `${SECURE}=${token}; Secure` : `${PLAIN}=${token}`;
+  const age = token === '' ? 0 : days * 24 * 3_600;
+  response.append('Set-Cookie', `${name}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${age}`);
+}
+
+/**
+ * Whether a form was sent by a page of this server. Browsers say where from (Origin); those that do not, and say nothing else, are
+ * refused: what is done here changes things.
+ */
+export function isFromHere(request: Request): boolean {
+  const { origin, host, 'sec-fetch-site': site } = request.headers;
+  if (site !== undefined && site !== 'same-origin') return false;
+  if (origin === undefined) return site === 'same-origin';
+  return URL.canParse(origin) && new URL(origin).host === host;
+}

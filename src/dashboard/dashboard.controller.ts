@@ -1,0 +1,127 @@
+import { Controller, Get, Post, Req, Res, type Type } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { type Request, type Response } from 'express';
+import { Documented, isId, type Issue, RpcError } from '#libs/rpc';
+import { Answering, type Answered, type Asked } from './answering.js';
+import { noticePage, type Page } from './document.js';
+import { type PageDefinition } from './page.js';
+import { findPage } from './pages.js';
+import { type Member, People, type Person } from './people.js';
+import { type Refusal, Visit } from './visit.js';
+import { type Words } from './words/index.js';
+
+/**
+ * The pages of an organization, for its members alone: to all others there is none. Each runs the operations of the API, so that a rule
+ * is written once; what a role may not do is neither shown nor done. After each act comes a page that can be loaded again, and says
+ * what has happened.
+ */
+@Controller('dashboard/:organization')
+@Documented(({ ApiExcludeController }) => [ApiExcludeController()])
+export class DashboardController {
+  constructor(
+    private readonly answering: Answering,
+    private readonly people: People,
+    private readonly modules: ModuleRef,
+  ) {}
+
+  @Get(['', '*below'])
+  show(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.answer(request, response, ({ show }, visit) => show(visit));
+  }
+
+  @Post(['', '*below'])
+  act(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.answer(request, response, async (page, visit) => {
+      if (!page.act)
+        return noticePage(visit.words, visit.words.notFound, { status: 405, person: visit.person });
+      try {
+        const done = await page.act(visit);
+        if ('isShownAgain' in done) return await page.show(visit);
+        return 'to' in done ? { redirect: addressOf(visit, done.to, done.done) } : done;
+      } catch (error) {
+        visit.refusal = refusalOf(error, visit.words);
+        if (!visit.refusal) throw error;
+        // Its page once more, with what was typed.
+        return page.show(visit);
+      }
+    });
+  }
+
+  private async answer(
+    request: Request,
+    response: Response,
+    make: (page: PageDefinition, visit: Visit) => Promise<Answered>,
+  ): Promise<void> {
+    const { organization } = request.params as { organization: string };
+    const found = findPage(request.path.slice(`/dashboard/${organization}`.length));
+    const takesFile = found?.page.takesFile === true;
+    await this.answering.known(
+      request,
+      response,
+      async (asked, person) => {
+        const { words } = asked;
+        const member = isId(organization)
+          ? await this.people.enter(person, organization.toLowerCase())
+          : undefined;
+        if (!member || !found)
+          return noticePage(words, words.notFound, { status: 404, person: member ?? person });
+        request.caller = this.people.callerOf(member);
+        const { page, params } = found;
+        const needs = request.method === 'POST' ? (page.changes ?? page.needs) : page.needs;
+        if (needs !== null && !member.may(needs))
+          return noticePage(words, words.forbidden, { status: 403, person: member });
+        return this.within(member, asked, params, (visit) => make(page, visit));
+      },
+      takesFile,
+    );
+  }
+
+  /** A refusal by who asks, or because there is no such record, is a page of the organization, too. */
+  private async within(
+    person: Member,
+    asked: Asked,
+    params: Record<string, string>,
+    make: (visit: Visit) => Promise<Answered>,
+  ): Promise<Answered> {
+    const find = <T>(type: Type<T>) => this.modules.get(type, { strict: false });
+    try {
+      return await make(new Visit({ ...asked, person, people: this.people, params, find }));
+    } catch (error) {
+      const notice = noticeOf(error, asked.words, person);
+      if (!notice) throw error;
+      return notice;
+    }
+  }
+}
+
+function addressOf(visit: Visit, to: string, done: string | undefined): string {
+  if (done === undefined) return visit.path(to);
+  return visit.path(`${to}${to.includes('?') ? '&' : '?'}done=${done}`);
+}
+
+function noticeOf(error: unknown, words: Words, person: Person): Page | undefined {
+  if (!(error instanceof RpcError)) return undefined;
+  if (error.code === 'NOT_FOUND') return noticePage(words, words.notFound, { status: 404, person });
+  if (error.code === 'BAD_REQUEST') return noticePage(words, words.badAddress, { status: 400, person });
+  if (error.code === 'INSUFFICIENT_PERMISSIONS')
+    return noticePage(words, words.forbidden, { status: 403, person });
+  return undefined;
+}
+
+/** What operations refuse of a form, in words of the page; undefined where it is for another page to say. */
+function refusalOf(error: unknown, words: Words): Refusal | undefined {
+  if (!(error instanceof RpcError)) return undefined;
+  const { code, details, message } = error;
+  const faults = (details.issues ?? []).map(({ path, message: why }: Issue) => ({
+    field: path,
+    text: words.faultOf(why),
+  }));
+  if (code === 'BAD_REQUEST') return { status: 422, faults, text: faults.length > 0 ? undefined : message };
+  const { reason } = details;
+  const text = reason === undefined ? message : (words.reasons[reason] ?? message);
+  if (code === 'CONFLICT') return { status: 409, faults, text };
+  if (code === 'INSUFFICIENT_PERMISSIONS' && reason === 'ROLE_EXCEEDS_YOURS')
+    return { status: 403, faults, text };
+  if (code === 'PAYLOAD_TOO_LARGE' || code === 'UNSUPPORTED_MEDIA_TYPE') return { status: 422, faults, text };
+  return undefined;
+}

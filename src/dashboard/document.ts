@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto';
+import { type Response } from 'express';
+import { html, type Html, trusted } from '#libs/pages';
+import { styleOf } from '../site/index.js';
+import { type Person } from './people.js';
+import { SECTIONS, type Section } from './sections.js';
+import { pathOfScript, type ScriptName } from './scripts.js';
+import { type Words } from './words/index.js';
+
+/** What the dashboard has beside what the public pages have. */
+const OWN_STYLE = `
+[hidden]{display:none!important}
+.bar{border-bottom:1px solid var(--line)}
+.bar .wide{display:flex;flex-wrap:wrap;gap:0 var(--space-4);align-items:center}
+.bar strong{margin-right:auto}
+.bar a,.bar button{display:inline-block;min-height:2.75rem;padding:.7rem 0;border:0;background:none;color:var(--ink);font:inherit;text-decoration:underline;cursor:pointer}
+.ways{margin:0;padding:0;list-style:none}
+.ways a{display:block;padding:.6rem .75rem;border-radius:.375rem;color:var(--ink);text-decoration:none}
+.ways a:hover{text-decoration:underline}
+.ways a[aria-current]{background:var(--sheet);font-weight:700}
+.menu{margin:var(--space-2) 0 0}
+.menu summary{min-height:2.75rem;padding:.7rem 0;font-weight:600;cursor:pointer}
+.beside-ways{display:none}
+.done{padding:var(--space-3);border-left:.5rem solid var(--accent);background:var(--sheet)}
+.back{margin:0 0 var(--space-2)}.back a{display:inline-block;padding:.4rem 0}
+.table{overflow-x:auto;margin:0 0 var(--space-4)}
+table{width:100%;border-collapse:collapse;overflow-wrap:break-word}
+caption{text-align:left}
+th,td{padding:var(--space-2) var(--space-3) var(--space-2) 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
+th{color:var(--quiet);font-size:var(--text-1);font-weight:600}
+td a{display:inline-block;min-height:1.5rem}
+.number{text-align:right;font-variant-numeric:tabular-nums}
+fieldset{min-width:0;margin:0 0 var(--space-4);padding:0;border:0}legend{padding:0;font-weight:600}
+.choice{display:grid;grid-template-columns:auto 1fr;gap:0 var(--space-2);margin:0;align-items:center}
+.choice input{width:1.5rem;height:1.5rem;min-height:0;margin:0;accent-color:var(--accent)}
+.choice label{padding:.6rem 0}
+.choice .hint{grid-column:2;margin:0}
+input[type=radio]{padding:0}
+select{display:block;max-width:100%;min-height:2.75rem;padding:.5rem .75rem;border:1px solid var(--edge);border-radius:.375rem;background:var(--ground);color:inherit;font:inherit}
+.wrong select{border-color:var(--fault);border-width:2px}
+input[type=file]{padding:.5rem;border-style:dashed}
+.section{margin-top:var(--space-5)}
+.deeds{display:flex;flex-wrap:wrap;gap:var(--space-2);margin:0 0 var(--space-4);padding:0;list-style:none}
+.find{display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3);align-items:end;margin:0 0 var(--space-4)}
+.find .field{flex:1 1 14rem;margin:0}.find select{width:100%}
+form .button{width:auto}
+.empty{padding:var(--space-5) var(--space-4);border:2px dashed var(--line);border-radius:.75rem;text-align:center}
+.paging{display:flex;flex-wrap:wrap;gap:0 var(--space-4)}.paging a{padding:.6rem 0}
+.badge{display:inline-block;padding:0 .5rem;border:1px solid var(--edge);border-radius:1rem;font-size:var(--text-1);white-space:nowrap}
+.past{margin:0;padding:0;list-style:none}.past li{padding:var(--space-2) 0;border-bottom:1px solid var(--line)}
+.past p{margin:0}
+.plot{width:100%;height:auto}.plot rect,.plot path{fill:var(--accent)}.plot line{stroke:var(--line)}.plot text{fill:var(--quiet);font-size:12px}
+.code{overflow-x:auto;padding:var(--space-3);background:var(--sheet);border:1px solid var(--line);border-radius:.5rem;font-size:var(--text-1);white-space:pre-wrap}
+.secret{font-family:ui-monospace,monospace;font-weight:600}
+textarea.long{min-height:20rem}
+.preview{padding:var(--space-4);border:1px solid var(--line);border-radius:.75rem}
+iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;background:#fff}
+.thumb{width:8rem;border-radius:.375rem}
+@media (max-width:30rem){.bar strong{flex:1 1 100%}form .button,.deeds .button{width:100%}.deeds li{flex:1 1 100%}}
+@media (min-width:60rem){
+.frame{display:grid;grid-template-columns:12rem minmax(0,1fr);gap:0 var(--space-5)}
+.beside-ways{display:block;padding:var(--space-4) 0}.menu{display:none}}`;
+
+/** No styles and no programs that the policy of the page would refuse. */
+const HTMX = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, historyCacheSize: 0 });
+
+const STYLE = styleOf(null) + OWN_STYLE.replaceAll('\n', '');
+const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
+
+/** `headers`: in place of those that every page has. */
+export type Page = { status: number; body: Buffer; language: string; headers?: Record<string, string> };
+
+type PageOptions = {
+  words: Words;
+  title: string;
+  /** Where it is not the title. */
+  heading?: string;
+  content: Html;
+  status?: number;
+  /** Who is signed in, and where: then there is a way around. */
+  person?: Person | undefined;
+  /** Which of the ways around leads here. */
+  section?: Section | 'account';
+  /** Where this page was come from: its address and what it is called. */
+  back?: { href: string; text: string };
+  /** What has just happened. */
+  done?: string | undefined;
+  /** What the browser runs beside what it runs on every page, by their names in `browser/`. Without them a page does all the same. */
+  scripts?: readonly ScriptName[];
+  /** Something is under way, and the page asks again: only where no scripts run, which do it without loading the whole. */
+  refreshSeconds?: number | undefined;
+};
+
+/** A page of the dashboard: a title, a way back, and what has just happened. */
+export function pageOf(options: PageOptions): Page {
+  const { words, status = 200 } = options;
+  return { status, body: Buffer.from(String(documentOf(options))), language: words.locale };
+}
+
+function documentOf(options: PageOptions): Html {
+  const { words, title, person, scripts = [], refreshSeconds } = options;
+  const of = person?.organization?.name ?? words.name;
+  return html`<!doctype html>
+    <html lang="${words.locale}">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width,initial-scale=1" />
+        <title>${title} – ${of}</title>
+        <link rel="icon" href="/site/icon.svg" type="image/svg+xml" />
+        <style>${trusted(STYLE)}</style>
+        ${refreshSeconds === undefined ? null : html`<noscript><meta http-equiv="refresh" content="${refreshSeconds}" /></noscript>`}
+        <meta name="htmx-config" content="${HTMX}" />
+        <script src="${pathOfScript('htmx')}" defer></script>
+        ${(['comfort', ...scripts] as const).map((name) => html`<script type="module" src="${pathOfScript(name)}"></script>`)}
+      </head>
+      <body>
+        <a class="skip" href="#main">${words.skip}</a>
+        ${person ? BarOf(person, words) : null}
+        ${person?.organization ? FramedBy(options, person) : html`<div class="wide">${MainOf(options)}</div>`}
+      </body>
+    </html>`;
+}
+
+function MainOf({ title, heading = title, content, back, done }: PageOptions): Html {
+  return html`<main id="main">
+    ${back ? html`<p class="back"><a href="${back.href}">← ${back.text}</a></p>` : null}
+    ${done === undefined ? null : html`<p class="done" role="status">${done}</p>`}
+    <h1>${heading}</h1>
+    ${content}
+  </main>`;
+}
+
+function BarOf({ organization }: Person, words: Words): Html {
+  return html`<header class="bar">
+    <div class="wide">
+      <strong>${organization?.name ?? words.name}</strong>
+      <a href="/dashboard/account">${words.account}</a>
+      <form method="post" action="/dashboard/sign-out"><button>${words.signOut}</button></form>
+    </div>
+  </header>`;
+}
+
+/** The ways around stand beside the page; where there is no place for them, they open above it. */
+function FramedBy(options: PageOptions, { organization, may }: Person): Html {
+  const { words, section } = options;
+  const ways = Object.entries(SECTIONS)
+    .filter(([, { needs }]) => needs === null || may(needs))
+    .map(([name, { path }]) => {
+      const href = `/dashboard/${organization!.id}${path === '' ? '' : `/${path}`}`;
+      const current = name === section ? trusted(' aria-current="page"') : null;
+      return html`<li><a href="${href}"${current}>${words.sections[name as Section]}</a></li>`;
+    });
+  return html`<div class="wide frame">
+    <nav class="beside-ways" aria-label="${words.navigation}"><ul class="ways">${ways}</ul></nav>
+    <details class="menu">
+      <summary>${words.menu}</summary>
+      <nav aria-label="${words.navigation}"><ul class="ways">${ways}</ul></nav>
+    </details>
+    ${MainOf(options)}
+  </div>`;
+}
+
+/**
+ * Nobody keeps a page, frames it, or runs anything in it. Its own address is told to this server alone: without it browsers would not
+ * say where forms come from, either.
+ */
+export function sendPage(response: Response, { status, body, language, headers }: Page): void {
+  response
+    .status(status)
+    .set({
+      'Content-Type': 'text/html; charset=utf-8',
+      'Content-Security-Policy':
+        `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; img-src 'self'; form-action 'self'; script-src 'self'; ` +
+        "connect-src 'self'; worker-src 'self'; frame-src 'self'; base-uri 'none'; frame-ancestors 'none'",
+      'X-Frame-Options': 'DENY',
+      'Referrer-Policy': 'same-origin',
+      'Cache-Control': 'no-store',
+      'Content-Language': language,
+      'X-Robots-Tag': 'noindex',
+      'Cross-Origin-Opener-Policy': 'same-origin',
+      ...headers,
+    })
+    .end(body);
+}
+
+/** A page of one sentence or two. */
+export function noticePage(
+  words: Words,
+  notice: { title: string; text: string },
+  options: { status?: number; person?: Person | undefined; more?: Html } = {},
+): Page {
+  const { more, ...rest } = options;
+  return pageOf({
+    words,
+    title: notice.title,
+    content: html`<div class="text">
+      <p class="lead">${notice.text}</p>
+      ${more ?? null}
+    </div>`,
+    ...rest,
+  });
+}

@@ -1,0 +1,165 @@
+import { html, type Html } from '#libs/pages';
+import { noSuch } from '#libs/rpc';
+import { Checkpoints } from '#libs/sealing';
+import { type PageDefinition } from '../page.js';
+import { ButtonLink, Deeds, Facts, numberIn, RefusalOf, SectionOf, TextField, timeIn } from '../parts.js';
+import { type Visit } from '../visit.js';
+import { fileOf, sealed, toHistory } from './sealed.js';
+
+export type Checkpoint = {
+  checkpoint: string;
+  witnessed: string | null;
+  parts: string;
+  size: number;
+  consistency: string[];
+  proof: string | null;
+};
+
+const TEXT = 'text/plain; charset=utf-8';
+
+/** What auditors keep elsewhere, and what else there is to it: each as a file, as tools for such logs read them. */
+export const checkpointPages: PageDefinition[] = [
+  {
+    path: 'history/checkpoints',
+    needs: 'event:read',
+    show: (visit) => sealed(visit, () => showCheckpoints(visit)),
+  },
+  {
+    path: 'history/checkpoint',
+    needs: 'event:read',
+    show: (visit) =>
+      sealed(visit, async () => {
+        const { checkpoint, size } = await checkpointOf(visit);
+        return fileOf(TEXT, `checkpoint-${size}.txt`, checkpoint);
+      }),
+  },
+  file('witnessed', ({ witnessed }) => witnessed),
+  file('parts', ({ parts }) => parts),
+  file('tlog-proof', ({ proof }) => proof),
+  {
+    path: 'history/checkpoint/key',
+    needs: 'event:read',
+    show: (visit) => Promise.resolve(fileOf(TEXT, 'key.txt', `${keyOf(visit)}\n`)),
+  },
+  {
+    path: 'history/checkpoint/consistency',
+    needs: 'event:read',
+    show: (visit) =>
+      sealed(visit, async () => {
+        const { size, consistency, checkpoint } = await checkpointOf(visit, visit.query('size'));
+        const older = Number(visit.query('size') ?? size);
+        const text = `${JSON.stringify({ older, size, path: consistency, checkpoint }, null, 2)}\n`;
+        return fileOf('application/json; charset=utf-8', `consistency-${older}-${size}.json`, text);
+      }),
+  },
+];
+
+/** What stands beside the newest checkpoint, where there is any of it. */
+function file(name: string, textOf: (checkpoint: Checkpoint) => string | null): PageDefinition {
+  return {
+    path: `history/checkpoint/${name}`,
+    needs: 'event:read',
+    show: (visit) =>
+      sealed(visit, async () => {
+        const checkpoint = await checkpointOf(visit);
+        const text = textOf(checkpoint);
+        if (text === null) throw noSuch('checkpoint');
+        return fileOf(TEXT, `checkpoint-${checkpoint.size}.${name}`, text);
+      }),
+  };
+}
+
+export function checkpointOf(visit: Visit, size?: string): Promise<Checkpoint> {
+  return visit.run<Checkpoint>('event.get-checkpoint', { size });
+}
+
+export function keyOf(visit: Visit): string {
+  return visit.find(Checkpoints).keyOf(visit.organizationId);
+}
+
+async function showCheckpoints(visit: Visit) {
+  const { words } = visit;
+  const { checkpoints: said } = words.history;
+  const { checkpoint, witnessed, proof, size } = await checkpointOf(visit);
+  const older = OlderOf(visit, size);
+  return visit.page({
+    section: 'history',
+    back: toHistory(visit),
+    title: said.title,
+    content: html`<p class="lead">${said.text}</p>
+      ${SectionOf(said.newest, [
+        Facts([
+          { name: said.size, value: numberIn(words, size) },
+          { name: said.sealedAt, value: timeIn(words, sealedAtOf(checkpoint)) },
+        ]),
+        html`<pre class="code" tabindex="0">${checkpoint}</pre>`,
+        Deeds([
+          ButtonLink(visit, 'history/checkpoint', said.download),
+          ButtonLink(visit, 'history/verify', words.history.verify, true),
+        ]),
+        witnessed === null
+          ? html`<p>${said.noWitness}</p>`
+          : html`<p>${said.witnessed(numberIn(words, sizeOf(witnessed)))}
+              <a href="${visit.path('history/checkpoint/witnessed')}">${said.downloadWitnessed}</a></p>`,
+        html`<ul>
+          <li>${said.parts} <a href="${visit.path('history/checkpoint/parts')}">${said.downloadParts}</a></li>
+          ${proof === null ? null : html`<li>${said.inAll} <a href="${visit.path('history/checkpoint/tlog-proof')}">${said.downloadInAll}</a></li>`}
+        </ul>`,
+      ])}
+      ${SectionOf(said.key, [
+        html`<p>${said.keyText}</p>`,
+        html`<pre class="code" tabindex="0">${keyOf(visit)}</pre>`,
+        html`<p><a href="${visit.path('history/checkpoint/key')}">${said.downloadKey}</a></p>`,
+      ])}
+      ${SectionOf(said.older, older)} ${SectionOf(said.log, await LogOf(visit))}
+      ${SectionOf(said.how, [
+        html`<p>${said.howText}</p>`,
+        html`<pre class="code" tabindex="0">${COMMAND}</pre>`,
+      ])}`,
+  });
+}
+
+/** As the README has it. */
+const COMMAND = 'npm run -s cli -- history verify events.ndjson --checkpoint checkpoint.txt --key key.txt';
+
+/** Of a checkpoint that somebody has kept: that its history is the beginning of this one. */
+function OlderOf(visit: Visit, size: number): Html {
+  const { words } = visit;
+  const { checkpoints: said } = words.history;
+  const asked = visit.query('size');
+  const isRight =
+    asked !== undefined && /^\d{1,15}$/.test(asked) && Number(asked) >= 1 && Number(asked) <= size;
+  if (asked !== undefined && !isRight) {
+    const text = words.faultOf(`must be a whole number from 1 to ${size}`);
+    visit.form = new URLSearchParams({ size: asked });
+    visit.refusal = { status: 422, faults: [{ field: 'size', text }], text: undefined };
+  }
+  const field = TextField(visit, {
+    name: 'size',
+    label: said.olderSize,
+    hint: said.olderHint,
+    type: 'number',
+    value: asked,
+  });
+  return html`<p>${said.olderText}</p>
+    ${RefusalOf(visit)}
+    <form method="get" novalidate>${field}<p><button class="button plain">${said.olderButton}</button></p></form>
+    ${
+      isRight
+        ? html`<p class="done" role="status">${said.isBeginning(numberIn(words, Number(asked)), numberIn(words, size))}</p>
+            <p><a href="${visit.path(`history/checkpoint/consistency?size=${asked}`)}">${said.downloadOlder}</a></p>`
+        : null
+    }`;
+}
+
+async function LogOf(visit: Visit): Promise<Html> {
+  const { log, logPublic, logPrivate } = visit.words.history.checkpoints;
+  const { publicLog } = await visit.run<{ publicLog: boolean }>('organization.get-organization');
+  return publicLog
+    ? html`<p>${logPublic} <a href="/log/${visit.organizationId}/checkpoint">${log}</a></p>`
+    : html`<p>${logPrivate}</p>`;
+}
+
+/** The second line of a checkpoint, and the fifth: ARCHITECTURE.md, "Checkpoint". */
+const sizeOf = (note: string) => Number(note.split('\n')[1]);
+const sealedAtOf = (note: string) => note.split('\n')[4]!.replace('sealed ', '');

@@ -1,0 +1,95 @@
+import { isObject, type Json, type JsonObject } from '#libs/event-store';
+import { html, type Html } from '#libs/pages';
+import { isId } from '#libs/rpc';
+import { Facts, numberIn, timeIn } from '../parts.js';
+import { fieldIn } from '../record-past.js';
+import { SECTIONS, type Section } from '../sections.js';
+import { type Visit } from '../visit.js';
+
+/** Where the dashboard shows records of a kind, each at its id; and the scope that it takes, where that is not the section's. */
+const SHOWN: Record<string, { section: Section; needs?: string }> = {
+  contact: { section: 'contacts' },
+  petition: { section: 'petitions' },
+  post: { section: 'posts' },
+  list: { section: 'lists' },
+  tag: { section: 'tags' },
+  image: { section: 'images' },
+  broadcast: { section: 'broadcasts' },
+  webhook: { section: 'webhooks' },
+  'api-key': { section: 'keys' },
+  member: { section: 'team', needs: 'team:write' },
+};
+
+/** What is one record with the organization to whoever reads it. */
+const OF_ORGANIZATION = ['organization', 'sender', 'public-log'];
+
+/** Fields of events that name a record of a kind. */
+const NAMED: Record<string, string> = {
+  contactId: 'contact',
+  petitionId: 'petition',
+  listId: 'list',
+  tagId: 'tag',
+  imageId: 'image',
+  apiKeyId: 'api-key',
+  successorId: 'api-key',
+};
+
+/** Characters of a text, and parts of a list, that are shown: the whole is in the JSON below. */
+const LONGEST = 400;
+const MOST_PARTS = 20;
+
+/** Where the dashboard shows a record to who asks; undefined where it does not. */
+export function pageOfRecord(visit: Visit, recordType: string, recordId: string): string | undefined {
+  if (OF_ORGANIZATION.includes(recordType)) return visit.path(SECTIONS.organization.path);
+  const shown = SHOWN[recordType];
+  if (!shown) return undefined;
+  const { path, needs } = SECTIONS[shown.section];
+  const scope = shown.needs ?? needs;
+  return scope !== null && !visit.may(scope) ? undefined : visit.path(`${path}/${recordId}`);
+}
+
+/** What an event says, field by field. */
+export function DataOf(visit: Visit, data: JsonObject): Html {
+  return Facts(
+    Object.entries(data).map(([name, value]) => ({
+      name: fieldIn(visit.words, name),
+      value: ValueOf(visit, name, value),
+    })),
+  );
+}
+
+function ValueOf(visit: Visit, name: string, value: Json): Html | string | null {
+  const { words } = visit;
+  if (value === null) return null;
+  if (typeof value === 'boolean') return value ? words.yes : words.no;
+  if (typeof value === 'number') return numberIn(words, value);
+  if (typeof value === 'string') return TextOf(visit, name, value);
+  if (Array.isArray(value) && value.every((part) => typeof part !== 'object')) {
+    const shown = value.slice(0, MOST_PARTS).join(', ');
+    const rest = value.length - MOST_PARTS;
+    return rest > 0 ? words.history.event.andMore(shown, numberIn(words, rest)) : shortened(shown);
+  }
+  return html`<code>${shortened(JSON.stringify(value))}</code>`;
+}
+
+function TextOf(visit: Visit, name: string, text: string): Html | string {
+  const kind = NAMED[name];
+  if (kind !== undefined && isId(text)) {
+    const page = pageOfRecord(visit, kind, text);
+    return page === undefined ? text : html`<a href="${page}">${text}</a>`;
+  }
+  if (name === 'eventId' && isId(text)) {
+    return html`<a href="${visit.path(`history/events/${text}`)}">${text}</a>`;
+  }
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(text) ? timeIn(visit.words, text) : shortened(text);
+}
+
+function shortened(text: string): string {
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text;
+}
+
+/** The data of a person apart from the rest; `personal` is undefined where the event never had any. */
+export function partsOf(data: JsonObject): { said: JsonObject; personal: JsonObject | null | undefined } {
+  const { personal, ...said } = data;
+  return { said, personal: personal === null || isObject(personal) ? personal : undefined };
+}

@@ -1,0 +1,205 @@
+import { EventStore, type JsonObject } from '#libs/event-store';
+import { html, type Html } from '#libs/pages';
+import { invalid, isId, type Page as PageOfRecords } from '#libs/rpc';
+import { FilterField, withQuery } from '../list-pages.js';
+import { ButtonLink, Deeds, numberIn, Table, timeIn } from '../parts.js';
+import { eventIn } from '../record-past.js';
+import { type Visit } from '../visit.js';
+import { pageOfRecord } from './event-data.js';
+import { type Actor, whoIn } from './who.js';
+
+export type EventRecord = {
+  id: string;
+  position: number;
+  type: string;
+  recordType: string;
+  recordId: string;
+  version: number;
+  occurredAt: Date;
+  requestId: string;
+  actor: Actor;
+  data: JsonObject | null;
+};
+
+/** Events of a page. */
+const MOST = 50;
+const DAY_MS = 86_400_000;
+
+type Filter = {
+  type?: string | undefined;
+  recordType?: string | undefined;
+  recordId?: string | undefined;
+  actorId?: string | undefined;
+  requestId?: string | undefined;
+  occurredAfter?: string | undefined;
+  occurredBefore?: string | undefined;
+};
+
+/** Newest first, from the end of the history or from any of its events on. */
+type Slice = { events: EventRecord[]; hasOlder: boolean; hasNewer: boolean };
+
+export async function showEvents(visit: Visit) {
+  const { history } = visit.words;
+  const filter = filterOf(visit);
+  const { events, hasOlder, hasNewer } = await sliceOf(visit, filter);
+  const who = await whoIn(
+    visit,
+    events.map(({ actor }) => actor),
+  );
+  const way = (change: Record<'after' | 'before', string | null>, text: string) =>
+    html`<a href="${withQuery(visit, change)}">${text}</a>`;
+  const [newest, oldest] = [events[0], events.at(-1)];
+  return visit.page({
+    section: 'history',
+    title: history.title,
+    content: html`<p class="lead">${history.text}</p>
+      <p class="small">${history.told}</p>
+      ${Deeds([
+        ButtonLink(visit, 'history/verify', history.verify),
+        ButtonLink(visit, 'history/checkpoints', history.checkpoint, true),
+        ButtonLink(visit, 'history/export', history.export, true),
+      ])}
+      <p class="small">${history.exportText}</p>
+      ${FiltersOf(visit, who.choices)} ${OnlyOf(visit, events[0])}
+      <div id="list">
+        ${events.length === 0 ? html`<p>${visit.words.nothingFound}</p>` : EventsOf(visit, events, who.nameOf)}
+        <nav class="paging" aria-label="${visit.words.pages}">
+          ${hasNewer ? way({ after: null, before: null }, history.newest) : null}
+          ${hasNewer && newest ? way({ after: String(newest.position), before: null }, history.newer) : null}
+          ${hasOlder && oldest ? way({ after: null, before: String(oldest.position) }, history.older) : null}
+          ${hasOlder ? way({ after: '0', before: null }, history.first) : null}
+        </nav>
+      </div>`,
+  });
+}
+
+/**
+ * The operation goes from the oldest on. Where the last page begins is looked up beforehand, so that the end of a long history is as near
+ * as its beginning.
+ */
+async function sliceOf(visit: Visit, filter: Filter): Promise<Slice> {
+  const list = (after: number, limit: number) =>
+    visit.run<PageOfRecords<EventRecord>>('event.list-events', { ...filter, after, limit });
+  const [after, before] = [positionIn(visit, 'after'), positionIn(visit, 'before')];
+  if (after !== undefined) {
+    const { records, pagination } = await list(after, MOST);
+    return { events: records.toReversed(), hasOlder: after > 0, hasNewer: pagination.hasMore };
+  }
+  const store = visit.find(EventStore);
+  const horizon = await store.horizon();
+  const upTo = before === undefined ? horizon : Math.min(horizon, before - 1);
+  const start = await store.startOfLast(visit.organizationId, { after: 0, upTo }, MOST, filter);
+  const events: EventRecord[] = [];
+  // Wide events come in several answers.
+  for (let position = start.after, hasMore = true; hasMore;) {
+    const { records, pagination } = await list(position, Math.max(1, start.events - events.length));
+    events.push(...records.filter((event) => event.position <= upTo));
+    position = records.at(-1)?.position ?? upTo;
+    hasMore = pagination.hasMore && events.length < start.events && position < upTo;
+  }
+  return { events: events.toReversed(), hasOlder: start.after > 0, hasNewer: before !== undefined };
+}
+
+/** What nobody has a link to is refused here already: it goes into a statement that the operation does not check. */
+function filterOf(visit: Visit): Filter {
+  const { words } = visit;
+  const from = dayIn(visit, 'from');
+  const to = dayIn(visit, 'to');
+  return {
+    type: textIn(visit, 'type', (text) => Object.hasOwn(words.events, text)),
+    recordType: textIn(visit, 'recordType', (text) => Object.hasOwn(words.kinds, text)),
+    recordId: textIn(visit, 'recordId', isId),
+    // What is no person and no key has a name of the program.
+    actorId: textIn(visit, 'actorId', (text) => /^[a-z0-9-]{1,100}$/.test(text)),
+    requestId: textIn(visit, 'requestId', (text) => /^[\x21-\x7e]{1,200}$/.test(text)),
+    // Moments are whole milliseconds, and these are bounds beyond which.
+    occurredAfter: from && new Date(from.getTime() - 1).toISOString(),
+    occurredBefore: to && new Date(to.getTime() + DAY_MS).toISOString(),
+  };
+}
+
+/** @throws RpcError BAD_REQUEST */
+function textIn(visit: Visit, name: string, isRight: (text: string) => boolean): string | undefined {
+  const value = visit.query(name);
+  if (value === undefined || isRight(value)) return value;
+  throw invalid([{ path: name, message: 'must be one of those that are offered' }]);
+}
+
+function dayIn(visit: Visit, name: string): Date | undefined {
+  const value = textIn(
+    visit,
+    name,
+    (text) => /^[12]\d{3}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)),
+  );
+  return value === undefined ? undefined : new Date(value);
+}
+
+function positionIn(visit: Visit, name: string): number | undefined {
+  const value = textIn(visit, name, (text) => /^\d{1,15}$/.test(text));
+  return value === undefined ? undefined : Number(value);
+}
+
+function EventsOf(visit: Visit, events: readonly EventRecord[], nameOf: (actor: Actor) => string): Html {
+  const { words } = visit;
+  const { history } = words;
+  return Table({
+    caption: history.title,
+    columns: [
+      { name: history.number, isNumber: true },
+      { name: history.what },
+      { name: history.who },
+      { name: history.when },
+    ],
+    rows: events.map(({ id, position, type, actor, occurredAt }) => [
+      numberIn(words, position),
+      html`<a href="${visit.path(`history/events/${id}`)}">${eventIn(visit, type)}</a>`,
+      nameOf(actor),
+      timeIn(words, occurredAt),
+    ]),
+  });
+}
+
+/** What a record is, in words; a kind that nobody has put into words stays as it is. */
+export function kindIn({ words }: Visit, recordType: string): string {
+  return Object.hasOwn(words.kinds, recordType) ? words.kinds[recordType]! : recordType;
+}
+
+/** No change of theirs asks at once, as in other lists: each answer is written into the history. */
+function FiltersOf(visit: Visit, people: readonly { value: string; text: string }[]): Html {
+  const { words } = visit;
+  const { filters } = words.history;
+  const day = (name: string, label: string) =>
+    html`<div class="field">
+      <label for="${name}">${label}</label>
+      <input id="${name}" name="${name}" type="date" value="${visit.query(name) ?? ''}" />
+    </div>`;
+  const kept = ['recordId', 'requestId'].map((name) => {
+    const value = visit.query(name);
+    return value === undefined ? null : html`<input type="hidden" name="${name}" value="${value}" />`;
+  });
+  return html`<form class="find" method="get" role="search">
+    ${FilterField(visit, { name: 'type', label: filters.type, choices: sorted(visit, words.events) })}
+    ${FilterField(visit, { name: 'recordType', label: filters.kind, choices: sorted(visit, words.kinds) })}
+    ${FilterField(visit, { name: 'actorId', label: filters.actor, choices: people })}
+    ${day('from', filters.from)} ${day('to', filters.to)} ${kept}
+    <button class="button plain">${words.search}</button>
+  </form>`;
+}
+
+function sorted({ words }: Visit, texts: Readonly<Record<string, string>>) {
+  return Object.entries(texts)
+    .map(([value, text]) => ({ value, text }))
+    .toSorted((one, other) => one.text.localeCompare(other.text, words.locale));
+}
+
+/** Of what alone the page tells, where that is no choice of the form; and the way back to everything. */
+function OnlyOf(visit: Visit, event: EventRecord | undefined): Html | null {
+  const { only } = visit.words.history;
+  const [recordId, requestId] = [visit.query('recordId'), visit.query('requestId')];
+  if (recordId === undefined && requestId === undefined) return null;
+  const all = html`<a href="${withQuery(visit, { recordId: null, requestId: null, after: null, before: null })}">${only.all}</a>`;
+  const page = recordId !== undefined && event ? pageOfRecord(visit, event.recordType, recordId) : undefined;
+  return html`<p>
+    ${recordId === undefined ? only.request : only.record} ${page === undefined ? null : html`<a href="${page}">${only.show}</a>`} ${all}
+  </p>`;
+}

@@ -1,0 +1,111 @@
+import { html } from '#libs/pages';
+import { writeProof } from '#libs/sealing';
+import { type PageDefinition } from '../page.js';
+import { ButtonLink, Deeds, Facts, numberIn, SectionOf, timeIn } from '../parts.js';
+import { eventIn } from '../record-past.js';
+import { type Visit } from '../visit.js';
+import { DataOf, pageOfRecord, partsOf } from './event-data.js';
+import { type EventRecord, kindIn, showEvents } from './event-list.js';
+import { fileOf, sealed, toHistory } from './sealed.js';
+import { whoIn } from './who.js';
+
+type Proof = { event: { position: number }; index: number; path: string[]; checkpoint: string };
+
+/** The history, and one event of it with its proof. Each look is an event itself: no page asks for more than it shows. */
+export const eventPages: PageDefinition[] = [
+  { path: 'history', needs: 'event:read', show: showEvents },
+  { path: 'history/events/:event', needs: 'event:read', show: showEvent },
+  {
+    path: 'history/events/:event/proof',
+    needs: 'event:read',
+    show: (visit) =>
+      sealed(visit, async () => {
+        const proof = await proofOf(visit);
+        const name = `event-${proof.event.position}-proof.json`;
+        return fileOf('application/json; charset=utf-8', name, `${JSON.stringify(proof, null, 2)}\n`);
+      }),
+  },
+  {
+    path: 'history/events/:event/tlog-proof',
+    needs: 'event:read',
+    show: (visit) =>
+      sealed(visit, async () => {
+        const { event, index, path, checkpoint: note } = await proofOf(visit);
+        const hashes = path.map((hash) => Buffer.from(hash, 'base64'));
+        const text = writeProof({ index, path: hashes, checkpoint: { note } });
+        return fileOf('text/plain; charset=utf-8', `event-${event.position}.tlog-proof`, text);
+      }),
+  },
+];
+
+function proofOf(visit: Visit): Promise<Proof> {
+  return visit.run<Proof>('event.get-proof', { eventId: visit.params.event });
+}
+
+async function showEvent(visit: Visit) {
+  const { words } = visit;
+  const { event: said, when, who } = words.history;
+  const event = await visit.run<EventRecord>('event.get-event', { eventId: visit.params.event });
+  const { id, recordType, recordId, requestId, actor, occurredAt } = event;
+  const { nameOf } = await whoIn(visit, [actor]);
+  const linked = (to: string | undefined, text: string) =>
+    to === undefined ? text : html`<a href="${to}">${text}</a>`;
+  const ofActor =
+    actor.id === null ? undefined : visit.path(`history?actorId=${encodeURIComponent(actor.id)}`);
+  return visit.page({
+    section: 'history',
+    back: toHistory(visit),
+    title: eventIn(visit, event.type),
+    content: html`${Facts([
+      {
+        name: when,
+        value: html`${timeIn(words, occurredAt)}<br /><span class="small">${occurredAt.toISOString()}</span>`,
+      },
+      { name: who, value: linked(ofActor, nameOf(actor)) },
+      {
+        name: said.record,
+        value: linked(pageOfRecord(visit, recordType, recordId), kindIn(visit, recordType)),
+      },
+      { name: said.version, value: numberIn(words, event.version) },
+      { name: said.position, value: numberIn(words, event.position) },
+      { name: said.id, value: id },
+      {
+        name: said.request,
+        value: linked(visit.path(`history?requestId=${encodeURIComponent(requestId)}`), requestId),
+      },
+    ])}
+      ${Deeds([ButtonLink(visit, `history?recordId=${recordId}`, said.all, true)])}
+      ${SectionOf(said.data, SaidBy(visit, event))}
+      ${SectionOf(said.proof, [
+        html`<p>${said.proofText}</p>`,
+        Deeds([
+          ButtonLink(visit, `history/events/${id}/proof`, said.download),
+          ButtonLink(visit, `history/events/${id}/tlog-proof`, said.downloadNote, true),
+        ]),
+        html`<details>
+          <summary>${said.how}</summary>
+          <ol>${said.steps.map((step) => html`<li>${step}</li>`)}</ol>
+        </details>`,
+      ])}`,
+  });
+}
+
+function SaidBy(visit: Visit, { data, recordType }: EventRecord) {
+  const { event: words } = visit.words.history;
+  if (data === null) return html`<p>${words.damaged}</p>`;
+  const { said, personal } = partsOf(data);
+  // Of a key it is what its secret can be tried with, and shown to nobody.
+  const isPersonal = personal !== undefined && recordType !== 'api-key';
+  const isEmpty = Object.keys(said).length === 0;
+  return [
+    isEmpty ? (isPersonal ? null : html`<p>${words.none}</p>`) : DataOf(visit, said),
+    isPersonal ? html`<h3>${words.personal}</h3>` : null,
+    isPersonal ? (personal === null ? html`<p>${words.erased}</p>` : DataOf(visit, personal)) : null,
+    isEmpty && !isPersonal
+      ? null
+      : html`<details>
+          <summary>${words.json}</summary>
+          <pre class="code" tabindex="0">${JSON.stringify(data, null, 2)}</pre>
+        </details>`,
+  ];
+}

@@ -1,0 +1,62 @@
+import { html } from '#libs/pages';
+import { type StreamedAnswer } from '#libs/rpc';
+import { type Page } from '../document.js';
+import { type PageDefinition } from '../page.js';
+import { pathOfScript } from '../scripts.js';
+import { type Visit } from '../visit.js';
+import { checkpointOf, checkpointPages, keyOf } from './checkpoint-pages.js';
+import { eventPages } from './event-pages.js';
+import { sealed, toHistory } from './sealed.js';
+
+export const historyPages: PageDefinition[] = [
+  ...eventPages,
+  ...checkpointPages,
+  {
+    path: 'history/export',
+    needs: 'event:read',
+    show: (visit) => visit.run<StreamedAnswer>('event.export-events'),
+  },
+  { path: 'history/verify', needs: 'event:read', show: (visit) => sealed(visit, () => showVerifying(visit)) },
+];
+
+async function showVerifying(visit: Visit): Promise<Page> {
+  const { words } = visit;
+  const { verifying } = words.history;
+  const { checkpoint } = await checkpointOf(visit);
+  return visit.page({
+    section: 'history',
+    back: toHistory(visit),
+    title: verifying.title,
+    scripts: ['verify'],
+    content: html`<div class="text">
+          <p class="lead">${verifying.text}</p>
+          <noscript><p>${verifying.script}</p></noscript>
+          <form
+            hidden
+            data-export="${visit.path('history/export')}"
+            data-worker="${pathOfScript('verify-worker')}"
+            data-words="${JSON.stringify(verifying)}"
+          >
+            <div class="field">
+              <label for="key">${verifying.key}</label>
+              <p class="hint" id="key-hint">${verifying.keyHint}</p>
+              <input id="key" name="key" value="${keyOf(visit)}" aria-describedby="key-hint" spellcheck="false" />
+            </div>
+            <div class="field">
+              <label for="checkpoint">${verifying.checkpoint}</label>
+              <p class="hint" id="checkpoint-hint">${verifying.checkpointHint}</p>
+              <textarea id="checkpoint" name="checkpoint" aria-describedby="checkpoint-hint" spellcheck="false">
+${checkpoint}</textarea
+              >
+            </div>
+            <p>
+              <button class="button" data-start>${verifying.start}</button>
+              <button class="button plain" type="button" data-stop hidden>${verifying.stop}</button>
+            </p>
+            <p data-told hidden></p>
+            <progress hidden aria-label="${verifying.working}"></progress>
+            <div data-result role="status"></div>
+          </form>
+        </div>`,
+  });
+}

@@ -1,0 +1,61 @@
+import { html, type Html } from '#libs/pages';
+import { type PageDefinition } from './page.js';
+import { ButtonLink, Deeds, numberIn, Progress, SectionOf } from './parts.js';
+import { type PetitionRecord } from './petitions/petition.js';
+import { type Visit } from './visit.js';
+
+/** Petitions that are shown; the others are a page further. */
+const MOST = 5;
+
+/** What somebody sees first: what is open, or what to begin with. */
+export const homePages: PageDefinition[] = [
+  {
+    path: '',
+    needs: null,
+    show: async (visit) => {
+      const { words, person } = visit;
+      const { home } = words;
+      return visit.page({
+        section: 'overview',
+        title: person.organization.name,
+        content: html`<p class="lead">${home.text}</p>
+          ${visit.may('petition:read') ? await PetitionsOf(visit) : null} ${FirstSteps(visit)}`,
+      });
+    },
+  },
+];
+
+async function PetitionsOf(visit: Visit): Promise<Html> {
+  const { words } = visit;
+  const { home, petitions } = words;
+  const { records } = await visit.run<{ records: PetitionRecord[] }>('petition.list-petitions', {
+    limit: MOST,
+    status: 'PUBLISHED',
+  });
+  if (records.length === 0) return SectionOf(home.open, html`<p>${home.noneOpen}</p>`);
+  return SectionOf(
+    home.open,
+    records.map(
+      ({ id, title, signatures, goal }) =>
+        html`<h3><a href="${visit.path(`petitions/${id}`)}">${title}</a></h3>
+          ${Progress({ words, name: id, label: petitions.signatures, value: signatures, max: goal })}
+          <p class="small">${home.missing(numberIn(words, Math.max(0, goal - signatures)))}</p>`,
+    ),
+  );
+}
+
+/** What each of them may begin with. */
+function FirstSteps(visit: Visit): Html | null {
+  const { words } = visit;
+  const { home } = words;
+  const step = (needs: string, to: string, text: string) =>
+    visit.may(needs) ? ButtonLink(visit, to, text, true) : null;
+  const deeds = Deeds([
+    step('petition:write', 'petitions/new', words.petitions.add),
+    step('contact:write', 'contacts/import', words.contacts.import),
+    step('broadcast:write', 'broadcasts/new', words.broadcasts.add),
+    step('team:write', 'team/invite', words.team.invite),
+    step('event:read', 'history/verify', words.history.verify),
+  ]);
+  return deeds && SectionOf(home.steps, deeds);
+}

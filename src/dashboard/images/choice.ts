@@ -1,0 +1,55 @@
+import { html, type Html } from '#libs/pages';
+import { SelectField } from '../parts.js';
+import { type Visit } from '../visit.js';
+
+export type ImageRecord = {
+  id: string;
+  createdAt: string;
+  name: string;
+  alt: string | null;
+  url: string;
+  width: number;
+  height: number;
+  bytes: number;
+  variants: { url: string; width: number; type: string }[];
+};
+
+/** The address of a picture on this server, whatever name that has for others. */
+export function pathOfImage(url: string): string {
+  return new URL(url).pathname;
+}
+
+/** A small one for lists. */
+export function Thumb({ alt, url, width, height, variants }: ImageRecord): Html {
+  const small = variants.toSorted((one, other) => one.width - other.width)[0];
+  const shown = Math.min(width, 320);
+  return html`<img
+    class="thumb"
+    src="${pathOfImage(small?.url ?? url)}"
+    alt="${alt ?? ''}"
+    width="${shown}"
+    height="${Math.max(1, Math.round((height * shown) / width))}"
+    loading="lazy"
+  />`;
+}
+
+/** One of the pictures that there are; the newest hundred. Who may see none leaves it as it is. */
+export async function ImageField(visit: Visit, imageId: string | null | undefined): Promise<Html | null> {
+  if (!visit.may('image:read')) return null;
+  const { images } = visit.words;
+  const { records } = await visit.run<{ records: ImageRecord[] }>('image.list-images', { limit: 100 });
+  const known = records.map(({ id, name }) => ({ value: id, text: name }));
+  const isElsewhere = imageId && !known.some(({ value }) => value === imageId);
+  return SelectField(visit, {
+    name: 'imageId',
+    label: images.choose,
+    hint: images.chooseHint,
+    value: imageId,
+    isOptional: true,
+    choices: [
+      { value: '', text: images.noImage },
+      ...(isElsewhere ? [{ value: imageId, text: images.present }] : []),
+      ...known,
+    ],
+  });
+}

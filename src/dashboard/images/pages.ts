@@ -1,0 +1,155 @@
+import { html } from '#libs/pages';
+import { invalid } from '#libs/rpc';
+import { listPages } from '../list-pages.js';
+import { type PageDefinition } from '../page.js';
+import {
+  Asking,
+  ButtonLink,
+  dateIn,
+  Deeds,
+  Facts,
+  FileField,
+  FormOf,
+  numberIn,
+  TextField,
+} from '../parts.js';
+import { RecordPast } from '../record-past.js';
+import { type Visit } from '../visit.js';
+import { type ImageRecord, pathOfImage, Thumb } from './choice.js';
+
+export const imagePages: PageDefinition[] = [
+  ...listPages<ImageRecord>({
+    path: 'images',
+    section: 'images',
+    needs: 'image:read',
+    operation: 'image.list-images',
+    title: ({ images }) => images.title,
+    text: ({ images }) => images.text,
+    empty: ({ images }) => images.none,
+    search: ({ images }) => images.search,
+    add: { path: 'images/new', text: ({ images }) => images.add, needs: 'image:write' },
+    columns: [
+      { name: ({ images }) => images.picture, cell: (image) => Thumb(image), exported: ({ url }) => url },
+      {
+        name: ({ nameOf }) => nameOf,
+        cell: ({ id, name }, visit) => html`<a href="${visit.path(`images/${id}`)}">${name}</a>`,
+        exported: ({ name }) => name,
+      },
+      { name: ({ images }) => images.alt, cell: ({ alt }) => alt },
+      { name: ({ since }) => since, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
+    ],
+  }),
+  {
+    path: 'images/new',
+    needs: 'image:write',
+    takesFile: true,
+    show: (visit) => {
+      const { images } = visit.words;
+      const fields = [
+        ...NamesOf(visit),
+        FileField(visit, { name: 'file', label: images.file, hint: images.fileHint, accept: 'image/*' }),
+      ];
+      return Promise.resolve(
+        visit.page({
+          section: 'images',
+          back: toImages(visit),
+          title: images.add,
+          content: html`<div class="text">${FormOf(visit, { fields, button: images.upload, takesFile: true })}</div>`,
+        }),
+      );
+    },
+    act: async (visit) => {
+      const file = await visit.upload();
+      if (!file) throw invalid([{ path: 'file', message: 'is required' }]);
+      const { mediaType, bytes } = file;
+      const fields = {
+        name: visit.typed('name') ?? file.name.slice(-200),
+        alt: visit.typed('alt') ?? undefined,
+      };
+      const body = { mediaType, contentType: mediaType, bytes };
+      const { imageId } = await visit.run<{ imageId: string }>('image.upload-image', fields, body);
+      return { to: `images/${imageId}`, done: 'images.uploaded' };
+    },
+  },
+  {
+    path: 'images/:image',
+    needs: 'image:read',
+    changes: 'image:write',
+    show: async (visit) => {
+      const { words } = visit;
+      const { images } = words;
+      const image = await imageOf(visit);
+      return visit.page({
+        section: 'images',
+        back: toImages(visit),
+        title: image.name,
+        content: html`<figure class="picture">
+            <img src="${pathOfImage(image.url)}" alt="${image.alt ?? ''}" width="${image.width}" height="${image.height}" />
+          </figure>
+          ${Facts([
+            {
+              name: images.size,
+              value: `${numberIn(words, image.width)} × ${numberIn(words, image.height)}`,
+            },
+            ...(visit.may('image:write') ? [] : [{ name: images.alt, value: image.alt }]),
+          ])}
+          ${
+            visit.may('image:write')
+              ? html`<div class="text">${FormOf(visit, { fields: NamesOf(visit, image), button: images.edit })}</div>
+                  ${Deeds([ButtonLink(visit, `images/${image.id}/delete`, images.delete, true)])}`
+              : null
+          }
+          ${await RecordPast(visit, image.id)}`,
+      });
+    },
+    act: async (visit) => {
+      const imageId = visit.params.image;
+      await visit.run('image.update-image', {
+        imageId,
+        name: visit.typed('name') ?? '',
+        alt: visit.typed('alt'),
+      });
+      return { to: `images/${imageId!}`, done: 'images.changed' };
+    },
+  },
+  {
+    path: 'images/:image/delete',
+    needs: 'image:write',
+    show: async (visit) => {
+      const { id, name } = await imageOf(visit);
+      const { title, text, button } = visit.words.images.deleting;
+      return visit.page({
+        section: 'images',
+        title: title(name),
+        content: Asking(visit, { text, button: button(name), back: `images/${id}` }),
+      });
+    },
+    act: async (visit) => {
+      await visit.run('image.delete-image', { imageId: visit.params.image, detach: true });
+      return { to: 'images', done: 'images.deleted' };
+    },
+  },
+];
+
+function toImages(visit: Visit) {
+  return { href: visit.path('images'), text: visit.words.images.title };
+}
+
+function imageOf(visit: Visit): Promise<ImageRecord> {
+  return visit.run<ImageRecord>('image.get-image', { imageId: visit.params.image });
+}
+
+function NamesOf(visit: Visit, image?: ImageRecord) {
+  const { name, alt, altHint } = visit.words.images;
+  return [
+    TextField(visit, { name: 'name', label: name, value: image?.name, max: 200, isOptional: !image }),
+    TextField(visit, {
+      name: 'alt',
+      label: alt,
+      hint: altHint,
+      value: image?.alt,
+      max: 1_000,
+      isOptional: true,
+    }),
+  ];
+}

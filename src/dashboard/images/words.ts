@@ -1,0 +1,71 @@
+const en = {
+  title: 'Pictures',
+  text: 'For petitions, posts and your logo.',
+  none: { title: 'No pictures yet', text: 'Upload one: a petition with a picture is signed more often.' },
+  search: 'Name',
+  add: 'Upload a picture',
+  picture: 'Picture',
+  size: 'Size',
+  file: 'Your picture',
+  fileHint: 'JPEG, PNG, WebP, AVIF or GIF, at most 15 MB. Where and by whom it was taken is left out.',
+  name: 'What is it called?',
+  alt: 'What is to be seen on it?',
+  altHint: 'For people who cannot see it. Leave it empty where it is decoration.',
+  upload: 'Upload',
+  noFile: 'Choose a picture',
+  edit: 'Save the picture',
+  delete: 'Delete',
+  deleting: {
+    title: (name: string) => `Delete “${name}”?`,
+    text: 'Petitions, posts and your organization that show it are shown without a picture from then on.',
+    button: (name: string) => `Delete “${name}” everywhere`,
+  },
+  choose: 'Picture',
+  chooseHint: 'Of those that you have uploaded.',
+  noImage: 'No picture',
+  present: 'The present one',
+  done: {
+    uploaded: 'The picture is there.',
+    changed: 'The picture is changed.',
+    deleted: 'The picture is deleted.',
+  },
+};
+
+const de: typeof en = {
+  title: 'Bilder',
+  text: 'Für Petitionen, Beiträge und Ihr Logo.',
+  none: {
+    title: 'Noch keine Bilder',
+    text: 'Laden Sie eines hoch: Eine Petition mit Bild wird öfter unterschrieben.',
+  },
+  search: 'Name',
+  add: 'Bild hochladen',
+  picture: 'Bild',
+  size: 'Größe',
+  file: 'Ihr Bild',
+  fileHint:
+    'JPEG, PNG, WebP, AVIF oder GIF, höchstens 15 MB. Wo und von wem es aufgenommen wurde, wird entfernt.',
+  name: 'Wie heißt es?',
+  alt: 'Was ist darauf zu sehen?',
+  altHint: 'Für Menschen, die es nicht sehen können. Leer lassen, wo es nur schmückt.',
+  upload: 'Hochladen',
+  noFile: 'Wählen Sie ein Bild aus',
+  edit: 'Bild speichern',
+  delete: 'Löschen',
+  deleting: {
+    title: (name) => `„${name}“ löschen?`,
+    text: 'Petitionen, Beiträge und Ihre Organisation, die es zeigen, erscheinen dann ohne Bild.',
+    button: (name) => `„${name}“ überall löschen`,
+  },
+  choose: 'Bild',
+  chooseHint: 'Von denen, die Sie hochgeladen haben.',
+  noImage: 'Kein Bild',
+  present: 'Das jetzige',
+  done: {
+    uploaded: 'Das Bild ist da.',
+    changed: 'Das Bild ist geändert.',
+    deleted: 'Das Bild ist gelöscht.',
+  },
+};
+
+export const imageWords = { en, de };

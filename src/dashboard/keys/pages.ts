@@ -1,0 +1,246 @@
+import { html } from '#libs/pages';
+import { allScopes, hasScope, noSuch, RpcError } from '#libs/rpc';
+import { PublicAddress } from '../../public-address.js';
+import { scopesOf } from '../../team/index.js';
+import { type Page } from '../document.js';
+import { listPages } from '../list-pages.js';
+import { type PageDefinition } from '../page.js';
+import {
+  Asking,
+  ButtonLink,
+  ChoiceField,
+  dateIn,
+  Deeds,
+  Facts,
+  FormOf,
+  SelectField,
+  TextField,
+  timeIn,
+} from '../parts.js';
+import { RecordPast } from '../record-past.js';
+import { type Visit } from '../visit.js';
+import { type Words } from '../words/index.js';
+
+type KeyRecord = {
+  id: string;
+  createdAt: string;
+  name: string;
+  prefix: string;
+  scopes: string[];
+  expiresAt: string | null;
+  lastUsedAt: string | null;
+  revokedAt: string | null;
+};
+
+const DEFAULT_RATE = 10;
+const OVERLAPS = ['0', '3600', '86400', '604800'];
+
+export const keyPages: PageDefinition[] = [
+  ...listPages<KeyRecord>({
+    path: 'keys',
+    section: 'keys',
+    needs: 'api-key:read',
+    operation: 'api-key.list-api-keys',
+    title: ({ keys }) => keys.title,
+    text: ({ keys }) => keys.text,
+    empty: ({ keys }) => keys.none,
+    search: ({ keys }) => keys.search,
+    add: { path: 'keys/new', text: ({ keys }) => keys.add, needs: 'api-key:write' },
+    columns: [
+      {
+        name: ({ nameOf }) => nameOf,
+        cell: ({ id, name }, visit) => html`<a href="${visit.path(`keys/${id}`)}">${name}</a>`,
+        exported: ({ name }) => name,
+      },
+      { name: ({ keys }) => keys.begins, cell: ({ prefix }) => prefix },
+      { name: ({ state }) => state, cell: (key, { words }) => stateOf(words, key) },
+      { name: ({ keys }) => keys.lastUsed, cell: ({ lastUsedAt }, { words }) => usedIn(words, lastUsedAt) },
+    ],
+  }),
+  {
+    path: 'keys/new',
+    needs: 'api-key:write',
+    show: (visit) => {
+      const { keys } = visit.words;
+      const { fields } = keys;
+      const own = scopesOf(visit.person.organization.role);
+      const scopes = allScopes().filter((scope) => hasScope(own, scope));
+      const written = [
+        TextField(visit, { name: 'name', label: fields.name, hint: fields.nameHint, max: 200 }),
+        ChoiceField(visit, {
+          name: 'scopes',
+          label: fields.scopes,
+          isMany: true,
+          choices: scopes.map((value) => ({ value, text: scopeIn(visit.words, value) })),
+        }),
+        TextField(visit, {
+          name: 'rateLimit',
+          label: fields.rateLimit,
+          type: 'number',
+          value: String(DEFAULT_RATE),
+        }),
+        TextField(visit, {
+          name: 'expiresAt',
+          label: fields.expiresAt,
+          hint: fields.expiresHint,
+          type: 'datetime-local',
+          isOptional: true,
+        }),
+      ];
+      return Promise.resolve(
+        visit.page({
+          section: 'keys',
+          back: toKeys(visit),
+          title: keys.add,
+          content: html`<div class="text">${FormOf(visit, { fields: written, button: keys.button })}</div>`,
+        }),
+      );
+    },
+    act: async (visit) => {
+      const expiresAt = visit.typed('expiresAt');
+      const made = await visit.run<{ key: string | null }>('api-key.create-api-key', {
+        name: visit.typed('name') ?? '',
+        scopes: visit.form.getAll('scopes'),
+        rateLimit: Number(visit.typed('rateLimit') ?? Number.NaN),
+        expiresAt: expiresAt === null ? undefined : `${expiresAt.slice(0, 16)}:00Z`,
+      });
+      return shownOnce(visit, made.key);
+    },
+  },
+  {
+    path: 'keys/:key',
+    needs: 'api-key:read',
+    show: async (visit) => {
+      const { words } = visit;
+      const { keys } = words;
+      const key = await keyOf(visit);
+      const isLive = stateOf(words, key) === keys.live;
+      return visit.page({
+        section: 'keys',
+        back: toKeys(visit),
+        title: key.name,
+        content: html`${
+          isLive && visit.may('api-key:write')
+            ? Deeds([
+                ButtonLink(visit, `keys/${key.id}/rotate`, keys.rotate, true),
+                ButtonLink(visit, `keys/${key.id}/revoke`, keys.revoke, true),
+              ])
+            : null
+        }
+        ${Facts([
+          { name: words.state, value: stateOf(words, key) },
+          { name: keys.begins, value: key.prefix },
+          { name: keys.may, value: key.scopes.map((scope) => scopeIn(words, scope)).join(', ') },
+          { name: keys.lastUsed, value: usedIn(words, key.lastUsedAt) },
+          { name: words.since, value: dateIn(words, key.createdAt) },
+          ...(key.expiresAt === null ? [] : [{ name: words.until, value: timeIn(words, key.expiresAt) }]),
+        ])}
+        ${await RecordPast(visit, key.id)}`,
+      });
+    },
+  },
+  {
+    path: 'keys/:key/rotate',
+    needs: 'api-key:write',
+    show: async (visit) => {
+      const { rotating } = visit.words.keys;
+      const { id, name } = await keyOf(visit);
+      const overlap = SelectField(visit, {
+        name: 'overlapSeconds',
+        label: rotating.overlap,
+        value: '86400',
+        choices: OVERLAPS.map((value) => ({ value, text: rotating.overlaps[value]! })),
+      });
+      return visit.page({
+        section: 'keys',
+        back: { href: visit.path(`keys/${id}`), text: name },
+        title: rotating.title(name),
+        content: Asking(visit, {
+          text: rotating.text,
+          fields: [overlap],
+          button: rotating.button,
+          back: `keys/${id}`,
+        }),
+      });
+    },
+    act: async (visit) => {
+      const made = await visit.run<{ key: string | null }>('api-key.rotate-api-key', {
+        apiKeyId: visit.params.key,
+        overlapSeconds: Number(visit.typed('overlapSeconds') ?? 0),
+      });
+      return shownOnce(visit, made.key);
+    },
+  },
+  {
+    path: 'keys/:key/revoke',
+    needs: 'api-key:write',
+    show: async (visit) => {
+      const { revoking } = visit.words.keys;
+      const { id, name } = await keyOf(visit);
+      return visit.page({
+        section: 'keys',
+        title: revoking.title(name),
+        content: Asking(visit, { text: revoking.text, button: revoking.button(name), back: `keys/${id}` }),
+      });
+    },
+    act: async (visit) => {
+      await visit.run('api-key.revoke-api-key', { apiKeyId: visit.params.key });
+      return { to: 'keys', done: 'keys.revoked' };
+    },
+  },
+];
+
+function toKeys(visit: Visit) {
+  return { href: visit.path('keys'), text: visit.words.keys.title };
+}
+
+/** No operation answers one key alone: an organization has a few hundred at most, of which all ever made are looked through. */
+async function keyOf(visit: Visit): Promise<KeyRecord> {
+  let cursor: string | undefined;
+  do {
+    const { records, pagination } = await visit.run<{
+      records: KeyRecord[];
+      pagination: { cursor: string | null };
+    }>('api-key.list-api-keys', { limit: 100, cursor });
+    const found = records.find(({ id }) => id === visit.params.key);
+    if (found) return found;
+    cursor = pagination.cursor ?? undefined;
+  } while (cursor !== undefined);
+  throw noSuch('API key');
+}
+
+function stateOf({ keys }: Words, { revokedAt, expiresAt }: KeyRecord): string {
+  if (revokedAt !== null) return keys.revoked;
+  return expiresAt !== null && Date.parse(expiresAt) <= Date.now() ? keys.expired : keys.live;
+}
+
+function usedIn(words: Words, lastUsedAt: string | null): string {
+  return lastUsedAt === null ? words.keys.never : timeIn(words, lastUsedAt);
+}
+
+function scopeIn({ keys }: Words, scope: string): string {
+  if (scope === '*') return keys.everything;
+  const [service = '', right = ''] = scope.split(':');
+  const what = keys.services[service] ?? service;
+  if (right === 'read') return keys.read(what);
+  return right === 'send' ? keys.send(what) : keys.write(what);
+}
+
+/** The key, on the answer to the form alone: neither an address nor a list nor the log ever has it. */
+function shownOnce(visit: Visit, key: string | null): Page {
+  const { keys } = visit.words;
+  if (key === null) throw new RpcError('BAD_REQUEST', keys.shownBefore);
+  const curl = `curl ${visit.find(PublicAddress).url}/v1/organization.get-organization -H 'Authorization: Bearer ${key}'`;
+  return visit.page({
+    section: 'keys',
+    title: keys.shown,
+    content: html`<div class="text" role="status">
+        <p class="lead">${keys.shownText}</p>
+        <p><label for="key">${keys.key}</label></p>
+        <input id="key" class="secret" readonly value="${key}" autocomplete="off" spellcheck="false" />
+        <h2>${keys.try}</h2>
+        <pre class="code" tabindex="0">${curl}</pre>
+      </div>
+      <p>${ButtonLink(visit, 'keys', keys.toKeys)}</p>`,
+  });
+}

@@ -1,0 +1,246 @@
+import { stringify } from 'csv-stringify/sync';
+import { html, Html, trusted } from '#libs/pages';
+import { type Page as PageOfRecords, StreamedAnswer } from '#libs/rpc';
+import { type PageDefinition } from './page.js';
+import { ButtonLink, Deeds, Empty, Table } from './parts.js';
+import { type Section } from './sections.js';
+import { type ListedPage, type Visit } from './visit.js';
+import { type Words } from './words/index.js';
+
+type Text = (words: Words) => string;
+type Back = { href: string; text: string };
+
+export type Column<Listed> = {
+  name: Text;
+  cell: (record: Listed, visit: Visit) => Html | string | number | null;
+  /** In the file, where it is not what the cell says. */
+  exported?: (record: Listed) => string | number | boolean | null;
+  isNumber?: boolean;
+};
+
+type ListOptions<Listed> = {
+  /** Below the organization; the file is at `…/export`. */
+  path: string;
+  section: Section;
+  needs: string;
+  /** The operation that lists. */
+  operation: string;
+  title: (words: Words, visit: Visit) => string | Promise<string>;
+  text: Text;
+  columns: readonly Column<Listed>[];
+  empty: (words: Words) => { title: string; text: string };
+  /** What the operation is asked for besides, as the address says. */
+  fields?: (visit: Visit) => Record<string, unknown>;
+  /** Whether it goes from either end; all do, unless the operation has one order. */
+  isSorted?: boolean;
+  /** What is searched, where the operation can (`q`). */
+  search?: Text;
+  /** The scope for searching, where it is another. */
+  searchNeeds?: string;
+  /** Other fields of the search. */
+  filters?: (visit: Visit) => Promise<readonly Html[]>;
+  /** The page that makes another one, for whoever may. */
+  add?: { path: string | ((visit: Visit) => string); text: Text; needs: string };
+  /** Other things to do. */
+  deeds?: (visit: Visit) => readonly (Html | null)[];
+  /** Above the list. */
+  before?: (visit: Visit) => Promise<Html | null>;
+  back?: (visit: Visit) => Back | Promise<Back>;
+  /** What the operation does not say of them. */
+  complete?: (visit: Visit, records: Listed[]) => Promise<Listed[]>;
+  /** What makes the file, where it is an operation of its own. */
+  exportBy?: (visit: Visit) => Promise<StreamedAnswer>;
+};
+
+/** A list, as all lists are: searched, page by page, with a file of all of it; where there is nothing, what to do first. */
+export function listPages<Listed extends { id?: string }>(options: ListOptions<Listed>): PageDefinition[] {
+  const { path, needs } = options;
+  return [
+    { path, needs, show: (visit) => showList(visit, options) },
+    {
+      path: `${path}/export`,
+      needs,
+      show: options.exportBy ?? ((visit) => Promise.resolve(fileOf(visit, options))),
+    },
+  ];
+}
+
+async function showList<Listed>(visit: Visit, options: ListOptions<Listed>) {
+  const { words } = visit;
+  const { section, operation, text, columns, empty, fields, filters, add, deeds, before, back } = options;
+  const search = searchOf(visit, options);
+  const asked = { q: search && visit.query('q'), sort: sortOf(visit), ...fields?.(visit) };
+  const listed = await visit.list<Listed>(operation, asked);
+  const records = (await options.complete?.(visit, listed.records)) ?? listed.records;
+  const title = await options.title(words, visit);
+  const isSearched = [...new URL(visit.request.originalUrl, 'http://here').searchParams.keys()].some(
+    (name) => !['done', 'cursor', 'sort'].includes(name),
+  );
+  const adding =
+    add && visit.may(add.needs)
+      ? ButtonLink(visit, typeof add.path === 'string' ? add.path : add.path(visit), add.text(words))
+      : null;
+  const rows = records.map((record) => columns.map(({ cell }) => cell(record, visit)));
+  const none = isSearched ? html`<p>${words.nothingFound}</p>` : Empty({ ...empty(words), deed: adding });
+  const isNothing = rows.length === 0 && listed.isFirst && !isSearched;
+  return visit.page({
+    section,
+    title,
+    ...(back ? { back: await back(visit) } : {}),
+    content: html`<p class="lead">${text(words)}</p>
+      ${(await before?.(visit)) ?? null}
+      ${isNothing ? Deeds(deeds?.(visit) ?? []) : Deeds([adding, ...(deeds?.(visit) ?? [])])}
+      ${isNothing || !(search || filters) ? null : Search(visit, search?.(words), (await filters?.(visit)) ?? [])}
+      <div id="list">
+        ${
+          rows.length === 0
+            ? none
+            : html`${Table({
+                caption: title,
+                columns: columns.map(({ name, isNumber }) => ({ name: name(words), isNumber })),
+                rows,
+              })}
+              ${Paging(visit, listed, options.isSorted)}
+              <p><a href="${exportPath(visit, options.path)}">${words.exportList}</a></p>`
+        }
+      </div>`,
+  });
+}
+
+function searchOf<Listed>(visit: Visit, { search, searchNeeds }: ListOptions<Listed>): Text | undefined {
+  return searchNeeds === undefined || visit.may(searchNeeds) ? search : undefined;
+}
+
+/** The list comes anew while somebody types; without scripts, when they press Enter or the button. */
+function Search(visit: Visit, label: string | undefined, filters: readonly Html[]): Html {
+  const { words } = visit;
+  return html`<form
+    class="find"
+    role="search"
+    method="get"
+    hx-get="${visit.request.path}"
+    hx-trigger="input changed delay:300ms, change, submit"
+    hx-select="#list"
+    hx-target="#list"
+    hx-swap="outerHTML"
+    hx-replace-url="true"
+  >
+    ${
+      label === undefined
+        ? null
+        : html`<div class="field">
+            <label for="q">${label}</label>
+            <input id="q" name="q" type="search" autocomplete="off" maxlength="200" value="${visit.query('q') ?? ''}" />
+          </div>`
+    }
+    ${filters}
+    <button class="button plain">${words.search}</button>
+  </form>`;
+}
+
+/** A choice in the search; the first of them is all. */
+export function FilterField(
+  visit: Visit,
+  {
+    name,
+    label,
+    choices,
+  }: { name: string; label: string; choices: readonly { value: string; text: string }[] },
+): Html {
+  const chosen = visit.query(name);
+  return html`<div class="field">
+    <label for="${name}">${label}</label>
+    <select id="${name}" name="${name}">
+      <option value="">${visit.words.all}</option>
+      ${choices.map(
+        ({ value, text }) =>
+          html`<option value="${value}"${value === chosen ? trusted(' selected') : null}>${text}</option>`,
+      )}
+    </select>
+  </div>`;
+}
+
+/** Forward page by page, and from either end: the last page is as near as the first. */
+export function Paging<Listed>(
+  visit: Visit,
+  { next, isFirst }: Pick<ListedPage<Listed>, 'next' | 'isFirst'>,
+  isSorted = true,
+): Html | null {
+  if (isFirst && next === null) return null;
+  const { words } = visit;
+  const isOldestFirst = sortOf(visit) === 'createdAt';
+  const at = (change: Record<string, string | null>, text: string) =>
+    html`<a href="${withQuery(visit, change)}">${text}</a>`;
+  return html`<nav class="paging" aria-label="${words.pages}">
+    ${isFirst ? null : at({ cursor: null }, words.firstPage)}
+    ${next === null ? null : at({ cursor: next }, words.nextPage)}
+    ${
+      !isSorted
+        ? null
+        : isOldestFirst
+          ? at({ cursor: null, sort: null }, words.newestFirst)
+          : at({ cursor: null, sort: 'createdAt' }, words.oldestFirst)
+    }
+  </nav>`;
+}
+
+function sortOf(visit: Visit): 'createdAt' | undefined {
+  return visit.query('sort') === 'createdAt' ? 'createdAt' : undefined;
+}
+
+/** The address of this page, with another query. */
+export function withQuery(visit: Visit, change: Record<string, string | null>): string {
+  const { pathname, searchParams } = new URL(visit.request.originalUrl, 'http://here');
+  searchParams.delete('done');
+  for (const [name, value] of Object.entries(change)) {
+    if (value === null) searchParams.delete(name);
+    else searchParams.set(name, value);
+  }
+  const query = searchParams.toString();
+  return query === '' ? pathname : `${pathname}?${query}`;
+}
+
+/** What was searched for is what the file has. */
+function exportPath(visit: Visit, path: string): string {
+  const { searchParams } = new URL(visit.request.originalUrl, 'http://here');
+  for (const name of ['cursor', 'done', 'sort']) searchParams.delete(name);
+  const query = searchParams.toString();
+  const below = path.replace(/:(\w+)/g, (_, name: string) => visit.params[name]!);
+  return visit.path(`${below}/export${query === '' ? '' : `?${query}`}`);
+}
+
+function fileOf<Listed extends { id?: string }>(visit: Visit, options: ListOptions<Listed>): StreamedAnswer {
+  const { operation, path, fields, search } = options;
+  const asked = { q: search && visit.query('q'), ...fields?.(visit), limit: 100 };
+  const columns = options.columns;
+  async function* lines() {
+    const names = stringify([['id', ...columns.map(({ name }) => name(visit.words))]]);
+    let cursor: string | undefined;
+    let isFirst = true;
+    do {
+      const { records, pagination } = await visit.run<PageOfRecords<Listed>>(operation, { ...asked, cursor });
+      const whole = (await options.complete?.(visit, records)) ?? records;
+      const rows = whole.map((record) => [
+        record.id,
+        ...columns.map((column) => harmless(exportedOf(column, record, visit))),
+      ]);
+      // Not before the operation has answered once: what it refuses is a page, and no file.
+      yield (isFirst ? names : '') + stringify(rows);
+      isFirst = false;
+      cursor = pagination.cursor ?? undefined;
+    } while (cursor !== undefined && visit.request.isGivenUp !== true);
+  }
+  return new StreamedAnswer('text/csv; charset=utf-8', `${path.split('/').at(-1)}.csv`, lines());
+}
+
+function exportedOf<Listed>({ exported, cell }: Column<Listed>, record: Listed, visit: Visit) {
+  if (exported) return exported(record);
+  const shown = cell(record, visit);
+  if (shown instanceof Html) throw new Error('A column that shows more than text says what its file has.');
+  return shown;
+}
+
+/** Spreadsheets take a text that begins like a formula for one. */
+function harmless(value: string | number | boolean | null) {
+  return typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+}

@@ -1,0 +1,72 @@
+import { broadcastPages } from './broadcasts/pages.js';
+import { importPages } from './contacts/import-pages.js';
+import { contactPages } from './contacts/pages.js';
+import { historyPages } from './history/pages.js';
+import { homePages } from './home-pages.js';
+import { imagePages } from './images/pages.js';
+import { keyPages } from './keys/pages.js';
+import { listsPages } from './lists/pages.js';
+import { organizationPages } from './organization/pages.js';
+import { type PageDefinition } from './page.js';
+import { petitionPages } from './petitions/pages.js';
+import { postPages } from './posts/pages.js';
+import { suppressionPages } from './suppressions/pages.js';
+import { teamPages } from './team/pages.js';
+import { webhookPages } from './webhooks/pages.js';
+import { workingsPages } from './workings/pages.js';
+
+/** All pages of an organization. Whoever adds one adds it here, and what each role may do of it to the test of all pages. */
+export const PAGES: readonly PageDefinition[] = [
+  ...homePages,
+  ...petitionPages,
+  ...contactPages,
+  ...importPages,
+  ...listsPages,
+  ...broadcastPages,
+  ...postPages,
+  ...imagePages,
+  ...suppressionPages,
+  ...teamPages,
+  ...organizationPages,
+  ...keyPages,
+  ...webhookPages,
+  ...historyPages,
+  ...workingsPages,
+];
+
+const ID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
+const IDS = new RegExp(`(?<=/|^)${ID}(?=/|$)`, 'gi');
+
+/** By their paths, in which each id is a colon: what is asked for is found at once, however many pages there are. */
+const BY_SHAPE = new Map(PAGES.map((page) => [page.path.replace(/:\w+/g, ':'), page]));
+
+/** @param below what the address says below the organization. */
+export function findPage(
+  below: string,
+): { page: PageDefinition; params: Record<string, string> } | undefined {
+  const path = below.replace(/^\/|\/$/g, '');
+  const page = BY_SHAPE.get(path.replace(IDS, ':'));
+  if (!page) return undefined;
+  const ids = path.match(IDS) ?? [];
+  const names = [...page.path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
+  return { page, params: Object.fromEntries(names.map((name, n) => [name, ids[n]!.toLowerCase()])) };
+}
+
+const PATHS: [RegExp, string][] = [
+  [/^\/dashboard(\/sign-in|\/sign-out|\/account)?\/?$/, '/dashboard$1'],
+  [/^\/dashboard\/(sign-in|invitations)\/[^/]+$/, '/dashboard/$1/:token'],
+  [/^\/dashboard\/(passkey|account\/passkeys)$/, '/dashboard/$1'],
+  [/^\/dashboard\/account\/passkeys\/[^/]+$/, '/dashboard/account/passkeys/:passkey'],
+  [/^\/dashboard\/account\/sessions\/[^/]+\/end$/, '/dashboard/account/sessions/:session/end'],
+  [/^\/dashboard\/scripts\/[a-z-]+\.js$/, '/dashboard/scripts/:name'],
+];
+const OF_ORGANIZATION = new RegExp(`^/dashboard/${ID}(?<below>/.*)?$`, 'i');
+
+/** What is logged and counted of the dashboard: never an id, never a token. */
+export function nameOfDashboardPath(path: string): string | undefined {
+  for (const [pattern, name] of PATHS) if (pattern.test(path)) return path.replace(pattern, name);
+  const below = OF_ORGANIZATION.exec(path);
+  const found = below && findPage(below.groups!.below ?? '');
+  if (found) return `/dashboard/:organization${found.page.path === '' ? '' : `/${found.page.path}`}`;
+  return path.startsWith('/dashboard/') ? '/dashboard/…' : undefined;
+}

@@ -1,0 +1,354 @@
+import { randomUUID } from 'node:crypto';
+import { html, type Html, trusted } from '#libs/pages';
+import { type Visit } from './visit.js';
+import { type Words } from './words/index.js';
+
+/** Tells two forms that say the same from one that was sent twice. */
+function onceOf(): Html {
+  return html`<input type="hidden" name="once" value="${randomUUID()}" />`;
+}
+
+/** A date, as people of the language write it. */
+export function dateIn({ dates }: Words, moment: string | Date): string {
+  return new Intl.DateTimeFormat(dates, { dateStyle: 'medium', timeZone: 'UTC' }).format(new Date(moment));
+}
+
+/** A moment; of which zone it is, it says. */
+export function timeIn({ dates }: Words, moment: string | Date): string {
+  const format = new Intl.DateTimeFormat(dates, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
+  return `${format.format(new Date(moment))} UTC`;
+}
+
+export function numberIn({ dates }: Words, number: number): string {
+  return new Intl.NumberFormat(dates).format(number);
+}
+
+/** @param to below the organization. */
+export function ButtonLink(visit: Visit, to: string, text: string, isPlain = false): Html {
+  return html`<a class="button${isPlain ? ' plain' : ''}" href="${visit.path(to)}">${text}</a>`;
+}
+
+/** What can be done here, one beside the other. */
+export function Deeds(deeds: readonly (Html | null)[]): Html | null {
+  const there = deeds.filter((deed) => deed !== null);
+  return there.length === 0
+    ? null
+    : html`<ul class="deeds">${there.map((deed) => html`<li>${deed}</li>`)}</ul>`;
+}
+
+/** A table that scrolls where it is too wide. @param caption what it lists, for whoever does not see it. */
+export function Table({
+  caption,
+  columns,
+  rows,
+}: {
+  caption: string;
+  columns: readonly { name: string; isNumber?: boolean | undefined }[];
+  rows: readonly (readonly (Html | string | number | null)[])[];
+}): Html {
+  const number = (n: number) => (columns[n]?.isNumber ? trusted(' class="number"') : null);
+  return html`<div class="table" role="region" aria-label="${caption}" tabindex="0">
+    <table>
+      <caption class="pot">${caption}</caption>
+      <thead><tr>${columns.map(({ name }, n) => html`<th scope="col"${number(n)}>${name}</th>`)}</tr></thead>
+      <tbody>
+        ${rows.map((cells) => html`<tr>${cells.map((cell, n) => html`<td${number(n)}>${cell}</td>`)}</tr>`)}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** What there is of one thing. Null is said as such. */
+export function Facts(facts: readonly { name: string; value: Html | string | number | null }[]): Html {
+  return html`<dl class="facts">
+    ${facts.map(({ name, value }) => html`<div><dt>${name}</dt><dd>${value === null || value === '' ? '–' : value}</dd></div>`)}
+  </dl>`;
+}
+
+/** In place of a list that has nothing: what to do first. */
+export function Empty({ title, text, deed }: { title: string; text: string; deed?: Html | null }): Html {
+  return html`<div class="empty"><h2>${title}</h2><p>${text}</p>${deed ? html`<p>${deed}</p>` : null}</div>`;
+}
+
+/** A part of a page under a heading of its own. */
+export function SectionOf(title: string, content: Html | null | readonly (Html | null)[]): Html {
+  return html`<section class="section"><h2>${title}</h2>${content}</section>`;
+}
+
+type FieldOptions = {
+  name: string;
+  label: string;
+  hint?: string | undefined;
+  value?: string | null | undefined;
+  isOptional?: boolean;
+};
+
+/** What stands around every field: its label, what helps, what is wrong. */
+function FieldOf(
+  visit: Visit,
+  { name, label, hint, isOptional = false }: FieldOptions,
+  input: (attributes: Html) => Html,
+): Html {
+  const { words, refusal, labels } = visit;
+  labels.set(name, label);
+  const fault = refusal?.faults.find(({ field }) => field === name)?.text;
+  const described = [hint && `${name}-hint`, fault && `${name}-fault`].filter(Boolean).join(' ');
+  const attributes = html`id="${name}" name="${name}"${described === '' ? null : html` aria-describedby="${described}"`}${
+    fault === undefined ? null : trusted(' aria-invalid="true"')
+  }${isOptional ? null : trusted(' required')}`;
+  return html`<div class="field${fault === undefined ? '' : ' wrong'}">
+    <label for="${name}">${label}${isOptional ? html` <span class="optional">(${words.optional})</span>` : null}</label>
+    ${hint === undefined ? null : html`<p class="hint" id="${name}-hint">${hint}</p>`}
+    ${fault === undefined ? null : html`<p class="fault" id="${name}-fault">${fault}</p>`}
+    ${input(attributes)}
+  </div>`;
+}
+
+export function TextField(
+  visit: Visit,
+  options: FieldOptions & {
+    type?: 'text' | 'email' | 'url' | 'tel' | 'number' | 'search' | 'color' | 'datetime-local' | 'date';
+    max?: number;
+    autocomplete?: string;
+  },
+): Html {
+  const { name, value, type = 'text', max, autocomplete = 'off' } = options;
+  return FieldOf(
+    visit,
+    options,
+    (attributes) =>
+      html`<input ${attributes} type="${type}" autocomplete="${autocomplete}" value="${visit.valueOf(name, value)}"${
+        max === undefined ? null : html` maxlength="${max}"`
+      } />`,
+  );
+}
+
+export function AreaField(visit: Visit, options: FieldOptions & { max?: number; isLong?: boolean }): Html {
+  const { name, value, max, isLong = false } = options;
+  // The first line break in a textarea is not part of what is in it.
+  return FieldOf(
+    visit,
+    options,
+    (attributes) => html`<textarea ${attributes}${isLong ? trusted(' class="long"') : null}${
+      max === undefined ? null : html` maxlength="${max}"`
+    }>
+${visit.valueOf(name, value)}</textarea>`,
+  );
+}
+
+export type Choice = { value: string; text: string; hint?: string };
+
+export function SelectField(visit: Visit, options: FieldOptions & { choices: readonly Choice[] }): Html {
+  const { name, value, choices } = options;
+  const chosen = visit.valueOf(name, value);
+  const selected = (one: string) => (one === chosen ? trusted(' selected') : null);
+  return FieldOf(
+    visit,
+    options,
+    (attributes) =>
+      html`<select ${attributes}>
+        ${choices.map((choice) => html`<option value="${choice.value}"${selected(choice.value)}>${choice.text}</option>`)}
+      </select>`,
+  );
+}
+
+export function FileField(visit: Visit, options: FieldOptions & { accept: string }): Html {
+  return FieldOf(
+    visit,
+    options,
+    (attributes) => html`<input ${attributes} type="file" accept="${options.accept}" />`,
+  );
+}
+
+/** One of some, or with `isMany` any of them. */
+export function ChoiceField(
+  visit: Visit,
+  {
+    name,
+    label,
+    hint,
+    choices,
+    values = [],
+    isMany = false,
+  }: Omit<FieldOptions, 'value'> & {
+    choices: readonly Choice[];
+    values?: readonly string[];
+    isMany?: boolean;
+  },
+): Html {
+  visit.labels.set(name, label);
+  const fault = visit.refusal?.faults.find(({ field }) => field === name)?.text;
+  return html`<fieldset id="${name}" tabindex="-1"${hint === undefined ? null : html` aria-describedby="${name}-hint"`}>
+    <legend>${label}</legend>
+    ${hint === undefined ? null : html`<p class="hint" id="${name}-hint">${hint}</p>`}
+    ${fault === undefined ? null : html`<p class="fault">${fault}</p>`}
+    ${choices.map(({ value, text, hint: more }) => {
+      const id = `${name}-${value}`;
+      return html`<div class="choice">
+        <input type="${isMany ? 'checkbox' : 'radio'}" name="${name}" id="${id}" value="${value}"${
+          more === undefined ? null : html` aria-describedby="${id}-hint"`
+        }${visit.isTicked(name, values.includes(value), value) ? trusted(' checked') : null} />
+        <label for="${id}">${text}</label>
+        ${more === undefined ? null : html`<p class="hint" id="${id}-hint">${more}</p>`}
+      </div>`;
+    })}
+  </fieldset>`;
+}
+
+/** Yes or no. Left out of the form where it is not ticked, as browsers do: `form.has(name)`. */
+export function CheckField(
+  visit: Visit,
+  { name, label, isTicked = false }: { name: string; label: string; isTicked?: boolean },
+): Html {
+  visit.labels.set(name, label);
+  return html`<div class="check">
+    <input type="checkbox" id="${name}" name="${name}" value="true"${visit.isTicked(name, isTicked) ? trusted(' checked') : null} />
+    <label for="${name}">${label}</label>
+  </div>`;
+}
+
+/**
+ * A form that does something: its faults above it, its button below.
+ *
+ * @param beside another button. @param after what stands below them, in the form.
+ */
+export function FormOf(
+  visit: Visit,
+  {
+    fields,
+    button,
+    beside,
+    after,
+    takesFile = false,
+  }: {
+    fields: readonly (Html | null)[];
+    button: string;
+    beside?: Html | null;
+    after?: Html | null;
+    takesFile?: boolean;
+  },
+): Html {
+  return html`${RefusalOf(visit)}
+    <form method="post"${takesFile ? trusted(' enctype="multipart/form-data"') : null} novalidate>
+      ${onceOf()} ${fields}
+      <p><button class="button">${button}</button> ${beside ?? null}</p>
+      ${after ?? null}
+    </form>`;
+}
+
+/** A button that does something at once, and can be taken back or does no harm. */
+export function ButtonOf(visit: Visit, to: string, text: string, isPlain = true): Html {
+  return html`<form method="post" action="${visit.path(to)}">
+    ${onceOf()}<button class="button${isPlain ? ' plain' : ''}">${text}</button>
+  </form>`;
+}
+
+/** At the top, where it is read first; each leads to its field. */
+export function RefusalOf({ words, refusal, labels }: Visit): Html | null {
+  if (!refusal) return null;
+  const { faults, text } = refusal;
+  return html`<div class="faults" id="faults" role="alert" tabindex="-1">
+    <h2>${words.faults.title}</h2>
+    ${text === undefined ? null : html`<p>${text}</p>`}
+    ${
+      faults.length === 0
+        ? null
+        : html`<ul>
+            ${faults.map(({ field, text }) => {
+              const label = labels.get(field);
+              return html`<li>${label === undefined ? `${field}: ${text}` : html`<a href="#${field}">${label}: ${text}</a>`}</li>`;
+            })}
+          </ul>`
+    }
+  </div>`;
+}
+
+/** Asks once, and says what will happen; the button says what it does. */
+export function Asking(
+  visit: Visit,
+  {
+    text,
+    button,
+    back,
+    fields = [],
+  }: { text: string; button: string; back: string; fields?: readonly Html[] },
+): Html {
+  return html`<div class="text">
+    <p>${text}</p>
+    ${FormOf(visit, { fields, button })}
+    <p><a href="${visit.path(back)}">${visit.words.cancel}</a></p>
+  </div>`;
+}
+
+/**
+ * A part of a page that shows how far something has come. While it goes on, the page asks again every other second: where scripts
+ * run for this part alone.
+ */
+export function Live(
+  visit: Visit,
+  { id, isGoing, content }: { id: string; isGoing: boolean; content: Html },
+): Html {
+  if (isGoing) visit.refreshSeconds = 3;
+  const asks = html` hx-get="${visit.request.originalUrl}" hx-trigger="every 2s" hx-select="#${id}" hx-target="#${id}" hx-swap="outerHTML"`;
+  return html`<div id="${id}"${isGoing ? asks : null}>${content}</div>`;
+}
+
+/** How far something has come. @param name where a page has more than one. */
+export function Progress({
+  words,
+  name = 'progress',
+  label,
+  value,
+  max,
+}: {
+  words: Words;
+  name?: string;
+  label: string;
+  value: number;
+  max: number;
+}): Html {
+  const id = `${name}-text`;
+  return html`<p id="${id}">${label}: ${words.ofAll(numberIn(words, value), numberIn(words, max))}</p>
+    <progress aria-labelledby="${id}" value="${Math.min(value, max)}" max="${Math.max(max, 1)}"></progress>`;
+}
+
+/** Bars over time, or of any other kind; whoever does not see them opens the same as a table. */
+export function Plot({
+  words,
+  title,
+  bars,
+  columns,
+}: {
+  words: Words;
+  title: string;
+  bars: readonly { name: string; value: number }[];
+  columns: readonly [string, string];
+}): Html {
+  const [width, height, below] = [640, 200, 24];
+  const most = Math.max(1, ...bars.map(({ value }) => value));
+  const step = width / Math.max(1, bars.length);
+  const shapes = bars.map(({ name, value }, n) => {
+    const tall = (value / most) * (height - 16);
+    const [x, y] = [(n * step + step * 0.1).toFixed(1), (height - tall).toFixed(1)];
+    return html`<rect x="${x}" y="${y}" width="${(step * 0.8).toFixed(1)}" height="${tall.toFixed(1)}" rx="2"><title>${name}: ${numberIn(words, value)}</title></rect>`;
+  });
+  const ends = [bars[0], bars.length > 1 ? bars.at(-1) : undefined];
+  const summary = words.plotSummary(title, bars.length, numberIn(words, most));
+  return html`<figure>
+    <svg class="plot" viewBox="0 0 ${width} ${height + below}" role="img" aria-label="${summary}">
+      <line x1="0" y1="${height}" x2="${width}" y2="${height}" />
+      ${shapes}
+      <text x="0" y="12">${numberIn(words, most)}</text>
+      ${ends[0] ? html`<text x="0" y="${height + 18}">${ends[0].name}</text>` : null}
+      ${ends[1] ? html`<text x="${width}" y="${height + 18}" text-anchor="end">${ends[1].name}</text>` : null}
+    </svg>
+    <details>
+      <summary>${words.asTable}</summary>
+      ${Table({
+        caption: title,
+        columns: [{ name: columns[0] }, { name: columns[1], isNumber: true }],
+        rows: bars.map(({ name, value }) => [name, numberIn(words, value)]),
+      })}
+    </details>
+  </figure>`;
+}

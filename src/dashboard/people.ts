@@ -1,0 +1,162 @@
+import { Injectable } from '@nestjs/common';
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
+import { type Request } from 'express';
+import { RecordReader } from '#libs/commands';
+import {
+  type Caller,
+  hasScope,
+  noSuch,
+  type Input,
+  operationNamed,
+  operationOf,
+  parseInput,
+  requireFieldScopes,
+  requireScope,
+  scopeOf,
+} from '#libs/rpc';
+import { type ImportAnswer } from '../contacts/index.js';
+import { organization, standingOrganization } from '../organizations/index.js';
+import { type Membership, type Role, scopesOf, type Session, Sessions, Team } from '../team/index.js';
+import { readCookie } from './cookie.js';
+
+/** Who has opened a page: somebody who is signed in, and in which of their organizations the page is. */
+export type Person = {
+  session: Session;
+  organization: { id: string; name: string; role: Role; memberId: string } | undefined;
+  may: (scope: string) => boolean;
+};
+
+/** Somebody in an organization. */
+export type Member = Person & { organization: NonNullable<Person['organization']> };
+
+type StreamedBody = {
+  mediaType: string;
+  contentType: string;
+  bytes: AsyncIterable<Uint8Array>;
+  onProgress?: (done: ImportAnswer) => void;
+};
+
+/** What is imported without a request: somebody has asked for it before. */
+type Importing = {
+  fields: Record<string, unknown>;
+  bytes: AsyncIterable<Uint8Array>;
+  onProgress: (done: ImportAnswer) => void;
+  isGivenUp: () => boolean;
+};
+
+/** How an operation is run: for which request, and what its form gave beside fields. */
+type Run = {
+  request: { storedRequestId?: string; isGivenUp?: boolean };
+  /** The same form sent twice is done once. */
+  idempotencyKey?: string | undefined;
+  /** Of an operation whose body is streamed. */
+  body?: StreamedBody | undefined;
+};
+
+/** Finds out who has opened a page, and does what they ask for: by the operations of the API, with the scopes of their role. */
+@Injectable()
+export class People {
+  constructor(
+    private readonly sessions: Sessions,
+    private readonly team: Team,
+    private readonly records: RecordReader,
+    private readonly commands: CommandBus,
+    private readonly queries: QueryBus,
+  ) {}
+
+  /** Undefined unless they are signed in. */
+  async find(request: Request): Promise<Person | undefined> {
+    const token = readCookie(request);
+    const session = token === undefined ? undefined : await this.sessions.find(token);
+    return session && { session, organization: undefined, may: () => false };
+  }
+
+  /** The same person in an organization; undefined where they are no member, or their role was changed since they signed in. */
+  async enter(person: Person, organizationId: string): Promise<Member | undefined> {
+    const { session } = person;
+    const membership = (await this.membershipsOf(session)).find(
+      (one) => one.organizationId === organizationId,
+    );
+    if (!membership) return undefined;
+    const { role, memberId } = membership;
+    const scopes = scopesOf(role);
+    const name = await this.nameOf(organizationId);
+    return {
+      session,
+      organization: { id: organizationId, name, role, memberId },
+      may: (scope) => hasScope(scopes, scope),
+    };
+  }
+
+  /** As the API knows who asks: for the log, and for what is open at once. */
+  callerOf({ session, organization }: Member): Caller {
+    const actor = { type: 'user', id: session.userId } as const;
+    return { organizationId: organization.id, actor, scopes: scopesOf(organization.role) };
+  }
+
+  /** Where they may work with this session. */
+  async membershipsOf({ userId, madeAt }: Session): Promise<Membership[]> {
+    const all = await this.team.membershipsOf(userId);
+    return all.filter(({ roleChangedAt }) => roleChangedAt === null || roleChangedAt <= madeAt);
+  }
+
+  async nameOf(organizationId: string): Promise<string> {
+    const { state } = await this.records.look(organization, organizationId, organizationId);
+    return standingOrganization(state).name;
+  }
+
+  /**
+   * Imports contacts for somebody who has asked for it, with what their role lets them do now.
+   *
+   * @throws RpcError as the operation does; NOT_FOUND where they are no member any more.
+   */
+  async importFor(
+    { organizationId, userId }: { organizationId: string; userId: string },
+    importId: string,
+    { fields, bytes, onProgress, isGivenUp }: Importing,
+  ): Promise<ImportAnswer> {
+    const session = { id: importId, userId, madeAt: new Date() };
+    const member = await this.enter({ session, organization: undefined, may: () => false }, organizationId);
+    if (!member) throw noSuch('member');
+    const request = {
+      storedRequestId: importId,
+      get isGivenUp() {
+        return isGivenUp();
+      },
+    };
+    const mediaType = 'text/csv';
+    const body = { mediaType, contentType: mediaType, bytes, onProgress };
+    return this.run<ImportAnswer>('contact.import-contacts', member, fields, { request, body });
+  }
+
+  /**
+   * What an operation answers them.
+   *
+   * @param name of the operation.
+   * @param fields as a form or an address has them.
+   * @throws RpcError as the operation does: BAD_REQUEST with issues, INSUFFICIENT_PERMISSIONS, …
+   */
+  run<Answer>(
+    name: string,
+    member: Member,
+    fields: Record<string, unknown>,
+    { request, idempotencyKey, body }: Run,
+  ): Promise<Answer> {
+    const type = operationNamed(name);
+    const definition = operationOf(type)!;
+    const caller = this.callerOf(member);
+    const { organizationId, scopes } = caller;
+    requireScope(scopes, scopeOf(definition));
+    const input: Input = parseInput(type, fields, definition.method === 'GET' || body ? 'query' : 'body');
+    requireFieldScopes(definition, scopes, input);
+    input.organizationId = organizationId;
+    Object.assign(input, body);
+    input.context = {
+      ...caller,
+      requestId: request.storedRequestId!,
+      isGivenUp: () => request.isGivenUp === true,
+      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    };
+    return definition.method === 'GET' ? this.queries.execute(input) : this.commands.execute(input);
+  }
+}

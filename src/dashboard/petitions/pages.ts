@@ -1,0 +1,371 @@
+import { html, type Html, trusted } from '#libs/pages';
+import { ImageField, pathOfImage } from '../images/choice.js';
+import { FilterField, listPages } from '../list-pages.js';
+import { type PageDefinition } from '../page.js';
+import {
+  AreaField,
+  Asking,
+  ButtonLink,
+  CheckField,
+  ChoiceField,
+  dateIn,
+  Deeds,
+  Facts,
+  FormOf,
+  numberIn,
+  Plot,
+  Progress,
+  SectionOf,
+  Table,
+  TextField,
+} from '../parts.js';
+import { RecordPast } from '../record-past.js';
+import { richTextOf } from '../rich-text.js';
+import { type Visit } from '../visit.js';
+import { ContentField, isPreview, PreviewButton, PreviewOf, typedContent } from '../written.js';
+import { type PetitionRecord, petitionOf, toPetition } from './petition.js';
+import { signaturePages } from './signature-pages.js';
+
+const STATUSES = ['DRAFT', 'PUBLISHED', 'CLOSED'] as const;
+/** Days of the plot: more are no bars any more. */
+const MOST_DAYS = 90;
+/** Sources and countries that are shown. */
+const MOST_ROWS = 10;
+const DEFAULT_GOAL = 100;
+
+export const petitionPages: PageDefinition[] = [
+  ...listPages<PetitionRecord>({
+    path: 'petitions',
+    section: 'petitions',
+    needs: 'petition:read',
+    operation: 'petition.list-petitions',
+    title: ({ petitions }) => petitions.title,
+    text: ({ petitions }) => petitions.text,
+    empty: ({ petitions }) => petitions.none,
+    search: ({ petitions }) => petitions.search,
+    fields: (visit) => ({ status: visit.query('status') }),
+    filters: (visit) => {
+      const { petitions, state } = visit.words;
+      const choices = STATUSES.map((value) => ({ value, text: petitions.statuses[value] }));
+      return Promise.resolve([FilterField(visit, { name: 'status', label: state, choices })]);
+    },
+    add: { path: 'petitions/new', text: ({ petitions }) => petitions.add, needs: 'petition:write' },
+    columns: [
+      {
+        name: ({ petitions }) => petitions.fields.title,
+        cell: ({ id, title }, visit) => html`<a href="${visit.path(`petitions/${id}`)}">${title}</a>`,
+        exported: ({ title }) => title,
+      },
+      { name: ({ state }) => state, cell: ({ status }, { words }) => words.petitions.statuses[status] },
+      {
+        name: ({ petitions }) => petitions.signatures,
+        cell: ({ signatures }, { words }) => numberIn(words, signatures),
+        exported: ({ signatures }) => signatures,
+        isNumber: true,
+      },
+      {
+        name: ({ petitions }) => petitions.goal,
+        cell: ({ goal }, { words }) => numberIn(words, goal),
+        exported: ({ goal }) => goal,
+        isNumber: true,
+      },
+    ],
+  }),
+  {
+    path: 'petitions/new',
+    needs: 'petition:write',
+    show: async (visit) => {
+      const { petitions } = visit.words;
+      return visit.page({
+        section: 'petitions',
+        back: { href: visit.path('petitions'), text: petitions.title },
+        title: petitions.add,
+        content: await WritingOf(visit),
+      });
+    },
+    act: async (visit) => {
+      if (isPreview(visit)) return visit.again();
+      const { petitionId } = await visit.run<{ petitionId: string }>(
+        'petition.create-petition',
+        typedIn(visit),
+      );
+      return { to: `petitions/${petitionId}`, done: 'petitions.created' };
+    },
+  },
+  { path: 'petitions/:petition', needs: 'petition:read', show: showPetition },
+  {
+    path: 'petitions/:petition/edit',
+    needs: 'petition:write',
+    show: async (visit) => {
+      const petition = await petitionOf(visit);
+      return visit.page({
+        section: 'petitions',
+        back: toPetition(visit, petition),
+        title: visit.words.petitions.edit,
+        content: await WritingOf(visit, petition),
+      });
+    },
+    act: async (visit) => {
+      if (isPreview(visit)) return visit.again();
+      const petitionId = visit.params.petition!;
+      await visit.run('petition.update-petition', { petitionId, ...typedIn(visit) });
+      return { to: `petitions/${petitionId}`, done: 'petitions.changed' };
+    },
+  },
+  step('publish', 'petition.publish-petition', 'petitions.published'),
+  step('close', 'petition.close-petition', 'petitions.closed'),
+  {
+    path: 'petitions/:petition/delete',
+    needs: 'petition:write',
+    show: async (visit) => {
+      const { id, title: name } = await petitionOf(visit);
+      const { title, text, button } = visit.words.petitions.deleting;
+      return visit.page({
+        section: 'petitions',
+        title: title(name),
+        content: Asking(visit, { text, button: button(name), back: `petitions/${id}` }),
+      });
+    },
+    act: async (visit) => {
+      await visit.run('petition.delete-petition', { petitionId: visit.params.petition });
+      return { to: 'petitions', done: 'petitions.deleted' };
+    },
+  },
+  ...signaturePages,
+];
+
+function step(path: 'publish' | 'close', operation: string, done: string): PageDefinition {
+  return {
+    path: `petitions/:petition/${path}`,
+    needs: 'petition:write',
+    show: async (visit) => {
+      const { id, title } = await petitionOf(visit);
+      const { petitions } = visit.words;
+      return visit.page({
+        section: 'petitions',
+        title: `${petitions[path]}: ${title}`,
+        content: Asking(visit, {
+          text: path === 'publish' ? petitions.publishing : petitions.closing,
+          button: petitions[path],
+          back: `petitions/${id}`,
+        }),
+      });
+    },
+    act: async (visit) => {
+      await visit.run(operation, { petitionId: visit.params.petition });
+      return { to: `petitions/${visit.params.petition!}`, done };
+    },
+  };
+}
+
+async function showPetition(visit: Visit) {
+  const { words } = visit;
+  const { petitions } = words;
+  const petition = await petitionOf(visit);
+  const { id, status, url, signatures, pendingSignatures, goal } = petition;
+  const mayWrite = visit.may('petition:write');
+  return visit.page({
+    section: 'petitions',
+    back: { href: visit.path('petitions'), text: petitions.title },
+    title: petition.title,
+    content: html`<p><span class="badge">${petitions.statuses[status]}</span></p>
+      ${Progress({ words, label: petitions.signatures, value: signatures, max: goal })}
+      ${pendingSignatures > 0 ? html`<p>${petitions.pending(pendingSignatures)}</p>` : null}
+      ${Deeds([
+        mayWrite && status !== 'PUBLISHED'
+          ? ButtonLink(
+              visit,
+              `petitions/${id}/publish`,
+              status === 'DRAFT' ? petitions.publish : petitions.reopen,
+            )
+          : null,
+        url !== null && status !== 'DRAFT'
+          ? html`<a class="button plain" href="${new URL(url).pathname}">${petitions.open}</a>`
+          : null,
+        mayWrite ? ButtonLink(visit, `petitions/${id}/edit`, petitions.edit, true) : null,
+        ButtonLink(visit, `petitions/${id}/signatures`, petitions.signers.title, true),
+        mayWrite && status === 'PUBLISHED'
+          ? ButtonLink(visit, `petitions/${id}/close`, petitions.close, true)
+          : null,
+        mayWrite && status !== 'PUBLISHED'
+          ? ButtonLink(visit, `petitions/${id}/delete`, petitions.delete, true)
+          : null,
+      ])}
+      ${url !== null && status !== 'DRAFT' ? Facts([{ name: petitions.address, value: url }]) : null}
+      ${status === 'DRAFT' ? null : await StatsOf(visit)}
+      ${SectionOf(words.posts.preview, await TextOf(petition))} ${await RecordPast(visit, id)}`,
+  });
+}
+
+type Stats = {
+  days: { date: string; signatures: number }[];
+  countries: { country: string | null; signatures: number }[];
+  sources: { source: string | null; signatures: number }[];
+};
+
+async function StatsOf(visit: Visit): Promise<Html | null> {
+  const { words } = visit;
+  const { stats } = words.petitions;
+  const { days, countries, sources } = await visit.run<Stats>('petition.get-stats', {
+    petitionId: visit.params.petition,
+  });
+  if (days.length === 0) return null;
+  const tables = [
+    {
+      title: stats.sources,
+      column: stats.source,
+      rows: sources.map((row) => [row.source, row.signatures] as const),
+    },
+    {
+      title: stats.countries,
+      column: stats.country,
+      rows: countries.map((row) => [row.country, row.signatures] as const),
+    },
+  ];
+  return html`${SectionOf(
+    stats.title,
+    Plot({
+      words,
+      title: stats.title,
+      columns: [stats.day, stats.signatures],
+      bars: everyDay(days).map(({ date, signatures }) => ({ name: dateIn(words, date), value: signatures })),
+    }),
+  )}
+  ${tables
+    .filter(({ rows }) => rows.some(([name]) => name !== null))
+    .map(({ title, column, rows }) =>
+      SectionOf(
+        title,
+        Table({
+          caption: title,
+          columns: [{ name: column }, { name: stats.signatures, isNumber: true }],
+          rows: rows
+            .toSorted(([, one], [, other]) => other - one)
+            .slice(0, MOST_ROWS)
+            .map(([name, n]) => [name ?? stats.unknown, numberIn(words, n)]),
+        }),
+      ),
+    )}`;
+}
+
+/** Also the days on which nobody signed; the last of them. */
+function everyDay(days: Stats['days']): Stats['days'] {
+  const known = new Map(days.map(({ date, signatures }) => [date, signatures]));
+  const dates = [...known.keys()].toSorted();
+  const [first, last] = [Date.parse(dates[0]!), Date.parse(dates.at(-1)!)];
+  const all: Stats['days'] = [];
+  for (let day = Math.max(first, last - (MOST_DAYS - 1) * 86_400_000); day <= last; day += 86_400_000) {
+    const date = new Date(day).toISOString().slice(0, 10);
+    all.push({ date, signatures: known.get(date) ?? 0 });
+  }
+  return all;
+}
+
+/** As the page shows it. */
+async function TextOf({ title, image, description, target, ask, content }: PetitionRecord): Promise<Html> {
+  return html`<div class="preview">
+    ${
+      image
+        ? html`<figure class="picture"><img src="${pathOfImage(image.url)}" alt="${image.alt}" /></figure>`
+        : null
+    }
+    <div class="text">
+      <h3>${title}</h3>
+      ${[description, target, ask].filter((text) => text !== null).map((text) => html`<p>${text}</p>`)}
+      ${await richTextOf(content)}
+    </div>
+  </div>`;
+}
+
+async function WritingOf(visit: Visit, petition?: PetitionRecord): Promise<Html> {
+  const { petitions, posts } = visit.words;
+  const { fields } = petitions;
+  const more = [
+    ChoiceField(visit, {
+      name: 'confirmation',
+      label: fields.confirmation,
+      values: [petition?.confirmation ?? 'EMAIL'],
+      choices: (['EMAIL', 'NONE'] as const).map((value) => ({ value, text: fields.confirmations[value] })),
+    }),
+    TextField(visit, {
+      name: 'closesAt',
+      label: fields.closesAt,
+      value: petition?.closesAt?.slice(0, 16),
+      type: 'datetime-local',
+      isOptional: true,
+    }),
+    CheckField(visit, {
+      name: 'publicComments',
+      label: fields.publicComments,
+      isTicked: petition?.publicComments ?? false,
+    }),
+    TextField(visit, {
+      name: 'slug',
+      label: posts.fields.slug,
+      hint: posts.fields.slugHint,
+      value: petition?.slug,
+      max: 80,
+      isOptional: true,
+    }),
+  ];
+  const written = [
+    TextField(visit, {
+      name: 'title',
+      label: fields.title,
+      hint: fields.titleHint,
+      value: petition?.title,
+      max: 500,
+    }),
+    AreaField(visit, {
+      name: 'description',
+      label: fields.description,
+      value: petition?.description,
+      isOptional: true,
+    }),
+    TextField(visit, {
+      name: 'target',
+      label: fields.target,
+      hint: fields.targetHint,
+      value: petition?.target,
+      isOptional: true,
+    }),
+    TextField(visit, { name: 'ask', label: fields.ask, value: petition?.ask, isOptional: true }),
+    TextField(visit, {
+      name: 'goal',
+      label: fields.goal,
+      value: String(petition?.goal ?? DEFAULT_GOAL),
+      type: 'number',
+    }),
+    await ImageField(visit, petition?.imageId),
+    ContentField(visit, petition?.content, {
+      label: posts.fields.content,
+      hint: posts.fields.contentHint,
+      foreign: posts.fields.foreign,
+    }),
+    // Open where something in it is wrong.
+    html`<details${visit.refusal ? trusted(' open') : null}><summary>${fields.more}</summary>${more}</details>`,
+  ];
+  const button = petition ? petitions.save : petitions.saveDraft;
+  return html`<div class="text">${FormOf(visit, { fields: written, button, beside: PreviewButton(visit) })}</div>
+    ${await PreviewOf(visit, petitions.add)}`;
+}
+
+function typedIn(visit: Visit): Record<string, unknown> {
+  const { form, params } = visit;
+  const title = visit.typed('title') ?? '';
+  const closesAt = visit.typed('closesAt');
+  return {
+    ...(params.petition === undefined ? { name: title } : {}),
+    title,
+    description: visit.typed('description'),
+    target: visit.typed('target'),
+    ask: visit.typed('ask'),
+    goal: Number(visit.typed('goal') ?? Number.NaN),
+    ...(form.has('imageId') ? { imageId: visit.typed('imageId') } : {}),
+    ...(form.has('confirmation') ? { confirmation: form.get('confirmation') } : {}),
+    closesAt: closesAt === null ? null : `${closesAt.slice(0, 16)}:00Z`,
+    publicComments: form.has('publicComments'),
+    ...(visit.typed('slug') === null ? {} : { slug: visit.typed('slug') }),
+    ...typedContent(visit),
+  };
+}

@@ -1,0 +1,32 @@
+import { type Visit } from '../visit.js';
+
+export type PetitionRecord = {
+  id: string;
+  createdAt: string;
+  name: string;
+  title: string;
+  goal: number;
+  target: string | null;
+  description: string | null;
+  ask: string | null;
+  imageId: string | null;
+  image: { url: string; alt: string } | null;
+  signatures: number;
+  pendingSignatures: number;
+  status: 'DRAFT' | 'PUBLISHED' | 'CLOSED';
+  content: unknown;
+  slug: string | null;
+  url: string | null;
+  confirmation: 'EMAIL' | 'NONE';
+  closesAt: string | null;
+  publicComments: boolean;
+};
+
+/** The petition that the address names. @throws RpcError NOT_FOUND */
+export function petitionOf(visit: Visit): Promise<PetitionRecord> {
+  return visit.run<PetitionRecord>('petition.get-petition', { petitionId: visit.params.petition });
+}
+
+export function toPetition(visit: Visit, { id, title }: PetitionRecord) {
+  return { href: visit.path(`petitions/${id}`), text: title };
+}

@@ -1,0 +1,344 @@
+import { html, type Html } from '#libs/pages';
+import { invalid, type StreamedAnswer } from '#libs/rpc';
+import { ContactsByIds } from '../../contacts/index.js';
+import { nameOf } from '../contacts/pages.js';
+import { FilterField, listPages } from '../list-pages.js';
+import { type PageDefinition } from '../page.js';
+import {
+  ButtonLink,
+  ButtonOf,
+  Facts,
+  FormOf,
+  Live,
+  numberIn,
+  Progress,
+  SelectField,
+  TextField,
+  timeIn,
+} from '../parts.js';
+import { RecordPast } from '../record-past.js';
+import { type Visit } from '../visit.js';
+import { type PetitionRecord, petitionOf, toPetition } from './petition.js';
+
+type SignatureRecord = {
+  id: string;
+  createdAt: string;
+  contactId: string | null;
+  comment: string | null;
+  status: 'CONFIRMED' | 'PENDING' | 'INVALIDATED';
+  source: string | null;
+  suspicion: Suspicion[];
+  /** Who signed, where whoever looks may know. */
+  signer?: string;
+};
+
+const SUSPICIONS = ['HONEYPOT', 'MANY_FROM_NETWORK', 'MANY_AT_ONCE', 'NO_PROOF_OF_WORK'] as const;
+type Suspicion = (typeof SUSPICIONS)[number];
+
+type InvalidationRecord = {
+  id: string;
+  createdAt: string;
+  petitionId: string;
+  status: 'INVALIDATING' | 'INVALIDATED' | 'RESTORING' | 'RESTORED';
+  condition: Record<string, string | null>;
+  matched: number;
+  invalidated: number;
+  restored: number;
+};
+
+const STATUSES = ['CONFIRMED', 'PENDING', 'INVALIDATED'] as const;
+
+export const signaturePages: PageDefinition[] = [
+  ...listPages<SignatureRecord>({
+    path: 'petitions/:petition/signatures',
+    section: 'petitions',
+    needs: 'petition:read',
+    operation: 'petition.list-signatures',
+    title: ({ petitions }) => petitions.signers.title,
+    text: ({ petitions }) => petitions.signers.text,
+    empty: ({ petitions }) => petitions.signers.none,
+    search: ({ petitions }) => petitions.signers.search,
+    searchNeeds: 'contact:read',
+    fields: ({ params, query }) => ({ petitionId: params.petition, status: query('status') }),
+    filters: (visit) => {
+      const { petitions, state } = visit.words;
+      const choices = STATUSES.map((value) => ({ value, text: petitions.signers.statuses[value] }));
+      return Promise.resolve([FilterField(visit, { name: 'status', label: state, choices })]);
+    },
+    back: async (visit) => toPetition(visit, await petitionOf(visit)),
+    deeds: (visit) => [
+      ButtonLink(
+        visit,
+        `petitions/${visit.params.petition!}/invalidations`,
+        visit.words.petitions.invalidations.title,
+        true,
+      ),
+    ],
+    complete: withSigners,
+    columns: [
+      {
+        name: ({ petitions }) => petitions.signers.who,
+        cell: ({ contactId, signer }, visit) =>
+          contactId === null || signer === undefined
+            ? visit.words.petitions.signers.gone
+            : html`<a href="${visit.path(`contacts/${contactId}`)}">${signer}</a>`,
+        exported: ({ signer }) => signer ?? null,
+      },
+      { name: ({ petitions }) => petitions.signers.said, cell: ({ comment }) => comment },
+      {
+        name: ({ petitions }) => petitions.signers.when,
+        cell: ({ createdAt }, { words }) => timeIn(words, createdAt),
+      },
+      { name: ({ petitions }) => petitions.signers.source, cell: ({ source }) => source },
+      {
+        name: ({ petitions }) => petitions.signers.suspicion,
+        cell: ({ suspicion }, { words }) =>
+          suspicion.map((one) => words.petitions.suspicions[one]).join(', ') || null,
+      },
+      {
+        name: ({ petitions }) => petitions.signers.takeOut,
+        cell: TakeOut,
+        exported: ({ status }) => status,
+      },
+    ],
+    exportBy: (visit) =>
+      visit.run<StreamedAnswer>('petition.export-signatures', {
+        petitionId: visit.params.petition,
+        format: 'csv',
+        safe: 'true',
+        status: visit.query('status'),
+        ...(visit.may('contact:read') ? { contacts: 'true' } : {}),
+      }),
+  }),
+  {
+    path: 'petitions/:petition/signatures/:signature/invalidate',
+    needs: 'petition:write',
+    show: async (visit) => {
+      const petition = await petitionOf(visit);
+      const { invalidations, signers } = visit.words.petitions;
+      return visit.page({
+        section: 'petitions',
+        back: { href: visit.path(`petitions/${petition.id}/signatures`), text: signers.title },
+        title: invalidations.takeOut(1),
+        content: html`<div class="text">
+          <p>${invalidations.foundText}</p>
+          ${FormOf(visit, { fields: [], button: invalidations.takeOut(1) })}
+        </div>`,
+      });
+    },
+    act: (visit) => invalidate(visit, { signatureIds: [visit.params.signature] }),
+  },
+  ...listPages<InvalidationRecord>({
+    path: 'petitions/:petition/invalidations',
+    section: 'petitions',
+    needs: 'petition:read',
+    operation: 'petition.list-invalidations',
+    title: ({ petitions }) => petitions.invalidations.title,
+    text: ({ petitions }) => petitions.invalidations.text,
+    empty: ({ petitions }) => petitions.invalidations.none,
+    fields: ({ params }) => ({ petitionId: params.petition }),
+    back: async (visit) => toPetition(visit, await petitionOf(visit)),
+    add: {
+      path: ({ params }) => `petitions/${params.petition!}/invalidate`,
+      text: ({ petitions }) => petitions.invalidations.start,
+      needs: 'petition:write',
+    },
+    columns: [
+      {
+        name: ({ petitions }) => petitions.signers.when,
+        cell: ({ id, createdAt }, visit) =>
+          html`<a href="${visit.path(`petitions/${visit.params.petition!}/invalidations/${id}`)}"
+            >${timeIn(visit.words, createdAt)}</a
+          >`,
+        exported: ({ createdAt }) => createdAt,
+      },
+      {
+        name: ({ state }) => state,
+        cell: ({ status }, { words }) => words.petitions.invalidations.statuses[status],
+      },
+      {
+        name: ({ petitions }) => petitions.invalidations.many,
+        cell: ({ matched }, { words }) => numberIn(words, matched),
+        exported: ({ matched }) => matched,
+        isNumber: true,
+      },
+    ],
+  }),
+  { path: 'petitions/:petition/invalidate', needs: 'petition:write', show: showChoosing, act: takeOutChosen },
+  {
+    path: 'petitions/:petition/invalidations/:invalidation',
+    needs: 'petition:read',
+    changes: 'petition:write',
+    show: showInvalidation,
+    act: async (visit) => {
+      const { petition, invalidation } = visit.params;
+      await visit.run('petition.restore-signatures', { invalidationId: invalidation });
+      return { to: `petitions/${petition!}/invalidations/${invalidation!}`, done: 'petitions.broughtBack' };
+    },
+  },
+];
+
+/** Who has signed, for those who may know. */
+async function withSigners(visit: Visit, signatures: SignatureRecord[]): Promise<SignatureRecord[]> {
+  if (!visit.may('contact:read')) return signatures;
+  const ids = signatures.flatMap(({ contactId }) => contactId ?? []);
+  const contacts = await visit.find(ContactsByIds).find(visit.organizationId, ids);
+  return signatures.map((signature) => {
+    const contact = signature.contactId === null ? undefined : contacts.get(signature.contactId);
+    return contact ? { ...signature, signer: nameOf(contact) } : signature;
+  });
+}
+
+function TakeOut({ id, status, signer }: SignatureRecord, visit: Visit): Html | string {
+  const { signers } = visit.words.petitions;
+  if (status !== 'CONFIRMED' || !visit.may('petition:write')) return signers.statuses[status];
+  const href = visit.path(`petitions/${visit.params.petition!}/signatures/${id}/invalidate`);
+  return html`<a href="${href}" aria-label="${signers.takeOutOf(signer ?? signers.gone)}">${signers.takeOut}</a>`;
+}
+
+/** What those that are to be taken out have in common, as the address or the form says. */
+function conditionOf(read: (name: string) => string | null | undefined): Record<string, string> {
+  const moment = (name: string) => {
+    const value = read(name)?.trim();
+    return value ? `${value.slice(0, 16)}:00Z` : undefined;
+  };
+  const condition = {
+    emailDomain: read('emailDomain')?.trim(),
+    createdAfter: moment('createdAfter'),
+    createdBefore: moment('createdBefore'),
+    clientAddress: read('clientAddress')?.trim(),
+    suspicion: read('suspicion'),
+  };
+  return Object.fromEntries(
+    Object.entries(condition).filter((entry): entry is [string, string] => Boolean(entry[1])),
+  );
+}
+
+/** First what they have in common, then how many they are: nothing is taken out before that was seen. */
+async function showChoosing(visit: Visit) {
+  const { words } = visit;
+  const { invalidations, suspicions } = words.petitions;
+  const petition = await petitionOf(visit);
+  const typed = (name: string) => visit.form.get(name) ?? visit.query(name);
+  const fields = [
+    TextField(visit, {
+      name: 'emailDomain',
+      label: invalidations.emailDomain,
+      hint: invalidations.emailDomainHint,
+      value: typed('emailDomain'),
+      isOptional: true,
+    }),
+    ...(['createdAfter', 'createdBefore'] as const).map((name) =>
+      TextField(visit, {
+        name,
+        label: name === 'createdAfter' ? invalidations.after : invalidations.before,
+        value: typed(name),
+        type: 'datetime-local',
+        isOptional: true,
+      }),
+    ),
+    TextField(visit, {
+      name: 'clientAddress',
+      label: invalidations.network,
+      hint: invalidations.networkHint,
+      value: typed('clientAddress'),
+      isOptional: true,
+    }),
+    SelectField(visit, {
+      name: 'suspicion',
+      label: invalidations.suspicion,
+      value: typed('suspicion'),
+      isOptional: true,
+      choices: [
+        { value: '', text: invalidations.none2 },
+        ...SUSPICIONS.map((value) => ({ value, text: suspicions[value] })),
+      ],
+    }),
+  ];
+  const found = visit.found === undefined ? null : FoundOf(visit, visit.found);
+  return visit.page({
+    section: 'petitions',
+    back: { href: visit.path(`petitions/${petition.id}/invalidations`), text: invalidations.title },
+    title: invalidations.chooseTitle,
+    content: html`<div class="text">
+      <p class="lead">${invalidations.chooseText}</p>
+      ${FormOf(visit, { fields, button: invalidations.look, after: found })}
+    </div>`,
+  });
+}
+
+function FoundOf({ words }: Visit, signatures: number): Html {
+  const { invalidations } = words.petitions;
+  if (signatures === 0) return html`<p role="status">${invalidations.nothing}</p>`;
+  return html`<div class="sheet" role="status">
+    <p><strong>${invalidations.found(signatures)}</strong></p>
+    <p>${invalidations.foundText}</p>
+    <p><button class="button" name="takeOut" value="true">${invalidations.takeOut(signatures)}</button></p>
+  </div>`;
+}
+
+async function takeOutChosen(visit: Visit) {
+  const condition = conditionOf((name) => visit.form.get(name));
+  if (Object.keys(condition).length === 0) throw invalid([{ path: 'emailDomain', message: 'is required' }]);
+  if (visit.form.has('takeOut')) return invalidate(visit, condition);
+  const { signatures } = await visit.run<{ signatures: number }>('petition.invalidate-signatures', {
+    petitionId: visit.params.petition,
+    ...condition,
+    dryRun: true,
+  });
+  visit.found = signatures;
+  return visit.again();
+}
+
+async function invalidate(visit: Visit, condition: Record<string, unknown>) {
+  const petitionId = visit.params.petition!;
+  const { invalidationId } = await visit.run<{ invalidationId: string | null }>(
+    'petition.invalidate-signatures',
+    {
+      petitionId,
+      ...condition,
+    },
+  );
+  const to = `petitions/${petitionId}/invalidations`;
+  return invalidationId === null ? { to } : { to: `${to}/${invalidationId}`, done: 'petitions.takenOut' };
+}
+
+async function showInvalidation(visit: Visit) {
+  const { words } = visit;
+  const { invalidations, suspicions } = words.petitions;
+  const petition: PetitionRecord = await petitionOf(visit);
+  const found = await visit.run<InvalidationRecord>('petition.get-invalidation', {
+    invalidationId: visit.params.invalidation,
+  });
+  const { status, matched, invalidated, restored, condition } = found;
+  const isGoing = status === 'INVALIDATING' || status === 'RESTORING';
+  const value = status === 'RESTORING' || status === 'RESTORED' ? restored : invalidated;
+  const facts = [
+    { name: invalidations.emailDomain, value: condition.emailDomain },
+    { name: invalidations.after, value: condition.createdAfter && timeIn(words, condition.createdAfter) },
+    { name: invalidations.before, value: condition.createdBefore && timeIn(words, condition.createdBefore) },
+    { name: invalidations.network, value: condition.clientAddress },
+    {
+      name: invalidations.suspicion,
+      value: condition.suspicion && suspicions[condition.suspicion as Suspicion],
+    },
+  ].flatMap((fact) => (fact.value ? [{ name: fact.name, value: fact.value }] : []));
+  return visit.page({
+    section: 'petitions',
+    back: { href: visit.path(`petitions/${petition.id}/invalidations`), text: invalidations.title },
+    title: matched === 1 ? invalidations.single : invalidations.title,
+    content: html`${Live(visit, {
+      id: 'progress',
+      isGoing,
+      content: html`<p><span class="badge">${invalidations.statuses[status]}</span></p>
+          ${Progress({ words, label: invalidations.progress, value, max: matched })}`,
+    })}
+      ${facts.length > 0 ? Facts(facts) : null}
+      ${
+        visit.may('petition:write') && (status === 'INVALIDATED' || status === 'INVALIDATING')
+          ? ButtonOf(visit, `petitions/${petition.id}/invalidations/${found.id}`, invalidations.restore)
+          : null
+      }
+      ${await RecordPast(visit, found.id)}`,
+  });
+}

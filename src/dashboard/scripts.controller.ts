@@ -1,0 +1,14 @@
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { type Request, type Response } from 'express';
+import { Documented, noSuch } from '#libs/rpc';
+import { sendScript } from './scripts.js';
+
+/** What pages of the dashboard run in the browser: all served by this server, the same for everybody. */
+@Controller('dashboard/scripts')
+@Documented(({ ApiExcludeController }) => [ApiExcludeController()])
+export class ScriptsController {
+  @Get(':name')
+  script(@Req() request: Request, @Res() response: Response): void {
+    if (!sendScript((request.params as { name: string }).name, request, response)) throw noSuch('script');
+  }
+}

@@ -1,0 +1,20 @@
+/** The parts of the dashboard, in their order, and what a role must be allowed to find them. */
+export const SECTIONS = {
+  overview: { path: '', needs: null },
+  petitions: { path: 'petitions', needs: 'petition:read' },
+  contacts: { path: 'contacts', needs: 'contact:read' },
+  lists: { path: 'lists', needs: 'list:read' },
+  tags: { path: 'tags', needs: 'tag:read' },
+  broadcasts: { path: 'broadcasts', needs: 'broadcast:read' },
+  suppressions: { path: 'suppressions', needs: 'suppression:read' },
+  posts: { path: 'posts', needs: 'post:read' },
+  images: { path: 'images', needs: 'image:read' },
+  team: { path: 'team', needs: 'team:read' },
+  organization: { path: 'organization', needs: 'organization:read' },
+  keys: { path: 'keys', needs: 'api-key:read' },
+  webhooks: { path: 'webhooks', needs: 'webhook:read' },
+  history: { path: 'history', needs: 'event:read' },
+  workings: { path: 'workings', needs: 'event:read' },
+} as const satisfies Record<string, { path: string; needs: string | null }>;
+
+export type Section = keyof typeof SECTIONS;

@@ -1,0 +1,139 @@
+import { html, type Html } from '#libs/pages';
+import { noticePage, type Page, pageOf } from './document.js';
+import { type Words } from './words/index.js';
+
+export function signInPage(
+  words: Words,
+  {
+    email = '',
+    fault,
+    done,
+    passkey,
+  }: { email?: string; fault?: string; done?: string | undefined; passkey?: object | undefined } = {},
+): Page {
+  const { title, text, hint, button } = words.signIn;
+  return pageOf({
+    words,
+    title: fault === undefined ? title : `${words.faults.prefix}${title}`,
+    ...(fault === undefined ? {} : { status: 422 }),
+    done,
+    scripts: ['passkey'],
+    content: html`<div class="text">
+      <p class="lead">${text}</p>
+      ${fault === undefined ? null : FaultsOf({ words, faults: [{ field: 'email', text: fault }] })}
+      <form method="post" action="/dashboard/sign-in" novalidate>
+        ${EmailField({ words, hint, email, fault })}
+        <p><button class="button">${button}</button></p>
+      </form>
+      ${
+        passkey
+          ? PasskeyForm({
+              words,
+              action: '/dashboard/passkey',
+              kind: 'get',
+              options: passkey,
+              title: words.passkeys.or,
+              button: words.passkeys.signIn,
+            })
+          : null
+      }
+    </div>`,
+  });
+}
+
+/** Shown by the browser where it knows passkeys: its script asks the device, and sends the form with what that answered. */
+export function PasskeyForm({
+  words,
+  action,
+  kind,
+  options,
+  title,
+  button,
+}: {
+  words: Words;
+  action: string;
+  kind: 'get' | 'create';
+  options: object;
+  title: string | null;
+  button: string;
+}): Html {
+  return html`<form
+    method="post"
+    action="${action}"
+    hidden
+    data-passkey="${kind}"
+    data-options="${JSON.stringify(options)}"
+    data-failed="${words.passkeys.failed}"
+  >
+    ${title === null ? null : html`<h2>${title}</h2>`}
+    <input type="hidden" name="response" />
+    <p class="fault" role="alert" hidden></p>
+    <p><button class="button plain">${button}</button></p>
+  </form>`;
+}
+
+export function sentPage(words: Words, minutes: number): Page {
+  const { title, text, hint } = words.sent;
+  return noticePage(words, { title, text: text(minutes) }, { more: html`<p>${hint}</p>` });
+}
+
+/** What scans mail follows links: only the button signs in. */
+export function enterPage(words: Words): Page {
+  const { title, text, button } = words.enter;
+  return noticePage(words, { title, text }, { more: ButtonOf(button) });
+}
+
+export function invitationPage(words: Words, organization: string, role: string): Page {
+  const { title, text, button } = words.invitation;
+  return noticePage(words, { title: title(organization), text: text(role) }, { more: ButtonOf(button) });
+}
+
+function ButtonOf(text: string): Html {
+  return html`<form method="post"><p><button class="button">${text}</button></p></form>`;
+}
+
+export function EmailField({
+  words,
+  hint,
+  email,
+  fault,
+}: {
+  words: Words;
+  hint?: string;
+  email: string;
+  fault: string | undefined;
+}): Html {
+  const described = [hint && 'email-hint', fault && 'email-fault'].filter(Boolean).join(' ');
+  return html`<div class="field${fault === undefined ? '' : ' wrong'}">
+    <label for="email">${words.email}</label>
+    ${hint === undefined ? null : html`<p class="hint" id="email-hint">${hint}</p>`}
+    ${fault === undefined ? null : html`<p class="fault" id="email-fault">${fault}</p>`}
+    <input
+      id="email"
+      name="email"
+      type="email"
+      autocomplete="email"
+      maxlength="254"
+      value="${email}"
+      required
+      ${described === '' ? null : html`aria-describedby="${described}"`}
+      ${fault === undefined ? null : html`aria-invalid="true"`}
+    />
+  </div>`;
+}
+
+/** At the top, where it is read first; each leads to its field. */
+export function FaultsOf({
+  words,
+  faults,
+}: {
+  words: Words;
+  faults: { field: string; text: string }[];
+}): Html {
+  return html`<div class="faults" id="faults" role="alert" tabindex="-1" autofocus>
+    <h2>${words.faults.title}</h2>
+    <ul>
+      ${faults.map(({ field, text }) => html`<li><a href="#${field}">${text}</a></li>`)}
+    </ul>
+  </div>`;
+}

@@ -1,0 +1,239 @@
+import { isIP } from 'node:net';
+import { Controller, Get, Post, Req, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { type Request, type Response } from 'express';
+import { Documented, isEmailAddress, RpcError, systemInput } from '#libs/rpc';
+import { languageOf } from '../site/index.js';
+import {
+  AcceptInvitation,
+  InvitationLinks,
+  LINK_MINUTES,
+  Passkeys,
+  type RelyingParty,
+  SESSION_DAYS,
+  Sessions,
+  SignInLinks,
+  Team,
+} from '../team/index.js';
+import { Answering, type Answered, type Asked } from './answering.js';
+import { browserOf } from './browser.js';
+import { isLoopback, readCookie, writeCookie } from './cookie.js';
+import { noticePage } from './document.js';
+import { PublicAddress } from '../public-address.js';
+import { accountPage, organizationsPage, passkeyPage } from './account-pages.js';
+import { People } from './people.js';
+import { enterPage, invitationPage, sentPage, signInPage } from './sign-in-pages.js';
+
+/** How people come in, and out. Links do nothing by GET: what scans mail follows each. */
+@Controller('dashboard')
+@Documented(({ ApiExcludeController }) => [ApiExcludeController()])
+export class SignInController {
+  constructor(
+    private readonly answering: Answering,
+    private readonly people: People,
+    private readonly sessions: Sessions,
+    private readonly links: SignInLinks,
+    private readonly invitations: InvitationLinks,
+    private readonly team: Team,
+    private readonly passkeys: Passkeys,
+    private readonly address: PublicAddress,
+    private readonly commands: CommandBus,
+  ) {}
+
+  @Get()
+  organizations(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.answering.known(request, response, async ({ words }, person) => {
+      const memberships = await this.people.membershipsOf(person.session);
+      const [first] = memberships;
+      if (first && memberships.length === 1) return { redirect: `/dashboard/${first.organizationId}` };
+      const all = await Promise.all(
+        memberships.map(async ({ organizationId: id }) => ({ id, name: await this.people.nameOf(id) })),
+      );
+      return organizationsPage(words, person, all);
+    });
+  }
+
+  @Get('sign-in')
+  signIn(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.answering.open(request, response, async ({ words }) => {
+      const party = this.partyOf(request);
+      const passkey = party && (await this.passkeys.authentication(party));
+      return signInPage(words, { passkey, done: 'out' in request.query ? words.done.signedOut : undefined });
+    });
+  }
+
+  @Post('passkey')
+  signInByPasskey(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.answering.open(request, response, async (asked) => {
+      const { words, form } = asked;
+      const party = this.partyOf(request);
+      const userId = party && (await this.passkeys.signIn(party, jsonIn(form)));
+      if (userId !== undefined) return this.begin(asked, userId, '/dashboard');
+      return noticePage(words, { title: words.badLink.title, text: words.passkeys.refused }, { status: 403 });
+    });
+  }
+
+  @Post('sign-in')
+  sendLink(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.answering.open(request, response, ({ words, form }) => {
+      const email = form.get('email')?.trim() ?? '';
+      if (!isEmailAddress(email) || email.length > 254)
+        return Promise.resolve(signInPage(words, { email, fault: words.faults.email }));
+      this.links.send(email, languageOf(request.headers['accept-language']));
+      return Promise.resolve(sentPage(words, LINK_MINUTES));
+    });
+  }
+
+  @Get('sign-in/:token')
+  link(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.answering.open(request, response, async ({ words }) =>
+      (await this.links.isGood(tokenOf(request)))
+        ? enterPage(words)
+        : noticePage(words, words.badLink, { status: 410 }),
+    );
+  }
+
+  @Post('sign-in/:token')
+  enter(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.answering.open(request, response, async (asked) => {
+      const userId = await this.links.use(tokenOf(request));
+      if (userId === undefined) return noticePage(asked.words, asked.words.badLink, { status: 410 });
+      return this.begin(asked, userId, '/dashboard');
+    });
+  }
+
+  @Get('invitations/:token')
+  invitation(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.answering.open(request, response, async ({ words }) => {
+      const name = this.invitations.read(tokenOf(request));
+      const invited = name && (await this.team.invitedBy(name.organizationId, name.invitationId));
+      if (!invited) return noticePage(words, words.badLink, { status: 410 });
+      const organization = await this.people.nameOf(name.organizationId);
+      return invitationPage(words, organization, words.roles[invited.role].name);
+    });
+  }
+
+  @Post('invitations/:token')
+  accept(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.answering.open(request, response, async (asked) => {
+      const { words } = asked;
+      const name = this.invitations.read(tokenOf(request));
+      const invited = name && (await this.team.invitedBy(name.organizationId, name.invitationId));
+      // Once: who was let in by it before signs in by a link of their own.
+      if (!invited) return noticePage(words, words.badLink, { status: 410 });
+      const { organizationId, invitationId } = name;
+      const command = systemInput(AcceptInvitation, organizationId, { invitationId }, 'invitation');
+      command.context.actor = { type: 'user', id: invited.userId } as const;
+      try {
+        const { userId } = await this.commands.execute<AcceptInvitation, { userId: string }>(command);
+        return await this.begin(asked, userId, `/dashboard/${organizationId}`);
+      } catch (error) {
+        if (!(error instanceof RpcError) || error.code !== 'NOT_FOUND') throw error;
+        return noticePage(words, words.badLink, { status: 410 });
+      }
+    });
+  }
+
+  @Post('sign-out')
+  signOut(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.answering.known(request, response, async () => {
+      await this.sessions.end(readCookie(request)!);
+      writeCookie(request, response, '', 0);
+      return { redirect: '/dashboard/sign-in?out' };
+    });
+  }
+
+  @Get('account')
+  account(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.answering.known(request, response, async ({ words }, person) => {
+      const { userId } = person.session;
+      const { added, removed } = words.passkeys.done;
+      const happened = { ended: words.done.sessionEnded, added, removed };
+      const [, done] = Object.entries(happened).find(([name]) => name in request.query) ?? [];
+      const party = this.partyOf(request);
+      const adding = party && (await this.passkeys.registration(party, userId, await this.nameOf(userId)));
+      const [sessions, passkeys] = [await this.sessions.list(userId), await this.passkeys.list(userId)];
+      return accountPage(words, person, { sessions, passkeys, adding, done });
+    });
+  }
+
+  @Post('account/sessions/:session/end')
+  endSession(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.answering.known(request, response, async (_, { session }) => {
+      const { session: id } = request.params as { session: string };
+      await this.sessions.endOne(session.userId, id);
+      return { redirect: '/dashboard/account?ended' };
+    });
+  }
+
+  @Post('account/passkeys')
+  addPasskey(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.answering.known(request, response, async ({ words, form }, person) => {
+      const party = this.partyOf(request);
+      const name = browserOf(request.headers['user-agent']);
+      const isAdded = party && (await this.passkeys.add(party, person.session.userId, jsonIn(form), name));
+      if (isAdded) return { redirect: '/dashboard/account?added' };
+      return noticePage(
+        words,
+        { title: words.passkeys.add, text: words.passkeys.refused },
+        { status: 422, person },
+      );
+    });
+  }
+
+  @Get('account/passkeys/:passkey')
+  removingPasskey(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.answering.known(request, response, async ({ words }, person) => {
+      const { passkey: id } = request.params as { passkey: string };
+      const found = (await this.passkeys.list(person.session.userId)).find((one) => one.id === id);
+      return found
+        ? passkeyPage(words, person, found)
+        : noticePage(words, words.notFound, { status: 404, person });
+    });
+  }
+
+  @Post('account/passkeys/:passkey')
+  removePasskey(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.answering.known(request, response, async (_, { session }) => {
+      await this.passkeys.remove(session.userId, (request.params as { passkey: string }).passkey);
+      return { redirect: '/dashboard/account?removed' };
+    });
+  }
+
+  /** By what a device shows whose key it is: their address, where they are in an organization. */
+  private async nameOf(userId: string): Promise<string> {
+    const [first] = await this.team.membershipsOf(userId);
+    const addresses = first && (await this.team.addressesOf(first.organizationId, [userId]));
+    return addresses?.get(userId) ?? userId;
+  }
+
+  /** Whom passkeys are bound to; undefined by an address that is a number, which can have none. */
+  private partyOf(request: Request): RelyingParty | undefined {
+    const here = `${request.protocol}://${request.headers.host ?? ''}`;
+    const origin = isLoopback(request) || !this.address.isKnown ? here : new URL(this.address.url).origin;
+    const { hostname } = new URL(origin);
+    return isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? { id: hostname, origin } : undefined;
+  }
+
+  /** A new session, whatever cookie came: what somebody else has put there is worth nothing. */
+  private async begin({ request, response }: Asked, userId: string, to: string): Promise<Answered> {
+    const before = readCookie(request);
+    if (before !== undefined) await this.sessions.end(before);
+    const token = await this.sessions.begin(userId, browserOf(request.headers['user-agent']));
+    writeCookie(request, response, token, SESSION_DAYS);
+    return { redirect: to };
+  }
+}
+
+/** What the browser's script has put into the form; undefined where that is no JSON. */
+function jsonIn(form: URLSearchParams): unknown {
+  try {
+    return JSON.parse(form.get('response') ?? '') as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+function tokenOf(request: Request): string {
+  return (request.params as { token: string }).token;
+}

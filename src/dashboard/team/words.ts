@@ -1,0 +1,96 @@
+const en = {
+  title: 'Team',
+  text: 'Who works in this organization.',
+  none: { title: 'Nobody yet', text: 'Invite the first person.' },
+  invite: 'Invite somebody',
+  change: (email: string) => `Change ${email}`,
+  formerly: 'address not known',
+  you: '(you)',
+  search: 'Name',
+  invitations: {
+    title: 'Invitations',
+    text: 'Who was invited and has not come yet.',
+    none: { title: 'Nobody is waiting to come', text: 'Whom you invite stands here until they have come.' },
+    expired: 'expired',
+    ends: 'Open until',
+    revoke: (email: string) => `Revoke the invitation of ${email}`,
+  },
+  inviting: {
+    title: 'Invite somebody',
+    text: 'They get a mail with a link that lets them in.',
+    button: 'Send the invitation',
+  },
+  member: {
+    role: 'What may they do?',
+    save: 'Save the role',
+    remove: 'Remove from the team',
+    removeText: 'They are signed out at once and cannot come back without an invitation.',
+  },
+  removal: {
+    title: (email: string) => `Remove ${email}?`,
+    text: 'They are signed out within a second. What they did stays in the history; their address is destroyed. API keys that they made go on.',
+    button: (email: string) => `Remove ${email}`,
+  },
+  revocation: {
+    title: (email: string) => `Revoke the invitation of ${email}?`,
+    text: 'The link in the mail opens nothing from then on.',
+    button: 'Revoke the invitation',
+  },
+  done: {
+    invited: 'The invitation is on its way.',
+    roleChanged: 'The role is changed. They sign in again with the new one.',
+    removed: 'The member is removed.',
+    revoked: 'The invitation is revoked.',
+  },
+};
+
+const de: typeof en = {
+  title: 'Team',
+  text: 'Wer in dieser Organisation arbeitet.',
+  none: { title: 'Noch niemand', text: 'Laden Sie die erste Person ein.' },
+  invite: 'Jemanden einladen',
+  change: (email) => `${email} ändern`,
+  formerly: 'Adresse nicht bekannt',
+  you: '(Sie)',
+  search: 'Name',
+  invitations: {
+    title: 'Einladungen',
+    text: 'Wer eingeladen ist und noch nicht gekommen ist.',
+    none: {
+      title: 'Es steht keine Einladung aus',
+      text: 'Wen Sie einladen, steht hier, bis er oder sie gekommen ist.',
+    },
+    expired: 'abgelaufen',
+    ends: 'Offen bis',
+    revoke: (email) => `Einladung von ${email} zurückziehen`,
+  },
+  inviting: {
+    title: 'Jemanden einladen',
+    text: 'Die Person bekommt eine E-Mail mit einem Link, der sie hereinlässt.',
+    button: 'Einladung schicken',
+  },
+  member: {
+    role: 'Was darf die Person?',
+    save: 'Rolle speichern',
+    remove: 'Aus dem Team entfernen',
+    removeText: 'Die Person wird sofort abgemeldet und kommt ohne Einladung nicht wieder herein.',
+  },
+  removal: {
+    title: (email) => `${email} entfernen?`,
+    text: 'Die Person wird binnen einer Sekunde abgemeldet. Was sie getan hat, bleibt im Verlauf; ihre Adresse wird vernichtet. API-Schlüssel, die sie angelegt hat, gelten weiter.',
+    button: (email) => `${email} entfernen`,
+  },
+  revocation: {
+    title: (email) => `Einladung von ${email} zurückziehen?`,
+    text: 'Der Link in der E-Mail öffnet dann nichts mehr.',
+    button: 'Einladung zurückziehen',
+  },
+  done: {
+    invited: 'Die Einladung ist unterwegs.',
+    roleChanged: 'Die Rolle ist geändert. Die Person meldet sich damit neu an.',
+    removed: 'Das Mitglied ist entfernt.',
+    revoked: 'Die Einladung ist zurückgezogen.',
+  },
+};
+
+export const teamWords = { en, de };

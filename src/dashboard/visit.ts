@@ -1,0 +1,201 @@
+import { type Type } from '@nestjs/common';
+import { type Request, type Response } from 'express';
+import { type Html } from '#libs/pages';
+import { allowLongBody, openStream, type Page as PageOfRecords, RpcError } from '#libs/rpc';
+import { type Page, pageOf } from './document.js';
+import { type Member, type People } from './people.js';
+import { type ScriptName } from './scripts.js';
+import { type Section } from './sections.js';
+import { readUpload, type Upload } from './upload.js';
+import { type Words } from './words/index.js';
+
+/** Why what a form asked for was not done. */
+export type Refusal = {
+  status: number;
+  /** What is wrong with which field, in the words of the page. */
+  faults: { field: string; text: string }[];
+  /** What stands against the whole. */
+  text: string | undefined;
+};
+
+type Options = {
+  words: Words;
+  person: Member;
+  people: People;
+  request: Request;
+  response: Response;
+  params: Readonly<Record<string, string>>;
+  form: URLSearchParams;
+  find: <T>(type: Type<T>) => T;
+};
+
+/** What a page of an organization is made of: who has opened it, with which address, and what was filled in. */
+export class Visit {
+  readonly words: Words;
+  readonly person: Member;
+  readonly request: Request;
+  readonly response: Response;
+  /** The ids in the address, by their names in the page's path. */
+  readonly params: Readonly<Record<string, string>>;
+  /** What was filled in; of a form with a file what stands before it, once that is read. */
+  form: URLSearchParams;
+  /** Of the form that was refused, to be shown with it. */
+  refusal: Refusal | undefined;
+  /** The page is shown once more with what was typed, though nothing was wrong. */
+  private isShownAgain = false;
+  /** What fields are called, as far as the page has been made: faults are told with it. */
+  readonly labels = new Map<string, string>();
+  /** Something on the page is under way: who runs no scripts sees it move on, too. */
+  refreshSeconds: number | undefined;
+  /** How many records a form would change, where that was asked first. */
+  found: number | undefined;
+  private runs = 0;
+
+  constructor(private readonly options: Options) {
+    ({
+      words: this.words,
+      person: this.person,
+      request: this.request,
+      response: this.response,
+      params: this.params,
+      form: this.form,
+    } = options);
+  }
+
+  /** Whether fields show what was typed, in place of what is stored. */
+  private get isTyped(): boolean {
+    return this.refusal !== undefined || this.isShownAgain;
+  }
+
+  get organizationId(): string {
+    return this.person.organization.id;
+  }
+
+  may(scope: string): boolean {
+    return this.person.may(scope);
+  }
+
+  /** The address of a page of the organization. */
+  path(end = ''): string {
+    return `/dashboard/${this.organizationId}${end === '' || end.startsWith('?') ? end : `/${end}`}`;
+  }
+
+  /** Of the address; what stands there twice does not count. */
+  readonly query = (name: string): string | undefined => {
+    const value = this.request.query[name];
+    return typeof value === 'string' && value !== '' ? value : undefined;
+  };
+
+  /** What the form says of a field, without what surrounds it; null where that is nothing. */
+  typed(name: string): string | null {
+    const value = this.form.get(name)?.trim();
+    return value === undefined || value === '' ? null : value;
+  }
+
+  /** What a field shows: what was typed, where the form was refused. */
+  valueOf(name: string, stored: string | null | undefined): string {
+    return (this.isTyped ? this.form.get(name) : stored) ?? '';
+  }
+
+  /** Whether a box is ticked: of a form that was refused, whether it was. */
+  isTicked(name: string, stored: boolean, value = 'true'): boolean {
+    return this.isTyped ? this.form.getAll(name).includes(value) : stored;
+  }
+
+  /** A provider of another module, for what no operation answers. */
+  find<T>(type: Type<T>): T {
+    return this.options.find(type);
+  }
+
+  /**
+   * What an operation answers. The same form, sent twice, is done once.
+   *
+   * @param fields as an address has them where it reads, as JSON has them where it changes something. Undefined ones are left out.
+   * @throws RpcError as the operation does.
+   */
+  async run<Answer>(
+    name: string,
+    fields: Record<string, unknown> = {},
+    body?: { mediaType: string; contentType: string; bytes: AsyncIterable<Uint8Array> },
+  ): Promise<Answer> {
+    const { people, request } = this.options;
+    const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+    const once = this.form.get('once');
+    const idempotencyKey = once === null ? undefined : `form ${once} ${name} ${(this.runs += 1)}`;
+    try {
+      return await people.run<Answer>(name, this.person, given, { request, idempotencyKey, body });
+    } catch (error) {
+      // They went back, and filled in something else: it is another form.
+      if (!(error instanceof RpcError) || error.code !== 'IDEMPOTENCY_KEY_REUSED') throw error;
+      return people.run<Answer>(name, this.person, given, { request, body });
+    }
+  }
+
+  /** A page of records, as the address says which. */
+  async list<Listed>(name: string, fields: Record<string, unknown> = {}): Promise<ListedPage<Listed>> {
+    const cursor = this.query('cursor');
+    const { records, pagination } = await this.run<PageOfRecords<Listed>>(name, {
+      limit: 50,
+      ...fields,
+      cursor,
+    });
+    return { records, next: pagination.cursor, isFirst: cursor === undefined };
+  }
+
+  /**
+   * The file of a form, to be read once; undefined where none was chosen. The fields of the form stand before it.
+   *
+   * @throws RpcError BAD_REQUEST where it is no such form; RATE_LIMIT_EXCEEDED where too many bring files.
+   */
+  async upload(): Promise<Upload | undefined> {
+    openStream(this.request, this.response);
+    allowLongBody(this.request, this.response);
+    const { fields, file } = await readUpload(this.request);
+    this.form = fields;
+    return file;
+  }
+
+  /** What `act` answers where the form only wants to see what was typed. */
+  again(): { isShownAgain: true } {
+    this.isShownAgain = true;
+    return { isShownAgain: true };
+  }
+
+  /** The page, with what has just happened, and why nothing has. */
+  page(options: {
+    title: string;
+    content: Html;
+    section?: Section;
+    back?: { href: string; text: string };
+    scripts?: readonly ScriptName[];
+    status?: number;
+  }): Page {
+    const { words, person, refusal, refreshSeconds } = this;
+    const { title, status = refusal?.status } = options;
+    return pageOf({
+      ...options,
+      words,
+      person,
+      title: refusal ? `${words.faults.prefix}${title}` : title,
+      heading: title,
+      ...(status === undefined ? {} : { status }),
+      done: refusal ? undefined : doneIn(words, this.query('done')),
+      refreshSeconds,
+    });
+  }
+}
+
+export type ListedPage<Listed> = {
+  records: Listed[];
+  /** Where the page after this one begins; null where there is none. */
+  next: string | null;
+  isFirst: boolean;
+};
+
+/** By its name, such as `contacts.created`: what addresses say is never shown itself. */
+function doneIn(words: Words, name: string | undefined): string | undefined {
+  const [section = '', what = ''] = (name ?? '').split('.');
+  const all = (Object.hasOwn(words, section) ? words[section as keyof Words] : undefined) as
+    { done?: Record<string, string> } | undefined;
+  return all?.done && Object.hasOwn(all.done, what) ? all.done[what] : undefined;
+}

@@ -1,0 +1,318 @@
+import { type Page } from 'playwright-core';
+import { SmtpServer } from '#libs/testing';
+import { WORDS, type Words } from '../src/dashboard/index.js';
+import { Browser, findChromium, type Look, type Window } from './browser.js';
+import { Api, type Client } from './harness.js';
+import { invitationTo, linkTo } from './people-in.js';
+import { eventually } from './processes.js';
+import { picture } from './pictures.js';
+
+/** Where it is installed: without it what is tried here is not, and `npm test` says so. */
+const inBrowser = findChromium() === undefined ? describe.skip : describe;
+if (findChromium() === undefined) console.log('Chromium is not installed: the dashboard is not tried in it.');
+
+let api: Api;
+let mail: SmtpServer;
+let browser: Browser;
+let client: Client;
+
+const LOOKS: [name: string, look: Look, words: Words][] = [
+  ['with scripts, wide', {}, WORDS.en],
+  [
+    'without scripts, on a phone, in German',
+    { width: 360, height: 740, javaScript: false, locale: 'de-DE' },
+    WORDS.de,
+  ],
+];
+
+inBrowser('in Chromium', () => {
+  beforeAll(async () => {
+    mail = await SmtpServer.start({ keepContent: true });
+    api = await Api.start({
+      environment: { MAIL_URL: mail.url, PUBLIC_URL: 'https://act.example.org', TRUST_PROXY: '1' },
+    });
+    api.react();
+    browser = await Browser.start();
+  });
+  afterAll(async () => {
+    await browser.stop();
+    await api.stop();
+    await mail.stop();
+  });
+  beforeEach(async () => {
+    client = await api.organization();
+  });
+
+  describe.each(LOOKS)('%s', (_, look, words) => {
+    let window: Window;
+    let page: Page;
+    const home = () => `${api.origin}/dashboard/${client.organizationId}`;
+    const open = (path: string) => page.goto(`${home()}/${path}`);
+    const press = async (name: string) => {
+      await page.getByRole('button', { name, exact: true }).first().click();
+      await page.waitForLoadState();
+    };
+    const follow = async (name: string) => {
+      await page.getByRole('link', { name, exact: true }).first().click();
+      await page.waitForLoadState();
+    };
+    /** Nothing keeps anybody out, nothing stands out to the right, and there is a title. */
+    const requireGood = async () => {
+      expect([page.url(), await page.title()]).toEqual([page.url(), expect.stringMatching(/\S – \S/)]);
+      if (look.javaScript !== false) expect([page.url(), await window.findings()]).toEqual([page.url(), []]);
+      expect([page.url(), await window.isTooWide()]).toEqual([page.url(), false]);
+    };
+    const requireDone = async (text: string) => {
+      expect(await page.getByRole('status').first().innerText()).toBe(text);
+      await requireGood();
+    };
+
+    beforeEach(async () => {
+      window = await browser.open(look);
+      ({ page } = window);
+      await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'owner@example.org')));
+      await press(words.invitation.button);
+      expect(page.url()).toBe(home());
+      await requireGood();
+    });
+    afterEach(() => {
+      window.requireQuiet(api.origin, /status of 422/);
+    });
+
+    it('a colleague is invited, comes by the mail, and again by a link to sign in', async () => {
+      await open('team');
+      await follow(words.team.invite);
+      await press(words.team.inviting.button);
+      await requireGood();
+      expect(await page.locator('#faults').innerText()).toContain(words.faultOf('is required'));
+      const email = `colleague-${words.locale}@example.org`;
+      await page.getByLabel(words.email).fill(email);
+      await page.getByLabel(words.roles.EDITOR.name).check();
+      await press(words.team.inviting.button);
+      await requireDone(words.team.done.invited);
+
+      const links = () => mail.accepted.filter(({ to }) => to === email).map(linkTo);
+      await eventually(() => expect(links()).toHaveLength(1));
+      const other = await browser.open(look);
+      await other.page.goto(api.origin + links()[0]!);
+      await other.page.getByRole('button', { name: words.invitation.button }).click();
+      await other.page.waitForURL(home());
+      await other.page.getByRole('button', { name: words.signOut }).click();
+      await other.page.getByLabel(words.email).fill(email);
+      await other.page.getByRole('button', { name: words.signIn.button }).click();
+      await eventually(() => expect(links()).toHaveLength(2));
+      await other.page.goto(api.origin + links()[1]!);
+      await other.page.getByRole('button', { name: words.enter.button }).click();
+      await other.page.waitForURL(home());
+      // What the role may not do is not shown.
+      expect(await other.page.getByRole('link', { name: words.sections.keys }).count()).toBe(0);
+    });
+
+    it('a table of contacts is looked at, imported, and told of line by line', async () => {
+      await open('contacts');
+      await requireGood();
+      await follow(words.contacts.import);
+      const { imports } = words.contacts;
+      const content = Buffer.from('E-Mail;Vorname;Ort\nada@example.org;Ada;London\nnobody;No;Body\n');
+      await page
+        .getByLabel(imports.file)
+        .setInputFiles({ name: 'people.csv', mimeType: 'text/csv', buffer: content });
+      await press(imports.look);
+      await requireGood();
+      expect(await page.getByLabel('Vorname').inputValue()).toBe('firstName');
+      await press(imports.start(2));
+      await page.getByText(imports.done).waitFor({ timeout: 20_000 });
+      await requireGood();
+      expect(await page.getByRole('table').innerText()).toContain('3');
+      await follow(imports.toContacts);
+      expect(await page.getByRole('table').innerText()).toContain('ada@example.org');
+      await follow('Ada');
+      await requireGood();
+      expect(await page.locator('.past').innerText()).toContain('owner@example.org');
+    });
+
+    it('a petition with a picture is written, looked at, published, signed, and its numbers seen', async () => {
+      const { petitions, images, posts } = words;
+      await open('images/new');
+      await page.getByLabel(images.name).fill('River');
+      await page.getByLabel(images.alt).fill('A river');
+      await page.getByLabel(images.file).setInputFiles({
+        name: 'river.png',
+        mimeType: 'image/png',
+        buffer: await picture(400, 300),
+      });
+      await press(images.upload);
+      await requireDone(images.done.uploaded);
+      await open('petitions');
+      await requireGood();
+      await follow(petitions.add);
+      await page.getByLabel(petitions.fields.title).fill('Save the river');
+      await page.getByLabel(images.choose, { exact: false }).first().selectOption({ label: 'River' });
+      await page.getByLabel(posts.fields.content).first().fill('It is **ours**.');
+      await press(posts.preview);
+      await requireGood();
+      expect(await page.locator('#preview strong').innerText()).toBe('ours');
+      await press(petitions.saveDraft);
+      await requireDone(petitions.done.created);
+      await follow(petitions.publish);
+      await press(petitions.publish);
+      await requireDone(petitions.done.published);
+      const address = page.url().split('?')[0]!;
+
+      const href = await page.getByRole('link', { name: petitions.open }).getAttribute('href');
+      const signer = await browser.open(look);
+      await signer.page.goto(api.origin + href!);
+      // A form that is sent within two seconds is suspicious.
+      await signer.page.waitForTimeout(2_100);
+      const email = `signer-${words.locale}@example.org`;
+      await signer.page.locator('#firstName').fill('Sigrid');
+      await signer.page.locator('#email').fill(email);
+      await signer.page.locator('form .button').click();
+      const mails = () => mail.accepted.filter(({ to }) => to === email);
+      await eventually(() => expect(mails()).toHaveLength(1));
+      const whole = mails()[0]!
+        .content!.replace(/=\r?\n/g, '')
+        .replaceAll('=3D', '=');
+      const [, path] = /https?:\/\/[^/\s]+(\/\S*confirm\S*)/.exec(whole)!;
+      await signer.page.goto(api.origin + path!);
+      await signer.page.locator('form .button').click();
+      await signer.page.waitForLoadState();
+
+      await page.goto(address);
+      await requireGood();
+      expect(await page.locator('main').innerText()).toContain(words.petitions.stats.title);
+      expect(await page.locator('svg.plot').getAttribute('aria-label')).toContain('1');
+      await follow(petitions.signers.title);
+      await requireGood();
+      expect(await page.getByRole('table').innerText()).toContain('Sigrid');
+    });
+
+    it('a broadcast is written, looked at, and sent', async () => {
+      const { broadcasts, organization } = words;
+      const contact = { email: `reader-${words.locale}@example.org`, subscribed: true };
+      const { contactId } = (
+        await client.post('contact.create-contact', { organizationId: client.organizationId, ...contact })
+      ).body.data;
+      const { listId } = (await client.post('list.create-list', { name: 'Readers' })).body.data;
+      await client.post('list.add-contacts', { listId, contactIds: [contactId] });
+      await open('organization/mails');
+      await page.getByLabel(organization.fields.fromAddress).fill('office@example.org');
+      await page.getByLabel(organization.fields.postalAddress).fill('1 Quay');
+      await press(organization.save);
+      await requireDone(organization.done.changed);
+      await open('broadcasts/new');
+      await page.getByLabel(broadcasts.fields.name).fill('News');
+      await page.getByLabel(broadcasts.fields.subject).fill('We won');
+      await page.getByLabel(broadcasts.fields.content).fill('Dear friend, **we won**.');
+      await page.getByLabel('Readers').first().check();
+      await requireGood();
+      await press(broadcasts.saveDraft);
+      await requireDone(broadcasts.done.created);
+      const address = page.url().split('?')[0]!;
+      await follow(broadcasts.preview);
+      await requireGood();
+      expect(await page.frameLocator('iframe').locator('strong').innerText()).toBe('we won');
+      await page.goto(`${address}/audience`);
+      await requireGood();
+      expect(await page.locator('main').innerText()).toContain(broadcasts.audience.total(1));
+      await page.goto(`${address}/send`);
+      await requireGood();
+      await press(broadcasts.send.button(1));
+      const mails = () => mail.accepted.filter(({ to }) => to === contact.email);
+      await eventually(() => expect(mails()).toHaveLength(1));
+      await page.getByText(broadcasts.statuses.SENT, { exact: true }).first().waitFor({ timeout: 30_000 });
+      await requireGood();
+    });
+
+    it('an API key is made, shown once, and works', async () => {
+      const { keys } = words;
+      await open('keys');
+      await requireGood();
+      await follow(keys.add);
+      await page.getByLabel(keys.fields.name).fill('Website');
+      await page.getByLabel(keys.read(keys.services.contact!), { exact: true }).check();
+      await requireGood();
+      await press(keys.button);
+      await requireGood();
+      const key = await page.getByLabel(keys.key).inputValue();
+      const answer = await fetch(`${api.origin}/v1/contact.list-contacts`, {
+        headers: { Authorization: `Bearer ${key}` },
+      });
+      expect(answer.status).toBe(200);
+      await follow(keys.toKeys);
+      expect(await page.content()).not.toContain(key);
+    });
+
+    if (look.javaScript === false) {
+      it('the history says how it is checked without scripts', async () => {
+        await open('history/verify');
+        await requireGood();
+        expect(await page.locator('main').innerText()).toContain('history verify');
+      });
+      return;
+    }
+
+    it('the history is checked in the browser: whole; and not, where the download breaks off or says something else', async () => {
+      const { verifying } = words.history;
+      await open('history/verify');
+      await requireGood();
+      const result = page.locator('[data-result]');
+      await press(verifying.start);
+      await result.getByText(verifying.ok).waitFor({ timeout: 20_000 });
+      await requireGood();
+      const whole = await (await page.request.get(`${home()}/history/export`)).text();
+      const answers: [body: string, sentence: string][] = [
+        [whole.split('\n').slice(1).join('\n'), verifying.reasons.order],
+        [whole.slice(0, whole.length / 2), verifying.wrong],
+        [whole.replace('Test organization', 'Best organization'), verifying.reasons.digest],
+      ];
+      for (const [body, sentence] of answers) {
+        await page.route('**/history/export', (route) => route.fulfill({ status: 200, body }));
+        await press(verifying.start);
+        await result.getByText(sentence).waitFor({ timeout: 20_000 });
+        await page.unroute('**/history/export');
+      }
+      await page.route('**/history/export', (route) => route.abort());
+      await press(verifying.start);
+      await result.getByText(verifying.broken).waitFor({ timeout: 20_000 });
+      await page.unroute('**/history/export');
+      await page.getByLabel(verifying.key).fill('advocacy-api+00000000+AAAA');
+      await press(verifying.start);
+      await result.getByText(verifying.reasons.key).waitFor({ timeout: 20_000 });
+    });
+
+    it('somebody invites a colleague with the keyboard alone', async () => {
+      await open('team');
+      await window.tabTo(words.team.invite);
+      await page.keyboard.press('Enter');
+      await page.waitForURL(`${home()}/team/invite`);
+      await window.tabTo(words.email);
+      await page.keyboard.type('keyboard@example.org');
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Space');
+      await window.tabTo(words.team.inviting.button);
+      await page.keyboard.press('Enter');
+      await page.getByText(words.team.done.invited).waitFor();
+    });
+  });
+
+  it('every section, dark and light, wide and narrow, keeps nobody out', async () => {
+    for (const look of [{ isDark: true }, { width: 360, locale: 'de-DE' }]) {
+      const window = await browser.open(look);
+      await window.page.goto(
+        api.origin + (await invitationTo(api, client, 'OWNER', `all-${look.width}@example.org`)),
+      );
+      await window.page.locator('form .button').click();
+      await window.page.waitForLoadState();
+      const links = await window.page
+        .locator('nav a')
+        .evaluateAll((all) => all.map((a) => String(a.getAttribute('href'))));
+      expect(links.length).toBeGreaterThan(10);
+      for (const path of new Set([...links, '/dashboard/account'])) {
+        await window.page.goto(api.origin + path);
+        expect([path, await window.findings(), await window.isTooWide()]).toEqual([path, [], false]);
+      }
+      window.requireQuiet(api.origin);
+    }
+  });
+});

@@ -1,0 +1,539 @@
+import { createHash, createPublicKey, verify } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Api, type Client } from './harness.js';
+import { signedIn, type Visitor } from './people-in.js';
+import { call } from './petition-page.js';
+
+let api: Api;
+let client: Client;
+let foreign: Client;
+let auditor: Visitor;
+let owner: Visitor;
+beforeAll(async () => {
+  api = await Api.start({ environment: { TRUST_PROXY: '1' } });
+  client = await api.organization();
+  foreign = await api.organization();
+  auditor = await signedIn(api, client, 'AUDITOR');
+  owner = await signedIn(api, client, 'OWNER');
+});
+afterAll(() => api.stop());
+
+const at = (path: string, { organizationId } = client) => `/dashboard/${organizationId}/${path}`;
+
+/** What a page says, without all that is around it. */
+function textOf(html: string): string {
+  const [, main = html] = /<main[^>]*>([\s\S]*)<\/main>/.exec(html) ?? [];
+  return main
+    .replace(/<[^>]*>/g, ' ')
+    .replaceAll('&quot;', '"')
+    .replace(/\s+/g, ' ')
+    .trim();
+}
+
+/** Nobody opens as many pages in a second as this test: it waits as it is told to. */
+async function open(path: string, visitor = auditor, of = client) {
+  for (;;) {
+    const answer = await visitor.get(at(path, of));
+    if (answer.status !== 429) return answer;
+    await sleep(Number(answer.headers.get('retry-after')) * 1_000);
+  }
+}
+
+async function read(path: string, visitor = auditor): Promise<string> {
+  const { status, text } = await open(path, visitor);
+  expect([path, status]).toEqual([path, 200]);
+  return text;
+}
+
+type Line = { position: number; event: string; what: string; who: string };
+
+/** The events that a page of the history lists. */
+function linesOf(html: string): Line[] {
+  const [, table = ''] = /<tbody>([\s\S]*)<\/tbody>/.exec(html) ?? [];
+  return table
+    .split('</tr>')
+    .filter((row) => row.includes('<td'))
+    .map((row) => {
+      const [number = '', what = '', who = ''] = row.split('</td>').map(textOf);
+      const [, event = ''] = /history\/events\/([0-9a-f-]+)"/.exec(row) ?? [];
+      return { position: Number(number.replace(/\D/g, '')), event, what, who };
+    });
+}
+
+/** Where a link of a page leads, below the organization. */
+function linkIn(html: string, text: string): string | undefined {
+  const [, href] = new RegExp(`<a href="([^"]+)">${text}</a>`).exec(html) ?? [];
+  return href?.replaceAll('&amp;', '&').replace(at(''), '');
+}
+
+type Stored = { id: string; position: number; type: string; recordId: string; requestId: string };
+async function events(query: Record<string, string> = {}, of = client): Promise<Stored[]> {
+  return (await of.get('event.list-events', { limit: '1000', ...query })).body.data as Stored[];
+}
+
+async function contact(fields: object = {}): Promise<string> {
+  const { organizationId } = client;
+  const made = await call(client, 'contact.create-contact', { organizationId, ...fields });
+  return made.contactId as string;
+}
+
+describe('history', () => {
+  it('shows the newest first, and each event once on the way to the first one', async () => {
+    for (let n = 0; n < 120; n += 1) await call(client, 'tag.create-tag', { name: `Tag ${n}` });
+    const before = await events();
+    const seen: Line[] = [];
+    let path: string | undefined = 'history';
+    for (let pages = 0; path !== undefined; pages += 1) {
+      expect(pages).toBeLessThan(10);
+      const html = await read(path);
+      seen.push(...linesOf(html));
+      path = linkIn(html, 'Older ones');
+    }
+    const positions = seen.map(({ position }) => position);
+    expect(positions).toEqual(positions.toSorted((one, other) => other - one));
+    const last = before.at(-1)!.position;
+    expect(positions.filter((position) => position <= last).toReversed()).toEqual(
+      before.map(({ position }) => position),
+    );
+    expect(seen[0]!.position).toBeGreaterThanOrEqual(last);
+    expect(seen.at(-1)!.what).toBe('The organization was made');
+  });
+
+  it('goes from the first ones to the newest', async () => {
+    const all = await events();
+    let html = await read('history?after=0');
+    expect(linkIn(html, 'Older ones')).toBeUndefined();
+    const seen = linesOf(html).toReversed();
+    for (let path = linkIn(html, 'Newer ones'); path !== undefined; path = linkIn(html, 'Newer ones')) {
+      html = await read(path);
+      seen.push(...linesOf(html).toReversed());
+      if (seen.length > all.length) break;
+    }
+    expect(seen.slice(0, all.length).map(({ position }) => position)).toEqual(
+      all.map(({ position }) => position),
+    );
+  });
+
+  it('says that it is written down who reads it, and it is', async () => {
+    const html = await read('history');
+    expect(textOf(html)).toContain('That you read it here is written into it, too.');
+    const [reading] = (await events({ type: 'HistoryRead' })).slice(-1) as unknown as {
+      actor: object;
+      data: object;
+    }[];
+    expect(reading).toMatchObject({
+      actor: { type: 'user' },
+      data: { operation: 'event.list-events' },
+    });
+    expect(linesOf(await read('history'))[0]).toMatchObject({
+      what: 'The history was read',
+      who: 'auditor@example.org',
+    });
+  });
+
+  it('filters by what happened, by the kind of record, by the record, by who, and by day', async () => {
+    const contactId = await contact({ email: 'filtered@example.org' });
+    await call(client, 'contact.update-contact', { contactId, city: 'Bremen' });
+    const of = async (query: string) => linesOf(await read(`history?${query}`));
+
+    const made = await of('type=ContactCreated');
+    expect(new Set(made.map(({ what }) => what))).toEqual(new Set(['The contact was added']));
+    const kinds = await of('recordType=tag');
+    expect(new Set(kinds.map(({ what }) => what))).toEqual(new Set(['The tag was made']));
+    expect(kinds).toHaveLength(50);
+    expect((await of(`recordId=${contactId}`)).map(({ what }) => what)).toEqual([
+      'The contact was changed',
+      'The contact was added',
+    ]);
+
+    await owner.post(at('tags/new'), { name: 'By a person' });
+    const html = await read('history');
+    const [, userId] = /<option value="([0-9a-f-]+)">owner@example.org<\/option>/.exec(html) ?? [];
+    const theirs = await of(`actorId=${userId}&recordType=tag`);
+    expect(theirs).toMatchObject([{ what: 'The tag was made', who: 'owner@example.org' }]);
+    const [{ id: keyId }] = (await client.get('api-key.list-api-keys', { limit: '1' })).body.data as [
+      { id: string },
+    ];
+    expect((await of(`actorId=${keyId}`))[0]!.who).toMatch(/^API key “.+”$/);
+
+    const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
+    expect((await of(`from=${day(-1)}&to=${day(1)}&type=ContactCreated`)).length).toBe(made.length);
+    expect(await of(`from=${day(2)}`)).toEqual([]);
+    expect(await of(`to=${day(-2)}`)).toEqual([]);
+    expect(textOf(await read(`history?to=${day(-2)}`))).toContain('Nothing found');
+  });
+
+  it('a day is whole: its first moment is of it, and the first of the next is not', async () => {
+    const [{ at: moment }] = await api.database.source.query<[{ at: Date }]>(
+      `SELECT recorded_at AS at FROM events WHERE organization_id = $1 ORDER BY position LIMIT 1`,
+      [client.organizationId],
+    );
+    const day = moment.toISOString().slice(0, 10);
+    const first = (await read(`history?after=0&from=${day}&to=${day}`)).includes('The organization was made');
+    expect(first).toBe(true);
+    const { status } = await open('history?from=20-1-1');
+    expect(status).toBe(400);
+  });
+
+  it.each([
+    'type=Unheard',
+    'recordId=1',
+    'actorId=%00',
+    'after=-1',
+    'before=x',
+    'requestId=%00',
+    'to=0000-01-01',
+  ])('an address that nobody has a link to is refused: %s', async (query) => {
+    expect((await open(`history?${query}`)).status).toBe(400);
+  });
+
+  it('is shown in German', async () => {
+    const { text } = await open('history?after=0', auditor.at(api.origin, 'de'));
+    expect(textOf(text)).toContain('Die Organisation wurde angelegt');
+    expect(textOf(text)).toContain('Dass Sie hier lesen, wird ebenfalls hineingeschrieben.');
+  });
+});
+
+describe('one event', () => {
+  it('is told in words, with its record, who did it, and the same for programs', async () => {
+    const petitionId = (await call(client, 'petition.create-petition', { name: 'Clean water', goal: 4321 }))
+      .petitionId as string;
+    const [event] = await events({ recordId: petitionId });
+    const html = await read(`history/events/${event!.id}`, owner);
+    const text = textOf(html);
+    expect(html).toContain('<h1>The petition was written</h1>');
+    for (const said of [`Goal 4,321`, 'Title Clean water', 'About Petition', event!.id]) {
+      expect(text).toContain(said);
+    }
+    expect(linkIn(html, 'Petition')).toBe(`petitions/${petitionId}`);
+    expect(text).toContain('"goal": 4321');
+    const request = linesOf(await read(linkIn(html, event!.requestId)!));
+    expect(request.map(({ position }) => position)).toEqual([event!.position]);
+    // What a role does not see it has no way to.
+    expect(linkIn(await read(`history/events/${event!.id}`), 'Petition')).toBeUndefined();
+  });
+
+  it('shows of the erased nothing, and that it is gone', async () => {
+    const contactId = await contact({ email: 'soon-erased@example.org', firstName: 'Grace' });
+    const [event] = await events({ recordId: contactId });
+    const path = `history/events/${event!.id}`;
+    expect(textOf(await read(path))).toContain('First name Grace');
+    await client.delete('contact.delete-contact', { contactId });
+    const html = await read(path);
+    expect(html).not.toMatch(/Grace|soon-erased/);
+    expect(textOf(html)).toContain('That is gone for good');
+    const proof = await open(`${path}/proof`);
+    expect(proof.text).not.toMatch(/Grace|soon-erased/);
+  });
+
+  it('shows nothing of a key that its secret could be tried with', async () => {
+    const { apiKeyId } = await call(client, 'api-key.create-api-key', {
+      name: 'Website',
+      scopes: ['tag:read'],
+    });
+    const [event] = await events({ recordId: apiKeyId as string });
+    const html = await read(`history/events/${event!.id}`);
+    expect(html).not.toContain('secretHash');
+    expect(textOf(html)).not.toContain('of the person');
+  });
+
+  it("404 for another organization's, and for none", async () => {
+    const [event] = await events({}, foreign);
+    for (const path of ['', '/proof', '/tlog-proof']) {
+      expect((await open(`history/events/${event!.id}${path}`)).status).toBe(404);
+      expect((await open(`history/events/${event!.id}${path}`, auditor, foreign)).status).toBe(404);
+    }
+  });
+
+  it('its proof leads to what is signed, by nothing but the specification', async () => {
+    await contact({ email: 'proved@example.org' });
+    const all = await events();
+    const { id } = all[Math.floor(all.length / 2)]!;
+    const answer = await open(`history/events/${id}/proof`);
+    expect(answer.headers.get('content-disposition')).toMatch(/attachment; filename="?event-\d+-proof\.json/);
+    const { event, index, path, checkpoint } = JSON.parse(answer.text) as Proof;
+    expect(event.eventId).toBe(id);
+    expect(digestOf(event)).toBe(event.digest);
+    const root = rootOf(leafOf(event), index, Number(checkpoint.split('\n')[1]), path.map(bytesOf));
+    expect(root.toString('base64')).toBe(checkpoint.split('\n')[2]);
+    const { text: key } = await open('history/checkpoint/key');
+    expect(isSignedWith(checkpoint, key.trim())).toBe(true);
+    expect(isSignedWith(checkpoint.replace(/^position \d+/m, 'position 1'), key.trim())).toBe(false);
+
+    // The same in the form of C2SP, which has the checkpoint of its moment.
+    const { text } = await open(`history/events/${id}/tlog-proof`);
+    const [, number, hashes, note] = /^c2sp\.org\/tlog-proof@v1\nindex (\d+)\n((?:\S+\n)*)\n([\s\S]+)$/.exec(
+      text,
+    )!;
+    const size = Number(note!.split('\n')[1]);
+    const same = rootOf(leafOf(event), Number(number), size, hashes!.trimEnd().split('\n').map(bytesOf));
+    expect([Number(number), same.toString('base64')]).toEqual([index, note!.split('\n')[2]]);
+  });
+});
+
+describe('checkpoints', () => {
+  it('the newest is shown as it is downloaded, with the key, and what stands beside it', async () => {
+    const html = await read('history/checkpoints');
+    const { text: note, headers } = await open('history/checkpoint');
+    expect(headers.get('content-disposition')).toContain(`checkpoint-${note.split('\n')[1]}.txt`);
+    expect(note.split('\n')[0]).toBe(`advocacy-api/${client.organizationId}`);
+    const { text: key } = await open('history/checkpoint/key');
+    expect(isSignedWith(note, key.trim())).toBe(true);
+    expect(html).toContain(key.trim());
+    expect((await open('history/checkpoint/parts')).text).toMatch(/^(\d+ \d+ \d+ \S{44}\n)+$/);
+    expect((await open('history/checkpoint/tlog-proof')).text).toMatch(/^c2sp\.org\/tlog-proof@v1\n/);
+    // There is no witness.
+    expect(textOf(html)).toContain('No witness elsewhere');
+    expect((await open('history/checkpoint/witnessed')).status).toBe(404);
+  });
+
+  it('of before: the proof that it is the beginning of the newest', async () => {
+    const before = (await client.get('event.get-checkpoint')).body.data as { size: number };
+    await contact({ email: 'later@example.org' });
+    const page = await read(`history/checkpoints?size=${before.size - 1}`);
+    const link = linkIn(page, 'Download the proof')!;
+    const proof = JSON.parse((await open(link)).text) as {
+      older: number;
+      size: number;
+      path: string[];
+    };
+    expect(proof).toMatchObject({ older: before.size - 1 });
+    const { data } = (await client.get('event.get-checkpoint', { size: String(proof.older) })).body;
+    if (data.size === proof.size) expect(data.consistency).toEqual(proof.path);
+    expect(proof.path.length).toBeGreaterThan(0);
+  });
+
+  it.each(['0', 'x', '99999999', '1.5'])('of no size that there was: %s', async (size) => {
+    const { status, text } = await open(`history/checkpoints?size=${size}`);
+    expect(status).toBe(422);
+    expect(textOf(text)).toMatch(/Enter a whole number from 1 to \d+/);
+    expect(text).toContain(`value="${size}"`);
+  });
+
+  it('says whether everybody may check it', async () => {
+    expect(textOf(await read('history/checkpoints'))).toContain('Only who may read the history');
+    await call(client, 'organization.update-organization', { publicLog: true });
+    const html = await read('history/checkpoints');
+    expect(html).toContain(`href="/log/${client.organizationId}/checkpoint"`);
+    await call(client, 'organization.update-organization', { publicLog: false });
+  });
+
+  it('a history that is not as it was signed is told as that, and not as what works in a moment', async () => {
+    const other = await api.organization();
+    const visitor = await signedIn(api, other, 'AUDITOR', 'other-auditor@example.org');
+    expect((await open('history/checkpoints', visitor, other)).status).toBe(200);
+    await api.database.source.query(
+      `UPDATE signed_notes SET note = replace(note, E'\\nposition ', E'\\nposition 9'), refused = 'changed', refused_at = now()
+       WHERE organization_id = $1`,
+      [other.organizationId],
+    );
+    const [event] = await events({}, other);
+    for (const path of ['checkpoints', 'checkpoint', 'verify', `events/${event!.id}/proof`]) {
+      const { status, text } = await open(`history/${path}`, visitor, other);
+      expect([path, status]).toEqual([path, 409]);
+      expect(text).toContain('This history is not as it was signed');
+    }
+    // What it says can be read all the same.
+    expect((await open('history', visitor, other)).status).toBe(200);
+  });
+});
+
+describe('what has happened to a record', () => {
+  it('names the fields that were changed, and nothing of what they said', async () => {
+    const contactId = await contact({ email: 'past@example.org' });
+    await call(client, 'contact.update-contact', { contactId, city: 'Bremen', firstName: 'Ada' });
+    const editor = await signedIn(api, client, 'EDITOR', 'past-editor@example.org');
+    const reads = (await events({ type: 'HistoryRead' })).length;
+    const text = textOf((await editor.get(at(`contacts/${contactId}`))).text);
+    const [, past = ''] = /What has happened([\s\S]*)/.exec(text) ?? [];
+    expect(past).not.toContain('Bremen');
+    expect(text).toMatch(/The contact was changed: (First name and Town|Town and First name)/);
+    const german = await editor.at(api.origin, 'de').get(at(`contacts/${contactId}`));
+    expect(textOf(german.text)).toMatch(/Der Kontakt wurde geändert: (Vorname und Ort|Ort und Vorname)/);
+    // Who may see a record sees its past: that is no reading of the history.
+    expect((await events({ type: 'HistoryRead' })).length).toBe(reads);
+  });
+
+  it('has the newest of many, and says that there is more', async () => {
+    const tagId = (await call(client, 'tag.create-tag', { name: 'Often changed' })).tagId as string;
+    for (let n = 0; n < 110; n += 1) {
+      await call(client, 'tag.update-tag', { tagId, description: `Text ${n}` });
+    }
+    const text = textOf(await read(`tags/${tagId}`, owner));
+    expect(text.match(/The tag was changed: Description/g)).toHaveLength(100);
+    expect(text).not.toContain('The tag was made');
+    expect(text).toContain('There is more');
+  });
+
+  it('is read in bounds where what was said is long', async () => {
+    const postId = (await call(client, 'post.create-post', { name: 'Long' })).postId as string;
+    for (let n = 0; n < 8; n += 1) {
+      await call(client, 'post.update-post', { postId, content: `${n} ${'long '.repeat(50_000)}` });
+    }
+    const text = textOf(await read(`posts/${postId}`, owner));
+    expect(text.match(/The post was changed: Text/g)!.length).toBeLessThan(8);
+    expect(text).toContain('There is more');
+  });
+});
+
+describe('workings', () => {
+  const SUBSCRIPTION = 'petition-goals';
+  const fail = (organizationId: string, position: number) =>
+    api.database.source.query(
+      `INSERT INTO subscription_retries (subscription, position, organization_id, stream_id, attempts, parked_at, reason)
+       VALUES ($1, $2, $3, gen_random_uuid(), 8, now(), 'a secret reason')`,
+      [SUBSCRIPTION, position, organizationId],
+    );
+  beforeAll(() =>
+    api.database.source.query(
+      `INSERT INTO subscriptions (name, position) VALUES ($1, event_horizon()) ON CONFLICT DO NOTHING`,
+      [SUBSCRIPTION],
+    ),
+  );
+
+  it('says in words that nothing has to be done', async () => {
+    await api.database.source.query('UPDATE subscriptions SET position = event_horizon()');
+    const text = textOf(await read('workings'));
+    expect(text).toContain('All up to date. Nothing has to be done.');
+    expect(text).toContain('Petitions and signatures Up to date');
+    expect(text).toContain('Goals that were reached are noted Up to date');
+    const german = await open('workings', auditor.at(api.origin, 'de'));
+    expect(textOf(german.text)).toContain('Alles ist auf dem neuesten Stand.');
+  });
+
+  it('asks again by itself, for this part alone where scripts run', async () => {
+    const html = await read('workings');
+    expect(html).toMatch(/<div id="workings" hx-get="[^"]+" hx-trigger="every 2s" hx-select="#workings"/);
+    expect(html).toContain('<noscript><meta http-equiv="refresh"');
+  });
+
+  it('says what catches up by itself', async () => {
+    await api.database.source.query(
+      'UPDATE subscriptions SET position = greatest(0, event_horizon() - 101) WHERE name = $1',
+      [SUBSCRIPTION],
+    );
+    const text = textOf(await read('workings'));
+    expect(text).toContain('Something is catching up.');
+    expect(text).toContain('Goals that were reached are noted Catching up');
+    await api.database.source.query('UPDATE subscriptions SET position = event_horizon()');
+  });
+
+  it("names events that were given up, and never another organization's", async () => {
+    const [theirs] = (await events({}, foreign)).slice(-1);
+    await fail(foreign.organizationId, theirs!.position);
+    const before = textOf(await read('workings'));
+    expect(before).toContain('All up to date.');
+    expect(before).not.toContain('given up');
+
+    const [own] = (await events()).slice(-1);
+    await fail(client.organizationId, own!.position);
+    const html = await read('workings');
+    expect(textOf(html)).toContain('Something does not go on by itself.');
+    expect(textOf(html)).toContain('Goals that were reached are noted Does not go on');
+    expect(html).not.toContain('secret reason');
+    const link = linkIn(html, own!.position.toLocaleString('en-GB'))!;
+    expect(linesOf(await read(link))[0]!.position).toBe(own!.position);
+    expect(html).not.toContain(`before=${theirs!.position + 1}"`);
+    await api.database.source.query('DELETE FROM subscription_retries');
+  });
+
+  it('tells of webhooks of their own', async () => {
+    await call(client, 'webhook.create-webhook', { url: 'https://webhooks.invalid/own' });
+    await call(foreign, 'webhook.create-webhook', { url: 'https://webhooks.invalid/theirs' });
+    const html = await read('workings');
+    expect(html).toContain('https://webhooks.invalid/own');
+    expect(html).not.toContain('https://webhooks.invalid/theirs');
+  });
+});
+
+it.each(['VIEWER', 'EDITOR'])('%s: has no way to the history, nor to the workings', async (role) => {
+  const visitor = await signedIn(api, client, role, `no-way-${role}@example.org`);
+  const [event] = await events();
+  const { text } = await visitor.get(`/dashboard/${client.organizationId}`);
+  expect(text).not.toMatch(/\/(history|workings)"/);
+  for (const path of ['history', `history/events/${event!.id}`, 'history/checkpoint', 'workings']) {
+    const answer = await open(path, visitor);
+    expect([path, answer.status]).toEqual([path, 403]);
+    expect(answer.text).not.toContain(event!.id);
+  }
+});
+
+type Proof = {
+  event: {
+    position: number;
+    organizationId: string;
+    streamType: string;
+    streamId: string;
+    version: number;
+    eventId: string;
+    type: string;
+    schema: number;
+    data: object;
+    encryptedPersonal: string | null;
+    subjectId: string | null;
+    metadata: object;
+    recordedAt: string;
+    digest: string;
+  };
+  index: number;
+  path: string[];
+  checkpoint: string;
+};
+
+// What follows is written from ARCHITECTURE.md, "The history, for auditors", alone.
+
+const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
+const bytesOf = (text: string) => Buffer.from(text, 'base64');
+
+function int64(number: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64BE(BigInt(number));
+  return bytes;
+}
+
+function canonical(json: unknown): string {
+  if (json === null || typeof json !== 'object') return JSON.stringify(json);
+  if (Array.isArray(json)) return `[${json.map(canonical).join()}]`;
+  const members = Object.entries(json).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${members.map(([name, value]) => `${JSON.stringify(name)}:${canonical(value)}`).join()}}`;
+}
+
+function digestOf(event: Proof['event']): string {
+  const { data, eventId, metadata, organizationId, schema, streamId, streamType, subjectId, type, version } =
+    event;
+  const stored = { data, eventId, metadata, organizationId, personal: event.encryptedPersonal };
+  const whole = { ...stored, schema, streamId, streamType, subjectId, type, version };
+  return sha256(sha256(Buffer.from(canonical(whole))), int64(Date.parse(event.recordedAt))).toString('hex');
+}
+
+function leafOf({ position, digest }: Proof['event']): Buffer {
+  return sha256(Buffer.of(0), int64(position), Buffer.from(digest, 'hex'));
+}
+
+/** RFC 9162, section 2.1.3.2. */
+function rootOf(leaf: Buffer, index: number, size: number, path: readonly Buffer[]): Buffer {
+  let [node, last, root] = [index, size - 1, leaf];
+  for (const hash of path) {
+    if (last === 0) throw new Error('The path is too long.');
+    if (node % 2 === 1 || node === last) {
+      root = sha256(Buffer.of(1), hash, root);
+      while (node % 2 === 0 && node !== 0) [node, last] = [Math.floor(node / 2), Math.floor(last / 2)];
+    } else {
+      root = sha256(Buffer.of(1), root, hash);
+    }
+    [node, last] = [Math.floor(node / 2), Math.floor(last / 2)];
+  }
+  if (last !== 0) throw new Error('The path is too short.');
+  return root;
+}
+
+function isSignedWith(note: string, verifierKey: string): boolean {
+  const [, name, , encoded] = /^([^+]+)\+([0-9a-f]{8})\+(\S+)$/.exec(verifierKey)!;
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: bytesOf(encoded!).subarray(1).toString('base64url') };
+  const key = createPublicKey({ key: jwk, format: 'jwk' });
+  const text = note.slice(0, note.lastIndexOf('\n\n') + 1);
+  return note
+    .split('\n')
+    .filter((line) => line.startsWith(`— ${name} `))
+    .some((line) => verify(null, Buffer.from(text), key, bytesOf(line.split(' ')[2]!).subarray(4)));
+}

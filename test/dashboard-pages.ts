@@ -1,0 +1,360 @@
+import { type Role, ROLES } from '../src/team/index.js';
+import { type Api, type Client } from './harness.js';
+import { signedIn } from './people-in.js';
+import { call } from './petition-page.js';
+import { flat, picture } from './pictures.js';
+
+/** @param ids what was made for the parts before it. */
+type Maker = (api: Api, client: Client, ids: Record<string, string>) => Promise<string>;
+
+/** Who may open a page, and who may send its form: all others are refused. */
+export type PageEntry = {
+  see: readonly Role[];
+  act?: readonly Role[];
+  /** What is filled in; it is to be done. */
+  form?: (client: Client) => Record<string, string> | Promise<Record<string, string>>;
+  /** In place of fields: a file, as a form brings it. */
+  file?: { field: string; name: string; type: string; content: string | Uint8Array<ArrayBuffer> };
+  /** Records of another kind than those of `RECORDS`. */
+  records?: Record<string, Maker>;
+  /** What the page answers, where there is nothing that it could show. */
+  shown?: number;
+  /** What the form answers, where it does not lead on to a page. */
+  acted?: number;
+};
+
+export const CHANGERS: readonly Role[] = ['OWNER', 'ADMIN'];
+export const EDITORS: readonly Role[] = ['OWNER', 'ADMIN', 'EDITOR'];
+export const READERS: readonly Role[] = ['OWNER', 'ADMIN', 'EDITOR', 'VIEWER'];
+
+/** Who may look at keys and at webhooks. */
+export const KEEPERS: readonly Role[] = ['OWNER', 'ADMIN', 'AUDITOR'];
+
+/** Who may look at the history. */
+export const AUDITORS = KEEPERS;
+
+/** The address of a contact that there is. */
+const KNOWN = 'known@example.org';
+
+let names = 0;
+export const newAddress = (): string => `person-${(names += 1)}@example.org`;
+export const newName = (): string => `Name ${(names += 1)}`;
+
+/** Every page of an organization, by its path. */
+export const TABLE: Record<string, PageEntry> = {
+  '': { see: ROLES },
+  contacts: { see: READERS },
+  'contacts/export': { see: READERS },
+  'contacts/new': { see: EDITORS, act: EDITORS, form: () => ({ email: newAddress(), firstName: 'Ada' }) },
+  'contacts/import': {
+    see: EDITORS,
+    act: EDITORS,
+    file: {
+      field: 'file',
+      name: 'people.csv',
+      type: 'text/csv',
+      content: 'email;Vorname\nada@example.org;Ada\n',
+    },
+  },
+  'contacts/import/:import': { see: EDITORS, act: EDITORS, form: () => ({ 'column-0': 'email' }) },
+  'contacts/:contact': { see: READERS },
+  'contacts/:contact/edit': {
+    see: EDITORS,
+    act: EDITORS,
+    form: () => ({ email: newAddress(), city: 'Bremen' }),
+  },
+  'contacts/:contact/erase': { see: EDITORS, act: EDITORS },
+  ...pagesOfGroups('lists', 'list'),
+  ...pagesOfGroups('tags', 'tag'),
+  petitions: { see: READERS },
+  'petitions/export': { see: READERS },
+  'petitions/new': { see: EDITORS, act: EDITORS, form: () => ({ title: newName(), goal: '10' }) },
+  'petitions/:petition': { see: READERS },
+  'petitions/:petition/edit': {
+    see: EDITORS,
+    act: EDITORS,
+    form: () => ({ title: newName(), goal: '20', content: '**Why**' }),
+  },
+  'petitions/:petition/publish': { see: EDITORS, act: EDITORS },
+  'petitions/:petition/close': { see: EDITORS, act: EDITORS, records: { petition: publishedPetition } },
+  'petitions/:petition/delete': { see: EDITORS, act: EDITORS },
+  'petitions/:petition/signatures': { see: READERS },
+  'petitions/:petition/signatures/export': { see: READERS },
+  'petitions/:petition/signatures/:signature/invalidate': { see: EDITORS, act: EDITORS },
+  'petitions/:petition/invalidations': { see: READERS },
+  'petitions/:petition/invalidations/export': { see: READERS },
+  'petitions/:petition/invalidate': {
+    see: EDITORS,
+    act: EDITORS,
+    form: () => ({ emailDomain: 'spam.example' }),
+    acted: 200,
+  },
+  'petitions/:petition/invalidations/:invalidation': { see: READERS, act: EDITORS },
+  posts: { see: READERS },
+  'posts/export': { see: READERS },
+  'posts/new': { see: EDITORS, act: EDITORS, form: () => ({ title: newName() }) },
+  'posts/:post': { see: READERS },
+  'posts/:post/edit': { see: EDITORS, act: EDITORS, form: () => ({ title: newName() }) },
+  'posts/:post/publish': { see: EDITORS, act: EDITORS },
+  'posts/:post/archive': {
+    see: EDITORS,
+    act: EDITORS,
+    records: {
+      post: async (api, client) => {
+        const postId = await RECORDS.post!(api, client, {});
+        await call(client, 'post.publish-post', { postId });
+        return postId;
+      },
+    },
+  },
+  'posts/:post/delete': { see: EDITORS, act: EDITORS },
+  images: { see: READERS },
+  'images/export': { see: READERS },
+  'images/new': {
+    see: EDITORS,
+    act: EDITORS,
+    form: () => ({ name: newName() }),
+    file: { field: 'file', name: 'dot.png', type: 'image/png', content: new Uint8Array(flat(3, 3)) },
+  },
+  'images/:image': { see: READERS, act: EDITORS, form: () => ({ name: newName(), alt: 'A dot' }) },
+  'images/:image/delete': { see: EDITORS, act: EDITORS },
+  broadcasts: { see: READERS },
+  'broadcasts/export': { see: READERS },
+  'broadcasts/new': {
+    see: EDITORS,
+    act: EDITORS,
+    form: () => ({ name: newName(), subject: 'News', content: 'We won.' }),
+  },
+  'broadcasts/:broadcast': { see: READERS },
+  'broadcasts/:broadcast/edit': {
+    see: EDITORS,
+    act: EDITORS,
+    form: () => ({ name: newName(), subject: 'Other news', content: 'We lost.', country: 'DE' }),
+  },
+  'broadcasts/:broadcast/preview': { see: READERS },
+  'broadcasts/:broadcast/mail': { see: READERS },
+  'broadcasts/:broadcast/audience': { see: READERS },
+  'broadcasts/:broadcast/test': { see: EDITORS, act: EDITORS, form: () => ({ to: newAddress() }) },
+  'broadcasts/:broadcast/send': { see: EDITORS, act: EDITORS },
+  'broadcasts/:broadcast/pause': { see: EDITORS, act: EDITORS, records: { broadcast: sending } },
+  'broadcasts/:broadcast/resume': { see: EDITORS, act: EDITORS, records: { broadcast: pausedBroadcast } },
+  'broadcasts/:broadcast/cancel': { see: EDITORS, act: EDITORS, records: { broadcast: sending } },
+  'broadcasts/:broadcast/recipients': { see: READERS },
+  'broadcasts/:broadcast/recipients/export': { see: READERS },
+  'broadcasts/:broadcast/retry-failed': { see: EDITORS, act: EDITORS, records: { broadcast: sending } },
+  'broadcasts/:broadcast/retry-in-doubt': { see: EDITORS, act: EDITORS, records: { broadcast: sending } },
+  'broadcasts/:broadcast/delete': { see: EDITORS, act: EDITORS },
+  suppressions: { see: READERS },
+  'suppressions/export': { see: READERS },
+  'suppressions/new': { see: EDITORS, act: EDITORS, form: () => ({ email: newAddress() }) },
+  'suppressions/lift': {
+    see: EDITORS,
+    act: EDITORS,
+    form: async (client) => {
+      const email = newAddress();
+      await call(client, 'suppression.create-suppression', { email });
+      return { email };
+    },
+  },
+  organization: { see: ROLES },
+  'organization/who': {
+    see: CHANGERS,
+    act: CHANGERS,
+    form: () => ({ name: 'Test organization', language: 'en' }),
+  },
+  'organization/mails': {
+    see: CHANGERS,
+    act: CHANGERS,
+    form: () => ({ 'mailFrom.address': 'office@example.org', postalAddress: '1 Quay' }),
+  },
+  'organization/pages': { see: CHANGERS, act: CHANGERS, form: () => ({ colour: '#0b6e4f' }) },
+  keys: { see: KEEPERS },
+  'keys/export': { see: KEEPERS },
+  'keys/new': {
+    see: CHANGERS,
+    act: CHANGERS,
+    form: () => ({ name: newName(), scopes: 'contact:read', rateLimit: '10' }),
+    acted: 200,
+  },
+  'keys/:key': { see: KEEPERS },
+  'keys/:key/rotate': { see: CHANGERS, act: CHANGERS, form: () => ({ overlapSeconds: '0' }), acted: 200 },
+  'keys/:key/revoke': { see: CHANGERS, act: CHANGERS },
+  webhooks: { see: KEEPERS },
+  'webhooks/export': { see: KEEPERS },
+  'webhooks/new': {
+    see: CHANGERS,
+    act: CHANGERS,
+    form: () => ({ url: `https://webhooks.invalid/${newName()}` }),
+    acted: 200,
+  },
+  'webhooks/:webhook': { see: KEEPERS },
+  'webhooks/:webhook/edit': {
+    see: CHANGERS,
+    act: CHANGERS,
+    form: () => ({ url: 'https://webhooks.invalid/other', eventTypes: 'PetitionSigned' }),
+  },
+  'webhooks/:webhook/pause': { see: CHANGERS, act: CHANGERS },
+  'webhooks/:webhook/resume': { see: CHANGERS, act: CHANGERS },
+  // There is nobody there.
+  'webhooks/:webhook/test': { see: CHANGERS, act: CHANGERS, acted: 422 },
+  'webhooks/:webhook/rotate': { see: CHANGERS, act: CHANGERS, acted: 200 },
+  'webhooks/:webhook/replay': { see: CHANGERS, act: CHANGERS, form: () => ({ from: '2026-01-01T00:00' }) },
+  'webhooks/:webhook/delete': { see: CHANGERS, act: CHANGERS },
+  'webhooks/:webhook/deliveries': { see: KEEPERS },
+  'webhooks/:webhook/deliveries/export': { see: KEEPERS },
+  'webhooks/:webhook/deliveries/:event/again': { see: CHANGERS, act: CHANGERS },
+  history: { see: AUDITORS },
+  'history/export': { see: AUDITORS },
+  'history/events/:event': { see: AUDITORS },
+  'history/events/:event/proof': { see: AUDITORS },
+  'history/events/:event/tlog-proof': { see: AUDITORS },
+  'history/checkpoints': { see: AUDITORS },
+  'history/checkpoint': { see: AUDITORS },
+  // There is no witness.
+  'history/checkpoint/witnessed': { see: AUDITORS, shown: 404 },
+  'history/checkpoint/parts': { see: AUDITORS },
+  'history/checkpoint/tlog-proof': { see: AUDITORS },
+  'history/checkpoint/key': { see: AUDITORS },
+  'history/checkpoint/consistency': { see: AUDITORS },
+  'history/verify': { see: AUDITORS },
+  workings: { see: AUDITORS },
+  team: { see: ROLES },
+  'team/export': { see: ROLES },
+  'team/invitations': { see: ROLES },
+  'team/invitations/export': { see: ROLES },
+  'team/invite': {
+    see: CHANGERS,
+    act: CHANGERS,
+    form: () => ({ email: newAddress(), role: 'VIEWER' }),
+  },
+  'team/:member': { see: CHANGERS, act: CHANGERS, form: () => ({ role: 'EDITOR' }) },
+  'team/:member/remove': { see: CHANGERS, act: CHANGERS },
+  'team/invitations/:invitation': { see: CHANGERS, act: CHANGERS },
+};
+
+function pagesOfGroups(section: string, param: string): Record<string, PageEntry> {
+  const form = () => ({ name: newName() });
+  return {
+    [section]: { see: READERS },
+    [`${section}/export`]: { see: READERS },
+    [`${section}/new`]: { see: EDITORS, act: EDITORS, form },
+    [`${section}/:${param}`]: { see: READERS, act: EDITORS, form: () => ({ email: KNOWN }) },
+    [`${section}/:${param}/edit`]: { see: EDITORS, act: EDITORS, form },
+    [`${section}/:${param}/delete`]: { see: EDITORS, act: EDITORS },
+    [`${section}/:${param}/contacts/:contact`]: { see: READERS, act: EDITORS },
+  };
+}
+
+/** One that can be sent. */
+async function draft(api: Api, client: Client): Promise<string> {
+  const petitionId = await publishedPetition(api, client);
+  const contact = { email: newAddress(), subscribed: true };
+  await call(client, 'petition.add-signature', { petitionId, contact });
+  await call(client, 'organization.update-organization', {
+    mailFrom: { address: 'office@example.org' },
+    postalAddress: '1 Quay',
+  });
+  const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
+    name: newName(),
+    subject: 'News',
+    content: 'We won.',
+    audience: { petitionIds: [petitionId] },
+  });
+  return broadcastId as string;
+}
+
+/** One that is being sent, and stays so: nobody sends in these tests. */
+async function sending(api: Api, client: Client): Promise<string> {
+  const broadcastId = await draft(api, client);
+  await call(client, 'broadcast.send-broadcast', { broadcastId });
+  return broadcastId;
+}
+
+async function pausedBroadcast(api: Api, client: Client): Promise<string> {
+  const broadcastId = await sending(api, client);
+  await call(client, 'broadcast.pause-broadcast', { broadcastId });
+  return broadcastId;
+}
+
+async function publishedPetition(api: Api, client: Client): Promise<string> {
+  const petitionId = await RECORDS.petition!(api, client, {});
+  await call(client, 'petition.publish-petition', { petitionId });
+  return petitionId;
+}
+
+/** What the ids in paths stand for: each makes another record of its kind, on which every form can be tried. */
+export const RECORDS: Record<string, Maker> = {
+  contact: async (_, client) => {
+    await call(client, 'contact.create-contact', {
+      organizationId: client.organizationId,
+      email: KNOWN,
+    });
+    const contact = await call(client, 'contact.create-contact', {
+      organizationId: client.organizationId,
+      email: newAddress(),
+    });
+    return contact.contactId as string;
+  },
+  import: async (api, client) => {
+    const editor = await signedIn(api, client, 'EDITOR', newAddress());
+    const file = { field: 'file', name: 'people.csv', type: 'text/csv', content: `email\n${newAddress()}\n` };
+    const { location } = await editor.upload(`/dashboard/${client.organizationId}/contacts/import`, file);
+    return location!.split('/').at(-1)!;
+  },
+  list: async (_, client) => {
+    await RECORDS.contact!(_, client, {});
+    return (await call(client, 'list.create-list', { name: newName() })).listId as string;
+  },
+  tag: async (_, client) => {
+    await RECORDS.contact!(_, client, {});
+    return (await call(client, 'tag.create-tag', { name: newName() })).tagId as string;
+  },
+  petition: async (_, client) =>
+    (await call(client, 'petition.create-petition', { name: newName() })).petitionId as string,
+  signature: async (_, client, { petition: petitionId }) => {
+    await call(client, 'petition.publish-petition', { petitionId });
+    const contact = { email: newAddress() };
+    return (await call(client, 'petition.add-signature', { petitionId, contact })).signatureId as string;
+  },
+  invalidation: async (_, client, { petition: petitionId }) => {
+    await call(client, 'petition.publish-petition', { petitionId });
+    const contact = { email: 'somebody@spam.example' };
+    await call(client, 'petition.add-signature', { petitionId, contact });
+    const condition = { petitionId, emailDomain: 'spam.example' };
+    return (await call(client, 'petition.invalidate-signatures', condition)).invalidationId as string;
+  },
+  post: async (_, client) => (await call(client, 'post.create-post', { name: newName() })).postId as string,
+  image: async (_, client) => {
+    const path = `/v1/image.upload-image?name=${encodeURIComponent(newName())}`;
+    const { body } = await client.request('POST', path, await picture(), {
+      'Content-Type': 'image/png',
+    });
+    return body.data.imageId as string;
+  },
+  broadcast: draft,
+  key: async (_, client) =>
+    (await call(client, 'api-key.create-api-key', { name: newName(), scopes: ['contact:read'] }))
+      .apiKeyId as string,
+  webhook: async (_, client) => {
+    // Of which an organization has a few.
+    const { data } = (await client.get('webhook.list-webhooks', { limit: '100' })).body;
+    for (const { id: webhookId } of data as { id: string }[])
+      await client.delete('webhook.delete-webhook', { webhookId });
+    const url = `https://webhooks.invalid/${newName().replace(' ', '-')}`;
+    return (await call(client, 'webhook.create-webhook', { url })).webhookId as string;
+  },
+  event: async (_, client) => {
+    const { data } = (await client.get('event.list-events', { limit: '1' })).body;
+    return data[0].id as string;
+  },
+  member: async (api, client) => {
+    const email = newAddress();
+    await signedIn(api, client, 'VIEWER', email);
+    const { data } = (await client.get('team.list-members', { limit: '1' })).body;
+    return data[0].id as string;
+  },
+  invitation: async (_, client) => {
+    const invited = await call(client, 'team.invite-member', { email: newAddress(), role: 'VIEWER' });
+    return invited.invitationId as string;
+  },
+};

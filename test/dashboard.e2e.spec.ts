@@ -1,0 +1,242 @@
+import { SmtpServer } from '#libs/testing';
+import { Api, type Client } from './harness.js';
+import { invitationTo, linkTo, signedIn, Visitor } from './people-in.js';
+import { eventually } from './processes.js';
+
+let api: Api;
+let mail: SmtpServer;
+let client: Client;
+beforeAll(async () => {
+  mail = await SmtpServer.start({ keepContent: true });
+  api = await Api.start({ instances: 2, environment: { MAIL_URL: mail.url, TRUST_PROXY: '1' } });
+  for (const { reactions } of api.instances) reactions.start();
+});
+afterAll(async () => {
+  await api.stop();
+  await mail.stop();
+});
+beforeEach(async () => {
+  client = await api.organization();
+});
+
+const mailsTo = (address: string) => mail.accepted.filter(({ to }) => to === address);
+const linkFor = async (address: string, way: 'sign-in' | 'invitations' = 'sign-in') => {
+  const links = () =>
+    mailsTo(address)
+      .map(linkTo)
+      .filter((path) => path.includes(way));
+  await eventually(() => expect(links()).not.toEqual([]));
+  return links()[0]!;
+};
+let people = 0;
+const somebody = () => `person-${(people += 1)}@example.org`;
+
+describe('coming in', () => {
+  it('by the invitation in the mail, and later by a link to sign in, each once', async () => {
+    const email = somebody();
+    await client.post('team.invite-member', { email, role: 'OWNER' });
+    const invitation = await linkFor(email, 'invitations');
+    const visitor = new Visitor(api.origin);
+    // What scans mails follows links.
+    for (let n = 0; n < 2; n += 1)
+      expect((await visitor.get(invitation)).text).toContain('You are invited to');
+    expect(visitor.cookie).toBe('');
+    const accepted = await visitor.post(invitation);
+    expect([accepted.status, accepted.location]).toEqual([303, `/dashboard/${client.organizationId}`]);
+    expect(accepted.headers.getSetCookie()[0]).toMatch(
+      /^session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=2592000$/,
+    );
+    expect((await visitor.get(accepted.location!)).status).toBe(200);
+    expect((await new Visitor(api.origin).post(invitation)).status).toBe(410);
+
+    const again = new Visitor(api.origin);
+    const asked = await again.post('/dashboard/sign-in', { email: email.toUpperCase() });
+    expect([asked.status, asked.text]).toEqual([200, expect.stringContaining('Check your mail')]);
+    const link = await linkFor(email.toUpperCase());
+    for (let n = 0; n < 2; n += 1)
+      expect((await again.get(link)).text).toContain('<button class="button">Sign in</button>');
+    expect((await again.post(link)).location).toBe('/dashboard');
+    expect((await new Visitor(api.origin).post(link)).status).toBe(410);
+    expect((await again.get('/dashboard')).location).toBe(`/dashboard/${client.organizationId}`);
+  });
+
+  it('of many who use one link at once one gets in', async () => {
+    const email = somebody();
+    await signedIn(api, client, 'EDITOR', email);
+    await new Visitor(api.origin).post('/dashboard/sign-in', { email });
+    const link = await linkFor(email);
+    const answers = await Promise.all(
+      api.instances.flatMap(({ origin }) => Array.from({ length: 4 }, () => new Visitor(origin).post(link))),
+    );
+    expect(answers.filter(({ status }) => status === 303)).toHaveLength(1);
+  });
+
+  it('says the same to whoever is known and unknown, and sends five links an hour at most', async () => {
+    const email = somebody();
+    await signedIn(api, client, 'EDITOR', email);
+    const ask = async (address: string) => {
+      const { status, text, headers } = await new Visitor(api.origin).post('/dashboard/sign-in', {
+        email: address,
+      });
+      return [status, text, headers.get('content-length')];
+    };
+    const known = await ask(email);
+    expect(await ask('unknown@example.org')).toEqual(known);
+    for (let n = 0; n < 6; n += 1) await ask(email);
+    const links = () => mailsTo(email).filter(({ content = '' }) => content.includes('Your link to sign in'));
+    await eventually(() => expect(links()).toHaveLength(5));
+    expect(mailsTo('unknown@example.org')).toEqual([]);
+    const wrong = await new Visitor(api.origin).post('/dashboard/sign-in', { email: 'nothing' });
+    expect([wrong.status, wrong.text]).toEqual([422, expect.stringContaining('Enter an e-mail address')]);
+  });
+
+  it('a link that is too old, changed or invented opens nothing', async () => {
+    const email = somebody();
+    await signedIn(api, client, 'EDITOR', email);
+    await new Visitor(api.origin).post('/dashboard/sign-in', { email });
+    const link = await linkFor(email);
+    await api.database.source.query(
+      `UPDATE sign_in_links SET expires_at = clock_timestamp() - interval '1 second'`,
+    );
+    const invitation = await invitationTo(api, client, 'OWNER', somebody());
+    const changed = invitation.slice(0, -1) + (invitation.endsWith('A') ? 'B' : 'A');
+    for (const path of [link, changed, '/dashboard/sign-in/x', `/dashboard/invitations/${'A'.repeat(64)}`]) {
+      const visitor = new Visitor(api.origin);
+      for (const answer of [await visitor.get(path), await visitor.post(path)])
+        expect([path, answer.status]).toEqual([path, 410]);
+      expect(visitor.cookie).toBe('');
+    }
+  });
+
+  it('makes a new session whatever cookie comes, and ends the one that came', async () => {
+    const visitor = await signedIn(api, client, 'EDITOR', somebody());
+    const before = visitor.cookie;
+    const link = await invitationTo(api, await api.organization(), 'EDITOR', somebody());
+    await visitor.post(link);
+    expect(visitor.cookie).not.toBe(before);
+    const stolen = new Visitor(api.origin);
+    stolen.cookie = before;
+    expect((await stolen.get('/dashboard')).location).toBe('/dashboard/sign-in');
+    const fixed = new Visitor(api.origin);
+    fixed.cookie = `session=${'x'.repeat(43)}`;
+    await fixed.post(await invitationTo(api, client, 'EDITOR', somebody()));
+    expect(fixed.cookie).not.toContain('xxx');
+  });
+
+  it('who tries links is told to wait', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, n) =>
+        new Visitor(api.origin, 'en', '10.9.9.9').post(`/dashboard/sign-in/${n}`),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 429).length).toBeGreaterThan(10);
+  });
+});
+
+describe('being signed in', () => {
+  it('ends by signing out: the cookie is good nowhere any more', async () => {
+    const visitor = await signedIn(api, client, 'EDITOR', somebody());
+    const stolen = visitor.at(api.instances[1]!.origin);
+    expect((await stolen.get('/dashboard/account')).status).toBe(200);
+    const out = await visitor.post('/dashboard/sign-out');
+    expect([out.location, visitor.cookie]).toEqual(['/dashboard/sign-in?out', '']);
+    expect((await visitor.get(out.location!)).text).toContain('You are signed out.');
+    expect((await stolen.get('/dashboard/account')).location).toBe('/dashboard/sign-in');
+  });
+
+  it('is listed by browser, and each other one can be ended; nobody ends a stranger’s', async () => {
+    const email = somebody();
+    const visitor = await signedIn(api, client, 'EDITOR', email);
+    await visitor.post('/dashboard/sign-in', { email });
+    const other = new Visitor(api.origin);
+    await other.post(await linkFor(email));
+    const { text } = await visitor.get('/dashboard/account');
+    expect(text).toMatch(/Firefox \(Linux\): this one/);
+    const [, path] = /action="(\/dashboard\/account\/sessions\/[^"]+)"/.exec(text)!;
+    const stranger = await signedIn(api, client, 'OWNER', somebody());
+    await stranger.post(path!);
+    expect((await other.get('/dashboard')).status).toBe(303);
+    const ended = await visitor.post(path!);
+    expect(ended.location).toBe('/dashboard/account?ended');
+    expect((await other.get('/dashboard')).location).toBe('/dashboard/sign-in');
+    expect((await visitor.get('/dashboard/account')).text).not.toContain('/end"');
+  });
+
+  it('does nothing that another site asks for', async () => {
+    const visitor = await signedIn(api, client, 'OWNER', somebody());
+    const path = `/dashboard/${client.organizationId}/team/invite`;
+    const form = { email: 'evil@example.org', role: 'OWNER' };
+    const headers: Record<string, string>[] = [
+      { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' },
+      { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'same-origin' },
+      { Origin: 'null', 'Sec-Fetch-Site': 'cross-site' },
+      { Origin: visitor.origin, 'Sec-Fetch-Site': 'same-site' },
+      { Origin: '', 'Sec-Fetch-Site': '' },
+    ];
+    for (const each of headers) {
+      const { status, text } = await visitor.post(path, form, each);
+      expect([each, status]).toEqual([each, 403]);
+      expect(text).toContain('This was not sent from here');
+    }
+    expect((await client.get('team.list-invitations')).body.data).toEqual([]);
+    const page = await visitor.get(path);
+    expect(page.headers.get('x-frame-options')).toBe('DENY');
+    expect(page.headers.get('content-security-policy')).toMatch(/frame-ancestors 'none'/);
+    expect(page.headers.get('cache-control')).toBe('no-store');
+  });
+
+  it('needs HTTPS, but on the machine itself', async () => {
+    const headers = { Host: 'act.example.org' };
+    const { status, text } = await askAs(headers);
+    expect([status, text]).toEqual([403, expect.stringContaining('People sign in by HTTPS alone')]);
+  });
+});
+
+/** `fetch` does not let anybody say another Host. */
+async function askAs(headers: Record<string, string>): Promise<{ status: number; text: string }> {
+  const { request } = await import('node:http');
+  const { port } = new URL(api.origin);
+  return new Promise((resolve, reject) => {
+    const asked = request({ port, host: '127.0.0.1', path: '/dashboard/sign-in', headers }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      response.on('end', () => resolve({ status: response.statusCode!, text }));
+    });
+    asked.on('error', reject).end();
+  });
+}
+
+it('what a role may not do is not shown', async () => {
+  const viewer = await signedIn(api, client, 'VIEWER', somebody());
+  const admin = await signedIn(api, client, 'ADMIN', somebody());
+  await signedIn(api, client, 'OWNER', 'the-owner@example.org');
+  const path = `/dashboard/${client.organizationId}/team`;
+  expect((await viewer.get(path)).text).not.toMatch(/invite"|\/team\/[0-9a-f]{8}/);
+  const { text } = await admin.get(path);
+  expect(text).toContain('/team/invite"');
+  const { data } = (await client.get('team.list-members')).body;
+  const { id } = data.find(({ email }: { email: string }) => email === 'the-owner@example.org');
+  const owner = await admin.get(`${path}/${id}`);
+  expect(owner.text).not.toMatch(/<form method="post">|remove"/);
+  const { status } = await admin.post(`${path}/${id}/remove`);
+  expect(status).toBe(403);
+  expect((await admin.get(`${path}/invite`)).text).not.toContain('value="OWNER"');
+});
+
+it('says what happened, keeps what was typed, and speaks German', async () => {
+  const owner = await signedIn(api, client, 'OWNER', somebody());
+  const path = `/dashboard/${client.organizationId}/team`;
+  const wrong = await owner.post(`${path}/invite`, { email: 'not <an> address' });
+  expect(wrong.status).toBe(422);
+  expect(wrong.text).toContain('value="not &lt;an&gt; address"');
+  expect(wrong.text).toContain(
+    '<a href="#email">E-mail address: Enter an e-mail address like name@example.org</a>',
+  );
+  expect(wrong.text).toContain('<a href="#role">What may they do?: Choose one</a>');
+  const invited = await owner.post(`${path}/invite`, { email: 'eve@example.org', role: 'EDITOR' });
+  expect((await owner.get(invited.location!)).text).toContain('The invitation is on its way.');
+  const german = owner.at(api.origin, 'de-AT,de;q=0.9');
+  const { text } = await german.get(path);
+  expect(text).toContain('<html lang="de">');
+  for (const word of ['Jemanden einladen', 'Einladungen', 'Inhaber·in']) expect(text).toContain(word);
+});

@@ -1,0 +1,138 @@
+import { type CDPSession, type Page } from 'playwright-core';
+import { WORDS } from '../src/dashboard/index.js';
+import { Browser, findChromium } from './browser.js';
+import { Api, type Client } from './harness.js';
+import { invitationTo, signedIn, Visitor } from './people-in.js';
+
+const inBrowser = findChromium() === undefined ? describe.skip : describe;
+if (findChromium() === undefined) console.log('Chromium is not installed: passkeys are not tried in it.');
+
+const words = WORDS.en;
+let api: Api;
+let client: Client;
+beforeAll(async () => {
+  api = await Api.start({ instances: 2, environment: { TRUST_PROXY: '1' } });
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  client = await api.organization();
+});
+
+/** A passkey belongs to a name: a number has none. */
+const atLocalhost = (n = 0) => api.instances[n]!.origin.replace('127.0.0.1', 'localhost');
+
+inBrowser('in Chromium', () => {
+  let browser: Browser;
+  let page: Page;
+  let device: CDPSession;
+  beforeAll(async () => {
+    browser = await Browser.start();
+  });
+  afterAll(() => browser.stop());
+  beforeEach(async () => {
+    ({ page } = await browser.open());
+    device = await page.context().newCDPSession(page);
+    await device.send('WebAuthn.enable');
+    await device.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+      },
+    });
+    await page.goto(atLocalhost() + (await invitationTo(api, client, 'EDITOR', 'ada@example.org')));
+    await press(words.invitation.button);
+  });
+
+  const press = async (name: string) => {
+    await page.getByRole('button', { name, exact: true }).click();
+    await page.waitForLoadState();
+  };
+  const add = async () => {
+    await page.goto(`${atLocalhost()}/dashboard/account`);
+    await press(words.passkeys.add);
+    await page.getByText(words.passkeys.done.added).waitFor();
+  };
+
+  it('is added, signs in at any instance, each time anew, and is removed', async () => {
+    await add();
+    // The device has one for this person: it makes no second.
+    await press(words.passkeys.add);
+    await page.getByText(words.passkeys.failed).waitFor();
+    for (const n of [0, 1]) {
+      await page.context().clearCookies();
+      await page.goto(`${atLocalhost(n)}/dashboard/sign-in`);
+      // Of one port a passkey is good at another: what binds it is the name.
+      await press(words.passkeys.signIn);
+      await page.waitForURL(`${atLocalhost(n)}/dashboard/${client.organizationId}`);
+    }
+    await page.goto(`${atLocalhost()}/dashboard/account`);
+    await page.getByRole('link', { name: new RegExp(words.passkeys.removeOf('')) }).click();
+    await press(words.passkeys.remove);
+    await page.getByText(words.passkeys.done.removed).waitFor();
+    await page.context().clearCookies();
+    await page.goto(`${atLocalhost()}/dashboard/sign-in`);
+    await press(words.passkeys.signIn);
+    await page.getByText(words.passkeys.refused).waitFor();
+  });
+
+  it('what signed in once does not sign in again; nor what was answered for another origin, or changed', async () => {
+    await add();
+    await page.context().clearCookies();
+    await page.goto(`${atLocalhost()}/dashboard/sign-in`);
+    const [request] = await Promise.all([
+      page.waitForRequest((one) => one.url().endsWith('/dashboard/passkey')),
+      press(words.passkeys.signIn),
+    ]);
+    const response = new URLSearchParams(request.postData()!).get('response')!;
+    const send = async (answer: string, origin = atLocalhost()) => {
+      const { status } = await new Visitor(origin).post('/dashboard/passkey', { response: answer });
+      return status;
+    };
+    expect(await send(response)).toBe(403);
+
+    // One that was never sent, in all the ways in which it is not right.
+    await page.context().clearCookies();
+    await page.route('**/dashboard/passkey', (route) => route.abort());
+    await page.goto(`${atLocalhost()}/dashboard/sign-in`);
+    const [fresh] = await Promise.all([
+      page.waitForRequest((one) => one.url().endsWith('/dashboard/passkey')),
+      page.getByRole('button', { name: words.passkeys.signIn }).click(),
+    ]);
+    const answer = new URLSearchParams(fresh.postData()!).get('response')!;
+    const parsed = JSON.parse(answer);
+    const { signature } = parsed.response;
+    const other = `${signature.slice(0, -4)}${signature.endsWith('AAAA') ? 'BBBB' : 'AAAA'}`;
+    const changed = [
+      { ...parsed, response: { ...parsed.response, signature: other } },
+      { ...parsed, id: 'AAAA', rawId: 'AAAA' },
+      { ...parsed, response: { ...parsed.response, clientDataJSON: 'AAAA' } },
+      {},
+      [],
+      'nothing',
+    ];
+    for (const one of changed) expect(await send(JSON.stringify(one))).toBe(403);
+    expect(await send('no JSON')).toBe(403);
+    expect(await send(answer, atLocalhost(1))).toBe(403);
+  });
+});
+
+it('a form from elsewhere adds nothing and signs nobody in; a number has no passkeys', async () => {
+  const editor = await signedIn(api, client, 'EDITOR', 'eve@example.org');
+  const foreign = { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' };
+  for (const path of ['/dashboard/account/passkeys', '/dashboard/passkey'])
+    expect((await editor.post(path, { response: '{}' }, foreign)).status).toBe(403);
+  expect((await editor.post('/dashboard/account/passkeys', { response: '{}' })).status).toBe(422);
+  expect((await editor.get('/dashboard/account')).text).not.toContain('data-passkey');
+  expect((await editor.get('/dashboard/account/passkeys/nothing')).status).toBe(404);
+});
+
+it('who guesses is told to wait', async () => {
+  const visitor = new Visitor(api.origin);
+  const statuses = await Promise.all(
+    Array.from({ length: 30 }, () => visitor.post('/dashboard/passkey', { response: '{}' })),
+  );
+  expect(statuses.map(({ status }) => status)).toContain(429);
+});
