@@ -24,6 +24,8 @@ const benchmarks = {
   webhooks: 'events sent to a webhook, and how long after they happened, beside plain requests',
   broadcast: 'a broadcast to 100,000 people into a mail server, beside plain nodemailer',
   site: 'pages of a petition that readers get while people sign, beside node:http that sends the same bytes',
+  dashboard:
+    'pages of the dashboard, beside the operations that they run; a list of a million contacts from end to end',
   growth: 'requests on 10,000 events, and on millions of events with a million contacts',
 };
 

@@ -1,1 +1,2 @@
 export { escapeHtml, html, Html, trusted } from './html.js';
+export { counted, formatDate, formatNumber, plural } from './formats.js';

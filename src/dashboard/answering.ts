@@ -37,19 +37,19 @@ export class Answering {
   /**
    * A page for whoever is signed in.
    *
-   * @param takesFile the form is left for the page to read.
+   * @param options `takesFile`: the form is left for the page to read; `organizationId`: where the page is.
    */
   async known(
     request: Request,
     response: Response,
     make: (asked: Asked, person: Person) => Promise<Answered>,
-    takesFile = false,
+    { takesFile = false, organizationId }: { takesFile?: boolean; organizationId?: string | undefined } = {},
   ): Promise<void> {
     await this.answer(
       request,
       response,
       async (asked) => {
-        const person = await this.people.find(request);
+        const person = await this.people.find(request, organizationId);
         if (!person) return { redirect: '/dashboard/sign-in' };
         const key = `user:${person.session.userId}`;
         await this.rateLimit.countAgainst([{ key, limit: PER_SECOND, reason: 'KEY_RATE' }], response);

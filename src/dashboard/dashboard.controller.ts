@@ -6,7 +6,7 @@ import { Answering, type Answered, type Asked } from './answering.js';
 import { noticePage, type Page } from './document.js';
 import { type PageDefinition } from './page.js';
 import { findPage } from './pages.js';
-import { type Member, People, type Person } from './people.js';
+import { isMember, type Member, People, type Person } from './people.js';
 import { type Refusal, Visit } from './visit.js';
 import { type Words } from './words/index.js';
 
@@ -60,19 +60,15 @@ export class DashboardController {
       response,
       async (asked, person) => {
         const { words } = asked;
-        const member = isId(organization)
-          ? await this.people.enter(person, organization.toLowerCase())
-          : undefined;
-        if (!member || !found)
-          return noticePage(words, words.notFound, { status: 404, person: member ?? person });
-        request.caller = this.people.callerOf(member);
+        if (!isMember(person) || !found) return noticePage(words, words.notFound, { status: 404, person });
+        request.caller = this.people.callerOf(person);
         const { page, params } = found;
         const needs = request.method === 'POST' ? (page.changes ?? page.needs) : page.needs;
-        if (needs !== null && !member.may(needs))
-          return noticePage(words, words.forbidden, { status: 403, person: member });
-        return this.within(member, asked, params, (visit) => make(page, visit));
+        if (needs !== null && !person.may(needs))
+          return noticePage(words, words.forbidden, { status: 403, person });
+        return this.within(person, asked, params, (visit) => make(page, visit));
       },
-      takesFile,
+      { takesFile, organizationId: isId(organization) ? organization.toLowerCase() : undefined },
     );
   }
 

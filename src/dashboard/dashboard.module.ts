@@ -1,5 +1,6 @@
 import { ProductModule } from '#libs/modules';
 import { RateLimitGuard } from '#libs/rate-limit';
+import { OrganizationsModule } from '../organizations/index.js';
 import { TeamModule } from '../team/index.js';
 import { Answering } from './answering.js';
 import { Imports } from './contacts/imports.js';
@@ -11,7 +12,7 @@ import { SignInController } from './sign-in.controller.js';
 @ProductModule({
   // People open its pages; what they do is done by the operations of others.
   operations: {},
-  imports: [TeamModule],
+  imports: [OrganizationsModule, TeamModule],
   // An organization's pages come last: their addresses begin with anything.
   controllers: [ScriptsController, SignInController, DashboardController],
   background: [Imports],

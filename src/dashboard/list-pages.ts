@@ -67,12 +67,20 @@ export function listPages<Listed extends { id?: string }>(options: ListOptions<L
 
 async function showList<Listed>(visit: Visit, options: ListOptions<Listed>) {
   const { words } = visit;
-  const { section, operation, text, columns, empty, fields, filters, add, deeds, before, back } = options;
+  const { section, operation, text, columns, empty, filters, add, deeds, before, back } = options;
   const search = searchOf(visit, options);
-  const asked = { q: search && visit.query('q'), sort: sortOf(visit), ...fields?.(visit) };
-  const listed = await visit.list<Listed>(operation, asked);
-  const records = (await options.complete?.(visit, listed.records)) ?? listed.records;
-  const title = await options.title(words, visit);
+  const asked = { q: search && visit.query('q'), sort: sortOf(visit), ...options.fields?.(visit) };
+  const list = async () => {
+    const listed = await visit.list<Listed>(operation, asked);
+    return { ...listed, records: (await options.complete?.(visit, listed.records)) ?? listed.records };
+  };
+  const [listed, title, above, fields, toBack] = await Promise.all([
+    list(),
+    options.title(words, visit),
+    before?.(visit) ?? null,
+    filters?.(visit) ?? [],
+    back?.(visit),
+  ]);
   const isSearched = [...new URL(visit.request.originalUrl, 'http://here').searchParams.keys()].some(
     (name) => !['done', 'cursor', 'sort'].includes(name),
   );
@@ -80,17 +88,17 @@ async function showList<Listed>(visit: Visit, options: ListOptions<Listed>) {
     add && visit.may(add.needs)
       ? ButtonLink(visit, typeof add.path === 'string' ? add.path : add.path(visit), add.text(words))
       : null;
-  const rows = records.map((record) => columns.map(({ cell }) => cell(record, visit)));
+  const rows = listed.records.map((record) => columns.map(({ cell }) => cell(record, visit)));
   const none = isSearched ? html`<p>${words.nothingFound}</p>` : Empty({ ...empty(words), deed: adding });
   const isNothing = rows.length === 0 && listed.isFirst && !isSearched;
   return visit.page({
     section,
     title,
-    ...(back ? { back: await back(visit) } : {}),
+    ...(toBack ? { back: toBack } : {}),
     content: html`<p class="lead">${text(words)}</p>
-      ${(await before?.(visit)) ?? null}
+      ${above}
       ${isNothing ? Deeds(deeds?.(visit) ?? []) : Deeds([adding, ...(deeds?.(visit) ?? [])])}
-      ${isNothing || !(search || filters) ? null : Search(visit, search?.(words), (await filters?.(visit)) ?? [])}
+      ${isNothing || !(search || filters) ? null : Search(visit, search?.(words), fields)}
       <div id="list">
         ${
           rows.length === 0

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { html, type Html, trusted } from '#libs/pages';
+import { formatDate, formatNumber, html, type Html, trusted } from '#libs/pages';
 import { type Visit } from './visit.js';
 import { type Words } from './words/index.js';
 
@@ -10,17 +10,16 @@ function onceOf(): Html {
 
 /** A date, as people of the language write it. */
 export function dateIn({ dates }: Words, moment: string | Date): string {
-  return new Intl.DateTimeFormat(dates, { dateStyle: 'medium', timeZone: 'UTC' }).format(new Date(moment));
+  return formatDate(dates, { dateStyle: 'medium' }, new Date(moment));
 }
 
 /** A moment; of which zone it is, it says. */
 export function timeIn({ dates }: Words, moment: string | Date): string {
-  const format = new Intl.DateTimeFormat(dates, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
-  return `${format.format(new Date(moment))} UTC`;
+  return `${formatDate(dates, { dateStyle: 'medium', timeStyle: 'short' }, new Date(moment))} UTC`;
 }
 
 export function numberIn({ dates }: Words, number: number): string {
-  return new Intl.NumberFormat(dates).format(number);
+  return formatNumber(dates, number);
 }
 
 /** @param to below the organization. */

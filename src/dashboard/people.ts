@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { type Request } from 'express';
-import { RecordReader } from '#libs/commands';
 import {
   type Caller,
   hasScope,
@@ -15,8 +14,8 @@ import {
   scopeOf,
 } from '#libs/rpc';
 import { type ImportAnswer } from '../contacts/index.js';
-import { organization, standingOrganization } from '../organizations/index.js';
-import { type Membership, type Role, scopesOf, type Session, Sessions, Team } from '../team/index.js';
+import { OrganizationNames } from '../organizations/index.js';
+import { type Role, scopesOf, type Session, Sessions, Team } from '../team/index.js';
 import { readCookie } from './cookie.js';
 
 /** Who has opened a page: somebody who is signed in, and in which of their organizations the page is. */
@@ -59,50 +58,31 @@ export class People {
   constructor(
     private readonly sessions: Sessions,
     private readonly team: Team,
-    private readonly records: RecordReader,
+    private readonly names: OrganizationNames,
     private readonly commands: CommandBus,
     private readonly queries: QueryBus,
   ) {}
 
-  /** Undefined unless they are signed in. */
-  async find(request: Request): Promise<Person | undefined> {
+  /**
+   * Undefined unless they are signed in.
+   *
+   * @param organizationId where the page is: they stand in it where they are a member, and their role was not changed since they signed in.
+   */
+  async find(request: Request, organizationId?: string): Promise<Person | undefined> {
     const token = readCookie(request);
-    const session = token === undefined ? undefined : await this.sessions.find(token);
-    return session && { session, organization: undefined, may: () => false };
-  }
-
-  /** The same person in an organization; undefined where they are no member, or their role was changed since they signed in. */
-  async enter(person: Person, organizationId: string): Promise<Member | undefined> {
-    const { session } = person;
-    const membership = (await this.membershipsOf(session)).find(
-      (one) => one.organizationId === organizationId,
-    );
-    if (!membership) return undefined;
-    const { role, memberId } = membership;
-    const scopes = scopesOf(role);
-    const name = await this.nameOf(organizationId);
-    return {
-      session,
-      organization: { id: organizationId, name, role, memberId },
-      may: (scope) => hasScope(scopes, scope),
-    };
+    if (token === undefined) return undefined;
+    // At once: each page waits for both.
+    const [session, name] = await Promise.all([
+      this.sessions.find(token),
+      organizationId === undefined ? undefined : this.names.find(organizationId),
+    ]);
+    return session && personOf(session, organizationId, name);
   }
 
   /** As the API knows who asks: for the log, and for what is open at once. */
   callerOf({ session, organization }: Member): Caller {
     const actor = { type: 'user', id: session.userId } as const;
     return { organizationId: organization.id, actor, scopes: scopesOf(organization.role) };
-  }
-
-  /** Where they may work with this session. */
-  async membershipsOf({ userId, madeAt }: Session): Promise<Membership[]> {
-    const all = await this.team.membershipsOf(userId);
-    return all.filter(({ roleChangedAt }) => roleChangedAt === null || roleChangedAt <= madeAt);
-  }
-
-  async nameOf(organizationId: string): Promise<string> {
-    const { state } = await this.records.look(organization, organizationId, organizationId);
-    return standingOrganization(state).name;
   }
 
   /**
@@ -115,9 +95,9 @@ export class People {
     importId: string,
     { fields, bytes, onProgress, isGivenUp }: Importing,
   ): Promise<ImportAnswer> {
-    const session = { id: importId, userId, madeAt: new Date() };
-    const member = await this.enter({ session, organization: undefined, may: () => false }, organizationId);
-    if (!member) throw noSuch('member');
+    const session = { id: importId, userId, memberships: await this.team.membershipsOf(userId) };
+    const member = personOf(session, organizationId, await this.names.find(organizationId));
+    if (!isMember(member)) throw noSuch('member');
     const request = {
       storedRequestId: importId,
       get isGivenUp() {
@@ -159,4 +139,17 @@ export class People {
     };
     return definition.method === 'GET' ? this.queries.execute(input) : this.commands.execute(input);
   }
+}
+
+export function isMember(person: Person): person is Member {
+  return person.organization !== undefined;
+}
+
+/** @param name of the organization; undefined where there is none. */
+function personOf(session: Session, organizationId?: string, name?: string): Person {
+  const membership = session.memberships.find((one) => one.organizationId === organizationId);
+  if (!membership || name === undefined) return { session, organization: undefined, may: () => false };
+  const { organizationId: id, role, memberId } = membership;
+  const scopes = scopesOf(role);
+  return { session, organization: { id, name, role, memberId }, may: (scope) => hasScope(scopes, scope) };
 }

@@ -15,13 +15,13 @@ import {
   SignInLinks,
   Team,
 } from '../team/index.js';
+import { OrganizationNames } from '../organizations/index.js';
 import { Answering, type Answered, type Asked } from './answering.js';
 import { browserOf } from './browser.js';
 import { isLoopback, readCookie, writeCookie } from './cookie.js';
 import { noticePage } from './document.js';
 import { PublicAddress } from '../public-address.js';
 import { accountPage, organizationsPage, passkeyPage } from './account-pages.js';
-import { People } from './people.js';
 import { enterPage, invitationPage, sentPage, signInPage } from './sign-in-pages.js';
 
 /** How people come in, and out. Links do nothing by GET: what scans mail follows each. */
@@ -30,7 +30,7 @@ import { enterPage, invitationPage, sentPage, signInPage } from './sign-in-pages
 export class SignInController {
   constructor(
     private readonly answering: Answering,
-    private readonly people: People,
+    private readonly names: OrganizationNames,
     private readonly sessions: Sessions,
     private readonly links: SignInLinks,
     private readonly invitations: InvitationLinks,
@@ -43,13 +43,14 @@ export class SignInController {
   @Get()
   organizations(@Req() request: Request, @Res() response: Response): Promise<void> {
     return this.answering.known(request, response, async ({ words }, person) => {
-      const memberships = await this.people.membershipsOf(person.session);
+      const { memberships } = person.session;
       const [first] = memberships;
       if (first && memberships.length === 1) return { redirect: `/dashboard/${first.organizationId}` };
-      const all = await Promise.all(
-        memberships.map(async ({ organizationId: id }) => ({ id, name: await this.people.nameOf(id) })),
-      );
-      return organizationsPage(words, person, all);
+      const named = memberships.map(async ({ organizationId: id }) => {
+        const name = await this.names.find(id);
+        return name === undefined ? [] : [{ id, name }];
+      });
+      return organizationsPage(words, person, (await Promise.all(named)).flat());
     });
   }
 
@@ -107,8 +108,8 @@ export class SignInController {
     return this.answering.open(request, response, async ({ words }) => {
       const name = this.invitations.read(tokenOf(request));
       const invited = name && (await this.team.invitedBy(name.organizationId, name.invitationId));
-      if (!invited) return noticePage(words, words.badLink, { status: 410 });
-      const organization = await this.people.nameOf(name.organizationId);
+      const organization = invited && (await this.names.find(name.organizationId));
+      if (!invited || organization === undefined) return noticePage(words, words.badLink, { status: 410 });
       return invitationPage(words, organization, words.roles[invited.role].name);
     });
   }

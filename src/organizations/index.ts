@@ -1,5 +1,6 @@
 export { CreateOrganization } from './create-organization.js';
 export { organization, type OrganizationEvent, standingOrganization } from './organization.js';
+export { OrganizationNames } from './organization-names.js';
 export { organizationsProjection } from './organizations.projection.js';
 export { isLogPublic, publicLog, publicLogId } from './public-log.js';
 export { publicLogsProjection } from './public-logs.projection.js';

@@ -1,6 +1,7 @@
 import { ProductModule } from '#libs/modules';
 import { showImagesBy } from '../images/index.js';
 import { CreateOrganizationHandler } from './create-organization.js';
+import { OrganizationNames } from './organization-names.js';
 import { OrganizationSlugs } from './organization-slugs.js';
 import { SiteAddress } from './site-address.js';
 import * as operations from './operations.js';
@@ -19,8 +20,8 @@ import { sendersProjection } from './senders.projection.js';
   upcasters: organizationShapes,
   replayables: [replayableOrganization],
   // Organizations are made on the command line: that handler has no route.
-  providers: [CreateOrganizationHandler, OrganizationSlugs, SiteAddress],
-  exports: [OrganizationSlugs, SiteAddress],
+  providers: [CreateOrganizationHandler, OrganizationNames, OrganizationSlugs, SiteAddress],
+  exports: [OrganizationNames, OrganizationSlugs, SiteAddress],
 })
 export class OrganizationsModule {}
 

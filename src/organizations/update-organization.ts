@@ -25,6 +25,7 @@ import {
   updateOrganization,
 } from './organization.js';
 import { mailHookOf } from '../suppressions/index.js';
+import { OrganizationNames } from './organization-names.js';
 import { isReserved, OrganizationSlugs } from './organization-slugs.js';
 import { publicLog, publicLogId, publishLog } from './public-log.js';
 import { LANGUAGES, sender, type SenderFields, senderId, updateSender } from './sender.js';
@@ -118,6 +119,7 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
     private readonly records: RecordReader,
     private readonly requests: Requests,
     private readonly store: EventStore,
+    private readonly names: OrganizationNames,
     private readonly slugs: OrganizationSlugs,
     private readonly resources: Resources,
     private readonly addresses: SiteAddress,
@@ -167,6 +169,8 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
       this.records.look(sender, organizationId, mailId, { version: mailVersion }),
     ]);
     const mailHook = mailHookOf(this.store.keyring, organizationId);
+    const { name } = standingOrganization(changed.state);
+    if (given.name !== undefined) this.names.keep(organizationId, name);
     if (given.slug !== undefined) await this.settleSlug(organizationId);
     const url = this.addresses.with(organizationId, standingOrganization(changed.state).slug);
     return organizationRecord(organizationId, changed, log, mail, { mailHook, url });

@@ -1,4 +1,4 @@
-import { html, type Html } from '#libs/pages';
+import { formatDate, formatNumber, html, type Html } from '#libs/pages';
 import { type Picture, type SitePetition } from './site-types.js';
 import { type Notice, type Words } from './words/index.js';
 
@@ -53,13 +53,15 @@ export function progressTexts(
   goal: number,
   words: Words,
 ): { counted: string; aim: string; percent: string } {
-  const format = new Intl.NumberFormat(words.locale);
-  const percent = new Intl.NumberFormat(words.locale, { style: 'percent' }).format(
-    Math.floor((Math.min(signatures, goal) * 100) / goal) / 100,
-  );
+  const { locale } = words;
+  const reached = Math.floor((Math.min(signatures, goal) * 100) / goal) / 100;
+  const percent = formatNumber(locale, reached, { style: 'percent' });
   return {
-    counted: words.signatures(signatures, format.format(signatures)),
-    aim: signatures >= goal ? words.goalReached(format.format(goal)) : words.ofGoal(format.format(goal)),
+    counted: words.signatures(signatures, formatNumber(locale, signatures)),
+    aim:
+      signatures >= goal
+        ? words.goalReached(formatNumber(locale, goal))
+        : words.ofGoal(formatNumber(locale, goal)),
     percent,
   };
 }
@@ -105,11 +107,8 @@ export function NoticeOf({ notice, more }: { notice: Notice; more?: Html }): Htm
 
 /** A day, or a day and its hour, as people of the language write it; hours are UTC's, and say so. */
 export function dateIn(words: Words, at: Date, withTime = false): string {
-  return (
-    new Intl.DateTimeFormat(words.dates, {
-      dateStyle: 'long',
-      ...(withTime ? { timeStyle: 'short' as const } : {}),
-      timeZone: 'UTC',
-    }).format(at) + (withTime ? ' UTC' : '')
-  );
+  const day = { dateStyle: 'long' } as const;
+  return withTime
+    ? `${formatDate(words.dates, { ...day, timeStyle: 'short' }, at)} UTC`
+    : formatDate(words.dates, day, at);
 }

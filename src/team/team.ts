@@ -8,12 +8,9 @@ import { listingOf, noSuch, type Page, pageOf, type RequestContext, RpcError } f
 import { hasExpired, type Invited, member, type Member, type MemberEvent } from './member.js';
 import { type InvitationRecord, invitationOf, type MemberRecord, memberOf } from './member-record.js';
 import { MEMBERS_TABLE, SEALED_EMAIL } from './members.projection.js';
-import { type Role } from './roles.js';
+import { type Membership, membershipsOf } from './membership.js';
 
 type ListQuery = Parameters<typeof listingOf>[0] & Parameters<typeof findRows>[1];
-
-/** Where a person is a member, and since when with this role: sessions that began before are good no more. */
-export type Membership = { organizationId: string; memberId: string; role: Role; roleChangedAt: Date | null };
 
 type Row = {
   id: string;
@@ -68,19 +65,11 @@ export class Team {
 
   /** Where a person is a member, by the read model of this instance. */
   async membershipsOf(userId: string): Promise<Membership[]> {
-    const rows = await this.source.query<
-      { organization_id: string; id: string; role: Role; changed: string | null }[]
-    >(
-      `SELECT organization_id, id, role, state->>'roleChangedAt' AS changed FROM ${MEMBERS_TABLE}
-       WHERE user_id = $1 AND status = 'ACTIVE' ORDER BY created_at LIMIT 1000`,
+    const [row] = await this.source.query<[{ memberships: Membership[] }]>(
+      `SELECT ${membershipsOf('$1')} AS memberships`,
       [userId],
     );
-    return rows.map(({ organization_id, id, role, changed }) => ({
-      organizationId: organization_id,
-      memberId: id,
-      role,
-      roleChangedAt: changed === null ? null : new Date(changed),
-    }));
+    return row.memberships;
   }
 
   /** The addresses of people who are in the organization, by who they are. */

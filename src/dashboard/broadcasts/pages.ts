@@ -75,7 +75,10 @@ export const broadcastPages: PageDefinition[] = [
 async function showBroadcast(visit: Visit) {
   const { words } = visit;
   const { broadcasts } = words;
-  const broadcast = await broadcastOf(visit);
+  const [broadcast, past] = await Promise.all([
+    broadcastOf(visit),
+    RecordPast(visit, visit.params.broadcast!),
+  ]);
   const { id, status, sendAt, subject } = broadcast;
   const isDraft = status === 'DRAFT' || status === 'SCHEDULED';
   const [mayWrite, maySend] = [visit.may('broadcast:write'), visit.may('broadcast:send')];
@@ -111,7 +114,7 @@ async function showBroadcast(visit: Visit) {
           : null,
         mayWrite && isDraft ? ButtonLink(visit, `broadcasts/${id}/delete`, broadcasts.delete, true) : null,
       ])}
-      ${await RecordPast(visit, id)}`,
+      ${past}`,
   });
 }
 

@@ -116,7 +116,7 @@ export const contactPages: PageDefinition[] = [
     needs: 'contact:read',
     show: async (visit) => {
       const { words } = visit;
-      const contact = await contactOf(visit);
+      const [contact, past] = await Promise.all([contactOf(visit), RecordPast(visit, visit.params.contact!)]);
       const { edit, erase, fields, subscribed } = words.contacts;
       return visit.page({
         section: 'contacts',
@@ -139,7 +139,7 @@ export const contactPages: PageDefinition[] = [
           })),
           { name: words.since, value: dateIn(words, contact.createdAt) },
         ])}
-        ${await RecordPast(visit, contact.id)}`,
+        ${past}`,
       });
     },
   },

@@ -78,7 +78,7 @@ export const imagePages: PageDefinition[] = [
     show: async (visit) => {
       const { words } = visit;
       const { images } = words;
-      const image = await imageOf(visit);
+      const [image, past] = await Promise.all([imageOf(visit), RecordPast(visit, visit.params.image!)]);
       return visit.page({
         section: 'images',
         back: toImages(visit),
@@ -99,7 +99,7 @@ export const imagePages: PageDefinition[] = [
                   ${Deeds([ButtonLink(visit, `images/${image.id}/delete`, images.delete, true)])}`
               : null
           }
-          ${await RecordPast(visit, image.id)}`,
+          ${past}`,
       });
     },
     act: async (visit) => {

@@ -113,7 +113,7 @@ export const keyPages: PageDefinition[] = [
     show: async (visit) => {
       const { words } = visit;
       const { keys } = words;
-      const key = await keyOf(visit);
+      const [key, past] = await Promise.all([keyOf(visit), RecordPast(visit, visit.params.key!)]);
       const isLive = stateOf(words, key) === keys.live;
       return visit.page({
         section: 'keys',
@@ -135,7 +135,7 @@ export const keyPages: PageDefinition[] = [
           { name: words.since, value: dateIn(words, key.createdAt) },
           ...(key.expiresAt === null ? [] : [{ name: words.until, value: timeIn(words, key.expiresAt) }]),
         ])}
-        ${await RecordPast(visit, key.id)}`,
+        ${past}`,
       });
     },
   },

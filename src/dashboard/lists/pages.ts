@@ -1,4 +1,4 @@
-import { html } from '#libs/pages';
+import { html, type Html } from '#libs/pages';
 import { invalid } from '#libs/rpc';
 import { type ContactRecord, nameOf } from '../contacts/pages.js';
 import { listPages, Paging } from '../list-pages.js';
@@ -111,8 +111,12 @@ function pagesOfGroups({
       needs: reads,
       changes: writes,
       show: async (visit) => {
-        const group = await groupOf(visit);
-        const { edit, delete: deletion, members } = visit.words[section];
+        const [group, members, past] = await Promise.all([
+          groupOf(visit),
+          visit.may('contact:read') ? MembersOf(visit) : null,
+          RecordPast(visit, idOf(visit)),
+        ]);
+        const { edit, delete: deletion } = visit.words[section];
         return visit.page({
           section,
           back: toAll(visit),
@@ -126,8 +130,7 @@ function pagesOfGroups({
                 ])
               : null
           }
-          ${visit.may('contact:read') ? SectionOf(members, await membersOf(visit, group)) : null}
-          ${await RecordPast(visit, group.id)}`,
+          ${members} ${past}`,
         });
       },
       act: async (visit) => {
@@ -208,16 +211,17 @@ function pagesOfGroups({
     },
   ];
 
-  async function membersOf(visit: Visit, group: GroupRecord) {
+  async function MembersOf(visit: Visit): Promise<Html> {
     const { words } = visit;
+    const id = idOf(visit);
     const { addressLabel, addressHint, addButton, noMembers, remove, removeName, members, all } =
       words[section];
     const listed = await visit.list<ContactRecord>('contact.list-contacts', {
-      [idField]: group.id,
+      [idField]: id,
       limit: 25,
     });
     const mayChange = visit.may(writes);
-    return [
+    return SectionOf(members, [
       mayChange
         ? FormOf(visit, {
             fields: [
@@ -241,7 +245,7 @@ function pagesOfGroups({
               ...(mayChange
                 ? [
                     html`<a
-                      href="${visit.path(`${section}/${group.id}/contacts/${contact.id}`)}"
+                      href="${visit.path(`${section}/${id}/contacts/${contact.id}`)}"
                       aria-label="${removeName(nameOf(contact))}"
                       >${remove}</a
                     >`,
@@ -250,7 +254,7 @@ function pagesOfGroups({
             ]),
           }),
       Paging(visit, listed),
-      html`<p><a href="${visit.path(`contacts?${idField}=${group.id}`)}">${all}</a></p>`,
-    ];
+      html`<p><a href="${visit.path(`contacts?${idField}=${id}`)}">${all}</a></p>`,
+    ]);
   }
 }

@@ -34,7 +34,10 @@ export const organizationPages: PageDefinition[] = [
       const { words } = visit;
       const { organization: said, yes, no } = words;
       const { fields } = said;
-      const { id, url, mailFrom, ...own } = await organizationOf(visit);
+      const [{ url, mailFrom, ...own }, past] = await Promise.all([
+        organizationOf(visit),
+        RecordPast(visit, visit.organizationId),
+      ]);
       const part = (title: string, path: string, facts: { name: string; value: string | null }[]) =>
         SectionOf(title, [
           Facts(facts),
@@ -65,7 +68,7 @@ export const organizationPages: PageDefinition[] = [
             { name: fields.colour, value: own.colour },
             { name: fields.privacyUrl, value: own.privacyUrl },
           ])}
-          ${url === null ? null : html`<p>${ButtonOfPage(url, fields.page)}</p>`} ${await RecordPast(visit, id)}`,
+          ${url === null ? null : html`<p>${ButtonOfPage(url, fields.page)}</p>`} ${past}`,
       });
     },
   },

@@ -161,7 +161,11 @@ function step(path: 'publish' | 'close', operation: string, done: string): PageD
 async function showPetition(visit: Visit) {
   const { words } = visit;
   const { petitions } = words;
-  const petition = await petitionOf(visit);
+  const [petition, past, stats] = await Promise.all([
+    petitionOf(visit),
+    RecordPast(visit, visit.params.petition!),
+    StatsOf(visit),
+  ]);
   const { id, status, url, signatures, pendingSignatures, goal } = petition;
   const mayWrite = visit.may('petition:write');
   return visit.page({
@@ -192,8 +196,8 @@ async function showPetition(visit: Visit) {
           : null,
       ])}
       ${url !== null && status !== 'DRAFT' ? Facts([{ name: petitions.address, value: url }]) : null}
-      ${status === 'DRAFT' ? null : await StatsOf(visit)}
-      ${SectionOf(words.posts.preview, await TextOf(petition))} ${await RecordPast(visit, id)}`,
+      ${stats}
+      ${SectionOf(words.posts.preview, await TextOf(petition))} ${past}`,
   });
 }
 

@@ -18,7 +18,7 @@ import {
 } from '../parts.js';
 import { RecordPast } from '../record-past.js';
 import { type Visit } from '../visit.js';
-import { type PetitionRecord, petitionOf, toPetition } from './petition.js';
+import { petitionOf, toPetition } from './petition.js';
 
 type SignatureRecord = {
   id: string;
@@ -306,10 +306,12 @@ async function invalidate(visit: Visit, condition: Record<string, unknown>) {
 async function showInvalidation(visit: Visit) {
   const { words } = visit;
   const { invalidations, suspicions } = words.petitions;
-  const petition: PetitionRecord = await petitionOf(visit);
-  const found = await visit.run<InvalidationRecord>('petition.get-invalidation', {
-    invalidationId: visit.params.invalidation,
-  });
+  const invalidationId = visit.params.invalidation!;
+  const [petition, found, past] = await Promise.all([
+    petitionOf(visit),
+    visit.run<InvalidationRecord>('petition.get-invalidation', { invalidationId }),
+    RecordPast(visit, invalidationId),
+  ]);
   const { status, matched, invalidated, restored, condition } = found;
   const isGoing = status === 'INVALIDATING' || status === 'RESTORING';
   const value = status === 'RESTORING' || status === 'RESTORED' ? restored : invalidated;
@@ -339,6 +341,6 @@ async function showInvalidation(visit: Visit) {
           ? ButtonOf(visit, `petitions/${petition.id}/invalidations/${found.id}`, invalidations.restore)
           : null
       }
-      ${await RecordPast(visit, found.id)}`,
+      ${past}`,
   });
 }

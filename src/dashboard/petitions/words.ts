@@ -1,4 +1,4 @@
-import { counted } from '../plural.js';
+import { counted } from '#libs/pages';
 
 const en = {
   title: 'Petitions',

@@ -74,7 +74,7 @@ export const postPages: PageDefinition[] = [
     needs: 'post:read',
     show: async (visit) => {
       const { posts } = visit.words;
-      const post = await postOf(visit);
+      const [post, past] = await Promise.all([postOf(visit), RecordPast(visit, visit.params.post!)]);
       const mayWrite = visit.may('post:write');
       return visit.page({
         section: 'posts',
@@ -103,7 +103,7 @@ export const postPages: PageDefinition[] = [
             ${post.description === null ? null : html`<p class="lead">${post.description}</p>`}
             ${await richTextOf(post.content)}
           </div>
-          ${await RecordPast(visit, post.id)}`,
+          ${past}`,
       });
     },
   },

@@ -262,7 +262,7 @@ export const webhookPages: PageDefinition[] = [
 async function showWebhook(visit: Visit) {
   const { words } = visit;
   const { webhooks } = words;
-  const webhook = await webhookOf(visit);
+  const [webhook, past] = await Promise.all([webhookOf(visit), RecordPast(visit, visit.params.webhook!)]);
   const { id, status, lastDelivery, eventTypes, lag } = webhook;
   const path = `webhooks/${id}`;
   const deeds = visit.may('webhook:write')
@@ -295,7 +295,7 @@ async function showWebhook(visit: Visit) {
         { name: webhooks.waiting, value: lag === null ? null : numberIn(words, lag) },
         { name: webhooks.last, value: last },
       ])}
-      ${await RecordPast(visit, id)}`,
+      ${past}`,
   });
 }
 

@@ -1,4 +1,4 @@
-import { plural } from './plural.js';
+import { plural } from '#libs/pages';
 import { type Words } from './words.js';
 
 export const es: Words = {

@@ -1,0 +1,239 @@
+/**
+ * Pages of the dashboard beside the operations of the API that they run, and pages of a list of a million contacts: one person who
+ * clicks, one page after another. Each page in turn with the operations, so that whatever else the machine does meets both alike.
+ */
+import { once } from 'node:events';
+import http from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { importContacts, lastNameOf, newPetition, signAll } from './people.mjs';
+import { cli, withProduct } from './servers.mjs';
+
+export const options = {
+  contacts: [1_000_000, 'in the list whose pages are asked for'],
+  rounds: [5, 'of each page and of what it runs'],
+  requests: [60, 'in one round'],
+};
+
+/** What is asked for in one page is at most so many records. */
+const SHOWN = 50;
+
+/** More than one person may open in a second: so many take turns. */
+const PEOPLE = 16;
+
+export async function run(bench) {
+  const { contacts, rounds } = bench.options;
+  await bench.withDatabase((url) =>
+    withProduct(url, 1, async (product) => {
+      const records = await fill(url, product, contacts);
+      const place = await placeOf(product, bench.options.requests);
+      try {
+        await compare(bench, place, pagesOf(product, records), rounds);
+        await compareEnds(bench, place, product, rounds);
+      } finally {
+        place.agent.destroy();
+      }
+      bench.note(
+        `Each page and each operation was answered 200, with ${contacts.toLocaleString('en')} contacts.`,
+      );
+    }),
+  );
+}
+
+/** Each page, and the operations behind it, by the same requests one after another. */
+async function compare(bench, place, pages, rounds) {
+  const { ratio } = await bench.measure(
+    'one page after another',
+    pages.flatMap(({ name, page, operations }) => [
+      {
+        name: `${name}: operations`,
+        measure: () => place.time(operations.map((path) => ({ path, isApi: true }))),
+      },
+      { name: `${name}: page`, measure: () => place.time([{ path: page }]) },
+    ]),
+    rounds,
+  );
+  for (const { name } of pages)
+    bench.reach(`${name}: page ÷ operations, p50`, ratio(`${name}: page`, `${name}: operations`, 'p50 ms'), {
+      most: 2,
+    });
+}
+
+/** The first page of the list, the last, one far from both, and what is found by a name. */
+async function compareEnds(bench, place, product, rounds) {
+  const { organizationId } = product;
+  const cursors = await cursorsToTheEnd(product);
+  const contacts = `/dashboard/${organizationId}/contacts`;
+  const at = (cursor) =>
+    cursor === undefined ? contacts : `${contacts}?cursor=${encodeURIComponent(cursor)}`;
+  const pages = {
+    first: contacts,
+    middle: at(cursors[Math.floor(cursors.length / 2)]),
+    last: at(cursors.at(-1)),
+    'first, oldest first': `${contacts}?sort=createdAt`,
+    'found by a name': `${contacts}?q=${lastNameOf(Math.floor(bench.options.contacts / 3))}`,
+  };
+  const { ratio } = await bench.measure(
+    'a list of all contacts',
+    Object.entries(pages).map(([name, path]) => ({ name, measure: () => place.time([{ path }]) })),
+    rounds,
+  );
+  for (const name of Object.keys(pages).filter((one) => one !== 'first'))
+    bench.reach(`list of contacts: ${name} ÷ first, p50`, ratio(name, 'first', 'p50 ms'), { most: 1.2 });
+}
+
+/** The operations that a page runs, all at once, for what it shows. */
+function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId }) {
+  const dashboard = (path) => `/dashboard/${organizationId}${path}`;
+  const list = (operation, more = '') => `${operation}?limit=${SHOWN}${more}`;
+  const organization = `&organizationId=${organizationId}`;
+  return [
+    {
+      name: 'contacts',
+      page: dashboard('/contacts'),
+      operations: [
+        list('contact.list-contacts', organization),
+        ...['list.list-lists', 'tag.list-tags', 'petition.list-petitions'].map(
+          (operation) => `${operation}?limit=100`,
+        ),
+      ],
+    },
+    {
+      name: 'contact',
+      page: dashboard(`/contacts/${contactId}`),
+      operations: [`contact.get-contact?contactId=${contactId}${organization}`],
+    },
+    { name: 'petitions', page: dashboard('/petitions'), operations: [list('petition.list-petitions')] },
+    {
+      name: 'petition',
+      page: dashboard(`/petitions/${petitionId}`),
+      operations: [
+        `petition.get-petition?petitionId=${petitionId}`,
+        `petition.get-stats?petitionId=${petitionId}`,
+      ],
+    },
+    {
+      name: 'signatures',
+      page: dashboard(`/petitions/${petitionId}/signatures`),
+      operations: [list('petition.list-signatures', `&petitionId=${petitionId}`)],
+    },
+    {
+      name: 'contacts of a list',
+      page: dashboard(`/lists/${listId}`),
+      operations: [
+        `list.get-list?listId=${listId}`,
+        list('contact.list-contacts', `&listId=${listId}${organization}`),
+      ],
+    },
+    { name: 'posts', page: dashboard('/posts'), operations: [list('post.list-posts')] },
+    { name: 'broadcasts', page: dashboard('/broadcasts'), operations: [list('broadcast.list-broadcasts')] },
+    { name: 'team', page: dashboard('/team'), operations: [list('team.list-members')] },
+    { name: 'API keys', page: dashboard('/keys'), operations: [list('api-key.list-api-keys')] },
+    {
+      name: 'history',
+      page: dashboard('/history'),
+      operations: [list('event.list-events')],
+    },
+    {
+      name: 'event',
+      page: dashboard(`/history/events/${eventId}`),
+      operations: [`event.get-event?eventId=${eventId}`],
+    },
+  ];
+}
+
+async function fill(url, { servers, organizationId, key, call }, count) {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const ids = await importContacts(client, servers[0].port, organizationId, key, count);
+    const petitionId = await newPetition(call);
+    for (let n = 0; n < 60; n += 1) await newPetition(call);
+    const few = ids.slice(0, 1_000);
+    await signAll(call, petitionId, few);
+    const { listId } = await call('POST', 'list.create-list', { name: 'Readers' });
+    await call('POST', 'list.add-contacts', { listId, contactIds: few });
+    const [event] = await call('GET', 'event.list-events?limit=1');
+    // As autovacuum would within a minute.
+    await client.query('VACUUM (ANALYZE)');
+    return { contactId: ids[0], petitionId, listId, eventId: event.id };
+  } finally {
+    await client.end();
+  }
+}
+
+/** Where requests go, and those who send them: people of the organization, signed in, and its key. */
+async function placeOf({ servers: [{ port }], env, organizationId, key }, requests) {
+  const agent = new http.Agent({ keepAlive: true });
+  const ask = (path, { method = 'GET', headers = {} } = {}) => send({ agent, port, path, method, headers });
+  const cookies = [];
+  for (let n = 0; n < PEOPLE; n += 1) {
+    const options = [
+      '--organization',
+      organizationId,
+      '--email',
+      `owner-${n}@example.org`,
+      '--role',
+      'OWNER',
+    ];
+    const { url } = await cli(
+      { ...env, PUBLIC_URL: `http://127.0.0.1:${port}` },
+      'user',
+      'invite',
+      ...options,
+    );
+    const headers = { Origin: `http://127.0.0.1:${port}`, 'Sec-Fetch-Site': 'same-origin' };
+    const { status, cookie } = await ask(new URL(url).pathname, { method: 'POST', headers });
+    if (status !== 303) throw new Error(`An invitation was answered ${status}.`);
+    cookies.push(cookie);
+  }
+  let turn = 0;
+  const once = async ({ path, isApi }) => {
+    const headers = isApi
+      ? { Authorization: `Bearer ${key}` }
+      : { Cookie: cookies[(turn += 1) % PEOPLE], Accept: 'text/html' };
+    const { status, text } = await ask(isApi ? `/v1/${path}` : path, { headers });
+    if (status !== 200) throw new Error(`${path} was answered ${status}: ${text.slice(0, 300)}`);
+  };
+  return {
+    agent,
+    /** @returns how long it took until all of them were answered, asked for at once; the median of so many times. */
+    async time(asked) {
+      const times = [];
+      for (let n = 0; n < requests; n += 1) {
+        const begin = performance.now();
+        await Promise.all(asked.map(once));
+        times.push(performance.now() - begin);
+        // Nobody may open more than 30 a second.
+        if (n % PEOPLE === PEOPLE - 1) await sleep(40);
+      }
+      times.sort((a, b) => a - b);
+      return { 'p50 ms': times[times.length >> 1], 'p90 ms': times[Math.floor(times.length * 0.9)] };
+    },
+  };
+}
+
+async function send({ agent, port, path, method, headers }) {
+  const request = http.request({ agent, port, host: '127.0.0.1', path, method, headers });
+  request.end();
+  const [response] = await once(request, 'response');
+  let text = '';
+  for await (const chunk of response.setEncoding('utf8')) text += chunk;
+  const [cookie = ''] = response.headers['set-cookie'] ?? [];
+  return { status: response.statusCode, text, cookie: cookie.split(';')[0] };
+}
+
+/** One page after another, as nobody would: where each begins. */
+async function cursorsToTheEnd({ servers: [{ port }], organizationId, key }) {
+  const cursors = [];
+  for (let cursor = ''; ;) {
+    const path = `/v1/contact.list-contacts?limit=100&organizationId=${organizationId}${cursor && `&cursor=${cursor}`}`;
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      headers: { Authorization: `Bearer ${key}` },
+    });
+    const { pagination, error } = await response.json();
+    if (error) throw new Error(JSON.stringify(error));
+    if (!pagination.hasMore) return cursors;
+    cursors.push((cursor = pagination.cursor));
+  }
+}
