@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { type Browser as Chromium, chromium, type Page } from 'playwright-core';
+import { type Browser as Chromium, chromium, type Locator, type Page } from 'playwright-core';
 import { findProgram } from '#libs/testing';
 
 /** axe-core, as it is run in a page. */
@@ -14,7 +14,12 @@ export type Look = {
   javaScript?: boolean;
   /** What it asks for pages in. */
   locale?: string;
+  /** Whoever sits before it has no mouse: what is to be used is come to by Tab. */
+  byKeyboard?: boolean;
 };
+
+/** A file, as somebody chooses it. */
+export type ChosenFile = { name: string; mimeType: string; buffer: Buffer };
 
 /** What axe-core finds: which rule, how grave it is, and where. */
 export type Finding = { rule: string; impact: string; nodes: string[] };
@@ -55,6 +60,7 @@ export class Browser {
     isDark = false,
     javaScript = true,
     locale = 'en-GB',
+    byKeyboard = false,
   }: Look = {}): Promise<Window> {
     const context = await this.chromium.newContext({
       viewport: { width, height },
@@ -63,7 +69,7 @@ export class Browser {
       locale,
       reducedMotion: 'reduce',
     });
-    return new Window(await context.newPage());
+    return new Window(await context.newPage(), byKeyboard);
   }
 }
 
@@ -72,7 +78,10 @@ export class Window {
   private readonly said: string[] = [];
   private readonly asked = new Set<string>();
 
-  constructor(readonly page: Page) {
+  constructor(
+    readonly page: Page,
+    private readonly byKeyboard = false,
+  ) {
     page.on('console', (message) => this.said.push(message.text()));
     page.on('pageerror', (error) => this.said.push(String(error)));
     page.on('request', (request) => this.asked.add(request.url()));
@@ -106,6 +115,86 @@ export class Window {
     );
   }
 
+  button(name: string): Locator {
+    return this.page.getByRole('button', { name, exact: true }).first();
+  }
+
+  link(name: string): Locator {
+    return this.page.getByRole('link', { name, exact: true }).first();
+  }
+
+  /** Uses a button, or a link; what it leads to is there afterwards. */
+  async use(what: Locator): Promise<void> {
+    if (this.byKeyboard) {
+      await this.reach(what);
+      await what.press('Enter');
+    } else {
+      await what.click();
+    }
+    await this.page.waitForLoadState();
+  }
+
+  press(name: string): Promise<void> {
+    return this.use(this.button(name));
+  }
+
+  follow(name: string): Promise<void> {
+    return this.use(this.link(name));
+  }
+
+  /** In place of what stands there. */
+  async type(field: Locator, text: string): Promise<void> {
+    if (!this.byKeyboard) return field.fill(text);
+    await this.reach(field);
+    await this.page.keyboard.press('Control+A');
+    await this.page.keyboard.type(text);
+    expect(await field.inputValue()).toBe(text);
+  }
+
+  /** A box, or one of some of which one is chosen. */
+  async tick(box: Locator): Promise<void> {
+    if (!this.byKeyboard) return box.check();
+    const name = await box.getAttribute('name');
+    const isOneOf = (await box.getAttribute('type')) === 'radio';
+    // Tab comes to one of them; from there the arrows lead.
+    await this.reach(box, isOneOf ? `document.activeElement.name === ${JSON.stringify(name)}` : undefined);
+    for (let n = 0; isOneOf && n < 20 && !(await isFocused(box)); n += 1)
+      await this.page.keyboard.press('ArrowDown');
+    if (!(await box.isChecked())) await this.page.keyboard.press('Space');
+    expect(await box.isChecked()).toBe(true);
+  }
+
+  /** @param option what it is called; by the keyboard, one that begins like no other. */
+  async pick(choice: Locator, option: string): Promise<void> {
+    if (!this.byKeyboard) {
+      await choice.selectOption({ label: option });
+      return;
+    }
+    await this.reach(choice);
+    await this.page.keyboard.type(option);
+    expect(await choice.locator('option:checked').innerText()).toBe(option);
+  }
+
+  async attach(field: Locator, file: ChosenFile): Promise<void> {
+    if (!this.byKeyboard) return field.setInputFiles(file);
+    await this.reach(field);
+    const [chooser] = await Promise.all([
+      this.page.waitForEvent('filechooser'),
+      this.page.keyboard.press('Space'),
+    ]);
+    await chooser.setFiles(file);
+  }
+
+  /** By Tab, from where somebody is; around at most once. @param isThere where that is another element, in the page's own words. */
+  private async reach(what: Locator, isThere?: string): Promise<void> {
+    await what.waitFor();
+    for (let n = 0; n < 150; n += 1) {
+      if (isThere ? await this.page.evaluate<boolean>(isThere) : await isFocused(what)) return;
+      await this.page.keyboard.press('Tab');
+    }
+    throw new Error(`Tab does not come to ${String(what)} on ${this.page.url()}.`);
+  }
+
   /** Presses Tab until what is focused has this name. @returns the names on the way. */
   async tabTo(name: string, most = 40): Promise<string[]> {
     const names: string[] = [];
@@ -117,4 +206,9 @@ export class Window {
     }
     throw new Error(`Tab does not come to "${name}", but to: ${names.join(' | ')}`);
   }
+}
+
+function isFocused(what: Locator): Promise<boolean> {
+  // A browser's types are not known here.
+  return what.evaluate((element: { matches: (selector: string) => boolean }) => element.matches(':focus'));
 }

@@ -2,6 +2,7 @@ import { type Page } from 'playwright-core';
 import { SmtpServer } from '#libs/testing';
 import { WORDS, type Words } from '../src/dashboard/index.js';
 import { Browser, findChromium, type Look, type Window } from './browser.js';
+import { newAddress } from './dashboard-pages.js';
 import { Api, type Client } from './harness.js';
 import { invitationTo, linkTo } from './people-in.js';
 import { eventually } from './processes.js';
@@ -21,6 +22,11 @@ const LOOKS: [name: string, look: Look, words: Words][] = [
   [
     'without scripts, on a phone, in German',
     { width: 360, height: 740, javaScript: false, locale: 'de-DE' },
+    WORDS.de,
+  ],
+  [
+    'with the keyboard alone, on a phone, in German',
+    { width: 360, height: 740, locale: 'de-DE', byKeyboard: true },
     WORDS.de,
   ],
 ];
@@ -48,14 +54,10 @@ inBrowser('in Chromium', () => {
     let page: Page;
     const home = () => `${api.origin}/dashboard/${client.organizationId}`;
     const open = (path: string) => page.goto(`${home()}/${path}`);
-    const press = async (name: string) => {
-      await page.getByRole('button', { name, exact: true }).first().click();
-      await page.waitForLoadState();
-    };
-    const follow = async (name: string) => {
-      await page.getByRole('link', { name, exact: true }).first().click();
-      await page.waitForLoadState();
-    };
+    const press = (name: string) => window.press(name);
+    const follow = (name: string) => window.follow(name);
+    const field = (label: string) => page.getByLabel(label).first();
+    const type = (label: string, text: string) => window.type(field(label), text);
     /** Nothing keeps anybody out, nothing stands out to the right, and there is a title. */
     const requireGood = async () => {
       expect([page.url(), await page.title()]).toEqual([page.url(), expect.stringMatching(/\S – \S/)]);
@@ -85,9 +87,9 @@ inBrowser('in Chromium', () => {
       await press(words.team.inviting.button);
       await requireGood();
       expect(await page.locator('#faults').innerText()).toContain(words.faultOf('is required'));
-      const email = `colleague-${words.locale}@example.org`;
-      await page.getByLabel(words.email).fill(email);
-      await page.getByLabel(words.roles.EDITOR.name).check();
+      const email = newAddress();
+      await type(words.email, email);
+      await window.tick(field(words.roles.EDITOR.name));
       await press(words.team.inviting.button);
       await requireDone(words.team.done.invited);
 
@@ -95,14 +97,14 @@ inBrowser('in Chromium', () => {
       await eventually(() => expect(links()).toHaveLength(1));
       const other = await browser.open(look);
       await other.page.goto(api.origin + links()[0]!);
-      await other.page.getByRole('button', { name: words.invitation.button }).click();
+      await other.press(words.invitation.button);
       await other.page.waitForURL(home());
-      await other.page.getByRole('button', { name: words.signOut }).click();
-      await other.page.getByLabel(words.email).fill(email);
-      await other.page.getByRole('button', { name: words.signIn.button }).click();
+      await other.press(words.signOut);
+      await other.type(other.page.getByLabel(words.email), email);
+      await other.press(words.signIn.button);
       await eventually(() => expect(links()).toHaveLength(2));
       await other.page.goto(api.origin + links()[1]!);
-      await other.page.getByRole('button', { name: words.enter.button }).click();
+      await other.press(words.enter.button);
       await other.page.waitForURL(home());
       // What the role may not do is not shown.
       expect(await other.page.getByRole('link', { name: words.sections.keys }).count()).toBe(0);
@@ -114,9 +116,11 @@ inBrowser('in Chromium', () => {
       await follow(words.contacts.import);
       const { imports } = words.contacts;
       const content = Buffer.from('E-Mail;Vorname;Ort\nada@example.org;Ada;London\nnobody;No;Body\n');
-      await page
-        .getByLabel(imports.file)
-        .setInputFiles({ name: 'people.csv', mimeType: 'text/csv', buffer: content });
+      await window.attach(field(imports.file), {
+        name: 'people.csv',
+        mimeType: 'text/csv',
+        buffer: content,
+      });
       await press(imports.look);
       await requireGood();
       expect(await page.getByLabel('Vorname').inputValue()).toBe('firstName');
@@ -134,9 +138,9 @@ inBrowser('in Chromium', () => {
     it('a petition with a picture is written, looked at, published, signed, and its numbers seen', async () => {
       const { petitions, images, posts } = words;
       await open('images/new');
-      await page.getByLabel(images.name).fill('River');
-      await page.getByLabel(images.alt).fill('A river');
-      await page.getByLabel(images.file).setInputFiles({
+      await type(images.name, 'River');
+      await type(images.alt, 'A river');
+      await window.attach(field(images.file), {
         name: 'river.png',
         mimeType: 'image/png',
         buffer: await picture(400, 300),
@@ -146,9 +150,9 @@ inBrowser('in Chromium', () => {
       await open('petitions');
       await requireGood();
       await follow(petitions.add);
-      await page.getByLabel(petitions.fields.title).fill('Save the river');
-      await page.getByLabel(images.choose, { exact: false }).first().selectOption({ label: 'River' });
-      await page.getByLabel(posts.fields.content).first().fill('It is **ours**.');
+      await type(petitions.fields.title, 'Save the river');
+      await window.pick(field(images.choose), 'River');
+      await type(posts.fields.content, 'It is **ours**.');
       await press(posts.preview);
       await requireGood();
       expect(await page.locator('#preview strong').innerText()).toBe('ours');
@@ -164,10 +168,10 @@ inBrowser('in Chromium', () => {
       await signer.page.goto(api.origin + href!);
       // A form that is sent within two seconds is suspicious.
       await signer.page.waitForTimeout(2_100);
-      const email = `signer-${words.locale}@example.org`;
-      await signer.page.locator('#firstName').fill('Sigrid');
-      await signer.page.locator('#email').fill(email);
-      await signer.page.locator('form .button').click();
+      const email = newAddress();
+      await signer.type(signer.page.locator('#firstName'), 'Sigrid');
+      await signer.type(signer.page.locator('#email'), email);
+      await signer.use(signer.page.locator('form .button'));
       const mails = () => mail.accepted.filter(({ to }) => to === email);
       await eventually(() => expect(mails()).toHaveLength(1));
       const whole = mails()[0]!
@@ -175,8 +179,7 @@ inBrowser('in Chromium', () => {
         .replaceAll('=3D', '=');
       const [, path] = /https?:\/\/[^/\s]+(\/\S*confirm\S*)/.exec(whole)!;
       await signer.page.goto(api.origin + path!);
-      await signer.page.locator('form .button').click();
-      await signer.page.waitForLoadState();
+      await signer.use(signer.page.locator('form .button'));
 
       await page.goto(address);
       await requireGood();
@@ -189,22 +192,22 @@ inBrowser('in Chromium', () => {
 
     it('a broadcast is written, looked at, and sent', async () => {
       const { broadcasts, organization } = words;
-      const contact = { email: `reader-${words.locale}@example.org`, subscribed: true };
+      const contact = { email: newAddress(), subscribed: true };
       const { contactId } = (
         await client.post('contact.create-contact', { organizationId: client.organizationId, ...contact })
       ).body.data;
       const { listId } = (await client.post('list.create-list', { name: 'Readers' })).body.data;
       await client.post('list.add-contacts', { listId, contactIds: [contactId] });
       await open('organization/mails');
-      await page.getByLabel(organization.fields.fromAddress).fill('office@example.org');
-      await page.getByLabel(organization.fields.postalAddress).fill('1 Quay');
+      await type(organization.fields.fromAddress, 'office@example.org');
+      await type(organization.fields.postalAddress, '1 Quay');
       await press(organization.save);
       await requireDone(organization.done.changed);
       await open('broadcasts/new');
-      await page.getByLabel(broadcasts.fields.name).fill('News');
-      await page.getByLabel(broadcasts.fields.subject).fill('We won');
-      await page.getByLabel(broadcasts.fields.content).fill('Dear friend, **we won**.');
-      await page.getByLabel('Readers').first().check();
+      await type(broadcasts.fields.name, 'News');
+      await type(broadcasts.fields.subject, 'We won');
+      await type(broadcasts.fields.content, 'Dear friend, **we won**.');
+      await window.tick(field('Readers'));
       await requireGood();
       await press(broadcasts.saveDraft);
       await requireDone(broadcasts.done.created);
@@ -229,8 +232,8 @@ inBrowser('in Chromium', () => {
       await open('keys');
       await requireGood();
       await follow(keys.add);
-      await page.getByLabel(keys.fields.name).fill('Website');
-      await page.getByLabel(keys.read(keys.services.contact!), { exact: true }).check();
+      await type(keys.fields.name, 'Website');
+      await window.tick(page.getByLabel(keys.read(keys.services.contact!), { exact: true }));
       await requireGood();
       await press(keys.button);
       await requireGood();
@@ -276,23 +279,9 @@ inBrowser('in Chromium', () => {
       await press(verifying.start);
       await result.getByText(verifying.broken).waitFor({ timeout: 20_000 });
       await page.unroute('**/history/export');
-      await page.getByLabel(verifying.key).fill('advocacy-api+00000000+AAAA');
+      await type(verifying.key, 'advocacy-api+00000000+AAAA');
       await press(verifying.start);
       await result.getByText(verifying.reasons.key).waitFor({ timeout: 20_000 });
-    });
-
-    it('somebody invites a colleague with the keyboard alone', async () => {
-      await open('team');
-      await window.tabTo(words.team.invite);
-      await page.keyboard.press('Enter');
-      await page.waitForURL(`${home()}/team/invite`);
-      await window.tabTo(words.email);
-      await page.keyboard.type('keyboard@example.org');
-      await page.keyboard.press('Tab');
-      await page.keyboard.press('Space');
-      await window.tabTo(words.team.inviting.button);
-      await page.keyboard.press('Enter');
-      await page.getByText(words.team.done.invited).waitFor();
     });
   });
 

@@ -1,13 +1,13 @@
 import { type CDPSession, type Page } from 'playwright-core';
-import { WORDS } from '../src/dashboard/index.js';
-import { Browser, findChromium } from './browser.js';
+import { WORDS, type Words } from '../src/dashboard/index.js';
+import { Browser, findChromium, type Look, type Window } from './browser.js';
+import { newAddress } from './dashboard-pages.js';
 import { Api, type Client } from './harness.js';
 import { invitationTo, signedIn, Visitor } from './people-in.js';
 
 const inBrowser = findChromium() === undefined ? describe.skip : describe;
 if (findChromium() === undefined) console.log('Chromium is not installed: passkeys are not tried in it.');
 
-const words = WORDS.en;
 let api: Api;
 let client: Client;
 beforeAll(async () => {
@@ -21,8 +21,16 @@ beforeEach(async () => {
 /** A passkey belongs to a name: a number has none. */
 const atLocalhost = (n = 0) => api.instances[n]!.origin.replace('127.0.0.1', 'localhost');
 
-inBrowser('in Chromium', () => {
+inBrowser.each<[string, Look, Words]>([
+  ['wide', {}, WORDS.en],
+  [
+    'with the keyboard alone, on a phone, in German',
+    { width: 360, locale: 'de-DE', byKeyboard: true },
+    WORDS.de,
+  ],
+])('in Chromium, %s', (_, look, words) => {
   let browser: Browser;
+  let window: Window;
   let page: Page;
   let device: CDPSession;
   beforeAll(async () => {
@@ -30,7 +38,8 @@ inBrowser('in Chromium', () => {
   });
   afterAll(() => browser.stop());
   beforeEach(async () => {
-    ({ page } = await browser.open());
+    window = await browser.open(look);
+    ({ page } = window);
     device = await page.context().newCDPSession(page);
     await device.send('WebAuthn.enable');
     await device.send('WebAuthn.addVirtualAuthenticator', {
@@ -42,14 +51,11 @@ inBrowser('in Chromium', () => {
         isUserVerified: true,
       },
     });
-    await page.goto(atLocalhost() + (await invitationTo(api, client, 'EDITOR', 'ada@example.org')));
+    await page.goto(atLocalhost() + (await invitationTo(api, client, 'EDITOR', newAddress())));
     await press(words.invitation.button);
   });
 
-  const press = async (name: string) => {
-    await page.getByRole('button', { name, exact: true }).click();
-    await page.waitForLoadState();
-  };
+  const press = (name: string) => window.press(name);
   const add = async () => {
     await page.goto(`${atLocalhost()}/dashboard/account`);
     await press(words.passkeys.add);
@@ -69,7 +75,7 @@ inBrowser('in Chromium', () => {
       await page.waitForURL(`${atLocalhost(n)}/dashboard/${client.organizationId}`);
     }
     await page.goto(`${atLocalhost()}/dashboard/account`);
-    await page.getByRole('link', { name: new RegExp(words.passkeys.removeOf('')) }).click();
+    await window.use(page.locator('a[href*="/account/passkeys/"]'));
     await press(words.passkeys.remove);
     await page.getByText(words.passkeys.done.removed).waitFor();
     await page.context().clearCookies();
@@ -99,7 +105,7 @@ inBrowser('in Chromium', () => {
     await page.goto(`${atLocalhost()}/dashboard/sign-in`);
     const [fresh] = await Promise.all([
       page.waitForRequest((one) => one.url().endsWith('/dashboard/passkey')),
-      page.getByRole('button', { name: words.passkeys.signIn }).click(),
+      press(words.passkeys.signIn),
     ]);
     const answer = new URLSearchParams(fresh.postData()!).get('response')!;
     const parsed = JSON.parse(answer);
