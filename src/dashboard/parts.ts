@@ -80,12 +80,14 @@ type FieldOptions = {
   hint?: string | undefined;
   value?: string | null | undefined;
   isOptional?: boolean;
+  /** Something is chosen always: nobody need be told that they may leave it. */
+  isChosen?: boolean;
 };
 
 /** What stands around every field: its label, what helps, what is wrong. */
 function FieldOf(
   visit: Visit,
-  { name, label, hint, isOptional = false }: FieldOptions,
+  { name, label, hint, isOptional = false, isChosen = false }: FieldOptions,
   input: (attributes: Html) => Html,
 ): Html {
   const { words, refusal, labels } = visit;
@@ -94,7 +96,7 @@ function FieldOf(
   const described = [hint && `${name}-hint`, fault && `${name}-fault`].filter(Boolean).join(' ');
   const attributes = html`id="${name}" name="${name}"${described === '' ? null : html` aria-describedby="${described}"`}${
     fault === undefined ? null : trusted(' aria-invalid="true"')
-  }${isOptional ? null : trusted(' required')}`;
+  }${isOptional || isChosen ? null : trusted(' required')}`;
   return html`<div class="field${fault === undefined ? '' : ' wrong'}">
     <label for="${name}">${label}${isOptional ? html` <span class="optional">(${words.optional})</span>` : null}</label>
     ${hint === undefined ? null : html`<p class="hint" id="${name}-hint">${hint}</p>`}
@@ -143,7 +145,7 @@ export function SelectField(visit: Visit, options: FieldOptions & { choices: rea
   const selected = (one: string) => (one === chosen ? trusted(' selected') : null);
   return FieldOf(
     visit,
-    options,
+    { ...options, isOptional: false, isChosen: true },
     (attributes) =>
       html`<select ${attributes}>
         ${choices.map((choice) => html`<option value="${choice.value}"${selected(choice.value)}>${choice.text}</option>`)}
@@ -311,6 +313,8 @@ export function Progress({
     <progress aria-labelledby="${id}" value="${Math.min(value, max)}" max="${Math.max(max, 1)}"></progress>`;
 }
 
+const WIDEST_BAR = 40;
+
 /** Bars over time, or of any other kind; whoever does not see them opens the same as a table. */
 export function Plot({
   words,
@@ -328,8 +332,9 @@ export function Plot({
   const step = width / Math.max(1, bars.length);
   const shapes = bars.map(({ name, value }, n) => {
     const tall = (value / most) * (height - 16);
-    const [x, y] = [(n * step + step * 0.1).toFixed(1), (height - tall).toFixed(1)];
-    return html`<rect x="${x}" y="${y}" width="${(step * 0.8).toFixed(1)}" height="${tall.toFixed(1)}" rx="2"><title>${name}: ${numberIn(words, value)}</title></rect>`;
+    const wide = Math.min(step * 0.8, WIDEST_BAR);
+    const [x, y] = [((n + 0.5) * step - wide / 2).toFixed(1), (height - tall).toFixed(1)];
+    return html`<rect x="${x}" y="${y}" width="${wide.toFixed(1)}" height="${tall.toFixed(1)}" rx="2"><title>${name}: ${numberIn(words, value)}</title></rect>`;
   });
   const ends = [bars[0], bars.length > 1 ? bars.at(-1) : undefined];
   const summary = words.plotSummary(title, bars.length, numberIn(words, most));

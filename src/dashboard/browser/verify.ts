@@ -9,7 +9,9 @@ type Words = Record<string, string> & { reasons: Record<string, string> };
 
 function begin(form: HTMLFormElement): void {
   const words = JSON.parse(form.dataset.words!) as Words;
-  const number = new Intl.NumberFormat(document.documentElement.lang);
+  const { dates } = form.dataset;
+  const number = new Intl.NumberFormat(dates);
+  const moment = new Intl.DateTimeFormat(dates, { dateStyle: 'long', timeStyle: 'medium', timeZone: 'UTC' });
   const find = <T extends HTMLElement>(selector: string) => form.querySelector<T>(selector)!;
   const [button, stop] = [find<HTMLButtonElement>('[data-start]'), find<HTMLButtonElement>('[data-stop]')];
   const [bar, told] = [find<HTMLProgressElement>('progress'), find('[data-told]')];
@@ -52,9 +54,10 @@ function begin(form: HTMLFormElement): void {
       const values = {
         events: number.format(provedEvents),
         newer: number.format(newerEvents),
-        sealedAt: sealedAt!,
+        sealedAt: `${moment.format(new Date(sealedAt!))} UTC`,
       };
-      return say(true, words.ok!, filled(words.okDetail!, values), ...odd);
+      const since = newerEvents > 0 ? [filled(words.newer!, values)] : [];
+      return say(true, words.ok!, filled(words.okDetail!, values), ...since, ...odd);
     }
     const where =
       firstWrongPosition === null

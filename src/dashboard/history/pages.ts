@@ -35,6 +35,7 @@ async function showVerifying(visit: Visit): Promise<Page> {
             hidden
             data-export="${visit.path('history/export')}"
             data-worker="${pathOfScript('verify-worker')}"
+            data-dates="${visit.words.dates}"
             data-words="${JSON.stringify(verifying)}"
           >
             <div class="field">

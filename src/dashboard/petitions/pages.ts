@@ -201,6 +201,8 @@ async function showPetition(visit: Visit) {
   });
 }
 
+const DAY_MS = 86_400_000;
+
 type Stats = {
   days: { date: string; signatures: number }[];
   countries: { country: string | null; signatures: number }[];
@@ -252,13 +254,14 @@ async function StatsOf(visit: Visit): Promise<Html | null> {
     )}`;
 }
 
-/** Also the days on which nobody signed; the last of them. */
+/** Also the days on which nobody signed; the last of them, and a fortnight at least. */
 function everyDay(days: Stats['days']): Stats['days'] {
   const known = new Map(days.map(({ date, signatures }) => [date, signatures]));
   const dates = [...known.keys()].toSorted();
   const [first, last] = [Date.parse(dates[0]!), Date.parse(dates.at(-1)!)];
   const all: Stats['days'] = [];
-  for (let day = Math.max(first, last - (MOST_DAYS - 1) * 86_400_000); day <= last; day += 86_400_000) {
+  const from = Math.max(Math.min(first, last - 13 * DAY_MS), last - (MOST_DAYS - 1) * DAY_MS);
+  for (let day = from; day <= last; day += DAY_MS) {
     const date = new Date(day).toISOString().slice(0, 10);
     all.push({ date, signatures: known.get(date) ?? 0 });
   }
