@@ -21,6 +21,10 @@ export type PageEntry = {
   shown?: number;
   /** What the form answers, where it does not lead on to a page. */
   acted?: number;
+  /** What it does changes no record: it only looks, or tries. */
+  isTrial?: boolean;
+  /** The page is of a record, and says at its end what has happened to it. */
+  hasPast?: boolean;
 };
 
 export const CHANGERS: readonly Role[] = ['OWNER', 'ADMIN'];
@@ -55,9 +59,16 @@ export const TABLE: Record<string, PageEntry> = {
       type: 'text/csv',
       content: 'email;Vorname\nada@example.org;Ada\n',
     },
+    isTrial: true,
   },
-  'contacts/import/:import': { see: EDITORS, act: EDITORS, form: () => ({ 'column-0': 'email' }) },
-  'contacts/:contact': { see: READERS },
+  // What is imported is told when it is.
+  'contacts/import/:import': {
+    see: EDITORS,
+    act: EDITORS,
+    form: () => ({ 'column-0': 'email' }),
+    isTrial: true,
+  },
+  'contacts/:contact': { see: READERS, hasPast: true },
   'contacts/:contact/edit': {
     see: EDITORS,
     act: EDITORS,
@@ -69,7 +80,7 @@ export const TABLE: Record<string, PageEntry> = {
   petitions: { see: READERS },
   'petitions/export': { see: READERS },
   'petitions/new': { see: EDITORS, act: EDITORS, form: () => ({ title: newName(), goal: '10' }) },
-  'petitions/:petition': { see: READERS },
+  'petitions/:petition': { see: READERS, hasPast: true },
   'petitions/:petition/edit': {
     see: EDITORS,
     act: EDITORS,
@@ -88,12 +99,13 @@ export const TABLE: Record<string, PageEntry> = {
     act: EDITORS,
     form: () => ({ emailDomain: 'spam.example' }),
     acted: 200,
+    isTrial: true,
   },
-  'petitions/:petition/invalidations/:invalidation': { see: READERS, act: EDITORS },
+  'petitions/:petition/invalidations/:invalidation': { see: READERS, act: EDITORS, hasPast: true },
   posts: { see: READERS },
   'posts/export': { see: READERS },
   'posts/new': { see: EDITORS, act: EDITORS, form: () => ({ title: newName() }) },
-  'posts/:post': { see: READERS },
+  'posts/:post': { see: READERS, hasPast: true },
   'posts/:post/edit': { see: EDITORS, act: EDITORS, form: () => ({ title: newName() }) },
   'posts/:post/publish': { see: EDITORS, act: EDITORS },
   'posts/:post/archive': {
@@ -116,7 +128,12 @@ export const TABLE: Record<string, PageEntry> = {
     form: () => ({ name: newName() }),
     file: { field: 'file', name: 'dot.png', type: 'image/png', content: new Uint8Array(flat(3, 3)) },
   },
-  'images/:image': { see: READERS, act: EDITORS, form: () => ({ name: newName(), alt: 'A dot' }) },
+  'images/:image': {
+    see: READERS,
+    act: EDITORS,
+    form: () => ({ name: newName(), alt: 'A dot' }),
+    hasPast: true,
+  },
   'images/:image/delete': { see: EDITORS, act: EDITORS },
   broadcasts: { see: READERS },
   'broadcasts/export': { see: READERS },
@@ -125,7 +142,7 @@ export const TABLE: Record<string, PageEntry> = {
     act: EDITORS,
     form: () => ({ name: newName(), subject: 'News', content: 'We won.' }),
   },
-  'broadcasts/:broadcast': { see: READERS },
+  'broadcasts/:broadcast': { see: READERS, hasPast: true },
   'broadcasts/:broadcast/edit': {
     see: EDITORS,
     act: EDITORS,
@@ -156,7 +173,7 @@ export const TABLE: Record<string, PageEntry> = {
       return { email };
     },
   },
-  organization: { see: ROLES },
+  organization: { see: ROLES, hasPast: true },
   'organization/who': {
     see: CHANGERS,
     act: CHANGERS,
@@ -176,7 +193,7 @@ export const TABLE: Record<string, PageEntry> = {
     form: () => ({ name: newName(), scopes: 'contact:read', rateLimit: '10' }),
     acted: 200,
   },
-  'keys/:key': { see: KEEPERS },
+  'keys/:key': { see: KEEPERS, hasPast: true },
   'keys/:key/rotate': { see: CHANGERS, act: CHANGERS, form: () => ({ overlapSeconds: '0' }), acted: 200 },
   'keys/:key/revoke': { see: CHANGERS, act: CHANGERS },
   webhooks: { see: KEEPERS },
@@ -187,7 +204,7 @@ export const TABLE: Record<string, PageEntry> = {
     form: () => ({ url: `https://webhooks.invalid/${newName()}` }),
     acted: 200,
   },
-  'webhooks/:webhook': { see: KEEPERS },
+  'webhooks/:webhook': { see: KEEPERS, hasPast: true },
   'webhooks/:webhook/edit': {
     see: CHANGERS,
     act: CHANGERS,
@@ -196,7 +213,7 @@ export const TABLE: Record<string, PageEntry> = {
   'webhooks/:webhook/pause': { see: CHANGERS, act: CHANGERS },
   'webhooks/:webhook/resume': { see: CHANGERS, act: CHANGERS },
   // There is nobody there.
-  'webhooks/:webhook/test': { see: CHANGERS, act: CHANGERS, acted: 422 },
+  'webhooks/:webhook/test': { see: CHANGERS, act: CHANGERS, acted: 422, isTrial: true },
   'webhooks/:webhook/rotate': { see: CHANGERS, act: CHANGERS, acted: 200 },
   'webhooks/:webhook/replay': { see: CHANGERS, act: CHANGERS, form: () => ({ from: '2026-01-01T00:00' }) },
   'webhooks/:webhook/delete': { see: CHANGERS, act: CHANGERS },
@@ -227,7 +244,7 @@ export const TABLE: Record<string, PageEntry> = {
     act: CHANGERS,
     form: () => ({ email: newAddress(), role: 'VIEWER' }),
   },
-  'team/:member': { see: CHANGERS, act: CHANGERS, form: () => ({ role: 'EDITOR' }) },
+  'team/:member': { see: CHANGERS, act: CHANGERS, form: () => ({ role: 'EDITOR' }), hasPast: true },
   'team/:member/remove': { see: CHANGERS, act: CHANGERS },
   'team/invitations/:invitation': { see: CHANGERS, act: CHANGERS },
 };
@@ -238,7 +255,7 @@ function pagesOfGroups(section: string, param: string): Record<string, PageEntry
     [section]: { see: READERS },
     [`${section}/export`]: { see: READERS },
     [`${section}/new`]: { see: EDITORS, act: EDITORS, form },
-    [`${section}/:${param}`]: { see: READERS, act: EDITORS, form: () => ({ email: KNOWN }) },
+    [`${section}/:${param}`]: { see: READERS, act: EDITORS, form: () => ({ email: KNOWN }), hasPast: true },
     [`${section}/:${param}/edit`]: { see: EDITORS, act: EDITORS, form },
     [`${section}/:${param}/delete`]: { see: EDITORS, act: EDITORS },
     [`${section}/:${param}/contacts/:contact`]: { see: READERS, act: EDITORS },

@@ -10,12 +10,15 @@ let client: Client;
 let foreign: Client;
 let stranger: Visitor;
 const visitors = new Map<Role, Visitor>();
+const users = new Map<Role, string>();
 beforeAll(async () => {
   api = await Api.start({ environment: { TRUST_PROXY: '1' } });
   client = await api.organization();
   foreign = await api.organization();
   stranger = await signedIn(api, foreign, 'OWNER', 'stranger@example.org');
   for (const role of ROLES) visitors.set(role, await signedIn(api, client, role));
+  const { data } = (await client.get('team.list-members', { limit: '100' })).body;
+  for (const { role, userId } of data as { role: Role; userId: string }[]) users.set(role, userId);
 });
 afterAll(() => api.stop());
 
@@ -60,16 +63,33 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
     await requireForeign('get', below);
   });
 
+  it('ends with what has happened to its record, and only the page of a record does', async () => {
+    const below = await withIds(path, entry);
+    const { text } = await patiently(() => visitors.get('OWNER')!.get(at(client.organizationId, below)));
+    expect(/<ul class="past">\s*<li>/.test(text)).toBe(entry.hasPast === true);
+  });
+
   if (!entry.act) return;
 
   it.each(ROLES)('does what its form says, for %s as the table says', async (role) => {
     const below = await withIds(path, entry);
     await requireForeign('post', below);
+    const before = await api.lastPosition();
     const { status, text } = await sendForm(visitors.get(role)!, at(client.organizationId, below), entry);
     const done = entry.acted ?? 303;
     expect([role, status, status === done ? '' : mainOf(text)]).toEqual(
       entry.act!.includes(role) ? [role, done, ''] : [role, 403, mainOf(text)],
     );
+    // What was prepared for it was done by a key, and before.
+    const events = await api.actorsAfter(client.organizationId, before);
+    const own = events.filter(({ actor }) => actor === `user ${users.get(role)!}`);
+    expect([role, own.length > 0]).toEqual([role, entry.act!.includes(role) && entry.isTrial !== true]);
+    if (own.length > 0 && entry.hasPast) {
+      const page = await patiently(() => visitors.get(role)!.get(at(client.organizationId, below)));
+      expect(/<ul class="past">\s*<li>[^]*?<\/li>/.exec(page.text)![0]).toContain(
+        `${role.toLowerCase()}@example.org`,
+      );
+    }
   });
 
   async function requireForeign(how: 'get' | 'post', below: string): Promise<void> {

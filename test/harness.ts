@@ -260,6 +260,23 @@ export class Api {
     return rows.map(({ type }: { type: string }) => type);
   }
 
+  /** Whoever did what came after a position, and as what; the newest last. */
+  async actorsAfter(organizationId: string, position: string): Promise<{ type: string; actor: string }[]> {
+    return this.database.source.query(
+      `SELECT type, concat_ws(' ', metadata->'actor'->>'type', metadata->'actor'->>'id') AS actor FROM events
+       WHERE organization_id = $1 AND position > $2 ORDER BY position`,
+      [organizationId, position],
+    );
+  }
+
+  /** Of the newest event. */
+  async lastPosition(): Promise<string> {
+    const [row] = await this.database.source.query<[{ position: string }]>(
+      'SELECT coalesce(max(position), 0)::text AS position FROM events',
+    );
+    return row.position;
+  }
+
   async stop(): Promise<void> {
     for (const { app, runtime, life, reactions } of this.instances) {
       await life.drain();

@@ -21,7 +21,7 @@ export function requestLog(
     const requestId = storedRequestId(identifyRequest(request, response), keyring);
     request.storedRequestId = requestId;
     const started = performance.now();
-    const operation = () => nameOf(request.path);
+    const operation = () => named(nameOf, request.path);
     const tracer = currentTracer();
     const describe = () => ({
       name: operation()?.replace('/v1/', '') ?? 'unknown path',
@@ -55,4 +55,13 @@ export function requestLog(
     const { traceId, spanId } = tracer.request(request, response, describe, next);
     trace = { traceId, spanId };
   };
+}
+
+/** Whatever somebody asks for: a line without its path is better than none, and than an error that nobody catches. */
+function named(nameOf: (path: string) => string | undefined, path: string): string | undefined {
+  try {
+    return nameOf(path);
+  } catch {
+    return undefined;
+  }
 }

@@ -3,7 +3,7 @@ import { type Request, type Response } from 'express';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { openStream, RpcError, sendStream, StreamedAnswer } from '#libs/rpc';
 import { languageOf, readForm } from '../site/index.js';
-import { isFromHere, isPrivate } from './cookie.js';
+import { isFromHere, isPrivate, readCookie } from './cookie.js';
 import { noticePage, type Page, sendPage } from './document.js';
 import { People, type Person } from './people.js';
 import { type Words, wordsIn } from './words/index.js';
@@ -49,8 +49,13 @@ export class Answering {
       request,
       response,
       async (asked) => {
+        if (!isPrivate(request)) return noticePage(asked.words, asked.words.insecure, { status: 403 });
         const person = await this.people.find(request, organizationId);
-        if (!person) return { redirect: '/dashboard/sign-in' };
+        if (!person) {
+          // Whoever tries cookies is counted as who tries keys.
+          if (readCookie(request) !== undefined) await this.rateLimit.countAddress(request, response);
+          return { redirect: '/dashboard/sign-in' };
+        }
         const key = `user:${person.session.userId}`;
         await this.rateLimit.countAgainst([{ key, limit: PER_SECOND, reason: 'KEY_RATE' }], response);
         return make(asked, person);

@@ -41,5 +41,6 @@ export function isFromHere(request: Request): boolean {
   const { origin, host, 'sec-fetch-site': site } = request.headers;
   if (site !== undefined && site !== 'same-origin') return false;
   if (origin === undefined) return site === 'same-origin';
-  return URL.canParse(origin) && new URL(origin).host === host;
+  const here = `${request.protocol}://${host ?? ''}`;
+  return URL.canParse(here) && new URL(here).origin === origin;
 }

@@ -1,12 +1,12 @@
 import { Controller, Get, Post, Req, Res, type Type } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { type Request, type Response } from 'express';
-import { Documented, isId, type Issue, RpcError } from '#libs/rpc';
+import { Documented, isId, type Issue, noSuch, RpcError, StreamedAnswer } from '#libs/rpc';
 import { Answering, type Answered, type Asked } from './answering.js';
 import { noticePage, type Page } from './document.js';
 import { type PageDefinition } from './page.js';
 import { findPage } from './pages.js';
-import { isMember, type Member, People, type Person } from './people.js';
+import { isMember, People, type Person } from './people.js';
 import { type Refusal, Visit } from './visit.js';
 import { type Words } from './words/index.js';
 
@@ -66,7 +66,14 @@ export class DashboardController {
         const needs = request.method === 'POST' ? (page.changes ?? page.needs) : page.needs;
         if (needs !== null && !person.may(needs))
           return noticePage(words, words.forbidden, { status: 403, person });
-        return this.within(person, asked, params, (visit) => make(page, visit));
+        const requireStill = async () => {
+          const now = await this.people.find(request, person.organization.id);
+          if (!now || !isMember(now) || (needs !== null && !now.may(needs))) throw noSuch('member');
+        };
+        const answered = await this.within({ ...asked, person, params, requireStill }, (visit) =>
+          make(page, visit),
+        );
+        return answered instanceof StreamedAnswer ? whileStill(answered, requireStill) : answered;
       },
       { takesFile, organizationId: isId(organization) ? organization.toLowerCase() : undefined },
     );
@@ -74,21 +81,35 @@ export class DashboardController {
 
   /** A refusal by who asks, or because there is no such record, is a page of the organization, too. */
   private async within(
-    person: Member,
-    asked: Asked,
-    params: Record<string, string>,
+    asked: Asked & Pick<ConstructorParameters<typeof Visit>[0], 'person' | 'params' | 'requireStill'>,
     make: (visit: Visit) => Promise<Answered>,
   ): Promise<Answered> {
     const find = <T>(type: Type<T>) => this.modules.get(type, { strict: false });
     try {
-      return await make(new Visit({ ...asked, person, people: this.people, params, find }));
+      return await make(new Visit({ ...asked, people: this.people, find }));
     } catch (error) {
-      const notice = noticeOf(error, asked.words, person);
+      const notice = noticeOf(error, asked.words, asked.person);
       if (!notice) throw error;
       return notice;
     }
   }
 }
+
+/** A file is sent for as long as somebody takes it: only as long as they may have it. */
+function whileStill({ contentType, fileName, chunks }: StreamedAnswer, require: () => Promise<void>) {
+  async function* checked() {
+    let checkedAt = performance.now();
+    for await (const chunk of chunks) {
+      if (performance.now() - checkedAt > CHECK_MS) {
+        await require();
+        checkedAt = performance.now();
+      }
+      yield chunk;
+    }
+  }
+  return new StreamedAnswer(contentType, fileName, checked());
+}
+const CHECK_MS = 500;
 
 function addressOf(visit: Visit, to: string, done: string | undefined): string {
   if (done === undefined) return visit.path(to);

@@ -45,6 +45,8 @@ export function findPage(
   below: string,
 ): { page: PageDefinition; params: Record<string, string> } | undefined {
   const path = below.replace(/^\/|\/$/g, '');
+  // Of a shape it stands for an id; no address has one.
+  if (path.includes(':')) return undefined;
   const page = BY_SHAPE.get(path.replace(IDS, ':'));
   if (!page) return undefined;
   const ids = path.match(IDS) ?? [];

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { type Request, type Response } from 'express';
-import { Documented, isEmailAddress, RpcError, systemInput } from '#libs/rpc';
+import { Documented, isEmailAddress, isId, RpcError, systemInput } from '#libs/rpc';
 import { languageOf } from '../site/index.js';
 import {
   AcceptInvitation,
@@ -80,7 +80,7 @@ export class SignInController {
       const email = form.get('email')?.trim() ?? '';
       if (!isEmailAddress(email) || email.length > 254)
         return Promise.resolve(signInPage(words, { email, fault: words.faults.email }));
-      this.links.send(email, languageOf(request.headers['accept-language']));
+      this.links.send(email, languageOf(request.headers['accept-language']), request.ip);
       return Promise.resolve(sentPage(words, LINK_MINUTES));
     });
   }
@@ -160,8 +160,10 @@ export class SignInController {
 
   @Post('account/sessions/:session/end')
   endSession(@Req() request: Request, @Res() response: Response): Promise<void> {
-    return this.answering.known(request, response, async (_, { session }) => {
+    return this.answering.known(request, response, async ({ words }, person) => {
+      const { session } = person;
       const { session: id } = request.params as { session: string };
+      if (!isId(id)) return noticePage(words, words.notFound, { status: 404, person });
       await this.sessions.endOne(session.userId, id);
       return { redirect: '/dashboard/account?ended' };
     });
@@ -195,8 +197,10 @@ export class SignInController {
 
   @Post('account/passkeys/:passkey')
   removePasskey(@Req() request: Request, @Res() response: Response): Promise<void> {
-    return this.answering.known(request, response, async (_, { session }) => {
-      await this.passkeys.remove(session.userId, (request.params as { passkey: string }).passkey);
+    return this.answering.known(request, response, async ({ words }, person) => {
+      const { passkey: id } = request.params as { passkey: string };
+      if (!isId(id)) return noticePage(words, words.notFound, { status: 404, person });
+      await this.passkeys.remove(person.session.userId, id);
       return { redirect: '/dashboard/account?removed' };
     });
   }
@@ -211,6 +215,7 @@ export class SignInController {
   /** Whom passkeys are bound to; undefined by an address that is a number, which can have none. */
   private partyOf(request: Request): RelyingParty | undefined {
     const here = `${request.protocol}://${request.headers.host ?? ''}`;
+    if (!URL.canParse(here)) return undefined;
     const origin = isLoopback(request) || !this.address.isKnown ? here : new URL(this.address.url).origin;
     const { hostname } = new URL(origin);
     return isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? { id: hostname, origin } : undefined;

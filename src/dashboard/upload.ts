@@ -4,7 +4,7 @@ import { type Readable } from 'node:stream';
 import { invalid } from '#libs/rpc';
 
 /** A file as a form brings it: what its part says of it, and its bytes, to be read once. */
-export type Upload = { name: string; mediaType: string; bytes: Readable };
+export type Upload = { name: string; mediaType: string; bytes: AsyncIterable<Uint8Array> };
 
 /** More than the fields of our forms ever hold. */
 const LIMITS = { files: 1, fields: 50, fieldSize: 64 * 1024 };
@@ -12,7 +12,7 @@ const LIMITS = { files: 1, fields: 50, fieldSize: 64 * 1024 };
 /**
  * Reads a form up to its file: fields stand before it, as the browser sends them in the order of the page.
  *
- * @throws RpcError BAD_REQUEST where it is no form of this kind, or ends in the middle.
+ * @throws RpcError BAD_REQUEST where it is no form of this kind, or ends in the middle; so do the bytes of the file.
  */
 export function readUpload(request: Request): Promise<{ fields: URLSearchParams; file: Upload | undefined }> {
   return new Promise((resolve, reject) => {
@@ -32,7 +32,9 @@ export function readUpload(request: Request): Promise<{ fields: URLSearchParams;
         return;
       }
       current = bytes;
-      resolve({ fields, file: { name: filename, mediaType: mimeType, bytes } });
+      // It may break before anybody reads it; whoever does hears of it then.
+      bytes.on('error', () => undefined);
+      resolve({ fields, file: { name: filename, mediaType: mimeType, bytes: wholeOf(bytes) } });
     });
     form.on('close', () => resolve({ fields, file: undefined }));
     // Who reads the file hears of it there; once it has come to an end, it means nothing any more.
@@ -46,6 +48,14 @@ export function readUpload(request: Request): Promise<{ fields: URLSearchParams;
     });
     request.pipe(form);
   });
+}
+
+async function* wholeOf(bytes: Readable): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of bytes) yield chunk as Uint8Array;
+  } catch {
+    throw broken();
+  }
 }
 
 function broken() {

@@ -27,6 +27,8 @@ type Options = {
   params: Readonly<Record<string, string>>;
   form: URLSearchParams;
   find: <T>(type: Type<T>) => T;
+  /** @throws RpcError where they may not be here any more. */
+  requireStill: () => Promise<void>;
 };
 
 /** What a page of an organization is made of: who has opened it, with which address, and what was filled in. */
@@ -121,7 +123,8 @@ export class Visit {
     const { people, request } = this.options;
     const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
     const once = this.form.get('once');
-    const idempotencyKey = once === null ? undefined : `form ${once} ${name} ${(this.runs += 1)}`;
+    const idempotencyKey =
+      once === null ? undefined : `form ${this.person.session.userId} ${once} ${name} ${(this.runs += 1)}`;
     try {
       return await people.run<Answer>(name, this.person, given, { request, idempotencyKey, body });
     } catch (error) {
@@ -152,7 +155,13 @@ export class Visit {
     allowLongBody(this.request, this.response);
     const { fields, file } = await readUpload(this.request);
     this.form = fields;
-    return file;
+    return file && { ...file, bytes: this.stillWith(file.bytes) };
+  }
+
+  /** A file takes as long as somebody likes: at its end they are looked at again, before anything is done with it. */
+  private async *stillWith(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    yield* bytes;
+    await this.options.requireStill();
   }
 
   /** What `act` answers where the form only wants to see what was typed. */

@@ -17,20 +17,22 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
   ) {}
 
   /**
-   * Whose invitation it is. Doing it twice is doing it once.
+   * Whose invitation it is. Of many who follow one link at once it lets one in.
    *
-   * @throws RpcError NOT_FOUND where it stands no more.
+   * @throws RpcError NOT_FOUND where it stands no more, or was accepted.
    */
   async execute(command: AcceptInvitation): Promise<{ userId: string }> {
     const { organizationId, invitationId } = command;
     let userId: string | undefined;
+    let isNew = false;
     await this.commands.run(command, async () => {
       const { state, version } = await this.team.load(organizationId, invitationId);
       if (isStanding(state)) ({ userId } = state);
       const events = acceptInvitation(state, new Date());
+      isNew = events.length > 0;
       return { recordId: invitationId, writes: [writeTo(member, invitationId, version, events)] };
     });
-    if (userId === undefined) throw noSuch('invitation');
+    if (userId === undefined || !isNew) throw noSuch('invitation');
     return { userId };
   }
 }

@@ -51,7 +51,7 @@ export class Passkeys {
       rpID,
       userName: name,
       // Not the address, which may change: who they are here.
-      userID: new Uint8Array(Buffer.from(userId.replaceAll('-', ''), 'hex')),
+      userID: handleOf(userId),
       challenge: this.newChallenge(`add ${userId}`),
       attestationType: 'none',
       excludeCredentials: known.map(({ credential_id, transports }) => ({
@@ -75,23 +75,27 @@ export class Passkeys {
     }).catch(() => undefined);
     if (!verified?.verified || !verified.registrationInfo) return false;
     const { credential } = verified.registrationInfo;
-    const rows = await this.source.query<unknown[]>(
-      `INSERT INTO passkeys (credential_id, id, user_id, public_key, counter, transports, name)
-       SELECT $1, $2, $3, $4, $5, $6, $7
-       WHERE (SELECT count(*) FROM passkeys WHERE user_id = $3) < $8
-       ON CONFLICT (credential_id) DO NOTHING RETURNING id`,
-      [
-        Buffer.from(credential.id, 'base64url'),
-        newId(),
-        userId,
-        Buffer.from(credential.publicKey),
-        credential.counter,
-        credential.transports ?? [],
-        name,
-        MOST_PASSKEYS,
-      ],
-    );
-    return rows.length > 0;
+    return this.source.transaction(async (transaction) => {
+      // Many at once are counted one after the other.
+      await transaction.query('SELECT FROM users WHERE id = $1 FOR UPDATE', [userId]);
+      const rows = await transaction.query<unknown[]>(
+        `INSERT INTO passkeys (credential_id, id, user_id, public_key, counter, transports, name)
+         SELECT $1, $2, $3, $4, $5, $6, $7
+         WHERE (SELECT count(*) FROM passkeys WHERE user_id = $3) < $8
+         ON CONFLICT (credential_id) DO NOTHING RETURNING id`,
+        [
+          Buffer.from(credential.id, 'base64url'),
+          newId(),
+          userId,
+          Buffer.from(credential.publicKey),
+          credential.counter,
+          credential.transports ?? [],
+          name,
+          MOST_PASSKEYS,
+        ],
+      );
+      return rows.length > 0;
+    });
   }
 
   /** What a browser is to ask its device for. */
@@ -110,7 +114,7 @@ export class Passkeys {
     const [row] = await this.source.query<Row[]>('SELECT * FROM passkeys WHERE credential_id = $1', [
       Buffer.from(response.id, 'base64url'),
     ]);
-    if (!row) return undefined;
+    if (!row || !isOf(response, row.user_id)) return undefined;
     const { verifyAuthenticationResponse } = await import('@simplewebauthn/server');
     const verified = await verifyAuthenticationResponse({
       response: response as unknown as AuthenticationResponseJSON,
@@ -170,6 +174,18 @@ export class Passkeys {
     );
     return rows.length > 0;
   }
+}
+
+/** By what a device knows whose a passkey is. */
+function handleOf(userId: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(Buffer.from(userId.replaceAll('-', ''), 'hex'));
+}
+
+/** WebAuthn 7.2, step 6: the device says whose passkey it is. */
+function isOf(response: unknown, userId: string): boolean {
+  const { response: inner } = response as { response?: { userHandle?: unknown } };
+  const handle = inner?.userHandle;
+  return typeof handle === 'string' && Buffer.from(handle, 'base64url').equals(handleOf(userId));
 }
 
 function isResponse(response: unknown): response is { id: string } {

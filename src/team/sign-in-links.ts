@@ -1,7 +1,9 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { getStorageToken } from '@nestjs/throttler';
 import { DataSource } from 'typeorm';
 import { newId, randomBytes } from '#libs/random';
 import { describeError } from '#libs/database';
+import { networkOf, type WindowStorage } from '#libs/rate-limit';
 import { PublicAddress } from '../public-address.js';
 import { hashOf } from './sessions.js';
 import { Team } from './team.js';
@@ -10,8 +12,9 @@ import { Users } from './users.js';
 
 /** Minutes for which a link signs in. */
 export const LINK_MINUTES = 15;
-/** Links that a person gets within an hour. */
-const MOST_AN_HOUR = 5;
+/** Links that a person gets within an hour, and that one network may ask for them: whoever means harm takes few of them from others. */
+const [MOST_AN_HOUR, MOST_FROM_NETWORK] = [20, 5];
+const HOUR_MS = 3_600_000;
 const PATIENCE_MS = 60_000;
 
 /** The links by which people sign in: each once, and for a quarter of an hour. */
@@ -25,25 +28,35 @@ export class SignInLinks {
     private readonly team: Team,
     private readonly mails: TeamMails,
     private readonly address: PublicAddress,
+    @Inject(getStorageToken()) private readonly storage: WindowStorage,
   ) {}
 
   /** @returns the address that signs the person in; undefined where they have had as many as they get within an hour. */
   async make(userId: string): Promise<string | undefined> {
     const token = randomBytes(32).toString('base64url');
-    const rows = await this.source.query<unknown[]>(
-      `INSERT INTO sign_in_links (token, user_id, expires_at)
-       SELECT $1, $2, clock_timestamp() + make_interval(mins => $3)
-       WHERE (SELECT count(*) FROM sign_in_links
-              WHERE user_id = $2 AND made_at > clock_timestamp() - interval '1 hour') < $4
-       RETURNING made_at`,
-      [hashOf(token), userId, LINK_MINUTES, MOST_AN_HOUR],
-    );
-    return rows.length > 0 ? `${this.address.url}/dashboard/sign-in/${token}` : undefined;
+    const isMade = await this.source.transaction(async (transaction) => {
+      // Many at once are counted one after the other.
+      await transaction.query('SELECT FROM users WHERE id = $1 FOR UPDATE', [userId]);
+      const rows = await transaction.query<unknown[]>(
+        `INSERT INTO sign_in_links (token, user_id, expires_at)
+         SELECT $1, $2, clock_timestamp() + make_interval(mins => $3)
+         WHERE (SELECT count(*) FROM sign_in_links
+                WHERE user_id = $2 AND made_at > clock_timestamp() - interval '1 hour') < $4
+         RETURNING made_at`,
+        [hashOf(token), userId, LINK_MINUTES, MOST_AN_HOUR],
+      );
+      return rows.length > 0;
+    });
+    return isMade ? `${this.address.url}/dashboard/sign-in/${token}` : undefined;
   }
 
-  /** Sends one to whoever is a member anywhere. It happens behind the back of who asks: neither answer nor time tells. */
-  send(email: string, language: string): void {
-    void this.sendNow(email, language).catch((error: unknown) =>
+  /**
+   * Sends one to whoever is a member anywhere. It happens behind the back of who asks: neither answer nor time tells.
+   *
+   * @param address of who asks.
+   */
+  send(email: string, language: string, address: string | undefined): void {
+    void this.sendNow(email, language, address).catch((error: unknown) =>
       this.logger.error({ message: 'a link to sign in could not be sent', reason: describeError(error) }),
     );
   }
@@ -67,7 +80,10 @@ export class SignInLinks {
     return rows.length > 0;
   }
 
-  private async sendNow(email: string, language: string): Promise<void> {
+  private async sendNow(email: string, language: string, address: string | undefined): Promise<void> {
+    const key = `sign-in:${this.users.nameOf(email)}:${networkOf(address)}`;
+    const [asked] = await this.storage.accept([{ key, limit: MOST_FROM_NETWORK }], HOUR_MS);
+    if (asked!.isBlocked) return;
     await this.source.query(
       `DELETE FROM sign_in_links WHERE made_at < clock_timestamp() - interval '1 hour'`,
     );

@@ -22,7 +22,8 @@ export class TeamMails {
   ): Promise<MailOutcome> {
     const { organizationId, eventId, to, url } = invitation;
     const sender = await senderOf(this.records, organizationId);
-    const from = sender.mailFrom ?? this.sender(sender.name);
+    // By the operator's address: what bounces quotes the link, and whoever invites may read what comes back to theirs.
+    const from = { ...this.sender(sender.name), name: sender.name };
     const { language, words } = mailWordsIn(sender.language);
     const { subject, text, button, deadline, ignore } = words.invitation;
     const letter = writeLetter({

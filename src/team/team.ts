@@ -4,11 +4,12 @@ import { RecordReader } from '#libs/commands';
 import { momentAsText, ReadSource } from '#libs/database';
 import { EventStore, type Guard, wrappedKeyOf } from '#libs/event-store';
 import { compare, findRows, type ListedTable, Projections } from '#libs/projections';
-import { listingOf, noSuch, type Page, pageOf, type RequestContext, RpcError } from '#libs/rpc';
+import { listingOf, noSuch, type Page, pageOf, type RequestContext, requireScope, RpcError } from '#libs/rpc';
 import { hasExpired, type Invited, member, type Member, type MemberEvent } from './member.js';
 import { type InvitationRecord, invitationOf, type MemberRecord, memberOf } from './member-record.js';
 import { MEMBERS_TABLE, SEALED_EMAIL } from './members.projection.js';
 import { type Membership, membershipsOf } from './membership.js';
+import { scopesOf } from './roles.js';
 
 type ListQuery = Parameters<typeof listingOf>[0] & Parameters<typeof findRows>[1];
 
@@ -142,15 +143,18 @@ export class Team {
   }
 
   /**
-   * That who asks is still a member, with the scopes that the request was let in with; nothing for API keys.
+   * That who asks is still a member, with the scopes that the request was let in with, and goes on to be until this is stored; nothing
+   * for API keys.
    *
-   * @throws RpcError NOT_FOUND where they are no member any more.
+   * @throws RpcError NOT_FOUND where they are no member any more; INSUFFICIENT_PERMISSIONS where they may less than then.
    */
-  async guardOfActor({ organizationId, actor }: RequestContext): Promise<Guard[]> {
+  async guardOfActor({ organizationId, actor, scopes }: RequestContext): Promise<Guard[]> {
     if (actor.type !== 'user' || actor.id === null) return [];
     const own = (await this.membershipsOf(actor.id)).find((one) => one.organizationId === organizationId);
     const loaded = own && (await this.load(organizationId, own.memberId));
     if (loaded?.state.status !== 'ACTIVE') throw noSuch('member');
+    const now = scopesOf(loaded.state.role);
+    for (const scope of scopes) requireScope(now, scope);
     return [{ streamId: own!.memberId, version: loaded.version }];
   }
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import { EventStore } from '#libs/event-store';
-import { newId } from '#libs/random';
 import { comparableEmail } from '#libs/rpc';
 
 /** The people of all organizations, by their addresses: of an address only its keyed hash is kept here. */
@@ -27,9 +27,15 @@ export class Users {
     const [row] = await this.source.query<{ id: string }[]>(
       `INSERT INTO users (id, mailbox) VALUES ($1, $2)
        ON CONFLICT (mailbox) DO UPDATE SET mailbox = excluded.mailbox RETURNING id`,
-      [newId(), this.mailboxOf(email)],
+      // It tells no organization since when the others know somebody.
+      [randomUUID(), this.mailboxOf(email)],
     );
     return row!.id;
+  }
+
+  /** Of an address, for whoever counts by it: nobody reads it in there. */
+  nameOf(email: string): string {
+    return this.mailboxOf(email).toString('base64url');
   }
 
   private mailboxOf(email: string): Buffer {

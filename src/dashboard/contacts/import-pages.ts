@@ -23,6 +23,9 @@ import { IMPORTED, type Imported, meaningOf, rowsOf, textOf } from './table.js';
 /** Rows of the preview. */
 const EXAMPLES = 5;
 const LONGEST_EXAMPLE = 100;
+/** More than somebody would look through. */
+const MOST_COLUMNS = 200;
+const TOO_WIDE = 'has more than 200 columns';
 
 export const importPages: PageDefinition[] = [
   {
@@ -127,13 +130,16 @@ async function lookedAt(bytes: Buffer): Promise<{ columns: string[]; examples: s
     if (text.includes('\0')) throw new Error('That is no text.');
     for await (const row of rowsOf(text)) {
       if (!columns) {
-        columns = row.map((name) => name.trim());
+        columns = row.map((name) => name.trim().slice(0, LONGEST_EXAMPLE));
+        if (columns.length > MOST_COLUMNS) throw invalid([{ path: 'file', message: TOO_WIDE }]);
         continue;
       }
       lines += 1;
-      if (examples.length < EXAMPLES) examples.push(row.map((cell) => cell.slice(0, LONGEST_EXAMPLE)));
+      if (examples.length < EXAMPLES)
+        examples.push(row.slice(0, columns.length).map((cell) => cell.slice(0, LONGEST_EXAMPLE)));
     }
-  } catch {
+  } catch (error) {
+    if (error instanceof RpcError) throw error;
     throw invalid([{ path: 'file', message: 'is no table that can be read' }]);
   }
   if (!columns || lines === 0) throw invalid([{ path: 'file', message: 'has no line under its header' }]);

@@ -74,14 +74,19 @@ export function textOf(bytes: Buffer): string {
 
 /** What stands between its cells: the first line tells. */
 function delimiterOf(text: string): string {
-  const [line = ''] = text.split(/\r?\n/, 1);
+  const [line = ''] = text.slice(0, LONGEST_ROW).split(/\r?\n/, 1);
   const counts = DELIMITERS.map((delimiter) => line.split(delimiter).length);
   return DELIMITERS[counts.indexOf(Math.max(...counts))]!;
 }
 
 /** The rows of a table, its first line too. */
 export function rowsOf(text: string, upTo?: number): AsyncIterable<string[]> {
-  const options = { delimiter: delimiterOf(text), relax_column_count: true, skip_empty_lines: true };
+  const options = {
+    delimiter: delimiterOf(text),
+    relax_column_count: true,
+    skip_empty_lines: true,
+    max_record_size: LONGEST_ROW,
+  };
   return Readable.from(piecesOf(text)).pipe(parse(upTo === undefined ? options : { ...options, to: upTo }));
 }
 
@@ -90,6 +95,8 @@ function* piecesOf(text: string): Generator<string> {
   for (let at = 0; at < text.length; at += PIECE) yield text.slice(at, at + PIECE);
 }
 const PIECE = 64 * 1_024;
+/** Characters of a row: contacts have fewer. What is longer lacks a quotation mark. */
+const LONGEST_ROW = 256 * 1_024;
 
 /**
  * The table as imports take it: commas, and columns by the names of fields.

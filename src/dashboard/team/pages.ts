@@ -4,6 +4,7 @@ import { type InvitationRecord, type MemberRecord, type Role, ROLES, Team } from
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { Asking, ButtonLink, ChoiceField, dateIn, FormOf, SectionOf, TextField } from '../parts.js';
+import { RecordPast } from '../record-past.js';
 import { type Visit } from '../visit.js';
 
 export const teamPages: PageDefinition[] = [
@@ -84,7 +85,7 @@ export const teamPages: PageDefinition[] = [
     needs: 'team:write',
     show: async (visit) => {
       const { words } = visit;
-      const member = await memberOf(visit);
+      const [member, past] = await Promise.all([memberOf(visit), RecordPast(visit, visit.params.member!)]);
       const { save, remove, removeText } = words.team.member;
       const { name, may } = words.roles[member.role];
       const mayChange = rolesFor(visit).includes(member.role);
@@ -100,6 +101,7 @@ export const teamPages: PageDefinition[] = [
                 ${SectionOf(remove, html`<p>${removeText}</p><p>${ButtonLink(visit, `team/${member.id}/remove`, remove, true)}</p>`)}`
               : null
           }
+          ${past}
         </div>`,
       });
     },

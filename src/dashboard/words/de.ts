@@ -16,6 +16,7 @@ const FAULTS = {
   sameColumn: 'Das ist schon eine andere Spalte',
   noAddresses: 'Eine der Spalten muss die E-Mail-Adresse sein',
   noTable: 'Das ist keine lesbare Tabelle: Speichern Sie sie als CSV',
+  tooWide: 'Diese Tabelle hat mehr als 200 Spalten: Lassen Sie die weg, die niemand braucht',
   noLines: 'Unter den Namen der Spalten steht nichts',
   noContact: 'Kein Kontakt hat diese Adresse. Legen Sie den Kontakt zuerst an',
   other: (why: string) => `Das passt hier nicht (${why})`,

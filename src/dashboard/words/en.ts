@@ -18,6 +18,7 @@ const FAULTS = {
   sameColumn: 'Another column is that already',
   noAddresses: 'One of the columns must be the e-mail address',
   noTable: 'This is no table that can be read: save it as CSV',
+  tooWide: 'This table has more than 200 columns: leave out those that nobody needs',
   noLines: 'There is nothing under the names of the columns',
   noContact: 'No contact has this address. Add the contact first',
   other: (why: string) => `This ${why}`,

@@ -15,6 +15,7 @@ type FaultWords = {
   sameColumn: string;
   noAddresses: string;
   noTable: string;
+  tooWide: string;
   noLines: string;
   /** What no one has translated. */
   other: (why: string) => string;
@@ -39,6 +40,7 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
   [/^is what another column is/, ({ sameColumn }) => sameColumn],
   [/^or another column must be/, ({ noAddresses }) => noAddresses],
   [/^is no table/, ({ noTable }) => noTable],
+  [/^has more than 200 columns/, ({ tooWide }) => tooWide],
   [/^has no line under/, ({ noLines }) => noLines],
 ];
 
