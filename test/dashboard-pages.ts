@@ -2,7 +2,7 @@ import { type Role, ROLES } from '../src/team/index.js';
 import { type Api, type Client } from './harness.js';
 import { signedIn } from './people-in.js';
 import { call } from './petition-page.js';
-import { flat, picture } from './pictures.js';
+import { picture } from './pictures.js';
 
 /** @param ids what was made for the parts before it. */
 type Maker = (api: Api, client: Client, ids: Record<string, string>) => Promise<string>;
@@ -14,15 +14,22 @@ export type PageEntry = {
   /** What is filled in; it is to be done. */
   form?: (client: Client) => Record<string, string> | Promise<Record<string, string>>;
   /** In place of fields: a file, as a form brings it. */
-  file?: { field: string; name: string; type: string; content: string | Uint8Array<ArrayBuffer> };
+  file?: {
+    field: string;
+    name: string;
+    type: string;
+    content: () => string | Promise<Uint8Array<ArrayBuffer>>;
+  };
   /** Records of another kind than those of `RECORDS`. */
   records?: Record<string, Maker>;
   /** What the page answers, where there is nothing that it could show. */
   shown?: number;
   /** What the form answers, where it does not lead on to a page. */
   acted?: number;
-  /** What it does changes no record: it only looks, or tries. */
+  /** What it does changes no record: it only looks, tries, or finds nothing to do. */
   isTrial?: boolean;
+  /** It ends the record, or makes one without a page of its own: what was done is told by the history alone. */
+  isGone?: boolean;
   /** The page is of a record, and says at its end what has happened to it. */
   hasPast?: boolean;
 };
@@ -42,6 +49,7 @@ const KNOWN = 'known@example.org';
 
 let names = 0;
 export const newAddress = (): string => `person-${(names += 1)}@example.org`;
+const newColour = () => `#0b6e${(names += 1).toString(16).padStart(2, '0').slice(-2)}`;
 export const newName = (): string => `Name ${(names += 1)}`;
 
 /** Every page of an organization, by its path. */
@@ -57,7 +65,7 @@ export const TABLE: Record<string, PageEntry> = {
       field: 'file',
       name: 'people.csv',
       type: 'text/csv',
-      content: 'email;Vorname\nada@example.org;Ada\n',
+      content: () => 'email;Vorname\nada@example.org;Ada\n',
     },
     isTrial: true,
   },
@@ -74,7 +82,7 @@ export const TABLE: Record<string, PageEntry> = {
     act: EDITORS,
     form: () => ({ email: newAddress(), city: 'Bremen' }),
   },
-  'contacts/:contact/erase': { see: EDITORS, act: EDITORS },
+  'contacts/:contact/erase': { isGone: true, see: EDITORS, act: EDITORS },
   ...pagesOfGroups('lists', 'list'),
   ...pagesOfGroups('tags', 'tag'),
   petitions: { see: READERS },
@@ -88,7 +96,7 @@ export const TABLE: Record<string, PageEntry> = {
   },
   'petitions/:petition/publish': { see: EDITORS, act: EDITORS },
   'petitions/:petition/close': { see: EDITORS, act: EDITORS, records: { petition: publishedPetition } },
-  'petitions/:petition/delete': { see: EDITORS, act: EDITORS },
+  'petitions/:petition/delete': { isGone: true, see: EDITORS, act: EDITORS },
   'petitions/:petition/signatures': { see: READERS },
   'petitions/:petition/signatures/export': { see: READERS },
   'petitions/:petition/signatures/:signature/invalidate': { see: EDITORS, act: EDITORS },
@@ -119,14 +127,14 @@ export const TABLE: Record<string, PageEntry> = {
       },
     },
   },
-  'posts/:post/delete': { see: EDITORS, act: EDITORS },
+  'posts/:post/delete': { isGone: true, see: EDITORS, act: EDITORS },
   images: { see: READERS },
   'images/export': { see: READERS },
   'images/new': {
     see: EDITORS,
     act: EDITORS,
     form: () => ({ name: newName() }),
-    file: { field: 'file', name: 'dot.png', type: 'image/png', content: new Uint8Array(flat(3, 3)) },
+    file: { field: 'file', name: 'dot.png', type: 'image/png', content: () => picture() },
   },
   'images/:image': {
     see: READERS,
@@ -134,7 +142,7 @@ export const TABLE: Record<string, PageEntry> = {
     form: () => ({ name: newName(), alt: 'A dot' }),
     hasPast: true,
   },
-  'images/:image/delete': { see: EDITORS, act: EDITORS },
+  'images/:image/delete': { isGone: true, see: EDITORS, act: EDITORS },
   broadcasts: { see: READERS },
   'broadcasts/export': { see: READERS },
   'broadcasts/new': {
@@ -151,20 +159,36 @@ export const TABLE: Record<string, PageEntry> = {
   'broadcasts/:broadcast/preview': { see: READERS },
   'broadcasts/:broadcast/mail': { see: READERS },
   'broadcasts/:broadcast/audience': { see: READERS },
-  'broadcasts/:broadcast/test': { see: EDITORS, act: EDITORS, form: () => ({ to: newAddress() }) },
+  'broadcasts/:broadcast/test': {
+    see: EDITORS,
+    act: EDITORS,
+    form: () => ({ to: newAddress() }),
+    isTrial: true,
+  },
   'broadcasts/:broadcast/send': { see: EDITORS, act: EDITORS },
   'broadcasts/:broadcast/pause': { see: EDITORS, act: EDITORS, records: { broadcast: sending } },
   'broadcasts/:broadcast/resume': { see: EDITORS, act: EDITORS, records: { broadcast: pausedBroadcast } },
   'broadcasts/:broadcast/cancel': { see: EDITORS, act: EDITORS, records: { broadcast: sending } },
   'broadcasts/:broadcast/recipients': { see: READERS },
   'broadcasts/:broadcast/recipients/export': { see: READERS },
-  'broadcasts/:broadcast/retry-failed': { see: EDITORS, act: EDITORS, records: { broadcast: sending } },
-  'broadcasts/:broadcast/retry-in-doubt': { see: EDITORS, act: EDITORS, records: { broadcast: sending } },
-  'broadcasts/:broadcast/delete': { see: EDITORS, act: EDITORS },
+  'broadcasts/:broadcast/retry-failed': {
+    see: EDITORS,
+    act: EDITORS,
+    records: { broadcast: sending },
+    isTrial: true,
+  },
+  'broadcasts/:broadcast/retry-in-doubt': {
+    see: EDITORS,
+    act: EDITORS,
+    records: { broadcast: sending },
+    isTrial: true,
+  },
+  'broadcasts/:broadcast/delete': { isGone: true, see: EDITORS, act: EDITORS },
   suppressions: { see: READERS },
   'suppressions/export': { see: READERS },
-  'suppressions/new': { see: EDITORS, act: EDITORS, form: () => ({ email: newAddress() }) },
+  'suppressions/new': { isGone: true, see: EDITORS, act: EDITORS, form: () => ({ email: newAddress() }) },
   'suppressions/lift': {
+    isGone: true,
     see: EDITORS,
     act: EDITORS,
     form: async (client) => {
@@ -177,14 +201,14 @@ export const TABLE: Record<string, PageEntry> = {
   'organization/who': {
     see: CHANGERS,
     act: CHANGERS,
-    form: () => ({ name: 'Test organization', language: 'en' }),
+    form: () => ({ name: newName(), language: 'en' }),
   },
   'organization/mails': {
     see: CHANGERS,
     act: CHANGERS,
-    form: () => ({ 'mailFrom.address': 'office@example.org', postalAddress: '1 Quay' }),
+    form: () => ({ 'mailFrom.address': 'office@example.org', postalAddress: newName() }),
   },
-  'organization/pages': { see: CHANGERS, act: CHANGERS, form: () => ({ colour: '#0b6e4f' }) },
+  'organization/pages': { see: CHANGERS, act: CHANGERS, form: () => ({ colour: newColour() }) },
   keys: { see: KEEPERS },
   'keys/export': { see: KEEPERS },
   'keys/new': {
@@ -211,12 +235,12 @@ export const TABLE: Record<string, PageEntry> = {
     form: () => ({ url: 'https://webhooks.invalid/other', eventTypes: 'PetitionSigned' }),
   },
   'webhooks/:webhook/pause': { see: CHANGERS, act: CHANGERS },
-  'webhooks/:webhook/resume': { see: CHANGERS, act: CHANGERS },
+  'webhooks/:webhook/resume': { see: CHANGERS, act: CHANGERS, records: { webhook: pausedWebhook } },
   // There is nobody there.
   'webhooks/:webhook/test': { see: CHANGERS, act: CHANGERS, acted: 422, isTrial: true },
   'webhooks/:webhook/rotate': { see: CHANGERS, act: CHANGERS, acted: 200 },
   'webhooks/:webhook/replay': { see: CHANGERS, act: CHANGERS, form: () => ({ from: '2026-01-01T00:00' }) },
-  'webhooks/:webhook/delete': { see: CHANGERS, act: CHANGERS },
+  'webhooks/:webhook/delete': { isGone: true, see: CHANGERS, act: CHANGERS },
   'webhooks/:webhook/deliveries': { see: KEEPERS },
   'webhooks/:webhook/deliveries/export': { see: KEEPERS },
   'webhooks/:webhook/deliveries/:event/again': { see: CHANGERS, act: CHANGERS },
@@ -240,13 +264,14 @@ export const TABLE: Record<string, PageEntry> = {
   'team/invitations': { see: ROLES },
   'team/invitations/export': { see: ROLES },
   'team/invite': {
+    isGone: true,
     see: CHANGERS,
     act: CHANGERS,
     form: () => ({ email: newAddress(), role: 'VIEWER' }),
   },
   'team/:member': { see: CHANGERS, act: CHANGERS, form: () => ({ role: 'EDITOR' }), hasPast: true },
-  'team/:member/remove': { see: CHANGERS, act: CHANGERS },
-  'team/invitations/:invitation': { see: CHANGERS, act: CHANGERS },
+  'team/:member/remove': { isGone: true, see: CHANGERS, act: CHANGERS },
+  'team/invitations/:invitation': { isGone: true, see: CHANGERS, act: CHANGERS },
 };
 
 function pagesOfGroups(section: string, param: string): Record<string, PageEntry> {
@@ -257,8 +282,19 @@ function pagesOfGroups(section: string, param: string): Record<string, PageEntry
     [`${section}/new`]: { see: EDITORS, act: EDITORS, form },
     [`${section}/:${param}`]: { see: READERS, act: EDITORS, form: () => ({ email: KNOWN }), hasPast: true },
     [`${section}/:${param}/edit`]: { see: EDITORS, act: EDITORS, form },
-    [`${section}/:${param}/delete`]: { see: EDITORS, act: EDITORS },
-    [`${section}/:${param}/contacts/:contact`]: { see: READERS, act: EDITORS },
+    [`${section}/:${param}/delete`]: { isGone: true, see: EDITORS, act: EDITORS },
+    [`${section}/:${param}/contacts/:contact`]: {
+      see: READERS,
+      act: EDITORS,
+      records: {
+        contact: async (api, client, ids) => {
+          const contactId = await RECORDS.contact!(api, client, {});
+          const group = { [`${param}Id`]: ids[param] };
+          await call(client, `${param}.add-contacts`, { ...group, contactIds: [contactId] });
+          return contactId;
+        },
+      },
+    },
   };
 }
 
@@ -291,6 +327,12 @@ async function pausedBroadcast(api: Api, client: Client): Promise<string> {
   const broadcastId = await sending(api, client);
   await call(client, 'broadcast.pause-broadcast', { broadcastId });
   return broadcastId;
+}
+
+async function pausedWebhook(api: Api, client: Client, ids: Record<string, string>): Promise<string> {
+  const webhookId = await RECORDS.webhook!(api, client, ids);
+  await call(client, 'webhook.pause-webhook', { webhookId });
+  return webhookId;
 }
 
 async function publishedPetition(api: Api, client: Client): Promise<string> {

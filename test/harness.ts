@@ -260,10 +260,16 @@ export class Api {
     return rows.map(({ type }: { type: string }) => type);
   }
 
-  /** Whoever did what came after a position, and as what; the newest last. */
-  async actorsAfter(organizationId: string, position: string): Promise<{ type: string; actor: string }[]> {
+  /** The events after a position, the newest last: by whom, and of what. */
+  async eventsAfter(
+    organizationId: string,
+    position: string,
+  ): Promise<
+    { type: string; actor: string; streamType: string; streamId: string; subjectId: string | null }[]
+  > {
     return this.database.source.query(
-      `SELECT type, concat_ws(' ', metadata->'actor'->>'type', metadata->'actor'->>'id') AS actor FROM events
+      `SELECT type, concat_ws(' ', metadata->'actor'->>'type', metadata->'actor'->>'id') AS actor,
+         stream_type AS "streamType", stream_id AS "streamId", subject_id AS "subjectId" FROM events
        WHERE organization_id = $1 AND position > $2 ORDER BY position`,
       [organizationId, position],
     );

@@ -40,7 +40,8 @@ type InvalidationRecord = {
   createdAt: string;
   petitionId: string;
   status: 'INVALIDATING' | 'INVALIDATED' | 'RESTORING' | 'RESTORED';
-  condition: Record<string, string | null>;
+  /** Null where signatures were named. */
+  condition: Record<string, string | null> | null;
   matched: number;
   invalidated: number;
   restored: number;
@@ -312,7 +313,8 @@ async function showInvalidation(visit: Visit) {
     visit.run<InvalidationRecord>('petition.get-invalidation', { invalidationId }),
     RecordPast(visit, invalidationId),
   ]);
-  const { status, matched, invalidated, restored, condition } = found;
+  const { status, matched, invalidated, restored } = found;
+  const condition = found.condition ?? {};
   const isGoing = status === 'INVALIDATING' || status === 'RESTORING';
   const value = status === 'RESTORING' || status === 'RESTORED' ? restored : invalidated;
   const facts = [
