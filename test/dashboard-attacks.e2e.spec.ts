@@ -1,0 +1,256 @@
+import { once } from 'node:events';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TABLE } from './dashboard-pages.js';
+import { Api, type Client } from './harness.js';
+import { invitationTo, signedIn, Visitor } from './people-in.js';
+import { call } from './petition-page.js';
+import { eventually } from './processes.js';
+
+/** What somebody with a place in a team, or without, tries on the dashboard. */
+
+let api: Api;
+let client: Client;
+beforeAll(async () => {
+  api = await Api.start({ instances: 2, environment: { TRUST_PROXY: '1' } });
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  client = await api.organization();
+});
+
+let people = 0;
+const somebody = () => `person-${(people += 1)}@example.org`;
+const at = (path: string) => `/dashboard/${client.organizationId}/${path}`;
+
+/** A request that its caller goes on with. */
+function begin(visitor: Visitor, method: string, path: string, headers: Record<string, string> = {}) {
+  const { hostname, port, origin } = new URL(visitor.origin);
+  const own = { Cookie: visitor.cookie, Origin: origin, 'Sec-Fetch-Site': 'same-origin' };
+  const sent = request({ hostname, port, method, path, headers: { ...own, ...headers } });
+  sent.on('error', () => undefined);
+  return sent;
+}
+
+async function answerTo(sent: ClientRequest): Promise<{ status: number; text: string; isWhole: boolean }> {
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  let text = '';
+  try {
+    for await (const chunk of response.setEncoding('utf8')) text += chunk;
+  } catch {
+    // Cut off: what came before is what there is.
+  }
+  return { status: response.statusCode!, text, isWhole: response.complete };
+}
+
+const BOUNDARY = 'x----x';
+const MULTIPART = { 'Content-Type': `multipart/form-data; boundary=${BOUNDARY}` };
+/** A form up to the middle of its file. */
+const beginningOf = (type: string, content: string) =>
+  `--${BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="x"\r\nContent-Type: ${type}\r\n\r\n${content}`;
+
+async function requireAlive(): Promise<void> {
+  for (const { origin } of api.instances) expect((await fetch(`${origin}/health/ready`)).status).toBe(200);
+}
+
+describe('an address that is none', () => {
+  it('with a colon where an id belongs is not found', async () => {
+    const owner = await signedIn(api, client, 'OWNER', somebody());
+    for (const path of Object.keys(TABLE).filter((each) => each.includes(':'))) {
+      const shape = path.replace(/:\w+/g, ':');
+      expect([shape, (await owner.get(at(shape))).status]).toEqual([shape, 404]);
+      await sleep(60);
+    }
+    await requireAlive();
+  });
+
+  it('with something else than an id of a session or a passkey is not found', async () => {
+    const visitor = await signedIn(api, client, 'VIEWER', somebody());
+    for (const path of ['sessions/x/end', 'passkeys/x'])
+      expect((await visitor.post(`/dashboard/account/${path}`)).status).toBe(404);
+  });
+
+  it('of a server that none has refuses to sign in', async () => {
+    for (const host of ['[', 'a b', '%', '127.0.0.1:x']) {
+      const sent = begin(new Visitor(api.origin), 'GET', '/dashboard/sign-in', { Host: host });
+      sent.end();
+      expect([400, 403]).toContain((await answerTo(sent)).status);
+    }
+  });
+});
+
+describe('a file', () => {
+  it.each([
+    ['contacts/import', 'text/csv', 'email\nada@exa'],
+    ['images/new', 'image/png', '\x89PNG\r\n\x1a\n'],
+  ])('that breaks off is refused by %s, and nobody is hurt', async (path, type, content) => {
+    const editor = await signedIn(api, client, 'EDITOR', somebody());
+    const sent = begin(editor, 'POST', at(path), MULTIPART);
+    sent.end(beginningOf(type, content));
+    const { status, text } = await answerTo(sent);
+    expect([status, text]).toEqual([422, expect.stringContaining('<h1')]);
+    const left = begin(editor, 'POST', at(path), MULTIPART);
+    left.write(beginningOf(type, content));
+    await sleep(50);
+    left.destroy();
+    await requireAlive();
+  });
+
+  it('that is too wide, or has a row without an end, is refused in words', async () => {
+    const editor = await signedIn(api, client, 'EDITOR', somebody());
+    const send = async (content: string) => {
+      const file = { field: 'file', name: 'wide.csv', type: 'text/csv', content };
+      const { status, text } = await editor.upload(at('contacts/import'), file);
+      return [status, text];
+    };
+    const wide = `${'a,'.repeat(2_000_000)}b\nx,y\n`;
+    expect(await send(wide)).toEqual([422, expect.stringContaining('no table that can be read')]);
+    const columns = `${'a,'.repeat(201)}b\nx,y\n`;
+    expect(await send(columns)).toEqual([422, expect.stringContaining('more than 200 columns')]);
+    const endless = `email\n"${'x\n'.repeat(300_000)}`;
+    expect(await send(endless)).toEqual([422, expect.stringContaining('no table that can be read')]);
+  });
+});
+
+/** More than what is under way between a server and who reads it. */
+const [PETITIONS, LENGTH] = [900, 30_000];
+
+describe('who has left the team', () => {
+  const removeOnly = async (role: string) => {
+    const { data } = (await client.get('team.list-members', { limit: '100' })).body;
+    const { id } = (data as { id: string; role: string }[]).find((each) => each.role === role)!;
+    expect((await client.delete('team.remove-member', { memberId: id })).status).toBe(200);
+  };
+
+  it('does not get in again with the session of before, invited anew', async () => {
+    const email = somebody();
+    await signedIn(api, client, 'OWNER', somebody());
+    const before = await signedIn(api, client, 'ADMIN', email);
+    await removeOnly('ADMIN');
+    const after = await signedIn(api, client, 'EDITOR', email);
+    expect((await after.get(at('contacts'))).status).toBe(200);
+    expect((await before.get(at('contacts'))).status).toBe(404);
+  });
+
+  it.each([
+    ['contacts/import', 'text/csv', 'email\nada@example.org\n'],
+    ['images/new', 'image/png', ''],
+  ])('does not end what they began: %s', async (path, type, content) => {
+    await signedIn(api, client, 'OWNER', somebody());
+    const editor = await signedIn(api, client, 'EDITOR', somebody());
+    const sent = begin(editor, 'POST', at(path), MULTIPART);
+    sent.write(beginningOf(type, content));
+    await sleep(200);
+    await removeOnly('EDITOR');
+    sent.end(`\r\n--${BOUNDARY}--\r\n`);
+    expect((await answerTo(sent)).status).toBe(404);
+  });
+
+  it('does not take the rest of a file that they began to take', async () => {
+    await signedIn(api, client, 'OWNER', somebody());
+    const auditor = await signedIn(api, client, 'AUDITOR', somebody());
+    const content = `<p>${'x'.repeat(LENGTH)}</p>`;
+    const petitions = Array.from({ length: PETITIONS }, (_, n) => ({ name: `Petition ${n}`, content }));
+    for (let n = 0; n < petitions.length; n += 50)
+      await Promise.all(
+        petitions.slice(n, n + 50).map((one) => call(client, 'petition.create-petition', one)),
+      );
+    const sent = begin(auditor, 'GET', at('history/export'));
+    sent.end();
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    expect(response.statusCode).toBe(200);
+    await removeOnly('AUDITOR');
+    await sleep(1_000);
+    let bytes = 0;
+    const ended = new Promise<void>((resolve) => response.on('close', resolve).on('error', () => resolve()));
+    response.on('data', (chunk: Buffer) => (bytes += chunk.length));
+    await ended;
+    expect([response.complete, bytes < PETITIONS * LENGTH]).toEqual([false, true]);
+  });
+});
+
+describe('who may less than they did', () => {
+  it('does not take it back with what was on its way', async () => {
+    await signedIn(api, client, 'OWNER', somebody());
+    for (let n = 0; n < 6; n += 1) {
+      const email = somebody();
+      const demoted = await signedIn(api, client, 'OWNER', email);
+      const { data } = (await client.get('team.list-members', { limit: '100' })).body;
+      const { id: memberId } = (data as { id: string; email: string }[]).find((one) => one.email === email)!;
+      const own = Array.from({ length: 12 }, (_, i) => {
+        const { origin } = api.instances[i % 2]!;
+        return demoted.at(origin).post(at(`team/${memberId}`), { role: i % 3 === 0 ? 'ADMIN' : 'OWNER' });
+      });
+      const demotion = client.post('team.update-member', { memberId, role: 'VIEWER' });
+      await Promise.all([...own, demotion]);
+      const [last] = await api.database.source.query<{ actor: string; role: string }[]>(
+        `SELECT metadata->'actor'->>'type' AS actor, data->>'role' AS role FROM events
+         WHERE organization_id = $1 AND stream_id = $2 ORDER BY version DESC LIMIT 1`,
+        [client.organizationId, memberId],
+      );
+      expect(last).toEqual({ actor: 'api-key', role: 'VIEWER' });
+    }
+  });
+});
+
+describe('coming in', () => {
+  it('of many who use one invitation at once one gets in', async () => {
+    const path = await invitationTo(api, client, 'EDITOR', somebody());
+    const answers = await Promise.all(
+      api.instances.flatMap(({ origin }) => Array.from({ length: 6 }, () => new Visitor(origin).post(path))),
+    );
+    expect(answers.filter(({ status }) => status === 303)).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 410)).toHaveLength(11);
+  });
+
+  it('who tries cookies is told to wait', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, n) => {
+        const visitor = new Visitor(api.origin, 'en', '10.9.9.8');
+        visitor.cookie = `session=${String(n).padStart(43, 'x')}`;
+        return visitor.get('/dashboard');
+      }),
+    );
+    expect(answers.filter(({ status }) => status === 429).length).toBeGreaterThan(10);
+  });
+
+  it('is not asked of somebody who comes by HTTP', async () => {
+    const visitor = await signedIn(api, client, 'OWNER', somebody());
+    for (const path of ['/dashboard', at('contacts')]) {
+      const sent = begin(visitor, 'GET', path, { Host: 'act.example.org' });
+      sent.end();
+      expect([path, (await answerTo(sent)).status]).toEqual([path, 403]);
+    }
+  });
+
+  it('tells no organization since when another knows somebody', async () => {
+    await signedIn(api, client, 'OWNER', somebody());
+    const { data } = (await client.get('team.list-members')).body;
+    expect(data[0].userId).toMatch(/^[\da-f]{8}-[\da-f]{4}-4/);
+  });
+});
+
+describe('a form', () => {
+  it('from the same address by another way is refused', async () => {
+    const visitor = await signedIn(api, client, 'OWNER', somebody());
+    const Origin = visitor.origin.replace('http:', 'https:');
+    const { status } = await visitor.post(at('tags/new'), { name: 'Tag' }, { Origin });
+    expect(status).toBe(403);
+  });
+
+  it('is done once for each person, whatever another has sent with its mark', async () => {
+    const mark = 'a'.repeat(32);
+    const first = await signedIn(api, client, 'EDITOR', somebody());
+    const second = await signedIn(api, client, 'EDITOR', somebody());
+    for (const [visitor, name] of [
+      [first, 'One'],
+      [first, 'One'],
+      [second, 'Other'],
+    ] as const)
+      expect((await visitor.post(at('tags/new'), { name, once: mark })).status).toBe(303);
+    await eventually(async () => {
+      const { data } = (await client.get('tag.list-tags')).body;
+      expect(data.map(({ name }: { name: string }) => name).sort()).toEqual(['One', 'Other']);
+    });
+  });
+});
