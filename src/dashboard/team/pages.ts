@@ -116,12 +116,13 @@ export const teamPages: PageDefinition[] = [
     needs: 'team:write',
     show: async (visit) => {
       const { id, email } = await memberOf(visit);
-      const { title, text, button } = visit.words.team.removal;
+      const { title, text, keys, button } = visit.words.team.removal;
       const name = nameOf(visit, email);
       return visit.page({
         section: 'team',
         title: title(name),
-        content: Asking(visit, { text, button: button(name), back: `team/${id}` }),
+        content: html`${Asking(visit, { text, button: button(name), back: `team/${id}` })}
+          <p>${ButtonLink(visit, 'keys', keys, true)}</p>`,
       });
     },
     act: async (visit) => {

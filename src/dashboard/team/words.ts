@@ -29,6 +29,7 @@ const en = {
   removal: {
     title: (email: string) => `Remove ${email}?`,
     text: 'They are signed out within a second. What they did stays in the history; their address is destroyed. API keys that they made go on.',
+    keys: 'Look through the API keys first',
     button: (email: string) => `Remove ${email}`,
   },
   revocation: {
@@ -78,6 +79,7 @@ const de: typeof en = {
   removal: {
     title: (email) => `${email} entfernen?`,
     text: 'Die Person wird binnen einer Sekunde abgemeldet. Was sie getan hat, bleibt im Verlauf; ihre Adresse wird vernichtet. API-Schlüssel, die sie angelegt hat, gelten weiter.',
+    keys: 'Vorher die API-Schlüssel durchsehen',
     button: (email) => `${email} entfernen`,
   },
   revocation: {
