@@ -87,7 +87,7 @@ export const TABLE: Record<string, PageEntry> = {
   ...pagesOfGroups('tags', 'tag'),
   petitions: { see: READERS },
   'petitions/export': { see: READERS },
-  'petitions/new': { see: EDITORS, act: EDITORS, form: () => ({ title: newName(), goal: '10' }) },
+  'petitions/new': { see: EDITORS, act: EDITORS, form: () => ({ name: newName(), goal: '10' }) },
   'petitions/:petition': { see: READERS, hasPast: true },
   'petitions/:petition/edit': {
     see: EDITORS,
@@ -112,7 +112,7 @@ export const TABLE: Record<string, PageEntry> = {
   'petitions/:petition/invalidations/:invalidation': { see: READERS, act: EDITORS, hasPast: true },
   posts: { see: READERS },
   'posts/export': { see: READERS },
-  'posts/new': { see: EDITORS, act: EDITORS, form: () => ({ title: newName() }) },
+  'posts/new': { see: EDITORS, act: EDITORS, form: () => ({ name: newName() }) },
   'posts/:post': { see: READERS, hasPast: true },
   'posts/:post/edit': { see: EDITORS, act: EDITORS, form: () => ({ title: newName() }) },
   'posts/:post/publish': { see: EDITORS, act: EDITORS },

@@ -114,6 +114,26 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
     if (newest) await requirePast(visitor, below, newest, `${role.toLowerCase()}@example.org`);
   });
 
+  it('keeps what was typed where it refuses it, and leads to each fault', async () => {
+    const below = await withIds(path, entry);
+    const whole = at(client.organizationId, below);
+    const owner = visitors.get('OWNER')!;
+    const typed = wronglyFilled(fieldsIn((await patiently(() => owner.get(whole))).text));
+    // Nobody can choose wrongly.
+    if (!entry.file && typed.every(({ type }) => /^(select|radio|checkbox)$/.test(type))) return;
+    const fields = typed.map(({ name, value }): [string, string] => [name, value]);
+    const file = entry.file && { ...entry.file, content: '\0' };
+    const { status, text } = await patiently(() =>
+      file ? owner.upload(whole, file, fields) : owner.post(whole, fields),
+    );
+    expect([status, mainOf(text)]).toEqual([422, expect.anything()]);
+    expect(fieldsIn(text).filter(({ isChosen }) => isChosen)).toEqual(typed);
+    const faults = /<div class="faults"[^]*?<\/div>/.exec(text)![0];
+    const links = [...faults.matchAll(/<li><a href="#([^"]+)"/g)].map(([, id]) => id);
+    expect(links.length).toBe(faults.split('<li>').length - 1);
+    for (const id of links) expect(text).toContain(` id="${id}"`);
+  });
+
   /** The page of its record says who did it. */
   async function requirePast(visitor: Visitor, below: string, event: Event, who: string): Promise<void> {
     const shown = entry.isGone
@@ -152,6 +172,67 @@ async function patiently<Answer extends { status: number; headers: Headers }>(as
     await sleep(Number(answer.headers.get('retry-after')) * 1_000);
   }
 }
+
+/** What a form has, and what it says. `isChosen`: a browser would send it. */
+type Field = { name: string; type: string; value: string; isChosen: boolean };
+
+/** The fields that somebody fills in. */
+function fieldsIn(page: string): Field[] {
+  const [, form = ''] =
+    /<form method="post"(?: enctype="[^"]+")? novalidate>([^]*?)<\/form>/.exec(page) ?? [];
+  const fields: Field[] = [];
+  const parts = /<input([^>]*)>|<textarea([^>]*)>\n?([^]*?)<\/textarea>|<select([^>]*)>([^]*?)<\/select>/g;
+  for (const [, input, area, text = '', select, options = ''] of form.matchAll(parts)) {
+    const attributes = input ?? area ?? select!;
+    const [name, type = 'text'] = [attributeOf(attributes, 'name')!, attributeOf(attributes, 'type')];
+    if (type === 'hidden' || type === 'file') continue;
+    if (area !== undefined) fields.push({ name, type: 'area', value: decoded(text), isChosen: true });
+    else if (select !== undefined)
+      for (const [, option] of options.matchAll(/<option([^>]*)>/g))
+        fields.push({
+          name,
+          type: 'select',
+          value: attributeOf(option!, 'value')!,
+          isChosen: (option!).includes(' selected'),
+        });
+    else
+      fields.push({
+        name,
+        type,
+        value: attributeOf(attributes, 'value') ?? '',
+        isChosen: !/^(radio|checkbox)$/.test(type) || attributes.includes(' checked'),
+      });
+  }
+  return fields;
+}
+
+/** All that can be typed is too long, or nothing of its kind; of choices the last is taken. */
+function wronglyFilled(fields: readonly Field[]): Field[] {
+  const isLast = ({ name }: Field, n: number) => fields.findLastIndex((one) => one.name === name) === n;
+  return fields
+    .filter((field, n) => !/^(select|radio)$/.test(field.type) || isLast(field, n))
+    .map((field, n) => {
+      const isChoice = /^(select|radio|checkbox)$/.test(field.type);
+      return {
+        ...field,
+        value: isChoice ? field.value : `"<b>'&amp; ${n} ${'x'.repeat(300)}`,
+        isChosen: true,
+      };
+    });
+}
+
+function attributeOf(attributes: string, name: string): string | undefined {
+  const [, value] = new RegExp(` ${name}="([^"]*)"`).exec(attributes) ?? [];
+  return value === undefined ? undefined : decoded(value);
+}
+
+const decoded = (text: string) =>
+  text
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&amp;', '&');
 
 /** What a page says, without all that is around it. */
 function mainOf(text: string): string {

@@ -5,6 +5,8 @@ import { AcceptInvitation, InvitationLinks } from '../src/team/index.js';
 import { type Api, type Client } from './harness.js';
 import { call, randomAddress } from './petition-page.js';
 
+type Fields = Record<string, string> | [name: string, value: string][];
+
 /** A browser without a face: it keeps its cookies, and says where its forms come from. */
 export class Visitor {
   private cookies = new Map<string, string>();
@@ -35,7 +37,7 @@ export class Visitor {
     return this.ask(path, { headers });
   }
 
-  post(path: string, form: Record<string, string> = {}, headers: Record<string, string> = {}) {
+  post(path: string, form: Fields = {}, headers: Record<string, string> = {}) {
     return this.ask(path, {
       method: 'POST',
       body: new URLSearchParams(form),
@@ -47,10 +49,10 @@ export class Visitor {
   upload(
     path: string,
     file: { field: string; name: string; type: string; content: string | Uint8Array<ArrayBuffer> },
-    form: Record<string, string> = {},
+    form: Fields = {},
   ) {
     const body = new FormData();
-    for (const [name, value] of Object.entries(form)) body.append(name, value);
+    for (const [name, value] of new URLSearchParams(form)) body.append(name, value);
     body.append(file.field, new Blob([file.content], { type: file.type }), file.name);
     return this.ask(path, {
       method: 'POST',

@@ -1,5 +1,5 @@
 import { html, type Html, trusted } from '#libs/pages';
-import { AreaField } from './parts.js';
+import { AreaField, TextField } from './parts.js';
 import { richTextOf } from './rich-text.js';
 import { type Visit } from './visit.js';
 
@@ -9,6 +9,20 @@ const PREVIEW = 'preview';
 /** Whether the form asks for a preview in place of being saved. */
 export function isPreview({ form }: Visit): boolean {
   return form.has(PREVIEW);
+}
+
+/** The title of a petition or a post. What is new is named by it: of a name the operation makes the title. */
+export function TitleField(
+  visit: Visit,
+  { value, ...options }: { label: string; hint?: string; value: string | undefined },
+): Html {
+  const field = value === undefined ? { name: 'name', max: 200 } : { name: 'title', value, max: 500 };
+  return TextField(visit, { ...options, ...field });
+}
+
+/** What the form says of it. */
+export function typedTitle(visit: Visit): { name: string } | { title: string } {
+  return visit.form.has('name') ? { name: visit.typed('name') ?? '' } : { title: visit.typed('title') ?? '' };
 }
 
 /** The text of a petition or a post, in Markdown; null where another program wrote it, in a form of its own. */
@@ -42,7 +56,7 @@ export async function PreviewOf(visit: Visit, heading: string): Promise<Html | n
     <h2 id="preview-title">${words.posts.preview}</h2>
     <p>${words.posts.previewText}</p>
     <div class="preview text">
-      <h2>${visit.typed('title') ?? heading}</h2>
+      <h2>${visit.typed('name') ?? visit.typed('title') ?? heading}</h2>
       ${lead === null ? null : html`<p class="lead">${lead}</p>`} ${text}
     </div>
   </section>`;

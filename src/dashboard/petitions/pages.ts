@@ -22,7 +22,15 @@ import {
 import { RecordPast } from '../record-past.js';
 import { richTextOf } from '../rich-text.js';
 import { type Visit } from '../visit.js';
-import { ContentField, isPreview, PreviewButton, PreviewOf, typedContent } from '../written.js';
+import {
+  ContentField,
+  isPreview,
+  PreviewButton,
+  PreviewOf,
+  TitleField,
+  typedContent,
+  typedTitle,
+} from '../written.js';
 import { type PetitionRecord, petitionOf, toPetition } from './petition.js';
 import { signaturePages } from './signature-pages.js';
 
@@ -316,13 +324,7 @@ async function WritingOf(visit: Visit, petition?: PetitionRecord): Promise<Html>
     }),
   ];
   const written = [
-    TextField(visit, {
-      name: 'title',
-      label: fields.title,
-      hint: fields.titleHint,
-      value: petition?.title,
-      max: 500,
-    }),
+    TitleField(visit, { label: fields.title, hint: fields.titleHint, value: petition?.title }),
     AreaField(visit, {
       name: 'description',
       label: fields.description,
@@ -358,12 +360,10 @@ async function WritingOf(visit: Visit, petition?: PetitionRecord): Promise<Html>
 }
 
 function typedIn(visit: Visit): Record<string, unknown> {
-  const { form, params } = visit;
-  const title = visit.typed('title') ?? '';
+  const { form } = visit;
   const closesAt = visit.typed('closesAt');
   return {
-    ...(params.petition === undefined ? { name: title } : {}),
-    title,
+    ...typedTitle(visit),
     description: visit.typed('description'),
     target: visit.typed('target'),
     ask: visit.typed('ask'),

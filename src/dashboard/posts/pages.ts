@@ -6,7 +6,15 @@ import { AreaField, Asking, ButtonLink, ButtonOf, dateIn, Deeds, FormOf, TextFie
 import { RecordPast } from '../record-past.js';
 import { richTextOf } from '../rich-text.js';
 import { type Visit } from '../visit.js';
-import { ContentField, isPreview, PreviewButton, PreviewOf, typedContent } from '../written.js';
+import {
+  ContentField,
+  isPreview,
+  PreviewButton,
+  PreviewOf,
+  TitleField,
+  typedContent,
+  typedTitle,
+} from '../written.js';
 
 type PostRecord = {
   id: string;
@@ -179,7 +187,7 @@ function postOf(visit: Visit): Promise<PostRecord> {
 async function WritingOf(visit: Visit, post?: PostRecord): Promise<Html> {
   const { fields, save, add } = visit.words.posts;
   const written = [
-    TextField(visit, { name: 'title', label: fields.title, value: post?.title, max: 500 }),
+    TitleField(visit, { label: fields.title, value: post?.title }),
     AreaField(visit, {
       name: 'description',
       label: fields.description,
@@ -210,11 +218,8 @@ async function WritingOf(visit: Visit, post?: PostRecord): Promise<Html> {
 
 function typedIn(visit: Visit): Record<string, unknown> {
   const { form } = visit;
-  const title = visit.typed('title') ?? '';
   return {
-    // What names it among others is its title here.
-    ...(visit.params.post === undefined ? { name: title } : {}),
-    title,
+    ...typedTitle(visit),
     description: visit.typed('description'),
     ...(form.has('imageId') ? { imageId: visit.typed('imageId') } : {}),
     ...(visit.typed('slug') === null ? {} : { slug: visit.typed('slug') }),
