@@ -129,7 +129,7 @@ describe('who has left the team', () => {
     await removeOnly('ADMIN');
     const after = await signedIn(api, client, 'EDITOR', email);
     expect((await after.get(at('contacts'))).status).toBe(200);
-    expect((await before.get(at('contacts'))).status).toBe(404);
+    expect((await before.get(at('contacts'))).location).toBe('/dashboard/sign-in?again');
   });
 
   it.each([

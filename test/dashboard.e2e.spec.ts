@@ -133,7 +133,7 @@ describe('coming in', () => {
     expect(visitor.cookie).not.toBe(before);
     const stolen = new Visitor(api.origin);
     stolen.cookie = before;
-    expect((await stolen.get('/dashboard')).location).toBe('/dashboard/sign-in');
+    expect((await stolen.get('/dashboard')).location).toBe('/dashboard/sign-in?again');
     const fixed = new Visitor(api.origin);
     fixed.cookie = `session=${'x'.repeat(43)}`;
     await fixed.post(await invitationTo(api, client, 'EDITOR', somebody()));
@@ -158,7 +158,55 @@ describe('being signed in', () => {
     const out = await visitor.post('/dashboard/sign-out');
     expect([out.location, visitor.cookie]).toEqual(['/dashboard/sign-in?out', '']);
     expect((await visitor.get(out.location!)).text).toContain('You are signed out.');
-    expect((await stolen.get('/dashboard/account')).location).toBe('/dashboard/sign-in');
+    expect((await stolen.get('/dashboard/account')).location).toBe('/dashboard/sign-in?again');
+  });
+
+  it('is begun anew where a role was changed: whoever it is learns why, and comes back to where they were', async () => {
+    await signedIn(api, client, 'OWNER', somebody());
+    const email = somebody();
+    const visitor = await signedIn(api, client, 'EDITOR', email);
+    const { data } = (await client.get('team.list-members', { limit: '100' })).body;
+    const { id: memberId } = data.find((one: { email: string }) => one.email === email);
+    await client.post('team.update-member', { memberId, role: 'VIEWER' });
+    const page = `/dashboard/${client.organizationId}/contacts?q=Ada`;
+    const refused = await visitor.get(page);
+    expect(refused.location).toBe('/dashboard/sign-in?again');
+    expect((await visitor.get(refused.location!)).text).toContain('your role was changed');
+    expect((await visitor.get('/dashboard')).location).toBe('/dashboard/sign-in?again');
+    await visitor.post('/dashboard/sign-in', { email });
+    expect((await visitor.post(await linkFor(email))).location).toBe(page);
+    expect((await visitor.get(page)).status).toBe(200);
+    expect(visitor.cookie).not.toContain('wanted');
+  });
+
+  it('leads back to pages of organizations alone, whatever a browser remembers', async () => {
+    for (const wanted of [
+      'https://evil.example/',
+      '//evil.example',
+      '/dashboard/../x',
+      '/dashboard/account',
+      '%zz',
+    ]) {
+      const email = somebody();
+      await signedIn(api, client, 'EDITOR', email);
+      const visitor = new Visitor(api.origin);
+      visitor.cookie = `wanted=${encodeURIComponent(wanted).replace('%25zz', '%zz')}`;
+      await visitor.post('/dashboard/sign-in', { email });
+      expect([wanted, (await visitor.post(await linkFor(email))).location]).toEqual([wanted, '/dashboard']);
+    }
+  });
+
+  it('a form that comes after its end is not done, and can be sent again', async () => {
+    const email = somebody();
+    const visitor = await signedIn(api, client, 'EDITOR', email);
+    const path = `/dashboard/${client.organizationId}/tags/new`;
+    await visitor.at(api.origin).post('/dashboard/sign-out');
+    const { status, text } = await visitor.post(path, { name: 'Kept' });
+    expect([status, text]).toEqual([403, expect.stringContaining('what you typed is still here')]);
+    expect((await client.get('tag.list-tags')).body.data).toEqual([]);
+    await visitor.post('/dashboard/sign-in', { email });
+    await visitor.post(await linkFor(email));
+    expect((await visitor.post(path, { name: 'Kept' })).status).toBe(303);
   });
 
   it('is listed by browser, and each other one can be ended; nobody ends a stranger’s', async () => {
@@ -175,7 +223,7 @@ describe('being signed in', () => {
     expect((await other.get('/dashboard')).status).toBe(303);
     const ended = await visitor.post(path!);
     expect(ended.location).toBe('/dashboard/account?ended');
-    expect((await other.get('/dashboard')).location).toBe('/dashboard/sign-in');
+    expect((await other.get('/dashboard')).location).toBe('/dashboard/sign-in?again');
     expect((await visitor.get('/dashboard/account')).text).not.toContain('/end"');
   });
 

@@ -92,6 +92,8 @@ inBrowser.each<[string, Look, Words]>([
       page.waitForRequest((one) => one.url().endsWith('/dashboard/passkey')),
       press(words.passkeys.signIn),
     ]);
+    // Theirs is the first.
+    await request.response();
     const response = new URLSearchParams(request.postData()!).get('response')!;
     const send = async (answer: string, origin = atLocalhost()) => {
       const { status } = await new Visitor(origin).post('/dashboard/passkey', { response: answer });

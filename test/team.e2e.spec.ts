@@ -113,7 +113,9 @@ describe('update-member', () => {
     await call(client, 'team.update-member', { memberId, role: 'VIEWER' });
     expect(await members()).toMatchObject([{ role: 'VIEWER' }]);
     for (const { origin } of api.instances)
-      await eventually(async () => expect((await visitor.at(origin).get(path)).status).toBe(404));
+      await eventually(async () =>
+        expect((await visitor.at(origin).get(path)).location).toBe('/dashboard/sign-in?again'),
+      );
   });
 
   it('409 for the last owner, 404 for nobody and for who is only invited', async () => {

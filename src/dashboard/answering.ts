@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { type Request, type Response } from 'express';
+import { html } from '#libs/pages';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { openStream, RpcError, sendStream, StreamedAnswer } from '#libs/rpc';
 import { languageOf, readForm } from '../site/index.js';
-import { isFromHere, isPrivate, readCookie } from './cookie.js';
+import { isFromHere, isPrivate, readCookie, rememberWanted } from './cookie.js';
 import { noticePage, type Page, sendPage } from './document.js';
 import { People, type Person } from './people.js';
 import { type Words, wordsIn } from './words/index.js';
@@ -54,7 +55,7 @@ export class Answering {
         if (!person) {
           // Whoever tries cookies is counted as who tries keys.
           if (readCookie(request) !== undefined) await this.rateLimit.countAddress(request, response);
-          return { redirect: '/dashboard/sign-in' };
+          return signInFirst(asked);
         }
         const key = `user:${person.session.userId}`;
         await this.rateLimit.countAgainst([{ key, limit: PER_SECOND, reason: 'KEY_RATE' }], response);
@@ -100,6 +101,21 @@ export class Answering {
     // A browser that cannot get rid of the rest of its file would never come to read the answer.
     if (takesFile) request.resume();
   }
+}
+
+/**
+ * Whoever wanted to see a page is led to it once they have signed in. Of a form the browser still has what was typed: it sends it again
+ * when the answer is loaded anew.
+ */
+function signInFirst({ request, response, words }: Asked): Answered {
+  const isAgain = readCookie(request) !== undefined;
+  if (request.method !== 'POST') {
+    rememberWanted(request, response, request.originalUrl);
+    return { redirect: `/dashboard/sign-in${isAgain ? '?again' : ''}` };
+  }
+  const { title, text, link } = words.signedOut;
+  const more = html`<p><a class="button" href="/dashboard/sign-in?again" target="_blank" rel="noopener">${link}</a></p>`;
+  return noticePage(words, { title, text }, { status: 403, more });
 }
 
 /** What the operations refuse by who asks, or by an address that nobody has a link to; all else is a fault, and an error page. */

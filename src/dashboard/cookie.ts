@@ -44,3 +44,30 @@ export function isFromHere(request: Request): boolean {
   const here = `${request.protocol}://${host ?? ''}`;
   return URL.canParse(here) && new URL(here).origin === origin;
 }
+
+/** Where somebody wanted to go who has to sign in first; a browser keeps it for as long as a link to sign in is good. */
+const WANTED = 'wanted';
+const WANTED_SECONDS = 900;
+/** Pages of organizations alone: nobody is sent anywhere else. */
+const PAGE = /^\/dashboard\/[\da-f-]{36}(\/[\w/-]*)?(\?[\w=&%.+-]*)?$/;
+
+/** @param path undefined to forget it. */
+export function rememberWanted(request: Request, response: Response, path: string | undefined): void {
+  if (path !== undefined && !PAGE.test(path)) return;
+  const [value, age] = path === undefined ? ['', 0] : [encodeURIComponent(path), WANTED_SECONDS];
+  const secure = request.secure ? '; Secure' : '';
+  response.append(
+    'Set-Cookie',
+    `${WANTED}=${value}; Path=/dashboard; HttpOnly; SameSite=Lax; Max-Age=${age}${secure}`,
+  );
+}
+
+export function readWanted(request: Request): string | undefined {
+  const [, value = ''] = new RegExp(`(?:^|; )${WANTED}=([^;]*)`).exec(request.headers.cookie ?? '') ?? [];
+  try {
+    const path = decodeURIComponent(value);
+    return PAGE.test(path) ? path : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -24,12 +24,12 @@ export class DashboardController {
     private readonly modules: ModuleRef,
   ) {}
 
-  @Get(['', '*below'])
+  @Get(['', '{*below}'])
   show(@Req() request: Request, @Res() response: Response): Promise<void> {
     return this.answer(request, response, ({ show }, visit) => show(visit));
   }
 
-  @Post(['', '*below'])
+  @Post(['', '{*below}'])
   act(@Req() request: Request, @Res() response: Response): Promise<void> {
     return this.answer(request, response, async (page, visit) => {
       if (!page.act)

@@ -23,13 +23,14 @@ const OWN_STYLE = `
 .beside-ways{display:none}
 .done{padding:var(--space-3);border-left:.5rem solid var(--accent);background:var(--sheet)}
 .back{margin:0 0 var(--space-2)}.back a{display:inline-block;padding:.4rem 0}
-.table{overflow-x:auto;margin:0 0 var(--space-4)}
-table{width:100%;border-collapse:collapse;overflow-wrap:break-word}
+.table{overflow-x:auto;margin:0 0 var(--space-4);background:linear-gradient(90deg,var(--ground),transparent) 0 0/2rem 100% no-repeat local,linear-gradient(270deg,var(--ground),transparent) 100% 0/2rem 100% no-repeat local,linear-gradient(90deg,var(--edge),transparent) 0 0/.4rem 100% no-repeat,linear-gradient(270deg,var(--edge),transparent) 100% 0/.4rem 100% no-repeat}
+table{width:100%;border-collapse:collapse;overflow-wrap:anywhere}
 caption{text-align:left}
+td{min-width:6.5rem}tbody th{min-width:11rem;color:inherit;font-size:inherit;font-weight:inherit}
 th,td{padding:var(--space-2) var(--space-3) var(--space-2) 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
 th{color:var(--quiet);font-size:var(--text-1);font-weight:600}
 td a{display:inline-block;min-height:1.5rem}
-.number{text-align:right;font-variant-numeric:tabular-nums}
+.number{min-width:0;text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 fieldset{min-width:0;margin:0 0 var(--space-4);padding:0;border:0}legend{padding:0;font-weight:600}
 .choice{display:grid;grid-template-columns:auto 1fr;gap:0 var(--space-2);margin:0;align-items:center}
 .choice input{width:1.5rem;height:1.5rem;min-height:0;margin:0;accent-color:var(--accent)}
@@ -49,14 +50,20 @@ form .button{width:auto}
 .badge{display:inline-block;padding:0 .5rem;border:1px solid var(--edge);border-radius:1rem;font-size:var(--text-1);white-space:nowrap}
 .past{margin:0;padding:0;list-style:none}.past li{padding:var(--space-2) 0;border-bottom:1px solid var(--line)}
 .past p{margin:0}
-.plot{width:100%;height:auto}.plot rect,.plot path{fill:var(--accent)}.plot line{stroke:var(--line)}.plot text{fill:var(--quiet);font-size:12px}
+.plot{margin:0 0 var(--space-4)}.plot svg{display:block;width:100%;height:12rem;border-bottom:1px solid var(--line)}.plot rect,.shares rect{fill:var(--accent)}
+.ends{display:flex;justify-content:space-between;margin:0;color:var(--quiet);font-size:var(--text-1)}
+.shares{margin:0 0 var(--space-4)}.shares th,.shares td{min-width:0;overflow-wrap:normal}.shares td:last-child{width:60%;padding-right:0}.shares svg{display:block;width:100%;height:1.5rem}
+input,select,textarea,fieldset{scroll-margin-top:8rem}
+.faults h2{margin-top:0}
+form details{margin:0 0 var(--space-4)}
 .code{overflow-x:auto;padding:var(--space-3);background:var(--sheet);border:1px solid var(--line);border-radius:.5rem;font-size:var(--text-1);white-space:pre-wrap}
 .secret{font-family:ui-monospace,monospace;font-weight:600}
 textarea.long{min-height:20rem}
 .preview{padding:var(--space-4);border:1px solid var(--line);border-radius:.75rem}
 iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;background:#fff}
 .thumb{width:8rem;border-radius:.375rem}
-@media (max-width:30rem){.bar strong{flex:1 1 100%}form .button,.deeds .button{width:100%}.deeds li{flex:1 1 100%}}
+@media (max-width:30rem){.bar strong{flex:1 1 100%;padding-top:var(--space-2)}form .button{margin-bottom:var(--space-2)}form .button,.deeds .button{width:100%}.deeds li{flex:1 1 100%}}
+@media (forced-colors:active){progress{border:1px solid CanvasText}progress::-webkit-progress-value{background:Highlight;forced-color-adjust:none}progress::-moz-progress-bar{background:Highlight;forced-color-adjust:none}.plot rect,.shares rect{fill:Highlight}.ways a[aria-current],.button:not(.plain){border:2px solid CanvasText}.button{border:1px solid}}
 @media (min-width:60rem){
 .frame{display:grid;grid-template-columns:12rem minmax(0,1fr);gap:0 var(--space-5)}
 .beside-ways{display:block;padding:var(--space-4) 0}.menu{display:none}}`;
@@ -98,19 +105,20 @@ export function pageOf(options: PageOptions): Page {
 }
 
 function documentOf(options: PageOptions): Html {
-  const { words, title, person, scripts = [], refreshSeconds } = options;
+  const { words, title, person, scripts = [], refreshSeconds, done } = options;
   const of = person?.organization?.name ?? words.name;
   return html`<!doctype html>
     <html lang="${words.locale}">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width,initial-scale=1" />
-        <title>${title} – ${of}</title>
+        <title>${done === undefined ? null : `${done} – `}${title} – ${of}</title>
         <link rel="icon" href="/site/icon.svg" type="image/svg+xml" />
         <style>${trusted(STYLE)}</style>
         ${refreshSeconds === undefined ? null : html`<noscript><meta http-equiv="refresh" content="${refreshSeconds}" /></noscript>`}
         <meta name="htmx-config" content="${HTMX}" />
         <script src="${pathOfScript('htmx')}" defer></script>
+        ${refreshSeconds === undefined ? null : html`<script src="${pathOfScript('morph')}" defer></script>`}
         ${(['comfort', ...scripts] as const).map((name) => html`<script type="module" src="${pathOfScript(name)}"></script>`)}
       </head>
       <body>

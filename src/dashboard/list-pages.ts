@@ -178,7 +178,7 @@ export function Paging<Listed>(
   const { words } = visit;
   const isOldestFirst = sortOf(visit) === 'createdAt';
   const at = (change: Record<string, string | null>, text: string) =>
-    html`<a href="${withQuery(visit, change)}">${text}</a>`;
+    html`<a href="${visit.withQuery(change)}">${text}</a>`;
   return html`<nav class="paging" aria-label="${words.pages}">
     ${isFirst ? null : at({ cursor: null }, words.firstPage)}
     ${next === null ? null : at({ cursor: next }, words.nextPage)}
@@ -194,18 +194,6 @@ export function Paging<Listed>(
 
 function sortOf(visit: Visit): 'createdAt' | undefined {
   return visit.query('sort') === 'createdAt' ? 'createdAt' : undefined;
-}
-
-/** The address of this page, with another query. */
-export function withQuery(visit: Visit, change: Record<string, string | null>): string {
-  const { pathname, searchParams } = new URL(visit.request.originalUrl, 'http://here');
-  searchParams.delete('done');
-  for (const [name, value] of Object.entries(change)) {
-    if (value === null) searchParams.delete(name);
-    else searchParams.set(name, value);
-  }
-  const query = searchParams.toString();
-  return query === '' ? pathname : `${pathname}?${query}`;
 }
 
 /** What was searched for is what the file has. */

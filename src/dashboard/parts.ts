@@ -51,7 +51,11 @@ export function Table({
       <caption class="pot">${caption}</caption>
       <thead><tr>${columns.map(({ name }, n) => html`<th scope="col"${number(n)}>${name}</th>`)}</tr></thead>
       <tbody>
-        ${rows.map((cells) => html`<tr>${cells.map((cell, n) => html`<td${number(n)}>${cell}</td>`)}</tr>`)}
+        ${rows.map(
+          ([first = null, ...others]) => html`<tr>
+            <th scope="row"${number(0)}>${first}</th>${others.map((cell, n) => html`<td${number(n + 1)}>${cell}</td>`)}
+          </tr>`,
+        )}
       </tbody>
     </table>
   </div>`;
@@ -179,10 +183,15 @@ export function ChoiceField(
 ): Html {
   visit.labels.set(name, label);
   const fault = visit.refusal?.faults.find(({ field }) => field === name)?.text;
-  return html`<fieldset id="${name}" tabindex="-1"${hint === undefined ? null : html` aria-describedby="${name}-hint"`}>
+  const described = [hint && `${name}-hint`, fault && `${name}-fault`].filter(Boolean).join(' ');
+  // Of boxes nobody can say that they are invalid, or needed (WAI-ARIA 1.2, role group).
+  const group = isMany
+    ? null
+    : trusted(` role="radiogroup" aria-required="true"${fault === undefined ? '' : ' aria-invalid="true"'}`);
+  return html`<fieldset id="${name}" tabindex="-1"${group}${described === '' ? null : html` aria-describedby="${described}"`}>
     <legend>${label}</legend>
     ${hint === undefined ? null : html`<p class="hint" id="${name}-hint">${hint}</p>`}
-    ${fault === undefined ? null : html`<p class="fault">${fault}</p>`}
+    ${fault === undefined ? null : html`<p class="fault" id="${name}-fault">${fault}</p>`}
     ${choices.map(({ value, text, hint: more }) => {
       const id = `${name}-${value}`;
       return html`<div class="choice">
@@ -282,16 +291,25 @@ export function Asking(
 }
 
 /**
- * A part of a page that shows how far something has come. While it goes on, the page asks again every other second: where scripts
- * run for this part alone.
+ * Says of a page that something on it goes on by itself: the page asks again every other second and takes over what has changed,
+ * buttons and past too. What somebody has opened, scrolled or is at stays as it is; and whoever needs it can hold the page still.
+ *
+ * @param says how it is, for whoever does not see it: read out whenever it changes, so seldom.
  */
-export function Live(
-  visit: Visit,
-  { id, isGoing, content }: { id: string; isGoing: boolean; content: Html },
-): Html {
-  if (isGoing) visit.refreshSeconds = 3;
-  const asks = html` hx-get="${visit.request.originalUrl}" hx-trigger="every 2s" hx-select="#${id}" hx-target="#${id}" hx-swap="outerHTML"`;
-  return html`<div id="${id}"${isGoing ? asks : null}>${content}</div>`;
+export function Live(visit: Visit, { isGoing, says }: { isGoing: boolean; says: string }): Html {
+  const { live } = visit.words;
+  const isHeld = visit.query('still') !== undefined;
+  if (isGoing && !isHeld) visit.refreshSeconds = 3;
+  const asks = html` hx-ext="morph" hx-get="${visit.request.originalUrl}" hx-trigger="every 2s" hx-select="#main" hx-target="#main" hx-swap="morph:outerHTML"`;
+  return html`<div id="live"${isGoing && !isHeld ? asks : null}>
+    <p class="pot" role="status">${says}</p>
+    ${isGoing ? html`<p class="small"><a href="${visit.withQuery({ still: isHeld ? null : '1' })}">${isHeld ? live.goOn : live.hold}</a></p>` : null}
+  </div>`;
+}
+
+/** How far something is, told in quarters: nobody wants to hear of each step. */
+export function inQuarters(label: string, value: number, max: number): string {
+  return `${label}: ${max === 0 ? 0 : Math.floor((4 * Math.min(value, max)) / max) * 25} %`;
 }
 
 /** How far something has come. @param name where a page has more than one. */
@@ -313,9 +331,11 @@ export function Progress({
     <progress aria-labelledby="${id}" value="${Math.min(value, max)}" max="${Math.max(max, 1)}"></progress>`;
 }
 
+type Bar = { name: string; value: number };
+
 const WIDEST_BAR = 40;
 
-/** Bars over time, or of any other kind; whoever does not see them opens the same as a table. */
+/** Bars over time; whoever does not see them hears what they come to, or opens the same as a table. */
 export function Plot({
   words,
   title,
@@ -324,28 +344,38 @@ export function Plot({
 }: {
   words: Words;
   title: string;
-  bars: readonly { name: string; value: number }[];
+  bars: readonly Bar[];
   columns: readonly [string, string];
 }): Html {
-  const [width, height, below] = [640, 200, 24];
-  const most = Math.max(1, ...bars.map(({ value }) => value));
-  const step = width / Math.max(1, bars.length);
+  const [width, height] = [640, 200];
+  const highest = bars.reduce((high, bar) => (bar.value > high.value ? bar : high), bars[0]!);
+  const most = Math.max(1, highest.value);
+  const step = width / bars.length;
   const shapes = bars.map(({ name, value }, n) => {
-    const tall = (value / most) * (height - 16);
+    const tall = (value / most) * height;
     const wide = Math.min(step * 0.8, WIDEST_BAR);
     const [x, y] = [((n + 0.5) * step - wide / 2).toFixed(1), (height - tall).toFixed(1)];
-    return html`<rect x="${x}" y="${y}" width="${wide.toFixed(1)}" height="${tall.toFixed(1)}" rx="2"><title>${name}: ${numberIn(words, value)}</title></rect>`;
+    return html`<rect x="${x}" y="${y}" width="${wide.toFixed(1)}" height="${tall.toFixed(1)}"><title>${name}: ${numberIn(words, value)}</title></rect>`;
   });
-  const ends = [bars[0], bars.length > 1 ? bars.at(-1) : undefined];
-  const summary = words.plotSummary(title, bars.length, numberIn(words, most));
-  return html`<figure>
-    <svg class="plot" viewBox="0 0 ${width} ${height + below}" role="img" aria-label="${summary}">
-      <line x1="0" y1="${height}" x2="${width}" y2="${height}" />
+  const [first, last] = [bars[0]!, bars.at(-1)!];
+  const summary = words.plotSummary({
+    title,
+    from: first.name,
+    to: last.name,
+    total: numberIn(
+      words,
+      bars.reduce((sum, { value }) => sum + value, 0),
+    ),
+    highest: highest.name,
+    most: numberIn(words, highest.value),
+  });
+  // What is written stands beside the picture: within it, it would shrink with it.
+  return html`<figure class="plot">
+    <p class="ends" aria-hidden="true"><span>${numberIn(words, most)}</span></p>
+    <svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${summary}">
       ${shapes}
-      <text x="0" y="12">${numberIn(words, most)}</text>
-      ${ends[0] ? html`<text x="0" y="${height + 18}">${ends[0].name}</text>` : null}
-      ${ends[1] ? html`<text x="${width}" y="${height + 18}" text-anchor="end">${ends[1].name}</text>` : null}
     </svg>
+    <p class="ends" aria-hidden="true"><span>${first.name}</span><span>${last.name}</span></p>
     <details>
       <summary>${words.asTable}</summary>
       ${Table({
@@ -355,4 +385,32 @@ export function Plot({
       })}
     </details>
   </figure>`;
+}
+
+/** Kinds beside each other: a table, each row with a bar. */
+export function Shares({
+  words,
+  caption,
+  bars,
+  columns,
+}: {
+  words: Words;
+  caption: string;
+  bars: readonly Bar[];
+  columns: readonly [string, string];
+}): Html {
+  const most = Math.max(1, ...bars.map(({ value }) => value));
+  return html`<table class="shares">
+    <caption class="pot">${caption}</caption>
+    <thead><tr><th scope="col">${columns[0]}</th><th scope="col" class="number">${columns[1]}</th><td></td></tr></thead>
+    <tbody>
+      ${bars.map(
+        ({ name, value }) => html`<tr>
+          <th scope="row">${name}</th>
+          <td class="number">${numberIn(words, value)}</td>
+          <td><svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect width="${((100 * value) / most).toFixed(1)}" height="1" /></svg></td>
+        </tr>`,
+      )}
+    </tbody>
+  </table>`;
 }

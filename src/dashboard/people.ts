@@ -64,7 +64,7 @@ export class People {
   ) {}
 
   /**
-   * Undefined unless they are signed in.
+   * Undefined unless they are signed in, or where what they may has changed since: they sign in again.
    *
    * @param organizationId where the page is: they stand in it where they are a member, and their role was not changed since they signed in.
    */
@@ -76,7 +76,8 @@ export class People {
       this.sessions.find(token),
       organizationId === undefined ? undefined : this.names.find(organizationId),
     ]);
-    return session && personOf(session, organizationId, name);
+    if (!session || isOver(session, organizationId)) return undefined;
+    return personOf(session, organizationId, name);
   }
 
   /** As the API knows who asks: for the log, and for what is open at once. */
@@ -95,7 +96,12 @@ export class People {
     importId: string,
     { fields, bytes, onProgress, isGivenUp }: Importing,
   ): Promise<ImportAnswer> {
-    const session = { id: importId, userId, memberships: await this.team.membershipsOf(userId) };
+    const session = {
+      id: importId,
+      userId,
+      memberships: await this.team.membershipsOf(userId),
+      outdated: [],
+    };
     const member = personOf(session, organizationId, await this.names.find(organizationId));
     if (!isMember(member)) throw noSuch('member');
     const request = {
@@ -139,6 +145,13 @@ export class People {
     };
     return definition.method === 'GET' ? this.queries.execute(input) : this.commands.execute(input);
   }
+}
+
+function isOver({ memberships, outdated }: Session, organizationId: string | undefined): boolean {
+  return (
+    outdated.some((one) => one.organizationId === organizationId) ||
+    (memberships.length === 0 && outdated.length > 0)
+  );
 }
 
 export function isMember(person: Person): person is Member {

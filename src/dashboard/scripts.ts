@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 /** What browsers run, and where it is: our own is written in `browser/`, and compiled beside all else. */
 const SCRIPTS = {
   htmx: 'htmx.org/dist/htmx.min.js',
+  morph: 'idiomorph/dist/idiomorph-ext.min.js',
   comfort: '#browser/comfort',
   passkey: '#browser/passkey',
   verify: '#browser/verify',

@@ -18,7 +18,7 @@ import {
 import { OrganizationNames } from '../organizations/index.js';
 import { Answering, type Answered, type Asked } from './answering.js';
 import { browserOf } from './browser.js';
-import { isLoopback, readCookie, writeCookie } from './cookie.js';
+import { isLoopback, readCookie, readWanted, rememberWanted, writeCookie } from './cookie.js';
 import { noticePage } from './document.js';
 import { PublicAddress } from '../public-address.js';
 import { accountPage, organizationsPage, passkeyPage } from './account-pages.js';
@@ -40,7 +40,7 @@ export class SignInController {
     private readonly commands: CommandBus,
   ) {}
 
-  @Get()
+  @Get(['', '{/}'])
   organizations(@Req() request: Request, @Res() response: Response): Promise<void> {
     return this.answering.known(request, response, async ({ words }, person) => {
       const { memberships } = person.session;
@@ -59,7 +59,9 @@ export class SignInController {
     return this.answering.open(request, response, async ({ words }) => {
       const party = this.partyOf(request);
       const passkey = party && (await this.passkeys.authentication(party));
-      return signInPage(words, { passkey, done: 'out' in request.query ? words.done.signedOut : undefined });
+      const { signedOut, again } = words.done;
+      const done = 'out' in request.query ? signedOut : 'again' in request.query ? again : undefined;
+      return signInPage(words, { passkey, done });
     });
   }
 
@@ -137,8 +139,9 @@ export class SignInController {
 
   @Post('sign-out')
   signOut(@Req() request: Request, @Res() response: Response): Promise<void> {
-    return this.answering.known(request, response, async () => {
-      await this.sessions.end(readCookie(request)!);
+    return this.answering.open(request, response, async () => {
+      const token = readCookie(request);
+      if (token !== undefined) await this.sessions.end(token);
       writeCookie(request, response, '', 0);
       return { redirect: '/dashboard/sign-in?out' };
     });
@@ -227,7 +230,10 @@ export class SignInController {
     if (before !== undefined) await this.sessions.end(before);
     const token = await this.sessions.begin(userId, browserOf(request.headers['user-agent']));
     writeCookie(request, response, token, SESSION_DAYS);
-    return { redirect: to };
+    const wanted = readWanted(request);
+    if (wanted === undefined) return { redirect: to };
+    rememberWanted(request, response, undefined);
+    return { redirect: to === '/dashboard' ? wanted : to };
   }
 }
 

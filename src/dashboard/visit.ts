@@ -82,6 +82,18 @@ export class Visit {
     return `/dashboard/${this.organizationId}${end === '' || end.startsWith('?') ? end : `/${end}`}`;
   }
 
+  /** The address of this page, with another query. */
+  withQuery(change: Record<string, string | null>): string {
+    const { pathname, searchParams } = new URL(this.request.originalUrl, 'http://here');
+    searchParams.delete('done');
+    for (const [name, value] of Object.entries(change)) {
+      if (value === null) searchParams.delete(name);
+      else searchParams.set(name, value);
+    }
+    const query = searchParams.toString();
+    return query === '' ? pathname : `${pathname}?${query}`;
+  }
+
   /** Of the address; what stands there twice does not count. */
   readonly query = (name: string): string | undefined => {
     const value = this.request.query[name];

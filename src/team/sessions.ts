@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { newId, randomBytes } from '#libs/random';
-import { type Membership, membershipsOf } from './membership.js';
+import { type DatedMembership, type Membership, membershipsOf } from './membership.js';
 
 /** Days for which somebody stays signed in. */
 export const SESSION_DAYS = 30;
@@ -11,8 +11,8 @@ const SEEN_MINUTES = 5;
 /** Of one person; the oldest give way. */
 const MOST_SESSIONS = 50;
 
-/** Who is signed in, and where they may work with it: not where their role was changed since. */
-export type Session = { id: string; userId: string; memberships: Membership[] };
+/** Who is signed in, and where they may work with it; `outdated`: where they came in, or their role was changed, since. */
+export type Session = { id: string; userId: string; memberships: Membership[]; outdated: Membership[] };
 export type ListedSession = { id: string; madeAt: Date; seenAt: Date; browser: string };
 
 /** Who is signed in, and where: of what a cookie holds only its hash is kept. */
@@ -39,7 +39,7 @@ export class Sessions {
   /** Asked for with each page: what was ended is refused at once, whichever instance is asked. */
   async find(token: string): Promise<Session | undefined> {
     const [row] = await this.source.query<
-      { id: string; user_id: string; memberships: Membership[]; is_stale: boolean }[]
+      { id: string; user_id: string; memberships: DatedMembership[]; is_stale: boolean }[]
     >(
       `SELECT id, user_id, seen_at < clock_timestamp() - make_interval(mins => $2) AS is_stale,
          ${membershipsOf('sessions.user_id', 'sessions.made_at')} AS memberships
@@ -49,7 +49,10 @@ export class Sessions {
     if (!row) return undefined;
     if (row.is_stale)
       await this.source.query('UPDATE sessions SET seen_at = clock_timestamp() WHERE id = $1', [row.id]);
-    return { id: row.id, userId: row.user_id, memberships: row.memberships };
+    const [memberships, outdated] = [true, false].map((is) =>
+      row.memberships.filter((one) => one.isCurrent === is),
+    );
+    return { id: row.id, userId: row.user_id, memberships: memberships!, outdated: outdated! };
   }
 
   async end(token: string): Promise<void> {

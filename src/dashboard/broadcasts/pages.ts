@@ -7,11 +7,11 @@ import {
   ButtonOf,
   dateIn,
   Deeds,
+  inQuarters,
   Live,
-  numberIn,
-  Plot,
   Progress,
   SectionOf,
+  Shares,
   timeIn,
 } from '../parts.js';
 import { RecordPast } from '../record-past.js';
@@ -87,15 +87,12 @@ async function showBroadcast(visit: Visit) {
     back: { href: visit.path('broadcasts'), text: broadcasts.title },
     title: broadcast.name,
     content: html`<p class="lead">${subject}</p>
-      ${Live(visit, {
-        id: 'progress',
-        isGoing: status === 'SENDING' || status === 'SCHEDULED',
-        content: html`<p>
-            <span class="badge">${broadcasts.statuses[status]}</span>
-            ${status === 'SCHEDULED' && sendAt !== null ? timeIn(words, sendAt) : null}
-          </p>
-          ${ResultsOf(visit, broadcast)}`,
-      })}
+      <p>
+        <span class="badge">${broadcasts.statuses[status]}</span>
+        ${status === 'SCHEDULED' && sendAt !== null ? timeIn(words, sendAt) : null}
+      </p>
+      ${Live(visit, { isGoing: status === 'SENDING' || status === 'SCHEDULED', says: howItIs(visit, broadcast) })}
+      ${ResultsOf(visit, broadcast)}
       ${Deeds([
         maySend && status === 'SENDING'
           ? ButtonOf(visit, `broadcasts/${id}/pause`, broadcasts.steps.pause)
@@ -118,26 +115,40 @@ async function showBroadcast(visit: Visit) {
   });
 }
 
+/** Recipients with whom something has become of it, of all. */
+function progressOf({ recipients }: BroadcastRecord): { value: number; max: number } | null {
+  if (recipients === null) return null;
+  const { total, sent, failed, skipped, inDoubt } = recipients;
+  return { value: (sent ?? 0) + (failed ?? 0) + (skipped ?? 0) + (inDoubt ?? 0), max: total };
+}
+
+function howItIs({ words: { broadcasts } }: Visit, broadcast: BroadcastRecord): string {
+  const progress = progressOf(broadcast);
+  const status = broadcasts.statuses[broadcast.status];
+  return broadcast.status !== 'SENDING' || !progress
+    ? status
+    : inQuarters(status, progress.value, progress.max);
+}
+
 /** How far it is, and what became of it. */
-function ResultsOf({ words }: Visit, { recipients, status }: BroadcastRecord) {
-  if (recipients === null || status === 'DRAFT' || status === 'SCHEDULED') return null;
+function ResultsOf({ words }: Visit, broadcast: BroadcastRecord) {
+  const { recipients, status } = broadcast;
+  const progress = progressOf(broadcast);
+  if (recipients === null || !progress || status === 'DRAFT' || status === 'SCHEDULED') return null;
   const { broadcasts } = words;
-  const { total } = recipients;
-  const done =
-    (recipients.sent ?? 0) + (recipients.failed ?? 0) + (recipients.skipped ?? 0) + (recipients.inDoubt ?? 0);
-  return html`${Progress({ words, label: broadcasts.progress, value: done, max: total })}
-  ${SectionOf(
-    broadcasts.results,
-    Plot({
-      words,
-      title: broadcasts.results,
-      columns: [broadcasts.what, broadcasts.audience.people],
-      bars: FIGURES.map((name) => ({ name: broadcasts.figures[name], value: recipients[name] ?? 0 })),
-    }),
-  )}
-  <p>
-    ${FIGURES.filter((name) => (recipients[name] ?? 0) > 0)
-      .map((name) => `${broadcasts.figures[name]}: ${numberIn(words, recipients[name]!)}`)
-      .join(' · ')}
-  </p>`;
+  const bars = FIGURES.map((name) => ({ name: broadcasts.figures[name], value: recipients[name] ?? 0 }));
+  return html`${Progress({ words, label: broadcasts.progress, ...progress })}
+  ${
+    bars.every(({ value }) => value === 0)
+      ? null
+      : SectionOf(
+          broadcasts.results,
+          Shares({
+            words,
+            caption: broadcasts.results,
+            columns: [broadcasts.what, broadcasts.audience.people],
+            bars,
+          }),
+        )
+  }`;
 }

@@ -1,7 +1,7 @@
 import { EventStore, type JsonObject } from '#libs/event-store';
 import { html, type Html } from '#libs/pages';
 import { invalid, isId, type Page as PageOfRecords } from '#libs/rpc';
-import { FilterField, withQuery } from '../list-pages.js';
+import { FilterField } from '../list-pages.js';
 import { ButtonLink, Deeds, numberIn, Table, timeIn } from '../parts.js';
 import { eventIn } from '../record-past.js';
 import { type Visit } from '../visit.js';
@@ -47,7 +47,7 @@ export async function showEvents(visit: Visit) {
     events.map(({ actor }) => actor),
   );
   const way = (change: Record<'after' | 'before', string | null>, text: string) =>
-    html`<a href="${withQuery(visit, change)}">${text}</a>`;
+    html`<a href="${visit.withQuery(change)}">${text}</a>`;
   const [newest, oldest] = [events[0], events.at(-1)];
   return visit.page({
     section: 'history',
@@ -197,7 +197,7 @@ function OnlyOf(visit: Visit, event: EventRecord | undefined): Html | null {
   const { only } = visit.words.history;
   const [recordId, requestId] = [visit.query('recordId'), visit.query('requestId')];
   if (recordId === undefined && requestId === undefined) return null;
-  const all = html`<a href="${withQuery(visit, { recordId: null, requestId: null, after: null, before: null })}">${only.all}</a>`;
+  const all = html`<a href="${visit.withQuery({ recordId: null, requestId: null, after: null, before: null })}">${only.all}</a>`;
   const page = recordId !== undefined && event ? pageOfRecord(visit, event.recordType, recordId) : undefined;
   return html`<p>
     ${recordId === undefined ? only.request : only.record} ${page === undefined ? null : html`<a href="${page}">${only.show}</a>`} ${all}

@@ -9,6 +9,7 @@ import {
   ButtonOf,
   Facts,
   FormOf,
+  inQuarters,
   Live,
   numberIn,
   Progress,
@@ -331,12 +332,14 @@ async function showInvalidation(visit: Visit) {
     section: 'petitions',
     back: { href: visit.path(`petitions/${petition.id}/invalidations`), text: invalidations.title },
     title: matched === 1 ? invalidations.single : invalidations.title,
-    content: html`${Live(visit, {
-      id: 'progress',
-      isGoing,
-      content: html`<p><span class="badge">${invalidations.statuses[status]}</span></p>
-          ${Progress({ words, label: invalidations.progress, value, max: matched })}`,
-    })}
+    content: html`<p><span class="badge">${invalidations.statuses[status]}</span></p>
+      ${Live(visit, {
+        isGoing,
+        says: isGoing
+          ? inQuarters(invalidations.statuses[status], value, matched)
+          : invalidations.statuses[status],
+      })}
+      ${Progress({ words, label: invalidations.progress, value, max: matched })}
       ${facts.length > 0 ? Facts(facts) : null}
       ${
         visit.may('petition:write') && (status === 'INVALIDATED' || status === 'INVALIDATING')

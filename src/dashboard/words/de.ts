@@ -73,7 +73,9 @@ export const de: BaseWords = {
   newestFirst: 'Neueste zuerst',
   asTable: 'Als Tabelle zeigen',
   ofAll: (some, all) => `${some} von ${all}`,
-  plotSummary: (title, bars, most) => `${title}: ${bars} Balken, der höchste ${most}`,
+  plotSummary: (plot) =>
+    `${plot.title}, ${plot.from} bis ${plot.to}: zusammen ${plot.total}, die meisten ${plot.highest} (${plot.most})`,
+  live: { hold: 'Diese Seite anhalten', goOn: 'Diese Seite aktuell halten' },
   roles: {
     OWNER: { name: 'Inhaber·in', may: 'alles, auch andere zu Inhabern machen' },
     ADMIN: { name: 'Verwalter·in', may: 'alles, außer was Inhaber betrifft' },
@@ -161,7 +163,12 @@ export const de: BaseWords = {
     seen: (date) => `zuletzt am ${date}`,
     end: (browser) => `${browser} abmelden`,
   },
-  done: { sessionEnded: 'Diese Anmeldung ist beendet.', signedOut: 'Sie sind abgemeldet.' },
+  done: {
+    again:
+      'Sie wurden abgemeldet: Ihre Zeit war um, oder Ihre Rolle wurde geändert. Bitte melden Sie sich wieder an.',
+    sessionEnded: 'Diese Anmeldung ist beendet.',
+    signedOut: 'Sie sind abgemeldet.',
+  },
   passkeys: {
     title: 'Passkeys',
     text: 'Mit einem Passkey melden Sie sich mit Finger, Gesicht oder der PIN Ihres Geräts an, ohne E-Mail.',
@@ -183,6 +190,11 @@ export const de: BaseWords = {
       added: 'Der Passkey ist hinzugefügt: Sie können sich damit anmelden.',
       removed: 'Der Passkey ist entfernt.',
     },
+  },
+  signedOut: {
+    title: 'Sie sind abgemeldet',
+    text: 'Es wurde nichts ausgeführt, und was Sie geschrieben haben, ist noch da: Melden Sie sich in einem neuen Fenster an, laden Sie dann diese Seite neu, und lassen Sie Ihren Browser das Formular noch einmal senden.',
+    link: 'In einem neuen Fenster anmelden',
   },
   badLink: {
     title: 'Dieser Link funktioniert nicht',

@@ -77,7 +77,16 @@ export const en = {
   newestFirst: 'Newest first',
   asTable: 'Show as a table',
   ofAll: (some: string, all: string) => `${some} of ${all}`,
-  plotSummary: (title: string, bars: number, most: string) => `${title}: ${bars} bars, the highest ${most}`,
+  plotSummary: (plot: {
+    title: string;
+    from: string;
+    to: string;
+    total: string;
+    highest: string;
+    most: string;
+  }) =>
+    `${plot.title}, ${plot.from} to ${plot.to}: ${plot.total} together, most of them ${plot.highest} (${plot.most})`,
+  live: { hold: 'Hold this page still', goOn: 'Keep this page up to date' },
   roles: {
     OWNER: { name: 'Owner', may: 'everything, also making others owners' },
     ADMIN: { name: 'Administrator', may: 'everything but what concerns owners' },
@@ -161,7 +170,11 @@ export const en = {
     seen: (date: string) => `last seen ${date}`,
     end: (browser: string) => `Sign out ${browser}`,
   },
-  done: { sessionEnded: 'That session is ended.', signedOut: 'You are signed out.' },
+  done: {
+    again: 'You were signed out: your time was over, or your role was changed. Please sign in again.',
+    sessionEnded: 'That session is ended.',
+    signedOut: 'You are signed out.',
+  },
   passkeys: {
     title: 'Passkeys',
     text: 'With a passkey you sign in with your finger, your face or the PIN of your device, without a mail.',
@@ -177,6 +190,11 @@ export const en = {
     refused: 'That did not work. Load the page again and try once more, or use a link by mail.',
     failed: 'Your device did not do it. Try again, or use a link by mail.',
     done: { added: 'The passkey is added: you can sign in with it.', removed: 'The passkey is removed.' },
+  },
+  signedOut: {
+    title: 'You are signed out',
+    text: 'Nothing was done, and what you typed is still here: sign in in a new window, then load this page again, and let your browser send the form once more.',
+    link: 'Sign in in a new window',
   },
   badLink: {
     title: 'This link does not work',

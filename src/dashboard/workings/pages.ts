@@ -45,14 +45,10 @@ async function showWorkings(visit: Visit) {
     section: 'workings',
     title: said.title,
     content: html`<p class="lead">${said.text}</p>
-      ${Live(visit, {
-        id: 'workings',
-        isGoing: true,
-        content: html`<div class="done"><strong>${verdict.title}</strong><br />${verdict.text}</div>
-          ${FailuresOf(visit, failures)} ${part(said.models, said.modelsText, models)}
-          ${part(said.reactions, said.reactionsText, reactions)}
-          ${webhooks.length === 0 ? null : part(words.sections.webhooks, said.webhooksText, webhooks)}`,
-      })}`,
+      <div class="done"><strong>${verdict.title}</strong><br />${verdict.text}</div>
+      ${Live(visit, { isGoing: true, says: verdict.title })} ${FailuresOf(visit, failures)}
+      ${part(said.models, said.modelsText, models)} ${part(said.reactions, said.reactionsText, reactions)}
+      ${webhooks.length === 0 ? null : part(words.sections.webhooks, said.webhooksText, webhooks)}`,
   });
 }
 
@@ -117,7 +113,11 @@ function WorkingsOf({ words }: Visit, caption: string, workings: readonly Workin
   return Table({
     caption,
     columns: [{ name: said.name }, { name: said.state }, { name: said.lag, isNumber: true }],
-    rows: workings.map(({ name, state, lag }) => [name, said.states[state], numberIn(words, lag)]),
+    rows: workings.map(({ name, state, lag }) => [
+      name,
+      state === 'standing' ? html`<strong class="badge">${said.states[state]}</strong>` : said.states[state],
+      numberIn(words, lag),
+    ]),
   });
 }
 
