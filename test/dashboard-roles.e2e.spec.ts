@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { PAGES } from '../src/dashboard/index.js';
 import { type Role, ROLES } from '../src/team/index.js';
 import { type PageEntry, RECORDS, TABLE } from './dashboard-pages.js';
 import { Api, type Client, NOBODY } from './harness.js';
-import { signedIn, Visitor } from './people-in.js';
+import { patiently, signedIn, Visitor } from './people-in.js';
 
 let api: Api;
 let client: Client;
@@ -163,15 +162,6 @@ async function sendForm(visitor: Visitor, whole: string, { form, file }: PageEnt
   if (!file) return patiently(() => visitor.post(whole, fields));
   const content = await file.content();
   return patiently(() => visitor.upload(whole, { ...file, content }, fields));
-}
-
-/** Nobody opens as many pages in a second as this test: it waits as it is told to. */
-async function patiently<Answer extends { status: number; headers: Headers }>(ask: () => Promise<Answer>) {
-  for (;;) {
-    const answer = await ask();
-    if (answer.status !== 429) return answer;
-    await sleep(Number(answer.headers.get('retry-after')) * 1_000);
-  }
 }
 
 /** What a form has, and what it says. `isChosen`: a browser would send it. */

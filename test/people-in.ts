@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type AcceptedMail } from '#libs/testing';
 import { CommandBus } from '@nestjs/cqrs';
 import { systemInput } from '#libs/rpc';
@@ -85,6 +86,17 @@ export class Visitor {
       headers: response.headers,
       text: await response.text(),
     };
+  }
+}
+
+/** Nobody opens as many pages in a second as a test does: it waits as it is told to. */
+export async function patiently<Answer extends { status: number; headers: Headers }>(
+  ask: () => Promise<Answer>,
+) {
+  for (;;) {
+    const answer = await ask();
+    if (answer.status !== 429) return answer;
+    await sleep(Number(answer.headers.get('retry-after')) * 1_000);
   }
 }
 

@@ -125,6 +125,9 @@ function noticeOf(error: unknown, words: Words, person: Person): Page | undefine
   return undefined;
 }
 
+/** Where a reason is about one field, whatever the form. */
+const FIELDS: Record<string, string> = { EMAIL_TAKEN: 'email', ALREADY_MEMBER: 'email', SLUG_TAKEN: 'slug' };
+
 /** What operations refuse of a form, in words of the page; undefined where it is for another page to say. */
 function refusalOf(error: unknown, words: Words): Refusal | undefined {
   if (!(error instanceof RpcError)) return undefined;
@@ -136,6 +139,8 @@ function refusalOf(error: unknown, words: Words): Refusal | undefined {
   if (code === 'BAD_REQUEST') return { status: 422, faults, text: faults.length > 0 ? undefined : message };
   const { reason } = details;
   const text = reason === undefined ? message : (words.reasons[reason] ?? message);
+  const field = reason === undefined ? undefined : FIELDS[reason];
+  if (field !== undefined) return { status: 409, faults: [{ field, text }], text: undefined };
   if (code === 'CONFLICT') return { status: 409, faults, text };
   if (code === 'INSUFFICIENT_PERMISSIONS' && reason === 'ROLE_EXCEEDS_YOURS')
     return { status: 403, faults, text };

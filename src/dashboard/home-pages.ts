@@ -39,7 +39,7 @@ async function PetitionsOf(visit: Visit): Promise<Html> {
       ({ id, title, signatures, goal }) =>
         html`<h3><a href="${visit.path(`petitions/${id}`)}">${title}</a></h3>
           ${Progress({ words, name: id, label: petitions.signatures, value: signatures, max: goal })}
-          <p class="small">${home.missing(numberIn(words, Math.max(0, goal - signatures)))}</p>`,
+          <p class="small">${signatures >= goal ? home.reached : home.missing(numberIn(words, goal - signatures))}</p>`,
     ),
   );
 }

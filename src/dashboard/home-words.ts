@@ -3,6 +3,7 @@ const en = {
   open: 'Open petitions',
   noneOpen: 'No petition is open at the moment.',
   missing: (missing: string) => `${missing} to go`,
+  reached: 'The goal is reached: set a higher one.',
   steps: 'What do you want to do?',
 };
 
@@ -11,6 +12,7 @@ const de: typeof en = {
   open: 'Offene Petitionen',
   noneOpen: 'Zurzeit ist keine Petition offen.',
   missing: (missing) => `noch ${missing}`,
+  reached: 'Das Ziel ist erreicht: Setzen Sie ein höheres.',
   steps: 'Was möchten Sie tun?',
 };
 

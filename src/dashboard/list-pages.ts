@@ -89,11 +89,14 @@ async function showList<Listed>(visit: Visit, options: ListOptions<Listed>) {
       ? ButtonLink(visit, typeof add.path === 'string' ? add.path : add.path(visit), add.text(words))
       : null;
   const rows = listed.records.map((record) => columns.map(({ cell }) => cell(record, visit)));
-  const none = isSearched ? html`<p>${words.nothingFound}</p>` : Empty({ ...empty(words), deed: adding });
+  const none = isSearched
+    ? html`<p>${words.nothingFound} <a href="${visit.request.path}">${words.showAll}</a></p>`
+    : Empty({ ...empty(words), deed: adding });
   const isNothing = rows.length === 0 && listed.isFirst && !isSearched;
   return visit.page({
     section,
-    title,
+    title: titleOf(visit, title, isSearched),
+    heading: title,
     ...(toBack ? { back: toBack } : {}),
     content: html`<p class="lead">${text(words)}</p>
       ${above}
@@ -113,6 +116,15 @@ async function showList<Listed>(visit: Visit, options: ListOptions<Listed>) {
         }
       </div>`,
   });
+}
+
+/** What a window is called: by it people tell one from another. */
+function titleOf({ words, query }: Visit, title: string, isSearched: boolean): string {
+  const q = query('q');
+  const found = isSearched
+    ? [title, q === undefined ? words.found : `“${q.slice(0, 50)}”`].join(': ')
+    : title;
+  return query('cursor') === undefined ? found : `${found}, ${words.nextPage.toLowerCase()}`;
 }
 
 function searchOf<Listed>(visit: Visit, { search, searchNeeds }: ListOptions<Listed>): Text | undefined {
@@ -146,20 +158,21 @@ function Search(visit: Visit, label: string | undefined, filters: readonly Html[
   </form>`;
 }
 
-/** A choice in the search; the first of them is all. */
+/** A choice in the search. @param hasAll before all others there is one for all of them. */
 export function FilterField(
   visit: Visit,
   {
     name,
     label,
     choices,
-  }: { name: string; label: string; choices: readonly { value: string; text: string }[] },
+    hasAll = true,
+  }: { name: string; label: string; choices: readonly { value: string; text: string }[]; hasAll?: boolean },
 ): Html {
   const chosen = visit.query(name);
   return html`<div class="field">
     <label for="${name}">${label}</label>
     <select id="${name}" name="${name}">
-      <option value="">${visit.words.all}</option>
+      ${hasAll ? html`<option value="">${visit.words.all}</option>` : null}
       ${choices.map(
         ({ value, text }) =>
           html`<option value="${value}"${value === chosen ? trusted(' selected') : null}>${text}</option>`,

@@ -220,7 +220,8 @@ export function CheckField(
 /**
  * A form that does something: its faults above it, its button below.
  *
- * @param beside another button. @param after what stands below them, in the form.
+ * @param beside another button. @param after what stands below them, in the form. @param of the record that it changes: see
+ *   `requireSame`.
  */
 export function FormOf(
   visit: Visit,
@@ -229,18 +230,20 @@ export function FormOf(
     button,
     beside,
     after,
+    of,
     takesFile = false,
   }: {
     fields: readonly (Html | null)[];
     button: string;
     beside?: Html | null;
     after?: Html | null;
+    of?: { updatedAt: string | Date } | undefined;
     takesFile?: boolean;
   },
 ): Html {
   return html`${RefusalOf(visit)}
     <form method="post"${takesFile ? trusted(' enctype="multipart/form-data"') : null} novalidate>
-      ${onceOf()} ${fields}
+      ${onceOf()} ${of === undefined ? null : html`<input type="hidden" name="since" value="${visit.sinceOf(of)}" />`} ${fields}
       <p><button class="button">${button}</button> ${beside ?? null}</p>
       ${after ?? null}
     </form>`;
@@ -266,7 +269,9 @@ export function RefusalOf({ words, refusal, labels }: Visit): Html | null {
         : html`<ul>
             ${faults.map(({ field, text }) => {
               const label = labels.get(field);
-              return html`<li>${label === undefined ? `${field}: ${text}` : html`<a href="#${field}">${label}: ${text}</a>`}</li>`;
+              if (label === undefined) return html`<li>${field === '' ? text : `${field}: ${text}`}</li>`;
+              const named = label.endsWith('?') ? `${label} ${text}` : `${label}: ${text}`;
+              return html`<li><a href="#${field}">${named}</a></li>`;
             })}
           </ul>`
     }

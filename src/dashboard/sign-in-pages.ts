@@ -74,7 +74,8 @@ export function PasskeyForm({
 
 export function sentPage(words: Words, minutes: number): Page {
   const { title, text, hint } = words.sent;
-  return noticePage(words, { title, text: text(minutes) }, { more: html`<p>${hint}</p>` });
+  const more = html`<p>${hint}</p><p><a href="/dashboard/sign-in">${words.sent.again}</a></p>`;
+  return noticePage(words, { title, text: text(minutes) }, { more });
 }
 
 /** What scans mail follows links: only the button signs in. */
@@ -86,6 +87,12 @@ export function enterPage(words: Words): Page {
 export function invitationPage(words: Words, organization: string, role: string): Page {
   const { title, text, button } = words.invitation;
   return noticePage(words, { title: title(organization), text: text(role) }, { more: ButtonOf(button) });
+}
+
+/** Whoever comes too late can ask for another one. */
+export function badLinkPage(words: Words): Page {
+  const more = html`<p><a class="button" href="/dashboard/sign-in">${words.signIn.button}</a></p>`;
+  return noticePage(words, words.badLink, { status: 410, more });
 }
 
 function ButtonOf(text: string): Html {

@@ -22,7 +22,7 @@ import { isLoopback, readCookie, readWanted, rememberWanted, writeCookie } from 
 import { noticePage } from './document.js';
 import { PublicAddress } from '../public-address.js';
 import { accountPage, organizationsPage, passkeyPage } from './account-pages.js';
-import { enterPage, invitationPage, sentPage, signInPage } from './sign-in-pages.js';
+import { badLinkPage, enterPage, invitationPage, sentPage, signInPage } from './sign-in-pages.js';
 
 /** How people come in, and out. Links do nothing by GET: what scans mail follows each. */
 @Controller('dashboard')
@@ -90,9 +90,7 @@ export class SignInController {
   @Get('sign-in/:token')
   link(@Req() request: Request, @Res() response: Response): Promise<void> {
     return this.answering.open(request, response, async ({ words }) =>
-      (await this.links.isGood(tokenOf(request)))
-        ? enterPage(words)
-        : noticePage(words, words.badLink, { status: 410 }),
+      (await this.links.isGood(tokenOf(request))) ? enterPage(words) : badLinkPage(words),
     );
   }
 
@@ -100,7 +98,7 @@ export class SignInController {
   enter(@Req() request: Request, @Res() response: Response): Promise<void> {
     return this.answering.open(request, response, async (asked) => {
       const userId = await this.links.use(tokenOf(request));
-      if (userId === undefined) return noticePage(asked.words, asked.words.badLink, { status: 410 });
+      if (userId === undefined) return badLinkPage(asked.words);
       return this.begin(asked, userId, '/dashboard');
     });
   }
@@ -111,7 +109,7 @@ export class SignInController {
       const name = this.invitations.read(tokenOf(request));
       const invited = name && (await this.team.invitedBy(name.organizationId, name.invitationId));
       const organization = invited && (await this.names.find(name.organizationId));
-      if (!invited || organization === undefined) return noticePage(words, words.badLink, { status: 410 });
+      if (!invited || organization === undefined) return badLinkPage(words);
       return invitationPage(words, organization, words.roles[invited.role].name);
     });
   }
@@ -123,7 +121,7 @@ export class SignInController {
       const name = this.invitations.read(tokenOf(request));
       const invited = name && (await this.team.invitedBy(name.organizationId, name.invitationId));
       // Once: who was let in by it before signs in by a link of their own.
-      if (!invited) return noticePage(words, words.badLink, { status: 410 });
+      if (!invited) return badLinkPage(words);
       const { organizationId, invitationId } = name;
       const command = systemInput(AcceptInvitation, organizationId, { invitationId }, 'invitation');
       command.context.actor = { type: 'user', id: invited.userId } as const;
@@ -132,7 +130,7 @@ export class SignInController {
         return await this.begin(asked, userId, `/dashboard/${organizationId}`);
       } catch (error) {
         if (!(error instanceof RpcError) || error.code !== 'NOT_FOUND') throw error;
-        return noticePage(words, words.badLink, { status: 410 });
+        return badLinkPage(words);
       }
     });
   }

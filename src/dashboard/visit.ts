@@ -45,6 +45,7 @@ export class Visit {
   refusal: Refusal | undefined;
   /** The page is shown once more with what was typed, though nothing was wrong. */
   private isShownAgain = false;
+  private hasSeenChange = false;
   /** What fields are called, as far as the page has been made: faults are told with it. */
   readonly labels = new Map<string, string>();
   /** Something on the page is under way: who runs no scripts sees it move on, too. */
@@ -116,6 +117,23 @@ export class Visit {
     return this.isTyped ? this.form.getAll(name).includes(value) : stored;
   }
 
+  /**
+   * That nobody has changed the record since its form was shown.
+   *
+   * @throws RpcError BAD_REQUEST where somebody has: the form is shown once more, and sent again it counts.
+   */
+  async requireSame(record: Promise<{ updatedAt: string | Date }>): Promise<void> {
+    const since = this.form.get('since');
+    if (since === null || since === versionOf(await record)) return;
+    this.hasSeenChange = true;
+    throw new RpcError('BAD_REQUEST', this.words.changedMeanwhile);
+  }
+
+  /** As what its form knows a record. */
+  sinceOf(record: { updatedAt: string | Date }): string {
+    return (this.hasSeenChange ? null : this.form.get('since')) ?? versionOf(record);
+  }
+
   /** A provider of another module, for what no operation answers. */
   find<T>(type: Type<T>): T {
     return this.options.find(type);
@@ -185,6 +203,8 @@ export class Visit {
   /** The page, with what has just happened, and why nothing has. */
   page(options: {
     title: string;
+    /** Where it is not the title. */
+    heading?: string;
     content: Html;
     section?: Section;
     back?: { href: string; text: string };
@@ -198,7 +218,7 @@ export class Visit {
       words,
       person,
       title: refusal ? `${words.faults.prefix}${title}` : title,
-      heading: title,
+      heading: options.heading ?? title,
       ...(status === undefined ? {} : { status }),
       done: refusal ? undefined : doneIn(words, this.query('done')),
       refreshSeconds,
@@ -212,6 +232,11 @@ export type ListedPage<Listed> = {
   next: string | null;
   isFirst: boolean;
 };
+
+/** Operations that are run here answer with moments; as JSON they have texts. */
+function versionOf({ updatedAt }: { updatedAt: string | Date }): string {
+  return new Date(updatedAt).toISOString();
+}
 
 /** By its name, such as `contacts.created`: what addresses say is never shown itself. */
 function doneIn(words: Words, name: string | undefined): string | undefined {

@@ -20,6 +20,7 @@ export const FIGURES = [
 ] as const;
 
 export type BroadcastRecord = {
+  updatedAt: string;
   id: string;
   createdAt: string;
   name: string;

@@ -1,5 +1,5 @@
 import { html } from '#libs/pages';
-import { RpcError } from '#libs/rpc';
+import { invalid, RpcError } from '#libs/rpc';
 import { ContactsByIds } from '../../contacts/index.js';
 import { nameOf } from '../contacts/pages.js';
 import { FilterField, listPages } from '../list-pages.js';
@@ -97,7 +97,11 @@ export const sendingPages: PageDefinition[] = [
     show: async (visit) => {
       const { send, audience } = visit.words.broadcasts;
       const broadcast = await broadcastOf(visit);
-      const { total } = await audienceOf(visit);
+      const [{ total }, { mailFrom, postalAddress }] = await Promise.all([
+        audienceOf(visit),
+        senderOf(visit),
+      ]);
+      const isNamed = mailFrom !== null && postalAddress !== null;
       const when = TextField(visit, {
         name: 'sendAt',
         label: send.when,
@@ -112,7 +116,8 @@ export const sendingPages: PageDefinition[] = [
         content: html`<div class="text">
           <p class="lead">${total === 0 ? audience.nobody : send.text(total)}</p>
           ${total === 0 ? null : FormOf(visit, { fields: [when], button: send.button(total) })}
-          <p><a href="${visit.path('organization/mails')}">${send.organization}</a></p>
+          ${isNamed ? null : html`<p><a href="${visit.path('organization/mails')}">${send.organization}</a></p>`}
+          <p><a href="${visit.path(`broadcasts/${broadcast.id}`)}">${visit.words.cancel}</a></p>
         </div>`,
       });
     },
@@ -120,6 +125,9 @@ export const sendingPages: PageDefinition[] = [
       const broadcastId = visit.params.broadcast!;
       const at = visit.typed('sendAt');
       const sendAt = at === null ? undefined : `${at.slice(0, 16)}:00Z`;
+      // The operation sends at once what was to be sent before: whoever mistyped a year did not mean that.
+      if (sendAt !== undefined && Date.parse(sendAt) <= Date.now())
+        throw invalid([{ path: 'sendAt', message: 'must lie in the future' }]);
       await visit.run('broadcast.send-broadcast', { broadcastId, sendAt });
       const done = sendAt === undefined ? 'broadcasts.sent' : 'broadcasts.scheduled';
       return { to: `broadcasts/${broadcastId}`, done };
@@ -248,4 +256,8 @@ function retry(path: string, status: 'FAILED' | 'IN_DOUBT'): PageDefinition {
       return { to: `broadcasts/${visit.params.broadcast!}/recipients`, done: 'broadcasts.retried' };
     },
   };
+}
+
+function senderOf(visit: Visit): Promise<{ mailFrom: object | null; postalAddress: string | null }> {
+  return visit.run('organization.get-organization', { organizationId: visit.organizationId });
 }

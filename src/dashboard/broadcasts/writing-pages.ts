@@ -1,7 +1,8 @@
 import { html, type Html } from '#libs/pages';
+import { RpcError } from '#libs/rpc';
 import { choicesOf, type ContactRecord, nameOf } from '../contacts/pages.js';
 import { type PageDefinition } from '../page.js';
-import { AreaField, ChoiceField, FormOf, SectionOf, TextField } from '../parts.js';
+import { AreaField, ButtonLink, ChoiceField, FormOf, SectionOf, TextField } from '../parts.js';
 import { type Visit } from '../visit.js';
 import { type Audience, type BroadcastRecord, broadcastOf, toBroadcast } from './broadcast.js';
 
@@ -46,12 +47,14 @@ export const writingPages: PageDefinition[] = [
       return visit.page({
         section: 'broadcasts',
         back: toBroadcast(visit, broadcast),
-        title: visit.words.broadcasts.edit,
+        title: `${visit.words.broadcasts.edit}: ${broadcast.name}`,
         content: await WritingOf(visit, broadcast),
       });
     },
     act: async (visit) => {
-      const { audience } = await broadcastOf(visit);
+      const broadcast = broadcastOf(visit);
+      await visit.requireSame(broadcast);
+      const { audience } = await broadcast;
       const broadcastId = visit.params.broadcast!;
       await visit.run('broadcast.update-broadcast', { broadcastId, ...typedIn(visit, audience) });
       return { to: `broadcasts/${broadcastId}`, done: 'broadcasts.changed' };
@@ -64,12 +67,21 @@ export const writingPages: PageDefinition[] = [
       const { broadcasts } = visit.words;
       const broadcast = await broadcastOf(visit);
       const contactId = visit.query('contactId');
-      const { subject, text } = await previewOf(visit);
+      const shown = await shownOf(visit);
+      if ('why' in shown)
+        return visit.page({
+          section: 'broadcasts',
+          back: toBroadcast(visit, broadcast),
+          title: `${broadcasts.preview}: ${broadcast.name}`,
+          content: html`<div class="faults" role="alert">${shown.why.map((why) => html`<p>${why}</p>`)}</div>
+            ${visit.may('broadcast:write') ? html`<p>${ButtonLink(visit, `broadcasts/${broadcast.id}/edit`, broadcasts.edit)}</p>` : null}`,
+        });
+      const { subject, text } = shown;
       const query = contactId === undefined ? '' : `?contactId=${encodeURIComponent(contactId)}`;
       return visit.page({
         section: 'broadcasts',
         back: toBroadcast(visit, broadcast),
-        title: broadcasts.preview,
+        title: `${broadcasts.preview}: ${broadcast.name}`,
         content: html`${await ReaderOf(visit)}
           <p class="lead">${subject}</p>
           <iframe
@@ -101,6 +113,17 @@ function previewOf(visit: Visit): Promise<Preview> {
     broadcastId: visit.params.broadcast,
     contactId: visit.query('contactId'),
   });
+}
+
+/** Or why there is none: what was written cannot be made a mail of. */
+async function shownOf(visit: Visit): Promise<Preview | { why: string[] }> {
+  try {
+    return await previewOf(visit);
+  } catch (error) {
+    if (!(error instanceof RpcError) || error.code !== 'CONFLICT') throw error;
+    const { issues = [] } = error.details;
+    return { why: issues.map(({ message }) => visit.words.faultOf(message)) };
+  }
 }
 
 /** Whom to see it as: everybody gets another mail. */
@@ -176,7 +199,7 @@ async function WritingOf(visit: Visit, broadcast?: BroadcastRecord): Promise<Htm
     ),
   ];
   return html`<div class="text">
-    ${FormOf(visit, { fields: written, button: broadcast ? save : saveDraft })}
+    ${FormOf(visit, { fields: written, button: broadcast ? save : saveDraft, of: broadcast })}
   </div>`;
 }
 

@@ -29,10 +29,13 @@ const DETAILS = [
 ] as const;
 type Detail = (typeof DETAILS)[number];
 
-export type ContactRecord = { id: string; createdAt: string; email: string; subscribed: boolean } & Record<
-  Detail,
-  string | null
->;
+export type ContactRecord = {
+  id: string;
+  createdAt: string;
+  updatedAt: string;
+  email: string;
+  subscribed: boolean;
+} & Record<Detail, string | null>;
 
 /** What browsers fill in is about whoever sits before them, not about a contact. */
 const FIELDS: Partial<Record<Detail, 'tel'>> = { phone: 'tel', mobile: 'tel' };
@@ -159,12 +162,13 @@ export const contactPages: PageDefinition[] = [
         back: { href: visit.path(`contacts/${contact.id}`), text: nameOf(contact) },
         title: contacts.editing.title(nameOf(contact)),
         content: html`<div class="text">
-          ${FormOf(visit, { fields: [...FieldsOf(visit, contact), subscribe], button: contacts.editing.button })}
+          ${FormOf(visit, { fields: [...FieldsOf(visit, contact), subscribe], button: contacts.editing.button, of: contact })}
         </div>`,
       });
     },
     act: async (visit) => {
       const contactId = visit.params.contact!;
+      await visit.requireSame(contactOf(visit));
       await visit.run('contact.update-contact', { contactId, ...typedIn(visit) });
       return { to: `contacts/${contactId}`, done: 'contacts.changed' };
     },
@@ -273,6 +277,11 @@ async function FiltersOf(visit: Visit): Promise<Html[]> {
 
 /** Records that can be chosen by their names: the newest hundred. */
 export async function choicesOf(visit: Visit, operation: string): Promise<{ value: string; text: string }[]> {
-  const { records } = await visit.run<{ records: { id: string; name: string }[] }>(operation, { limit: 100 });
-  return records.map(({ id, name }) => ({ value: id, text: name }));
+  const { records } = await visit.run<{ records: { id: string; name: string; title?: string }[] }>(
+    operation,
+    {
+      limit: 100,
+    },
+  );
+  return records.map(({ id, name, title }) => ({ value: id, text: title ?? name }));
 }

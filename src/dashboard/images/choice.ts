@@ -5,6 +5,7 @@ import { type Visit } from '../visit.js';
 export type ImageRecord = {
   id: string;
   createdAt: string;
+  updatedAt: string;
   name: string;
   alt: string | null;
   url: string;

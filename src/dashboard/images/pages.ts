@@ -60,7 +60,7 @@ export const imagePages: PageDefinition[] = [
     },
     act: async (visit) => {
       const file = await visit.upload();
-      if (!file) throw invalid([{ path: 'file', message: 'is required' }]);
+      if (!file) throw invalid([{ path: 'file', message: 'is no file' }]);
       const { mediaType, bytes } = file;
       const fields = {
         name: visit.typed('name') ?? file.name.slice(-200),
@@ -95,7 +95,7 @@ export const imagePages: PageDefinition[] = [
           ])}
           ${
             visit.may('image:write')
-              ? html`<div class="text">${FormOf(visit, { fields: NamesOf(visit, image), button: images.edit })}</div>
+              ? html`<div class="text">${FormOf(visit, { fields: NamesOf(visit, image), button: images.edit, of: image })}</div>
                   ${Deeds([ButtonLink(visit, `images/${image.id}/delete`, images.delete, true)])}`
               : null
           }
@@ -104,6 +104,7 @@ export const imagePages: PageDefinition[] = [
     },
     act: async (visit) => {
       const imageId = visit.params.image;
+      await visit.requireSame(imageOf(visit));
       await visit.run('image.update-image', {
         imageId,
         name: visit.typed('name') ?? '',

@@ -104,7 +104,7 @@ export const keyPages: PageDefinition[] = [
         rateLimit: Number(visit.typed('rateLimit') ?? Number.NaN),
         expiresAt: expiresAt === null ? undefined : `${expiresAt.slice(0, 16)}:00Z`,
       });
-      return shownOnce(visit, made.key);
+      return shownOnce(visit, made.key, visit.form.getAll('scopes'));
     },
   },
   {
@@ -164,11 +164,12 @@ export const keyPages: PageDefinition[] = [
       });
     },
     act: async (visit) => {
+      const { scopes } = await keyOf(visit);
       const made = await visit.run<{ key: string | null }>('api-key.rotate-api-key', {
         apiKeyId: visit.params.key,
         overlapSeconds: Number(visit.typed('overlapSeconds') ?? 0),
       });
-      return shownOnce(visit, made.key);
+      return shownOnce(visit, made.key, scopes);
     },
   },
   {
@@ -226,11 +227,20 @@ function scopeIn({ keys }: Words, scope: string): string {
   return right === 'send' ? keys.send(what) : keys.write(what);
 }
 
+/** One that the key may call; undefined where it may read nothing. */
+function operationFor(scopes: readonly string[]): string | undefined {
+  if (scopes.includes('*') || scopes.includes('organization:read')) return 'organization.get-organization';
+  const service = scopes.find((scope) => scope.endsWith(':read'))?.split(':')[0];
+  if (service === undefined) return undefined;
+  return service === 'team' ? 'team.list-members' : `${service}.list-${service}s`;
+}
+
 /** The key, on the answer to the form alone: neither an address nor a list nor the log ever has it. */
-function shownOnce(visit: Visit, key: string | null): Page {
+function shownOnce(visit: Visit, key: string | null, scopes: readonly string[]): Page {
   const { keys } = visit.words;
   if (key === null) throw new RpcError('BAD_REQUEST', keys.shownBefore);
-  const curl = `curl ${visit.find(PublicAddress).url}/v1/organization.get-organization -H 'Authorization: Bearer ${key}'`;
+  const operation = operationFor(scopes);
+  const curl = `curl ${visit.find(PublicAddress).url}/v1/${operation} -H 'Authorization: Bearer ${key}'`;
   return visit.page({
     section: 'keys',
     title: keys.shown,
@@ -238,8 +248,7 @@ function shownOnce(visit: Visit, key: string | null): Page {
         <p class="lead">${keys.shownText}</p>
         <p><label for="key">${keys.key}</label></p>
         <input id="key" class="secret" readonly value="${key}" autocomplete="off" spellcheck="false" />
-        <h2>${keys.try}</h2>
-        <pre class="code" tabindex="0">${curl}</pre>
+        ${operation === undefined ? null : html`<h2>${keys.try}</h2><pre class="code" tabindex="0">${curl}</pre>`}
       </div>
       <p>${ButtonLink(visit, 'keys', keys.toKeys)}</p>`,
   });

@@ -19,6 +19,7 @@ import { RecordPast } from '../record-past.js';
 import { type Visit } from '../visit.js';
 
 type GroupRecord = {
+  updatedAt: string;
   id: string;
   name: string;
   description: string | null;
@@ -156,10 +157,11 @@ function pagesOfGroups({
           section,
           back: { href: visit.path(`${section}/${group.id}`), text: group.name },
           title: title(group.name),
-          content: html`<div class="text">${FormOf(visit, { fields: fieldsOf(visit, group), button })}</div>`,
+          content: html`<div class="text">${FormOf(visit, { fields: fieldsOf(visit, group), button, of: group })}</div>`,
         });
       },
       act: async (visit) => {
+        await visit.requireSame(groupOf(visit));
         await visit.run(`${service}.update-${service}`, { [idField]: idOf(visit), ...typedIn(visit) });
         return { to: `${section}/${idOf(visit)}`, done: `${section}.changed` };
       },

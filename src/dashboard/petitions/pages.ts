@@ -1,4 +1,5 @@
 import { html, type Html, trusted } from '#libs/pages';
+import { invalid } from '#libs/rpc';
 import { ImageField, pathOfImage } from '../images/choice.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
@@ -93,6 +94,7 @@ export const petitionPages: PageDefinition[] = [
     },
     act: async (visit) => {
       if (isPreview(visit)) return visit.again();
+      requireOpen(visit, null);
       const { petitionId } = await visit.run<{ petitionId: string }>(
         'petition.create-petition',
         typedIn(visit),
@@ -109,13 +111,16 @@ export const petitionPages: PageDefinition[] = [
       return visit.page({
         section: 'petitions',
         back: toPetition(visit, petition),
-        title: visit.words.petitions.edit,
+        title: `${visit.words.petitions.edit}: ${petition.title}`,
         content: await WritingOf(visit, petition),
       });
     },
     act: async (visit) => {
       if (isPreview(visit)) return visit.again();
       const petitionId = visit.params.petition!;
+      const petition = petitionOf(visit);
+      await visit.requireSame(petition);
+      requireOpen(visit, (await petition).closesAt);
       await visit.run('petition.update-petition', { petitionId, ...typedIn(visit) });
       return { to: `petitions/${petitionId}`, done: 'petitions.changed' };
     },
@@ -355,8 +360,16 @@ async function WritingOf(visit: Visit, petition?: PetitionRecord): Promise<Html>
     html`<details${visit.refusal ? trusted(' open') : null}><summary>${fields.more}</summary>${more}</details>`,
   ];
   const button = petition ? petitions.save : petitions.saveDraft;
-  return html`<div class="text">${FormOf(visit, { fields: written, button, beside: PreviewButton(visit) })}</div>
+  return html`<div class="text">${FormOf(visit, { fields: written, button, beside: PreviewButton(visit), of: petition })}</div>
     ${await PreviewOf(visit, petitions.add)}`;
+}
+
+/** A last day that is over would end the petition before it begins. @param before what may stay as it is. */
+function requireOpen(visit: Visit, before: string | null): void {
+  const closesAt = visit.typed('closesAt');
+  if (closesAt === null || closesAt.slice(0, 16) === before?.slice(0, 16)) return;
+  if (Date.parse(`${closesAt.slice(0, 16)}:00Z`) <= Date.now())
+    throw invalid([{ path: 'closesAt', message: 'must lie in the future' }]);
 }
 
 function typedIn(visit: Visit): Record<string, unknown> {

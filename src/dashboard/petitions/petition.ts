@@ -1,6 +1,7 @@
 import { type Visit } from '../visit.js';
 
 export type PetitionRecord = {
+  updatedAt: string;
   id: string;
   createdAt: string;
   name: string;

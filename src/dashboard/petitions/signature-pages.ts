@@ -1,5 +1,5 @@
 import { html, type Html } from '#libs/pages';
-import { invalid, type StreamedAnswer } from '#libs/rpc';
+import { isId, RpcError, type StreamedAnswer } from '#libs/rpc';
 import { ContactsByIds } from '../../contacts/index.js';
 import { nameOf } from '../contacts/pages.js';
 import { FilterField, listPages } from '../list-pages.js';
@@ -48,8 +48,6 @@ type InvalidationRecord = {
   restored: number;
 };
 
-const STATUSES = ['CONFIRMED', 'PENDING', 'INVALIDATED'] as const;
-
 export const signaturePages: PageDefinition[] = [
   ...listPages<SignatureRecord>({
     path: 'petitions/:petition/signatures',
@@ -64,8 +62,14 @@ export const signaturePages: PageDefinition[] = [
     fields: ({ params, query }) => ({ petitionId: params.petition, status: query('status') }),
     filters: (visit) => {
       const { petitions, state } = visit.words;
-      const choices = STATUSES.map((value) => ({ value, text: petitions.signers.statuses[value] }));
-      return Promise.resolve([FilterField(visit, { name: 'status', label: state, choices })]);
+      const { statuses } = petitions.signers;
+      // Those that count are what the operation lists by itself.
+      const choices = [
+        { value: '', text: statuses.CONFIRMED },
+        { value: 'PENDING', text: statuses.PENDING },
+        { value: 'INVALIDATED', text: statuses.INVALIDATED },
+      ];
+      return Promise.resolve([FilterField(visit, { name: 'status', label: state, choices, hasAll: false })]);
     },
     back: async (visit) => toPetition(visit, await petitionOf(visit)),
     deeds: (visit) => [
@@ -80,10 +84,7 @@ export const signaturePages: PageDefinition[] = [
     columns: [
       {
         name: ({ petitions }) => petitions.signers.who,
-        cell: ({ contactId, signer }, visit) =>
-          contactId === null || signer === undefined
-            ? visit.words.petitions.signers.gone
-            : html`<a href="${visit.path(`contacts/${contactId}`)}">${signer}</a>`,
+        cell: SignerOf,
         exported: ({ signer }) => signer ?? null,
       },
       { name: ({ petitions }) => petitions.signers.said, cell: ({ comment }) => comment },
@@ -116,14 +117,14 @@ export const signaturePages: PageDefinition[] = [
     path: 'petitions/:petition/signatures/:signature/invalidate',
     needs: 'petition:write',
     show: async (visit) => {
-      const petition = await petitionOf(visit);
+      const [petition, signer] = await Promise.all([petitionOf(visit), signerAsked(visit)]);
       const { invalidations, signers } = visit.words.petitions;
       return visit.page({
         section: 'petitions',
         back: { href: visit.path(`petitions/${petition.id}/signatures`), text: signers.title },
-        title: invalidations.takeOut(1),
+        title: signer === undefined ? invalidations.takeOut(1) : `${signers.takeOutOf(signer)}?`,
         content: html`<div class="text">
-          <p>${invalidations.foundText}</p>
+          <p>${signers.takingOut}</p>
           ${FormOf(visit, { fields: [], button: invalidations.takeOut(1) })}
         </div>`,
       });
@@ -191,11 +192,35 @@ async function withSigners(visit: Visit, signatures: SignatureRecord[]): Promise
   });
 }
 
-function TakeOut({ id, status, signer }: SignatureRecord, visit: Visit): Html | string {
+/** Of the signature that is to be taken out, where the list has led here. */
+async function signerAsked(visit: Visit): Promise<string | undefined> {
+  const contactId = visit.query('contact');
+  if (contactId === undefined || !isId(contactId) || !visit.may('contact:read')) return undefined;
+  const contacts = await visit.find(ContactsByIds).find(visit.organizationId, [contactId]);
+  const contact = contacts.get(contactId);
+  return contact && nameOf(contact);
+}
+
+function SignerOf(signature: SignatureRecord, visit: Visit): Html | string {
+  const { contactId, signer } = signature;
+  if (contactId === null || signer === undefined) return nameOfSigner(signature, visit);
+  return html`<a href="${visit.path(`contacts/${contactId}`)}">${signer}</a>`;
+}
+
+/** Until it is confirmed a signature is of nobody whom anybody here knows. */
+function nameOfSigner({ signer, status }: SignatureRecord, { words }: Visit): string {
+  const { gone, unconfirmed } = words.petitions.signers;
+  return signer ?? (status === 'PENDING' ? unconfirmed : gone);
+}
+
+function TakeOut(signature: SignatureRecord, visit: Visit): Html | string {
+  const { id, status, contactId } = signature;
   const { signers } = visit.words.petitions;
   if (status !== 'CONFIRMED' || !visit.may('petition:write')) return signers.statuses[status];
-  const href = visit.path(`petitions/${visit.params.petition!}/signatures/${id}/invalidate`);
-  return html`<a href="${href}" aria-label="${signers.takeOutOf(signer ?? signers.gone)}">${signers.takeOut}</a>`;
+  const href = visit.path(
+    `petitions/${visit.params.petition!}/signatures/${id}/invalidate?contact=${contactId ?? ''}`,
+  );
+  return html`<a href="${href}" aria-label="${signers.takeOutOf(nameOfSigner(signature, visit))}">${signers.takeOut}</a>`;
 }
 
 /** What those that are to be taken out have in common, as the address or the form says. */
@@ -281,7 +306,8 @@ function FoundOf({ words }: Visit, signatures: number): Html {
 
 async function takeOutChosen(visit: Visit) {
   const condition = conditionOf((name) => visit.form.get(name));
-  if (Object.keys(condition).length === 0) throw invalid([{ path: 'emailDomain', message: 'is required' }]);
+  if (Object.keys(condition).length === 0)
+    throw new RpcError('BAD_REQUEST', visit.words.petitions.invalidations.nothingSaid);
   if (visit.form.has('takeOut')) return invalidate(visit, condition);
   const { signatures } = await visit.run<{ signatures: number }>('petition.invalidate-signatures', {
     petitionId: visit.params.petition,

@@ -64,8 +64,10 @@ const en = {
     statuses: { CONFIRMED: 'Counts', PENDING: 'Waits for a confirmation', INVALIDATED: 'Was taken out' },
     none: { title: 'Nobody has signed yet', text: 'Share the address of the page.' },
     gone: 'somebody who was erased',
+    unconfirmed: 'somebody who has not confirmed yet',
     takeOut: 'Take out',
     takeOutOf: (name: string) => `Take out the signature of ${name}`,
+    takingOut: 'It counts no more, and whoever gave it cannot sign again. You can bring it back.',
   },
   suspicions: {
     HONEYPOT: 'a field was filled in that people do not see',
@@ -190,8 +192,11 @@ const de: typeof en = {
     statuses: { CONFIRMED: 'Zählt', PENDING: 'Wartet auf Bestätigung', INVALIDATED: 'Wurde herausgenommen' },
     none: { title: 'Noch hat niemand unterschrieben', text: 'Sagen Sie die Adresse der Seite weiter.' },
     gone: 'jemand, der vergessen wurde',
+    unconfirmed: 'jemand, der noch nicht bestätigt hat',
     takeOut: 'Herausnehmen',
     takeOutOf: (name) => `Unterschrift von ${name} herausnehmen`,
+    takingOut:
+      'Sie zählt nicht mehr, und wer sie gegeben hat, kann nicht noch einmal unterschreiben. Sie lässt sich zurückholen.',
   },
   suspicions: {
     HONEYPOT: 'ein Feld ausgefüllt war, das Menschen nicht sehen',

@@ -17,6 +17,7 @@ import {
 } from '../written.js';
 
 type PostRecord = {
+  updatedAt: string;
   id: string;
   createdAt: string;
   name: string;
@@ -123,13 +124,14 @@ export const postPages: PageDefinition[] = [
       return visit.page({
         section: 'posts',
         back: { href: visit.path(`posts/${post.id}`), text: post.title },
-        title: visit.words.posts.edit,
+        title: `${visit.words.posts.edit}: ${post.title}`,
         content: await WritingOf(visit, post),
       });
     },
     act: async (visit) => {
       if (isPreview(visit)) return visit.again();
       const postId = visit.params.post!;
+      await visit.requireSame(postOf(visit));
       await visit.run('post.update-post', { postId, ...typedIn(visit) });
       return { to: `posts/${postId}`, done: 'posts.changed' };
     },
@@ -211,7 +213,7 @@ async function WritingOf(visit: Visit, post?: PostRecord): Promise<Html> {
     }),
   ];
   return html`<div class="text">
-      ${FormOf(visit, { fields: written, button: save, beside: PreviewButton(visit) })}
+      ${FormOf(visit, { fields: written, button: save, beside: PreviewButton(visit), of: post })}
     </div>
     ${await PreviewOf(visit, add)}`;
 }

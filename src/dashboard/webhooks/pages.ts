@@ -19,6 +19,7 @@ import { eventIn, RecordPast } from '../record-past.js';
 import { type Visit } from '../visit.js';
 
 type WebhookRecord = {
+  updatedAt: string;
   id: string;
   url: string;
   description: string | null;
@@ -95,14 +96,15 @@ export const webhookPages: PageDefinition[] = [
       return visit.page({
         section: 'webhooks',
         back: toWebhook(visit, webhook),
-        title: webhooks.edit,
+        title: `${webhooks.edit}: ${webhook.description ?? webhook.url}`,
         content: html`<div class="text">
-          ${FormOf(visit, { fields: await FieldsOf(visit, webhook), button: webhooks.save })}
+          ${FormOf(visit, { fields: await FieldsOf(visit, webhook), button: webhooks.save, of: webhook })}
         </div>`,
       });
     },
     act: async (visit) => {
       const webhookId = visit.params.webhook!;
+      await visit.requireSame(webhookOf(visit));
       await visit.run('webhook.update-webhook', { webhookId, ...typedIn(visit) });
       return { to: `webhooks/${webhookId}`, done: 'webhooks.changed' };
     },

@@ -11,13 +11,34 @@ const FAULTS = {
   colour: 'Geben Sie eine Farbe wie #0b57d0 ein',
   wholeNumber: (least: string, most: string) => `Geben Sie eine ganze Zahl von ${least} bis ${most} ein`,
   choice: 'Wählen Sie etwas aus',
+  some: 'Wählen Sie mindestens eines',
+  noFile: 'Wählen Sie eine Datei',
   time: 'Geben Sie Tag und Uhrzeit ein',
   future: 'Wählen Sie einen Zeitpunkt, der noch kommt',
   sameColumn: 'Das ist schon eine andere Spalte',
   noAddresses: 'Eine der Spalten muss die E-Mail-Adresse sein',
+  yesOrNo: 'Schreiben Sie ja oder nein',
+  tooMany: (most: string) => `Nennen Sie höchstens ${most}`,
+  names: 'Namen haben wenige Wörter und höchstens 200 Zeichen',
+  notAgreed:
+    'Kreuzen Sie das an, wenn sie einverstanden sind; wenn nicht, wählen Sie eine Spalte, die es von allen sagt',
+  excelFile: 'Das ist eine Excel-Datei: Speichern Sie sie als CSV',
+  noHeader: 'Die erste Zeile muss die Spalten benennen: Hier steht eine E-Mail-Adresse darin',
+  openQuote: (line: string) =>
+    `Der Eintrag, der in Zeile ${line} beginnt, lässt sich nicht lesen: Ein Anführungszeichen ist nicht geschlossen oder steht mitten in einer Zelle`,
   noTable: 'Das ist keine lesbare Tabelle: Speichern Sie sie als CSV',
   tooWide: 'Diese Tabelle hat mehr als 200 Spalten: Lassen Sie die weg, die niemand braucht',
   noLines: 'Unter den Namen der Spalten steht nichts',
+  atLeast: (least: string) => `Geben Sie eine ganze Zahl ein, mindestens ${least}`,
+  range: 'Geben Sie eine Adresse wie 192.0.2.7 ein, oder ein Netz wie 192.0.2.0/24',
+  noSubject: 'Schreiben Sie einen Betreff',
+  noText: 'Schreiben Sie einen Text',
+  noSender: 'Ihre Organisation hat noch keine Absenderadresse: Tragen Sie sie unter „Organisation“ ein',
+  noPostalAddress: 'Ihre Organisation hat noch keine Postanschrift: Tragen Sie sie unter „Organisation“ ein',
+  nobody: 'Niemand bekäme sie: Wählen Sie eine Liste oder eine Petition',
+  mergeField: (fields: string) =>
+    `Dieses Feld gibt es nicht: ${fields}. Der Hinweis darüber nennt, welche es gibt`,
+  template: (why: string) => `Die Klammern {{ … }} und {% … %} passen nicht zusammen. ${why}`,
   noContact: 'Kein Kontakt hat diese Adresse. Legen Sie den Kontakt zuerst an',
   other: (why: string) => `Das passt hier nicht (${why})`,
 };
@@ -65,6 +86,8 @@ export const de: BaseWords = {
   search: 'Suchen',
   all: 'Alle',
   nothingFound: 'Nichts gefunden. Versuchen Sie es mit weniger oder anderen Wörtern.',
+  showAll: 'Alle zeigen',
+  found: 'gefunden',
   exportList: 'Als Tabelle herunterladen (CSV)',
   pages: 'Seiten',
   firstPage: 'Erste Seite',
@@ -136,6 +159,7 @@ export const de: BaseWords = {
     button: 'Link schicken',
   },
   sent: {
+    again: 'War die Adresse falsch? Eine andere eingeben',
     title: 'Sehen Sie in Ihre E-Mails',
     text: (minutes) =>
       `Wenn Sie mit dieser Adresse eingeladen wurden, ist ein Link unterwegs. Er gilt ${minutes} Minuten.`,
@@ -191,6 +215,8 @@ export const de: BaseWords = {
       removed: 'Der Passkey ist entfernt.',
     },
   },
+  changedMeanwhile:
+    'Jemand hat das inzwischen geändert. Sehen Sie es sich in einem anderen Fenster an; noch einmal gespeichert, gilt, was hier steht.',
   signedOut: {
     title: 'Sie sind abgemeldet',
     text: 'Es wurde nichts ausgeführt, und was Sie geschrieben haben, ist noch da: Melden Sie sich in einem neuen Fenster an, laden Sie dann diese Seite neu, und lassen Sie Ihren Browser das Formular noch einmal senden.',

@@ -9,11 +9,29 @@ type FaultWords = {
   colour: string;
   wholeNumber: (least: string, most: string) => string;
   choice: string;
+  some: string;
+  noFile: string;
   time: string;
   future: string;
   noContact: string;
+  atLeast: (least: string) => string;
+  range: string;
+  noSubject: string;
+  noText: string;
+  noSender: string;
+  noPostalAddress: string;
+  nobody: string;
+  mergeField: (fields: string) => string;
+  template: (why: string) => string;
   sameColumn: string;
   noAddresses: string;
+  yesOrNo: string;
+  tooMany: (most: string) => string;
+  names: string;
+  notAgreed: string;
+  excelFile: string;
+  noHeader: string;
+  openQuote: (line: string) => string;
   noTable: string;
   tooWide: string;
   noLines: string;
@@ -22,13 +40,21 @@ type FaultWords = {
 };
 
 const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] = [
-  [/^(is required|must not be (null|empty))$|^must be a list of/, ({ required }) => required],
+  // Before all lists: that one is too long does not say that it is empty.
+  [/^must be a list of at most (\d+) names$/, ({ tooMany }, [, most]) => tooMany(most!)],
+  [/^must hold names only/, ({ names }) => names],
+  [/^must be true or false$/, ({ yesOrNo }) => yesOrNo],
+  [/^(is required|must not be (null|empty))$/, ({ required }) => required],
+  [/^must be a list of/, ({ some }) => some],
+  [/^is no file/, ({ noFile }) => noFile],
   [/^must have at most (\d+) characters$/, ({ tooLong }, [, most]) => tooLong(most!)],
   [/^must be an e-mail address/, ({ email }) => email],
   [/^must be an address that begins with https/, ({ webAddress }) => webAddress],
   [/^must be small letters, digits/, ({ slug }) => slug],
   [/^must not look like an id$/, ({ looksLikeId }) => looksLikeId],
   [/^must be a colour/, ({ colour }) => colour],
+  // A limit that nobody reaches tells nobody anything.
+  [/^must be a whole number from (-?\d+) to \d{12,}/, ({ atLeast }, [, least]) => atLeast(least!)],
   [
     /^must be a whole number from (-?\d+) to (-?\d+)/,
     ({ wholeNumber }, [, least, most]) => wholeNumber(least!, most!),
@@ -36,9 +62,24 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
   [/^must be one of/, ({ choice }) => choice],
   [/^must be an RFC 3339/, ({ time }) => time],
   [/^must lie in the future/, ({ future }) => future],
+  [/^must be an address, or a range/, ({ range }) => range],
+  [/^NO_SUBJECT: /, ({ noSubject }) => noSubject],
+  [/^NO_CONTENT: /, ({ noText }) => noText],
+  [/^NO_SENDER: /, ({ noSender }) => noSender],
+  [/^NO_POSTAL_ADDRESS: /, ({ noPostalAddress }) => noPostalAddress],
+  [/^NO_RECIPIENTS: /, ({ nobody }) => nobody],
+  [
+    /^UNKNOWN_MERGE_FIELD: There is no merge field (.*?)\. There/,
+    ({ mergeField }, [, fields]) => mergeField(fields!),
+  ],
+  [/^TEMPLATE_INVALID: (.*)/, ({ template }, [, why]) => template(why!)],
   [/^is the address of no contact/, ({ noContact }) => noContact],
   [/^is what another column is/, ({ sameColumn }) => sameColumn],
   [/^or another column must be/, ({ noAddresses }) => noAddresses],
+  [/^must be ticked/, ({ notAgreed }) => notAgreed],
+  [/^is an Excel file/, ({ excelFile }) => excelFile],
+  [/^has an address in its first line/, ({ noHeader }) => noHeader],
+  [/^has an open quotation mark in line (\d+)/, ({ openQuote }, [, line]) => openQuote(line!)],
   [/^is no table/, ({ noTable }) => noTable],
   [/^has more than 200 columns/, ({ tooWide }) => tooWide],
   [/^has no line under/, ({ noLines }) => noLines],
