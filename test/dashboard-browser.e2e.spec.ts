@@ -125,7 +125,7 @@ inBrowser('in Chromium', () => {
       await requireGood();
       expect(await page.getByLabel('Vorname').inputValue()).toBe('firstName');
       await press(imports.start(2));
-      await page.getByText(imports.done).waitFor({ timeout: 20_000 });
+      await page.getByRole('heading', { name: imports.done }).waitFor({ timeout: 20_000 });
       await requireGood();
       expect(await page.getByRole('table').innerText()).toContain('3');
       await follow(imports.toContacts);
@@ -184,7 +184,7 @@ inBrowser('in Chromium', () => {
       await page.goto(address);
       await requireGood();
       expect(await page.locator('main').innerText()).toContain(words.petitions.stats.title);
-      expect(await page.locator('svg.plot').getAttribute('aria-label')).toContain('1');
+      expect(await page.locator('.plot svg').getAttribute('aria-label')).toContain('1');
       await follow(petitions.signers.title);
       await requireGood();
       expect(await page.getByRole('table').innerText()).toContain('Sigrid');
@@ -283,6 +283,69 @@ inBrowser('in Chromium', () => {
       await press(verifying.start);
       await result.getByText(verifying.reasons.key).waitFor({ timeout: 20_000 });
     });
+  });
+
+  it('a page that goes on by itself keeps where somebody is, and can be held still', async () => {
+    const window = await browser.open({});
+    const { page } = window;
+    const { live, broadcasts } = WORDS.en;
+    const home = `${api.origin}/dashboard/${client.organizationId}`;
+    await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'live@example.org')));
+    await page.locator('form .button').click();
+    await page.waitForURL(home);
+    const url = 'https://webhooks.invalid/live';
+    await client.post('webhook.create-webhook', { url });
+    await page.goto(`${home}/workings`);
+    const asked = () =>
+      page.waitForResponse((answer) => answer.url().startsWith(`${home}/workings`), { timeout: 5_000 });
+    const link = page.getByRole('link', { name: url });
+    await link.focus();
+    await asked();
+    await asked();
+    expect(await link.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
+    await page.getByRole('link', { name: live.hold }).click();
+    await page.waitForURL(`${home}/workings?still=1`);
+    await expect(
+      asked().then(
+        () => 'asked',
+        () => 'quiet',
+      ),
+    ).resolves.toBe('quiet');
+
+    const petitionId = (await client.post('petition.create-petition', { name: 'River' })).body.data
+      .petitionId;
+    await client.post('petition.publish-petition', { petitionId });
+    await client.post('petition.add-signature', {
+      petitionId,
+      contact: { email: newAddress(), subscribed: true },
+    });
+    await client.post('organization.update-organization', {
+      mailFrom: { address: 'office@example.org' },
+      postalAddress: '1 Quay',
+    });
+    const written = {
+      name: 'News',
+      subject: 'News',
+      content: 'We won.',
+      audience: { petitionIds: [petitionId] },
+    };
+    const { broadcastId } = (await client.post('broadcast.create-broadcast', written)).body.data;
+    const sendAt = new Date(Date.now() + 4_000).toISOString();
+    await client.post('broadcast.send-broadcast', { broadcastId, sendAt });
+    await page.goto(`${home}/broadcasts/${broadcastId}`);
+    expect(await page.locator('.deeds').innerText()).toContain(broadcasts.edit);
+    await page
+      .locator('.badge')
+      .and(page.getByText(broadcasts.statuses.SENT, { exact: true }))
+      .waitFor({ timeout: 30_000 });
+    // What can be done follows, what has happened, too; and nothing is asked any more.
+    expect(await page.locator('.deeds').innerText()).not.toContain(broadcasts.edit);
+    expect(await page.locator('.past').innerText()).toContain(WORDS.en.events.BroadcastSent);
+    let requests = 0;
+    page.on('request', () => (requests += 1));
+    await page.waitForTimeout(5_000);
+    expect(requests).toBe(0);
+    window.requireQuiet(api.origin);
   });
 
   it('every section, dark and light, wide and narrow, keeps nobody out', async () => {

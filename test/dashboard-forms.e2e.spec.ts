@@ -225,3 +225,13 @@ it('what is taken is said at its field', async () => {
   const member = await post(at('team/invite'), { email: 'owner@example.org', role: 'VIEWER' });
   expect([member.status, member.text]).toEqual([409, expect.stringContaining('<a href="#email">')]);
 });
+
+it.each([
+  ['text', 'Dieses Bild lässt sich nicht verwenden'],
+  ['\x89PNG\r\n\x1a\nbroken', 'Dieses Bild ist beschädigt|Dieses Bild lässt sich nicht verwenden'],
+])('what is no picture is said at its field, in words: %j', async (content, says) => {
+  const german = owner.at(api.origin, 'de');
+  const file = { field: 'file', name: 'x.png', type: 'image/png', content };
+  const { status, text } = await patiently(() => german.upload(at('images/new'), file, { name: 'X' }));
+  expect([status, text]).toEqual([422, expect.stringMatching(`<a href="#file">[^<]*(${says})`)]);
+});

@@ -33,12 +33,15 @@ export function accountPage(
     passkeys,
     adding,
     done,
+    name,
   }: {
     sessions: readonly ListedSession[];
     passkeys: readonly ListedPasskey[];
     /** What a browser asks its device for; undefined where this address can have none. */
     adding: object | undefined;
     done: string | undefined;
+    /** Their address. */
+    name: string;
   },
 ): Page {
   const { title, text, this: here, seen, end } = words.sessions;
@@ -50,7 +53,8 @@ export function accountPage(
     back: { href: '/dashboard', text: words.organizations.title },
     done,
     scripts: ['passkey'],
-    content: html`${PasskeysOf(words, passkeys, adding)}
+    content: html`<p class="lead">${words.sessions.who(name)}</p>
+    ${PasskeysOf(words, passkeys, adding)}
     <section class="text section">
       <h2>${title}</h2>
       <p>${text}</p>

@@ -43,7 +43,7 @@ input[type=file]{padding:.5rem;border-style:dashed}
 .section{margin-top:var(--space-5)}
 .deeds{display:flex;flex-wrap:wrap;gap:var(--space-2);margin:0 0 var(--space-4);padding:0;list-style:none}
 .find{display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3);align-items:end;margin:0 0 var(--space-4)}
-.find .field{flex:1 1 14rem;margin:0}.find select{width:100%}
+.find .field{flex:1 1 14rem;min-width:0;max-width:100%;margin:0}.find input{max-width:100%}.find select{width:100%}
 form .button{width:auto}
 .empty{padding:var(--space-5) var(--space-4);border:2px dashed var(--line);border-radius:.75rem;text-align:center}
 .paging{display:flex;flex-wrap:wrap;gap:0 var(--space-4)}.paging a{padding:.6rem 0}
@@ -56,6 +56,7 @@ form .button{width:auto}
 input,select,textarea,fieldset{scroll-margin-top:8rem}
 .faults h2{margin-top:0}
 form details{margin:0 0 var(--space-4)}
+main p>a:only-child:not(.button){display:inline-block;min-height:1.5rem}
 .code{overflow-x:auto;padding:var(--space-3);background:var(--sheet);border:1px solid var(--line);border-radius:.5rem;font-size:var(--text-1);white-space:pre-wrap}
 .secret{font-family:ui-monospace,monospace;font-weight:600}
 textarea.long{min-height:20rem}
@@ -105,14 +106,14 @@ export function pageOf(options: PageOptions): Page {
 }
 
 function documentOf(options: PageOptions): Html {
-  const { words, title, person, scripts = [], refreshSeconds, done } = options;
+  const { words, person, scripts = [], refreshSeconds } = options;
   const of = person?.organization?.name ?? words.name;
   return html`<!doctype html>
     <html lang="${words.locale}">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width,initial-scale=1" />
-        <title>${done === undefined ? null : `${done} – `}${title} – ${of}</title>
+        <title>${titleOf(options)} – ${of}</title>
         <link rel="icon" href="/site/icon.svg" type="image/svg+xml" />
         <style>${trusted(STYLE)}</style>
         ${refreshSeconds === undefined ? null : html`<noscript><meta http-equiv="refresh" content="${refreshSeconds}" /></noscript>`}
@@ -127,6 +128,12 @@ function documentOf(options: PageOptions): Html {
         ${person?.organization ? FramedBy(options, person) : html`<div class="wide">${MainOf(options)}</div>`}
       </body>
     </html>`;
+}
+
+/** What a window is called, and what a screen reader says first: what has just happened, and what of. */
+function titleOf({ title, done, back }: PageOptions): string {
+  const of = back && !title.includes(back.text) ? [back.text] : [];
+  return [...(done === undefined ? [] : [done]), title, ...of].join(' – ');
 }
 
 function MainOf({ title, heading = title, content, back, done }: PageOptions): Html {
@@ -191,19 +198,27 @@ export function sendPage(response: Response, { status, body, language, headers }
     .end(body);
 }
 
+/** Who is signed in is led on; who is not, to where they sign in. */
+function WayOn(words: Words, { person }: { person?: Person | undefined }): Html {
+  const organization = person?.organization;
+  if (!person) return html`<p><a href="/dashboard">${words.name}</a></p>`;
+  if (!organization) return html`<p><a href="/dashboard">${words.organizations.title}</a></p>`;
+  return html`<p><a href="/dashboard/${organization.id}">${words.sections.overview}</a></p>`;
+}
+
 /** A page of one sentence or two. */
 export function noticePage(
   words: Words,
   notice: { title: string; text: string },
   options: { status?: number; person?: Person | undefined; more?: Html } = {},
 ): Page {
-  const { more, ...rest } = options;
+  const { more = WayOn(words, options), ...rest } = options;
   return pageOf({
     words,
     title: notice.title,
     content: html`<div class="text">
       <p class="lead">${notice.text}</p>
-      ${more ?? null}
+      ${more}
     </div>`,
     ...rest,
   });

@@ -220,7 +220,7 @@ export function CheckField(
 /**
  * A form that does something: its faults above it, its button below.
  *
- * @param beside another button. @param after what stands below them, in the form. @param of the record that it changes: see
+ * @param beside another button. @param before what stands above its fields, in the form. @param of the record that it changes: see
  *   `requireSame`.
  */
 export function FormOf(
@@ -229,23 +229,22 @@ export function FormOf(
     fields,
     button,
     beside,
-    after,
+    before,
     of,
     takesFile = false,
   }: {
     fields: readonly (Html | null)[];
     button: string;
     beside?: Html | null;
-    after?: Html | null;
+    before?: Html | null;
     of?: { updatedAt: string | Date } | undefined;
     takesFile?: boolean;
   },
 ): Html {
   return html`${RefusalOf(visit)}
     <form method="post"${takesFile ? trusted(' enctype="multipart/form-data"') : null} novalidate>
-      ${onceOf()} ${of === undefined ? null : html`<input type="hidden" name="since" value="${visit.sinceOf(of)}" />`} ${fields}
+      ${onceOf()} ${of === undefined ? null : html`<input type="hidden" name="since" value="${visit.sinceOf(of)}" />`} ${before ?? null} ${fields}
       <p><button class="button">${button}</button> ${beside ?? null}</p>
-      ${after ?? null}
     </form>`;
 }
 
@@ -306,10 +305,15 @@ export function Live(visit: Visit, { isGoing, says }: { isGoing: boolean; says: 
   const isHeld = visit.query('still') !== undefined;
   if (isGoing && !isHeld) visit.refreshSeconds = 3;
   const asks = html` hx-ext="morph" hx-get="${visit.request.originalUrl}" hx-trigger="every 2s" hx-select="#main" hx-target="#main" hx-swap="morph:outerHTML"`;
-  return html`<div id="live"${isGoing && !isHeld ? asks : null}>
-    <p class="pot" role="status">${says}</p>
-    ${isGoing ? html`<p class="small"><a href="${visit.withQuery({ still: isHeld ? null : '1' })}">${isHeld ? live.goOn : live.hold}</a></p>` : null}
-  </div>`;
+  // What asks is another element than what does not: only of one that is gone a browser stops to ask. What is read out stays.
+  return html`<p class="pot" role="status" id="how-it-is">${says}</p>
+    ${
+      isGoing
+        ? html`<div id="${isHeld ? 'held' : 'live'}"${isHeld ? null : asks}>
+            <p class="small"><a href="${visit.withQuery({ still: isHeld ? null : '1' })}">${isHeld ? live.goOn : live.hold}</a></p>
+          </div>`
+        : null
+    }`;
 }
 
 /** How far something is, told in quarters: nobody wants to hear of each step. */

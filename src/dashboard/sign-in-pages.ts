@@ -15,6 +15,7 @@ export function signInPage(
   return pageOf({
     words,
     title: fault === undefined ? title : `${words.faults.prefix}${title}`,
+    heading: title,
     ...(fault === undefined ? {} : { status: 422 }),
     done,
     scripts: ['passkey'],

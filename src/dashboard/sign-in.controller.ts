@@ -153,9 +153,10 @@ export class SignInController {
       const happened = { ended: words.done.sessionEnded, added, removed };
       const [, done] = Object.entries(happened).find(([name]) => name in request.query) ?? [];
       const party = this.partyOf(request);
-      const adding = party && (await this.passkeys.registration(party, userId, await this.nameOf(userId)));
+      const name = await this.nameOf(userId);
+      const adding = party && (await this.passkeys.registration(party, userId, name));
       const [sessions, passkeys] = [await this.sessions.list(userId), await this.passkeys.list(userId)];
-      return accountPage(words, person, { sessions, passkeys, adding, done });
+      return accountPage(words, person, { sessions, passkeys, adding, done, name });
     });
   }
 

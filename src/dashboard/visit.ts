@@ -122,9 +122,9 @@ export class Visit {
    *
    * @throws RpcError BAD_REQUEST where somebody has: the form is shown once more, and sent again it counts.
    */
-  async requireSame(record: Promise<{ updatedAt: string | Date }>): Promise<void> {
+  requireSame(record: { updatedAt: string | Date }): void {
     const since = this.form.get('since');
-    if (since === null || since === versionOf(await record)) return;
+    if (since === null || since === versionOf(record)) return;
     this.hasSeenChange = true;
     throw new RpcError('BAD_REQUEST', this.words.changedMeanwhile);
   }

@@ -75,10 +75,9 @@ export const broadcastPages: PageDefinition[] = [
 async function showBroadcast(visit: Visit) {
   const { words } = visit;
   const { broadcasts } = words;
-  const [broadcast, past] = await Promise.all([
-    broadcastOf(visit),
-    RecordPast(visit, visit.params.broadcast!),
-  ]);
+  const broadcast = await broadcastOf(visit);
+  // After it: what has ended says how, and the page asks no more.
+  const past = await RecordPast(visit, broadcast.id);
   const { id, status, sendAt, subject } = broadcast;
   const isDraft = status === 'DRAFT' || status === 'SCHEDULED';
   const [mayWrite, maySend] = [visit.may('broadcast:write'), visit.may('broadcast:send')];

@@ -52,9 +52,9 @@ export const writingPages: PageDefinition[] = [
       });
     },
     act: async (visit) => {
-      const broadcast = broadcastOf(visit);
-      await visit.requireSame(broadcast);
-      const { audience } = await broadcast;
+      const broadcast = await broadcastOf(visit);
+      visit.requireSame(broadcast);
+      const { audience } = broadcast;
       const broadcastId = visit.params.broadcast!;
       await visit.run('broadcast.update-broadcast', { broadcastId, ...typedIn(visit, audience) });
       return { to: `broadcasts/${broadcastId}`, done: 'broadcasts.changed' };
@@ -132,6 +132,7 @@ async function ReaderOf(visit: Visit): Promise<Html | null> {
   const { words } = visit;
   const { records } = await visit.run<{ records: ContactRecord[] }>('contact.list-contacts', {
     limit: MOST_READERS,
+    subscribed: 'true',
   });
   const chosen = visit.query('contactId');
   return html`<form class="find" method="get">

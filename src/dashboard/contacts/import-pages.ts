@@ -8,24 +8,19 @@ import {
   Facts,
   FileField,
   FormOf,
+  inQuarters,
   Live,
   numberIn,
   Progress,
   SectionOf,
   SelectField,
   Table,
+  timeIn,
 } from '../parts.js';
 import { type Visit } from '../visit.js';
 import { type AboutImport, type ContactImport, Imports, LARGEST_TABLE } from './imports.js';
 import { choicesOf, toContacts } from './pages.js';
-import { IMPORTED, type Imported, meaningOf, rowsOf, textOf } from './table.js';
-
-/** Rows of the preview. */
-const EXAMPLES = 5;
-const LONGEST_EXAMPLE = 100;
-/** More than somebody would look through. */
-const MOST_COLUMNS = 200;
-const TOO_WIDE = 'has more than 200 columns';
+import { IMPORTED, type Imported, lookAt, meaningOf, OVERLONG } from './table.js';
 
 export const importPages: PageDefinition[] = [
   {
@@ -66,19 +61,21 @@ export const importPages: PageDefinition[] = [
         title: imports.title,
         content: html`<div class="text">
           <p class="lead">${imports.text}</p>
-          ${FormOf(visit, { fields, button: imports.look, takesFile: true })}
-        </div>`,
+            ${FormOf(visit, { fields, button: imports.look, takesFile: true })}
+          </div>
+          ${await BegunImports(visit)}`,
       });
     },
     act: async (visit) => {
       const file = await visit.upload();
       if (!file) throw invalid([{ path: 'file', message: 'is required' }]);
       const bytes = await wholeOf(visit, file.bytes);
-      const { columns, examples, lines } = await lookedAt(bytes);
+      const { columns, examples, hasGaps, lines } = await lookAt(bytes);
       const about: AboutImport = {
         file: file.name.slice(-200),
         columns,
         examples,
+        hasGaps,
         meanings: guessed(columns),
         onConflict: visit.form.get('onConflict') === 'update' ? 'update' : 'fail',
         listId: visit.may('list:write') ? visit.typed('listId') : null,
@@ -101,9 +98,11 @@ export const importPages: PageDefinition[] = [
         const chosen = visit.form.get(`column-${n}`);
         return IMPORTED.find((field) => field === chosen) ?? null;
       });
+      const agreed = visit.form.has('agreed');
       requireSense(meanings);
+      if (!agreed) requireConsent({ ...about, meanings });
       const userId = visit.person.session.userId;
-      await visit.find(Imports).begin(visit.organizationId, id, userId, { ...about, meanings });
+      await visit.find(Imports).begin(visit.organizationId, id, userId, { ...about, meanings, agreed });
       return { to: `contacts/import/${id}` };
     },
   },
@@ -118,32 +117,6 @@ async function wholeOf(visit: Visit, bytes: AsyncIterable<Uint8Array>): Promise<
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
-}
-
-/** @throws RpcError BAD_REQUEST where it is no table with a line under its header. */
-async function lookedAt(bytes: Buffer): Promise<{ columns: string[]; examples: string[][]; lines: number }> {
-  const text = textOf(bytes);
-  let columns: string[] | undefined;
-  const examples: string[][] = [];
-  let lines = 0;
-  try {
-    if (text.includes('\0')) throw new Error('That is no text.');
-    for await (const row of rowsOf(text)) {
-      if (!columns) {
-        columns = row.map((name) => name.trim().slice(0, LONGEST_EXAMPLE));
-        if (columns.length > MOST_COLUMNS) throw invalid([{ path: 'file', message: TOO_WIDE }]);
-        continue;
-      }
-      lines += 1;
-      if (examples.length < EXAMPLES)
-        examples.push(row.slice(0, columns.length).map((cell) => cell.slice(0, LONGEST_EXAMPLE)));
-    }
-  } catch (error) {
-    if (error instanceof RpcError) throw error;
-    throw invalid([{ path: 'file', message: 'is no table that can be read' }]);
-  }
-  if (!columns || lines === 0) throw invalid([{ path: 'file', message: 'has no line under its header' }]);
-  return { columns, examples, lines };
 }
 
 /** By the names of the columns; of two that mean the same the first. */
@@ -167,6 +140,34 @@ function requireSense(meanings: readonly (Imported | null)[]): void {
   if (issues.length > 0) throw invalid(issues);
   if (!meanings.includes('email'))
     throw invalid([{ path: 'column-0', message: 'or another column must be the address' }]);
+}
+
+/**
+ * Of people who are there already, what nobody has said ends no subscription; new ones would get mails, though nobody has said that
+ * they have agreed.
+ *
+ * @throws RpcError BAD_REQUEST where people are changed, and no column says of everybody whether they get mails.
+ */
+function requireConsent({ meanings, hasGaps = [], onConflict }: AboutImport): void {
+  const column = meanings.indexOf('subscribed');
+  const isSaid = column !== -1 && hasGaps[column] !== true;
+  if (onConflict === 'update' && !isSaid)
+    throw invalid([{ path: 'agreed', message: 'must be ticked, or a column must say it of everybody' }]);
+}
+
+/** Whoever has left the page of an import finds it again. */
+async function BegunImports(visit: Visit): Promise<Html | null> {
+  const { words } = visit;
+  const { imports } = words.contacts;
+  const begun = await visit.find(Imports).listBegun(visit.organizationId);
+  if (begun.length === 0) return null;
+  const rows = begun.map(({ id, file, status, madeAt }) => [
+    html`<a href="${visit.path(`contacts/import/${id}`)}">${file}</a>`,
+    imports.states[status],
+    timeIn(words, madeAt),
+  ]);
+  const columns = [{ name: imports.table }, { name: words.state }, { name: imports.when }];
+  return SectionOf(imports.begun, Table({ caption: imports.begun, columns, rows }));
 }
 
 function nameOfField({ words }: Visit, field: Imported): string {
@@ -197,7 +198,21 @@ function preview(visit: Visit, { about, lines }: ContactImport) {
     back: { href: visit.path('contacts/import'), text: imports.again },
     title: imports.preview,
     content: html`<p class="lead">${imports.previewText(about.file)}</p>
-      <div class="text">${FormOf(visit, { fields: columns, button: imports.start(lines) })}</div>`,
+      <div class="text">
+        ${FormOf(visit, { fields: [...columns, ConsentField(visit)], button: imports.start(lines) })}
+      </div>`,
+  });
+}
+
+/** Nobody gets mails because somebody has forgotten a column. */
+function ConsentField(visit: Visit): Html {
+  const { consent, agreed, agreedHint } = visit.words.contacts.imports;
+  return ChoiceField(visit, {
+    name: 'agreed',
+    label: consent,
+    hint: agreedHint,
+    choices: [{ value: 'true', text: agreed }],
+    isMany: true,
   });
 }
 
@@ -212,27 +227,26 @@ function progress(visit: Visit, { status, lines, linesDone, result, about }: Con
   const { words } = visit;
   const { imports } = words.contacts;
   const isGoing = status === 'RUNNING';
+  const state = isGoing ? imports.going : status === 'DONE' ? imports.done : imports.failed;
   return visit.page({
     section: 'contacts',
     back: toContacts(visit),
     title: imports.title,
     content: html`<p class="lead">${about.file}</p>
-      ${Live(visit, {
-        id: 'progress',
-        isGoing,
-        content: html`<h2>${isGoing ? imports.going : status === 'DONE' ? imports.done : imports.failed}</h2>
-          ${isGoing ? html`<p>${imports.goingText}</p>` : null}
-          ${Progress({ words, label: imports.lines, value: isGoing ? linesDone : lines, max: lines })}
-          ${result ? ResultOf(visit, result) : null}`,
-      })}`,
+      <h2>${state}</h2>
+      ${isGoing ? html`<p>${imports.goingText}</p>` : null}
+      ${Live(visit, { isGoing, says: isGoing ? inQuarters(state, linesDone, lines) : state })}
+      ${Progress({ words, label: imports.lines, value: isGoing ? linesDone : lines, max: lines })}
+      ${result ? ResultOf(visit, result) : null}`,
   });
 }
 
-function ResultOf(visit: Visit, { answer, failure }: NonNullable<ContactImport['result']>): Html {
+function ResultOf(visit: Visit, result: NonNullable<ContactImport['result']>): Html {
   const { words } = visit;
   const { imports } = words.contacts;
+  const { answer } = result;
   if (answer === null)
-    return html`<div class="faults" role="alert"><p>${failure}</p><p>${imports.failedText}</p></div>`;
+    return html`<div class="faults" role="alert"><p>${failureIn(visit, result)}</p><p>${imports.failedText}</p></div>`;
   const { created, updated, unchanged, failed, failedCount } = answer;
   return html`<div role="status">
       ${Facts([
@@ -248,11 +262,42 @@ function ResultOf(visit: Visit, { answer, failure }: NonNullable<ContactImport['
         : SectionOf(imports.wrongLines, [
             Table({
               caption: imports.wrongLines,
-              columns: [{ name: imports.line, isNumber: true }, { name: imports.why }],
-              rows: failed.map(({ line, message }) => [line, message]),
+              columns: [
+                { name: imports.line, isNumber: true },
+                { name: words.contacts.fields.email },
+                { name: imports.why },
+              ],
+              rows: failed.map(({ line, address = '', message }) => [line, address, whyOf(visit, message)]),
             }),
             failedCount > failed.length ? html`<p>${imports.more(failedCount - failed.length)}</p>` : null,
           ])
     }
     ${Deeds([ButtonLink(visit, 'contacts', imports.toContacts)])}`;
+}
+
+/** Why all of it was given up. */
+function failureIn({ words }: Visit, { failure, code }: NonNullable<ContactImport['result']>): string | null {
+  const { imports } = words.contacts;
+  if (code === 'NOT_FOUND') return imports.goneFailure;
+  return code === 'INSUFFICIENT_PERMISSIONS' ? imports.roleFailure : failure;
+}
+
+/** Why a line was not imported; what has no words stays as the import says it. */
+function whyOf(visit: Visit, message: string): string {
+  const { imports } = visit.words.contacts;
+  if (message === OVERLONG) return imports.overlong;
+  if (message.startsWith('Another contact of your organization has this')) return imports.taken;
+  return message
+    .split('; ')
+    .map((issue) => issueIn(visit, issue))
+    .join('; ');
+}
+
+/** The import says "email is required". */
+function issueIn(visit: Visit, issue: string): string {
+  const { words } = visit;
+  const field = IMPORTED.find((name) => issue.startsWith(`${name} `));
+  if (field === undefined) return issue;
+  const name = field === 'tags' ? words.sections.tags : nameOfField(visit, field);
+  return `${name}: ${words.faultOf(issue.slice(field.length + 1))}`;
 }

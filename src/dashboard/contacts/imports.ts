@@ -6,10 +6,9 @@ import { describeError, TroubleLog } from '#libs/database';
 import { EventStore, openBytes, sealBytes } from '#libs/event-store';
 import { type BackgroundWork } from '#libs/modules';
 import { newId } from '#libs/random';
-import { noSuch, RpcError } from '#libs/rpc';
-import { type ImportAnswer } from '../../contacts/index.js';
+import { type ErrorCode, noSuch, RpcError } from '#libs/rpc';
 import { People } from '../people.js';
-import { importable, type Imported, textOf } from './table.js';
+import { type FileAnswer, ImportableTable, type Imported, type Plan, textOf } from './table.js';
 
 /** Bytes of a table, and of one piece of it as it is kept. */
 export const LARGEST_TABLE = 20 * 1_024 * 1_024;
@@ -18,6 +17,7 @@ const CHUNK = 512 * 1_024;
 const KEPT_HOURS = 24;
 /** Seconds after which another instance takes over what an instance has begun and left. */
 const LEASE_SECONDS = 30;
+const MOST_LISTED = 50;
 const LOOK_MS = 1_000;
 const TIDY_MS = 10 * 60_000;
 
@@ -30,6 +30,10 @@ export type AboutImport = {
   meanings: (Imported | null)[];
   onConflict: 'fail' | 'update';
   listId: string | null;
+  /** Of each column, whether there is a line in which nothing stands there; undefined of a table that an earlier version has taken. */
+  hasGaps?: boolean[];
+  /** Whether those have agreed to get mails of whom the table does not say it; undefined until somebody has said so. */
+  agreed?: boolean;
 };
 
 export type ContactImport = {
@@ -38,7 +42,16 @@ export type ContactImport = {
   lines: number;
   linesDone: number;
   about: AboutImport;
-  result: { answer: ImportAnswer | null; failure: string | null } | null;
+  /** `code` is that of the failure; those of earlier versions have none. */
+  result: { answer: FileAnswer | null; failure: string | null; code?: ErrorCode | undefined } | null;
+};
+
+/** One that was begun, to be found again. */
+export type BegunImport = {
+  id: string;
+  status: Exclude<ContactImport['status'], 'KEPT'>;
+  file: string;
+  madeAt: Date;
 };
 
 type Row = {
@@ -113,6 +126,20 @@ export class Imports implements BackgroundWork {
       about: openJson<AboutImport>(key, id, 'about', row.about),
       result: row.result && openJson<NonNullable<ContactImport['result']>>(key, id, 'result', row.result),
     };
+  }
+
+  /** Those of the last day that were begun, the newest first. */
+  async listBegun(organizationId: string): Promise<BegunImport[]> {
+    const rows = await this.source.query<(Row & { status: BegunImport['status']; made_at: Date })[]>(
+      `SELECT id, wrapped_key, about, status, made_at FROM contact_imports
+       WHERE organization_id = $1 AND status <> 'KEPT' AND made_at > clock_timestamp() - make_interval(hours => $2)
+       ORDER BY made_at DESC LIMIT $3`,
+      [organizationId, KEPT_HOURS, MOST_LISTED],
+    );
+    return rows.map(({ id, wrapped_key: wrapped, about, status, made_at: madeAt }) => {
+      const { file } = openJson<AboutImport>(this.store.keyring.unwrap(wrapped, id), id, 'about', about);
+      return { id, status, file, madeAt };
+    });
   }
 
   /** Lets it be imported; once, however often it is asked for. */
@@ -191,21 +218,20 @@ export class Imports implements BackgroundWork {
       isLost ||= count === 0;
     };
     const timer = setInterval(() => void renew().catch(() => undefined), LOOK_MS);
-    let answer: ImportAnswer | null = null;
-    let failure: string | null = null;
+    let answer: FileAnswer | null = null;
+    let failure: RpcError | null = null;
     try {
       const isGivenUp = () => isLost || this.stopping.signal.aborted;
-      answer = await this.people.importFor({ organizationId, userId }, id, {
+      const table = new ImportableTable(await this.textOf(id, key), planOf(about));
+      const imported = await this.people.importFor({ organizationId, userId }, id, {
         fields: { onConflict: about.onConflict, ...(about.listId === null ? {} : { listId: about.listId }) },
-        bytes: importable(
-          await this.textOf(id, key),
-          about.meanings.map((meaning) => meaning ?? undefined),
-        ),
+        bytes: table.bytes(),
         onProgress: ({ created, updated, unchanged, failedCount }) => {
           done = created + updated + unchanged + failedCount;
         },
         isGivenUp,
       });
+      answer = await table.told(imported);
     } catch (error) {
       // It goes on elsewhere, or when the database is there again.
       if (isLost || this.stopping.signal.aborted) return await this.release(id, lease);
@@ -213,7 +239,7 @@ export class Imports implements BackgroundWork {
         await this.release(id, lease);
         throw error;
       }
-      failure = error.message;
+      failure = error;
     } finally {
       clearInterval(timer);
     }
@@ -224,7 +250,7 @@ export class Imports implements BackgroundWork {
           id,
           lease,
           failure === null ? 'DONE' : 'FAILED',
-          sealJson(key, id, 'result', { answer, failure }),
+          sealJson(key, id, 'result', { answer, failure: failure?.message ?? null, code: failure?.code }),
           done,
         ],
       );
@@ -248,6 +274,11 @@ export class Imports implements BackgroundWork {
     );
     return textOf(Buffer.concat(rows.map(({ number, sealed }) => openBytes(key, sealed, `${id} ${number}`))));
   }
+}
+
+/** Who is there already keeps what they have said: nobody's subscription is ended because a table is silent. */
+function planOf({ meanings, onConflict, agreed }: AboutImport): Plan {
+  return { meanings, subscribed: agreed === false && onConflict === 'fail' ? false : undefined };
 }
 
 function sealJson(key: Buffer, id: string, name: string, value: object): Buffer {

@@ -168,7 +168,7 @@ export const contactPages: PageDefinition[] = [
     },
     act: async (visit) => {
       const contactId = visit.params.contact!;
-      await visit.requireSame(contactOf(visit));
+      visit.requireSame(await contactOf(visit));
       await visit.run('contact.update-contact', { contactId, ...typedIn(visit) });
       return { to: `contacts/${contactId}`, done: 'contacts.changed' };
     },

@@ -1,7 +1,10 @@
-import { parse } from 'csv-parse';
+import { CsvError, type Options, parse } from 'csv-parse';
 import { stringify } from 'csv-stringify/sync';
 import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { invalid } from '#libs/rpc';
+import { type ImportAnswer } from '../../contacts/index.js';
 
 /** What a column of a table may become: a field of contacts, as imports name them. */
 export const IMPORTED = [
@@ -64,59 +67,271 @@ export function meaningOf(column: string): Imported | undefined {
   return IMPORTED.find((field) => CALLED[field].includes(name));
 }
 
+/** How people answer whether somebody gets mails, in small letters; a translator adds others. */
+const YES = ['true', 'yes', 'y', '1', 'x', 'ja', 'j', 'wahr', 'oui', 'vrai', 'sí', 'si', 'verdadero'];
+const NO = ['false', 'no', 'n', '0', 'nein', 'falsch', 'non', 'faux', 'falso'];
+
+/** What imports take for it; what is neither stays as it is, so that the line is told. */
+function trueOrFalse(cell: string): string {
+  const answer = cell.trim().toLowerCase().normalize('NFC');
+  if (YES.includes(answer)) return 'true';
+  return NO.includes(answer) ? 'false' : answer;
+}
+
 const DELIMITERS = [',', ';', '\t'];
 
-/** The text of a table: UTF-8, or what spreadsheets on Windows write in place of it. */
+/** The text of a table: UTF-16 where it says so, UTF-8, or what spreadsheets on Windows write in place of it. */
 export function textOf(bytes: Buffer): string {
-  const text = isUtf8(bytes) ? bytes.toString('utf8') : new TextDecoder('windows-1252').decode(bytes);
-  return text.startsWith('\uFEFF') ? text.slice(1) : text;
+  return new TextDecoder(encodingOf(bytes)).decode(bytes);
+}
+
+function encodingOf(bytes: Buffer): string {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le';
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return 'utf-16be';
+  return isUtf8(bytes) ? 'utf-8' : 'windows-1252';
+}
+
+/** How workbooks begin: as a ZIP archive, or as those before 2007. */
+const WORKBOOKS = ['504b0304', 'd0cf11e0'];
+
+function isWorkbook(bytes: Buffer): boolean {
+  return WORKBOOKS.includes(bytes.subarray(0, 4).toString('hex'));
 }
 
 /** What stands between its cells: the first line tells. */
 function delimiterOf(text: string): string {
-  const [line = ''] = text.slice(0, LONGEST_ROW).split(/\r?\n/, 1);
+  const [line = ''] = text
+    .slice(0, LONGEST_ROW)
+    .replace(/^[\r\n]+/, '')
+    .split(/[\r\n]/, 1);
   const counts = DELIMITERS.map((delimiter) => line.split(delimiter).length);
   return DELIMITERS[counts.indexOf(Math.max(...counts))]!;
 }
 
-/** The rows of a table, its first line too. */
-export function rowsOf(text: string, upTo?: number): AsyncIterable<string[]> {
-  const options = {
-    delimiter: delimiterOf(text),
-    relax_column_count: true,
-    skip_empty_lines: true,
-    max_record_size: LONGEST_ROW,
-  };
-  return Readable.from(piecesOf(text)).pipe(parse(upTo === undefined ? options : { ...options, to: upTo }));
-}
-
-/** A piece at a time, so that others are served between them. */
-function* piecesOf(text: string): Generator<string> {
-  for (let at = 0; at < text.length; at += PIECE) yield text.slice(at, at + PIECE);
-}
-const PIECE = 64 * 1_024;
-/** Characters of a row: contacts have fewer. What is longer lacks a quotation mark. */
-const LONGEST_ROW = 256 * 1_024;
+/** A row, and the line of the file in which it begins, from 1. */
+type Row = { line: number; cells: string[] };
 
 /**
- * The table as imports take it: commas, and columns by the names of fields.
+ * The rows of a table, its first line too; without those in which nothing stands.
  *
- * @param meanings of its columns, in their order; undefined ones are left out.
+ * @throws RpcError BAD_REQUEST where a row cannot be read, with the line in which it begins.
  */
-export async function* importable(
-  text: string,
-  meanings: readonly (Imported | undefined)[],
-): AsyncGenerator<Uint8Array> {
-  let lines: string[][] = [];
-  let isFirst = true;
-  for await (const row of rowsOf(text)) {
-    const cells = isFirst ? meanings : row;
-    isFirst = false;
-    lines.push(meanings.flatMap((meaning, n) => (meaning === undefined ? [] : [cells[n] ?? ''])));
-    if (lines.length < LINES) continue;
-    yield Buffer.from(stringify(lines));
-    lines = [];
+async function* rowsOf(text: string): AsyncGenerator<Row> {
+  let lastLine = 0;
+  const options: Options<object, string[]> = {
+    delimiter: delimiterOf(text),
+    record_delimiter: '\n',
+    relax_column_count: true,
+    skip_empty_lines: true,
+    skip_records_with_empty_values: true,
+    max_record_size: LONGEST_ROW,
+    // Called at once: of what waits in the stream, nothing is read any more when a row after it cannot be.
+    on_record: (cells, { lines }) => {
+      lastLine = lines;
+      return { line: lines - breaksIn(cells), cells };
+    },
+  };
+  const rows: AsyncIterable<Row> = Readable.from(piecesOf(text)).pipe(parse(options as object));
+  try {
+    yield* rows;
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    throw refused(`has an open quotation mark in line ${await nextRow(text, lastLine)}`);
   }
-  if (lines.length > 0) yield Buffer.from(stringify(lines));
 }
-const LINES = 200;
+
+function breaksIn(cells: readonly string[]): number {
+  let breaks = 0;
+  for (const cell of cells)
+    for (let at = cell.indexOf('\n'); at !== -1; at = cell.indexOf('\n', at + 1)) breaks += 1;
+  return breaks;
+}
+
+/** The first line after this one in which something stands. */
+async function nextRow(text: string, after: number): Promise<number> {
+  let line = 1;
+  for await (const piece of piecesOf(text))
+    for (const character of piece) {
+      if (character === '\n') line += 1;
+      else if (line > after && !/[\s,;]/.test(character)) return line;
+    }
+  return line;
+}
+
+/**
+ * A piece at a time, so that others are served between them. All line breaks become the same: csv-parse counts one of two characters
+ * within a cell as two lines.
+ */
+async function* piecesOf(text: string): AsyncGenerator<string> {
+  let end = 0;
+  for (let at = 0; at < text.length; at = end) {
+    end = Math.min(at + PIECE, text.length);
+    // Neither a line break nor a character is cut in two.
+    while (end < text.length && /[\r\uD800-\uDBFF]/.test(text[end - 1]!)) end += 1;
+    yield text.slice(at, end).replace(/\r\n?/g, '\n');
+    // Streams alone give nobody a turn until they have come to an end.
+    await nextTurn();
+  }
+}
+/** Characters, read in about 5 ms. */
+const PIECE = 16 * 1_024;
+/** Bytes of a row: contacts have fewer. What is longer lacks a quotation mark. */
+const LONGEST_ROW = 256 * 1_024;
+
+/** What somebody sees of a table before it is imported. */
+export type Look = {
+  columns: string[];
+  /** The first rows. */
+  examples: string[][];
+  /** Of each column, whether there is a row in which nothing stands there. */
+  hasGaps: boolean[];
+  lines: number;
+};
+
+/** Rows of the preview. */
+const EXAMPLES = 5;
+const LONGEST_EXAMPLE = 100;
+/** More than somebody would look through. */
+const MOST_COLUMNS = 200;
+const ADDRESS = /[^\s@]@[^\s@]+\.[^\s@]/;
+
+/** @throws RpcError BAD_REQUEST where it is no table with a line under its header. */
+export async function lookAt(bytes: Buffer): Promise<Look> {
+  if (isWorkbook(bytes)) throw refused('is an Excel file');
+  const text = textOf(bytes);
+  if (text.includes('\0')) throw refused('is no table that can be read');
+  let look: Look | undefined;
+  for await (const { cells } of rowsOf(text)) {
+    if (!look) look = { columns: columnsIn(cells), examples: [], hasGaps: cells.map(() => false), lines: 0 };
+    else addTo(look, cells);
+  }
+  if (!look || look.lines === 0) throw refused('has no line under its header');
+  return look;
+}
+
+function columnsIn(header: readonly string[]): string[] {
+  if (header.length > MOST_COLUMNS) throw refused('has more than 200 columns');
+  // Otherwise the first person would be lost without a word.
+  if (header.some((cell) => ADDRESS.test(cell))) throw refused('has an address in its first line');
+  return header.map((name) => name.trim().slice(0, LONGEST_EXAMPLE));
+}
+
+function addTo(look: Look, cells: readonly string[]): void {
+  const { columns, examples, hasGaps } = look;
+  look.lines += 1;
+  for (let n = 0; n < columns.length; n += 1) if (isBlank(cells[n])) hasGaps[n] = true;
+  if (examples.length < EXAMPLES)
+    examples.push(cells.slice(0, columns.length).map((cell) => cell.slice(0, LONGEST_EXAMPLE)));
+}
+
+function isBlank(cell: string | undefined): boolean {
+  return cell === undefined || cell.trim() === '';
+}
+
+function refused(message: string) {
+  return invalid([{ path: 'file', message }]);
+}
+
+/** What becomes of a table. */
+export type Plan = {
+  /** Of its columns, in their order; what is null is left out. */
+  meanings: readonly (Imported | null)[];
+  /** Whether those get mails of whom the table does not say it; undefined where nothing is said of them. */
+  subscribed?: false | undefined;
+};
+
+/** A row as it is handed to the import. */
+type Handed = Row & {
+  /** Its line in what is handed over; undefined for one that is held back, because cells stand beyond the last column. */
+  at: number | undefined;
+  address: string;
+};
+
+async function* handedRows(text: string, { meanings, subscribed }: Plan): AsyncGenerator<Handed> {
+  const isAdded = subscribed === false && !meanings.includes('subscribed');
+  const silence = subscribed === false ? 'false' : '';
+  const chosen = meanings.flatMap((meaning, column) => (meaning === null ? [] : [{ meaning, column }]));
+  const header = [...chosen.map(({ meaning }) => meaning), ...(isAdded ? ['subscribed'] : [])];
+  const emailAt = meanings.indexOf('email');
+  let at = 1;
+  let isFirst = true;
+  for await (const { line, cells: given } of rowsOf(text)) {
+    if (isFirst) {
+      isFirst = false;
+      yield { line, at, address: '', cells: header };
+      at += 1;
+      continue;
+    }
+    const address = given[emailAt]?.trim() ?? '';
+    if (given.slice(meanings.length).some((cell) => !isBlank(cell))) {
+      yield { line, at: undefined, address, cells: [] };
+      continue;
+    }
+    const cells = chosen.map(({ meaning, column }) => {
+      const cell = given[column] ?? '';
+      return meaning === 'subscribed' ? trueOrFalse(cell) || silence : cell;
+    });
+    if (isAdded) cells.push(silence);
+    yield { line, at, address, cells };
+    at += 1 + breaksIn(cells);
+  }
+}
+
+/** A line that was not imported, as it stands in the file; without an address where it was told before there were any. */
+export type WrongLine = { line: number; address?: string; message: string };
+
+/** What became of the lines of a file. */
+export type FileAnswer = Omit<ImportAnswer, 'failed'> & { failed: WrongLine[] };
+
+export const OVERLONG = 'has cells beyond the last column';
+/** Lines that are told one by one, as imports do. */
+const MOST_TOLD = 100;
+const LONGEST_ADDRESS = 254;
+
+/** A table on its way into an import. */
+export class ImportableTable {
+  private heldBack = 0;
+
+  constructor(
+    private readonly text: string,
+    private readonly plan: Plan,
+  ) {}
+
+  /** As imports take it: commas, and columns by the names of fields. */
+  async *bytes(): AsyncGenerator<Uint8Array> {
+    let rows: string[][] = [];
+    this.heldBack = 0;
+    for await (const { at, cells } of handedRows(this.text, this.plan)) {
+      if (at === undefined) this.heldBack += 1;
+      else rows.push(cells);
+      if (rows.length < ROWS) continue;
+      yield csvOf(rows);
+      rows = [];
+    }
+    if (rows.length > 0) yield csvOf(rows);
+  }
+
+  /** What the import has answered, in the lines of the file. */
+  async told(answer: ImportAnswer): Promise<FileAnswer> {
+    const failedCount = answer.failedCount + this.heldBack;
+    return { ...answer, failedCount, failed: failedCount === 0 ? [] : await this.wrongLines(answer) };
+  }
+
+  private async wrongLines({ failed }: ImportAnswer): Promise<WrongLine[]> {
+    const messages = new Map(failed.map(({ line, message }) => [line, message]));
+    const wrong: WrongLine[] = [];
+    for await (const { line, at, address } of handedRows(this.text, this.plan)) {
+      const message = at === undefined ? OVERLONG : messages.get(at);
+      if (message === undefined) continue;
+      wrong.push({ line, address: address.slice(0, LONGEST_ADDRESS), message });
+      if (wrong.length === Math.min(MOST_TOLD, failed.length + this.heldBack)) break;
+    }
+    return wrong;
+  }
+}
+
+/** Quotation marks make a line of a cell in which nothing stands: without them it would be a blank one, and passed over. */
+function csvOf(rows: string[][]): Buffer {
+  return Buffer.from(stringify(rows, { quoted_empty: true }));
+}
+const ROWS = 200;

@@ -1,5 +1,5 @@
 import { html } from '#libs/pages';
-import { invalid } from '#libs/rpc';
+import { invalid, RpcError } from '#libs/rpc';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
@@ -67,7 +67,7 @@ export const imagePages: PageDefinition[] = [
         alt: visit.typed('alt') ?? undefined,
       };
       const body = { mediaType, contentType: mediaType, bytes };
-      const { imageId } = await visit.run<{ imageId: string }>('image.upload-image', fields, body);
+      const { imageId } = await uploaded(visit, fields, body);
       return { to: `images/${imageId}`, done: 'images.uploaded' };
     },
   },
@@ -104,7 +104,7 @@ export const imagePages: PageDefinition[] = [
     },
     act: async (visit) => {
       const imageId = visit.params.image;
-      await visit.requireSame(imageOf(visit));
+      visit.requireSame(await imageOf(visit));
       await visit.run('image.update-image', {
         imageId,
         name: visit.typed('name') ?? '',
@@ -154,3 +154,20 @@ function NamesOf(visit: Visit, image?: ImageRecord) {
     }),
   ];
 }
+
+/** @throws RpcError BAD_REQUEST at the file, for what is wrong about it. */
+async function uploaded(visit: Visit, fields: Record<string, unknown>, body: Parameters<Visit['run']>[2]) {
+  try {
+    return await visit.run<{ imageId: string }>('image.upload-image', fields, body);
+  } catch (error) {
+    if (!(error instanceof RpcError) || error.details.issues?.some(({ path }) => path !== '')) throw error;
+    const message = FAULTS_OF_FILES[error.code];
+    throw message === undefined ? error : invalid([{ path: 'file', message }]);
+  }
+}
+
+const FAULTS_OF_FILES: Partial<Record<string, string>> = {
+  UNSUPPORTED_MEDIA_TYPE: 'is no picture',
+  BAD_REQUEST: 'is a picture that cannot be read',
+  PAYLOAD_TOO_LARGE: 'is too large a picture',
+};

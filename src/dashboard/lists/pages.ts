@@ -161,7 +161,7 @@ function pagesOfGroups({
         });
       },
       act: async (visit) => {
-        await visit.requireSame(groupOf(visit));
+        visit.requireSame(await groupOf(visit));
         await visit.run(`${service}.update-${service}`, { [idField]: idOf(visit), ...typedIn(visit) });
         return { to: `${section}/${idOf(visit)}`, done: `${section}.changed` };
       },

@@ -21,7 +21,7 @@ const lists = {
     addressHint: 'The e-mail address of a contact.',
     addButton: 'Put on the list',
     remove: 'Take off',
-    removeName: (name: string) => `Take ${name} off`,
+    removeName: (name: string) => `Take off ${name}`,
     all: 'See all of them',
     done: {
       created: 'The list is there.',

@@ -118,9 +118,9 @@ export const petitionPages: PageDefinition[] = [
     act: async (visit) => {
       if (isPreview(visit)) return visit.again();
       const petitionId = visit.params.petition!;
-      const petition = petitionOf(visit);
-      await visit.requireSame(petition);
-      requireOpen(visit, (await petition).closesAt);
+      const petition = await petitionOf(visit);
+      visit.requireSame(petition);
+      requireOpen(visit, petition.closesAt);
       await visit.run('petition.update-petition', { petitionId, ...typedIn(visit) });
       return { to: `petitions/${petitionId}`, done: 'petitions.changed' };
     },

@@ -1,4 +1,4 @@
-import { html, type Html } from '#libs/pages';
+import { html, type Html, trusted } from '#libs/pages';
 import { isId, RpcError, type StreamedAnswer } from '#libs/rpc';
 import { ContactsByIds } from '../../contacts/index.js';
 import { nameOf } from '../contacts/pages.js';
@@ -289,15 +289,17 @@ async function showChoosing(visit: Visit) {
     title: invalidations.chooseTitle,
     content: html`<div class="text">
       <p class="lead">${invalidations.chooseText}</p>
-      ${FormOf(visit, { fields, button: invalidations.look, after: found })}
+      ${FormOf(visit, { fields, button: invalidations.look, before: found })}
     </div>`,
   });
 }
 
 function FoundOf({ words }: Visit, signatures: number): Html {
   const { invalidations } = words.petitions;
-  if (signatures === 0) return html`<p role="status">${invalidations.nothing}</p>`;
-  return html`<div class="sheet" role="status">
+  // Whoever has asked hears of it first.
+  const first = trusted(' id="found" tabindex="-1" autofocus');
+  if (signatures === 0) return html`<p${first}>${invalidations.nothing}</p>`;
+  return html`<div class="sheet"${first}>
     <p><strong>${invalidations.found(signatures)}</strong></p>
     <p>${invalidations.foundText}</p>
     <p><button class="button" name="takeOut" value="true">${invalidations.takeOut(signatures)}</button></p>
@@ -335,11 +337,12 @@ async function showInvalidation(visit: Visit) {
   const { words } = visit;
   const { invalidations, suspicions } = words.petitions;
   const invalidationId = visit.params.invalidation!;
-  const [petition, found, past] = await Promise.all([
+  const [petition, found] = await Promise.all([
     petitionOf(visit),
     visit.run<InvalidationRecord>('petition.get-invalidation', { invalidationId }),
-    RecordPast(visit, invalidationId),
   ]);
+  // After it: what has ended says how, and the page asks no more.
+  const past = await RecordPast(visit, invalidationId);
   const { status, matched, invalidated, restored } = found;
   const condition = found.condition ?? {};
   const isGoing = status === 'INVALIDATING' || status === 'RESTORING';

@@ -131,7 +131,7 @@ export const postPages: PageDefinition[] = [
     act: async (visit) => {
       if (isPreview(visit)) return visit.again();
       const postId = visit.params.post!;
-      await visit.requireSame(postOf(visit));
+      visit.requireSame(await postOf(visit));
       await visit.run('post.update-post', { postId, ...typedIn(visit) });
       return { to: `posts/${postId}`, done: 'posts.changed' };
     },

@@ -14,7 +14,7 @@ const en = {
   },
   gone: 'address not known any more',
   lift: 'Allow again',
-  liftOf: (email: string) => `Allow mails to ${email} again`,
+  liftOf: (email: string) => `Allow again: mails to ${email}`,
   lifting: {
     title: (email: string) => `Allow mails to ${email} again?`,
     text: 'Only where the person has asked for it: otherwise it is against the law in most countries.',
@@ -45,7 +45,7 @@ const de: typeof en = {
   },
   gone: 'Adresse nicht mehr bekannt',
   lift: 'Wieder erlauben',
-  liftOf: (email) => `E-Mails an ${email} wieder erlauben`,
+  liftOf: (email) => `Wieder erlauben: E-Mails an ${email}`,
   lifting: {
     title: (email) => `E-Mails an ${email} wieder erlauben?`,
     text: 'Nur wenn die Person darum gebeten hat: Sonst verstößt es in den meisten Ländern gegen das Gesetz.',

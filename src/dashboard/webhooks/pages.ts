@@ -104,7 +104,7 @@ export const webhookPages: PageDefinition[] = [
     },
     act: async (visit) => {
       const webhookId = visit.params.webhook!;
-      await visit.requireSame(webhookOf(visit));
+      visit.requireSame(await webhookOf(visit));
       await visit.run('webhook.update-webhook', { webhookId, ...typedIn(visit) });
       return { to: `webhooks/${webhookId}`, done: 'webhooks.changed' };
     },

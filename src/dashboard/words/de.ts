@@ -13,6 +13,9 @@ const FAULTS = {
   choice: 'Wählen Sie etwas aus',
   some: 'Wählen Sie mindestens eines',
   noFile: 'Wählen Sie eine Datei',
+  noPicture: 'Dieses Bild lässt sich nicht verwenden: Wählen Sie ein JPEG, PNG, WebP, AVIF oder GIF',
+  brokenPicture: 'Dieses Bild ist beschädigt oder hat zu viele Pixel',
+  largePicture: 'Dieses Bild ist größer als 15 MiB: Wählen Sie ein kleineres',
   time: 'Geben Sie Tag und Uhrzeit ein',
   future: 'Wählen Sie einen Zeitpunkt, der noch kommt',
   sameColumn: 'Das ist schon eine andere Spalte',
@@ -181,6 +184,7 @@ export const de: BaseWords = {
     text: 'Anmelden geht nur über HTTPS. Öffnen Sie diese Seite mit einer Adresse, die mit https:// beginnt.',
   },
   sessions: {
+    who: (name) => `Sie sind angemeldet als ${name}.`,
     title: 'Wo Sie angemeldet sind',
     text: 'Beenden Sie, was Sie nicht kennen.',
     this: 'hier',

@@ -15,6 +15,9 @@ const FAULTS = {
   choice: 'Choose one',
   some: 'Choose at least one',
   noFile: 'Choose a file',
+  noPicture: 'This is no picture that can be used: choose a JPEG, PNG, WebP, AVIF or GIF',
+  brokenPicture: 'This picture is damaged, or has too many pixels',
+  largePicture: 'This picture is larger than 15 MiB: choose a smaller one',
   time: 'Enter a day and a time',
   future: 'Choose a moment that is still to come',
   sameColumn: 'Another column is that already',
@@ -187,6 +190,7 @@ export const en = {
     text: 'People sign in by HTTPS alone. Open this page with an address that begins with https://.',
   },
   sessions: {
+    who: (name: string) => `You are signed in as ${name}.`,
     title: 'Where you are signed in',
     text: 'End what you do not know.',
     this: 'this one',

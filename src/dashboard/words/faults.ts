@@ -11,6 +11,9 @@ type FaultWords = {
   choice: string;
   some: string;
   noFile: string;
+  noPicture: string;
+  brokenPicture: string;
+  largePicture: string;
   time: string;
   future: string;
   noContact: string;
@@ -47,6 +50,9 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
   [/^(is required|must not be (null|empty))$/, ({ required }) => required],
   [/^must be a list of/, ({ some }) => some],
   [/^is no file/, ({ noFile }) => noFile],
+  [/^is no picture/, ({ noPicture }) => noPicture],
+  [/^is a picture that cannot/, ({ brokenPicture }) => brokenPicture],
+  [/^is too large a picture/, ({ largePicture }) => largePicture],
   [/^must have at most (\d+) characters$/, ({ tooLong }, [, most]) => tooLong(most!)],
   [/^must be an e-mail address/, ({ email }) => email],
   [/^must be an address that begins with https/, ({ webAddress }) => webAddress],

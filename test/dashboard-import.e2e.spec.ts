@@ -1,0 +1,378 @@
+import { WORDS } from '../src/dashboard/index.js';
+import { Api, type Client } from './harness.js';
+import { signedIn, type Visitor } from './people-in.js';
+import { call } from './petition-page.js';
+import { eventually, ServerProcess } from './processes.js';
+
+const { en, de } = WORDS;
+
+let api: Api;
+let client: Client;
+let editor: Visitor;
+beforeAll(async () => {
+  api = await Api.start({ environment: { TRUST_PROXY: '1' } });
+  api.react();
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  client = await api.organization();
+  editor = await signedIn(api, client, 'EDITOR');
+});
+
+const at = (path: string) => `/dashboard/${client.organizationId}/${path}`;
+
+type Content = string | Uint8Array<ArrayBuffer>;
+
+const tableOf = (content: Content) => ({ field: 'file', name: 'people.csv', type: 'text/csv', content });
+
+/** Brings a file; where it was taken there is a page on which it is looked at. */
+function bring(content: Content, onConflict = 'fail') {
+  return editor.upload(at('contacts/import'), tableOf(content), { onConflict });
+}
+
+/** What the page has filled in for each column. */
+function chosenIn(page: string): Record<string, string> {
+  const selects = page.matchAll(/<select id="(column-\d+)"[^]*?<\/select>/g);
+  return Object.fromEntries(
+    [...selects].map(([select, name]) => [name!, /value="([^"]*)" selected/.exec(select)?.[1] ?? '']),
+  );
+}
+
+/** Brings a file, has it imported as the page proposes but for what is said here, and waits for its end. */
+async function imported(
+  content: Content,
+  { onConflict = 'fail', ...changes }: Record<string, string> = {},
+): Promise<{ page: string; facts: string[]; wrong: string[][]; path: string }> {
+  const { location } = await bring(content, onConflict);
+  const path = location!;
+  const chosen = chosenIn((await editor.get(path)).text);
+  expect((await editor.post(path, { ...chosen, ...changes })).status).toBe(303);
+  return resultAt(path);
+}
+
+/** Waits until it has ended. @returns what was made, changed, left and not taken, and each line that was not. */
+async function resultAt(path: string, whose = editor, words: typeof en = en) {
+  let page = '';
+  await eventually(async () => {
+    ({ text: page } = await whose.get(path));
+    expect(page).toContain(words.contacts.imports.done);
+  });
+  const facts = [...page.matchAll(/<dd>([^<]*)<\/dd>/g)].map(([, fact]) => fact!);
+  const [, rows = ''] = /<tbody>([^]*)<\/tbody>/.exec(page) ?? [];
+  const wrong = [...rows.matchAll(/<tr>([^]*?)<\/tr>/g)].map(([, row]) =>
+    [...row!.matchAll(/<t[hd][^>]*>([^<]*)</g)].map(([, cell]) => cell!),
+  );
+  return { page, facts, wrong, path };
+}
+
+async function person(details: object): Promise<void> {
+  await call(client, 'contact.create-contact', { organizationId: client.organizationId, ...details });
+}
+
+async function contacts(): Promise<Record<string, any>[]> {
+  return (await client.get('contact.list-contacts', { limit: '100' })).body.data;
+}
+
+/** Who gets mails, by their address. */
+async function subscribed(): Promise<Record<string, boolean>> {
+  return Object.fromEntries((await contacts()).map(({ email, subscribed }) => [email, subscribed]));
+}
+
+/** With a byte order mark, as Windows writes "Unicode text". */
+function utf16(text: string, isBigEndian = false): Uint8Array<ArrayBuffer> {
+  const bytes = Buffer.from(`\uFEFF${text}`, 'utf16le');
+  return new Uint8Array(isBigEndian ? bytes.swap16() : bytes);
+}
+
+describe('who gets mails', () => {
+  const yes = ['ja', 'JA ', 'yes', 'Y', 'j', '1', 'x', 'X', 'true', 'WAHR'];
+  const no = ['nein', ' Nein', 'no', 'N', '0', 'false', 'FALSCH'];
+
+  it('is understood as people write it', async () => {
+    const rows = [...yes, ...no].map((cell, n) => `p${n}@example.org,${cell}`);
+    const { facts } = await imported(`email,Newsletter\n${rows.join('\n')}\n`);
+    expect(facts).toEqual(['17', '0', '0', '0']);
+    const answers = Object.entries(await subscribed()).sort(
+      ([a], [b]) => a.length - b.length || (a < b ? -1 : 1),
+    );
+    expect(answers.map(([, is]) => is)).toEqual([...yes.map(() => true), ...no.map(() => false)]);
+  });
+
+  it('is what somebody has said who imports, where the table does not say it', async () => {
+    await imported('email,Newsletter\nada@example.org,\nalan@example.org,x\ngrace@example.org,nein\n');
+    expect(await subscribed()).toEqual({
+      'ada@example.org': false,
+      'alan@example.org': true,
+      'grace@example.org': false,
+    });
+    await imported('email\nedsger@example.org\n');
+    await imported('email\nkonrad@example.org\n', { agreed: 'true' });
+    await imported('email,Newsletter\nlise@example.org,\nemmy@example.org,nein\n', { agreed: 'true' });
+    expect(await subscribed()).toMatchObject({
+      'edsger@example.org': false,
+      'konrad@example.org': true,
+      'lise@example.org': true,
+      'emmy@example.org': false,
+    });
+  });
+
+  it('is asked, and ends no subscription of who is there', async () => {
+    await person({ email: 'ada@example.org', subscribed: true });
+    await person({ email: 'alan@example.org', subscribed: false });
+    const table = 'email,Ort\nada@example.org,London\nalan@example.org,Wilmslow\nnew@example.org,Bern\n';
+    const { location } = await bring(table, 'update');
+    const { text } = await editor.get(location!);
+    expect(text).toContain(en.contacts.imports.agreed);
+    expect(text).not.toContain('checked');
+    const chosen = chosenIn(text);
+
+    const refused = await editor.post(location!, chosen);
+    expect(refused.status).toBe(422);
+    expect(refused.text).toContain(`href="#agreed"`);
+    expect(refused.text).toContain('id="agreed-fault"');
+
+    expect((await editor.post(location!, { ...chosen, agreed: 'true' })).status).toBe(303);
+    expect((await resultAt(location!)).facts).toEqual(['1', '2', '0', '0']);
+    expect(await subscribed()).toEqual({
+      'ada@example.org': true,
+      'alan@example.org': false,
+      'new@example.org': true,
+    });
+  });
+
+  it('may be said by a column where people are changed, if it says it on each line', async () => {
+    await person({ email: 'ada@example.org', subscribed: true });
+    const whole = 'email,Newsletter\nada@example.org,nein\nnew@example.org,nein\n';
+    expect((await imported(whole, { onConflict: 'update' })).facts).toEqual(['1', '1', '0', '0']);
+    expect(await subscribed()).toEqual({ 'ada@example.org': false, 'new@example.org': false });
+
+    const { location } = await bring('email,Newsletter\nada@example.org,ja\nnewer@example.org,\n', 'update');
+    const chosen = chosenIn((await editor.get(location!)).text);
+    const refused = await editor.post(location!, chosen);
+    expect([refused.status, refused.text.includes('id="agreed-fault"')]).toEqual([422, true]);
+  });
+});
+
+describe('what was wrong with a line', () => {
+  const content = [
+    'email;Vorname;Nachname;Newsletter;Ort',
+    '',
+    'ada@example.org;Ada;Lovelace;ja;Oxford',
+    ';No;Body;ja;Bern',
+    'grace@example.org;Grace;"Hopper',
+    'of New York";ja;New York',
+    '',
+    ';;;;',
+    'nobody;No;Body;ja;Bern',
+    `alan@example.org;${'A'.repeat(201)};Turing;vielleicht;Wilmslow`,
+    'emmy@example.org;Emmy;Noether;ja;Erlangen;Göttingen',
+    'lise@example.org;Lise;Meitner;nein;Wien;',
+  ];
+
+  it.each([
+    ['LF', '\n'],
+    ['CR and LF', '\r\n'],
+  ])(
+    'is told with the line of the file and the address, in words of the page; lines end with %s',
+    async (_, end) => {
+      await person({ email: 'ada@example.org', city: 'London' });
+      const { facts, wrong, path } = await imported(content.join(end), { agreed: 'true' });
+      expect(facts).toEqual(['2', '0', '0', '5']);
+      const { contacts: words, faultOf } = en;
+      expect(wrong).toEqual([
+        ['3', 'ada@example.org', words.imports.taken],
+        ['4', '', `${words.fields.email}: ${faultOf('is required')}`],
+        ['9', 'nobody', `${words.fields.email}: ${faultOf('must be an e-mail address')}`],
+        [
+          '10',
+          'alan@example.org',
+          [
+            `${words.subscribed}: ${faultOf('must be true or false')}`,
+            `${words.fields.firstName}: ${faultOf('must have at most 200 characters')}`,
+          ].join('; '),
+        ],
+        ['11', 'emmy@example.org', words.imports.overlong],
+      ]);
+
+      const german = await resultAt(path, editor.at(api.origin, 'de'), de);
+      expect(german.wrong.map(([, , why]) => why)).toEqual([
+        de.contacts.imports.taken,
+        `E-Mail-Adresse: ${de.faultOf('is required')}`,
+        `E-Mail-Adresse: ${de.faultOf('must be an e-mail address')}`,
+        `Bekommt E-Mails: ${de.faultOf('must be true or false')}; Vorname: ${de.faultOf('must have at most 200 characters')}`,
+        de.contacts.imports.overlong,
+      ]);
+      expect(de.faultOf('must be true or false')).not.toContain('true or false');
+      const people = await contacts();
+      expect(people.map(({ email }) => email).sort()).toEqual([
+        'ada@example.org',
+        'grace@example.org',
+        'lise@example.org',
+      ]);
+      expect(people.find(({ email }) => email === 'grace@example.org')!.lastName).toBe('Hopper\nof New York');
+    },
+  );
+
+  it('is told of a hundred lines, those that are too long among them in their order; all are counted', async () => {
+    const rows = Array.from({ length: 300 }, (_, n) =>
+      n % 2 === 0 ? `nobody ${n},Bern` : `p${n}@example.org,Bern,too much`,
+    );
+    const { facts, wrong } = await imported(['email,Ort', ...rows].join('\n'));
+    expect(facts).toEqual(['0', '0', '0', '300']);
+    expect(wrong.map(([line]) => Number(line))).toEqual(Array.from({ length: 100 }, (_, n) => n + 2));
+    expect([wrong[0]![1], wrong[99]![1]]).toEqual(['nobody 0', 'p99@example.org']);
+  });
+
+  it('is told where nothing but addresses is imported', async () => {
+    const { facts, wrong } = await imported('email,Ort\n,Bern\n\nada@example.org,Bern\n', { 'column-1': '' });
+    expect(facts).toEqual(['1', '0', '0', '1']);
+    expect(wrong[0]!.slice(0, 2)).toEqual(['2', '']);
+  });
+});
+
+it('why all of it was given up is told in words of the page', async () => {
+  const { listId } = await call(client, 'list.create-list', { name: 'Friends' });
+  const { location } = await editor.upload(at('contacts/import'), tableOf('email\nada@example.org\n'), {
+    listId,
+  });
+  expect((await client.delete('list.delete-list', { listId })).status).toBe(200);
+  await editor.post(location!, { 'column-0': 'email' });
+  await eventually(async () => {
+    expect((await editor.get(location!)).text).toContain(en.contacts.imports.goneFailure);
+  });
+  const german = await editor.at(api.origin, 'de').get(location!);
+  expect(german.text).toContain(de.contacts.imports.goneFailure);
+});
+
+describe('what is no table', () => {
+  const zip = new Uint8Array([0x50, 0x4b, 3, 4, 20, 0, 6, 0, 8, 0]);
+  const ole = new Uint8Array([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1]);
+
+  it.each([
+    ['an Excel file', zip, 'is an Excel file'],
+    ['one of before 2007', ole, 'is an Excel file'],
+    [
+      'a file without a header',
+      'ada@example.org;Ada\nalan@example.org;Alan\n',
+      'has an address in its first line',
+    ],
+    [
+      'an open quotation mark',
+      'email,Ort\na@b.org,Bern\n\n\nb@b.org,"Bern\nc@b.org,Bern\n',
+      'has an open quotation mark in line 5',
+    ],
+    [
+      '… and more after it',
+      `email,Ort\n\n"a@b.org,"Bern\n${'c@b.org,Bern\n'.repeat(20)}`,
+      'has an open quotation mark in line 3',
+    ],
+    [
+      '… and very much',
+      `email,Ort\r\na@b.org,"x\r\ny"\r\nb@b.org,"Bern\r\n${'c@b.org,Bern\r\n'.repeat(50_000)}`,
+      'has an open quotation mark in line 4',
+    ],
+    ['bytes', 'email\n\0\0\n', 'is no table'],
+  ])('is refused, and it is said why: %s', async (_, content, why) => {
+    const { status, text } = await bring(content);
+    expect([status, text.includes(en.faultOf(why))]).toEqual([422, true]);
+    expect(en.faultOf(why)).not.toBe(`This ${why}`);
+    expect(de.faultOf(why)).not.toContain(why);
+  });
+
+  it('no text that Windows writes is', async () => {
+    expect((await imported(utf16('email\tOrt\nada@example.org\tKöln\n'))).facts[0]).toBe('1');
+    expect((await imported(utf16('email\tOrt\nalan@example.org\tŁódź\n', true))).facts[0]).toBe('1');
+    const cities = (await contacts()).map(({ city }) => city);
+    expect(cities.sort()).toEqual(['Köln', 'Łódź']);
+  });
+
+  it('what is read piece by piece stays whole', async () => {
+    const table = `email,Notes\nada@example.org,"${'x'.repeat(9_000)}"\n`;
+    const rows = Array.from({ length: 40 }, (_, n) => `p${n}@example.org,${'🎈'.repeat(2_500 + n)}`);
+    const { facts } = await imported(`${table}${rows.join('\n')}`);
+    expect(facts).toEqual(['41', '0', '0', '0']);
+    expect((await contacts()).filter(({ bio }) => bio.includes('\uFFFD'))).toEqual([]);
+  });
+});
+
+describe('an import goes on', () => {
+  it('and whoever left its page finds it again, those of their organization alone, for a day', async () => {
+    const foreign = await api.organization();
+    const other = await signedIn(api, foreign, 'EDITOR', 'other@example.org');
+    const { location: kept } = await bring('email\nnobody@example.org\n');
+    const { path } = await imported('email\nada@example.org\n');
+    const { text } = await editor.get(at('contacts/import'));
+    expect(text).toContain(`href="${path}"`);
+    expect(text).toContain('people.csv');
+    expect(text).toContain(en.contacts.imports.states.DONE);
+    expect(text).not.toContain(kept!);
+    const theirs = await other.get(`/dashboard/${foreign.organizationId}/contacts/import`);
+    expect(theirs.text).not.toContain('people.csv');
+
+    await api.database.source.query(
+      `UPDATE contact_imports SET made_at = made_at - interval '25 hours' WHERE organization_id = $1`,
+      [client.organizationId],
+    );
+    expect((await editor.get(at('contacts/import'))).text).not.toContain('people.csv');
+  });
+});
+
+describe('an instance that is killed in the middle', () => {
+  const PEOPLE = 12_000;
+  const programs: ServerProcess[] = [];
+  let own: Api;
+  beforeAll(async () => {
+    // It reacts to nothing: it shows the pages, and others import.
+    own = await Api.start({ environment: { TRUST_PROXY: '1' } });
+  });
+  afterAll(async () => {
+    await Promise.all(programs.map((program) => program.end('SIGKILL')));
+    await own.stop();
+  });
+
+  async function start(): Promise<ServerProcess> {
+    const program = await ServerProcess.start({
+      DATABASE_URL: own.database.url,
+      ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+    });
+    programs.push(program);
+    return program;
+  }
+
+  const rowOf = async (id: string): Promise<Record<string, any>> => {
+    const [row] = await own.database.source.query(
+      'SELECT status, lines_done, leased_until > clock_timestamp() AS is_taken FROM contact_imports WHERE id = $1',
+      [id],
+    );
+    return row as Record<string, any>;
+  };
+
+  it('leaves an import to another, which makes every contact once', async () => {
+    const whose = await own.organization();
+    const visitor = await signedIn(own, whose, 'EDITOR');
+    const rows = Array.from({ length: PEOPLE }, (_, n) => `p${n}@example.org,Bern`);
+    const file = tableOf(['email,Ort', ...rows].join('\n'));
+    const { location } = await visitor.upload(`/dashboard/${whose.organizationId}/contacts/import`, file);
+    const id = location!.split('/').at(-1)!;
+    const first = await start();
+    await visitor.post(location!, { ...chosenIn((await visitor.get(location!)).text), agreed: 'true' });
+    await eventually(async () => expect((await rowOf(id)).lines_done).toBeGreaterThan(0));
+    await first.end('SIGKILL');
+    const left = await rowOf(id);
+    expect(left).toMatchObject({ status: 'RUNNING', is_taken: true });
+    expect(left.lines_done).toBeLessThan(PEOPLE);
+
+    await start();
+    // Half a minute is over.
+    await own.database.source.query(
+      `UPDATE contact_imports SET leased_until = leased_until - interval '30 seconds' WHERE id = $1`,
+      [id],
+    );
+    const { facts } = await resultAt(location!, visitor);
+    const [created, , unchanged, failed] = facts.map((fact) => Number(fact.replaceAll(',', '')));
+    expect([created! + unchanged!, failed]).toEqual([PEOPLE, 0]);
+    expect(unchanged).toBeGreaterThan(0);
+    const types = await own.eventTypes(whose.organizationId);
+    expect(types.filter((type) => type === 'ContactCreated')).toHaveLength(PEOPLE);
+  }, 120_000);
+});
