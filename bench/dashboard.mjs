@@ -115,7 +115,10 @@ function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId })
     {
       name: 'signatures',
       page: dashboard(`/petitions/${petitionId}/signatures`),
-      operations: [list('petition.list-signatures', `&petitionId=${petitionId}`)],
+      operations: [
+        list('petition.list-signatures', `&petitionId=${petitionId}`),
+        `petition.get-petition?petitionId=${petitionId}`,
+      ],
     },
     {
       name: 'contacts of a list',

@@ -1,4 +1,4 @@
-import { type Page } from 'playwright-core';
+import { type Locator, type Page } from 'playwright-core';
 import { SmtpServer } from '#libs/testing';
 import { WORDS, type Words } from '../src/dashboard/index.js';
 import { Browser, findChromium, type Look, type Window } from './browser.js';
@@ -279,9 +279,56 @@ inBrowser('in Chromium', () => {
       await press(verifying.start);
       await result.getByText(verifying.broken).waitFor({ timeout: 20_000 });
       await page.unroute('**/history/export');
-      await type(verifying.key, 'advocacy-api+00000000+AAAA');
+    });
+
+    it('what was copied wrongly is said at its field, and is no alarm; whoever goes by keys goes on where they are', async () => {
+      const { verifying } = words.history;
+      await open('history/verify');
+      const result = page.locator('[data-result]');
+      const [key, checkpoint] = [page.locator('#key'), page.locator('#checkpoint')];
+      const good = { key: await key.inputValue(), checkpoint: await checkpoint.inputValue() };
+      const isAt = (place: Locator) =>
+        place.evaluate((element) => element === element.ownerDocument.activeElement);
+      for (const [field, text] of [
+        [key, 'advocacy-api+00000000+AAAA'],
+        [key, 'rubbish'],
+        [checkpoint, 'rubbish'],
+      ] as const) {
+        await key.fill(good.key);
+        await checkpoint.fill(good.checkpoint);
+        await field.fill(text);
+        await press(verifying.start);
+        await page.locator('.field.wrong').waitFor();
+        expect([
+          await isAt(field),
+          await field.getAttribute('aria-invalid'),
+          await result.innerText(),
+        ]).toEqual([true, 'true', '']);
+        await requireGood();
+      }
+      // Well formed, and another's.
+      const [line = '', ...others] = good.checkpoint.split('\n');
+      await checkpoint.fill([line, '7', ...others.slice(1)].join('\n'));
       await press(verifying.start);
-      await result.getByText(verifying.reasons.key).waitFor({ timeout: 20_000 });
+      await result.getByText(verifying.unfitting).waitFor();
+      expect(await result.innerText()).not.toContain(verifying.wrong);
+      // With spaces around it, and left empty.
+      for (const text of [`\n  ${good.checkpoint.replaceAll('\n', ' \n')}\n\n`, '']) {
+        await checkpoint.fill(text);
+        await press(verifying.start);
+        await result.getByText(verifying.ok).waitFor({ timeout: 20_000 });
+        expect(await isAt(result)).toBe(true);
+      }
+      // A download that does not end: it can be stopped, and begun again.
+      await page.route('**/history/export', () => undefined);
+      await press(verifying.start);
+      expect(await isAt(page.getByRole('button', { name: verifying.stop }))).toBe(true);
+      await press(verifying.stop);
+      await result.getByText(verifying.stopped).waitFor();
+      expect(await isAt(result)).toBe(true);
+      await page.unroute('**/history/export');
+      await press(verifying.start);
+      await result.getByText(verifying.ok).waitFor({ timeout: 20_000 });
     });
   });
 

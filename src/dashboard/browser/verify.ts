@@ -7,6 +7,9 @@ function filled(text: string, values: Record<string, string>): string {
 
 type Words = Record<string, string> & { reasons: Record<string, string> };
 
+/** What is wrong there was copied wrongly: of the history it says nothing. */
+const FIELDS: Partial<Record<string, string>> = { key: 'key', note: 'checkpoint' };
+
 function begin(form: HTMLFormElement): void {
   const words = JSON.parse(form.dataset.words!) as Words;
   const { dates } = form.dataset;
@@ -23,11 +26,25 @@ function begin(form: HTMLFormElement): void {
     stop.hidden = !running;
     bar.hidden = !running;
     told.hidden = !running;
+    // What was pressed is gone: whoever goes by keys goes on from what can be done now.
+    if (running) stop.focus();
   };
-  const say = (isGood: boolean, ...sentences: string[]) => {
+  const mark = (name: string, isWrong: boolean) => {
+    const [field, fault] = [find(`[name=${name}]`), find(`#${name}-fault`)];
+    fault.hidden = !isWrong;
+    field.closest('.field')!.classList.toggle('wrong', isWrong);
+    field.setAttribute('aria-describedby', `${name}-hint${isWrong ? ` ${name}-fault` : ''}`);
+    if (isWrong) field.setAttribute('aria-invalid', 'true');
+    else field.removeAttribute('aria-invalid');
+    if (isWrong) field.focus();
+  };
+  const end = () => {
     isRunning(false);
     worker?.terminate();
     worker = undefined;
+  };
+  const say = (isGood: boolean, ...sentences: string[]) => {
+    end();
     result.className = isGood ? 'done' : 'faults';
     result.replaceChildren(
       ...sentences.map((sentence, n) => {
@@ -37,6 +54,7 @@ function begin(form: HTMLFormElement): void {
         return line;
       }),
     );
+    result.focus();
   };
   const hear = (message: Told) => {
     if ('progress' in message) {
@@ -59,6 +77,14 @@ function begin(form: HTMLFormElement): void {
       const since = newerEvents > 0 ? [filled(words.newer!, values)] : [];
       return say(true, words.ok!, filled(words.okDetail!, values), ...since, ...odd);
     }
+    const field = FIELDS[reason!];
+    if (field !== undefined) {
+      end();
+      return mark(field, true);
+    }
+    // Of the history that says nothing.
+    if (reason === 'unsigned' || reason === 'signature')
+      return say(false, words.unfitting!, words.reasons[reason]!, words.unfittingDetail!);
     const where =
       firstWrongPosition === null
         ? words.wrongWhole!
@@ -69,17 +95,23 @@ function begin(form: HTMLFormElement): void {
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     result.replaceChildren();
+    result.className = '';
+    for (const name of ['key', 'checkpoint']) mark(name, false);
     isRunning(true);
     bar.removeAttribute('value');
     told.textContent = words.working!;
     worker = new Worker(form.dataset.worker!, { type: 'module' });
     worker.onmessage = ({ data }: MessageEvent<Told>) => hear(data);
     worker.onerror = () => say(false, words.broken!);
-    const typed = (name: string) => find<HTMLTextAreaElement>(`[name=${name}]`).value;
-    // A text field has lost the difference between the ends of lines.
-    const checkpoint = `${typed('checkpoint').replaceAll('\r\n', '\n').replace(/\n*$/, '')}\n`;
+    // What is left empty is what the page came with.
+    const typed = (name: string) => {
+      const { value, defaultValue } = find<HTMLTextAreaElement>(`[name=${name}]`);
+      return value.trim() || defaultValue.trim();
+    };
+    // A text field has lost the difference between the ends of lines; what copies texts puts spaces at them.
+    const checkpoint = `${typed('checkpoint').replace(/[ \t]*\r?\n/g, '\n')}\n`;
     const address = new URL(form.dataset.export!, location.href).href;
-    worker.postMessage({ address, checkpoint, key: typed('key').trim() } satisfies Task);
+    worker.postMessage({ address, checkpoint, key: typed('key') } satisfies Task);
   });
   stop.addEventListener('click', () => say(false, words.stopped!));
   form.hidden = false;

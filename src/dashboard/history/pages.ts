@@ -41,11 +41,13 @@ async function showVerifying(visit: Visit): Promise<Page> {
             <div class="field">
               <label for="key">${verifying.key}</label>
               <p class="hint" id="key-hint">${verifying.keyHint}</p>
+              <p class="fault" id="key-fault" hidden>${verifying.noKey}</p>
               <input id="key" name="key" value="${keyOf(visit)}" aria-describedby="key-hint" spellcheck="false" />
             </div>
             <div class="field">
               <label for="checkpoint">${verifying.checkpoint}</label>
               <p class="hint" id="checkpoint-hint">${verifying.checkpointHint}</p>
+              <p class="fault" id="checkpoint-fault" hidden>${verifying.noCheckpoint}</p>
               <textarea id="checkpoint" name="checkpoint" aria-describedby="checkpoint-hint" spellcheck="false">
 ${checkpoint}</textarea
               >
@@ -56,7 +58,7 @@ ${checkpoint}</textarea
             </p>
             <p data-told hidden></p>
             <progress hidden aria-label="${verifying.working}"></progress>
-            <div data-result role="status"></div>
+            <div data-result tabindex="-1"></div>
           </form>
         </div>`,
   });

@@ -114,13 +114,16 @@ const en = {
     wrong: 'Something is wrong with this history.',
     wrongAt: 'First at event number {position}.',
     wrongWhole: 'It concerns the whole, not one event.',
+    noKey: 'This is no key: copy all of it, name+number+letters.',
+    noCheckpoint: 'This is no signed checkpoint: copy all of its lines, the empty one too.',
+    unfitting: 'The checkpoint does not fit the key.',
+    unfittingDetail:
+      'One of both was mistyped, or is of another server or another time; or somebody has exchanged it. Of the events nothing is known yet.',
     stopped: 'Stopped. Nothing is known about the history.',
     broken: 'The download broke off: nothing is known about the history. Try again.',
     unable:
       'This browser cannot check signatures of this kind (Ed25519). Use a newer one, or the command line.',
     reasons: {
-      note: 'That is no signed checkpoint.',
-      key: 'That is no key of this kind.',
       unsigned: 'The checkpoint is not signed with this key.',
       signature: 'The signature of the checkpoint is false.',
       tree: 'What the checkpoint says makes no sense.',
@@ -259,13 +262,16 @@ const de: typeof en = {
     wrong: 'Mit diesem Verlauf stimmt etwas nicht.',
     wrongAt: 'Zuerst bei Ereignis Nummer {position}.',
     wrongWhole: 'Es betrifft das Ganze, nicht ein Ereignis.',
+    noKey: 'Das ist kein Schlüssel: Kopieren Sie ihn ganz, Name+Zahl+Buchstaben.',
+    noCheckpoint: 'Das ist kein unterschriebener Prüfpunkt: Kopieren Sie alle seine Zeilen, auch die leere.',
+    unfitting: 'Der Prüfpunkt passt nicht zum Schlüssel.',
+    unfittingDetail:
+      'Eines von beiden ist vertippt oder von einem anderen Server oder einer anderen Zeit; oder jemand hat es ausgetauscht. Über die Ereignisse ist noch nichts bekannt.',
     stopped: 'Aufgehört. Über den Verlauf ist nichts bekannt.',
     broken: 'Das Herunterladen brach ab: Über den Verlauf ist nichts bekannt. Versuchen Sie es noch einmal.',
     unable:
       'Dieser Browser kann solche Unterschriften (Ed25519) nicht prüfen. Nehmen Sie einen neueren oder die Kommandozeile.',
     reasons: {
-      note: 'Das ist kein unterschriebener Prüfpunkt.',
-      key: 'Das ist kein Schlüssel dieser Art.',
       unsigned: 'Der Prüfpunkt ist nicht mit diesem Schlüssel unterschrieben.',
       signature: 'Die Unterschrift des Prüfpunkts ist falsch.',
       tree: 'Was der Prüfpunkt sagt, ergibt keinen Sinn.',
