@@ -54,7 +54,7 @@ function linesOf(html: string): Line[] {
     .split('</tr>')
     .filter((row) => row.includes('<td'))
     .map((row) => {
-      const [number = '', what = '', who = ''] = row.split('</td>').map(textOf);
+      const [number = '', what = '', who = ''] = row.split(/<\/t[dh]>/).map(textOf);
       const [, event = ''] = /history\/events\/([0-9a-f-]+)"/.exec(row) ?? [];
       return { position: Number(number.replace(/\D/g, '')), event, what, who };
     });
@@ -401,10 +401,15 @@ describe('workings', () => {
     expect(textOf(german.text)).toContain('Alles ist auf dem neuesten Stand.');
   });
 
-  it('asks again by itself, for this part alone where scripts run', async () => {
+  it('asks again by itself, with scripts and without, unless it is held still', async () => {
     const html = await read('workings');
-    expect(html).toMatch(/<div id="workings" hx-get="[^"]+" hx-trigger="every 2s" hx-select="#workings"/);
+    expect(html).toMatch(
+      /<div id="live" hx-ext="morph" hx-get="[^"]+" hx-trigger="every 2s" hx-select="#main"/,
+    );
     expect(html).toContain('<noscript><meta http-equiv="refresh"');
+    const held = await read('workings?still=1');
+    expect(held).not.toMatch(/every 2s|http-equiv="refresh"/);
+    expect(held).toContain('Keep this page up to date');
   });
 
   it('says what catches up by itself', async () => {
