@@ -72,6 +72,8 @@ export class ImportContacts extends StreamedInput {
 
   /** Told after each page what was done so far. Not a field. */
   onProgress?: (done: ImportAnswer) => void;
+  /** Whether new people get mails of whom the line does not say it; undefined: they do. Not a field. */
+  subscribesNew?: boolean;
 }
 
 export type ImportAnswer = {
@@ -166,8 +168,8 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       const address = comparableEmail(line.contact.email);
       const before = lastOf.get(address);
       const done = before
-        ? before.then(() => this.importOne(line.contact, command.onConflict))
-        : this.importOne(line.contact, command.onConflict, known.get(address));
+        ? before.then(() => this.importOne(line.contact, command))
+        : this.importOne(line.contact, command, known.get(address));
       lastOf.set(address, done);
       return done;
     };
@@ -209,7 +211,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
 
   private async importOne(
     given: ImportedContact,
-    onConflict: 'fail' | 'update',
+    { onConflict, subscribesNew }: ImportContacts,
     known?: Known,
   ): Promise<Done> {
     const { context, organizationId: _, ...details } = given;
@@ -227,7 +229,11 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       did = 'created';
       // Where it is decided again, the contact has changed meanwhile.
       if (known && !afresh) return meet(known);
-      return newContact(details, async (contactId) => {
+      const asNew =
+        details.subscribed === undefined && subscribesNew === false
+          ? { ...details, subscribed: false }
+          : details;
+      return newContact(asNew, async (contactId) => {
         const found = await this.byEmail.find(given, contactId, details.email);
         return found && meet({ contactId, ...found });
       });

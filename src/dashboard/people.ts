@@ -33,6 +33,7 @@ type StreamedBody = {
   contentType: string;
   bytes: AsyncIterable<Uint8Array>;
   onProgress?: (done: ImportAnswer) => void;
+  subscribesNew?: boolean;
 };
 
 /** What is imported without a request: somebody has asked for it before. */
@@ -40,6 +41,8 @@ type Importing = {
   fields: Record<string, unknown>;
   bytes: AsyncIterable<Uint8Array>;
   onProgress: (done: ImportAnswer) => void;
+  /** Whether new people get mails of whom a line does not say it. */
+  subscribesNew: boolean;
   isGivenUp: () => boolean;
 };
 
@@ -94,7 +97,7 @@ export class People {
   async importFor(
     { organizationId, userId }: { organizationId: string; userId: string },
     importId: string,
-    { fields, bytes, onProgress, isGivenUp }: Importing,
+    { fields, bytes, onProgress, subscribesNew, isGivenUp }: Importing,
   ): Promise<ImportAnswer> {
     const session = {
       id: importId,
@@ -111,7 +114,7 @@ export class People {
       },
     };
     const mediaType = 'text/csv';
-    const body = { mediaType, contentType: mediaType, bytes, onProgress };
+    const body = { mediaType, contentType: mediaType, bytes, onProgress, subscribesNew };
     return this.run<ImportAnswer>('contact.import-contacts', member, fields, { request, body });
   }
 

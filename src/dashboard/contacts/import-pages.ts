@@ -70,12 +70,11 @@ export const importPages: PageDefinition[] = [
       const file = await visit.upload();
       if (!file) throw invalid([{ path: 'file', message: 'is required' }]);
       const bytes = await wholeOf(visit, file.bytes);
-      const { columns, examples, hasGaps, lines } = await lookAt(bytes);
+      const { columns, examples, lines } = await lookAt(bytes);
       const about: AboutImport = {
         file: file.name.slice(-200),
         columns,
         examples,
-        hasGaps,
         meanings: guessed(columns),
         onConflict: visit.form.get('onConflict') === 'update' ? 'update' : 'fail',
         listId: visit.may('list:write') ? visit.typed('listId') : null,
@@ -100,7 +99,6 @@ export const importPages: PageDefinition[] = [
       });
       const agreed = visit.form.has('agreed');
       requireSense(meanings);
-      if (!agreed) requireConsent({ ...about, meanings });
       const userId = visit.person.session.userId;
       await visit.find(Imports).begin(visit.organizationId, id, userId, { ...about, meanings, agreed });
       return { to: `contacts/import/${id}` };
@@ -140,19 +138,6 @@ function requireSense(meanings: readonly (Imported | null)[]): void {
   if (issues.length > 0) throw invalid(issues);
   if (!meanings.includes('email'))
     throw invalid([{ path: 'column-0', message: 'or another column must be the address' }]);
-}
-
-/**
- * Of people who are there already, what nobody has said ends no subscription; new ones would get mails, though nobody has said that
- * they have agreed.
- *
- * @throws RpcError BAD_REQUEST where people are changed, and no column says of everybody whether they get mails.
- */
-function requireConsent({ meanings, hasGaps = [], onConflict }: AboutImport): void {
-  const column = meanings.indexOf('subscribed');
-  const isSaid = column !== -1 && hasGaps[column] !== true;
-  if (onConflict === 'update' && !isSaid)
-    throw invalid([{ path: 'agreed', message: 'must be ticked, or a column must say it of everybody' }]);
 }
 
 /** Whoever has left the page of an import finds it again. */

@@ -8,7 +8,7 @@ import { type BackgroundWork } from '#libs/modules';
 import { newId } from '#libs/random';
 import { type ErrorCode, noSuch, RpcError } from '#libs/rpc';
 import { People } from '../people.js';
-import { type FileAnswer, ImportableTable, type Imported, type Plan, textOf } from './table.js';
+import { type FileAnswer, ImportableTable, type Imported, textOf } from './table.js';
 
 /** Bytes of a table, and of one piece of it as it is kept. */
 export const LARGEST_TABLE = 20 * 1_024 * 1_024;
@@ -30,8 +30,6 @@ export type AboutImport = {
   meanings: (Imported | null)[];
   onConflict: 'fail' | 'update';
   listId: string | null;
-  /** Of each column, whether there is a line in which nothing stands there; undefined of a table that an earlier version has taken. */
-  hasGaps?: boolean[];
   /** Whether those have agreed to get mails of whom the table does not say it; undefined until somebody has said so. */
   agreed?: boolean;
 };
@@ -222,10 +220,11 @@ export class Imports implements BackgroundWork {
     let failure: RpcError | null = null;
     try {
       const isGivenUp = () => isLost || this.stopping.signal.aborted;
-      const table = new ImportableTable(await this.textOf(id, key), planOf(about));
+      const table = new ImportableTable(await this.textOf(id, key), about.meanings);
       const imported = await this.people.importFor({ organizationId, userId }, id, {
         fields: { onConflict: about.onConflict, ...(about.listId === null ? {} : { listId: about.listId }) },
         bytes: table.bytes(),
+        subscribesNew: about.agreed !== false,
         onProgress: ({ created, updated, unchanged, failedCount }) => {
           done = created + updated + unchanged + failedCount;
         },
@@ -274,11 +273,6 @@ export class Imports implements BackgroundWork {
     );
     return textOf(Buffer.concat(rows.map(({ number, sealed }) => openBytes(key, sealed, `${id} ${number}`))));
   }
-}
-
-/** Who is there already keeps what they have said: nobody's subscription is ended because a table is silent. */
-function planOf({ meanings, onConflict, agreed }: AboutImport): Plan {
-  return { meanings, subscribed: agreed === false && onConflict === 'fail' ? false : undefined };
 }
 
 function sealJson(key: Buffer, id: string, name: string, value: object): Buffer {

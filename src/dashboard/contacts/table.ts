@@ -183,8 +183,6 @@ export type Look = {
   columns: string[];
   /** The first rows. */
   examples: string[][];
-  /** Of each column, whether there is a row in which nothing stands there. */
-  hasGaps: boolean[];
   lines: number;
 };
 
@@ -202,7 +200,7 @@ export async function lookAt(bytes: Buffer): Promise<Look> {
   if (text.includes('\0')) throw refused('is no table that can be read');
   let look: Look | undefined;
   for await (const { cells } of rowsOf(text)) {
-    if (!look) look = { columns: columnsIn(cells), examples: [], hasGaps: cells.map(() => false), lines: 0 };
+    if (!look) look = { columns: columnsIn(cells), examples: [], lines: 0 };
     else addTo(look, cells);
   }
   if (!look || look.lines === 0) throw refused('has no line under its header');
@@ -217,9 +215,8 @@ function columnsIn(header: readonly string[]): string[] {
 }
 
 function addTo(look: Look, cells: readonly string[]): void {
-  const { columns, examples, hasGaps } = look;
+  const { columns, examples } = look;
   look.lines += 1;
-  for (let n = 0; n < columns.length; n += 1) if (isBlank(cells[n])) hasGaps[n] = true;
   if (examples.length < EXAMPLES)
     examples.push(cells.slice(0, columns.length).map((cell) => cell.slice(0, LONGEST_EXAMPLE)));
 }
@@ -232,13 +229,8 @@ function refused(message: string) {
   return invalid([{ path: 'file', message }]);
 }
 
-/** What becomes of a table. */
-export type Plan = {
-  /** Of its columns, in their order; what is null is left out. */
-  meanings: readonly (Imported | null)[];
-  /** Whether those get mails of whom the table does not say it; undefined where nothing is said of them. */
-  subscribed?: false | undefined;
-};
+/** What becomes of the columns of a table, in their order; what is null is left out. */
+export type Meanings = readonly (Imported | null)[];
 
 /** A row as it is handed to the import. */
 type Handed = Row & {
@@ -247,11 +239,9 @@ type Handed = Row & {
   address: string;
 };
 
-async function* handedRows(text: string, { meanings, subscribed }: Plan): AsyncGenerator<Handed> {
-  const isAdded = subscribed === false && !meanings.includes('subscribed');
-  const silence = subscribed === false ? 'false' : '';
+async function* handedRows(text: string, meanings: Meanings): AsyncGenerator<Handed> {
   const chosen = meanings.flatMap((meaning, column) => (meaning === null ? [] : [{ meaning, column }]));
-  const header = [...chosen.map(({ meaning }) => meaning), ...(isAdded ? ['subscribed'] : [])];
+  const header = chosen.map(({ meaning }) => meaning);
   const emailAt = meanings.indexOf('email');
   let at = 1;
   let isFirst = true;
@@ -269,9 +259,8 @@ async function* handedRows(text: string, { meanings, subscribed }: Plan): AsyncG
     }
     const cells = chosen.map(({ meaning, column }) => {
       const cell = given[column] ?? '';
-      return meaning === 'subscribed' ? trueOrFalse(cell) || silence : cell;
+      return meaning === 'subscribed' ? trueOrFalse(cell) : cell;
     });
-    if (isAdded) cells.push(silence);
     yield { line, at, address, cells };
     at += 1 + breaksIn(cells);
   }
@@ -294,14 +283,14 @@ export class ImportableTable {
 
   constructor(
     private readonly text: string,
-    private readonly plan: Plan,
+    private readonly meanings: Meanings,
   ) {}
 
   /** As imports take it: commas, and columns by the names of fields. */
   async *bytes(): AsyncGenerator<Uint8Array> {
     let rows: string[][] = [];
     this.heldBack = 0;
-    for await (const { at, cells } of handedRows(this.text, this.plan)) {
+    for await (const { at, cells } of handedRows(this.text, this.meanings)) {
       if (at === undefined) this.heldBack += 1;
       else rows.push(cells);
       if (rows.length < ROWS) continue;
@@ -320,7 +309,7 @@ export class ImportableTable {
   private async wrongLines({ failed }: ImportAnswer): Promise<WrongLine[]> {
     const messages = new Map(failed.map(({ line, message }) => [line, message]));
     const wrong: WrongLine[] = [];
-    for await (const { line, at, address } of handedRows(this.text, this.plan)) {
+    for await (const { line, at, address } of handedRows(this.text, this.meanings)) {
       const message = at === undefined ? OVERLONG : messages.get(at);
       if (message === undefined) continue;
       wrong.push({ line, address: address.slice(0, LONGEST_ADDRESS), message });

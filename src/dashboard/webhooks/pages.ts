@@ -361,7 +361,10 @@ async function FieldsOf(visit: Visit, webhook?: WebhookRecord) {
       hint: eventsHint,
       isMany: true,
       values: webhook?.eventTypes ?? [],
-      choices: records.map(({ type }) => ({ value: type, text: eventIn(visit, type) })),
+      // What is about one thing begins alike.
+      choices: records
+        .map(({ type }) => ({ value: type, text: eventIn(visit, type) }))
+        .toSorted((one, other) => one.text.localeCompare(other.text, visit.words.locale)),
     }),
   ];
 }

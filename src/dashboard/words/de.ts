@@ -23,8 +23,6 @@ const FAULTS = {
   yesOrNo: 'Schreiben Sie ja oder nein',
   tooMany: (most: string) => `Nennen Sie höchstens ${most}`,
   names: 'Namen haben wenige Wörter und höchstens 200 Zeichen',
-  notAgreed:
-    'Kreuzen Sie das an, wenn sie einverstanden sind; wenn nicht, wählen Sie eine Spalte, die es von allen sagt',
   excelFile: 'Das ist eine Excel-Datei: Speichern Sie sie als CSV',
   noHeader: 'Die erste Zeile muss die Spalten benennen: Hier steht eine E-Mail-Adresse darin',
   openQuote: (line: string) =>

@@ -25,7 +25,6 @@ const FAULTS = {
   yesOrNo: 'Write yes or no',
   tooMany: (most: string) => `Name at most ${most}`,
   names: 'Names have a few words, and no more than 200 characters',
-  notAgreed: 'Tick this if they have agreed; if not, choose a column that says it of everybody',
   excelFile: 'This is an Excel file: save it as CSV',
   noHeader: 'The first line must name the columns: here an e-mail address stands in it',
   openQuote: (line: string) =>

@@ -31,7 +31,6 @@ type FaultWords = {
   yesOrNo: string;
   tooMany: (most: string) => string;
   names: string;
-  notAgreed: string;
   excelFile: string;
   noHeader: string;
   openQuote: (line: string) => string;
@@ -82,7 +81,6 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
   [/^is the address of no contact/, ({ noContact }) => noContact],
   [/^is what another column is/, ({ sameColumn }) => sameColumn],
   [/^or another column must be/, ({ noAddresses }) => noAddresses],
-  [/^must be ticked/, ({ notAgreed }) => notAgreed],
   [/^is an Excel file/, ({ excelFile }) => excelFile],
   [/^has an address in its first line/, ({ noHeader }) => noHeader],
   [/^has an open quotation mark in line (\d+)/, ({ openQuote }, [, line]) => openQuote(line!)],
