@@ -1,8 +1,14 @@
-import { createHash, createPublicKey, verify } from 'node:crypto';
+import { createHash, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { WORDS } from '../src/dashboard/index.js';
+import { Browser, findChromium } from './browser.js';
 import { Api, type Client } from './harness.js';
-import { signedIn, type Visitor } from './people-in.js';
+import { invitationTo, signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
+import { verifyTwice } from './verifiers.js';
+
+/** Where it is installed: without it what is tried there is not. */
+const inBrowser = findChromium() === undefined ? describe.skip : describe;
 
 let api: Api;
 let client: Client;
@@ -338,6 +344,43 @@ describe('checkpoints', () => {
   });
 });
 
+inBrowser('checked in Chromium', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await Browser.start();
+  });
+  afterAll(() => browser.stop());
+
+  it('a key that the history goes on to, and that is none, is the fault of the history: nobody has mistyped it', async () => {
+    const [before, after] = [keyPair(), keyPair()];
+    const [from, to] = [before.verifierKey, 'rubbish'];
+    const statement = `advocacy-api signing key\n${client.organizationId}\n${from}\n${to}\n`;
+    const data = { from, to, signature: before.sign(statement).toString('base64') };
+    const exported = `${JSON.stringify({ position: 1, streamType: 'signing-key', type: 'SigningKeyRotated', data })}\n`;
+    const root = sha256().toString('base64');
+    const text = `advocacy-api/${client.organizationId}\n0\n${root}\nposition 0\nsealed ${new Date().toISOString()}\n`;
+    const note = `${text}\n${after.signatureLine(text)}\n`;
+    expect(await verifyTwice(exported, note, from)).toMatchObject({ ok: false, firstWrongPosition: null });
+
+    const window = await browser.open({});
+    const { page } = window;
+    const { verifying } = WORDS.en.history;
+    await page.goto(api.origin + (await invitationTo(api, client, 'AUDITOR', 'in-browser@example.org')));
+    await page.locator('form .button').click();
+    await page.waitForURL(`${api.origin}/dashboard/${client.organizationId}`);
+    await page.goto(api.origin + at('history/verify'));
+    await page.route('**/history/export', (route) => route.fulfill({ status: 200, body: exported }));
+    await page.locator('#key').fill(from);
+    await page.locator('#checkpoint').fill(note);
+    await window.press(verifying.start);
+    const result = page.locator('[data-result]');
+    await result.getByText(verifying.wrong).waitFor({ timeout: 20_000 });
+    expect(await result.innerText()).toContain(verifying.reasons.key);
+    expect(await page.locator('.field.wrong').count()).toBe(0);
+    window.requireQuiet(api.origin);
+  });
+});
+
 describe('what has happened to a record', () => {
   it('names the fields that were changed, and nothing of what they said', async () => {
     const contactId = await contact({ email: 'past@example.org' });
@@ -541,4 +584,19 @@ function isSignedWith(note: string, verifierKey: string): boolean {
     .split('\n')
     .filter((line) => line.startsWith(`— ${name} `))
     .some((line) => verify(null, Buffer.from(text), key, bytesOf(line.split(' ')[2]!).subarray(4)));
+}
+
+/** A key of our own, by the general name: what somebody signs who is not to be trusted. */
+function keyPair() {
+  const name = 'advocacy-api';
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const raw = bytesOf(publicKey.export({ format: 'jwk' }).x!);
+  const key = Buffer.concat([Buffer.of(1), raw]);
+  const id = sha256(Buffer.from(`${name}\n`), key).subarray(0, 4);
+  const signed = (text: string) => sign(null, Buffer.from(text), privateKey);
+  return {
+    verifierKey: `${name}+${id.toString('hex')}+${key.toString('base64')}`,
+    sign: signed,
+    signatureLine: (text: string) => `— ${name} ${Buffer.concat([id, signed(text)]).toString('base64')}`,
+  };
 }

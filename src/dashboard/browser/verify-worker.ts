@@ -1,9 +1,13 @@
-import { Unable, type Verdict, verifyHistory } from './verifier.js';
+import { openCheckpoint, type Reason, Unable, type Verdict, verifyHistory } from './verifier.js';
 
 /** What the page asks for. */
 export type Task = { address: string; checkpoint: string; key: string };
-/** What it hears: how far it is, and in the end the verdict, or why there is none. */
-export type Told = { progress: number; of: number } | { verdict: Verdict } | { trouble: 'broken' | 'unable' };
+/** What it hears: how far it is, and in the end the verdict, or why there is none: also which field was filled in wrongly. */
+export type Told =
+  | { progress: number; of: number }
+  | { verdict: Verdict }
+  | { trouble: 'broken' | 'unable' }
+  | { fault: 'key' | 'checkpoint' };
 
 const scope = self as unknown as {
   onmessage: (event: MessageEvent<Task>) => void;
@@ -24,11 +28,28 @@ async function work({ address, checkpoint, key }: Task): Promise<Told> {
     toldAt = performance.now();
     scope.postMessage({ progress, of });
   };
+  const fault = await faultOf(checkpoint, key);
+  if (fault) return { fault };
   try {
     return { verdict: await verifyHistory(() => download(address), checkpoint, key, onProgress) };
   } catch (error) {
     return { trouble: error instanceof Unable ? 'unable' : 'broken' };
   }
+}
+
+/**
+ * What was typed, before anything is asked for: the verdict has the same reason where the history itself names something that is no
+ * key, and that is nobody's slip.
+ */
+async function faultOf(checkpoint: string, key: string): Promise<'key' | 'checkpoint' | undefined> {
+  try {
+    await openCheckpoint(checkpoint, key);
+  } catch (error) {
+    const { reason } = error as { reason?: Reason };
+    if (reason === 'key') return 'key';
+    if (reason === 'note') return 'checkpoint';
+  }
+  return undefined;
 }
 
 /** A download that breaks off throws, and is no history. */

@@ -7,9 +7,6 @@ function filled(text: string, values: Record<string, string>): string {
 
 type Words = Record<string, string> & { reasons: Record<string, string> };
 
-/** What is wrong there was copied wrongly: of the history it says nothing. */
-const FIELDS: Partial<Record<string, string>> = { key: 'key', note: 'checkpoint' };
-
 function begin(form: HTMLFormElement): void {
   const words = JSON.parse(form.dataset.words!) as Words;
   const { dates } = form.dataset;
@@ -65,6 +62,11 @@ function begin(form: HTMLFormElement): void {
       return;
     }
     if ('trouble' in message) return say(false, words[message.trouble]!);
+    // What was copied wrongly says nothing of the history.
+    if ('fault' in message) {
+      end();
+      return mark(message.fault, true);
+    }
     const { ok, reason, firstWrongPosition, provedEvents, newerEvents, sealedAt, warningCount } =
       message.verdict;
     const odd = warningCount > 0 ? [`${number.format(warningCount)} ${words.warnings!}`] : [];
@@ -76,11 +78,6 @@ function begin(form: HTMLFormElement): void {
       };
       const since = newerEvents > 0 ? [filled(words.newer!, values)] : [];
       return say(true, words.ok!, filled(words.okDetail!, values), ...since, ...odd);
-    }
-    const field = FIELDS[reason!];
-    if (field !== undefined) {
-      end();
-      return mark(field, true);
     }
     // Of the history that says nothing.
     if (reason === 'unsigned' || reason === 'signature')
