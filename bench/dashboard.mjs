@@ -18,6 +18,8 @@ export const options = {
 /** What is asked for in one page is at most so many records. */
 const SHOWN = 50;
 
+const SEARCH = 'found by a name';
+
 /** More than one person may open in a second: so many take turns. */
 const PEOPLE = 16;
 
@@ -71,7 +73,7 @@ async function compareEnds(bench, place, product, rounds) {
     middle: at(cursors[Math.floor(cursors.length / 2)]),
     last: at(cursors.at(-1)),
     'first, oldest first': `${contacts}?sort=createdAt`,
-    'found by a name': `${contacts}?q=${lastNameOf(Math.floor(bench.options.contacts / 3))}`,
+    [SEARCH]: `${contacts}?q=${lastNameOf(Math.floor(bench.options.contacts / 3))}`,
   };
   const { ratio } = await bench.measure(
     'a list of all contacts',
@@ -79,7 +81,12 @@ async function compareEnds(bench, place, product, rounds) {
     rounds,
   );
   for (const name of Object.keys(pages).filter((one) => one !== 'first'))
-    bench.reach(`list of contacts: ${name} ÷ first, p50`, ratio(name, 'first', 'p50 ms'), { most: 1.2 });
+    bench.reach(
+      `list of contacts: ${name} ÷ first, p50`,
+      ratio(name, 'first', 'p50 ms'),
+      // A search looks through all of them.
+      name === SEARCH ? {} : { most: 1.2 },
+    );
 }
 
 /** The operations that a page runs, all at once, for what it shows. */
@@ -87,6 +94,8 @@ function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId })
   const dashboard = (path) => `/dashboard/${organizationId}${path}`;
   const list = (operation, more = '') => `${operation}?limit=${SHOWN}${more}`;
   const organization = `&organizationId=${organizationId}`;
+  // Pages of a record end with its past.
+  const pastOf = (recordId) => `event.list-events?recordId=${recordId}&limit=100`;
   return [
     {
       name: 'contacts',
@@ -101,7 +110,7 @@ function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId })
     {
       name: 'contact',
       page: dashboard(`/contacts/${contactId}`),
-      operations: [`contact.get-contact?contactId=${contactId}${organization}`],
+      operations: [`contact.get-contact?contactId=${contactId}${organization}`, pastOf(contactId)],
     },
     { name: 'petitions', page: dashboard('/petitions'), operations: [list('petition.list-petitions')] },
     {
@@ -110,6 +119,7 @@ function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId })
       operations: [
         `petition.get-petition?petitionId=${petitionId}`,
         `petition.get-stats?petitionId=${petitionId}`,
+        pastOf(petitionId),
       ],
     },
     {

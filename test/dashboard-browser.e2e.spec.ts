@@ -292,6 +292,7 @@ inBrowser('in Chromium', () => {
       for (const [field, text] of [
         [key, 'advocacy-api+00000000+AAAA'],
         [key, 'rubbish'],
+        [key, ''],
         [checkpoint, 'rubbish'],
       ] as const) {
         await key.fill(good.key);

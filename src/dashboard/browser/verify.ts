@@ -100,15 +100,13 @@ function begin(form: HTMLFormElement): void {
     worker = new Worker(form.dataset.worker!, { type: 'module' });
     worker.onmessage = ({ data }: MessageEvent<Told>) => hear(data);
     worker.onerror = () => say(false, words.broken!);
-    // What is left empty is what the page came with.
-    const typed = (name: string) => {
-      const { value, defaultValue } = find<HTMLTextAreaElement>(`[name=${name}]`);
-      return value.trim() || defaultValue.trim();
-    };
+    const typed = (name: string) => find<HTMLTextAreaElement>(`[name=${name}]`);
+    // Left empty it is the newest, with which the page came; a key is what somebody knows from elsewhere, or nothing.
+    const { value, defaultValue } = typed('checkpoint');
     // A text field has lost the difference between the ends of lines; what copies texts puts spaces at them.
-    const checkpoint = `${typed('checkpoint').replace(/[ \t]*\r?\n/g, '\n')}\n`;
+    const checkpoint = `${(value.trim() || defaultValue.trim()).replace(/[ \t]*\r?\n/g, '\n')}\n`;
     const address = new URL(form.dataset.export!, location.href).href;
-    worker.postMessage({ address, checkpoint, key: typed('key') } satisfies Task);
+    worker.postMessage({ address, checkpoint, key: typed('key').value.trim() } satisfies Task);
   });
   stop.addEventListener('click', () => say(false, words.stopped!));
   form.hidden = false;
