@@ -1,8 +1,8 @@
 import { html } from '#libs/pages';
+import { deletionPage } from '../deletion-page.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
-  Asking,
   ButtonLink,
   ButtonOf,
   dateIn,
@@ -53,23 +53,7 @@ export const broadcastPages: PageDefinition[] = [
   ...writingPages,
   { path: 'broadcasts/:broadcast', needs: 'broadcast:read', show: showBroadcast },
   ...sendingPages,
-  {
-    path: 'broadcasts/:broadcast/delete',
-    needs: 'broadcast:write',
-    show: async (visit) => {
-      const { id, name } = await broadcastOf(visit);
-      const { title, text, button } = visit.words.broadcasts.deleting;
-      return visit.page({
-        section: 'broadcasts',
-        title: title(name),
-        content: Asking(visit, { text, button: button(name), back: `broadcasts/${id}` }),
-      });
-    },
-    act: async (visit) => {
-      await visit.run('broadcast.delete-broadcast', { broadcastId: visit.params.broadcast });
-      return { to: 'broadcasts', done: 'broadcasts.deleted' };
-    },
-  },
+  deletionPage({ section: 'broadcasts', record: 'broadcast', find: broadcastOf }),
 ];
 
 async function showBroadcast(visit: Visit) {

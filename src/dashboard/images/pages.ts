@@ -1,18 +1,9 @@
 import { html } from '#libs/pages';
 import { invalid, RpcError } from '#libs/rpc';
+import { deletionPage } from '../deletion-page.js';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import {
-  Asking,
-  ButtonLink,
-  dateIn,
-  Deeds,
-  Facts,
-  FileField,
-  FormOf,
-  numberIn,
-  TextField,
-} from '../parts.js';
+import { ButtonLink, dateIn, Deeds, Facts, FileField, FormOf, numberIn, TextField } from '../parts.js';
 import { RecordPast } from '../record-past.js';
 import { type Visit } from '../visit.js';
 import { type ImageRecord, pathOfImage, Thumb } from './choice.js';
@@ -113,23 +104,7 @@ export const imagePages: PageDefinition[] = [
       return { to: `images/${imageId!}`, done: 'images.changed' };
     },
   },
-  {
-    path: 'images/:image/delete',
-    needs: 'image:write',
-    show: async (visit) => {
-      const { id, name } = await imageOf(visit);
-      const { title, text, button } = visit.words.images.deleting;
-      return visit.page({
-        section: 'images',
-        title: title(name),
-        content: Asking(visit, { text, button: button(name), back: `images/${id}` }),
-      });
-    },
-    act: async (visit) => {
-      await visit.run('image.delete-image', { imageId: visit.params.image, detach: true });
-      return { to: 'images', done: 'images.deleted' };
-    },
-  },
+  deletionPage({ section: 'images', record: 'image', find: imageOf, fields: { detach: true } }),
 ];
 
 function toImages(visit: Visit) {

@@ -1,6 +1,7 @@
 import { html, type Html, trusted } from '#libs/pages';
 import { invalid } from '#libs/rpc';
 import { ImageField, pathOfImage } from '../images/choice.js';
+import { deletionPage } from '../deletion-page.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
@@ -127,23 +128,7 @@ export const petitionPages: PageDefinition[] = [
   },
   step('publish', 'petition.publish-petition', 'petitions.published'),
   step('close', 'petition.close-petition', 'petitions.closed'),
-  {
-    path: 'petitions/:petition/delete',
-    needs: 'petition:write',
-    show: async (visit) => {
-      const { id, title: name } = await petitionOf(visit);
-      const { title, text, button } = visit.words.petitions.deleting;
-      return visit.page({
-        section: 'petitions',
-        title: title(name),
-        content: Asking(visit, { text, button: button(name), back: `petitions/${id}` }),
-      });
-    },
-    act: async (visit) => {
-      await visit.run('petition.delete-petition', { petitionId: visit.params.petition });
-      return { to: 'petitions', done: 'petitions.deleted' };
-    },
-  },
+  deletionPage({ section: 'petitions', record: 'petition', find: petitionOf }),
   ...signaturePages,
 ];
 

@@ -1,5 +1,6 @@
 import { html, type Html } from '#libs/pages';
 import { ImageField, pathOfImage } from '../images/choice.js';
+import { deletionPage } from '../deletion-page.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { AreaField, Asking, ButtonLink, ButtonOf, dateIn, Deeds, FormOf, TextField } from '../parts.js';
@@ -138,23 +139,7 @@ export const postPages: PageDefinition[] = [
   },
   step('publish', 'post.publish-post', 'posts.published'),
   step('archive', 'post.archive-post', 'posts.archived'),
-  {
-    path: 'posts/:post/delete',
-    needs: 'post:write',
-    show: async (visit) => {
-      const { id, title: name } = await postOf(visit);
-      const { title, text, button } = visit.words.posts.deleting;
-      return visit.page({
-        section: 'posts',
-        title: title(name),
-        content: Asking(visit, { text, button: button(name), back: `posts/${id}` }),
-      });
-    },
-    act: async (visit) => {
-      await visit.run('post.delete-post', { postId: visit.params.post });
-      return { to: 'posts', done: 'posts.deleted' };
-    },
-  },
+  deletionPage({ section: 'posts', record: 'post', find: postOf }),
 ];
 
 /** What can be taken back is done by a button; its page is where it is asked from without one. */

@@ -1,0 +1,41 @@
+import { type PageDefinition } from './page.js';
+import { Asking } from './parts.js';
+import { type Visit } from './visit.js';
+
+/** Sections whose records are deleted after one question, and nothing else is said. */
+type Deleting = 'petitions' | 'posts' | 'images' | 'broadcasts';
+
+/**
+ * The page that asks whether a record is to be deleted, and deletes it.
+ *
+ * @param record what the API calls it. @param find what it is called by people. @param fields what the operation is told besides.
+ */
+export function deletionPage({
+  section,
+  record,
+  find,
+  fields = {},
+}: {
+  section: Deleting;
+  record: string;
+  find: (visit: Visit) => Promise<{ id: string; name: string; title?: string }>;
+  fields?: Record<string, unknown>;
+}): PageDefinition {
+  return {
+    path: `${section}/:${record}/delete`,
+    needs: `${record}:write`,
+    show: async (visit) => {
+      const { id, name, title = name } = await find(visit);
+      const { title: question, text, button } = visit.words[section].deleting;
+      return visit.page({
+        section,
+        title: question(title),
+        content: Asking(visit, { text, button: button(title), back: `${section}/${id}` }),
+      });
+    },
+    act: async (visit) => {
+      await visit.run(`${record}.delete-${record}`, { [`${record}Id`]: visit.params[record], ...fields });
+      return { to: section, done: `${section}.deleted` };
+    },
+  };
+}
