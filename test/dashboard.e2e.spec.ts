@@ -297,7 +297,7 @@ it('says what happened, keeps what was typed, and speaks German', async () => {
   expect(wrong.text).toContain(
     '<a href="#email">E-mail address: Enter an e-mail address like name@example.org</a>',
   );
-  expect(wrong.text).toContain('<a href="#role">What may they do?: Choose one</a>');
+  expect(wrong.text).toContain('<a href="#role">What may they do? Choose one</a>');
   const invited = await owner.post(`${path}/invite`, { email: 'eve@example.org', role: 'EDITOR' });
   expect((await owner.get(invited.location!)).text).toContain('The invitation is on its way.');
   const german = owner.at(api.origin, 'de-AT,de;q=0.9');

@@ -93,22 +93,23 @@ it('what happens is sent as get-event shows it, signed, in order, and only that 
   });
   await eventually(() => expect(receiver.of(path)).toHaveLength(21));
   const told = receiver.of(path);
+  const of = (type: string) => told.filter(({ body }) => body.type === type);
   expect(
-    told
-      .slice(0, 20)
+    of('ListCreated')
       .map(({ body }) => body.recordId)
       .toSorted(),
   ).toEqual(ids.toSorted());
   const at = told.map(({ body }) => body.position);
-  // Eight are under way at once, and these may overtake each other on the way, not the ones after them.
-  expect(at.every((position, n) => at.slice(0, n).filter((one) => one > position).length < 8)).toBe(true);
+  // Begun in order, eight at once: one that is slow on its way is overtaken by some. Of any order it would be half of the 210 pairs.
+  const overtaken = at.flatMap((position, n) => at.slice(0, n).filter((one) => one > position));
+  expect(overtaken.length).toBeLessThan(60);
   for (const { id, headers, text, body } of told) {
     const { body: shown } = await client.get('event.get-event', { eventId: id });
     expect(body).toEqual(shown.data);
     expect(new StandardWebhook(secret).verify(text, headers as Record<string, string>)).toEqual(body);
     expect(headers['content-type']).toBe('application/json');
   }
-  expect(told.at(-1)!.body.data.personal).toMatchObject({ email: 'ada@example.org' });
+  expect(of('ContactCreated')[0]!.body.data.personal).toMatchObject({ email: 'ada@example.org' });
   await eventually(async () => {
     const { data } = (await get(webhookId)).body;
     expect(data).toMatchObject({ lastDelivery: { outcome: 'DELIVERED', statusCode: 200 } });
