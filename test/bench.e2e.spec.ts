@@ -34,5 +34,7 @@ it('every benchmark tells its options', async () => {
 });
 
 it.each(Object.entries(MEASURED))('%s measures, and loses nothing', async (name, options) => {
-  expect(await bench(name, ...options)).toMatch(/signatures? .*answered|was answered 200|arrived at least once/);
+  expect(await bench(name, ...options)).toMatch(
+    /signatures? .*answered|was answered 200|arrived at least once/,
+  );
 });

@@ -104,11 +104,17 @@ describe('a file', () => {
       return [status, text];
     };
     const wide = `${'a,'.repeat(2_000_000)}b\nx,y\n`;
-    expect(await send(wide)).toEqual([422, expect.stringContaining('no table that can be read')]);
+    expect(await send(wide)).toEqual([
+      422,
+      expect.stringContaining('The row that begins in line 1 cannot be read'),
+    ]);
     const columns = `${'a,'.repeat(201)}b\nx,y\n`;
     expect(await send(columns)).toEqual([422, expect.stringContaining('more than 200 columns')]);
     const endless = `email\n"${'x\n'.repeat(300_000)}`;
-    expect(await send(endless)).toEqual([422, expect.stringContaining('no table that can be read')]);
+    expect(await send(endless)).toEqual([
+      422,
+      expect.stringContaining('The row that begins in line 2 cannot be read'),
+    ]);
   });
 });
 

@@ -251,17 +251,17 @@ describe('what is no table', () => {
     [
       'an open quotation mark',
       'email,Ort\na@b.org,Bern\n\n\nb@b.org,"Bern\nc@b.org,Bern\n',
-      'has an open quotation mark in line 5',
+      'has a row without an end in line 5',
     ],
     [
       '… and more after it',
       `email,Ort\n\n"a@b.org,"Bern\n${'c@b.org,Bern\n'.repeat(20)}`,
-      'has an open quotation mark in line 3',
+      'has a row without an end in line 3',
     ],
     [
       '… and very much',
       `email,Ort\r\na@b.org,"x\r\ny"\r\nb@b.org,"Bern\r\n${'c@b.org,Bern\r\n'.repeat(50_000)}`,
-      'has an open quotation mark in line 4',
+      'has a row without an end in line 4',
     ],
     ['bytes', 'email\n\0\0\n', 'is no table'],
   ])('is refused, and it is said why: %s', async (_, content, why) => {

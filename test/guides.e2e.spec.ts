@@ -3,7 +3,9 @@ import { join, resolve } from 'node:path';
 
 const root = resolve(__dirname, '..');
 const read = (name: string) => readFileSync(join(root, name), 'utf8');
-const guides = readdirSync(join(root, 'docs')).map((name) => join('docs', name));
+const guides = readdirSync(join(root, 'docs'))
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => join('docs', name));
 const pages = ['README.md', ...guides];
 
 const sources = ['src', 'libs']

@@ -136,7 +136,7 @@ async function* rowsOf(text: string): AsyncGenerator<Row> {
     yield* rows;
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    throw refused(`has an open quotation mark in line ${await nextRow(text, lastLine)}`);
+    throw refused(`has a row without an end in line ${await nextRow(text, lastLine)}`);
   }
 }
 

@@ -21,8 +21,7 @@ async function turnsDuring(work: Promise<unknown>): Promise<number> {
 
 async function handedOver(): Promise<number> {
   let bytes = 0;
-  for await (const chunk of new ImportableTable(table, ['email', 'city']).bytes())
-    bytes += chunk.length;
+  for await (const chunk of new ImportableTable(table, ['email', 'city']).bytes()) bytes += chunk.length;
   return bytes;
 }
 

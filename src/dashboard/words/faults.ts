@@ -33,7 +33,7 @@ type FaultWords = {
   names: string;
   excelFile: string;
   noHeader: string;
-  openQuote: (line: string) => string;
+  endlessRow: (line: string) => string;
   noTable: string;
   tooWide: string;
   noLines: string;
@@ -83,7 +83,7 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
   [/^or another column must be/, ({ noAddresses }) => noAddresses],
   [/^is an Excel file/, ({ excelFile }) => excelFile],
   [/^has an address in its first line/, ({ noHeader }) => noHeader],
-  [/^has an open quotation mark in line (\d+)/, ({ openQuote }, [, line]) => openQuote(line!)],
+  [/^has a row without an end in line (\d+)/, ({ endlessRow }, [, line]) => endlessRow(line!)],
   [/^is no table/, ({ noTable }) => noTable],
   [/^has more than 200 columns/, ({ tooWide }) => tooWide],
   [/^has no line under/, ({ noLines }) => noLines],
