@@ -96,6 +96,59 @@ describe('a file', () => {
     await requireAlive();
   });
 
+  it('that is too large is refused to its last byte: a browser reads nothing before', async () => {
+    const editor = await signedIn(api, client, 'EDITOR', somebody());
+    const file = {
+      field: 'file',
+      name: 'large.csv',
+      type: 'text/csv',
+      content: `email\n${'x'.repeat(60_000_000)}`,
+    };
+    const { status, text } = await editor.upload(at('contacts/import'), file);
+    expect([status, text]).toEqual([422, expect.stringContaining('larger than 20 MB')]);
+  });
+
+  it('of line breaks alone lets others have their turns', async () => {
+    const editor = await signedIn(api, client, 'EDITOR', somebody());
+    const content = `email\nada@example.org\n${'\r'.repeat(8_000_000)}`;
+    const sent = editor.upload(at('contacts/import'), {
+      field: 'file',
+      name: 'cr.csv',
+      type: 'text/csv',
+      content,
+    });
+    let isGoing = true;
+    void sent.finally(() => (isGoing = false));
+    let answers = 0;
+    while (isGoing) {
+      await fetch(`${api.origin}/health/live`);
+      answers += 1;
+    }
+    expect((await sent).status).toBe(303);
+    // Stood still, it would answer two or three.
+    expect(answers).toBeGreaterThan(10);
+  });
+
+  it('that nobody imports gives way to newer ones', async () => {
+    const editor = await signedIn(api, client, 'EDITOR', somebody());
+    const content = 'email\nada@example.org\n';
+    const paths: string[] = [];
+    for (let n = 0; n < 7; n += 1)
+      paths.push(
+        (
+          await editor.upload(at('contacts/import'), {
+            field: 'file',
+            name: 'x.csv',
+            type: 'text/csv',
+            content,
+          })
+        ).location!,
+      );
+    const statuses = [];
+    for (const path of paths) statuses.push((await editor.get(path)).status);
+    expect(statuses).toEqual([404, 404, 200, 200, 200, 200, 200]);
+  });
+
   it('that is too wide, or has a row without an end, is refused in words', async () => {
     const editor = await signedIn(api, client, 'EDITOR', somebody());
     const send = async (content: string) => {

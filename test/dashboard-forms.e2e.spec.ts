@@ -185,6 +185,49 @@ describe('lists', () => {
   });
 });
 
+it('what is taken out is what was counted, whatever the fields say by then', async () => {
+  const petitionId = await newId('petition');
+  await call(client, 'petition.publish-petition', { petitionId });
+  for (const email of ['one@spam.example', 'two@spam.example', 'real@example.org'])
+    await call(client, 'petition.add-signature', { petitionId, contact: { email } });
+  const path = at(`petitions/${petitionId}/invalidate`);
+  const { text } = await post(path, { emailDomain: 'spam.example' });
+  const forms = [...text.matchAll(/<form[^]*?<\/form>/g)].map(([form]) => form);
+  const [counting, typing] = [
+    forms.filter((form) => form.includes('name="takeOut"')),
+    forms.filter((form) => form.includes('type="datetime-local"')),
+  ];
+  expect([counting.length, typing.length]).toEqual([1, 1]);
+  // What Enter does in a field is to look again.
+  expect(typing[0]).not.toContain('takeOut');
+  expect(counting[0]).toContain('<input type="hidden" name="emailDomain" value="spam.example"');
+  expect(counting[0]).not.toMatch(/type="(text|datetime-local)"/);
+});
+
+it('lines of a text are divided as everybody else divides them', async () => {
+  const contactId = await newId('contact');
+  await call(client, 'contact.update-contact', { contactId, bio: 'One\nTwo' });
+  const { body } = await client.get('contact.get-contact', {
+    contactId,
+    organizationId: client.organizationId,
+  });
+  const before = await api.lastPosition();
+  const { email } = body.data;
+  await post(at(`contacts/${contactId}/edit`), { email, bio: 'One\r\nTwo', subscribed: 'true' });
+  const types = (await api.eventsAfter(client.organizationId, before)).map(({ type }) => type);
+  expect(types).not.toContain('ContactUpdated');
+});
+
+it('a last day keeps its seconds where nobody changes it', async () => {
+  const petitionId = await newId('petition');
+  const closesAt = '2099-12-31T23:59:59.000Z';
+  await call(client, 'petition.update-petition', { petitionId, closesAt });
+  const form = { title: 'Late', goal: '5', closesAt: '2099-12-31T23:59' };
+  expect((await post(at(`petitions/${petitionId}/edit`), form)).status).toBe(303);
+  const { body } = await client.get('petition.get-petition', { petitionId });
+  expect(Date.parse(body.data.closesAt)).toBe(Date.parse(closesAt));
+});
+
 it('whose signature is taken out is said before', async () => {
   const petitionId = await newId('petition');
   await call(client, 'petition.publish-petition', { petitionId });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SmtpServer } from '#libs/testing';
-import { Api, type Client } from './harness.js';
+import { Api, type Client, NOBODY } from './harness.js';
 import { invitationTo, linkTo, signedIn, Visitor } from './people-in.js';
 import { eventually } from './processes.js';
 
@@ -179,6 +179,24 @@ describe('being signed in', () => {
     expect(visitor.cookie).not.toContain('wanted');
   });
 
+  it('lists also where a role was changed: there they sign in again', async () => {
+    const other = await api.organization();
+    const email = somebody();
+    await signedIn(api, client, 'OWNER', somebody());
+    await signedIn(api, other, 'EDITOR', email);
+    const visitor = await signedIn(api, client, 'EDITOR', email);
+    const { data } = (await client.get('team.list-members', { limit: '100' })).body;
+    const { id: memberId } = data.find((one: { email: string }) => one.email === email);
+    await client.post('team.update-member', { memberId, role: 'VIEWER' });
+    const { text } = await visitor.get('/dashboard');
+    for (const { organizationId } of [client, other])
+      expect(text).toContain(`href="/dashboard/${organizationId}"`);
+    expect((await visitor.get(`/dashboard/${other.organizationId}`)).status).toBe(200);
+    expect((await visitor.get(`/dashboard/${client.organizationId}`)).location).toBe(
+      '/dashboard/sign-in?again',
+    );
+  });
+
   it('leads back to pages of organizations alone, whatever a browser remembers', async () => {
     for (const wanted of [
       'https://evil.example/',
@@ -186,6 +204,9 @@ describe('being signed in', () => {
       '/dashboard/../x',
       '/dashboard/account',
       '%zz',
+      `/dashboard/${client.organizationId}/contacts/export`,
+      `/dashboard/${NOBODY}/contacts`,
+      `/dashboard/${client.organizationId}/x?${'y'.repeat(1_000)}`,
     ]) {
       const email = somebody();
       await signedIn(api, client, 'EDITOR', email);

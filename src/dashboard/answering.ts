@@ -99,7 +99,7 @@ export class Answering {
     }
     await send(request, response, answered);
     // A browser that cannot get rid of the rest of its file would never come to read the answer.
-    if (takesFile) request.resume();
+    if (takesFile) request.unpipe().resume();
   }
 }
 

@@ -49,11 +49,17 @@ export function isFromHere(request: Request): boolean {
 const WANTED = 'wanted';
 const WANTED_SECONDS = 900;
 /** Pages of organizations alone: nobody is sent anywhere else. */
-const PAGE = /^\/dashboard\/[\da-f-]{36}(\/[\w/-]*)?(\?[\w=&%.+-]*)?$/;
+const PAGE = /^\/dashboard\/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}(\/[\w-]+)*(\?[\w=&%.+-]*)?$/;
+const LONGEST_PAGE = 1_000;
+
+/** Not a file: nobody would see that they are signed in. */
+function isPage(path: string): boolean {
+  return path.length <= LONGEST_PAGE && PAGE.test(path) && !/\/(export|mail)(\?|$)/.test(path);
+}
 
 /** @param path undefined to forget it. */
 export function rememberWanted(request: Request, response: Response, path: string | undefined): void {
-  if (path !== undefined && !PAGE.test(path)) return;
+  if (path !== undefined && !isPage(path)) return;
   const [value, age] = path === undefined ? ['', 0] : [encodeURIComponent(path), WANTED_SECONDS];
   const secure = request.secure ? '; Secure' : '';
   response.append(
@@ -66,7 +72,7 @@ export function readWanted(request: Request): string | undefined {
   const [, value = ''] = new RegExp(`(?:^|; )${WANTED}=([^;]*)`).exec(request.headers.cookie ?? '') ?? [];
   try {
     const path = decodeURIComponent(value);
-    return PAGE.test(path) ? path : undefined;
+    return isPage(path) ? path : undefined;
   } catch {
     return undefined;
   }

@@ -23,7 +23,7 @@ const OWN_STYLE = `
 .beside-ways{display:none}
 .done{padding:var(--space-3);border-left:.5rem solid var(--accent);background:var(--sheet)}
 .back{margin:0 0 var(--space-2)}.back a{display:inline-block;padding:.4rem 0}
-.table{overflow-x:auto;margin:0 0 var(--space-4);background:linear-gradient(90deg,var(--ground),transparent) 0 0/2rem 100% no-repeat local,linear-gradient(270deg,var(--ground),transparent) 100% 0/2rem 100% no-repeat local,linear-gradient(90deg,var(--edge),transparent) 0 0/.4rem 100% no-repeat,linear-gradient(270deg,var(--edge),transparent) 100% 0/.4rem 100% no-repeat}
+.table{overflow-x:auto;margin:0 0 var(--space-4);background:linear-gradient(90deg,var(--ground) 40%,transparent) 0 0/2rem 100% no-repeat local,linear-gradient(270deg,var(--ground) 40%,transparent) 100% 0/2rem 100% no-repeat local,linear-gradient(90deg,var(--edge),transparent) 0 0/.4rem 100% no-repeat,linear-gradient(270deg,var(--edge),transparent) 100% 0/.4rem 100% no-repeat}
 table{width:100%;border-collapse:collapse;overflow-wrap:anywhere}
 caption{text-align:left}
 td{min-width:6.5rem}tbody th{min-width:11rem;color:inherit;font-size:inherit;font-weight:inherit}
@@ -51,8 +51,9 @@ form .button{width:auto}
 .past{margin:0;padding:0;list-style:none}.past li{padding:var(--space-2) 0;border-bottom:1px solid var(--line)}
 .past p{margin:0}
 .plot{margin:0 0 var(--space-4)}.plot svg{display:block;width:100%;height:12rem;border-bottom:1px solid var(--line)}.plot rect,.shares rect{fill:var(--accent)}
-.ends{display:flex;justify-content:space-between;margin:0;color:var(--quiet);font-size:var(--text-1)}
-.shares{margin:0 0 var(--space-4)}.shares th,.shares td{min-width:0;overflow-wrap:normal}.shares td:last-child{width:60%;padding-right:0}.shares svg{display:block;width:100%;height:1.5rem}
+.ends{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 var(--space-3);margin:0;color:var(--quiet);font-size:var(--text-1)}
+.shares{margin:0 0 var(--space-4)}.shares tbody th{min-width:0;width:100%}.shares td{min-width:0;padding-right:0}.shares svg{display:block;width:100%;height:.75rem}
+h1,h2,h3,th,.button{hyphens:auto}
 input,select,textarea,fieldset{scroll-margin-top:8rem}
 .faults h2{margin-top:0}
 form details{margin:0 0 var(--space-4)}

@@ -112,7 +112,7 @@ async function showList<Listed>(visit: Visit, options: ListOptions<Listed>) {
                 rows,
               })}
               ${Paging(visit, listed, options.isSorted)}
-              <p><a href="${exportPath(visit, options.path)}">${words.exportList}</a></p>`
+              <p><a href="${exportPath(visit, options)}">${words.exportList}</a></p>`
         }
       </div>`,
   });
@@ -122,9 +122,9 @@ async function showList<Listed>(visit: Visit, options: ListOptions<Listed>) {
 function titleOf({ words, query }: Visit, title: string, isSearched: boolean): string {
   const q = query('q');
   const found = isSearched
-    ? [title, q === undefined ? words.found : `“${q.slice(0, 50)}”`].join(': ')
+    ? [title, q === undefined ? words.found : words.quoted(q.slice(0, 50))].join(': ')
     : title;
-  return query('cursor') === undefined ? found : `${found}, ${words.nextPage.toLowerCase()}`;
+  return query('cursor') === undefined ? found : `${found}, ${words.further}`;
 }
 
 function searchOf<Listed>(visit: Visit, { search, searchNeeds }: ListOptions<Listed>): Text | undefined {
@@ -210,9 +210,10 @@ function sortOf(visit: Visit): 'createdAt' | undefined {
 }
 
 /** What was searched for is what the file has. */
-function exportPath(visit: Visit, path: string): string {
+function exportPath<Listed>(visit: Visit, { path, exportBy }: ListOptions<Listed>): string {
   const { searchParams } = new URL(visit.request.originalUrl, 'http://here');
-  for (const name of ['cursor', 'done', 'sort']) searchParams.delete(name);
+  // What makes a file of its own knows no search.
+  for (const name of ['cursor', 'done', 'sort', ...(exportBy ? ['q'] : [])]) searchParams.delete(name);
   const query = searchParams.toString();
   const below = path.replace(/:(\w+)/g, (_, name: string) => visit.params[name]!);
   return visit.path(`${below}/export${query === '' ? '' : `?${query}`}`);

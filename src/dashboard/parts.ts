@@ -4,7 +4,7 @@ import { type Visit } from './visit.js';
 import { type Words } from './words/index.js';
 
 /** Tells two forms that say the same from one that was sent twice. */
-function onceOf(): Html {
+export function onceOf(): Html {
   return html`<input type="hidden" name="once" value="${randomUUID()}" />`;
 }
 
@@ -220,7 +220,7 @@ export function CheckField(
 /**
  * A form that does something: its faults above it, its button below.
  *
- * @param beside another button. @param before what stands above its fields, in the form. @param of the record that it changes: see
+ * @param beside another button. @param of the record that it changes: see
  *   `requireSame`.
  */
 export function FormOf(
@@ -229,21 +229,19 @@ export function FormOf(
     fields,
     button,
     beside,
-    before,
     of,
     takesFile = false,
   }: {
     fields: readonly (Html | null)[];
     button: string;
     beside?: Html | null;
-    before?: Html | null;
     of?: { updatedAt: string | Date } | undefined;
     takesFile?: boolean;
   },
 ): Html {
   return html`${RefusalOf(visit)}
     <form method="post"${takesFile ? trusted(' enctype="multipart/form-data"') : null} novalidate>
-      ${onceOf()} ${of === undefined ? null : html`<input type="hidden" name="since" value="${visit.sinceOf(of)}" />`} ${before ?? null} ${fields}
+      ${onceOf()} ${of === undefined ? null : html`<input type="hidden" name="since" value="${visit.sinceOf(of)}" />`} ${fields}
       <p><button class="button">${button}</button> ${beside ?? null}</p>
     </form>`;
 }
@@ -304,13 +302,16 @@ export function Live(visit: Visit, { isGoing, says }: { isGoing: boolean; says: 
   const { live } = visit.words;
   const isHeld = visit.query('still') !== undefined;
   if (isGoing && !isHeld) visit.refreshSeconds = 3;
-  const asks = html` hx-ext="morph" hx-get="${visit.request.originalUrl}" hx-trigger="every 2s" hx-select="#main" hx-target="#main" hx-swap="morph:outerHTML"`;
+  const asks = html` hx-ext="morph" hx-get="${visit.withQuery({})}" hx-trigger="every 2s" hx-select="#main" hx-target="#main" hx-swap="morph:outerHTML"`;
   // What asks is another element than what does not: only of one that is gone a browser stops to ask. What is read out stays.
   return html`<p class="pot" role="status" id="how-it-is">${says}</p>
     ${
       isGoing
         ? html`<div id="${isHeld ? 'held' : 'live'}"${isHeld ? null : asks}>
-            <p class="small"><a href="${visit.withQuery({ still: isHeld ? null : '1' })}">${isHeld ? live.goOn : live.hold}</a></p>
+            <p class="small">
+              ${isHeld ? live.held : live.going}
+              <a href="${visit.withQuery({ still: isHeld ? null : '1' })}">${isHeld ? live.goOn : live.hold}</a>
+            </p>
           </div>`
         : null
     }`;
@@ -409,15 +410,16 @@ export function Shares({
   columns: readonly [string, string];
 }): Html {
   const most = Math.max(1, ...bars.map(({ value }) => value));
+  const share = (value: number) =>
+    html`<svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect width="${((100 * value) / most).toFixed(1)}" height="1" /></svg>`;
   return html`<table class="shares">
     <caption class="pot">${caption}</caption>
-    <thead><tr><th scope="col">${columns[0]}</th><th scope="col" class="number">${columns[1]}</th><td></td></tr></thead>
+    <thead><tr><th scope="col">${columns[0]}</th><th scope="col" class="number">${columns[1]}</th></tr></thead>
     <tbody>
       ${bars.map(
         ({ name, value }) => html`<tr>
-          <th scope="row">${name}</th>
+          <th scope="row">${name} ${share(value)}</th>
           <td class="number">${numberIn(words, value)}</td>
-          <td><svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect width="${((100 * value) / most).toFixed(1)}" height="1" /></svg></td>
         </tr>`,
       )}
     </tbody>

@@ -89,6 +89,12 @@ export class People {
     return { organizationId: organization.id, actor, scopes: scopesOf(organization.role) };
   }
 
+  /** Whether they may import contacts, as things are. */
+  async mayImport(organizationId: string, userId: string): Promise<boolean> {
+    const own = (await this.team.membershipsOf(userId)).find((one) => one.organizationId === organizationId);
+    return own !== undefined && hasScope(scopesOf(own.role), 'contact:write');
+  }
+
   /**
    * Imports contacts for somebody who has asked for it, with what their role lets them do now.
    *

@@ -43,7 +43,9 @@ export class SignInController {
   @Get(['', '{/}'])
   organizations(@Req() request: Request, @Res() response: Response): Promise<void> {
     return this.answering.known(request, response, async ({ words }, person) => {
-      const { memberships } = person.session;
+      // Where a role was changed they sign in again, and come back.
+      const { memberships: current, outdated } = person.session;
+      const memberships = [...current, ...outdated];
       const [first] = memberships;
       if (first && memberships.length === 1) return { redirect: `/dashboard/${first.organizationId}` };
       const named = memberships.map(async ({ organizationId: id }) => {
@@ -232,7 +234,10 @@ export class SignInController {
     const wanted = readWanted(request);
     if (wanted === undefined) return { redirect: to };
     rememberWanted(request, response, undefined);
-    return { redirect: to === '/dashboard' ? wanted : to };
+    const isTheirs = (await this.team.membershipsOf(userId)).some((one) =>
+      wanted.includes(one.organizationId),
+    );
+    return { redirect: to === '/dashboard' && isTheirs ? wanted : to };
   }
 }
 

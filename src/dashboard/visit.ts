@@ -62,7 +62,7 @@ export class Visit {
       response: this.response,
       params: this.params,
       form: this.form,
-    } = options);
+    } = { ...options, form: inLines(options.form) });
   }
 
   /** Whether fields show what was typed, in place of what is stored. */
@@ -184,7 +184,7 @@ export class Visit {
     openStream(this.request, this.response);
     allowLongBody(this.request, this.response);
     const { fields, file } = await readUpload(this.request);
-    this.form = fields;
+    this.form = inLines(fields);
     return file && { ...file, bytes: this.stillWith(file.bytes) };
   }
 
@@ -232,6 +232,13 @@ export type ListedPage<Listed> = {
   next: string | null;
   isFirst: boolean;
 };
+
+/** Browsers send the lines of a text with two characters between them; everybody else writes one. */
+function inLines(form: URLSearchParams): URLSearchParams {
+  return new URLSearchParams(
+    [...form].map(([name, value]): [string, string] => [name, value.replace(/\r\n?/g, '\n')]),
+  );
+}
 
 /** Operations that are run here answer with moments; as JSON they have texts. */
 function versionOf({ updatedAt }: { updatedAt: string | Date }): string {

@@ -74,7 +74,7 @@ async function showBroadcast(visit: Visit) {
         <span class="badge">${broadcasts.statuses[status]}</span>
         ${status === 'SCHEDULED' && sendAt !== null ? timeIn(words, sendAt) : null}
       </p>
-      ${Live(visit, { isGoing: status === 'SENDING' || status === 'SCHEDULED', says: howItIs(visit, broadcast) })}
+      ${Live(visit, { isGoing: status === 'SENDING' || isSoon(broadcast), says: howItIs(visit, broadcast) })}
       ${ResultsOf(visit, broadcast)}
       ${Deeds([
         maySend && status === 'SENDING'
@@ -97,6 +97,12 @@ async function showBroadcast(visit: Visit) {
       ${past}`,
   });
 }
+
+/** Sent within minutes: nobody need be asked for weeks. */
+function isSoon({ status, sendAt }: BroadcastRecord): boolean {
+  return status === 'SCHEDULED' && sendAt !== null && Date.parse(sendAt) < Date.now() + SOON_MS;
+}
+const SOON_MS = 10 * 60_000;
 
 /** Recipients with whom something has become of it, of all. */
 function progressOf({ recipients }: BroadcastRecord): { value: number; max: number } | null {

@@ -173,7 +173,7 @@ async function WritingOf(visit: Visit, broadcast?: BroadcastRecord): Promise<Htm
       value: broadcast?.name,
       max: 200,
     }),
-    TextField(visit, { name: 'subject', label: fields.subject, value: broadcast?.subject, max: 500 }),
+    TextField(visit, { name: 'subject', label: fields.subject, value: broadcast?.subject, max: 200 }),
     TextField(visit, {
       name: 'preheader',
       label: fields.preheader,

@@ -6,7 +6,7 @@ import { describeError, TroubleLog } from '#libs/database';
 import { EventStore, openBytes, sealBytes } from '#libs/event-store';
 import { type BackgroundWork } from '#libs/modules';
 import { newId } from '#libs/random';
-import { type ErrorCode, noSuch, RpcError } from '#libs/rpc';
+import { type ErrorCode, invalid, noSuch, RpcError } from '#libs/rpc';
 import { People } from '../people.js';
 import { type FileAnswer, ImportableTable, type Imported, textOf } from './table.js';
 
@@ -18,6 +18,10 @@ const KEPT_HOURS = 24;
 /** Seconds after which another instance takes over what an instance has begun and left. */
 const LEASE_SECONDS = 30;
 const MOST_LISTED = 50;
+/** Tables that one person has looked at and not imported; and those of an organization that are being imported. */
+const [MOST_KEPT, MOST_RUNNING] = [5, 20];
+/** After a fault that is nobody's here. */
+const AGAIN_SECONDS = 30;
 const LOOK_MS = 1_000;
 const TIDY_MS = 10 * 60_000;
 
@@ -82,7 +86,11 @@ export class Imports implements BackgroundWork {
     private readonly troubles: TroubleLog,
   ) {}
 
-  /** Keeps a table, to be looked at first. */
+  /**
+   * Keeps a table, to be looked at first. Of one person a few are kept; the oldest give way.
+   *
+   * @throws RpcError BAD_REQUEST where many are being imported already.
+   */
   async keep(
     { organizationId, userId }: { organizationId: string; userId: string },
     bytes: Buffer,
@@ -92,6 +100,16 @@ export class Imports implements BackgroundWork {
     const id = newId();
     const { key, wrapped } = this.store.keyring.newSubjectKey(id);
     await this.source.transaction(async (transaction) => {
+      const [{ count }] = await transaction.query<[{ count: number }]>(
+        `WITH given_up AS (
+           DELETE FROM contact_imports WHERE id IN (
+             SELECT id FROM contact_imports WHERE organization_id = $1 AND user_id = $2 AND status = 'KEPT'
+             ORDER BY made_at DESC OFFSET $3)
+         )
+         SELECT count(*)::int FROM contact_imports WHERE organization_id = $1 AND status = 'RUNNING'`,
+        [organizationId, userId, MOST_KEPT - 1],
+      );
+      if (count >= MOST_RUNNING) throw invalid([{ path: 'file', message: 'has to wait for other imports' }]);
       await transaction.query(
         `INSERT INTO contact_imports (id, organization_id, user_id, wrapped_key, about, status, lines)
          VALUES ($1, $2, $3, $4, $5, 'KEPT', $6)`,
@@ -149,7 +167,7 @@ export class Imports implements BackgroundWork {
     if (!row) throw noSuch('import');
     const key = this.store.keyring.unwrap(row.wrapped_key, id);
     await this.source.query(
-      `UPDATE contact_imports SET status = 'RUNNING', about = $3, user_id = $4
+      `UPDATE contact_imports SET status = 'RUNNING', about = $3, user_id = $4, made_at = clock_timestamp()
        WHERE organization_id = $1 AND id = $2 AND status = 'KEPT'`,
       [organizationId, id, sealJson(key, id, 'about', about), userId],
     );
@@ -174,7 +192,8 @@ export class Imports implements BackgroundWork {
         if (performance.now() >= tidyAt) {
           tidyAt = performance.now() + TIDY_MS;
           await this.source.query(
-            'DELETE FROM contact_imports WHERE made_at < clock_timestamp() - make_interval(hours => $1)',
+            `DELETE FROM contact_imports
+             WHERE made_at < clock_timestamp() - make_interval(hours => $1) AND leased_until < clock_timestamp()`,
             [KEPT_HOURS],
           );
         }
@@ -207,6 +226,8 @@ export class Imports implements BackgroundWork {
     const about = openJson<AboutImport>(key, id, 'about', row.about);
     let done = 0;
     let isLost = false;
+    // Who was removed meanwhile, or may no longer, imports no more.
+    let isForbidden = false;
     const renew = async () => {
       const [, count] = await this.source.query<[unknown, number]>(
         `UPDATE contact_imports SET leased_until = clock_timestamp() + make_interval(secs => $3), lines_done = $4
@@ -214,12 +235,13 @@ export class Imports implements BackgroundWork {
         [id, lease, LEASE_SECONDS, done],
       );
       isLost ||= count === 0;
+      isForbidden ||= !(await this.people.mayImport(organizationId, userId));
     };
     const timer = setInterval(() => void renew().catch(() => undefined), LOOK_MS);
     let answer: FileAnswer | null = null;
     let failure: RpcError | null = null;
     try {
-      const isGivenUp = () => isLost || this.stopping.signal.aborted;
+      const isGivenUp = () => isLost || isForbidden || this.stopping.signal.aborted;
       const table = new ImportableTable(await this.textOf(id, key), about.meanings);
       const imported = await this.people.importFor({ organizationId, userId }, id, {
         fields: { onConflict: about.onConflict, ...(about.listId === null ? {} : { listId: about.listId }) },
@@ -234,11 +256,11 @@ export class Imports implements BackgroundWork {
     } catch (error) {
       // It goes on elsewhere, or when the database is there again.
       if (isLost || this.stopping.signal.aborted) return await this.release(id, lease);
-      if (!(error instanceof RpcError) || error.status >= 500) {
-        await this.release(id, lease);
+      if (isForbidden) failure = noSuch('member');
+      else if (!(error instanceof RpcError) || error.status >= 500) {
+        await this.release(id, lease, AGAIN_SECONDS);
         throw error;
-      }
-      failure = error;
+      } else failure = error;
     } finally {
       clearInterval(timer);
     }
@@ -257,12 +279,14 @@ export class Imports implements BackgroundWork {
     });
   }
 
-  private async release(id: string, lease: string): Promise<void> {
+  /** @param seconds after which somebody may take it. */
+  private async release(id: string, lease: string, seconds = 0): Promise<void> {
     await this.source
-      .query(`UPDATE contact_imports SET leased_until = '-infinity' WHERE id = $1 AND lease = $2`, [
-        id,
-        lease,
-      ])
+      .query(
+        `UPDATE contact_imports SET leased_until = clock_timestamp() + make_interval(secs => $3)
+         WHERE id = $1 AND lease = $2`,
+        [id, lease, seconds],
+      )
       .catch(() => undefined);
   }
 

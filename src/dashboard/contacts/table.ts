@@ -167,7 +167,7 @@ async function* piecesOf(text: string): AsyncGenerator<string> {
   for (let at = 0; at < text.length; at = end) {
     end = Math.min(at + PIECE, text.length);
     // Neither a line break nor a character is cut in two.
-    while (end < text.length && /[\r\uD800-\uDBFF]/.test(text[end - 1]!)) end += 1;
+    if (/\r\n|[\uD800-\uDBFF][\uDC00-\uDFFF]/.test(text.slice(end - 1, end + 1))) end += 1;
     yield text.slice(at, end).replace(/\r\n?/g, '\n');
     // Streams alone give nobody a turn until they have come to an end.
     await nextTurn();

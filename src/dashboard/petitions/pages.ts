@@ -122,7 +122,7 @@ export const petitionPages: PageDefinition[] = [
       const petition = await petitionOf(visit);
       visit.requireSame(petition);
       requireOpen(visit, petition.closesAt);
-      await visit.run('petition.update-petition', { petitionId, ...typedIn(visit) });
+      await visit.run('petition.update-petition', { petitionId, ...typedIn(visit, petition.closesAt) });
       return { to: `petitions/${petitionId}`, done: 'petitions.changed' };
     },
   },
@@ -357,7 +357,8 @@ function requireOpen(visit: Visit, before: string | null): void {
     throw invalid([{ path: 'closesAt', message: 'must lie in the future' }]);
 }
 
-function typedIn(visit: Visit): Record<string, unknown> {
+/** @param before its last day, which stays to the second where it was not changed: a form shows minutes. */
+function typedIn(visit: Visit, before: string | null = null): Record<string, unknown> {
   const { form } = visit;
   const closesAt = visit.typed('closesAt');
   return {
@@ -368,7 +369,12 @@ function typedIn(visit: Visit): Record<string, unknown> {
     goal: Number(visit.typed('goal') ?? Number.NaN),
     ...(form.has('imageId') ? { imageId: visit.typed('imageId') } : {}),
     ...(form.has('confirmation') ? { confirmation: form.get('confirmation') } : {}),
-    closesAt: closesAt === null ? null : `${closesAt.slice(0, 16)}:00Z`,
+    closesAt:
+      closesAt === null
+        ? null
+        : before?.startsWith(closesAt.slice(0, 16))
+          ? before
+          : `${closesAt.slice(0, 16)}:00Z`,
     publicComments: form.has('publicComments'),
     ...(visit.typed('slug') === null ? {} : { slug: visit.typed('slug') }),
     ...typedContent(visit),

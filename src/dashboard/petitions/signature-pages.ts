@@ -12,6 +12,7 @@ import {
   inQuarters,
   Live,
   numberIn,
+  onceOf,
   Progress,
   SelectField,
   TextField,
@@ -223,6 +224,8 @@ function TakeOut(signature: SignatureRecord, visit: Visit): Html | string {
   return html`<a href="${href}" aria-label="${signers.takeOutOf(nameOfSigner(signature, visit))}">${signers.takeOut}</a>`;
 }
 
+const CONDITIONS = ['emailDomain', 'createdAfter', 'createdBefore', 'clientAddress', 'suspicion'] as const;
+
 /** What those that are to be taken out have in common, as the address or the form says. */
 function conditionOf(read: (name: string) => string | null | undefined): Record<string, string> {
   const moment = (name: string) => {
@@ -289,21 +292,26 @@ async function showChoosing(visit: Visit) {
     title: invalidations.chooseTitle,
     content: html`<div class="text">
       <p class="lead">${invalidations.chooseText}</p>
-      ${FormOf(visit, { fields, button: invalidations.look, before: found })}
+      ${found} ${FormOf(visit, { fields, button: invalidations.look })}
     </div>`,
   });
 }
 
-function FoundOf({ words }: Visit, signatures: number): Html {
+/** What can be taken out is what was counted, in a form of its own: the fields below may say something else meanwhile. */
+function FoundOf({ words, form }: Visit, signatures: number): Html {
   const { invalidations } = words.petitions;
   // Whoever has asked hears of it first.
   const first = trusted(' id="found" tabindex="-1" autofocus');
   if (signatures === 0) return html`<p${first}>${invalidations.nothing}</p>`;
-  return html`<div class="sheet"${first}>
+  const counted = CONDITIONS.map(
+    (name) => html`<input type="hidden" name="${name}" value="${form.get(name) ?? ''}" />`,
+  );
+  return html`<form method="post" class="sheet"${first}>
+    ${onceOf()} ${counted}
     <p><strong>${invalidations.found(signatures)}</strong></p>
     <p>${invalidations.foundText}</p>
     <p><button class="button" name="takeOut" value="true">${invalidations.takeOut(signatures)}</button></p>
-  </div>`;
+  </form>`;
 }
 
 async function takeOutChosen(visit: Visit) {

@@ -13,6 +13,7 @@ const FAULTS = {
   choice: 'Wählen Sie etwas aus',
   some: 'Wählen Sie mindestens eines',
   noFile: 'Wählen Sie eine Datei',
+  laterFile: 'Es werden schon viele Tabellen importiert: Warten Sie, bis einige fertig sind',
   noPicture: 'Dieses Bild lässt sich nicht verwenden: Wählen Sie ein JPEG, PNG, WebP, AVIF oder GIF',
   brokenPicture: 'Dieses Bild ist beschädigt oder hat zu viele Pixel',
   largePicture: 'Dieses Bild ist größer als 15 MiB: Wählen Sie ein kleineres',
@@ -92,6 +93,8 @@ export const de: BaseWords = {
   exportList: 'Als Tabelle herunterladen (CSV)',
   pages: 'Seiten',
   firstPage: 'Erste Seite',
+  quoted: (text) => `„${text}“`,
+  further: 'nächste Seite',
   nextPage: 'Nächste Seite',
   oldestFirst: 'Älteste zuerst',
   newestFirst: 'Neueste zuerst',
@@ -99,7 +102,12 @@ export const de: BaseWords = {
   ofAll: (some, all) => `${some} von ${all}`,
   plotSummary: (plot) =>
     `${plot.title}, ${plot.from} bis ${plot.to}: zusammen ${plot.total}, die meisten ${plot.highest} (${plot.most})`,
-  live: { hold: 'Diese Seite anhalten', goOn: 'Diese Seite aktuell halten' },
+  live: {
+    going: 'Diese Seite sieht von selbst wieder nach.',
+    held: 'Diese Seite ist angehalten.',
+    hold: 'Diese Seite anhalten',
+    goOn: 'Diese Seite aktuell halten',
+  },
   roles: {
     OWNER: { name: 'Inhaber·in', may: 'alles, auch andere zu Inhabern machen' },
     ADMIN: { name: 'Verwalter·in', may: 'alles, außer was Inhaber betrifft' },

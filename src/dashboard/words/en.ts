@@ -15,6 +15,7 @@ const FAULTS = {
   choice: 'Choose one',
   some: 'Choose at least one',
   noFile: 'Choose a file',
+  laterFile: 'Many tables are being imported already: wait until some of them are finished',
   noPicture: 'This is no picture that can be used: choose a JPEG, PNG, WebP, AVIF or GIF',
   brokenPicture: 'This picture is damaged, or has too many pixels',
   largePicture: 'This picture is larger than 15 MiB: choose a smaller one',
@@ -96,6 +97,8 @@ export const en = {
   exportList: 'Download as a table (CSV)',
   pages: 'Pages',
   firstPage: 'First page',
+  quoted: (text: string) => `“${text}”`,
+  further: 'next page',
   nextPage: 'Next page',
   oldestFirst: 'Oldest first',
   newestFirst: 'Newest first',
@@ -110,7 +113,12 @@ export const en = {
     most: string;
   }) =>
     `${plot.title}, ${plot.from} to ${plot.to}: ${plot.total} together, most of them ${plot.highest} (${plot.most})`,
-  live: { hold: 'Hold this page still', goOn: 'Keep this page up to date' },
+  live: {
+    going: 'This page looks again by itself.',
+    held: 'This page is held still.',
+    hold: 'Hold this page still',
+    goOn: 'Keep this page up to date',
+  },
   roles: {
     OWNER: { name: 'Owner', may: 'everything, also making others owners' },
     ADMIN: { name: 'Administrator', may: 'everything but what concerns owners' },

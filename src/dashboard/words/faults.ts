@@ -11,6 +11,7 @@ type FaultWords = {
   choice: string;
   some: string;
   noFile: string;
+  laterFile: string;
   noPicture: string;
   brokenPicture: string;
   largePicture: string;
@@ -49,6 +50,7 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
   [/^(is required|must not be (null|empty))$/, ({ required }) => required],
   [/^must be a list of/, ({ some }) => some],
   [/^is no file/, ({ noFile }) => noFile],
+  [/^has to wait for other imports/, ({ laterFile }) => laterFile],
   [/^is no picture/, ({ noPicture }) => noPicture],
   [/^is a picture that cannot/, ({ brokenPicture }) => brokenPicture],
   [/^is too large a picture/, ({ largePicture }) => largePicture],

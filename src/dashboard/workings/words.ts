@@ -2,7 +2,7 @@ type Names = Record<string, string>;
 
 const en = {
   title: 'Workings',
-  text: 'Whether what you see is up to date, and whether all that follows from what happens has been done. This page looks again by itself.',
+  text: 'Whether what you see is up to date, and whether all that follows from what happens has been done.',
   verdicts: {
     fine: { title: 'All up to date.', text: 'Nothing has to be done.' },
     behind: {
@@ -69,7 +69,7 @@ const en = {
 
 const de: typeof en = {
   title: 'Betrieb',
-  text: 'Ob das, was Sie sehen, auf dem neuesten Stand ist, und ob alles getan ist, was aus Ereignissen folgt. Diese Seite sieht von selbst wieder nach.',
+  text: 'Ob das, was Sie sehen, auf dem neuesten Stand ist, und ob alles getan ist, was aus Ereignissen folgt.',
   verdicts: {
     fine: { title: 'Alles ist auf dem neuesten Stand.', text: 'Es ist nichts zu tun.' },
     behind: {
