@@ -128,6 +128,8 @@ function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId })
       operations: [
         list('petition.list-signatures', `&petitionId=${petitionId}`),
         `petition.get-petition?petitionId=${petitionId}`,
+        // What they are called, which the operation above does not say.
+        list('contact.list-contacts', `&petitionId=${petitionId}${organization}`),
       ],
     },
     {

@@ -158,7 +158,11 @@ describe('being signed in', () => {
     const out = await visitor.post('/dashboard/sign-out');
     expect([out.location, visitor.cookie]).toEqual(['/dashboard/sign-in?out', '']);
     expect((await visitor.get(out.location!)).text).toContain('You are signed out.');
-    expect((await stolen.get('/dashboard/account')).location).toBe('/dashboard/sign-in?again');
+    // What it wants done is refused from that moment on, what it only wants to see within a second.
+    expect((await stolen.post(`/dashboard/${client.organizationId}/lists/new`, { name: 'Late' })).status).toBe(403);
+    await eventually(async () =>
+      expect((await stolen.get('/dashboard/account')).location).toBe('/dashboard/sign-in?again'),
+    );
   });
 
   it('is begun anew where a role was changed: whoever it is learns why, and comes back to where they were', async () => {

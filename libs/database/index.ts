@@ -14,6 +14,7 @@ export { fewAtOnce } from './few-at-once.js';
 export { findPrograms, findSystemUser, findWayToRun } from './embedded-postgres-programs.js';
 export { startEmbeddedPostgres } from './embedded-postgres.js';
 export { binaryArray, type ElementType } from './binary-arrays.js';
+export { Kept } from './kept.js';
 export { Lease } from './lease.js';
 export { Loader } from './loader.js';
 export { momentAsText } from './moments.js';

@@ -11,4 +11,6 @@ export type RequestContext = {
   idempotencyKey?: string;
   /** Whether the caller was told that this is not worked on any more: then nothing may be stored for it. */
   isGivenUp?: () => boolean;
+  /** Takes what has to be done before the answer leaves, but not before it is made. Without it that is waited for at once. */
+  beforeAnswer?: (work: Promise<unknown>) => void;
 };

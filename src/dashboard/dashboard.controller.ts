@@ -67,7 +67,7 @@ export class DashboardController {
         if (needs !== null && !person.may(needs))
           return noticePage(words, words.forbidden, { status: 403, person });
         const requireStill = async () => {
-          const now = await this.people.find(request, person.organization.id);
+          const now = await this.people.find(request, person.organization.id, true);
           if (!now || !isMember(now) || (needs !== null && !now.may(needs))) throw noSuch('member');
         };
         const answered = await this.within({ ...asked, person, params, requireStill }, (visit) =>
@@ -86,7 +86,10 @@ export class DashboardController {
   ): Promise<Answered> {
     const find = <T>(type: Type<T>) => this.modules.get(type, { strict: false });
     try {
-      return await make(new Visit({ ...asked, people: this.people, find }));
+      const visit = new Visit({ ...asked, people: this.people, find });
+      const answered = await make(visit);
+      await visit.finished();
+      return answered;
     } catch (error) {
       const notice = noticeOf(error, asked.words, asked.person);
       if (!notice) throw error;

@@ -53,6 +53,8 @@ type Run = {
   idempotencyKey?: string | undefined;
   /** Of an operation whose body is streamed. */
   body?: StreamedBody | undefined;
+  /** As in `RequestContext`. */
+  beforeAnswer?: ((work: Promise<unknown>) => void) | undefined;
 };
 
 /** Finds out who has opened a page, and does what they ask for: by the operations of the API, with the scopes of their role. */
@@ -70,13 +72,18 @@ export class People {
    * Undefined unless they are signed in, or where what they may has changed since: they sign in again.
    *
    * @param organizationId where the page is: they stand in it where they are a member, and their role was not changed since they signed in.
+   * @param isFresh whether it is looked up anew. Who only looks is known for half a second; who does something, not for a moment.
    */
-  async find(request: Request, organizationId?: string): Promise<Person | undefined> {
+  async find(
+    request: Request,
+    organizationId?: string,
+    isFresh = request.method !== 'GET',
+  ): Promise<Person | undefined> {
     const token = readCookie(request);
     if (token === undefined) return undefined;
     // At once: each page waits for both.
     const [session, name] = await Promise.all([
-      this.sessions.find(token),
+      isFresh ? this.sessions.find(token) : this.sessions.findForReading(token),
       organizationId === undefined ? undefined : this.names.find(organizationId),
     ]);
     if (!session || isOver(session, organizationId)) return undefined;
@@ -135,7 +142,7 @@ export class People {
     name: string,
     member: Member,
     fields: Record<string, unknown>,
-    { request, idempotencyKey, body }: Run,
+    { request, idempotencyKey, body, beforeAnswer }: Run,
   ): Promise<Answer> {
     const type = operationNamed(name);
     const definition = operationOf(type)!;
@@ -151,6 +158,7 @@ export class People {
       requestId: request.storedRequestId!,
       isGivenUp: () => request.isGivenUp === true,
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      ...(beforeAnswer === undefined ? {} : { beforeAnswer }),
     };
     return definition.method === 'GET' ? this.queries.execute(input) : this.commands.execute(input);
   }

@@ -53,6 +53,7 @@ export class Visit {
   /** How many records a form would change, where that was asked first. */
   found: number | undefined;
   private runs = 0;
+  private readonly unfinished: Promise<unknown>[] = [];
 
   constructor(private readonly options: Options) {
     ({
@@ -151,17 +152,34 @@ export class Visit {
     body?: { mediaType: string; contentType: string; bytes: AsyncIterable<Uint8Array> },
   ): Promise<Answer> {
     const { people, request } = this.options;
+    const { beforeAnswer } = this;
     const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
     const once = this.form.get('once');
     const idempotencyKey =
       once === null ? undefined : `form ${this.person.session.userId} ${once} ${name} ${(this.runs += 1)}`;
     try {
-      return await people.run<Answer>(name, this.person, given, { request, idempotencyKey, body });
+      return await people.run<Answer>(name, this.person, given, {
+        request,
+        idempotencyKey,
+        body,
+        beforeAnswer,
+      });
     } catch (error) {
       // They went back, and filled in something else: it is another form.
       if (!(error instanceof RpcError) || error.code !== 'IDEMPOTENCY_KEY_REUSED') throw error;
-      return people.run<Answer>(name, this.person, given, { request, body });
+      return people.run<Answer>(name, this.person, given, { request, body, beforeAnswer });
     }
+  }
+
+  private readonly beforeAnswer = (work: Promise<unknown>): void => {
+    // Where the page fails first nobody waits for it any more.
+    work.catch(() => undefined);
+    this.unfinished.push(work);
+  };
+
+  /** What must be done before anybody sees the page, is. @throws as that does. */
+  async finished(): Promise<void> {
+    await Promise.all(this.unfinished);
   }
 
   /** A page of records, as the address says which. */

@@ -51,9 +51,12 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
     clearInterval(this.timer);
   }
 
-  /** Tells a read in an event of its own. To be awaited before it is answered. */
+  /** Tells a read in an event of its own. To be awaited before it is answered; whoever makes a page of it waits at its end. */
   async record(input: Input): Promise<void> {
-    await this.append(input, newId(), () => false);
+    const told = this.append(input, newId(), () => false);
+    const { beforeAnswer } = input.context;
+    if (beforeAnswer) beforeAnswer(told);
+    else await told;
   }
 
   /**

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
+import { Kept } from '#libs/database';
 import { type Json } from '#libs/event-store';
 import { compare } from '#libs/projections';
 import { type ResourceRecord, Resources } from '#libs/resources';
@@ -15,7 +16,6 @@ import { type Confirmation, petitions, PublicComments } from '../petitions/index
 import { posts } from '../posts/index.js';
 import { PublicAddress } from '../public-address.js';
 import { type FeedPost } from './feeds.js';
-import { Kept } from './kept.js';
 import { loadRichText, type RichText } from './rich-text.js';
 import { type Picture, type SiteOrganization, type SitePetition, type SitePost } from './site-types.js';
 

@@ -1,5 +1,6 @@
 import { Controller, Get, Next, Param, Post, Req, Res } from '@nestjs/common';
 import { type NextFunction, type Request, type Response } from 'express';
+import { Kept } from '#libs/database';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { Documented, isId, LONGEST_SLUG, RpcError } from '#libs/rpc';
 import { isReserved } from '../organizations/index.js';
@@ -8,7 +9,6 @@ import { PublicAddress } from '../public-address.js';
 import { askedPage, confirmPage, endedPage, noticePage, signedPage } from './answer-pages.js';
 import { languageOf, type Page } from './document.js';
 import { jsonFeedOf, rssOf, sitemapOf } from './feeds.js';
-import { Kept } from './kept.js';
 import { organizationPage } from './organization-page.js';
 import { progressTexts } from './parts.js';
 import { embedPage, petitionPage } from './petition-page.js';

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { Kept } from '#libs/database';
 import { newId, randomBytes } from '#libs/random';
 import { type DatedMembership, type Membership, membershipsOf } from './membership.js';
 
@@ -8,6 +9,9 @@ import { type DatedMembership, type Membership, membershipsOf } from './membersh
 export const SESSION_DAYS = 30;
 /** `seen_at` is for people: not every page writes it. */
 const SEEN_MINUTES = 5;
+/** What has ended is refused within a second on every instance: half of it for the rest of the way, as with API keys. */
+const KEPT_MS = 500;
+const MOST_KEPT = 10_000;
 /** Of one person; the oldest give way. */
 const MOST_SESSIONS = 50;
 
@@ -18,6 +22,8 @@ export type ListedSession = { id: string; madeAt: Date; seenAt: Date; browser: s
 /** Who is signed in, and where: of what a cookie holds only its hash is kept. */
 @Injectable()
 export class Sessions {
+  private readonly kept = new Kept<Session | undefined>(KEPT_MS, MOST_KEPT);
+
   constructor(private readonly source: DataSource) {}
 
   /** @returns what the cookie holds: 256 bits, which nobody guesses. */
@@ -36,7 +42,16 @@ export class Sessions {
     return token;
   }
 
-  /** Asked for with each page: what was ended is refused at once, whichever instance is asked. */
+  /** As it was within the last half second: for pages that only show. Undefined where it has ended. */
+  async findForReading(token: string): Promise<Session | undefined> {
+    const key = keyOf(hashOf(token));
+    const session = await this.kept.get(key, () => this.find(token));
+    // Whoever makes cookies up must push no good ones out.
+    if (!session) this.kept.forget(key);
+    return session;
+  }
+
+  /** As it is: what was ended does nothing more from that moment on, whichever instance is asked. */
   async find(token: string): Promise<Session | undefined> {
     const [row] = await this.source.query<
       { id: string; user_id: string; memberships: DatedMembership[]; is_stale: boolean }[]
@@ -57,6 +72,7 @@ export class Sessions {
 
   async end(token: string): Promise<void> {
     await this.source.query('DELETE FROM sessions WHERE token = $1', [hashOf(token)]);
+    this.kept.forget(keyOf(hashOf(token)));
   }
 
   /** The newest first. */
@@ -70,11 +86,20 @@ export class Sessions {
 
   /** One of a person's own. */
   async endOne(userId: string, id: string): Promise<void> {
-    await this.source.query('DELETE FROM sessions WHERE user_id = $1 AND id = $2', [userId, id]);
+    const [ended] = await this.source.query<[{ token: Buffer }[], number]>(
+      'DELETE FROM sessions WHERE user_id = $1 AND id = $2 RETURNING token',
+      [userId, id],
+    );
+    for (const { token } of ended) this.kept.forget(keyOf(token));
   }
 }
 
 /** Tokens are random: nothing need slow down whoever tries them all. */
 export function hashOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
+}
+
+/** @param hash of a token: it itself is not kept here, either. */
+function keyOf(hash: Buffer): string {
+  return hash.toString('base64');
 }

@@ -7,7 +7,7 @@ import { type Visit } from '../visit.js';
 import { DataOf, pageOfRecord, partsOf } from './event-data.js';
 import { type EventRecord, kindIn, showEvents } from './event-list.js';
 import { fileOf, sealed, toHistory } from './sealed.js';
-import { whoIn } from './who.js';
+import { keysIn, namesOf } from './who.js';
 
 type Proof = { event: { position: number }; index: number; path: string[]; checkpoint: string };
 
@@ -47,7 +47,7 @@ async function showEvent(visit: Visit) {
   const { event: said, when, who } = words.history;
   const event = await visit.run<EventRecord>('event.get-event', { eventId: visit.params.event });
   const { id, recordType, recordId, requestId, actor, occurredAt } = event;
-  const { nameOf } = await whoIn(visit, [actor]);
+  const nameOf = await namesOf(visit, [actor], actor.type === 'api-key' ? await keysIn(visit) : []);
   const linked = (to: string | undefined, text: string) =>
     to === undefined ? text : html`<a href="${to}">${text}</a>`;
   const ofActor =

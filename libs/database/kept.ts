@@ -1,4 +1,4 @@
-/** What is asked for again and again is made once a second: a hundred thousand readers cost what one costs. */
+/** What is asked for again and again is made once in so long: a hundred thousand readers cost what one costs. */
 export class Kept<Value> {
   private readonly values = new Map<string, { value: Promise<Value>; until: number }>();
 
@@ -20,5 +20,10 @@ export class Kept<Value> {
       if (this.values.get(key) === entry) this.values.delete(key);
     });
     return value;
+  }
+
+  /** Whoever asks next for it asks anew. */
+  forget(key: string): void {
+    this.values.delete(key);
   }
 }
