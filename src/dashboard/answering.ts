@@ -9,8 +9,8 @@ import { noticePage, type Page, sendPage } from './document.js';
 import { People, type Person } from './people.js';
 import { type Words, wordsIn } from './words/index.js';
 
-/** What a page answers: itself, a file, or where to go on. */
-export type Answered = Page | StreamedAnswer | { redirect: string };
+/** What a page answers: itself, a file, or where to go on; `isForWindow`: with the whole window, also where htmx has asked for a part. */
+export type Answered = Page | StreamedAnswer | { redirect: string; isForWindow?: boolean };
 
 /** What a page is made of: who asks, in which language, and what they have filled in. */
 export type Asked = { words: Words; request: Request; response: Response; form: URLSearchParams };
@@ -111,7 +111,7 @@ function signInFirst({ request, response, words }: Asked): Answered {
   const isAgain = readCookie(request) !== undefined;
   if (request.method !== 'POST') {
     rememberWanted(request, response, request.originalUrl);
-    return { redirect: `/dashboard/sign-in${isAgain ? '?again' : ''}` };
+    return { redirect: `/dashboard/sign-in${isAgain ? '?again' : ''}`, isForWindow: true };
   }
   const { title, text, link } = words.signedOut;
   const more = html`<p><a class="button" href="/dashboard/sign-in?again" target="_blank" rel="noopener">${link}</a></p>`;
@@ -136,6 +136,11 @@ async function send(request: Request, response: Response, answered: Answered): P
     return sendStream(answered, request, response);
   }
   if ('redirect' in answered) {
+    // htmx would follow a redirect by itself, and find nothing of what it wants in the page there.
+    if (answered.isForWindow && request.headers['hx-request'] !== undefined) {
+      response.status(200).set({ 'HX-Redirect': answered.redirect, 'Cache-Control': 'no-store' }).end();
+      return;
+    }
     response.status(303).set({ Location: answered.redirect, 'Cache-Control': 'no-store' }).end();
     return;
   }

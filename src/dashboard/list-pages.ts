@@ -2,7 +2,7 @@ import { stringify } from 'csv-stringify/sync';
 import { html, Html, trusted } from '#libs/pages';
 import { type Page as PageOfRecords, StreamedAnswer } from '#libs/rpc';
 import { type PageDefinition } from './page.js';
-import { ButtonLink, Deeds, Empty, Table } from './parts.js';
+import { ButtonLink, Deeds, Empty, numberIn, Table } from './parts.js';
 import { type Section } from './sections.js';
 import { type ListedPage, type Visit } from './visit.js';
 import { type Words } from './words/index.js';
@@ -37,6 +37,8 @@ type ListOptions<Listed> = {
   search?: Text;
   /** The scope for searching, where it is another. */
   searchNeeds?: string;
+  /** What is searched where the operation cannot, because it is sealed: for lists of some hundreds of records. */
+  searchIn?: (record: Listed) => string;
   /** Other fields of the search. */
   filters?: (visit: Visit) => Promise<readonly Html[]>;
   /** The page that makes another one, for whoever may. */
@@ -48,9 +50,12 @@ type ListOptions<Listed> = {
   back?: (visit: Visit) => Back | Promise<Back>;
   /** What the operation does not say of them. */
   complete?: (visit: Visit, records: Listed[]) => Promise<Listed[]>;
-  /** What makes the file, where it is an operation of its own. */
-  exportBy?: (visit: Visit) => Promise<StreamedAnswer>;
+  /** What makes the file, where it is an operation of its own. @param byColumns the file of what the list shows. */
+  exportBy?: (visit: Visit, byColumns: () => StreamedAnswer) => StreamedAnswer | Promise<StreamedAnswer>;
 };
+
+/** Of a list that is looked through here. */
+const MOST_SEARCHED = 2_000;
 
 /** A list, as all lists are: searched, page by page, with a file of all of it; where there is nothing, what to do first. */
 export function listPages<Listed extends { id?: string }>(options: ListOptions<Listed>): PageDefinition[] {
@@ -60,7 +65,10 @@ export function listPages<Listed extends { id?: string }>(options: ListOptions<L
     {
       path: `${path}/export`,
       needs,
-      show: options.exportBy ?? ((visit) => Promise.resolve(fileOf(visit, options))),
+      show: async (visit) => {
+        const byColumns = () => fileOf(visit, options);
+        return options.exportBy ? options.exportBy(visit, byColumns) : byColumns();
+      },
     },
   ];
 }
@@ -69,9 +77,11 @@ async function showList<Listed>(visit: Visit, options: ListOptions<Listed>) {
   const { words } = visit;
   const { section, operation, text, columns, empty, filters, add, deeds, before, back } = options;
   const search = searchOf(visit, options);
-  const asked = { q: search && visit.query('q'), sort: sortOf(visit), ...options.fields?.(visit) };
   const list = async () => {
-    const listed = await visit.list<Listed>(operation, asked);
+    const asked = askedOf(visit, options);
+    const listed = isLookedThrough(visit, options)
+      ? { records: await lookedThrough(visit, options), next: null, isFirst: true }
+      : await visit.list<Listed>(operation, { ...asked, sort: sortOf(visit) });
     return { ...listed, records: (await options.complete?.(visit, listed.records)) ?? listed.records };
   };
   const [listed, title, above, fields, toBack] = await Promise.all([
@@ -102,6 +112,7 @@ async function showList<Listed>(visit: Visit, options: ListOptions<Listed>) {
       ${above}
       ${isNothing ? Deeds(deeds?.(visit) ?? []) : Deeds([adding, ...(deeds?.(visit) ?? [])])}
       ${isNothing || !(search || filters) ? null : Search(visit, search?.(words), fields)}
+      <p class="pot" id="found" role="status">${isSearched ? foundIn(words, rows.length, listed.next !== null) : null}</p>
       <div id="list">
         ${
           rows.length === 0
@@ -141,6 +152,7 @@ function Search(visit: Visit, label: string | undefined, filters: readonly Html[
     hx-get="${visit.request.path}"
     hx-trigger="input changed delay:300ms, change, submit"
     hx-select="#list"
+    hx-select-oob="#found:innerHTML"
     hx-target="#list"
     hx-swap="outerHTML"
     hx-replace-url="true"
@@ -209,26 +221,65 @@ function sortOf(visit: Visit): 'createdAt' | undefined {
   return visit.query('sort') === 'createdAt' ? 'createdAt' : undefined;
 }
 
+/** For whoever does not see the list, and hears nothing of its being another. */
+function foundIn(words: Words, many: number, hasMore: boolean): string {
+  if (many === 0) return words.foundNone;
+  return hasMore ? words.foundMore(numberIn(words, many)) : words.foundSome(numberIn(words, many));
+}
+
+/** What the operation is asked for, as the address says. */
+function askedOf<Listed>(visit: Visit, options: ListOptions<Listed>): Record<string, unknown> {
+  const q = options.searchIn ? undefined : searchOf(visit, options) && visit.query('q');
+  return { q, ...options.fields?.(visit) };
+}
+
+function isLookedThrough<Listed>(visit: Visit, { searchIn }: ListOptions<Listed>): boolean {
+  return searchIn !== undefined && visit.query('q') !== undefined;
+}
+
+async function lookedThrough<Listed>(visit: Visit, options: ListOptions<Listed>): Promise<Listed[]> {
+  const wanted = visit.query('q')!.toLowerCase();
+  const found: Listed[] = [];
+  let looked = 0;
+  for await (const records of pagesOf(visit, options)) {
+    found.push(...records.filter((record) => options.searchIn!(record).toLowerCase().includes(wanted)));
+    if ((looked += records.length) >= MOST_SEARCHED) break;
+  }
+  return found;
+}
+
+async function* pagesOf<Listed>(visit: Visit, options: ListOptions<Listed>): AsyncGenerator<Listed[]> {
+  const asked = { ...askedOf(visit, options), limit: 100 };
+  let cursor: string | undefined;
+  do {
+    const { records, pagination } = await visit.run<PageOfRecords<Listed>>(options.operation, {
+      ...asked,
+      cursor,
+    });
+    yield records;
+    cursor = pagination.cursor ?? undefined;
+  } while (cursor !== undefined && visit.request.isGivenUp !== true);
+}
+
 /** What was searched for is what the file has. */
-function exportPath<Listed>(visit: Visit, { path, exportBy }: ListOptions<Listed>): string {
+function exportPath<Listed>(visit: Visit, { path }: ListOptions<Listed>): string {
   const { searchParams } = new URL(visit.request.originalUrl, 'http://here');
-  // What makes a file of its own knows no search.
-  for (const name of ['cursor', 'done', 'sort', ...(exportBy ? ['q'] : [])]) searchParams.delete(name);
+  for (const name of ['cursor', 'done', 'sort']) searchParams.delete(name);
   const query = searchParams.toString();
   const below = path.replace(/:(\w+)/g, (_, name: string) => visit.params[name]!);
   return visit.path(`${below}/export${query === '' ? '' : `?${query}`}`);
 }
 
 function fileOf<Listed extends { id?: string }>(visit: Visit, options: ListOptions<Listed>): StreamedAnswer {
-  const { operation, path, fields, search } = options;
-  const asked = { q: search && visit.query('q'), ...fields?.(visit), limit: 100 };
-  const columns = options.columns;
+  const { path, columns } = options;
+  async function* pages() {
+    if (isLookedThrough(visit, options)) yield await lookedThrough(visit, options);
+    else yield* pagesOf(visit, options);
+  }
   async function* lines() {
     const names = stringify([['id', ...columns.map(({ name }) => name(visit.words))]]);
-    let cursor: string | undefined;
     let isFirst = true;
-    do {
-      const { records, pagination } = await visit.run<PageOfRecords<Listed>>(operation, { ...asked, cursor });
+    for await (const records of pages()) {
       const whole = (await options.complete?.(visit, records)) ?? records;
       const rows = whole.map((record) => [
         record.id,
@@ -237,8 +288,7 @@ function fileOf<Listed extends { id?: string }>(visit: Visit, options: ListOptio
       // Not before the operation has answered once: what it refuses is a page, and no file.
       yield (isFirst ? names : '') + stringify(rows);
       isFirst = false;
-      cursor = pagination.cursor ?? undefined;
-    } while (cursor !== undefined && visit.request.isGivenUp !== true);
+    }
   }
   return new StreamedAnswer('text/csv; charset=utf-8', `${path.split('/').at(-1)}.csv`, lines());
 }

@@ -33,7 +33,8 @@ type KeyRecord = {
 };
 
 const DEFAULT_RATE = 10;
-const OVERLAPS = ['0', '3600', '86400', '604800'];
+/** Seconds, none longer than the operation allows. */
+const OVERLAPS = ['0', '3600', '86400'];
 
 export const keyPages: PageDefinition[] = [
   ...listPages<KeyRecord>({
@@ -114,15 +115,14 @@ export const keyPages: PageDefinition[] = [
       const { words } = visit;
       const { keys } = words;
       const [key, past] = await Promise.all([keyOf(visit), RecordPast(visit, visit.params.key!)]);
-      const isLive = stateOf(words, key) === keys.live;
       return visit.page({
         section: 'keys',
         back: toKeys(visit),
         title: key.name,
         content: html`${
-          isLive && visit.may('api-key:write')
+          isGood(key) && visit.may('api-key:write')
             ? Deeds([
-                ButtonLink(visit, `keys/${key.id}/rotate`, keys.rotate, true),
+                key.revokedAt === null ? ButtonLink(visit, `keys/${key.id}/rotate`, keys.rotate, true) : null,
                 ButtonLink(visit, `keys/${key.id}/revoke`, keys.revoke, true),
               ])
             : null
@@ -210,9 +210,16 @@ async function keyOf(visit: Visit): Promise<KeyRecord> {
   throw noSuch('API key');
 }
 
-function stateOf({ keys }: Words, { revokedAt, expiresAt }: KeyRecord): string {
-  if (revokedAt !== null) return keys.revoked;
-  return expiresAt !== null && Date.parse(expiresAt) <= Date.now() ? keys.expired : keys.live;
+function isGood({ revokedAt, expiresAt }: KeyRecord): boolean {
+  return [revokedAt, expiresAt].every((end) => end === null || Date.parse(end) > Date.now());
+}
+
+/** One that was exchanged goes on for a while: its end is still to come. */
+function stateOf(words: Words, key: KeyRecord): string {
+  const { keys } = words;
+  const { revokedAt } = key;
+  if (isGood(key)) return revokedAt === null ? keys.live : keys.liveUntil(timeIn(words, revokedAt));
+  return revokedAt !== null && Date.parse(revokedAt) <= Date.now() ? keys.revoked : keys.expired;
 }
 
 function usedIn(words: Words, lastUsedAt: string | null): string {

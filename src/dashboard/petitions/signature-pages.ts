@@ -105,14 +105,17 @@ export const signaturePages: PageDefinition[] = [
         exported: ({ status }) => status,
       },
     ],
-    exportBy: (visit) =>
-      visit.run<StreamedAnswer>('petition.export-signatures', {
-        petitionId: visit.params.petition,
-        format: 'csv',
-        safe: 'true',
-        status: visit.query('status'),
-        ...(visit.may('contact:read') ? { contacts: 'true' } : {}),
-      }),
+    // The operation knows no search.
+    exportBy: (visit, byColumns) =>
+      visit.query('q') !== undefined
+        ? byColumns()
+        : visit.run<StreamedAnswer>('petition.export-signatures', {
+            petitionId: visit.params.petition,
+            format: 'csv',
+            safe: 'true',
+            status: visit.query('status'),
+            ...(visit.may('contact:read') ? { contacts: 'true' } : {}),
+          }),
   }),
   {
     path: 'petitions/:petition/signatures/:signature/invalidate',

@@ -16,6 +16,8 @@ export const teamPages: PageDefinition[] = [
     title: ({ team }) => team.title,
     text: ({ team }) => team.text,
     empty: ({ team }) => team.none,
+    search: ({ email }) => email,
+    searchIn: ({ email }) => email ?? '',
     add: { path: 'team/invite', text: ({ team }) => team.invite, needs: 'team:write' },
     deeds: (visit) => [ButtonLink(visit, 'team/invitations', visit.words.team.invitations.title, true)],
     columns: [
@@ -40,6 +42,8 @@ export const teamPages: PageDefinition[] = [
     title: ({ team }) => team.invitations.title,
     text: ({ team }) => team.invitations.text,
     empty: ({ team }) => team.invitations.none,
+    search: ({ email }) => email,
+    searchIn: ({ email }) => email ?? '',
     add: { path: 'team/invite', text: ({ team }) => team.invite, needs: 'team:write' },
     back: toTeam,
     columns: [

@@ -6,7 +6,6 @@ const en = {
   change: (email: string) => `Change ${email}`,
   formerly: 'address not known',
   you: '(you)',
-  search: 'Name',
   invitations: {
     title: 'Invitations',
     text: 'Who was invited and has not come yet.',
@@ -53,7 +52,6 @@ const de: typeof en = {
   change: (email) => `${email} ändern`,
   formerly: 'Adresse nicht bekannt',
   you: '(Sie)',
-  search: 'Name',
   invitations: {
     title: 'Einladungen',
     text: 'Wer eingeladen ist und noch nicht gekommen ist.',
