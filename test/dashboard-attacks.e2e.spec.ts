@@ -252,6 +252,43 @@ describe('who may less than they did', () => {
   });
 });
 
+describe('who was removed', () => {
+  it('leaves nothing behind that they had on its way', async () => {
+    await signedIn(api, client, 'OWNER', somebody());
+    for (let n = 0; n < 4; n += 1) {
+      const email = somebody();
+      const removed = await signedIn(api, client, 'OWNER', email);
+      const { data } = (await client.get('team.list-members', { limit: '100' })).body;
+      const { id: memberId } = (data as { id: string; email: string }[]).find((one) => one.email === email)!;
+      const own = Array.from({ length: 12 }, (_, i) => {
+        const { origin } = api.instances[i % 2]!;
+        const made = { name: `Left behind ${n} ${i}`, scopes: '*', rateLimit: '10' };
+        return i % 3 === 0
+          ? removed.at(origin).post(at('lists/new'), { name: made.name })
+          : removed.at(origin).post(at('keys/new'), made);
+      });
+      await sleep(30);
+      expect((await client.delete('team.remove-member', { memberId })).status).toBe(200);
+      await Promise.all(own);
+      const late = await api.database.source.query<{ type: string }[]>(
+        `SELECT type FROM events WHERE organization_id = $1 AND type = ANY ('{ApiKeyCreated,ListCreated}')
+           AND position > (SELECT position FROM events WHERE organization_id = $1 AND stream_id = $2 AND type = 'MemberRemoved')`,
+        [client.organizationId, memberId],
+      );
+      expect(late).toEqual([]);
+    }
+  });
+});
+
+it('an address that begins with no address of a server is no fault of the server', async () => {
+  const visitor = await signedIn(api, client, 'OWNER', somebody());
+  for (const path of ['contacts', 'team', 'history']) {
+    const sent = begin(visitor, 'GET', `http://:99999999${at(path)}`, {});
+    sent.end();
+    expect([path, (await answerTo(sent)).status]).not.toEqual([path, 500]);
+  }
+});
+
 describe('coming in', () => {
   it('of many who use one invitation at once one gets in', async () => {
     const path = await invitationTo(api, client, 'EDITOR', somebody());

@@ -59,7 +59,7 @@ async function resultAt(path: string, whose = editor, words: typeof en = en) {
   });
   const facts = [...page.matchAll(/<dd>([^<]*)<\/dd>/g)].map(([, fact]) => fact!);
   const [, rows = ''] = /<tbody>([^]*)<\/tbody>/.exec(page) ?? [];
-  const wrong = [...rows.matchAll(/<tr>([^]*?)<\/tr>/g)].map(([, row]) =>
+  const wrong = [...rows.matchAll(/<tr[^>]*>([^]*?)<\/tr>/g)].map(([, row]) =>
     [...row!.matchAll(/<t[hd][^>]*>([^<]*)</g)].map(([, cell]) => cell!),
   );
   return { page, facts, wrong, path };

@@ -55,7 +55,7 @@ describe('coming in', () => {
     const again = new Visitor(api.origin);
     const asked = await again.post('/dashboard/sign-in', { email: email.toUpperCase() });
     expect([asked.status, asked.text]).toEqual([200, expect.stringContaining('Check your mail')]);
-    const link = await linkFor(email.toUpperCase());
+    const link = await linkFor(email);
     for (let n = 0; n < 2; n += 1)
       expect((await again.get(link)).text).toContain('<button class="button">Sign in</button>');
     expect((await again.post(link)).location).toBe('/dashboard');
@@ -150,6 +150,26 @@ describe('coming in', () => {
   });
 });
 
+describe('an address that is compared like another, and lies at another domain', () => {
+  const twin = (email: string) => email.replace('example', 'ex\u0600ample');
+
+  it('gets no link to sign in: it goes to the address of the person', async () => {
+    const email = somebody();
+    await signedIn(api, client, 'OWNER', email);
+    expect((await new Visitor(api.origin).post('/dashboard/sign-in', { email: twin(email) })).status).toBe(
+      200,
+    );
+    await linkFor(email);
+    expect(mail.accepted.map(({ to }) => to)).not.toContainEqual(expect.stringMatching(/xn--|\u0600/));
+  });
+
+  it('is not invited: whoever reads its mail would be taken for the person', async () => {
+    const invited = { email: twin(somebody()), role: 'VIEWER' };
+    const { status, body } = await client.post('team.invite-member', invited);
+    expect([status, body.error.issues?.[0]?.path]).toEqual([400, 'email']);
+  });
+});
+
 describe('being signed in', () => {
   it('ends by signing out: the cookie is good nowhere any more', async () => {
     const visitor = await signedIn(api, client, 'EDITOR', somebody());
@@ -159,7 +179,9 @@ describe('being signed in', () => {
     expect([out.location, visitor.cookie]).toEqual(['/dashboard/sign-in?out', '']);
     expect((await visitor.get(out.location!)).text).toContain('You are signed out.');
     // What it wants done is refused from that moment on, what it only wants to see within a second.
-    expect((await stolen.post(`/dashboard/${client.organizationId}/lists/new`, { name: 'Late' })).status).toBe(403);
+    expect(
+      (await stolen.post(`/dashboard/${client.organizationId}/lists/new`, { name: 'Late' })).status,
+    ).toBe(403);
     await eventually(async () =>
       expect((await stolen.get('/dashboard/account')).location).toBe('/dashboard/sign-in?again'),
     );

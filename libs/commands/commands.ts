@@ -233,7 +233,8 @@ export class Commands {
     decide: Decide,
     visible: boolean,
   ): Promise<Answered> {
-    let decision = await decide(false);
+    const decideOn = async (afresh: boolean) => held(await decide(afresh), await context.standing?.());
+    let decision = await decideOn(false);
     for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts += 1) {
       const outcome = { recordId: decision.recordId, version: versionAfter(decision) };
       if (decision.writes.every(({ events }) => events.length === 0) && !request.key) {
@@ -254,7 +255,8 @@ export class Commands {
         case 'taken': {
           const twin = result.keys.find(({ key }) => natural?.equals(key));
           if (!twin) {
-            decision = (await this.resolveTaken(decision, result)) ?? (await decide(true));
+            const resolved = await this.resolveTaken(decision, result);
+            decision = resolved ? held(resolved, await context.standing?.()) : await decideOn(true);
             break;
           }
           const { holds, version } = await decision.creates!(twin.owner);
@@ -263,13 +265,13 @@ export class Commands {
             return { recordId: twin.owner, version: 1 };
           }
           await this.releaseKeys(context, { streamId: twin.owner, version }, [twin.key]);
-          decision = await decide(true);
+          decision = await decideOn(true);
           break;
         }
         case 'version':
         case 'retry':
           if (attempts >= PATIENT_ATTEMPTS) await sleep(Math.random() * LONGEST_PAUSE_MS);
-          decision = await decide(true);
+          decision = await decideOn(true);
           break;
       }
     }
@@ -341,4 +343,12 @@ export class Commands {
     }
     throw new Error('The store named a taken key that was not claimed.');
   }
+}
+
+/** A decision that counts only if all of this is still so. What it writes to is guarded by that already. */
+function held(decision: Decision, standing: readonly Guard[] = []): Decision {
+  const guards = standing.filter(({ streamId }) =>
+    decision.writes.every((write) => write.streamId !== streamId),
+  );
+  return guards.length === 0 ? decision : { ...decision, guards: [...(decision.guards ?? []), ...guards] };
 }

@@ -1,4 +1,4 @@
-export { isSenderAddress, readMailAddress } from './mail-address.js';
+export { isSenderAddress, isSentAsCompared, readMailAddress } from './mail-address.js';
 export { MAIL_URL_FORMS, readMailUrl, WrongMailUrl } from './mail-url.js';
 export { Mailer, type MailerOptions, probeMailServer } from './mailer.js';
 export { type MailAddress, type MailMessage, type MailOutcome } from './message.js';

@@ -25,6 +25,16 @@ function domainOf(address: string, at: number): string {
   return (ASCII.test(domain) ? domain : domainToASCII(domain)) || domain;
 }
 
+/**
+ * Whether mail to it arrives at the domain that it is compared as. Some letters are overlooked when addresses are compared and not where
+ * mail is sent: whoever owns `xn--example-5gj.org` must not pass for somebody at `example.org`.
+ */
+export function isSentAsCompared(address: string): boolean {
+  const sendable = sendableAddress(address);
+  const domain = (one: string) => one.slice(one.lastIndexOf('@') + 1).toLowerCase();
+  return sendable !== undefined && domain(sendable) === domain(comparableEmail(address));
+}
+
 /** Whether only servers that know SMTPUTF8 (RFC 6531) take it: it has other letters than ASCII before the @. */
 export function needsUtf8(address: string): boolean {
   return !ASCII.test(address.slice(0, address.lastIndexOf('@')));

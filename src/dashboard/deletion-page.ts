@@ -30,7 +30,7 @@ export function deletionPage({
       return visit.page({
         section,
         title: question(title),
-        content: Asking(visit, { text, button: button(title), back: `${section}/${id}` }),
+        content: Asking(visit, { text, button: button(title), back: `${section}/${id}`, isFinal: true }),
       });
     },
     act: async (visit) => {

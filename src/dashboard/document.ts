@@ -12,7 +12,7 @@ const OWN_STYLE = `
 [hidden]{display:none!important}
 .bar{border-bottom:1px solid var(--line)}
 .bar .wide{display:flex;flex-wrap:wrap;gap:0 var(--space-4);align-items:center}
-.bar strong{margin-right:auto}
+.bar strong{margin-right:auto;padding:var(--space-2) 0}
 .bar a,.bar button{display:inline-block;min-height:2.75rem;padding:.7rem 0;border:0;background:none;color:var(--ink);font:inherit;text-decoration:underline;cursor:pointer}
 .ways{margin:0;padding:0;list-style:none}
 .ways a{display:block;padding:.6rem .75rem;border-radius:.375rem;color:var(--ink);text-decoration:none}
@@ -22,20 +22,22 @@ const OWN_STYLE = `
 .menu summary{min-height:2.75rem;padding:.7rem 0;font-weight:600;cursor:pointer}
 .beside-ways{display:none}
 .done{padding:var(--space-3);border-left:.5rem solid var(--accent);background:var(--sheet)}
-.back{margin:0 0 var(--space-2)}.back a{display:inline-block;padding:.4rem 0}
+.away{margin:0;padding:var(--space-2) var(--space-4);background:var(--fault);color:var(--ground);font-weight:600}
+.back{margin:0 0 var(--space-2)}
 .table{overflow-x:auto;margin:0 0 var(--space-4);background:linear-gradient(90deg,var(--ground) 40%,transparent) 0 0/2rem 100% no-repeat local,linear-gradient(270deg,var(--ground) 40%,transparent) 100% 0/2rem 100% no-repeat local,linear-gradient(90deg,var(--edge),transparent) 0 0/.4rem 100% no-repeat,linear-gradient(270deg,var(--edge),transparent) 100% 0/.4rem 100% no-repeat}
-table{width:100%;border-collapse:collapse;overflow-wrap:anywhere}
+table{width:100%;border-collapse:collapse;overflow-wrap:break-word}
 caption{text-align:left}
-td{min-width:6.5rem}tbody th{min-width:11rem;color:inherit;font-size:inherit;font-weight:inherit}
+tbody th{min-width:11rem;color:inherit;font-size:inherit;font-weight:inherit;overflow-wrap:anywhere}
+td.short{white-space:nowrap}td.long{min-width:11rem;overflow-wrap:anywhere}
 th,td{padding:var(--space-2) var(--space-3) var(--space-2) 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
 th{color:var(--quiet);font-size:var(--text-1);font-weight:600}
-td a{display:inline-block;min-height:1.5rem}
+tbody a{display:inline-block;margin:-.5rem 0;padding:.5rem 0}
 .number{min-width:0;text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 fieldset{min-width:0;margin:0 0 var(--space-4);padding:0;border:0}legend{padding:0;font-weight:600}
 .choice{display:grid;grid-template-columns:auto 1fr;gap:0 var(--space-2);margin:0;align-items:center}
 .choice input{width:1.5rem;height:1.5rem;min-height:0;margin:0;accent-color:var(--accent)}
 .choice label{padding:.6rem 0}
-.choice .hint{grid-column:2;margin:0}
+.choice .hint{grid-column:2;margin:-.4rem 0 var(--space-2)}
 input[type=radio]{padding:0}
 select{display:block;max-width:100%;min-height:2.75rem;padding:.5rem .75rem;border:1px solid var(--edge);border-radius:.375rem;background:var(--ground);color:inherit;font:inherit}
 .wrong select{border-color:var(--fault);border-width:2px}
@@ -44,7 +46,9 @@ input[type=file]{padding:.5rem;border-style:dashed}
 .deeds{display:flex;flex-wrap:wrap;gap:var(--space-2);margin:0 0 var(--space-4);padding:0;list-style:none}
 .find{display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3);align-items:end;margin:0 0 var(--space-4)}
 .find .field{flex:1 1 14rem;min-width:0;max-width:100%;margin:0}.find input{max-width:100%}.find select{width:100%}
-form .button{width:auto}
+form .button,.copy .button{width:auto}
+.find .button{padding-top:.5rem;padding-bottom:.5rem}
+.final{background:var(--fault);color:var(--ground)}
 .empty{padding:var(--space-5) var(--space-4);border:2px dashed var(--line);border-radius:.75rem;text-align:center}
 .paging{display:flex;flex-wrap:wrap;gap:0 var(--space-4)}.paging a{padding:.6rem 0}
 .badge{display:inline-block;padding:0 .5rem;border:1px solid var(--edge);border-radius:1rem;font-size:var(--text-1);white-space:nowrap}
@@ -57,14 +61,21 @@ h1,h2,h3,th,.button{hyphens:auto}
 input,select,textarea,fieldset{scroll-margin-top:8rem}
 .faults h2{margin-top:0}
 form details{margin:0 0 var(--space-4)}
-main p>a:only-child:not(.button){display:inline-block;min-height:1.5rem}
+main p>a:only-child:not(.button){display:inline-block;padding:.6rem 0}
+main summary{min-height:2.75rem;padding:.6rem 0;cursor:pointer}
 .code{overflow-x:auto;padding:var(--space-3);background:var(--sheet);border:1px solid var(--line);border-radius:.5rem;font-size:var(--text-1);white-space:pre-wrap}
 .secret{font-family:ui-monospace,monospace;font-weight:600}
 textarea.long{min-height:20rem}
 .preview{padding:var(--space-4);border:1px solid var(--line);border-radius:.75rem}
 iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;background:#fff}
 .thumb{width:8rem;border-radius:.375rem}
-@media (max-width:30rem){.bar strong{flex:1 1 100%;padding-top:var(--space-2)}form .button{margin-bottom:var(--space-2)}form .button,.deeds .button{width:100%}.deeds li{flex:1 1 100%}}
+@media (max-width:30rem){
+.table thead{position:absolute;left:-99rem}.table table,.table tbody,.table tr,.table tbody th{display:block}
+.table tr{padding:var(--space-2) 0;border-bottom:1px solid var(--line)}.table tbody th,.table td{padding:0;border:0;text-align:left}
+.table tbody th{min-width:0;font-weight:600}
+.table td{display:grid;grid-template-columns:7rem minmax(0,1fr);gap:0 var(--space-3);min-width:0;padding:.2rem 0;white-space:normal;overflow-wrap:anywhere}
+.table td::before{content:attr(data-label);color:var(--quiet);font-size:var(--text-1)}.table td:empty{display:none}
+.bar strong{flex:1 1 100%;padding-top:var(--space-2)}form .button{margin-bottom:var(--space-2)}form .button,.deeds .button{width:100%}.deeds li{flex:1 1 100%}}
 @media (forced-colors:active){progress{border:1px solid CanvasText}progress::-webkit-progress-value{background:Highlight;forced-color-adjust:none}progress::-moz-progress-bar{background:Highlight;forced-color-adjust:none}.plot rect,.shares rect{fill:Highlight}.ways a[aria-current],.button:not(.plain){border:2px solid CanvasText}.button{border:1px solid}}
 @media (min-width:60rem){
 .frame{display:grid;grid-template-columns:12rem minmax(0,1fr);gap:0 var(--space-5)}
@@ -126,6 +137,7 @@ function documentOf(options: PageOptions): Html {
       <body>
         <a class="skip" href="#main">${words.skip}</a>
         ${person ? BarOf(person, words) : null}
+        <p class="away" id="away" role="alert" hidden>${words.away}</p>
         ${person?.organization ? FramedBy(options, person) : html`<div class="wide">${MainOf(options)}</div>`}
       </body>
     </html>`;

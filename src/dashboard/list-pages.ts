@@ -91,9 +91,7 @@ async function showList<Listed>(visit: Visit, options: ListOptions<Listed>) {
     filters?.(visit) ?? [],
     back?.(visit),
   ]);
-  const isSearched = [...new URL(visit.request.originalUrl, 'http://here').searchParams.keys()].some(
-    (name) => !['done', 'cursor', 'sort'].includes(name),
-  );
+  const isSearched = [...visit.search.keys()].some((name) => !['done', 'cursor', 'sort'].includes(name));
   const adding =
     add && visit.may(add.needs)
       ? ButtonLink(visit, typeof add.path === 'string' ? add.path : add.path(visit), add.text(words))
@@ -263,7 +261,7 @@ async function* pagesOf<Listed>(visit: Visit, options: ListOptions<Listed>): Asy
 
 /** What was searched for is what the file has. */
 function exportPath<Listed>(visit: Visit, { path }: ListOptions<Listed>): string {
-  const { searchParams } = new URL(visit.request.originalUrl, 'http://here');
+  const searchParams = visit.search;
   for (const name of ['cursor', 'done', 'sort']) searchParams.delete(name);
   const query = searchParams.toString();
   const below = path.replace(/:(\w+)/g, (_, name: string) => visit.params[name]!);

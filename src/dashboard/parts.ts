@@ -35,7 +35,22 @@ export function Deeds(deeds: readonly (Html | null)[]): Html | null {
     : html`<ul class="deeds">${there.map((deed) => html`<li>${deed}</li>`)}</ul>`;
 }
 
-/** A table that scrolls where it is too wide. @param caption what it lists, for whoever does not see it. */
+/** Longer texts may break anywhere: names and addresses. What is shorter (dates, states, beginnings of keys) stays on one line. */
+const LONGEST_SHORT = 24;
+
+/** What kind of cell it is: by it the stylesheet knows where it may break. */
+function classOf(cell: Html | string | number | null, isNumber = false): Html | null {
+  if (isNumber) return trusted(' class="number"');
+  if (typeof cell !== 'string') return null;
+  return trusted(cell.length > LONGEST_SHORT ? ' class="long"' : ' class="short"');
+}
+
+/**
+ * A table that scrolls where it is too wide; on a phone each row is a card. Its parts say what they are, because browsers forget it of
+ * tables that are laid out as something else.
+ *
+ * @param caption what it lists, for whoever does not see it.
+ */
 export function Table({
   caption,
   columns,
@@ -47,13 +62,18 @@ export function Table({
 }): Html {
   const number = (n: number) => (columns[n]?.isNumber ? trusted(' class="number"') : null);
   return html`<div class="table" role="region" aria-label="${caption}" tabindex="0">
-    <table>
+    <table role="table">
       <caption class="pot">${caption}</caption>
-      <thead><tr>${columns.map(({ name }, n) => html`<th scope="col"${number(n)}>${name}</th>`)}</tr></thead>
-      <tbody>
+      <thead role="rowgroup">
+        <tr role="row">${columns.map(({ name }, n) => html`<th role="columnheader" scope="col"${number(n)}>${name}</th>`)}</tr>
+      </thead>
+      <tbody role="rowgroup">
         ${rows.map(
-          ([first = null, ...others]) => html`<tr>
-            <th scope="row"${number(0)}>${first}</th>${others.map((cell, n) => html`<td${number(n + 1)}>${cell}</td>`)}
+          ([first = null, ...others]) => html`<tr role="row">
+            <th role="rowheader" scope="row"${number(0)}>${first}</th>${others.map((cell, n) => {
+              const { name, isNumber } = columns[n + 1]!;
+              return html`<td role="cell" data-label="${name}"${classOf(cell, isNumber)}>${cell}</td>`;
+            })}
           </tr>`,
         )}
       </tbody>
@@ -122,7 +142,7 @@ export function TextField(
     visit,
     options,
     (attributes) =>
-      html`<input ${attributes} type="${type}" autocomplete="${autocomplete}" value="${visit.valueOf(name, value)}"${
+      html`<input ${attributes}${type === 'text' ? trusted(' dir="auto"') : null} type="${type}" autocomplete="${autocomplete}" value="${visit.valueOf(name, value)}"${
         max === undefined ? null : html` maxlength="${max}"`
       } />`,
   );
@@ -134,7 +154,7 @@ export function AreaField(visit: Visit, options: FieldOptions & { max?: number; 
   return FieldOf(
     visit,
     options,
-    (attributes) => html`<textarea ${attributes}${isLong ? trusted(' class="long"') : null}${
+    (attributes) => html`<textarea ${attributes} dir="auto"${isLong ? trusted(' class="long"') : null}${
       max === undefined ? null : html` maxlength="${max}"`
     }>
 ${visit.valueOf(name, value)}</textarea>`,
@@ -220,8 +240,8 @@ export function CheckField(
 /**
  * A form that does something: its faults above it, its button below.
  *
- * @param beside another button. @param of the record that it changes: see
- *   `requireSame`.
+ * @param beside another button. @param of the record that it changes: see `requireSame`. @param isFinal what it does cannot be taken
+ *   back: its button looks like it.
  */
 export function FormOf(
   visit: Visit,
@@ -231,18 +251,20 @@ export function FormOf(
     beside,
     of,
     takesFile = false,
+    isFinal = false,
   }: {
     fields: readonly (Html | null)[];
     button: string;
     beside?: Html | null;
     of?: { updatedAt: string | Date } | undefined;
     takesFile?: boolean;
+    isFinal?: boolean;
   },
 ): Html {
   return html`${RefusalOf(visit)}
     <form method="post"${takesFile ? trusted(' enctype="multipart/form-data"') : null} novalidate>
       ${onceOf()} ${of === undefined ? null : html`<input type="hidden" name="since" value="${visit.sinceOf(of)}" />`} ${fields}
-      <p><button class="button">${button}</button> ${beside ?? null}</p>
+      <p><button class="button${isFinal ? ' final' : ''}">${button}</button> ${beside ?? null}</p>
     </form>`;
 }
 
@@ -283,12 +305,26 @@ export function Asking(
     button,
     back,
     fields = [],
-  }: { text: string; button: string; back: string; fields?: readonly Html[] },
+    isFinal = false,
+  }: { text: string; button: string; back: string; fields?: readonly Html[]; isFinal?: boolean },
 ): Html {
   return html`<div class="text">
     <p>${text}</p>
-    ${FormOf(visit, { fields, button })}
+    ${FormOf(visit, { fields, button, isFinal })}
     <p><a href="${visit.path(back)}">${visit.words.cancel}</a></p>
+  </div>`;
+}
+
+/** What is shown this once: with a button that copies it, where scripts run. */
+export function SecretField(
+  { words }: Visit,
+  { name, label, value }: { name: string; label: string; value: string },
+): Html {
+  return html`<div class="field">
+    <label for="${name}">${label}</label>
+    <div class="copy" data-copy="${words.copy}" data-copied="${words.copied}">
+      <input id="${name}" class="secret" readonly value="${value}" autocomplete="off" spellcheck="false" />
+    </div>
   </div>`;
 }
 

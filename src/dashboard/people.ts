@@ -160,7 +160,10 @@ export class People {
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
       ...(beforeAnswer === undefined ? {} : { beforeAnswer }),
     };
-    return definition.method === 'GET' ? this.queries.execute(input) : this.commands.execute(input);
+    if (definition.method === 'GET') return this.queries.execute(input);
+    // Whoever is removed while it is under way has nothing stored any more.
+    input.context.standing = () => this.team.guardOfActor(input.context);
+    return this.commands.execute(input);
   }
 }
 

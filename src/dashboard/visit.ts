@@ -84,9 +84,17 @@ export class Visit {
     return `/dashboard/${this.organizationId}${end === '' || end.startsWith('?') ? end : `/${end}`}`;
   }
 
+  /** What the address asks for. Not of the whole of it: a client may write before its path what is no address. */
+  get search(): URLSearchParams {
+    const { originalUrl } = this.request;
+    const at = originalUrl.indexOf('?');
+    return new URLSearchParams(at < 0 ? '' : originalUrl.slice(at));
+  }
+
   /** The address of this page, with another query. */
   withQuery(change: Record<string, string | null>): string {
-    const { pathname, searchParams } = new URL(this.request.originalUrl, 'http://here');
+    const { path: pathname } = this.request;
+    const searchParams = this.search;
     searchParams.delete('done');
     for (const [name, value] of Object.entries(change)) {
       if (value === null) searchParams.delete(name);

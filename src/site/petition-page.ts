@@ -59,7 +59,7 @@ export function petitionPage({ organization, petition, form, words, proof }: Pro
       </div>
       <div>
         ${petition.comments.length > 0 ? Comments({ comments: petition.comments, words }) : null}
-        ${Share({ title, url, words })}
+        ${isOpen ? Share({ title, url, words }) : null}
       </div>
     </div>`,
   });

@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { type Request } from 'express';
 import { EventStore } from '#libs/event-store';
-import { type Input, type InputClass, isEmailAddress } from '#libs/rpc';
+import { isSentAsCompared } from '#libs/mail';
+import { type Input, type InputClass } from '#libs/rpc';
 import { ConfirmSignature, type Confirmed, RequestSignature } from '../petitions/index.js';
 import { Budgets } from './budgets.js';
 import { faultOf, formToken } from './form-token.js';
@@ -133,7 +134,7 @@ function faultIn(field: TextField, value: string | undefined): FormFault | undef
   if (UNSTORABLE.test(value)) return 'unstorable';
   if ([...value].length > LONGEST[field]) return field === 'email' ? 'email' : 'tooLong';
   // Between quotes one mailbox is written in any number of ways, and nobody has such an address.
-  return field === 'email' && (!isEmailAddress(value) || /["\\]/.test(value)) ? 'email' : undefined;
+  return field === 'email' && (!isSentAsCompared(value) || /["\\]/.test(value)) ? 'email' : undefined;
 }
 
 /** What led somebody to a page, as its address says. */

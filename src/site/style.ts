@@ -68,7 +68,7 @@ form .button{width:100%}
 .pot{position:absolute;left:-99rem;width:1px;height:1px;overflow:hidden}
 .share{margin-top:var(--space-5)}
 .share ul{display:flex;flex-wrap:wrap;gap:var(--space-2);margin:0 0 var(--space-3);padding:0;list-style:none}
-.copy{display:flex;gap:var(--space-2)}.copy input{flex:1;min-width:0}
+.copy{display:flex;flex-wrap:wrap;gap:var(--space-2)}.copy input{flex:1 1 14rem;min-width:0}
 .comments{margin:0;padding:0;list-style:none}
 .comments li{padding:var(--space-3) 0;border-top:1px solid var(--line)}
 .comments p{margin:0 0 var(--space-1);white-space:pre-line}
@@ -87,7 +87,7 @@ form .button{width:100%}
 .jump{display:none}}
 @media (max-width:30rem){h1{font-size:var(--text-4)}.wide,.narrow{padding:0 var(--space-3)}.sheet{padding:var(--space-3)}.button{width:100%}}
 @media (prefers-reduced-motion:no-preference){html{scroll-behavior:smooth}}
-@media print{.sheet form,.share,.jump,.foot,.skip,.faults{display:none}.sheet{border:0;padding:0}body{background:#fff;color:#000}.beside{position:static;overflow:visible}}
+@media print{h1,h2,h3,dt{break-after:avoid}.sheet form,.sheet h2,.share p,.share ul,.share h2,.jump,.foot,.skip,.faults,.copy .button{display:none}.sheet{border:0;padding:0}body{background:#fff;color:#000}.beside{position:static;overflow:visible}}
 `;
 
 /** The whole stylesheet: tokens, with the organization's accent, and some fifteen components. */

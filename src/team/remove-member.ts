@@ -40,12 +40,9 @@ export class RemoveMemberHandler implements ICommandHandler<RemoveMember> {
     const writes = [{ ...writeTo(member, memberId, version, events), subjectId: memberId }];
     if (events.length === 0 || state.status !== 'ACTIVE') return { recordId: memberId, writes };
     requireRole(context.scopes, state.role);
-    const guards = await this.team.guardOfActor(context);
-    if (state.role === 'OWNER') guards.push(await this.team.guardOfOtherOwner(organizationId, memberId));
     return {
       recordId: memberId,
-      // Who leaves is guarded by what they write.
-      guards: guards.filter(({ streamId }) => streamId !== memberId),
+      guards: state.role === 'OWNER' ? [await this.team.guardOfOtherOwner(organizationId, memberId)] : [],
       writes,
       releasesAll: [memberId],
       erases: [memberId],

@@ -40,7 +40,6 @@ export class RevokeInvitationHandler implements ICommandHandler<RevokeInvitation
     requireRole(context.scopes, state.role);
     return {
       recordId: invitationId,
-      guards: await this.team.guardOfActor(context),
       writes,
       releasesAll: [invitationId],
       erases: [invitationId],

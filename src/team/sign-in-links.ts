@@ -88,10 +88,14 @@ export class SignInLinks {
       `DELETE FROM sign_in_links WHERE made_at < clock_timestamp() - interval '1 hour'`,
     );
     const userId = await this.users.find(email);
-    if (userId === undefined || (await this.team.membershipsOf(userId)).length === 0) return;
+    const [membership] = userId === undefined ? [] : await this.team.membershipsOf(userId);
+    if (userId === undefined || !membership) return;
+    // What was typed may only be compared like their address, and be somebody else's.
+    const to = (await this.team.addressesOf(membership.organizationId, [userId])).get(userId);
+    if (to === undefined) return;
     const url = await this.make(userId);
     if (url === undefined) return;
-    const link = { id: newId(), to: email, url, minutes: LINK_MINUTES, language };
+    const link = { id: newId(), to, url, minutes: LINK_MINUTES, language };
     const { outcome, detail } = await this.mails.letIn(link, AbortSignal.timeout(PATIENCE_MS));
     if (outcome !== 'sent') this.logger.warn({ message: 'a link to sign in was not sent', outcome, detail });
   }

@@ -143,14 +143,12 @@ export class Team {
   }
 
   /**
-   * That who asks is still a member, with the scopes that the request was let in with, and goes on to be until this is stored; nothing
-   * for API keys.
+   * That who asks is still a member, with the scopes that the request was let in with, and goes on to be until this is stored.
    *
    * @throws RpcError NOT_FOUND where they are no member any more; INSUFFICIENT_PERMISSIONS where they may less than then.
    */
   async guardOfActor({ organizationId, actor, scopes }: RequestContext): Promise<Guard[]> {
-    if (actor.type !== 'user' || actor.id === null) return [];
-    const own = (await this.membershipsOf(actor.id)).find((one) => one.organizationId === organizationId);
+    const own = (await this.membershipsOf(actor.id!)).find((one) => one.organizationId === organizationId);
     const loaded = own && (await this.load(organizationId, own.memberId));
     if (loaded?.state.status !== 'ACTIVE') throw noSuch('member');
     const now = scopesOf(loaded.state.role);

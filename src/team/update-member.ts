@@ -39,13 +39,10 @@ export class UpdateMemberHandler implements ICommandHandler<UpdateMember> {
       const before = activeMember(state).role;
       for (const one of [before, role]) requireRole(context.scopes, one);
       const events = changeRole(state, role);
-      const guards = await this.team.guardOfActor(context);
-      if (events.length > 0 && before === 'OWNER')
-        guards.push(await this.team.guardOfOtherOwner(organizationId, memberId));
+      const isOwner = events.length > 0 && before === 'OWNER';
       return {
         recordId: memberId,
-        // Who changes themselves is guarded by what they write.
-        guards: guards.filter(({ streamId }) => streamId !== memberId),
+        guards: isOwner ? [await this.team.guardOfOtherOwner(organizationId, memberId)] : [],
         writes: [writeTo(member, memberId, version, events)],
       };
     });

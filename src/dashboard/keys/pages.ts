@@ -13,6 +13,7 @@ import {
   Deeds,
   Facts,
   FormOf,
+  SecretField,
   SelectField,
   TextField,
   timeIn,
@@ -105,7 +106,11 @@ export const keyPages: PageDefinition[] = [
         rateLimit: Number(visit.typed('rateLimit') ?? Number.NaN),
         expiresAt: expiresAt === null ? undefined : `${expiresAt.slice(0, 16)}:00Z`,
       });
-      return shownOnce(visit, made.key, visit.form.getAll('scopes'));
+      return shownOnce(visit, {
+        ...made,
+        name: visit.typed('name') ?? '',
+        scopes: visit.form.getAll('scopes'),
+      });
     },
   },
   {
@@ -164,12 +169,12 @@ export const keyPages: PageDefinition[] = [
       });
     },
     act: async (visit) => {
-      const { scopes } = await keyOf(visit);
+      const { name, scopes } = await keyOf(visit);
       const made = await visit.run<{ key: string | null }>('api-key.rotate-api-key', {
         apiKeyId: visit.params.key,
         overlapSeconds: Number(visit.typed('overlapSeconds') ?? 0),
       });
-      return shownOnce(visit, made.key, scopes);
+      return shownOnce(visit, { ...made, name, scopes });
     },
   },
   {
@@ -181,7 +186,12 @@ export const keyPages: PageDefinition[] = [
       return visit.page({
         section: 'keys',
         title: revoking.title(name),
-        content: Asking(visit, { text: revoking.text, button: revoking.button(name), back: `keys/${id}` }),
+        content: Asking(visit, {
+          text: revoking.text,
+          button: revoking.button(name),
+          back: `keys/${id}`,
+          isFinal: true,
+        }),
       });
     },
     act: async (visit) => {
@@ -243,18 +253,20 @@ function operationFor(scopes: readonly string[]): string | undefined {
 }
 
 /** The key, on the answer to the form alone: neither an address nor a list nor the log ever has it. */
-function shownOnce(visit: Visit, key: string | null, scopes: readonly string[]): Page {
+function shownOnce(
+  visit: Visit,
+  { key, name, scopes }: { key: string | null; name: string; scopes: readonly string[] },
+): Page {
   const { keys } = visit.words;
   if (key === null) throw new RpcError('BAD_REQUEST', keys.shownBefore);
   const operation = operationFor(scopes);
   const curl = `curl ${visit.find(PublicAddress).url}/v1/${operation} -H 'Authorization: Bearer ${key}'`;
   return visit.page({
     section: 'keys',
-    title: keys.shown,
-    content: html`<div class="text" role="status">
-        <p class="lead">${keys.shownText}</p>
-        <p><label for="key">${keys.key}</label></p>
-        <input id="key" class="secret" readonly value="${key}" autocomplete="off" spellcheck="false" />
+    title: keys.shown(name),
+    content: html`<div class="text">
+        <p class="lead" role="status">${keys.shownText}</p>
+        ${SecretField(visit, { name: 'key', label: keys.key, value: key })}
         ${operation === undefined ? null : html`<h2>${keys.try}</h2><pre class="code" tabindex="0">${curl}</pre>`}
       </div>
       <p>${ButtonLink(visit, 'keys', keys.toKeys)}</p>`,

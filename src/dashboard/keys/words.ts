@@ -41,7 +41,7 @@ const en = {
   write: (what: string) => `${what}: change`,
   send: (what: string) => `${what}: send`,
   button: 'Make the key',
-  shown: 'Your new key',
+  shown: (name: string) => `Your new key: “${name}”`,
   shownText: 'It is shown this once. Copy it to where it is needed; nobody can look it up later.',
   shownBefore: 'The key was made already, and shown then. If you have lost it, revoke it and make another.',
   key: 'API key',
@@ -110,7 +110,7 @@ const de: typeof en = {
   write: (what) => `${what}: ändern`,
   send: (what) => `${what}: verschicken`,
   button: 'Schlüssel anlegen',
-  shown: 'Ihr neuer Schlüssel',
+  shown: (name) => `Ihr neuer Schlüssel: „${name}“`,
   shownText:
     'Er wird nur dieses eine Mal gezeigt. Kopieren Sie ihn dorthin, wo er gebraucht wird; später kann ihn niemand nachsehen.',
   shownBefore:

@@ -125,7 +125,7 @@ export const teamPages: PageDefinition[] = [
       return visit.page({
         section: 'team',
         title: title(name),
-        content: html`${Asking(visit, { text, button: button(name), back: `team/${id}` })}
+        content: html`${Asking(visit, { text, button: button(name), back: `team/${id}`, isFinal: true })}
           <p>${ButtonLink(visit, 'keys', keys, true)}</p>`,
       });
     },

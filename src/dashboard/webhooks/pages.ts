@@ -12,6 +12,7 @@ import {
   Facts,
   FormOf,
   numberIn,
+  SecretField,
   TextField,
   timeIn,
 } from '../parts.js';
@@ -189,7 +190,12 @@ export const webhookPages: PageDefinition[] = [
       return visit.page({
         section: 'webhooks',
         title: deleting.title(url),
-        content: Asking(visit, { text: deleting.text, button: deleting.button, back: `webhooks/${id}` }),
+        content: Asking(visit, {
+          text: deleting.text,
+          button: deleting.button,
+          back: `webhooks/${id}`,
+          isFinal: true,
+        }),
       });
     },
     act: async (visit) => {
@@ -385,10 +391,9 @@ function secretOnce(visit: Visit, webhookId: string, secret: string | null): Pag
   return visit.page({
     section: 'webhooks',
     title: webhooks.secret,
-    content: html`<div class="text" role="status">
-        <p class="lead">${webhooks.secretText}</p>
-        <p><label for="secret">${webhooks.secret}</label></p>
-        <input id="secret" class="secret" readonly value="${secret}" autocomplete="off" spellcheck="false" />
+    content: html`<div class="text">
+        <p class="lead" role="status">${webhooks.secretText}</p>
+        ${SecretField(visit, { name: 'secret', label: webhooks.secret, value: secret })}
       </div>
       <p>${ButtonLink(visit, `webhooks/${webhookId}`, webhooks.toWebhook)}</p>`,
   });

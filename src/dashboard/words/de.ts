@@ -101,6 +101,9 @@ export const de: BaseWords = {
   nextPage: 'Nächste Seite',
   oldestFirst: 'Älteste zuerst',
   newestFirst: 'Neueste zuerst',
+  copy: 'Kopieren',
+  copied: 'Kopiert',
+  away: 'Der Server antwortet gerade nicht: Was Sie sehen, kann veraltet sein.',
   asTable: 'Als Tabelle zeigen',
   ofAll: (some, all) => `${some} von ${all}`,
   plotSummary: (plot) =>

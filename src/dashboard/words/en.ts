@@ -106,6 +106,9 @@ export const en = {
   oldestFirst: 'Oldest first',
   newestFirst: 'Newest first',
   asTable: 'Show as a table',
+  copy: 'Copy',
+  copied: 'Copied',
+  away: 'The server does not answer at the moment: what you see may be out of date.',
   ofAll: (some: string, all: string) => `${some} of ${all}`,
   plotSummary: (plot: {
     title: string;
