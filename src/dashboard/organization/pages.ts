@@ -1,4 +1,6 @@
+import { EventStore, type RecordedEvent } from '#libs/event-store';
 import { html, type Html } from '#libs/pages';
+import { publicLogId, senderId } from '../../organizations/index.js';
 import { ImageField } from '../images/choice.js';
 import { type PageDefinition } from '../page.js';
 import { AreaField, CheckField, Facts, FormOf, SectionOf, SelectField, TextField } from '../parts.js';
@@ -24,6 +26,8 @@ type OrganizationRecord = {
 };
 
 const LANGUAGES = ['en', 'de', 'fr', 'es'] as const;
+/** Of changes of each of its other streams. */
+const MOST_BESIDE = 50;
 const DEFAULT_COLOUR = '#0b57d0';
 
 export const organizationPages: PageDefinition[] = [
@@ -36,7 +40,7 @@ export const organizationPages: PageDefinition[] = [
       const { fields } = said;
       const [{ url, mailFrom, ...own }, past] = await Promise.all([
         organizationOf(visit),
-        RecordPast(visit, visit.organizationId),
+        RecordPast(visit, visit.organizationId, besideOf(visit)),
       ]);
       const part = (title: string, path: string, facts: { name: string; value: string | null }[]) =>
         SectionOf(title, [
@@ -166,6 +170,15 @@ export const organizationPages: PageDefinition[] = [
 
 function ButtonOfPage(url: string, text: string): Html {
   return html`<a class="button plain" href="${new URL(url).pathname}">${text}</a>`;
+}
+
+/** What its forms change in streams of their own: language and sender, and whether everybody may check the history. */
+async function besideOf(visit: Visit): Promise<RecordedEvent[]> {
+  const { organizationId } = visit;
+  const store = visit.find(EventStore);
+  const streams = [senderId(organizationId), publicLogId(organizationId)];
+  const read = await Promise.all(streams.map((id) => store.readAbout(organizationId, id, MOST_BESIDE)));
+  return read.flatMap(({ events }) => events);
 }
 
 function organizationOf(visit: Visit): Promise<OrganizationRecord> {

@@ -1,3 +1,4 @@
+import { EventStore, type RecordedEvent } from '#libs/event-store';
 import { html, type Html, trusted } from '#libs/pages';
 import { invalid } from '#libs/rpc';
 import { ImageField, pathOfImage } from '../images/choice.js';
@@ -41,6 +42,8 @@ const STATUSES = ['DRAFT', 'PUBLISHED', 'CLOSED'] as const;
 const MOST_DAYS = 90;
 /** Sources and countries that are shown. */
 const MOST_ROWS = 10;
+/** In the past of a petition: who wants more looks at the list of them. */
+const MOST_TAKEN_OUT = 50;
 const DEFAULT_GOAL = 100;
 
 export const petitionPages: PageDefinition[] = [
@@ -161,7 +164,7 @@ async function showPetition(visit: Visit) {
   const { petitions } = words;
   const [petition, past, stats] = await Promise.all([
     petitionOf(visit),
-    RecordPast(visit, visit.params.petition!),
+    RecordPast(visit, visit.params.petition!, takenOutOf(visit)),
     StatsOf(visit),
   ]);
   const { id, status, url, signatures, pendingSignatures, goal } = petition;
@@ -197,6 +200,18 @@ async function showPetition(visit: Visit) {
       ${stats}
       ${SectionOf(words.posts.preview, await TextOf(petition))} ${past}`,
   });
+}
+
+/** Of signatures that were taken out, or brought back: each time once, however many there were. */
+async function takenOutOf(visit: Visit): Promise<RecordedEvent[]> {
+  const { records } = await visit.run<{ records: { id: string }[] }>('petition.list-invalidations', {
+    petitionId: visit.params.petition,
+    limit: MOST_TAKEN_OUT,
+  });
+  return visit.find(EventStore).readBeginnings(
+    visit.organizationId,
+    records.map(({ id }) => id),
+  );
 }
 
 const DAY_MS = 86_400_000;
