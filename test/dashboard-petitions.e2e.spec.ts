@@ -50,6 +50,13 @@ const pastIn = (page: string) => {
   const [, past] = /<ul class="past">([^]*?)<\/ul>/.exec(page)!;
   return past!.split('<li>').slice(1).map(said);
 };
+const factsIn = (page: string) =>
+  Object.fromEntries(
+    [...page.matchAll(/<dt>([^]*?)<\/dt>\s*<dd>([^]*?)<\/dd>/g)].map(([, name, value]) => [
+      name,
+      said(value!),
+    ]),
+  );
 
 describe('what has happened', () => {
   it('to a petition tells which signatures were taken out and brought back, by whom', async () => {
@@ -89,4 +96,82 @@ describe('what has happened', () => {
       expect.stringMatching(/^Everybody may check the history owner@example\.org, /),
     ]);
   });
+});
+
+it('the organization’s page shows its logo', async () => {
+  expect(factsIn((await get('organization')).text)).toMatchObject({ Logo: '–' });
+  const imageId = await newId('image');
+  await post('organization/pages', { colour: '#0b6e4f', imageId });
+  const { body } = await client.get('image.get-image', { imageId });
+  const { pathname } = new URL(body.data.variants[0].url as string);
+  expect((await get('organization')).text).toContain(`src="${pathname}"`);
+  await post(`images/${imageId}/delete`);
+  expect(factsIn((await get('organization')).text)).toMatchObject({ Logo: '–' });
+});
+
+describe('a preview', () => {
+  it.each(['new', 'edit'])('of a petition shows all that its page will: %s', async (how) => {
+    const imageId = await newId('image');
+    await call(client, 'image.update-image', { imageId, alt: 'A river' });
+    const path = how === 'new' ? 'petitions/new' : `petitions/${await newId('petition')}/edit`;
+    const { text } = await post(path, {
+      preview: 'true',
+      ...(how === 'new' ? { name: 'Save it' } : { title: 'Save it' }),
+      description: 'In short',
+      target: 'The council',
+      ask: 'Clean water',
+      goal: '10',
+      imageId,
+      content: '**Why**',
+    });
+    const [, preview] = /<section class="section" id="preview"([^]*?)<\/section>/.exec(text)!;
+    for (const part of ['Save it', 'In short', 'The council', 'Clean water', '<strong>Why</strong>'])
+      expect(preview).toContain(part);
+    expect(preview).toMatch(/<img [^>]*alt="A river"/);
+  });
+
+  it('of a post shows its picture', async () => {
+    const imageId = await newId('image');
+    await call(client, 'image.update-image', { imageId, alt: 'A river' });
+    const { text } = await post('posts/new', { preview: 'true', name: 'News', imageId });
+    const [, preview] = /<section class="section" id="preview"([^]*?)<\/section>/.exec(text)!;
+    expect(preview).toMatch(/<img [^>]*alt="A river"/);
+  });
+
+  it('of a picture that there is not shows the rest', async () => {
+    const { status, text } = await post('petitions/new', {
+      preview: 'true',
+      name: 'Save it',
+      imageId: 'none',
+    });
+    expect([status, text]).toEqual([200, expect.stringContaining('id="preview"')]);
+  });
+});
+
+it('a petition’s page says its last day', async () => {
+  const petitionId = await newId('petition');
+  expect(factsIn((await get(`petitions/${petitionId}`)).text)).not.toHaveProperty('Last day');
+  await call(client, 'petition.update-petition', { petitionId, closesAt: '2099-12-31T18:30:00Z' });
+  expect(factsIn((await get(`petitions/${petitionId}`)).text)).toMatchObject({
+    'Last day': '31 Dec 2099, 18:30 UTC',
+  });
+});
+
+it('a petition is opened again under that one name', async () => {
+  const { petitionId } = await signedPetition();
+  await post(`petitions/${petitionId}/close`);
+  expect((await get(`petitions/${petitionId}`)).text).toContain('>Open again</a>');
+  const { text } = await get(`petitions/${petitionId}/publish`);
+  expect(text).toMatch(/<h1>Open again: /);
+  expect(text).toContain('<button class="button">Open again</button>');
+});
+
+it.each(['new', 'edit'])('all that is wrong with a petition is told at once: %s', async (how) => {
+  const path = how === 'new' ? 'petitions/new' : `petitions/${await newId('petition')}/edit`;
+  const form = { name: 'Late', title: 'Late', goal: '0', slug: 'Not So', closesAt: '2020-01-01T10:00' };
+  const { name, title, ...others } = form;
+  const { status, text } = await post(path, { ...others, ...(how === 'new' ? { name } : { title }) });
+  const [faults] = /<div class="faults"[^]*?<\/div>/.exec(text)!;
+  const links = [...faults.matchAll(/href="#([^"]+)"/g)].map(([, field]) => field!);
+  expect([status, links.toSorted()]).toEqual([422, ['closesAt', 'goal', 'slug']]);
 });

@@ -1,7 +1,7 @@
 import { EventStore, type RecordedEvent } from '#libs/event-store';
 import { html, type Html } from '#libs/pages';
 import { publicLogId, senderId } from '../../organizations/index.js';
-import { ImageField } from '../images/choice.js';
+import { findImage, ImageField, Thumb } from '../images/choice.js';
 import { type PageDefinition } from '../page.js';
 import { AreaField, CheckField, Facts, FormOf, SectionOf, SelectField, TextField } from '../parts.js';
 import { RecordPast } from '../record-past.js';
@@ -42,7 +42,8 @@ export const organizationPages: PageDefinition[] = [
         organizationOf(visit),
         RecordPast(visit, visit.organizationId, besideOf(visit)),
       ]);
-      const part = (title: string, path: string, facts: { name: string; value: string | null }[]) =>
+      const logo = await findImage(visit, own.imageId);
+      const part = (title: string, path: string, facts: { name: string; value: Html | string | null }[]) =>
         SectionOf(title, [
           Facts(facts),
           visit.may('organization:write')
@@ -70,6 +71,7 @@ export const organizationPages: PageDefinition[] = [
           ${part(said.pages, 'organization/pages', [
             { name: fields.page, value: url },
             { name: fields.colour, value: own.colour },
+            ...(visit.may('image:read') ? [{ name: fields.logo, value: logo && Thumb(logo) }] : []),
             { name: fields.privacyUrl, value: own.privacyUrl },
           ])}
           ${url === null ? null : html`<p>${ButtonOfPage(url, fields.page)}</p>`} ${past}`,

@@ -200,7 +200,7 @@ async function WritingOf(visit: Visit, post?: PostRecord): Promise<Html> {
   return html`<div class="text">
       ${FormOf(visit, { fields: written, button: save, beside: PreviewButton(visit), of: post })}
     </div>
-    ${await PreviewOf(visit, add)}`;
+    ${await PreviewOf(visit, add, { before: post })}`;
 }
 
 function typedIn(visit: Visit): Record<string, unknown> {
