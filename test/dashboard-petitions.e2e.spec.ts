@@ -50,6 +50,11 @@ const pastIn = (page: string) => {
   const [, past] = /<ul class="past">([^]*?)<\/ul>/.exec(page)!;
   return past!.split('<li>').slice(1).map(said);
 };
+const tableIn = (page: string) => {
+  const [, table] = /<table>([^]*?)<\/table>/.exec(page)!;
+  const rows = table!.split('<tr>').slice(1);
+  return rows.map((row) => [...row.matchAll(/<t[hd][^>]*>([^]*?)<\/t[hd]>/g)].map(([, cell]) => said(cell!)));
+};
 const factsIn = (page: string) =>
   Object.fromEntries(
     [...page.matchAll(/<dt>([^]*?)<\/dt>\s*<dd>([^]*?)<\/dd>/g)].map(([, name, value]) => [
@@ -174,4 +179,58 @@ it.each(['new', 'edit'])('all that is wrong with a petition is told at once: %s'
   const [faults] = /<div class="faults"[^]*?<\/div>/.exec(text)!;
   const links = [...faults.matchAll(/href="#([^"]+)"/g)].map(([, field]) => field!);
   expect([status, links.toSorted()]).toEqual([422, ['closesAt', 'goal', 'slug']]);
+});
+
+describe('who has signed', () => {
+  const header = (text: string) => tableIn(text)[0]!;
+
+  it('is shown with their addresses, also of what was searched for', async () => {
+    const { petitionId } = await signedPetition('grace@spam.example', 'ada@example.org');
+    const { text } = await get(`petitions/${petitionId}/signatures?q=spam`);
+    expect(tableIn(text)).toEqual([
+      [
+        'Who',
+        'E-mail address',
+        'What they said',
+        'When',
+        'Source',
+        'Suspicious because',
+        'State',
+        'Take out',
+      ],
+      ['Grace', 'grace@spam.example', '', expect.anything(), '', '', 'Counts', 'Take out'],
+    ]);
+  });
+
+  it('can be taken out by whoever may: all others see no such column', async () => {
+    const { petitionId } = await signedPetition('grace@example.org');
+    const path = `petitions/${petitionId}/signatures`;
+    expect(header((await get(path)).text)).toContain('Take out');
+    expect(header((await get(path, viewer)).text)).not.toContain('Take out');
+  });
+
+  it('leads from a signature that was taken out to where it can be brought back', async () => {
+    const { petitionId, signatureIds } = await signedPetition('grace@example.org');
+    const path = `petitions/${petitionId}/signatures`;
+    const { location } = await post(`${path}/${signatureIds[0]!}/invalidate`);
+    const { text } = await get(`${path}?status=INVALIDATED`);
+    expect(text).toContain(`href="${location!.split('?')[0]!}"`);
+    expect(header(text)).not.toContain('Take out');
+    expect((await patiently(() => owner.get(location!))).text).toContain('Bring all of them back');
+  });
+});
+
+it('the list of what was taken out says what was chosen', async () => {
+  const { petitionId, signatureIds } = await signedPetition('one@spam.example', 'two@example.org');
+  await post(`petitions/${petitionId}/signatures/${signatureIds[1]!}/invalidate`);
+  const condition = { emailDomain: 'spam.example', createdAfter: '2020-01-01T10:00' };
+  await post(`petitions/${petitionId}/invalidate`, { ...condition, takeOut: 'true' });
+  const path = `petitions/${petitionId}/invalidations`;
+  const [names, ...rows] = tableIn((await get(path)).text);
+  expect(names![1]).toBe('What was chosen');
+  expect(rows.map(([, chosen]) => chosen)).toEqual([
+    'Addresses that end in: spam.example; Signed after (UTC): 1 Jan 2020, 10:00 UTC',
+    '1 signature, chosen by itself',
+  ]);
+  expect((await get(`${path}/export`)).text).toContain('Addresses that end in: spam.example; Signed after');
 });

@@ -16,6 +16,8 @@ export type Column<Listed> = {
   /** In the file, where it is not what the cell says. */
   exported?: (record: Listed) => string | number | boolean | null;
   isNumber?: boolean;
+  /** Where not everybody is shown it, or not always. */
+  isShown?: (visit: Visit) => boolean;
 };
 
 type ListOptions<Listed> = {
@@ -67,7 +69,8 @@ export function listPages<Listed extends { id?: string }>(options: ListOptions<L
 
 async function showList<Listed>(visit: Visit, options: ListOptions<Listed>) {
   const { words } = visit;
-  const { section, operation, text, columns, empty, filters, add, deeds, before, back } = options;
+  const { section, operation, text, empty, filters, add, deeds, before, back } = options;
+  const columns = columnsFor(visit, options);
   const search = searchOf(visit, options);
   const asked = { q: search && visit.query('q'), sort: sortOf(visit), ...options.fields?.(visit) };
   const list = async () => {
@@ -125,6 +128,10 @@ function titleOf({ words, query }: Visit, title: string, isSearched: boolean): s
     ? [title, q === undefined ? words.found : words.quoted(q.slice(0, 50))].join(': ')
     : title;
   return query('cursor') === undefined ? found : `${found}, ${words.further}`;
+}
+
+function columnsFor<Listed>(visit: Visit, { columns }: ListOptions<Listed>): Column<Listed>[] {
+  return columns.filter(({ isShown }) => isShown?.(visit) ?? true);
 }
 
 function searchOf<Listed>(visit: Visit, { search, searchNeeds }: ListOptions<Listed>): Text | undefined {
@@ -222,7 +229,7 @@ function exportPath<Listed>(visit: Visit, { path, exportBy }: ListOptions<Listed
 function fileOf<Listed extends { id?: string }>(visit: Visit, options: ListOptions<Listed>): StreamedAnswer {
   const { operation, path, fields, search } = options;
   const asked = { q: search && visit.query('q'), ...fields?.(visit), limit: 100 };
-  const columns = options.columns;
+  const columns = columnsFor(visit, options);
   async function* lines() {
     const names = stringify([['id', ...columns.map(({ name }) => name(visit.words))]]);
     let cursor: string | undefined;
