@@ -2,6 +2,7 @@ import { RECORDS } from './dashboard-pages.js';
 import { Api, type Client } from './harness.js';
 import { patiently, signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
+import { picture } from './pictures.js';
 import { eventually } from './processes.js';
 import { appendSignatures } from './signers.js';
 
@@ -233,4 +234,25 @@ it('the list of what was taken out says what was chosen', async () => {
     '1 signature, chosen by itself',
   ]);
   expect((await get(`${path}/export`)).text).toContain('Addresses that end in: spam.example; Signed after');
+});
+
+describe('a picture that is there already', () => {
+  const upload = async (content: Uint8Array<ArrayBuffer>, form: Record<string, string>) => {
+    const file = { field: 'file', name: 'river.png', type: 'image/png', content };
+    const { location } = await patiently(() => owner.upload(at('images/new'), file, form));
+    const [path, done] = location!.split('?done=');
+    const { body } = await client.get('image.get-image', { imageId: path!.split('/').at(-1)! });
+    return { id: body.data.id, name: body.data.name, alt: body.data.alt, done };
+  };
+
+  it('is called what was typed with it, and says so', async () => {
+    const content = await picture();
+    const first = await upload(content, { name: 'River', alt: 'A river' });
+    expect(first).toMatchObject({ name: 'River', alt: 'A river', done: 'images.uploaded' });
+    const named = await upload(content, { name: 'Our river' });
+    expect(named).toEqual({ ...first, name: 'Our river', done: 'images.known' });
+    const described = await upload(content, { alt: 'Our river in May' });
+    expect(described).toEqual({ ...named, alt: 'Our river in May', done: 'images.known' });
+    expect(await upload(content, {})).toEqual({ ...described, done: 'images.uploaded' });
+  });
 });
