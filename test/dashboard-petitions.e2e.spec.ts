@@ -256,3 +256,14 @@ describe('a picture that is there already', () => {
     expect(await upload(content, {})).toEqual({ ...described, done: 'images.uploaded' });
   });
 });
+
+it('addresses of the organization may be typed without what they begin with', async () => {
+  await post('organization/who', { name: 'Clean Rivers', website: 'example.org', language: 'en' });
+  await post('organization/pages', { colour: '#0b6e4f', privacyUrl: 'example.org/privacy' });
+  expect((await client.get('organization.get-organization')).body.data).toMatchObject({
+    website: 'https://example.org',
+    privacyUrl: 'https://example.org/privacy',
+  });
+  await post('organization/who', { name: 'Clean Rivers', website: 'http://example.org', language: 'en' });
+  expect((await client.get('organization.get-organization')).body.data.website).toBe('http://example.org');
+});

@@ -217,7 +217,8 @@ function typedIn(visit: Visit, task: 'who' | 'mails' | 'pages'): Record<string, 
   switch (task) {
     case 'who':
       return {
-        ...typed('website', 'email', 'country'),
+        ...typed('email', 'country'),
+        website: typedAddress(visit, 'website'),
         name: visit.typed('name') ?? '',
         ...(visit.form.has('language') ? { language: visit.form.get('language') } : {}),
         ...(visit.may('event:read') ? { publicLog: visit.form.has('publicLog') } : {}),
@@ -231,8 +232,15 @@ function typedIn(visit: Visit, task: 'who' | 'mails' | 'pages'): Record<string, 
     }
     case 'pages':
       return {
-        ...typed('slug', 'colour', 'privacyUrl'),
+        ...typed('slug', 'colour'),
+        privacyUrl: typedAddress(visit, 'privacyUrl'),
         ...(visit.form.has('imageId') ? { imageId: visit.typed('imageId') } : {}),
       };
   }
+}
+
+/** Few people type what an address begins with: their browsers show it without. */
+function typedAddress(visit: Visit, name: string): string | null {
+  const address = visit.typed(name);
+  return address === null || /^[a-z][a-z\d+.-]*:\/\//i.test(address) ? address : `https://${address}`;
 }
