@@ -267,3 +267,15 @@ it('addresses of the organization may be typed without what they begin with', as
   await post('organization/who', { name: 'Clean Rivers', website: 'http://example.org', language: 'en' });
   expect((await client.get('organization.get-organization')).body.data.website).toBe('http://example.org');
 });
+
+it('archiving a post takes its page away, and asks before', async () => {
+  const postId = await newId('post');
+  await call(client, 'post.publish-post', { postId });
+  const { text } = await get(`posts/${postId}`);
+  expect(text).toContain(`<a class="button plain" href="${at(`posts/${postId}/archive`)}">Archive</a>`);
+  const asking = await get(`posts/${postId}/archive`);
+  expect(asking.text).toContain('Its page is gone from then on');
+  expect(asking.text).toContain('<button class="button">Archive</button>');
+  const { location } = await post(`posts/${postId}/archive`);
+  expect((await patiently(() => owner.get(location!))).text).toContain('The post is archived');
+});
