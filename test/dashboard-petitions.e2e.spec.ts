@@ -279,3 +279,21 @@ it('archiving a post takes its page away, and asks before', async () => {
   const { location } = await post(`posts/${postId}/archive`);
   expect((await patiently(() => owner.get(location!))).text).toContain('The post is archived');
 });
+
+it.each([
+  ['organization/pages', { slug: 'docs', colour: '#0b6e4f' }, 'slug'],
+  ['organization/mails', { 'mailFrom.address': 'bücher@example.org' }, 'mailFrom.address'],
+  ['webhooks/new', { url: 'https://127.0.0.1/' }, 'url'],
+])('what is wrong is said in the language of the page: %s %j', async (path, form, field) => {
+  const says: string[] = [];
+  for (const language of ['en', 'de']) {
+    const { status, text } = await post(path, form, owner.at(api.origin, language));
+    const [, fault] = new RegExp(`<p class="fault" id="${field}-fault">([^<]*)</p>`).exec(text) ?? [];
+    expect([status, fault]).toEqual([
+      422,
+      expect.not.stringMatching(/^This (is|may|must) |passt hier nicht/),
+    ]);
+    says.push(fault!);
+  }
+  expect(says[0]).not.toBe(says[1]);
+});
