@@ -139,6 +139,22 @@ describe('signing', () => {
     expect(await contacts(page)).toMatchObject([{ email, firstName: null }]);
   });
 
+  it('thanks with a number in which they are, at each instance', async () => {
+    const page = await people.petition({ goal: 10 });
+    await people.sign(page, { email: 'first@example.org' });
+    const link = await people.linkTo('first@example.org');
+    const thanked = () =>
+      Promise.all(
+        people.api.instances.map(async ({ origin }) => {
+          const answer = await fetch(origin + link, { headers: { Accept: 'text/html' } });
+          return (await answer.text()).replace(/<[^>]*>/g, '');
+        }),
+      );
+    for (const text of await thanked()) expect(text).not.toContain('Thank you');
+    await confirm(link);
+    for (const text of await thanked()) expect(text).toMatch(/Thank you[^]*1 signature\s+of 10/);
+  });
+
   it('only what was shown is confirmed', async () => {
     const page = await people.petition();
     const email = 'shown@example.org';

@@ -276,6 +276,21 @@ export class EventStore {
     return { events, hasMore: isCut(rows) || rows.length > most };
   }
 
+  /** The first event of each type in each of these streams: where what goes on page by page has begun. */
+  async readBeginnings(organizationId: string, streamIds: readonly string[]): Promise<RecordedEvent[]> {
+    if (streamIds.length === 0) return [];
+    const rows = await this.source.query<EventRow[]>(
+      `${EVENTS_WITH_KEYS}
+       WHERE e.organization_id = $1 AND e.position = ANY (ARRAY(
+         SELECT DISTINCT ON (f.stream_id, f.type) f.position FROM events f
+         WHERE f.organization_id = $1 AND f.stream_id = ANY ($2::uuid[]) AND f.position > 0
+         ORDER BY f.stream_id, f.type, f.version
+       ))`,
+      [organizationId, streamIds],
+    );
+    return this.rows.readStored(await this.inLog(rows));
+  }
+
   /** The position of the organization's event before this one; 0 for its first. */
   async previousPosition(organizationId: string, position: number): Promise<number> {
     const [row] = await this.source.query<{ position: string }[]>(

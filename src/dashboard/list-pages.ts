@@ -16,6 +16,8 @@ export type Column<Listed> = {
   /** In the file, where it is not what the cell says. */
   exported?: (record: Listed) => string | number | boolean | null;
   isNumber?: boolean;
+  /** Where not everybody is shown it, or not always. */
+  isShown?: (visit: Visit) => boolean;
 };
 
 type ListOptions<Listed> = {
@@ -75,7 +77,8 @@ export function listPages<Listed extends { id?: string }>(options: ListOptions<L
 
 async function showList<Listed>(visit: Visit, options: ListOptions<Listed>) {
   const { words } = visit;
-  const { section, operation, text, columns, empty, filters, add, deeds, before, back } = options;
+  const { section, operation, text, empty, filters, add, deeds, before, back } = options;
+  const columns = columnsFor(visit, options);
   const search = searchOf(visit, options);
   const list = async () => {
     const asked = askedOf(visit, options);
@@ -134,6 +137,10 @@ function titleOf({ words, query }: Visit, title: string, isSearched: boolean): s
     ? [title, q === undefined ? words.found : words.quoted(q.slice(0, 50))].join(': ')
     : title;
   return query('cursor') === undefined ? found : `${found}, ${words.further}`;
+}
+
+function columnsFor<Listed>(visit: Visit, { columns }: ListOptions<Listed>): Column<Listed>[] {
+  return columns.filter(({ isShown }) => isShown?.(visit) ?? true);
 }
 
 function searchOf<Listed>(visit: Visit, { search, searchNeeds }: ListOptions<Listed>): Text | undefined {
@@ -269,7 +276,8 @@ function exportPath<Listed>(visit: Visit, { path }: ListOptions<Listed>): string
 }
 
 function fileOf<Listed extends { id?: string }>(visit: Visit, options: ListOptions<Listed>): StreamedAnswer {
-  const { path, columns } = options;
+  const { path } = options;
+  const columns = columnsFor(visit, options);
   async function* pages() {
     if (isLookedThrough(visit, options)) yield await lookedThrough(visit, options);
     else yield* pagesOf(visit, options);

@@ -13,10 +13,22 @@ const MOST = 100;
  * record sees its past, without the scope for the whole history, as they do with `asOf`; as there, no `HistoryRead` tells it: that is
  * for who reads what all others have done. Of what was said there are the names of the fields alone, so nobody reads here what was
  * erased or what their role does not show.
+ *
+ * @param beside events of other streams that are part of it for people.
  */
-export async function RecordPast(visit: Visit, recordId: string): Promise<Html> {
+export async function RecordPast(
+  visit: Visit,
+  recordId: string,
+  beside: Promise<readonly RecordedEvent[]> = Promise.resolve([]),
+): Promise<Html> {
   const { words, organizationId } = visit;
-  const { events, hasMore } = await visit.find(EventStore).readAbout(organizationId, recordId, MOST);
+  const [about, others] = await Promise.all([
+    visit.find(EventStore).readAbout(organizationId, recordId, MOST),
+    beside,
+  ]);
+  const all = [...about.events, ...others].toSorted((one, other) => other.position - one.position);
+  const events = all.slice(0, MOST);
+  const hasMore = about.hasMore || all.length > MOST;
   const nameOf = await actorsOf(visit, events);
   const { past } = words;
   return SectionOf(past.title, [

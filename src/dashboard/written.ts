@@ -1,5 +1,6 @@
 import { html, type Html, trusted } from '#libs/pages';
-import { AreaField, TextField } from './parts.js';
+import { findImage, pathOfImage } from './images/choice.js';
+import { AreaField, Facts, TextField } from './parts.js';
 import { richTextOf } from './rich-text.js';
 import { type Visit } from './visit.js';
 
@@ -46,18 +47,56 @@ export function PreviewButton({ words }: Visit): Html {
   return html`<button class="button plain" name="${PREVIEW}" value="true">${words.posts.preview}</button>`;
 }
 
-/** What was typed, as the public page shows it; nothing unless it was asked for. */
-export async function PreviewOf(visit: Visit, heading: string): Promise<Html | null> {
+type Written = {
+  image: { url: string; alt: string | null } | null;
+  title: string;
+  description: string | null;
+  /** What else its page says, above the text. */
+  facts?: readonly { name: string; value: string | null }[];
+  content: unknown;
+};
+
+/** A petition or a post, as its public page shows it. */
+export async function WrittenOf({ image, title, description, facts = [], content }: Written): Promise<Html> {
+  const said = facts.filter(({ value }) => value !== null);
+  return html`<div class="preview">
+    ${
+      image
+        ? html`<figure class="picture"><img src="${pathOfImage(image.url)}" alt="${image.alt ?? ''}" /></figure>`
+        : null
+    }
+    <div class="text">
+      <h3>${title}</h3>
+      ${description === null ? null : html`<p class="lead">${description}</p>`}
+      ${said.length === 0 ? null : Facts(said)} ${await richTextOf(content)}
+    </div>
+  </div>`;
+}
+
+/**
+ * What was typed, as the public page will show it; nothing unless it was asked for.
+ *
+ * @param heading in place of a title. @param before what stays where the form has no field for it.
+ */
+export async function PreviewOf(
+  visit: Visit,
+  heading: string,
+  {
+    before,
+    facts,
+  }: { before?: Pick<Written, 'image' | 'content'> | undefined; facts?: Written['facts'] } = {},
+): Promise<Html | null> {
   if (!isPreview(visit)) return null;
   const { form, words } = visit;
-  const text = await richTextOf(form.get('content'));
-  const lead = visit.typed('description');
   return html`<section class="section" id="preview" aria-labelledby="preview-title" tabindex="-1"${trusted(' autofocus')}>
     <h2 id="preview-title">${words.posts.preview}</h2>
     <p>${words.posts.previewText}</p>
-    <div class="preview text">
-      <h2>${visit.typed('name') ?? visit.typed('title') ?? heading}</h2>
-      ${lead === null ? null : html`<p class="lead">${lead}</p>`} ${text}
-    </div>
+    ${await WrittenOf({
+      image: form.has('imageId') ? await findImage(visit, visit.typed('imageId')) : (before?.image ?? null),
+      title: visit.typed('name') ?? visit.typed('title') ?? heading,
+      description: visit.typed('description'),
+      ...(facts ? { facts } : {}),
+      content: form.has('content') ? form.get('content') : before?.content,
+    })}
   </section>`;
 }

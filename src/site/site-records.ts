@@ -62,9 +62,14 @@ export class SiteRecords {
     return (await this.organizations.get(id, () => this.findOrganization(id)))?.value;
   }
 
-  /** @param name its slug, one that it had within a year, or its id. Drafts are not found. */
-  petition(organization: FoundOrganization, name: string): Promise<Found<FoundPetition>> {
-    return this.petitionPages.get(`${organization.id} ${name}`, async () => {
+  /**
+   * @param name its slug, one that it had within a year, or its id. Drafts are not found.
+   * @param isAnew not as it was within the last second: whoever has just changed it sees that.
+   */
+  petition(organization: FoundOrganization, name: string, isAnew = false): Promise<Found<FoundPetition>> {
+    const key = `${organization.id} ${name}`;
+    if (isAnew) this.petitionPages.forget(key);
+    return this.petitionPages.get(key, async () => {
       const id = await this.idOf(petitions, organization.id, name);
       const record = id && (await this.resources.findAt(petitions, organization.id, id));
       if (!record || record.status === 'DRAFT') return undefined;

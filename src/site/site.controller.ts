@@ -341,7 +341,9 @@ export class SiteController {
     if (!name) return this.unknownLink(request);
     const { requestId, state } = await this.requests.latest(name);
     if (state.status === 'UNKNOWN') return this.unknownLink(request);
-    const about = await this.aboutById(name.organizationId, state.petitionId);
+    // Their own signature is in the number that thanks them.
+    const isAnew = state.status === 'CONFIRMED';
+    const about = await this.aboutById(name.organizationId, state.petitionId, isAnew);
     if (!about) return this.unknownLink(request);
     const { organization, words } = about;
     const { petition } = about.found;
@@ -407,9 +409,13 @@ export class SiteController {
     return found.path === asked ? { about } : { about, redirect: found.path };
   }
 
-  private async aboutById(organizationId: string, petitionId: string): Promise<About | undefined> {
+  private async aboutById(
+    organizationId: string,
+    petitionId: string,
+    isAnew = false,
+  ): Promise<About | undefined> {
     const organization = await this.records.organizationById(organizationId);
-    const found = organization && (await this.records.petition(organization, petitionId));
+    const found = organization && (await this.records.petition(organization, petitionId, isAnew));
     return found && { organization, found: found.value, words: wordsIn(organization.language) };
   }
 

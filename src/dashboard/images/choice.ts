@@ -1,4 +1,5 @@
 import { html, type Html } from '#libs/pages';
+import { RpcError } from '#libs/rpc';
 import { SelectField } from '../parts.js';
 import { type Visit } from '../visit.js';
 
@@ -32,6 +33,17 @@ export function Thumb({ alt, url, width, height, variants }: ImageRecord): Html 
     height="${Math.max(1, Math.round((height * shown) / width))}"
     loading="lazy"
   />`;
+}
+
+/** The picture that a record or a form names; null where there is none, or whoever looks may see none. */
+export async function findImage(visit: Visit, imageId: string | null): Promise<ImageRecord | null> {
+  if (imageId === null || !visit.may('image:read')) return null;
+  try {
+    return await visit.run<ImageRecord>('image.get-image', { imageId });
+  } catch (error) {
+    if (error instanceof RpcError && ['NOT_FOUND', 'BAD_REQUEST'].includes(error.code)) return null;
+    throw error;
+  }
 }
 
 /** One of the pictures that there are; the newest hundred. Who may see none leaves it as it is. */

@@ -59,7 +59,8 @@ export const imagePages: PageDefinition[] = [
       };
       const body = { mediaType, contentType: mediaType, bytes };
       const { imageId } = await uploaded(visit, fields, body);
-      return { to: `images/${imageId}`, done: 'images.uploaded' };
+      const isKnown = await nameAnew(visit, imageId);
+      return { to: `images/${imageId}`, done: isKnown ? 'images.known' : 'images.uploaded' };
     },
   },
   {
@@ -139,6 +140,16 @@ async function uploaded(visit: Visit, fields: Record<string, unknown>, body: Par
     const message = FAULTS_OF_FILES[error.code];
     throw message === undefined ? error : invalid([{ path: 'file', message }]);
   }
+}
+
+/** The same bytes are the image that is there, with the words that it had: what was typed counts. @returns whether that was other words. */
+async function nameAnew(visit: Visit, imageId: string): Promise<boolean> {
+  const known = await visit.run<ImageRecord>('image.get-image', { imageId });
+  const name = visit.typed('name') ?? known.name;
+  const alt = visit.typed('alt') ?? known.alt;
+  if (name === known.name && alt === known.alt) return false;
+  await visit.run('image.update-image', { imageId, name, alt });
+  return true;
 }
 
 const FAULTS_OF_FILES: Partial<Record<string, string>> = {

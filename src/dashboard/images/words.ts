@@ -26,6 +26,7 @@ const en = {
   present: 'The present one',
   done: {
     uploaded: 'The picture is there.',
+    known: 'This picture was there already. It now has the words that you have typed.',
     changed: 'The picture is changed.',
     deleted: 'The picture is deleted.',
   },
@@ -63,6 +64,7 @@ const de: typeof en = {
   present: 'Das jetzige',
   done: {
     uploaded: 'Das Bild ist da.',
+    known: 'Dieses Bild war schon da. Jetzt hat es die Wörter, die Sie eingegeben haben.',
     changed: 'Das Bild ist geändert.',
     deleted: 'Das Bild ist gelöscht.',
   },

@@ -1,5 +1,7 @@
+import { EventStore, type RecordedEvent } from '#libs/event-store';
 import { html, type Html } from '#libs/pages';
-import { ImageField } from '../images/choice.js';
+import { publicLogId, senderId } from '../../organizations/index.js';
+import { findImage, ImageField, Thumb } from '../images/choice.js';
 import { type PageDefinition } from '../page.js';
 import { AreaField, CheckField, Facts, FormOf, SectionOf, SelectField, TextField } from '../parts.js';
 import { RecordPast } from '../record-past.js';
@@ -24,6 +26,8 @@ type OrganizationRecord = {
 };
 
 const LANGUAGES = ['en', 'de', 'fr', 'es'] as const;
+/** Of changes of each of its other streams. */
+const MOST_BESIDE = 50;
 const DEFAULT_COLOUR = '#0b57d0';
 
 export const organizationPages: PageDefinition[] = [
@@ -36,9 +40,10 @@ export const organizationPages: PageDefinition[] = [
       const { fields } = said;
       const [{ url, mailFrom, ...own }, past] = await Promise.all([
         organizationOf(visit),
-        RecordPast(visit, visit.organizationId),
+        RecordPast(visit, visit.organizationId, besideOf(visit)),
       ]);
-      const part = (title: string, path: string, facts: { name: string; value: string | null }[]) =>
+      const logo = await findImage(visit, own.imageId);
+      const part = (title: string, path: string, facts: { name: string; value: Html | string | null }[]) =>
         SectionOf(title, [
           Facts(facts),
           visit.may('organization:write')
@@ -66,6 +71,7 @@ export const organizationPages: PageDefinition[] = [
           ${part(said.pages, 'organization/pages', [
             { name: fields.page, value: url },
             { name: fields.colour, value: own.colour },
+            ...(visit.may('image:read') ? [{ name: fields.logo, value: logo && Thumb(logo) }] : []),
             { name: fields.privacyUrl, value: own.privacyUrl },
           ])}
           ${url === null ? null : html`<p>${ButtonOfPage(url, fields.page)}</p>`} ${past}`,
@@ -168,6 +174,15 @@ function ButtonOfPage(url: string, text: string): Html {
   return html`<a class="button plain" href="${new URL(url).pathname}">${text}</a>`;
 }
 
+/** What its forms change in streams of their own: language and sender, and whether everybody may check the history. */
+async function besideOf(visit: Visit): Promise<RecordedEvent[]> {
+  const { organizationId } = visit;
+  const store = visit.find(EventStore);
+  const streams = [senderId(organizationId), publicLogId(organizationId)];
+  const read = await Promise.all(streams.map((id) => store.readAbout(organizationId, id, MOST_BESIDE)));
+  return read.flatMap(({ events }) => events);
+}
+
 function organizationOf(visit: Visit): Promise<OrganizationRecord> {
   return visit.run<OrganizationRecord>('organization.get-organization');
 }
@@ -202,7 +217,8 @@ function typedIn(visit: Visit, task: 'who' | 'mails' | 'pages'): Record<string, 
   switch (task) {
     case 'who':
       return {
-        ...typed('website', 'email', 'country'),
+        ...typed('email', 'country'),
+        website: typedAddress(visit, 'website'),
         name: visit.typed('name') ?? '',
         ...(visit.form.has('language') ? { language: visit.form.get('language') } : {}),
         ...(visit.may('event:read') ? { publicLog: visit.form.has('publicLog') } : {}),
@@ -216,8 +232,15 @@ function typedIn(visit: Visit, task: 'who' | 'mails' | 'pages'): Record<string, 
     }
     case 'pages':
       return {
-        ...typed('slug', 'colour', 'privacyUrl'),
+        ...typed('slug', 'colour'),
+        privacyUrl: typedAddress(visit, 'privacyUrl'),
         ...(visit.form.has('imageId') ? { imageId: visit.typed('imageId') } : {}),
       };
   }
+}
+
+/** Few people type what an address begins with: their browsers show it without. */
+function typedAddress(visit: Visit, name: string): string | null {
+  const address = visit.typed(name);
+  return address === null || /^[a-z][a-z\d+.-]*:\/\//i.test(address) ? address : `https://${address}`;
 }

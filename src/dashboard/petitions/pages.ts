@@ -1,6 +1,7 @@
+import { EventStore, type RecordedEvent } from '#libs/event-store';
 import { html, type Html, trusted } from '#libs/pages';
-import { invalid } from '#libs/rpc';
-import { ImageField, pathOfImage } from '../images/choice.js';
+import { invalid, type Issue, operationNamed, parseInput, RpcError } from '#libs/rpc';
+import { ImageField } from '../images/choice.js';
 import { deletionPage } from '../deletion-page.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
@@ -20,9 +21,9 @@ import {
   SectionOf,
   Table,
   TextField,
+  timeIn,
 } from '../parts.js';
 import { RecordPast } from '../record-past.js';
-import { richTextOf } from '../rich-text.js';
 import { type Visit } from '../visit.js';
 import {
   ContentField,
@@ -32,6 +33,7 @@ import {
   TitleField,
   typedContent,
   typedTitle,
+  WrittenOf,
 } from '../written.js';
 import { type PetitionRecord, petitionOf, toPetition } from './petition.js';
 import { signaturePages } from './signature-pages.js';
@@ -41,6 +43,8 @@ const STATUSES = ['DRAFT', 'PUBLISHED', 'CLOSED'] as const;
 const MOST_DAYS = 90;
 /** Sources and countries that are shown. */
 const MOST_ROWS = 10;
+/** In the past of a petition: who wants more looks at the list of them. */
+const MOST_TAKEN_OUT = 50;
 const DEFAULT_GOAL = 100;
 
 export const petitionPages: PageDefinition[] = [
@@ -95,11 +99,9 @@ export const petitionPages: PageDefinition[] = [
     },
     act: async (visit) => {
       if (isPreview(visit)) return visit.again();
-      requireOpen(visit, null);
-      const { petitionId } = await visit.run<{ petitionId: string }>(
-        'petition.create-petition',
-        typedIn(visit),
-      );
+      const fields = typedIn(visit);
+      requireOpen(visit, null, 'petition.create-petition', fields);
+      const { petitionId } = await visit.run<{ petitionId: string }>('petition.create-petition', fields);
       return { to: `petitions/${petitionId}`, done: 'petitions.created' };
     },
   },
@@ -121,8 +123,9 @@ export const petitionPages: PageDefinition[] = [
       const petitionId = visit.params.petition!;
       const petition = await petitionOf(visit);
       visit.requireSame(petition);
-      requireOpen(visit, petition.closesAt);
-      await visit.run('petition.update-petition', { petitionId, ...typedIn(visit, petition.closesAt) });
+      const fields = { petitionId, ...typedIn(visit, petition.closesAt) };
+      requireOpen(visit, petition.closesAt, 'petition.update-petition', fields);
+      await visit.run('petition.update-petition', fields);
       return { to: `petitions/${petitionId}`, done: 'petitions.changed' };
     },
   },
@@ -137,14 +140,15 @@ function step(path: 'publish' | 'close', operation: string, done: string): PageD
     path: `petitions/:petition/${path}`,
     needs: 'petition:write',
     show: async (visit) => {
-      const { id, title } = await petitionOf(visit);
+      const { id, title, status } = await petitionOf(visit);
       const { petitions } = visit.words;
+      const button = path === 'publish' ? publishingOf(visit, status) : petitions.close;
       return visit.page({
         section: 'petitions',
-        title: `${petitions[path]}: ${title}`,
+        title: `${button}: ${title}`,
         content: Asking(visit, {
           text: path === 'publish' ? petitions.publishing : petitions.closing,
-          button: petitions[path],
+          button,
           back: `petitions/${id}`,
         }),
       });
@@ -156,16 +160,26 @@ function step(path: 'publish' | 'close', operation: string, done: string): PageD
   };
 }
 
+/** One operation, and for people two things. */
+function publishingOf({ words }: Visit, status: PetitionRecord['status']): string {
+  const { publish, reopen } = words.petitions;
+  return status === 'CLOSED' ? reopen : publish;
+}
+
 async function showPetition(visit: Visit) {
   const { words } = visit;
   const { petitions } = words;
   const [petition, past, stats] = await Promise.all([
     petitionOf(visit),
-    RecordPast(visit, visit.params.petition!),
+    RecordPast(visit, visit.params.petition!, takenOutOf(visit)),
     StatsOf(visit),
   ]);
-  const { id, status, url, signatures, pendingSignatures, goal } = petition;
+  const { id, status, url, signatures, pendingSignatures, goal, closesAt } = petition;
   const mayWrite = visit.may('petition:write');
+  const facts = [
+    ...(url !== null && status !== 'DRAFT' ? [{ name: petitions.address, value: url }] : []),
+    ...(closesAt === null ? [] : [{ name: petitions.lastDay, value: timeIn(words, closesAt) }]),
+  ];
   return visit.page({
     section: 'petitions',
     back: { href: visit.path('petitions'), text: petitions.title },
@@ -175,11 +189,7 @@ async function showPetition(visit: Visit) {
       ${pendingSignatures > 0 ? html`<p>${petitions.pending(pendingSignatures)}</p>` : null}
       ${Deeds([
         mayWrite && status !== 'PUBLISHED'
-          ? ButtonLink(
-              visit,
-              `petitions/${id}/publish`,
-              status === 'DRAFT' ? petitions.publish : petitions.reopen,
-            )
+          ? ButtonLink(visit, `petitions/${id}/publish`, publishingOf(visit, status))
           : null,
         url !== null && status !== 'DRAFT'
           ? html`<a class="button plain" href="${new URL(url).pathname}">${petitions.open}</a>`
@@ -193,10 +203,21 @@ async function showPetition(visit: Visit) {
           ? ButtonLink(visit, `petitions/${id}/delete`, petitions.delete, true)
           : null,
       ])}
-      ${url !== null && status !== 'DRAFT' ? Facts([{ name: petitions.address, value: url }]) : null}
-      ${stats}
-      ${SectionOf(words.posts.preview, await TextOf(petition))} ${past}`,
+      ${facts.length === 0 ? null : Facts(facts)} ${stats}
+      ${SectionOf(words.posts.preview, await WrittenOf({ ...petition, facts: askedOf(visit, petition) }))} ${past}`,
   });
+}
+
+/** Of signatures that were taken out, or brought back: each time once, however many there were. */
+async function takenOutOf(visit: Visit): Promise<RecordedEvent[]> {
+  const { records } = await visit.run<{ records: { id: string }[] }>('petition.list-invalidations', {
+    petitionId: visit.params.petition,
+    limit: MOST_TAKEN_OUT,
+  });
+  return visit.find(EventStore).readBeginnings(
+    visit.organizationId,
+    records.map(({ id }) => id),
+  );
 }
 
 const DAY_MS = 86_400_000;
@@ -266,20 +287,13 @@ function everyDay(days: Stats['days']): Stats['days'] {
   return all;
 }
 
-/** As the page shows it. */
-async function TextOf({ title, image, description, target, ask, content }: PetitionRecord): Promise<Html> {
-  return html`<div class="preview">
-    ${
-      image
-        ? html`<figure class="picture"><img src="${pathOfImage(image.url)}" alt="${image.alt}" /></figure>`
-        : null
-    }
-    <div class="text">
-      <h3>${title}</h3>
-      ${[description, target, ask].filter((text) => text !== null).map((text) => html`<p>${text}</p>`)}
-      ${await richTextOf(content)}
-    </div>
-  </div>`;
+/** Of whom something is asked, and what. */
+function askedOf({ words }: Visit, { target, ask }: Pick<PetitionRecord, 'target' | 'ask'>) {
+  const { fields } = words.petitions;
+  return [
+    { name: fields.target, value: target },
+    { name: fields.ask, value: ask },
+  ];
 }
 
 async function WritingOf(visit: Visit, petition?: PetitionRecord): Promise<Html> {
@@ -345,16 +359,37 @@ async function WritingOf(visit: Visit, petition?: PetitionRecord): Promise<Html>
     html`<details${visit.refusal ? trusted(' open') : null}><summary>${fields.more}</summary>${more}</details>`,
   ];
   const button = petition ? petitions.save : petitions.saveDraft;
+  const facts = askedOf(visit, { target: visit.typed('target'), ask: visit.typed('ask') });
   return html`<div class="text">${FormOf(visit, { fields: written, button, beside: PreviewButton(visit), of: petition })}</div>
-    ${await PreviewOf(visit, petitions.add)}`;
+    ${await PreviewOf(visit, petitions.add, { before: petition, facts })}`;
 }
 
-/** A last day that is over would end the petition before it begins. @param before what may stay as it is. */
-function requireOpen(visit: Visit, before: string | null): void {
+/**
+ * A last day that is over would end the petition before it begins.
+ *
+ * @param before what may stay as it is. @param fields what the operation would be told: whatever else is wrong is told at once.
+ */
+function requireOpen(
+  visit: Visit,
+  before: string | null,
+  operation: string,
+  fields: Record<string, unknown>,
+): void {
   const closesAt = visit.typed('closesAt');
   if (closesAt === null || closesAt.slice(0, 16) === before?.slice(0, 16)) return;
-  if (Date.parse(`${closesAt.slice(0, 16)}:00Z`) <= Date.now())
-    throw invalid([{ path: 'closesAt', message: 'must lie in the future' }]);
+  if (Date.parse(`${closesAt.slice(0, 16)}:00Z`) > Date.now()) return;
+  throw invalid([...issuesOf(operation, fields), { path: 'closesAt', message: 'must lie in the future' }]);
+}
+
+/** What is wrong with fields before anybody looks at records. */
+function issuesOf(operation: string, fields: Record<string, unknown>): Issue[] {
+  try {
+    parseInput(operationNamed(operation), fields, 'body');
+    return [];
+  } catch (error) {
+    if (error instanceof RpcError && error.details.issues) return error.details.issues;
+    throw error;
+  }
 }
 
 /** @param before its last day, which stays to the second where it was not changed: a form shows minutes. */

@@ -30,8 +30,10 @@ type SignatureRecord = {
   status: 'CONFIRMED' | 'PENDING' | 'INVALIDATED';
   source: string | null;
   suspicion: Suspicion[];
+  /** By which it does not count. */
+  invalidationId: string | null;
   /** Who signed, where whoever looks may know. */
-  signer?: string;
+  signer?: { name: string; email: string | null };
 };
 
 const SUSPICIONS = ['HONEYPOT', 'MANY_FROM_NETWORK', 'MANY_AT_ONCE', 'NO_PROOF_OF_WORK'] as const;
@@ -86,7 +88,12 @@ export const signaturePages: PageDefinition[] = [
       {
         name: ({ petitions }) => petitions.signers.who,
         cell: SignerOf,
-        exported: ({ signer }) => signer ?? null,
+        exported: ({ signer }) => signer?.name ?? null,
+      },
+      {
+        name: ({ email }) => email,
+        cell: ({ signer }) => signer?.email ?? null,
+        isShown: (visit) => visit.may('contact:read'),
       },
       { name: ({ petitions }) => petitions.signers.said, cell: ({ comment }) => comment },
       {
@@ -99,10 +106,13 @@ export const signaturePages: PageDefinition[] = [
         cell: ({ suspicion }, { words }) =>
           suspicion.map((one) => words.petitions.suspicions[one]).join(', ') || null,
       },
+      { name: ({ state }) => state, cell: StateOf, exported: ({ status }) => status },
       {
         name: ({ petitions }) => petitions.signers.takeOut,
         cell: TakeOut,
-        exported: ({ status }) => status,
+        // All that the list shows are in one state.
+        isShown: (visit) =>
+          visit.may('petition:write') && (visit.query('status') ?? 'CONFIRMED') === 'CONFIRMED',
       },
     ],
     // The operation knows no search.
@@ -159,6 +169,7 @@ export const signaturePages: PageDefinition[] = [
           >`,
         exported: ({ createdAt }) => createdAt,
       },
+      { name: ({ petitions }) => petitions.invalidations.chosen, cell: chosenIn },
       {
         name: ({ state }) => state,
         cell: ({ status }, { words }) => words.petitions.invalidations.statuses[status],
@@ -192,7 +203,7 @@ async function withSigners(visit: Visit, signatures: SignatureRecord[]): Promise
   const contacts = await visit.find(ContactsByIds).find(visit.organizationId, ids);
   return signatures.map((signature) => {
     const contact = signature.contactId === null ? undefined : contacts.get(signature.contactId);
-    return contact ? { ...signature, signer: nameOf(contact) } : signature;
+    return contact ? { ...signature, signer: { name: nameOf(contact), email: contact.email } } : signature;
   });
 }
 
@@ -208,19 +219,26 @@ async function signerAsked(visit: Visit): Promise<string | undefined> {
 function SignerOf(signature: SignatureRecord, visit: Visit): Html | string {
   const { contactId, signer } = signature;
   if (contactId === null || signer === undefined) return nameOfSigner(signature, visit);
-  return html`<a href="${visit.path(`contacts/${contactId}`)}">${signer}</a>`;
+  return html`<a href="${visit.path(`contacts/${contactId}`)}">${signer.name}</a>`;
 }
 
 /** Until it is confirmed a signature is of nobody whom anybody here knows. */
 function nameOfSigner({ signer, status }: SignatureRecord, { words }: Visit): string {
   const { gone, unconfirmed } = words.petitions.signers;
-  return signer ?? (status === 'PENDING' ? unconfirmed : gone);
+  return signer?.name ?? (status === 'PENDING' ? unconfirmed : gone);
 }
 
-function TakeOut(signature: SignatureRecord, visit: Visit): Html | string {
-  const { id, status, contactId } = signature;
+/** What was taken out leads to where it can be brought back. */
+function StateOf({ status, invalidationId }: SignatureRecord, visit: Visit): Html | string {
+  const text = visit.words.petitions.signers.statuses[status];
+  if (invalidationId === null) return text;
+  const path = `petitions/${visit.params.petition!}/invalidations/${invalidationId}`;
+  return html`<a href="${visit.path(path)}">${text}</a>`;
+}
+
+function TakeOut(signature: SignatureRecord, visit: Visit): Html {
+  const { id, contactId } = signature;
   const { signers } = visit.words.petitions;
-  if (status !== 'CONFIRMED' || !visit.may('petition:write')) return signers.statuses[status];
   const href = visit.path(
     `petitions/${visit.params.petition!}/signatures/${id}/invalidate?contact=${contactId ?? ''}`,
   );
@@ -346,7 +364,7 @@ async function invalidate(visit: Visit, condition: Record<string, unknown>) {
 
 async function showInvalidation(visit: Visit) {
   const { words } = visit;
-  const { invalidations, suspicions } = words.petitions;
+  const { invalidations } = words.petitions;
   const invalidationId = visit.params.invalidation!;
   const [petition, found] = await Promise.all([
     petitionOf(visit),
@@ -355,19 +373,9 @@ async function showInvalidation(visit: Visit) {
   // After it: what has ended says how, and the page asks no more.
   const past = await RecordPast(visit, invalidationId);
   const { status, matched, invalidated, restored } = found;
-  const condition = found.condition ?? {};
   const isGoing = status === 'INVALIDATING' || status === 'RESTORING';
   const value = status === 'RESTORING' || status === 'RESTORED' ? restored : invalidated;
-  const facts = [
-    { name: invalidations.emailDomain, value: condition.emailDomain },
-    { name: invalidations.after, value: condition.createdAfter && timeIn(words, condition.createdAfter) },
-    { name: invalidations.before, value: condition.createdBefore && timeIn(words, condition.createdBefore) },
-    { name: invalidations.network, value: condition.clientAddress },
-    {
-      name: invalidations.suspicion,
-      value: condition.suspicion && suspicions[condition.suspicion as Suspicion],
-    },
-  ].flatMap((fact) => (fact.value ? [{ name: fact.name, value: fact.value }] : []));
+  const facts = factsOf(visit, found);
   return visit.page({
     section: 'petitions',
     back: { href: visit.path(`petitions/${petition.id}/invalidations`), text: invalidations.title },
@@ -388,4 +396,23 @@ async function showInvalidation(visit: Visit) {
       }
       ${past}`,
   });
+}
+
+/** What those that were chosen have in common; nothing where they were named. */
+function factsOf({ words }: Visit, { condition }: InvalidationRecord): { name: string; value: string }[] {
+  const { invalidations, suspicions } = words.petitions;
+  const { emailDomain, createdAfter, createdBefore, clientAddress, suspicion } = condition ?? {};
+  return [
+    { name: invalidations.emailDomain, value: emailDomain },
+    { name: invalidations.after, value: createdAfter && timeIn(words, createdAfter) },
+    { name: invalidations.before, value: createdBefore && timeIn(words, createdBefore) },
+    { name: invalidations.network, value: clientAddress },
+    { name: invalidations.suspicion, value: suspicion && suspicions[suspicion as Suspicion] },
+  ].flatMap(({ name, value }) => (value ? [{ name, value }] : []));
+}
+
+function chosenIn(record: InvalidationRecord, visit: Visit): string {
+  const { named } = visit.words.petitions.invalidations;
+  const facts = factsOf(visit, record);
+  return facts.map(({ name, value }) => `${name}: ${value}`).join('; ') || named(record.matched);
 }

@@ -12,6 +12,7 @@ const en = {
   goal: 'Goal',
   open: 'See its page',
   address: 'Address to share',
+  lastDay: 'Last day',
   publish: 'Publish',
   publishing: 'From then on people can sign it on its page.',
   close: 'Close',
@@ -100,6 +101,8 @@ const en = {
     foundText:
       'They count no more, and those who gave them cannot sign again. You can bring all of them back.',
     takeOut: (n: number) => `Take out ${counted('en-GB', n, 'signature', 'signatures')}`,
+    chosen: 'What was chosen',
+    named: (n: number) => counted('en-GB', n, 'signature, chosen by itself', 'signatures, chosen one by one'),
     state: 'State',
     statuses: {
       INVALIDATING: 'Being taken out',
@@ -140,6 +143,7 @@ const de: typeof en = {
   goal: 'Ziel',
   open: 'Seite ansehen',
   address: 'Adresse zum Weitersagen',
+  lastDay: 'Letzter Tag',
   publish: 'Veröffentlichen',
   publishing: 'Von da an kann man sie auf ihrer Seite unterschreiben.',
   close: 'Schließen',
@@ -230,6 +234,8 @@ const de: typeof en = {
     foundText:
       'Sie zählen dann nicht mehr, und wer sie gab, kann nicht noch einmal unterschreiben. Sie können alle zurückholen.',
     takeOut: (n) => `${counted('de-DE', n, 'Unterschrift', 'Unterschriften')} herausnehmen`,
+    chosen: 'Was gewählt wurde',
+    named: (n) => counted('de-DE', n, 'Unterschrift, einzeln gewählt', 'Unterschriften, einzeln gewählt'),
     state: 'Stand',
     statuses: {
       INVALIDATING: 'Wird herausgenommen',

@@ -97,7 +97,7 @@ export const postPages: PageDefinition[] = [
               ? ButtonOf(visit, `posts/${post.id}/publish`, posts.publish, false)
               : null,
             mayWrite && post.status === 'PUBLISHED'
-              ? ButtonOf(visit, `posts/${post.id}/archive`, posts.archive)
+              ? ButtonLink(visit, `posts/${post.id}/archive`, posts.archive, true)
               : null,
             post.url !== null && post.status === 'PUBLISHED'
               ? html`<a class="button plain" href="${new URL(post.url).pathname}">${posts.open}</a>`
@@ -149,11 +149,16 @@ function step(path: 'publish' | 'archive', operation: string, done: string): Pag
     needs: 'post:write',
     show: async (visit) => {
       const { id, title } = await postOf(visit);
-      const button = visit.words.posts[path];
+      const { posts } = visit.words;
+      const button = posts[path];
       return visit.page({
         section: 'posts',
-        title: `${title}: ${button}`,
-        content: Asking(visit, { text: title, button, back: `posts/${id}` }),
+        title: `${button}: ${title}`,
+        content: Asking(visit, {
+          text: path === 'publish' ? posts.publishing : posts.archiving,
+          button,
+          back: `posts/${id}`,
+        }),
       });
     },
     act: async (visit) => {
@@ -200,7 +205,7 @@ async function WritingOf(visit: Visit, post?: PostRecord): Promise<Html> {
   return html`<div class="text">
       ${FormOf(visit, { fields: written, button: save, beside: PreviewButton(visit), of: post })}
     </div>
-    ${await PreviewOf(visit, add)}`;
+    ${await PreviewOf(visit, add, { before: post })}`;
 }
 
 function typedIn(visit: Visit): Record<string, unknown> {

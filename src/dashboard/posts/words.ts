@@ -11,7 +11,9 @@ const en = {
   previewText: 'So it will look. Nothing is saved yet.',
   open: 'See its page',
   publish: 'Publish',
+  publishing: 'From then on everybody can read it on its page.',
   archive: 'Archive',
+  archiving: 'Its page is gone from then on. What it says stays here, and publishing brings the page back.',
   delete: 'Delete',
   deleting: {
     title: (name: string) => `Delete “${name}”?`,
@@ -51,7 +53,10 @@ const de: typeof en = {
   previewText: 'So wird es aussehen. Noch ist nichts gespeichert.',
   open: 'Seite ansehen',
   publish: 'Veröffentlichen',
+  publishing: 'Von da an können ihn alle auf seiner Seite lesen.',
   archive: 'Archivieren',
+  archiving:
+    'Seine Seite ist dann weg. Was darin steht, bleibt hier, und Veröffentlichen bringt die Seite zurück.',
   delete: 'Löschen',
   deleting: {
     title: (name) => `„${name}“ löschen?`,

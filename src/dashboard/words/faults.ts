@@ -4,7 +4,10 @@ type FaultWords = {
   tooLong: (most: string) => string;
   email: string;
   webAddress: string;
+  publicAddress: string;
+  asciiAddress: string;
   slug: string;
+  ownSlug: string;
   looksLikeId: string;
   colour: string;
   wholeNumber: (least: string, most: string) => string;
@@ -57,7 +60,10 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
   [/^must have at most (\d+) characters$/, ({ tooLong }, [, most]) => tooLong(most!)],
   [/^must be an e-mail address/, ({ email }) => email],
   [/^must be an address that begins with https/, ({ webAddress }) => webAddress],
+  [/^may not be delivered to/, ({ publicAddress }) => publicAddress],
+  [/^must be an address that mail can come from/, ({ asciiAddress }) => asciiAddress],
   [/^must be small letters, digits/, ({ slug }) => slug],
+  [/^is an address of this server/, ({ ownSlug }) => ownSlug],
   [/^must not look like an id$/, ({ looksLikeId }) => looksLikeId],
   [/^must be a colour/, ({ colour }) => colour],
   // A limit that nobody reaches tells nobody anything.

@@ -1,0 +1,299 @@
+import { RECORDS } from './dashboard-pages.js';
+import { Api, type Client } from './harness.js';
+import { patiently, signedIn, type Visitor } from './people-in.js';
+import { call } from './petition-page.js';
+import { picture } from './pictures.js';
+import { eventually } from './processes.js';
+import { appendSignatures } from './signers.js';
+
+/** What people see of petitions, posts, pictures and their organization, and what its forms say. */
+
+let api: Api;
+let client: Client;
+let owner: Visitor;
+let viewer: Visitor;
+beforeAll(async () => {
+  api = await Api.start({ environment: { TRUST_PROXY: '1' } });
+  // What is taken out many at a time goes on by itself.
+  api.instances[0]!.reactions.start();
+  client = await api.organization();
+  owner = await signedIn(api, client, 'OWNER');
+  viewer = await signedIn(api, client, 'VIEWER');
+});
+afterAll(() => api.stop());
+
+const at = (path: string) => `/dashboard/${client.organizationId}/${path}`;
+const get = (path: string, visitor = owner) => patiently(() => visitor.get(at(path)));
+const post = (path: string, form: Record<string, string> = {}, visitor = owner) =>
+  patiently(() => visitor.post(at(path), form));
+const newId = async (kind: string) => RECORDS[kind]!(api, client, {});
+
+/** One that can be signed, and the signatures of these people. */
+async function signedPetition(...emails: string[]): Promise<{ petitionId: string; signatureIds: string[] }> {
+  const petitionId = await newId('petition');
+  await call(client, 'petition.publish-petition', { petitionId });
+  const signatureIds: string[] = [];
+  for (const email of emails) {
+    const contact = { email, firstName: 'Grace' };
+    const { signatureId } = await call(client, 'petition.add-signature', { petitionId, contact });
+    signatureIds.push(signatureId as string);
+  }
+  return { petitionId, signatureIds };
+}
+
+/** A part of a page, in words. */
+const said = (html: string) =>
+  html
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim();
+const pastIn = (page: string) => {
+  const [, past] = /<ul class="past">([^]*?)<\/ul>/.exec(page)!;
+  return past!.split('<li>').slice(1).map(said);
+};
+const tableIn = (page: string) => {
+  const [, table] = /<table>([^]*?)<\/table>/.exec(page)!;
+  const rows = table!.split('<tr>').slice(1);
+  return rows.map((row) => [...row.matchAll(/<t[hd][^>]*>([^]*?)<\/t[hd]>/g)].map(([, cell]) => said(cell!)));
+};
+const factsIn = (page: string) =>
+  Object.fromEntries(
+    [...page.matchAll(/<dt>([^]*?)<\/dt>\s*<dd>([^]*?)<\/dd>/g)].map(([, name, value]) => [
+      name,
+      said(value!),
+    ]),
+  );
+
+describe('what has happened', () => {
+  it('to a petition tells which signatures were taken out and brought back, by whom', async () => {
+    const { petitionId, signatureIds } = await signedPetition('one@example.org', 'two@example.org');
+    const { location } = await post(`petitions/${petitionId}/signatures/${signatureIds[0]!}/invalidate`);
+    expect((await patiently(() => owner.post(location!.split('?')[0]!))).status).toBe(303);
+    const past = pastIn((await get(`petitions/${petitionId}`, viewer)).text);
+    expect(past.slice(0, 2)).toEqual([
+      expect.stringMatching(/^Signatures were brought back owner@example\.org, /),
+      expect.stringMatching(/^Signatures were taken out owner@example\.org, /),
+    ]);
+  });
+
+  it('to a petition tells each time once, however many signatures it was', async () => {
+    const petitionId = await newId('petition');
+    await call(client, 'petition.publish-petition', { petitionId });
+    const { store } = api.instances[0]!.runtime;
+    await appendSignatures(store, client.organizationId, petitionId, 450, { suspicion: ['HONEYPOT'] });
+    const condition = { createdAfter: '2020-01-01T00:00:00Z' };
+    const invalidated = await call(client, 'petition.invalidate-signatures', { petitionId, ...condition });
+    const { invalidationId } = invalidated;
+    await eventually(async () => {
+      const { body } = await client.get('petition.get-invalidation', { invalidationId });
+      expect(body.data).toMatchObject({ status: 'INVALIDATED', invalidated: 450 });
+    });
+    const past = pastIn((await get(`petitions/${petitionId}`)).text);
+    expect(past.filter((line) => line.startsWith('Signatures were taken out'))).toHaveLength(1);
+  });
+
+  it('to the organization tells of its language, its sender, and who may check its history', async () => {
+    await post('organization/who', { name: 'Clean Rivers', language: 'de', publicLog: 'true' });
+    await post('organization/mails', { 'mailFrom.address': 'office@example.org' });
+    const past = pastIn((await get('organization')).text);
+    expect(past.slice(0, 3)).toEqual([
+      expect.stringMatching(/^The sender of mails was changed: .* owner@example\.org, /),
+      expect.stringMatching(/^The sender of mails was changed: .*anguage owner@example\.org, /),
+      expect.stringMatching(/^Everybody may check the history owner@example\.org, /),
+    ]);
+  });
+});
+
+it('the organization’s page shows its logo', async () => {
+  expect(factsIn((await get('organization')).text)).toMatchObject({ Logo: '–' });
+  const imageId = await newId('image');
+  await post('organization/pages', { colour: '#0b6e4f', imageId });
+  const { body } = await client.get('image.get-image', { imageId });
+  const { pathname } = new URL(body.data.variants[0].url as string);
+  expect((await get('organization')).text).toContain(`src="${pathname}"`);
+  await post(`images/${imageId}/delete`);
+  expect(factsIn((await get('organization')).text)).toMatchObject({ Logo: '–' });
+});
+
+describe('a preview', () => {
+  it.each(['new', 'edit'])('of a petition shows all that its page will: %s', async (how) => {
+    const imageId = await newId('image');
+    await call(client, 'image.update-image', { imageId, alt: 'A river' });
+    const path = how === 'new' ? 'petitions/new' : `petitions/${await newId('petition')}/edit`;
+    const { text } = await post(path, {
+      preview: 'true',
+      ...(how === 'new' ? { name: 'Save it' } : { title: 'Save it' }),
+      description: 'In short',
+      target: 'The council',
+      ask: 'Clean water',
+      goal: '10',
+      imageId,
+      content: '**Why**',
+    });
+    const [, preview] = /<section class="section" id="preview"([^]*?)<\/section>/.exec(text)!;
+    for (const part of ['Save it', 'In short', 'The council', 'Clean water', '<strong>Why</strong>'])
+      expect(preview).toContain(part);
+    expect(preview).toMatch(/<img [^>]*alt="A river"/);
+  });
+
+  it('of a post shows its picture', async () => {
+    const imageId = await newId('image');
+    await call(client, 'image.update-image', { imageId, alt: 'A river' });
+    const { text } = await post('posts/new', { preview: 'true', name: 'News', imageId });
+    const [, preview] = /<section class="section" id="preview"([^]*?)<\/section>/.exec(text)!;
+    expect(preview).toMatch(/<img [^>]*alt="A river"/);
+  });
+
+  it('of a picture that there is not shows the rest', async () => {
+    const { status, text } = await post('petitions/new', {
+      preview: 'true',
+      name: 'Save it',
+      imageId: 'none',
+    });
+    expect([status, text]).toEqual([200, expect.stringContaining('id="preview"')]);
+  });
+});
+
+it('a petition’s page says its last day', async () => {
+  const petitionId = await newId('petition');
+  expect(factsIn((await get(`petitions/${petitionId}`)).text)).not.toHaveProperty('Last day');
+  await call(client, 'petition.update-petition', { petitionId, closesAt: '2099-12-31T18:30:00Z' });
+  expect(factsIn((await get(`petitions/${petitionId}`)).text)).toMatchObject({
+    'Last day': '31 Dec 2099, 18:30 UTC',
+  });
+});
+
+it('a petition is opened again under that one name', async () => {
+  const { petitionId } = await signedPetition();
+  await post(`petitions/${petitionId}/close`);
+  expect((await get(`petitions/${petitionId}`)).text).toContain('>Open again</a>');
+  const { text } = await get(`petitions/${petitionId}/publish`);
+  expect(text).toMatch(/<h1>Open again: /);
+  expect(text).toContain('<button class="button">Open again</button>');
+});
+
+it.each(['new', 'edit'])('all that is wrong with a petition is told at once: %s', async (how) => {
+  const path = how === 'new' ? 'petitions/new' : `petitions/${await newId('petition')}/edit`;
+  const form = { name: 'Late', title: 'Late', goal: '0', slug: 'Not So', closesAt: '2020-01-01T10:00' };
+  const { name, title, ...others } = form;
+  const { status, text } = await post(path, { ...others, ...(how === 'new' ? { name } : { title }) });
+  const [faults] = /<div class="faults"[^]*?<\/div>/.exec(text)!;
+  const links = [...faults.matchAll(/href="#([^"]+)"/g)].map(([, field]) => field!);
+  expect([status, links.toSorted()]).toEqual([422, ['closesAt', 'goal', 'slug']]);
+});
+
+describe('who has signed', () => {
+  const header = (text: string) => tableIn(text)[0]!;
+
+  it('is shown with their addresses, also of what was searched for', async () => {
+    const { petitionId } = await signedPetition('grace@spam.example', 'ada@example.org');
+    const { text } = await get(`petitions/${petitionId}/signatures?q=spam`);
+    expect(tableIn(text)).toEqual([
+      [
+        'Who',
+        'E-mail address',
+        'What they said',
+        'When',
+        'Source',
+        'Suspicious because',
+        'State',
+        'Take out',
+      ],
+      ['Grace', 'grace@spam.example', '', expect.anything(), '', '', 'Counts', 'Take out'],
+    ]);
+  });
+
+  it('can be taken out by whoever may: all others see no such column', async () => {
+    const { petitionId } = await signedPetition('grace@example.org');
+    const path = `petitions/${petitionId}/signatures`;
+    expect(header((await get(path)).text)).toContain('Take out');
+    expect(header((await get(path, viewer)).text)).not.toContain('Take out');
+  });
+
+  it('leads from a signature that was taken out to where it can be brought back', async () => {
+    const { petitionId, signatureIds } = await signedPetition('grace@example.org');
+    const path = `petitions/${petitionId}/signatures`;
+    const { location } = await post(`${path}/${signatureIds[0]!}/invalidate`);
+    const { text } = await get(`${path}?status=INVALIDATED`);
+    expect(text).toContain(`href="${location!.split('?')[0]!}"`);
+    expect(header(text)).not.toContain('Take out');
+    expect((await patiently(() => owner.get(location!))).text).toContain('Bring all of them back');
+  });
+});
+
+it('the list of what was taken out says what was chosen', async () => {
+  const { petitionId, signatureIds } = await signedPetition('one@spam.example', 'two@example.org');
+  await post(`petitions/${petitionId}/signatures/${signatureIds[1]!}/invalidate`);
+  const condition = { emailDomain: 'spam.example', createdAfter: '2020-01-01T10:00' };
+  await post(`petitions/${petitionId}/invalidate`, { ...condition, takeOut: 'true' });
+  const path = `petitions/${petitionId}/invalidations`;
+  const [names, ...rows] = tableIn((await get(path)).text);
+  expect(names![1]).toBe('What was chosen');
+  expect(rows.map(([, chosen]) => chosen)).toEqual([
+    'Addresses that end in: spam.example; Signed after (UTC): 1 Jan 2020, 10:00 UTC',
+    '1 signature, chosen by itself',
+  ]);
+  expect((await get(`${path}/export`)).text).toContain('Addresses that end in: spam.example; Signed after');
+});
+
+describe('a picture that is there already', () => {
+  const upload = async (content: Uint8Array<ArrayBuffer>, form: Record<string, string>) => {
+    const file = { field: 'file', name: 'river.png', type: 'image/png', content };
+    const { location } = await patiently(() => owner.upload(at('images/new'), file, form));
+    const [path, done] = location!.split('?done=');
+    const { body } = await client.get('image.get-image', { imageId: path!.split('/').at(-1)! });
+    return { id: body.data.id, name: body.data.name, alt: body.data.alt, done };
+  };
+
+  it('is called what was typed with it, and says so', async () => {
+    const content = await picture();
+    const first = await upload(content, { name: 'River', alt: 'A river' });
+    expect(first).toMatchObject({ name: 'River', alt: 'A river', done: 'images.uploaded' });
+    const named = await upload(content, { name: 'Our river' });
+    expect(named).toEqual({ ...first, name: 'Our river', done: 'images.known' });
+    const described = await upload(content, { alt: 'Our river in May' });
+    expect(described).toEqual({ ...named, alt: 'Our river in May', done: 'images.known' });
+    expect(await upload(content, {})).toEqual({ ...described, done: 'images.uploaded' });
+  });
+});
+
+it('addresses of the organization may be typed without what they begin with', async () => {
+  await post('organization/who', { name: 'Clean Rivers', website: 'example.org', language: 'en' });
+  await post('organization/pages', { colour: '#0b6e4f', privacyUrl: 'example.org/privacy' });
+  expect((await client.get('organization.get-organization')).body.data).toMatchObject({
+    website: 'https://example.org',
+    privacyUrl: 'https://example.org/privacy',
+  });
+  await post('organization/who', { name: 'Clean Rivers', website: 'http://example.org', language: 'en' });
+  expect((await client.get('organization.get-organization')).body.data.website).toBe('http://example.org');
+});
+
+it('archiving a post takes its page away, and asks before', async () => {
+  const postId = await newId('post');
+  await call(client, 'post.publish-post', { postId });
+  const { text } = await get(`posts/${postId}`);
+  expect(text).toContain(`<a class="button plain" href="${at(`posts/${postId}/archive`)}">Archive</a>`);
+  const asking = await get(`posts/${postId}/archive`);
+  expect(asking.text).toContain('Its page is gone from then on');
+  expect(asking.text).toContain('<button class="button">Archive</button>');
+  const { location } = await post(`posts/${postId}/archive`);
+  expect((await patiently(() => owner.get(location!))).text).toContain('The post is archived');
+});
+
+it.each([
+  ['organization/pages', { slug: 'docs', colour: '#0b6e4f' }, 'slug'],
+  ['organization/mails', { 'mailFrom.address': 'bücher@example.org' }, 'mailFrom.address'],
+  ['webhooks/new', { url: 'https://127.0.0.1/' }, 'url'],
+])('what is wrong is said in the language of the page: %s %j', async (path, form, field) => {
+  const says: string[] = [];
+  for (const language of ['en', 'de']) {
+    const { status, text } = await post(path, form, owner.at(api.origin, language));
+    const [, fault] = new RegExp(`<p class="fault" id="${field}-fault">([^<]*)</p>`).exec(text) ?? [];
+    expect([status, fault]).toEqual([
+      422,
+      expect.not.stringMatching(/^This (is|may|must) |passt hier nicht/),
+    ]);
+    says.push(fault!);
+  }
+  expect(says[0]).not.toBe(says[1]);
+});
