@@ -55,7 +55,7 @@ type Line = { position: number; event: string; what: string; who: string };
 
 /** The events that a page of the history lists. */
 function linesOf(html: string): Line[] {
-  const [, table = ''] = /<tbody>([\s\S]*)<\/tbody>/.exec(html) ?? [];
+  const [, table = ''] = /<tbody[^>]*>([\s\S]*)<\/tbody>/.exec(html) ?? [];
   return table
     .split('</tr>')
     .filter((row) => row.includes('<td'))

@@ -58,7 +58,7 @@ async function resultAt(path: string, whose = editor, words: typeof en = en) {
     expect(page).toContain(words.contacts.imports.done);
   });
   const facts = [...page.matchAll(/<dd>([^<]*)<\/dd>/g)].map(([, fact]) => fact!);
-  const [, rows = ''] = /<tbody>([^]*)<\/tbody>/.exec(page) ?? [];
+  const [, rows = ''] = /<tbody[^>]*>([^]*)<\/tbody>/.exec(page) ?? [];
   const wrong = [...rows.matchAll(/<tr[^>]*>([^]*?)<\/tr>/g)].map(([, row]) =>
     [...row!.matchAll(/<t[hd][^>]*>([^<]*)</g)].map(([, cell]) => cell!),
   );

@@ -52,8 +52,8 @@ const pastIn = (page: string) => {
   return past!.split('<li>').slice(1).map(said);
 };
 const tableIn = (page: string) => {
-  const [, table] = /<table>([^]*?)<\/table>/.exec(page)!;
-  const rows = table!.split('<tr>').slice(1);
+  const [, table] = /<table[^>]*>([^]*?)<\/table>/.exec(page)!;
+  const rows = table!.split(/<tr[^>]*>/).slice(1);
   return rows.map((row) => [...row.matchAll(/<t[hd][^>]*>([^]*?)<\/t[hd]>/g)].map(([, cell]) => said(cell!)));
 };
 const factsIn = (page: string) =>

@@ -18,6 +18,8 @@ export type Column<Listed> = {
   isNumber?: boolean;
   /** Where not everybody is shown it, or not always. */
   isShown?: (visit: Visit) => boolean;
+  /** Something to do: no file has it. */
+  isDeed?: boolean;
 };
 
 type ListOptions<Listed> = {
@@ -277,7 +279,7 @@ function exportPath<Listed>(visit: Visit, { path }: ListOptions<Listed>): string
 
 function fileOf<Listed extends { id?: string }>(visit: Visit, options: ListOptions<Listed>): StreamedAnswer {
   const { path } = options;
-  const columns = columnsFor(visit, options);
+  const columns = columnsFor(visit, options).filter(({ isDeed }) => !isDeed);
   async function* pages() {
     if (isLookedThrough(visit, options)) yield await lookedThrough(visit, options);
     else yield* pagesOf(visit, options);

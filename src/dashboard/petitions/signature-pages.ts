@@ -110,6 +110,7 @@ export const signaturePages: PageDefinition[] = [
       {
         name: ({ petitions }) => petitions.signers.takeOut,
         cell: TakeOut,
+        isDeed: true,
         // All that the list shows are in one state.
         isShown: (visit) =>
           visit.may('petition:write') && (visit.query('status') ?? 'CONFIRMED') === 'CONFIRMED',
