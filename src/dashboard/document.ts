@@ -27,8 +27,8 @@ const OWN_STYLE = `
 .table{overflow-x:auto;margin:0 0 var(--space-4);background:linear-gradient(90deg,var(--ground) 40%,transparent) 0 0/2rem 100% no-repeat local,linear-gradient(270deg,var(--ground) 40%,transparent) 100% 0/2rem 100% no-repeat local,linear-gradient(90deg,var(--edge),transparent) 0 0/.4rem 100% no-repeat,linear-gradient(270deg,var(--edge),transparent) 100% 0/.4rem 100% no-repeat}
 table{width:100%;border-collapse:collapse;overflow-wrap:break-word}
 caption{text-align:left}
-tbody th{min-width:11rem;color:inherit;font-size:inherit;font-weight:inherit;overflow-wrap:anywhere}
-td.short{white-space:nowrap}td.long{min-width:11rem;overflow-wrap:anywhere}
+tbody th{min-width:9rem;color:inherit;font-size:inherit;font-weight:inherit;overflow-wrap:anywhere}
+td.short{white-space:nowrap}td.long{min-width:10rem;overflow-wrap:anywhere}
 th,td{padding:var(--space-2) var(--space-3) var(--space-2) 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
 th{color:var(--quiet);font-size:var(--text-1);font-weight:600}
 tbody a{display:inline-block;margin:-.5rem 0;padding:.5rem 0}
@@ -73,8 +73,8 @@ iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;
 .table thead{position:absolute;left:-99rem}.table table,.table tbody,.table tr,.table tbody th{display:block}
 .table tr{padding:var(--space-2) 0;border-bottom:1px solid var(--line)}.table tbody th,.table td{padding:0;border:0;text-align:left}
 .table tbody th{min-width:0;font-weight:600}
-.table td{display:grid;grid-template-columns:7rem minmax(0,1fr);gap:0 var(--space-3);min-width:0;padding:.2rem 0;white-space:normal;overflow-wrap:anywhere}
-.table td::before{content:attr(data-label);color:var(--quiet);font-size:var(--text-1)}.table td:empty{display:none}
+.table td{display:grid;grid-template-columns:8.5rem minmax(0,1fr);gap:0 var(--space-3);min-width:0;padding:.2rem 0;white-space:normal;overflow-wrap:anywhere}
+.table td::before{content:attr(data-label);color:var(--quiet);font-size:var(--text-1);hyphens:auto;overflow-wrap:break-word}.table td:empty{display:none}
 .bar strong{flex:1 1 100%;padding-top:var(--space-2)}form .button{margin-bottom:var(--space-2)}form .button,.deeds .button{width:100%}.deeds li{flex:1 1 100%}}
 @media (forced-colors:active){progress{border:1px solid CanvasText}progress::-webkit-progress-value{background:Highlight;forced-color-adjust:none}progress::-moz-progress-bar{background:Highlight;forced-color-adjust:none}.plot rect,.shares rect{fill:Highlight}.ways a[aria-current],.button:not(.plain){border:2px solid CanvasText}.button{border:1px solid}}
 @media (min-width:60rem){

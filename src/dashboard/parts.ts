@@ -35,14 +35,17 @@ export function Deeds(deeds: readonly (Html | null)[]): Html | null {
     : html`<ul class="deeds">${there.map((deed) => html`<li>${deed}</li>`)}</ul>`;
 }
 
-/** Longer texts may break anywhere: names and addresses. What is shorter (dates, states, beginnings of keys) stays on one line. */
-const LONGEST_SHORT = 24;
+/** Dates and states stay on one line. */
+const LONGEST_SHORT = 13;
+/** A longer word may break anywhere: an address, say. */
+const LONGEST_WORD = 24;
 
 /** What kind of cell it is: by it the stylesheet knows where it may break. */
 function classOf(cell: Html | string | number | null, isNumber = false): Html | null {
   if (isNumber) return trusted(' class="number"');
   if (typeof cell !== 'string') return null;
-  return trusted(cell.length > LONGEST_SHORT ? ' class="long"' : ' class="short"');
+  if (cell.length <= LONGEST_SHORT) return trusted(' class="short"');
+  return cell.split(' ').some((word) => word.length > LONGEST_WORD) ? trusted(' class="long"') : null;
 }
 
 /**
