@@ -1,12 +1,13 @@
 import { type Visit } from '../visit.js';
 
+/** Only the parts that were given. */
 export type Audience = {
-  listIds: string[];
-  petitionIds: string[];
-  excludeListIds: string[];
-  excludePetitionIds: string[];
-  contactIds: string[];
-  filter: { country: string | null; city: string | null; zip: string | null } | null;
+  listIds?: string[];
+  petitionIds?: string[];
+  excludeListIds?: string[];
+  excludePetitionIds?: string[];
+  contactIds?: string[];
+  filter?: { country?: string; city?: string; zip?: string };
 };
 
 export const FIGURES = [
@@ -19,6 +20,8 @@ export const FIGURES = [
   'unsubscribed',
 ] as const;
 
+export type Recipients = { total: number } & Record<(typeof FIGURES)[number], number | null>;
+
 export type BroadcastRecord = {
   updatedAt: string;
   id: string;
@@ -28,15 +31,15 @@ export type BroadcastRecord = {
   preheader: string | null;
   content: string;
   format: 'MARKDOWN' | 'HTML';
-  audience: Audience | null;
+  audience: Audience;
   status: 'DRAFT' | 'SCHEDULED' | 'SENDING' | 'PAUSED' | 'SENT' | 'CANCELLED';
   sendAt: string | null;
-  recipients: ({ total: number } & Record<(typeof FIGURES)[number], number | null>) | null;
+  recipients: Recipients | null;
 };
 
 /** The broadcast that the address names. @throws RpcError NOT_FOUND */
-export function broadcastOf(visit: Visit): Promise<BroadcastRecord> {
-  return visit.run<BroadcastRecord>('broadcast.get-broadcast', { broadcastId: visit.params.broadcast });
+export function broadcastOf(visit: Visit, broadcastId = visit.params.broadcast): Promise<BroadcastRecord> {
+  return visit.run<BroadcastRecord>('broadcast.get-broadcast', { broadcastId });
 }
 
 export function toBroadcast(visit: Visit, { id, name }: BroadcastRecord) {

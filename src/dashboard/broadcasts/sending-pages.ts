@@ -1,4 +1,4 @@
-import { html } from '#libs/pages';
+import { html, type Html } from '#libs/pages';
 import { invalid, RpcError } from '#libs/rpc';
 import { ContactsByIds } from '../../contacts/index.js';
 import { nameOf } from '../contacts/pages.js';
@@ -6,7 +6,7 @@ import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { Asking, ButtonOf, Deeds, FormOf, numberIn, Table, TextField, timeIn } from '../parts.js';
 import { type Visit } from '../visit.js';
-import { broadcastOf, toBroadcast } from './broadcast.js';
+import { type BroadcastRecord, broadcastOf, toBroadcast } from './broadcast.js';
 
 const EXCLUDED = [
   'unsubscribed',
@@ -95,39 +95,29 @@ export const sendingPages: PageDefinition[] = [
     path: 'broadcasts/:broadcast/send',
     needs: 'broadcast:send',
     show: async (visit) => {
-      const { send, audience } = visit.words.broadcasts;
+      const { words } = visit;
+      const { send, audience } = words.broadcasts;
       const broadcast = await broadcastOf(visit);
       const [{ total }, { mailFrom, postalAddress }] = await Promise.all([
         audienceOf(visit),
         senderOf(visit),
       ]);
       const isNamed = mailFrom !== null && postalAddress !== null;
-      const when = TextField(visit, {
-        name: 'sendAt',
-        label: send.when,
-        hint: send.whenHint,
-        type: 'datetime-local',
-        isOptional: true,
-      });
       return visit.page({
         section: 'broadcasts',
         back: toBroadcast(visit, broadcast),
         title: `${send.title}: ${broadcast.name}`,
         content: html`<div class="text">
           <p class="lead">${total === 0 ? audience.nobody : send.text(total)}</p>
-          ${total === 0 ? null : FormOf(visit, { fields: [when], button: send.button(total) })}
+          ${broadcast.status === 'SCHEDULED' ? Rescheduling(visit, broadcast, total) : Sending(visit, total)}
           ${isNamed ? null : html`<p><a href="${visit.path('organization/mails')}">${send.organization}</a></p>`}
-          <p><a href="${visit.path(`broadcasts/${broadcast.id}`)}">${visit.words.cancel}</a></p>
+          <p><a href="${visit.path(`broadcasts/${broadcast.id}`)}">${words.cancel}</a></p>
         </div>`,
       });
     },
     act: async (visit) => {
       const broadcastId = visit.params.broadcast!;
-      const at = visit.typed('sendAt');
-      const sendAt = at === null ? undefined : `${at.slice(0, 16)}:00Z`;
-      // The operation sends at once what was to be sent before: whoever mistyped a year did not mean that.
-      if (sendAt !== undefined && Date.parse(sendAt) <= Date.now())
-        throw invalid([{ path: 'sendAt', message: 'must lie in the future' }]);
+      const sendAt = momentOf(visit, await broadcastOf(visit));
       await visit.run('broadcast.send-broadcast', { broadcastId, sendAt });
       const done = sendAt === undefined ? 'broadcasts.sent' : 'broadcasts.scheduled';
       return { to: `broadcasts/${broadcastId}`, done };
@@ -211,6 +201,55 @@ export const sendingPages: PageDefinition[] = [
   retry('retry-failed', 'FAILED'),
   retry('retry-in-doubt', 'IN_DOUBT'),
 ];
+
+function Sending(visit: Visit, total: number): Html | null {
+  if (total === 0) return null;
+  const { send } = visit.words.broadcasts;
+  return FormOf(visit, { fields: [WhenField(visit)], button: send.button(total) });
+}
+
+/** Two acts, so that nobody sends at once who only wanted another time. */
+function Rescheduling(visit: Visit, broadcast: BroadcastRecord, total: number): Html {
+  const { words } = visit;
+  const { send } = words.broadcasts;
+  return html`<p>${send.planned(timeIn(words, broadcast.sendAt!))}</p>
+    ${FormOf(visit, { fields: [WhenField(visit, broadcast.sendAt)], button: send.change })}
+    ${total === 0 ? null : ButtonOf(visit, `broadcasts/${broadcast.id}/send`, send.now(total))}`;
+}
+
+/** @param planned when it is sent as things are; undefined: it may be left empty, to send now. */
+function WhenField(visit: Visit, planned?: string | null): Html {
+  const { send } = visit.words.broadcasts;
+  return TextField(visit, {
+    name: 'sendAt',
+    label: send.when,
+    hint: planned === undefined ? send.whenHint : send.zone,
+    value: planned?.slice(0, 16),
+    type: 'datetime-local',
+    isOptional: planned === undefined,
+  });
+}
+
+/**
+ * When it is to be sent; undefined: now.
+ *
+ * @throws RpcError BAD_REQUEST where the field cannot be meant as it is.
+ */
+function momentOf(visit: Visit, { status, sendAt: planned }: BroadcastRecord): string | undefined {
+  const at = visit.typed('sendAt')?.slice(0, 16);
+  if (at === undefined) {
+    // Now has a button of its own there.
+    if (status === 'SCHEDULED' && visit.form.has('sendAt'))
+      throw invalid([{ path: 'sendAt', message: 'is required' }]);
+    return undefined;
+  }
+  // Its seconds, which the field does not show, stay.
+  const sendAt = status === 'SCHEDULED' && planned?.startsWith(at) ? planned : `${at}:00Z`;
+  // The operation sends at once what was to be sent before: whoever mistyped a year did not mean that.
+  if (Date.parse(sendAt) <= Date.now())
+    throw invalid([{ path: 'sendAt', message: 'must lie in the future' }]);
+  return sendAt;
+}
 
 function audienceOf(visit: Visit): Promise<AudiencePreview> {
   return visit.run<AudiencePreview>('broadcast.preview-audience', { broadcastId: visit.params.broadcast });

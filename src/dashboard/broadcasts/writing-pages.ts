@@ -28,14 +28,15 @@ export const writingPages: PageDefinition[] = [
         section: 'broadcasts',
         back: { href: visit.path('broadcasts'), text: broadcasts.title },
         title: broadcasts.add,
-        content: await WritingOf(visit),
+        content: await WritingOf(visit, { like: await likeOf(visit) }),
       });
     },
     act: async (visit) => {
-      const { broadcastId } = await visit.run<{ broadcastId: string }>(
-        'broadcast.create-broadcast',
-        typedIn(visit),
-      );
+      const like = await likeOf(visit);
+      const { broadcastId } = await visit.run<{ broadcastId: string }>('broadcast.create-broadcast', {
+        ...(like?.format === 'HTML' ? { format: like.format, content: like.content } : {}),
+        ...typedIn(visit, like?.audience),
+      });
       return { to: `broadcasts/${broadcastId}`, done: 'broadcasts.created' };
     },
   },
@@ -48,7 +49,7 @@ export const writingPages: PageDefinition[] = [
         section: 'broadcasts',
         back: toBroadcast(visit, broadcast),
         title: `${visit.words.broadcasts.edit}: ${broadcast.name}`,
-        content: await WritingOf(visit, broadcast),
+        content: await WritingOf(visit, { like: broadcast, of: broadcast }),
       });
     },
     act: async (visit) => {
@@ -108,6 +109,12 @@ export const writingPages: PageDefinition[] = [
   },
 ];
 
+/** What a new one begins with: another one, where the address names it. @throws RpcError NOT_FOUND */
+async function likeOf(visit: Visit): Promise<BroadcastRecord | undefined> {
+  const like = visit.query('like');
+  return like === undefined ? undefined : broadcastOf(visit, like);
+}
+
 function previewOf(visit: Visit): Promise<Preview> {
   return visit.run<Preview>('broadcast.preview-broadcast', {
     broadcastId: visit.params.broadcast,
@@ -150,12 +157,20 @@ async function ReaderOf(visit: Visit): Promise<Html | null> {
   </form>`;
 }
 
-async function WritingOf(visit: Visit, broadcast?: BroadcastRecord): Promise<Html> {
+/** @param like what stands in its fields. @param of which one it changes; undefined: it makes another one. */
+async function WritingOf(
+  visit: Visit,
+  { like, of }: { like?: BroadcastRecord | undefined; of?: BroadcastRecord },
+): Promise<Html> {
   const { fields, save, saveDraft } = visit.words.broadcasts;
-  const audience = broadcast?.audience;
+  const audience = like?.audience;
   const lists = visit.may('list:read') ? await choicesOf(visit, 'list.list-lists') : [];
   const petitions = visit.may('petition:read') ? await choicesOf(visit, 'petition.list-petitions') : [];
-  const choice = (name: keyof Audience, label: string, choices: { value: string; text: string }[]) =>
+  const choice = (
+    name: Exclude<keyof Audience, 'filter'>,
+    label: string,
+    choices: { value: string; text: string }[],
+  ) =>
     choices.length === 0
       ? null
       : ChoiceField(visit, {
@@ -163,31 +178,31 @@ async function WritingOf(visit: Visit, broadcast?: BroadcastRecord): Promise<Htm
           label,
           choices,
           isMany: true,
-          values: (audience?.[name] as string[]) ?? [],
+          values: audience?.[name] ?? [],
         });
   const written = [
     TextField(visit, {
       name: 'name',
       label: fields.name,
       hint: fields.nameHint,
-      value: broadcast?.name,
+      value: like?.name,
       max: 200,
     }),
-    TextField(visit, { name: 'subject', label: fields.subject, value: broadcast?.subject, max: 200 }),
+    TextField(visit, { name: 'subject', label: fields.subject, value: like?.subject, max: 200 }),
     TextField(visit, {
       name: 'preheader',
       label: fields.preheader,
       hint: fields.preheaderHint,
-      value: broadcast?.preheader,
+      value: like?.preheader,
       isOptional: true,
     }),
-    broadcast?.format === 'HTML'
+    like?.format === 'HTML'
       ? html`<p class="hint">${fields.html}</p>`
       : AreaField(visit, {
           name: 'content',
           label: fields.content,
           hint: fields.contentHint,
-          value: broadcast?.content,
+          value: like?.content,
           isLong: true,
         }),
     lists.length + petitions.length === 0 ? html`<p class="hint">${fields.nobody}</p>` : null,
@@ -200,12 +215,12 @@ async function WritingOf(visit: Visit, broadcast?: BroadcastRecord): Promise<Htm
     ),
   ];
   return html`<div class="text">
-    ${FormOf(visit, { fields: written, button: broadcast ? save : saveDraft, of: broadcast })}
+    ${FormOf(visit, { fields: written, button: of ? save : saveDraft, of })}
   </div>`;
 }
 
 /** @param before the audience as it was: what the form has no fields for stays. */
-function typedIn(visit: Visit, before?: Audience | null): Record<string, unknown> {
+function typedIn(visit: Visit, before?: Audience): Record<string, unknown> {
   const { form } = visit;
   const [country, city] = [visit.typed('country'), visit.typed('city')];
   const zip = before?.filter?.zip ?? null;

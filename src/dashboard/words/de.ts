@@ -127,7 +127,8 @@ export const de: BaseWords = {
     PETITION_CLOSED: 'Die Petition ist geschlossen. Öffnen Sie sie zuerst wieder.',
     PETITION_PUBLISHED: 'Die Petition ist offen. Schließen Sie sie zuerst.',
     POST_NOT_PUBLISHED: 'Der Beitrag ist ein Entwurf. Veröffentlichen Sie ihn zuerst, oder löschen Sie ihn.',
-    BROADCAST_BEGUN: 'Das Rundschreiben wird oder wurde verschickt: Das geht nur vorher.',
+    BROADCAST_BEGUN:
+      'So, wie es um das Rundschreiben jetzt steht, geht das nicht. Seine Seite zeigt, was geht.',
     BROADCAST_NOT_SENDING: 'Das Rundschreiben wird gerade nicht verschickt.',
     BROADCAST_NOT_READY: 'So kann das Rundschreiben nicht verschickt werden.',
     SLUG_TAKEN: 'Eine andere Seite hat diese Adresse oder hatte sie im letzten Jahr. Wählen Sie eine andere.',

@@ -139,7 +139,7 @@ export const en = {
     PETITION_CLOSED: 'The petition is closed. Open it again first.',
     PETITION_PUBLISHED: 'The petition is open. Close it first.',
     POST_NOT_PUBLISHED: 'The post is a draft. Publish it first, or delete it.',
-    BROADCAST_BEGUN: 'The broadcast is being sent, or was: this can be done before that alone.',
+    BROADCAST_BEGUN: 'As it is with the broadcast now, this cannot be done. Its page shows what can.',
     BROADCAST_NOT_SENDING: 'The broadcast is not being sent.',
     BROADCAST_NOT_READY: 'The broadcast cannot be sent as it is.',
     SLUG_TAKEN: 'Another page has this address, or had it within the last year. Choose another.',
