@@ -20,6 +20,8 @@ afterAll(() => api.stop());
 
 const at = (path: string) => `/dashboard/${client.organizationId}/${path}`;
 const get = async (path: string) => (await patiently(() => owner.get(at(path)))).text;
+const german = () => owner.at(owner.origin, 'de');
+const getInGerman = async (path: string) => (await patiently(() => german().get(at(path)))).text;
 const post = (path: string, form: Parameters<Visitor['post']>[1] = {}) =>
   patiently(() => owner.post(at(path), form));
 const draft = () => RECORDS.broadcast!(api, client, {});
@@ -28,6 +30,7 @@ const statusOf = async (broadcastId: string) =>
 /** What stands on a page, without its markup. */
 const wordsOf = (text: string) =>
   text
+    .replace(/^[^]*<main/, '<main')
     .replace(/<[^>]*>/g, ' ')
     .replace(/\s+/g, ' ')
     .trim();
@@ -231,5 +234,64 @@ describe('a broadcast that is written again', () => {
     const text = await get(`broadcasts/${broadcastId}`);
     expect(hasDeed(text, `broadcasts/new?like=${broadcastId}`)).toBe(true);
     expect(hasDeed(text, `broadcasts/${broadcastId}/delete`)).toBe(false);
+  });
+});
+
+describe('what was written wrongly', () => {
+  async function written(fields: object): Promise<string> {
+    const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
+      name: newName(),
+      subject: 'S',
+      content: 'C',
+      ...fields,
+    });
+    return broadcastId as string;
+  }
+
+  it.each(['test', 'send'])('is told as it is called where it is written: %s', async (page) => {
+    const broadcastId = await written({ subject: '{{ contact.frstName }}' });
+    const form: Record<string, string> = page === 'test' ? { to: 'me@example.org' } : {};
+    const { status, text } = await post(`broadcasts/${broadcastId}/${page}`, form);
+    expect(status).toBe(409);
+    expect(wordsOf(text)).toContain(
+      'Subject: There is no such field: contact.frstName. There are: contact.firstName,',
+    );
+    expect(text).not.toMatch(/<li>(content|subject|audience|organization)/);
+  });
+
+  it('is told with its part of the mail where it is looked at', async () => {
+    const broadcastId = await written({ preheader: '{{ contact.frstName }}' });
+    expect(wordsOf(await get(`broadcasts/${broadcastId}/preview`))).toContain(
+      'Preview line: There is no such field: contact.frstName.',
+    );
+  });
+
+  it.each([
+    ['In Zeile 2', '{{ contact.firstName', 'Hello\n{{ contact.firstName'],
+    ['In Zeile 1', '{% if contact.firstName %}', '{% if contact.firstName %}x'],
+    ['In Zeile 1', 'fi', '{% fi %}'],
+    ['In Zeile 1', 'upcse', '{{ contact.firstName | upcse }}'],
+    ['Zeile 1', '', '{{ contact.firstName | default "friend" }}'],
+    ['zu lange', '', '{% for a in (1..3000) %}{% for b in (1..3000) %}{% endfor %}{% endfor %}'],
+    ['mehr als 1.000', '', '{{contact.city}}'.repeat(1_001)],
+  ])('is told in words: %s %s', async (says, what, content) => {
+    const broadcastId = await written({ content });
+    const [, why] = /role="alert">([^]*?)<\/div>/.exec(
+      await getInGerman(`broadcasts/${broadcastId}/preview`),
+    )!;
+    expect(wordsOf(why!)).toContain(says);
+    expect(wordsOf(why!)).toContain(what);
+    expect(why).not.toMatch(/The |not closed|line:|col:|found|undefined|exceeded|expected/);
+  });
+
+  it('could have been looked up: the fields that there are stand below the text', async () => {
+    const text = await get('broadcasts/new');
+    for (const field of [
+      'contact.firstName',
+      'organization.postalAddress',
+      'petition.signatures',
+      'unsubscribeUrl',
+    ])
+      expect(text).toContain(`<code>{{ ${field} }}</code>`);
   });
 });

@@ -5,6 +5,7 @@ export { BroadcastsModule } from './broadcasts.module.js';
 export { digestOfRecipients } from './audience.js';
 export { Recipients } from './recipients.js';
 export { NOBODY } from './letters.js';
+export { CONTACT_FIELDS, ORGANIZATION_FIELDS, PETITION_FIELDS } from './merge-fields.js';
 export { readUnsubscribeToken, unsubscribeToken } from './unsubscribe-token.js';
 export { CreateBroadcast } from './create-broadcast.js';
 export { SendBroadcast } from './send-broadcast.js';

@@ -1,4 +1,5 @@
 import { type Visit } from '../visit.js';
+import { type Words } from '../words/index.js';
 
 /** Only the parts that were given. */
 export type Audience = {
@@ -44,4 +45,19 @@ export function broadcastOf(visit: Visit, broadcastId = visit.params.broadcast):
 
 export function toBroadcast(visit: Visit, { id, name }: BroadcastRecord) {
   return { href: visit.path(`broadcasts/${id}`), text: name };
+}
+
+/** What is wrong with what the broadcast says, named as where it is written. @param path as operations name it. */
+export function faultWithin({ broadcasts: { fields } }: Words, path: string, text: string): string {
+  return path === 'subject' || path === 'preheader' || path === 'content' ? `${fields[path]}: ${text}` : text;
+}
+
+/** On a page without fields for what the broadcast says. @param own the fields that it has. */
+export function nameFaults(visit: Visit, own: readonly string[]): void {
+  const { refusal, words } = visit;
+  if (!refusal) return;
+  const faults = refusal.faults.map(({ field, text }) =>
+    own.includes(field) ? { field, text } : { field: '', text: faultWithin(words, field, text) },
+  );
+  visit.refusal = { ...refusal, faults };
 }

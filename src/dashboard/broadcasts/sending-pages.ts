@@ -4,9 +4,9 @@ import { ContactsByIds } from '../../contacts/index.js';
 import { nameOf } from '../contacts/pages.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import { Asking, ButtonOf, Deeds, FormOf, numberIn, Table, TextField, timeIn } from '../parts.js';
+import { Asking, ButtonOf, Deeds, FormOf, numberIn, RefusalOf, Table, TextField, timeIn } from '../parts.js';
 import { type Visit } from '../visit.js';
-import { type BroadcastRecord, broadcastOf, toBroadcast } from './broadcast.js';
+import { type BroadcastRecord, broadcastOf, nameFaults, toBroadcast } from './broadcast.js';
 
 const EXCLUDED = [
   'unsubscribed',
@@ -63,6 +63,7 @@ export const sendingPages: PageDefinition[] = [
     needs: 'broadcast:send',
     show: async (visit) => {
       const { test } = visit.words.broadcasts;
+      nameFaults(visit, ['to']);
       const broadcast = await broadcastOf(visit);
       const fields = [
         TextField(visit, { name: 'to', label: test.to, type: 'email', autocomplete: 'email', max: 254 }),
@@ -97,6 +98,7 @@ export const sendingPages: PageDefinition[] = [
     show: async (visit) => {
       const { words } = visit;
       const { send, audience } = words.broadcasts;
+      nameFaults(visit, ['sendAt']);
       const broadcast = await broadcastOf(visit);
       const [{ total }, { mailFrom, postalAddress }] = await Promise.all([
         audienceOf(visit),
@@ -203,7 +205,7 @@ export const sendingPages: PageDefinition[] = [
 ];
 
 function Sending(visit: Visit, total: number): Html | null {
-  if (total === 0) return null;
+  if (total === 0) return RefusalOf(visit);
   const { send } = visit.words.broadcasts;
   return FormOf(visit, { fields: [WhenField(visit)], button: send.button(total) });
 }

@@ -26,7 +26,7 @@ const en = {
     preheaderHint: 'Stands beside the subject in the list of mails.',
     content: 'Text',
     contentHint:
-      'Markdown. {{ contact.firstName | default: "friend" }} becomes the first name of whoever gets it, or “friend”.',
+      'Markdown. {{ contact.firstName | default: "friend" }} becomes the first name of whoever gets it, or “friend”. What else there is stands below the text.',
     lists: 'To everybody on these lists',
     petitions: 'To everybody who has signed these petitions',
     excludeLists: 'But not to those on these lists',
@@ -35,6 +35,14 @@ const en = {
     city: 'Only in this town',
     nobody: 'There are no lists and no petitions yet. Make one first.',
     html: 'The text was written as HTML and can be changed by the API alone.',
+  },
+  mergeFields: {
+    title: 'What can stand in braces, in the text, the subject and the preview line',
+    written: 'Written so',
+    becomes: 'Becomes',
+    organization: (field: string) => `Your organization: ${field}`,
+    petition: (field: string) => `The petition, where it goes to the signers of one alone: ${field}`,
+    unsubscribeUrl: 'Address at which whoever gets it unsubscribes',
   },
   save: 'Save',
   saveDraft: 'Save as a draft',
@@ -167,7 +175,7 @@ const de: typeof en = {
     preheaderHint: 'Steht neben dem Betreff in der Liste der E-Mails.',
     content: 'Text',
     contentHint:
-      'Markdown. Aus {{ contact.firstName | default: "Freund" }} wird der Vorname der Person, die es bekommt, oder „Freund“.',
+      'Markdown. Aus {{ contact.firstName | default: "Freund" }} wird der Vorname der Person, die es bekommt, oder „Freund“. Was es noch gibt, steht unter dem Text.',
     lists: 'An alle auf diesen Listen',
     petitions: 'An alle, die diese Petitionen unterschrieben haben',
     excludeLists: 'Aber nicht an die auf diesen Listen',
@@ -176,6 +184,15 @@ const de: typeof en = {
     city: 'Nur in diesem Ort',
     nobody: 'Es gibt noch keine Listen und keine Petitionen. Legen Sie zuerst etwas davon an.',
     html: 'Der Text wurde als HTML geschrieben und lässt sich nur über die API ändern.',
+  },
+  mergeFields: {
+    title: 'Was in Klammern stehen kann, im Text, im Betreff und in der Vorschauzeile',
+    written: 'So geschrieben',
+    becomes: 'Daraus wird',
+    organization: (field) => `Ihre Organisation: ${field}`,
+    petition: (field) =>
+      `Die Petition, wenn es nur an die geht, die diese eine unterschrieben haben: ${field}`,
+    unsubscribeUrl: 'Adresse, unter der man sich abmeldet',
   },
   save: 'Speichern',
   saveDraft: 'Als Entwurf speichern',

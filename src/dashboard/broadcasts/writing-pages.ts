@@ -1,10 +1,12 @@
 import { html, type Html } from '#libs/pages';
 import { RpcError } from '#libs/rpc';
+import { CONTACT_FIELDS, ORGANIZATION_FIELDS, PETITION_FIELDS } from '../../broadcasts/index.js';
 import { choicesOf, type ContactRecord, nameOf } from '../contacts/pages.js';
 import { type PageDefinition } from '../page.js';
-import { AreaField, ButtonLink, ChoiceField, FormOf, SectionOf, TextField } from '../parts.js';
+import { AreaField, ButtonLink, ChoiceField, FormOf, SectionOf, Table, TextField } from '../parts.js';
 import { type Visit } from '../visit.js';
-import { type Audience, type BroadcastRecord, broadcastOf, toBroadcast } from './broadcast.js';
+import { type Words } from '../words/index.js';
+import { type Audience, type BroadcastRecord, broadcastOf, faultWithin, toBroadcast } from './broadcast.js';
 
 type Preview = { subject: string; html: string; text: string };
 
@@ -129,7 +131,8 @@ async function shownOf(visit: Visit): Promise<Preview | { why: string[] }> {
   } catch (error) {
     if (!(error instanceof RpcError) || error.code !== 'CONFLICT') throw error;
     const { issues = [] } = error.details;
-    return { why: issues.map(({ message }) => visit.words.faultOf(message)) };
+    const { words } = visit;
+    return { why: issues.map(({ path, message }) => faultWithin(words, path, words.faultOf(message))) };
   }
 }
 
@@ -205,6 +208,7 @@ async function WritingOf(
           value: like?.content,
           isLong: true,
         }),
+    MergeFields(visit.words),
     lists.length + petitions.length === 0 ? html`<p class="hint">${fields.nobody}</p>` : null,
     choice('listIds', fields.lists, lists),
     choice('petitionIds', fields.petitions, petitions),
@@ -217,6 +221,31 @@ async function WritingOf(
   return html`<div class="text">
     ${FormOf(visit, { fields: written, button: of ? save : saveDraft, of })}
   </div>`;
+}
+
+/** What can stand in the subject, the preview line and the text. */
+function MergeFields({ broadcasts: { mergeFields }, fields }: Words): Html {
+  const called = (name: string) => fields[name] ?? name;
+  const rows: [name: string, becomes: string][] = [
+    ...CONTACT_FIELDS.map((name): [string, string] => [`contact.${name}`, called(name)]),
+    ...ORGANIZATION_FIELDS.map((name): [string, string] => [
+      `organization.${name}`,
+      mergeFields.organization(called(name)),
+    ]),
+    ...PETITION_FIELDS.map((name): [string, string] => [
+      `petition.${name}`,
+      mergeFields.petition(called(name)),
+    ]),
+    ['unsubscribeUrl', mergeFields.unsubscribeUrl],
+  ];
+  return html`<details>
+    <summary>${mergeFields.title}</summary>
+    ${Table({
+      caption: mergeFields.title,
+      columns: [{ name: mergeFields.written }, { name: mergeFields.becomes }],
+      rows: rows.map(([name, becomes]) => [html`<code>{{ ${name} }}</code>`, becomes]),
+    })}
+  </details>`;
 }
 
 /** @param before the audience as it was: what the form has no fields for stays. */

@@ -1,3 +1,4 @@
+import { formatNumber } from '#libs/pages';
 import { type BaseWords } from './en.js';
 import { faultIn } from './faults.js';
 
@@ -37,10 +38,18 @@ const FAULTS = {
   noText: 'Schreiben Sie einen Text',
   noSender: 'Ihre Organisation hat noch keine Absenderadresse: Tragen Sie sie unter „Organisation“ ein',
   noPostalAddress: 'Ihre Organisation hat noch keine Postanschrift: Tragen Sie sie unter „Organisation“ ein',
-  nobody: 'Niemand bekäme sie: Wählen Sie eine Liste oder eine Petition',
-  mergeField: (fields: string) =>
-    `Dieses Feld gibt es nicht: ${fields}. Der Hinweis darüber nennt, welche es gibt`,
-  template: (why: string) => `Die Klammern {{ … }} und {% … %} passen nicht zusammen. ${why}`,
+  nobody: 'Niemand bekäme es: Warum, steht unter „Wer es bekommt“',
+  mergeField: (fields: string, known: string) => `Dieses Feld gibt es nicht: ${fields}. Es gibt: ${known}`,
+  templateUnclosed: (what: string, line: string) =>
+    `Die Klammern {{ … }} und {% … %} passen nicht zusammen: In Zeile ${line} hat „${what}“ kein Ende`,
+  templateTag: (tag: string, line: string) =>
+    `In Zeile ${line} steht {% ${tag} %}: Das gibt es nicht, oder es hat keinen Anfang`,
+  templateFilter: (filter: string, line: string) => `In Zeile ${line} steht „| ${filter}“: Das gibt es nicht`,
+  templateTooLong: 'Die E-Mail herzustellen dauert zu lange: Verwenden Sie weniger Schleifen {% for … %}',
+  templateTooMuch: (most: number) =>
+    `Der Text hat mehr als ${formatNumber('de-DE', most)} Felder oder Auszeichnungen einer Art: Kürzen Sie ihn`,
+  templateLine: (line: string) => `Was in Zeile ${line} in Klammern steht, ist nicht zu verstehen`,
+  template: 'Was in Klammern steht, ist nicht zu verstehen',
   noContact: 'Kein Kontakt hat diese Adresse. Legen Sie den Kontakt zuerst an',
   other: (why: string) => `Das passt hier nicht (${why})`,
 };
