@@ -1,6 +1,7 @@
 import { CommandBus } from '@nestjs/cqrs';
 import { systemInput } from '#libs/rpc';
-import { FinishBroadcast } from '../src/broadcasts/index.js';
+import { FinishBroadcast, RECIPIENT_DETAILS } from '../src/broadcasts/index.js';
+import { WORDS } from '../src/dashboard/words/index.js';
 import { newAddress, newName, RECORDS } from './dashboard-pages.js';
 import { Api, type Client } from './harness.js';
 import { patiently, signedIn, type Visitor } from './people-in.js';
@@ -294,4 +295,51 @@ describe('what was written wrongly', () => {
     ])
       expect(text).toContain(`<code>{{ ${field} }}</code>`);
   });
+});
+
+describe('recipients', () => {
+  it('are told apart, and what our own program says of them is translated', async () => {
+    const broadcastId = await sendingTo(3);
+    await settle(broadcastId, [
+      { status: 'IN_DOUBT', detail: 'The process that sent it died before it noted what became of it.' },
+      { status: 'SKIPPED', detail: 'The broadcast was cancelled.' },
+      { status: 'FAILED', detail: '550 5.1.1 No such user' },
+    ]);
+    const inGerman = wordsOf(await getInGerman(`broadcasts/${broadcastId}/recipients`));
+    expect(inGerman).not.toMatch(/The process|The broadcast/);
+    expect(inGerman).toContain('Das Rundschreiben wurde abgebrochen.');
+    expect(inGerman).toContain('550 5.1.1 No such user');
+
+    const { data } = (await client.get('broadcast.list-recipients', { broadcastId })).body;
+    const { body } = await client.get('contact.get-contact', {
+      organizationId: client.organizationId,
+      contactId: data[0].contactId,
+    });
+    expect(inGerman).toContain(body.data.email);
+    const file = await get(`broadcasts/${broadcastId}/recipients/export`);
+    const line = file.split('\n').find((one) => one.startsWith(data[0].contactId as string))!;
+    expect(line.split(',')).toEqual(expect.arrayContaining([body.data.email, data[0].at]));
+  });
+
+  it('have words for all that our own program says', () => {
+    for (const language of ['en', 'de'] as const)
+      expect(Object.keys(WORDS[language].broadcasts.recipients.details).toSorted()).toEqual(
+        Object.keys(RECIPIENT_DETAILS).toSorted(),
+      );
+  });
+});
+
+it('a list of broadcasts has subjects as people read them', async () => {
+  const subject =
+    '{% if contact.city %}News,{% endif %} {{ contact.firstName | default: "friend" }} {{ contact.lastName }}';
+  const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
+    name: 'Readable',
+    subject,
+    content: 'C',
+  });
+  for (const path of ['broadcasts', `broadcasts/${broadcastId}`]) {
+    const shown = wordsOf((await get(path)).split('What has happened')[0]!);
+    expect(shown).toContain('News, friend …');
+    expect(shown).not.toContain('{{');
+  }
 });

@@ -47,6 +47,17 @@ export function toBroadcast(visit: Visit, { id, name }: BroadcastRecord) {
   return { href: visit.path(`broadcasts/${id}`), text: name };
 }
 
+/** A subject as somebody reads it of whom nothing is known, as far as that can be said without its conditions. */
+export function readableSubject(subject: string): string {
+  return subject
+    .replace(/\{%.*?%\}/g, '')
+    .replace(/\{\{(.*?)\}\}/g, (_, output: string) => {
+      const [, double, single] = /\|\s*default:\s*(?:"([^"]*)"|'([^']*)')/.exec(output) ?? [];
+      return double ?? single ?? '…';
+    })
+    .trim();
+}
+
 /** What is wrong with what the broadcast says, named as where it is written. @param path as operations name it. */
 export function faultWithin({ broadcasts: { fields } }: Words, path: string, text: string): string {
   return path === 'subject' || path === 'preheader' || path === 'content' ? `${fields[path]}: ${text}` : text;

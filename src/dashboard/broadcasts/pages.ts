@@ -16,7 +16,7 @@ import {
 } from '../parts.js';
 import { RecordPast } from '../record-past.js';
 import { type Visit } from '../visit.js';
-import { type BroadcastRecord, broadcastOf, FIGURES, type Recipients } from './broadcast.js';
+import { type BroadcastRecord, broadcastOf, FIGURES, readableSubject, type Recipients } from './broadcast.js';
 import { sendingPages } from './sending-pages.js';
 import { writingPages } from './writing-pages.js';
 
@@ -45,9 +45,16 @@ export const broadcastPages: PageDefinition[] = [
         cell: ({ id, name }, visit) => html`<a href="${visit.path(`broadcasts/${id}`)}">${name}</a>`,
         exported: ({ name }) => name,
       },
-      { name: ({ broadcasts }) => broadcasts.fields.subject, cell: ({ subject }) => subject },
+      {
+        name: ({ broadcasts }) => broadcasts.fields.subject,
+        cell: ({ subject }) => readableSubject(subject),
+      },
       { name: ({ state }) => state, cell: ({ status }, { words }) => words.broadcasts.statuses[status] },
-      { name: ({ since }) => since, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
+      {
+        name: ({ since }) => since,
+        cell: ({ createdAt }, { words }) => dateIn(words, createdAt),
+        exported: ({ createdAt }) => new Date(createdAt).toISOString(),
+      },
     ],
   }),
   ...writingPages,
@@ -69,7 +76,7 @@ async function showBroadcast(visit: Visit) {
     section: 'broadcasts',
     back: { href: visit.path('broadcasts'), text: broadcasts.title },
     title: broadcast.name,
-    content: html`<p class="lead">${subject}</p>
+    content: html`<p class="lead">${readableSubject(subject)}</p>
       <p>
         <span class="badge">${broadcasts.statuses[status]}</span>
         ${status === 'SCHEDULED' && sendAt !== null ? timeIn(words, sendAt) : null}

@@ -1,11 +1,13 @@
 import { html, type Html } from '#libs/pages';
 import { invalid, RpcError } from '#libs/rpc';
+import { RECIPIENT_DETAILS, type RecipientDetail } from '../../broadcasts/index.js';
 import { ContactsByIds } from '../../contacts/index.js';
 import { nameOf } from '../contacts/pages.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { Asking, ButtonOf, Deeds, FormOf, numberIn, RefusalOf, Table, TextField, timeIn } from '../parts.js';
 import { type Visit } from '../visit.js';
+import { type Words } from '../words/index.js';
 import { type BroadcastRecord, broadcastOf, nameFaults, toBroadcast } from './broadcast.js';
 
 const EXCLUDED = [
@@ -21,14 +23,19 @@ type AudiencePreview = { total: number; excluded: Record<(typeof EXCLUDED)[numbe
 
 const STATUSES = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'SKIPPED', 'IN_DOUBT'] as const;
 type Recipient = {
-  /** Recipients have none of their own: a contact gets a broadcast once. */
+  /** The contact's: who gets a broadcast gets it once. */
   id?: string;
   contactId: string;
   status: (typeof STATUSES)[number];
-  at: string | null;
+  at: string | Date | null;
   detail: string | null;
   name?: string;
+  email?: string | null;
 };
+
+const DETAILS = new Map(
+  Object.entries(RECIPIENT_DETAILS).map(([name, text]) => [text as string, name as RecipientDetail]),
+);
 
 export const sendingPages: PageDefinition[] = [
   {
@@ -172,12 +179,14 @@ export const sendingPages: PageDefinition[] = [
       ]);
     },
     complete: async (visit, recipients) => {
-      if (!visit.may('contact:read')) return recipients;
       const ids = recipients.map(({ contactId }) => contactId);
-      const contacts = await visit.find(ContactsByIds).find(visit.organizationId, ids);
+      const contacts = visit.may('contact:read')
+        ? await visit.find(ContactsByIds).find(visit.organizationId, ids)
+        : new Map<string, never>();
       return recipients.map((one) => {
         const contact = contacts.get(one.contactId);
-        return contact ? { ...one, name: nameOf(contact) } : one;
+        const known = contact ? { name: nameOf(contact), email: contact.email } : {};
+        return { ...one, id: one.contactId, ...known };
       });
     },
     columns: [
@@ -187,8 +196,9 @@ export const sendingPages: PageDefinition[] = [
           name === undefined
             ? visit.words.broadcasts.recipients.gone
             : html`<a href="${visit.path(`contacts/${contactId}`)}">${name}</a>`,
-        exported: ({ name, contactId }) => name ?? contactId,
+        exported: ({ name = null }) => name,
       },
+      { name: ({ email }) => email, cell: ({ email = null }) => email },
       {
         name: ({ state }) => state,
         cell: ({ status }, { words }) => words.broadcasts.recipients.statuses[status],
@@ -196,13 +206,24 @@ export const sendingPages: PageDefinition[] = [
       {
         name: ({ broadcasts }) => broadcasts.recipients.at,
         cell: ({ at }, { words }) => (at === null ? null : timeIn(words, at)),
+        exported: ({ at }) => at && new Date(at).toISOString(),
       },
-      { name: ({ broadcasts }) => broadcasts.recipients.detail, cell: ({ detail }) => detail },
+      {
+        name: ({ broadcasts }) => broadcasts.recipients.detail,
+        cell: ({ detail }, { words }) => detail && detailIn(words, detail),
+      },
     ],
   }),
   retry('retry-failed', 'FAILED'),
   retry('retry-in-doubt', 'IN_DOUBT'),
 ];
+
+/** What mail servers say stays as it is. */
+function detailIn({ broadcasts, faultOf }: Words, detail: string): string {
+  if (detail.startsWith('The template cannot be used')) return faultOf(`TEMPLATE_INVALID: ${detail}`);
+  const own = DETAILS.get(detail);
+  return own === undefined ? detail : broadcasts.recipients.details[own];
+}
 
 function Sending(visit: Visit, total: number): Html | null {
   if (total === 0) return RefusalOf(visit);

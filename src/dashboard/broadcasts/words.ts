@@ -1,4 +1,5 @@
 import { counted } from '#libs/pages';
+import { type RecipientDetail } from '../../broadcasts/index.js';
 
 const en = {
   title: 'Broadcasts',
@@ -120,7 +121,7 @@ const en = {
   what: 'What became of it',
   recipients: {
     title: 'Recipients',
-    text: 'What became of the mail of each.',
+    text: 'What became of the mail of each. To find somebody, download the table, which has their addresses.',
     none: { title: 'Nobody yet', text: 'Recipients stand here once sending has begun.' },
     who: 'Who',
     at: 'When',
@@ -133,6 +134,14 @@ const en = {
       SKIPPED: 'Left out',
       IN_DOUBT: 'In doubt',
     },
+    details: {
+      died: 'The program broke off before it noted what became of it.',
+      failed: 'The program failed while it sent the mail.',
+      cancelled: 'The broadcast was cancelled.',
+      erased: 'The contact was erased.',
+      unsubscribed: 'The contact has unsubscribed.',
+      suppressed: 'Nothing is sent to this address any more.',
+    } satisfies Record<RecipientDetail, string> as Record<RecipientDetail, string>,
     gone: 'somebody who was erased',
   },
   done: {
@@ -270,7 +279,7 @@ const de: typeof en = {
   what: 'Was daraus wurde',
   recipients: {
     title: 'Empfänger',
-    text: 'Was aus der E-Mail an jede Person wurde.',
+    text: 'Was aus der E-Mail an jede Person wurde. Um jemanden zu finden, laden Sie die Tabelle herunter: Sie hat auch die Adressen.',
     none: { title: 'Noch niemand', text: 'Empfänger stehen hier, sobald das Verschicken begonnen hat.' },
     who: 'Wer',
     at: 'Wann',
@@ -282,6 +291,14 @@ const de: typeof en = {
       FAILED: 'Gescheitert',
       SKIPPED: 'Ausgelassen',
       IN_DOUBT: 'Ungewiss',
+    },
+    details: {
+      died: 'Das Programm brach ab, bevor es festgehalten hat, was daraus wurde.',
+      failed: 'Das Programm hatte beim Verschicken einen Fehler.',
+      cancelled: 'Das Rundschreiben wurde abgebrochen.',
+      erased: 'Der Kontakt wurde gelöscht.',
+      unsubscribed: 'Der Kontakt hat sich abgemeldet.',
+      suppressed: 'An diese Adresse wird nichts mehr verschickt.',
     },
     gone: 'jemand, der vergessen wurde',
   },
