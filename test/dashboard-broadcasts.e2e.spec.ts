@@ -343,3 +343,103 @@ it('a list of broadcasts has subjects as people read them', async () => {
     expect(shown).not.toContain('{{');
   }
 });
+
+describe('who gets a broadcast', () => {
+  const contact = async (fields: object): Promise<string> =>
+    (
+      await call(client, 'contact.create-contact', {
+        organizationId: client.organizationId,
+        subscribed: true,
+        ...fields,
+      })
+    ).contactId as string;
+  async function listOf(...contactIds: string[]): Promise<string> {
+    const { listId } = await call(client, 'list.create-list', { name: newName() });
+    if (contactIds.length > 0) await call(client, 'list.add-contacts', { listId, contactIds });
+    return listId as string;
+  }
+  async function to(audience: object): Promise<string> {
+    const broadcastId = await draft();
+    await call(client, 'broadcast.update-broadcast', { broadcastId, audience });
+    return broadcastId;
+  }
+
+  it('says why nobody is left of those who were chosen', async () => {
+    const listId = await listOf(await contact({ email: newAddress(), country: 'Germany' }));
+    const broadcastId = await to({ listIds: [listId], filter: { country: 'germany' } });
+    const text = await get(`broadcasts/${broadcastId}/audience`);
+    expect(wordsOf(text)).toContain('Of those whom you have chosen nobody is left.');
+    expect(wordsOf(text)).toContain('lives elsewhere');
+    expect(text).not.toContain('Choose lists or petitions');
+    const sending = await get(`broadcasts/${broadcastId}/send`);
+    expect(wordsOf(sending)).toContain('Of those whom you have chosen nobody is left.');
+    expect(hasDeed(sending, `broadcasts/${broadcastId}/audience`)).toBe(true);
+  });
+
+  it('says that nobody is there yet, and that nobody was chosen', async () => {
+    const empty = await to({ listIds: [await listOf()] });
+    expect(wordsOf(await get(`broadcasts/${empty}/audience`))).toContain('Nobody is there yet');
+    const nobody = await to({});
+    expect(wordsOf(await get(`broadcasts/${nobody}/audience`))).toContain('Choose lists or petitions');
+  });
+
+  it('is narrowed to countries and towns that contacts have, of this organization alone', async () => {
+    await contact({ email: newAddress(), country: 'Österreich', city: 'Linz' });
+    await contact({ email: newAddress(), country: 'Germany', city: 'Ulm' });
+    await contact({ email: newAddress(), country: 'Germany', city: 'Ulm' });
+    const other = await api.organization();
+    await call(other, 'contact.create-contact', {
+      organizationId: other.organizationId,
+      email: newAddress(),
+      country: 'Elsewhere',
+    });
+    const text = await get('broadcasts/new');
+    const offered = (name: string) => {
+      const [, options] = new RegExp(`<datalist id="${name}-offered">([^]*?)</datalist>`).exec(text)!;
+      return [...options!.matchAll(/value="([^"]*)"/g)].map(([, value]) => value);
+    };
+    expect(text).toMatch(/<input id="country"[^>]* list="country-offered"/);
+    expect(offered('country').toSorted()).toEqual(['Germany', 'Österreich']);
+    expect(offered('city').toSorted()).toEqual(['Linz', 'Ulm']);
+    expect(text).toContain('letter by letter');
+  });
+
+  it('is whom a preview can be seen as, searched by name or address', async () => {
+    const ada = await contact({ email: 'ada@preview.example', firstName: 'Ada', lastName: 'Reader' });
+    const namesake = await contact({ email: 'other@preview.example', firstName: 'Ada', lastName: 'Reader' });
+    const alone = await contact({ email: 'alone@preview.example', firstName: 'Alone' });
+    const elsewhere = await contact({
+      email: 'elsewhere@preview.example',
+      firstName: 'Elsewhere',
+      city: 'Bonn',
+    });
+    const stranger = await contact({ email: 'stranger@preview.example', firstName: 'Stranger' });
+    await call(client, 'contact.update-contact', { contactId: ada, city: 'Ulm' });
+    const broadcastId = await to({
+      listIds: [await listOf(ada, namesake)],
+      contactIds: [alone, elsewhere, ada],
+    });
+    const offered = async (query: string) => {
+      const text = await get(`broadcasts/${broadcastId}/preview${query}`);
+      const [, options] = /<select id="contactId"[^>]*>([^]*?)<\/select>/.exec(text)!;
+      return wordsOf(options!);
+    };
+    const all = await offered('');
+    expect(all).toContain('Ada Reader, ada@preview.example');
+    expect(all).toContain('Ada Reader, other@preview.example');
+    expect(all).toContain('Alone');
+    expect(all).not.toContain('Stranger');
+    expect(all.match(/ada@preview/g)).toHaveLength(1);
+    expect(await offered('?q=other%40')).toBe('anybody Ada Reader, other@preview.example');
+    expect(await offered('?q=alone')).toBe('anybody Alone, alone@preview.example');
+    // Who was chosen stays so, while somebody looks for another.
+    expect(await offered(`?q=other%40&contactId=${ada}`)).toContain('ada@preview.example');
+    await call(client, 'broadcast.update-broadcast', {
+      broadcastId,
+      audience: { contactIds: [ada, elsewhere, stranger], filter: { city: 'Ulm' } },
+    });
+    expect(await offered('')).toBe('anybody Ada Reader, ada@preview.example');
+    await call(client, 'broadcast.update-broadcast', { broadcastId, audience: {} });
+    expect(await offered('?q=stranger')).toContain('Stranger');
+  });
+});

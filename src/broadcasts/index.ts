@@ -3,6 +3,7 @@ export { broadcasts } from './broadcasts.js';
 export { BroadcastFigures } from './broadcast-figures.js';
 export { BroadcastsModule } from './broadcasts.module.js';
 export { digestOfRecipients } from './audience.js';
+export { Places } from './places.js';
 export { RECIPIENT_DETAILS, type RecipientDetail } from './recipient-details.js';
 export { Recipients } from './recipients.js';
 export { NOBODY } from './letters.js';

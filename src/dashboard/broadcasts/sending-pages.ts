@@ -45,13 +45,14 @@ export const sendingPages: PageDefinition[] = [
       const { words } = visit;
       const { audience } = words.broadcasts;
       const broadcast = await broadcastOf(visit);
-      const { total, excluded } = await audienceOf(visit);
+      const preview = await audienceOf(visit);
+      const { total, excluded } = preview;
       const others = EXCLUDED.filter((why) => excluded[why] > 0);
       return visit.page({
         section: 'broadcasts',
         back: toBroadcast(visit, broadcast),
         title: audience.title,
-        content: html`<p class="lead">${total === 0 ? audience.nobody : audience.total(total)}</p>
+        content: html`<p class="lead">${total === 0 ? whyNobody(visit, broadcast, preview) : audience.total(total)}</p>
           ${
             others.length === 0
               ? null
@@ -107,17 +108,16 @@ export const sendingPages: PageDefinition[] = [
       const { send, audience } = words.broadcasts;
       nameFaults(visit, ['sendAt']);
       const broadcast = await broadcastOf(visit);
-      const [{ total }, { mailFrom, postalAddress }] = await Promise.all([
-        audienceOf(visit),
-        senderOf(visit),
-      ]);
+      const [preview, { mailFrom, postalAddress }] = await Promise.all([audienceOf(visit), senderOf(visit)]);
+      const { total } = preview;
       const isNamed = mailFrom !== null && postalAddress !== null;
       return visit.page({
         section: 'broadcasts',
         back: toBroadcast(visit, broadcast),
         title: `${send.title}: ${broadcast.name}`,
         content: html`<div class="text">
-          <p class="lead">${total === 0 ? audience.nobody : send.text(total)}</p>
+          <p class="lead">${total === 0 ? whyNobody(visit, broadcast, preview) : send.text(total)}</p>
+          ${total === 0 ? html`<p><a href="${visit.path(`broadcasts/${broadcast.id}/audience`)}">${audience.title}</a></p>` : null}
           ${broadcast.status === 'SCHEDULED' ? Rescheduling(visit, broadcast, total) : Sending(visit, total)}
           ${isNamed ? null : html`<p><a href="${visit.path('organization/mails')}">${send.organization}</a></p>`}
           <p><a href="${visit.path(`broadcasts/${broadcast.id}`)}">${words.cancel}</a></p>
@@ -217,6 +217,14 @@ export const sendingPages: PageDefinition[] = [
   retry('retry-failed', 'FAILED'),
   retry('retry-in-doubt', 'IN_DOUBT'),
 ];
+
+/** Nobody was chosen, or of those who were nobody is left. */
+function whyNobody(visit: Visit, { audience }: BroadcastRecord, { excluded }: AudiencePreview): string {
+  const { nobody, nobodyThere, nobodyLeft } = visit.words.broadcasts.audience;
+  const { listIds = [], petitionIds = [], contactIds = [] } = audience;
+  if (listIds.length + petitionIds.length + contactIds.length === 0) return nobody;
+  return EXCLUDED.every((why) => excluded[why] === 0) ? nobodyThere : nobodyLeft;
+}
 
 /** What mail servers say stays as it is. */
 function detailIn({ broadcasts, faultOf }: Words, detail: string): string {

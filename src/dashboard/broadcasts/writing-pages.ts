@@ -1,6 +1,7 @@
 import { html, type Html } from '#libs/pages';
-import { RpcError } from '#libs/rpc';
-import { CONTACT_FIELDS, ORGANIZATION_FIELDS, PETITION_FIELDS } from '../../broadcasts/index.js';
+import { isId, RpcError } from '#libs/rpc';
+import { CONTACT_FIELDS, ORGANIZATION_FIELDS, PETITION_FIELDS, Places } from '../../broadcasts/index.js';
+import { ContactsByIds } from '../../contacts/index.js';
 import { choicesOf, type ContactRecord, nameOf } from '../contacts/pages.js';
 import { type PageDefinition } from '../page.js';
 import { AreaField, ButtonLink, ChoiceField, FormOf, SectionOf, Table, TextField } from '../parts.js';
@@ -19,6 +20,9 @@ const MAIL_HEADERS = {
 
 /** By whom the preview can be seen as. */
 const MOST_READERS = 25;
+/** Of an audience so many lists and petitions, and so many people who are named one by one, are looked through for them. */
+const MOST_SOURCES = 10;
+const MOST_NAMED = 100;
 
 export const writingPages: PageDefinition[] = [
   {
@@ -85,7 +89,7 @@ export const writingPages: PageDefinition[] = [
         section: 'broadcasts',
         back: toBroadcast(visit, broadcast),
         title: `${broadcasts.preview}: ${broadcast.name}`,
-        content: html`${await ReaderOf(visit)}
+        content: html`${await ReaderOf(visit, broadcast)}
           <p class="lead">${subject}</p>
           <iframe
             sandbox
@@ -137,27 +141,98 @@ async function shownOf(visit: Visit): Promise<Preview | { why: string[] }> {
 }
 
 /** Whom to see it as: everybody gets another mail. */
-async function ReaderOf(visit: Visit): Promise<Html | null> {
+async function ReaderOf(visit: Visit, broadcast: BroadcastRecord): Promise<Html | null> {
   if (!visit.may('contact:read')) return null;
   const { words } = visit;
-  const { records } = await visit.run<{ records: ContactRecord[] }>('contact.list-contacts', {
-    limit: MOST_READERS,
-    subscribed: 'true',
-  });
+  const { previewAs, previewSearch, anybody } = words.broadcasts;
   const chosen = visit.query('contactId');
+  const [found, [own]] = await Promise.all([
+    readersOf(visit, broadcast.audience),
+    chosen === undefined ? [] : contactsOf(visit, [chosen]),
+  ]);
+  const readers = own && !found.some(({ id }) => id === own.id) ? [own, ...found] : found;
   return html`<form class="find" method="get">
     <div class="field">
-      <label for="contactId">${words.broadcasts.previewAs}</label>
+      <label for="q">${previewSearch}</label>
+      <input id="q" name="q" type="search" autocomplete="off" maxlength="200" value="${visit.query('q') ?? ''}" />
+    </div>
+    <div class="field">
+      <label for="contactId">${previewAs}</label>
       <select id="contactId" name="contactId">
-        <option value="">${words.broadcasts.anybody}</option>
-        ${records.map(
+        <option value="">${anybody}</option>
+        ${readers.map(
           (contact) =>
-            html`<option value="${contact.id}"${contact.id === chosen ? html` selected` : null}>${nameOf(contact)}</option>`,
+            html`<option value="${contact.id}"${contact.id === chosen ? html` selected` : null}>${nameAndAddress(contact)}</option>`,
         )}
       </select>
     </div>
     <button class="button plain">${words.posts.preview}</button>
   </form>`;
+}
+
+/** Two people may have one name. */
+function nameAndAddress(contact: ContactRecord): string {
+  const name = nameOf(contact);
+  return name === contact.email ? name : `${name}, ${contact.email}`;
+}
+
+/**
+ * Some of those who get it, found by what is searched for; while nobody was chosen yet, of all contacts. Who is left out by another list
+ * or petition may be among them: lists of contacts cannot leave anybody out.
+ */
+async function readersOf(visit: Visit, audience: Audience): Promise<ContactRecord[]> {
+  const { listIds = [], petitionIds = [], contactIds = [], filter = {} } = audience;
+  const q = visit.query('q');
+  const lists = visit.may('list:read') ? listIds.map((listId) => ({ listId })) : [];
+  const petitions = visit.may('petition:read') ? petitionIds.map((petitionId) => ({ petitionId })) : [];
+  const isOfAll = listIds.length + petitionIds.length + contactIds.length === 0;
+  const sources = isOfAll ? [{}] : [...lists, ...petitions].slice(0, MOST_SOURCES);
+  const listed = await Promise.all(sources.map((source) => listReaders(visit, { q, ...filter, ...source })));
+  const named = await contactsOf(visit, contactIds.slice(0, MOST_NAMED));
+  const meant = named.filter((contact) => isMeant(contact, filter, q));
+  const byId = new Map([...listed.flat(), ...meant].map((contact) => [contact.id, contact]));
+  return [...byId.values()].slice(0, MOST_READERS);
+}
+
+async function listReaders(visit: Visit, chosenBy: Record<string, unknown>): Promise<ContactRecord[]> {
+  try {
+    const { records } = await visit.run<{ records: ContactRecord[] }>('contact.list-contacts', {
+      limit: MOST_READERS,
+      subscribed: 'true',
+      ...chosenBy,
+    });
+    return records;
+  } catch (error) {
+    // A list or a petition that is no more names nobody.
+    if (error instanceof RpcError && error.code === 'NOT_FOUND') return [];
+    throw error;
+  }
+}
+
+async function contactsOf(visit: Visit, contactIds: readonly string[]): Promise<ContactRecord[]> {
+  const found = await visit.find(ContactsByIds).find(visit.organizationId, contactIds.filter(isId));
+  return [...found.values()] as unknown as ContactRecord[];
+}
+
+/** As lists of contacts find them. */
+function isMeant(contact: ContactRecord, filter: NonNullable<Audience['filter']>, q = ''): boolean {
+  const places = Object.entries(filter) as [keyof typeof filter, string][];
+  return (
+    contact.subscribed &&
+    places.every(([name, place]) => contact[name] === place) &&
+    nameAndAddress(contact).toLowerCase().includes(q.trim().toLowerCase())
+  );
+}
+
+/** Of contacts, so for whoever may see them. */
+async function placesOf(visit: Visit): Promise<{ country: string[]; city: string[] }> {
+  if (!visit.may('contact:read')) return { country: [], city: [] };
+  const places = visit.find(Places);
+  const [country, city] = await Promise.all([
+    places.countries(visit.organizationId),
+    places.cities(visit.organizationId),
+  ]);
+  return { country, city };
 }
 
 /** @param like what stands in its fields. @param of which one it changes; undefined: it makes another one. */
@@ -169,6 +244,7 @@ async function WritingOf(
   const audience = like?.audience;
   const lists = visit.may('list:read') ? await choicesOf(visit, 'list.list-lists') : [];
   const petitions = visit.may('petition:read') ? await choicesOf(visit, 'petition.list-petitions') : [];
+  const places = await placesOf(visit);
   const choice = (
     name: Exclude<keyof Audience, 'filter'>,
     label: string,
@@ -215,7 +291,15 @@ async function WritingOf(
     choice('excludeListIds', fields.excludeLists, lists),
     choice('excludePetitionIds', fields.excludePetitions, petitions),
     ...(['country', 'city'] as const).map((name) =>
-      TextField(visit, { name, label: fields[name], value: audience?.filter?.[name], isOptional: true }),
+      TextField(visit, {
+        name,
+        label: fields[name],
+        hint: fields.placeHint,
+        value: audience?.filter?.[name],
+        isOptional: true,
+        max: 500,
+        offered: places[name],
+      }),
     ),
   ];
   return html`<div class="text">
