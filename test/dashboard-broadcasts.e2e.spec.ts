@@ -442,4 +442,14 @@ describe('who gets a broadcast', () => {
     await call(client, 'broadcast.update-broadcast', { broadcastId, audience: {} });
     expect(await offered('?q=stranger')).toContain('Stranger');
   });
+
+  it('stays on its form, however many lists were made since', async () => {
+    const listId = await listOf();
+    const deleted = await listOf();
+    const broadcastId = await to({ listIds: [listId, deleted] });
+    await client.delete('list.delete-list', { listId: deleted });
+    for (let n = 0; n < 100; n += 1) await listOf();
+    const ticked = (await get(`broadcasts/${broadcastId}/edit`)).match(/ value="[^"]*" checked/g);
+    expect(ticked).toEqual([` value="${listId}" checked`]);
+  });
 });

@@ -4,7 +4,16 @@ import { CONTACT_FIELDS, ORGANIZATION_FIELDS, PETITION_FIELDS, Places } from '..
 import { ContactsByIds } from '../../contacts/index.js';
 import { choicesOf, type ContactRecord, nameOf } from '../contacts/pages.js';
 import { type PageDefinition } from '../page.js';
-import { AreaField, ButtonLink, ChoiceField, FormOf, SectionOf, Table, TextField } from '../parts.js';
+import {
+  AreaField,
+  ButtonLink,
+  type Choice,
+  ChoiceField,
+  FormOf,
+  SectionOf,
+  Table,
+  TextField,
+} from '../parts.js';
 import { type Visit } from '../visit.js';
 import { type Words } from '../words/index.js';
 import { type Audience, type BroadcastRecord, broadcastOf, faultWithin, toBroadcast } from './broadcast.js';
@@ -242,8 +251,9 @@ async function WritingOf(
 ): Promise<Html> {
   const { fields, save, saveDraft } = visit.words.broadcasts;
   const audience = like?.audience;
-  const lists = visit.may('list:read') ? await choicesOf(visit, 'list.list-lists') : [];
-  const petitions = visit.may('petition:read') ? await choicesOf(visit, 'petition.list-petitions') : [];
+  const { listIds = [], excludeListIds = [], petitionIds = [], excludePetitionIds = [] } = audience ?? {};
+  const lists = await choicesWith(visit, 'list', [...listIds, ...excludeListIds]);
+  const petitions = await choicesWith(visit, 'petition', [...petitionIds, ...excludePetitionIds]);
   const places = await placesOf(visit);
   const choice = (
     name: Exclude<keyof Audience, 'filter'>,
@@ -305,6 +315,28 @@ async function WritingOf(
   return html`<div class="text">
     ${FormOf(visit, { fields: written, button: of ? save : saveDraft, of })}
   </div>`;
+}
+
+/** The newest to choose from, and those that were chosen, however old they are: what the form does not show it would take away. */
+async function choicesWith(visit: Visit, object: 'list' | 'petition', chosen: string[]): Promise<Choice[]> {
+  if (!visit.may(`${object}:read`)) return [];
+  const newest = await choicesOf(visit, `${object}.list-${object}s`);
+  const missing = new Set(chosen.filter((id) => !newest.some(({ value }) => value === id)));
+  const older = await Promise.all([...missing].map((id) => choiceOf(visit, object, id)));
+  return [...newest, ...older.filter((choice) => choice !== undefined)];
+}
+
+/** Undefined where it is no more. */
+async function choiceOf(visit: Visit, object: string, id: string): Promise<Choice | undefined> {
+  try {
+    const record = await visit.run<{ name: string; title?: string }>(`${object}.get-${object}`, {
+      [`${object}Id`]: id,
+    });
+    return { value: id, text: record.title ?? record.name };
+  } catch (error) {
+    if (error instanceof RpcError && error.code === 'NOT_FOUND') return undefined;
+    throw error;
+  }
 }
 
 /** What can stand in the subject, the preview line and the text. */
