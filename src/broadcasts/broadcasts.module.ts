@@ -6,6 +6,7 @@ import { broadcasts } from './broadcasts.js';
 import { FinishBroadcastHandler } from './finish-broadcast.js';
 import { Letters } from './letters.js';
 import * as operations from './operations.js';
+import { Places } from './places.js';
 import { Recipients } from './recipients.js';
 import { BroadcastReports } from './reports.js';
 import { BroadcastSchedules, BroadcastStart, StartScheduledHandler } from './schedule.js';
@@ -19,7 +20,15 @@ import { Starts } from './starts.js';
   timers: [BroadcastStart],
   background: [BroadcastSender],
   imports: [OrganizationsModule, SuppressionsModule],
-  providers: [BroadcastFigures, FinishBroadcastHandler, Letters, Recipients, StartScheduledHandler, Starts],
+  providers: [
+    BroadcastFigures,
+    FinishBroadcastHandler,
+    Letters,
+    Places,
+    Recipients,
+    StartScheduledHandler,
+    Starts,
+  ],
   exports: [Recipients, BroadcastFigures],
 })
 export class BroadcastsModule {}

@@ -92,7 +92,7 @@ export class Letters {
       render = (values) => templates.render(template, values);
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
-      hinder(error.hindrance, 'content', error.message);
+      hinder(error.hindrance, error.part, error.message);
     }
     if (!render) return { hindered };
     const writing: Writing = {

@@ -39,6 +39,8 @@ export class TemplateError extends Error {
   constructor(
     readonly hindrance: Extract<Hindrance, 'UNKNOWN_MERGE_FIELD' | 'TEMPLATE_INVALID'>,
     message: string,
+    /** Which part of the broadcast it is about. */
+    readonly part: 'subject' | 'preheader' | 'content' = 'content',
   ) {
     super(message);
   }

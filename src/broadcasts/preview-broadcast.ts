@@ -2,8 +2,10 @@ import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
 import { Id, Input, noSuch, Operation, recordSchema } from '#libs/rpc';
 import { contact } from '../contacts/index.js';
-import { broadcast, standingBroadcast } from './broadcast.js';
+import { broadcast, type Hindrance, standingBroadcast } from './broadcast.js';
 import { Letters, notReady, type Recipient } from './letters.js';
+
+const OF_TEMPLATES: readonly Hindrance[] = ['UNKNOWN_MERGE_FIELD', 'TEMPLATE_INVALID'];
 
 type BroadcastPreview = { broadcastId: string; subject: string; html: string; text: string };
 
@@ -50,7 +52,7 @@ export class PreviewBroadcastHandler implements IQueryHandler<PreviewBroadcast> 
     }
     const { writing, hindered } = await this.letters.prepare(organizationId, broadcastId, fields);
     // What only stands against sending it can be looked at.
-    if (!writing) throw notReady(hindered.filter(({ path }) => path === 'content'));
+    if (!writing) throw notReady(hindered.filter(({ hindrance }) => OF_TEMPLATES.includes(hindrance)));
     const { subject, html, text } = this.letters.show(writing, recipient);
     return { broadcastId, subject, html, text };
   }

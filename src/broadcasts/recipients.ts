@@ -4,6 +4,7 @@ import { type Transaction } from '#libs/database';
 import { pauseAfter } from '#libs/subscriptions';
 import { type BroadcastStatus, type Figures } from './broadcast.js';
 import { broadcasts } from './broadcasts.js';
+import { RECIPIENT_DETAILS } from './recipient-details.js';
 
 export const RECIPIENT_STATUSES = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'SKIPPED', 'IN_DOUBT'] as const;
 export type RecipientStatus = (typeof RECIPIENT_STATUSES)[number];
@@ -183,7 +184,7 @@ export class Recipients {
     const [row] = await this.source.query<{ count: number }[]>(
       `WITH doubted AS (
          UPDATE broadcast_recipients r
-         SET status = 'IN_DOUBT', detail = 'The process that sent it died before it noted what became of it.',
+         SET status = 'IN_DOUBT', detail = '${RECIPIENT_DETAILS.died}',
            at = clock_timestamp()
          WHERE r.sending_id = ANY ($1::uuid[]) AND r.status = 'CLAIMED' AND NOT EXISTS (
            SELECT FROM broadcast_senders a WHERE a.holder = r.holder AND a.alive_until >= clock_timestamp()
@@ -201,7 +202,7 @@ export class Recipients {
     const [row] = await this.source.query<{ count: number }[]>(
       `WITH skipped AS (
          UPDATE broadcast_recipients r
-         SET status = 'SKIPPED', detail = 'The broadcast was cancelled.', at = clock_timestamp()
+         SET status = 'SKIPPED', detail = '${RECIPIENT_DETAILS.cancelled}', at = clock_timestamp()
          WHERE (r.sending_id, r.contact_id) IN (
            SELECT sending_id, contact_id FROM broadcast_recipients
            WHERE sending_id = $1 AND status = 'PENDING' LIMIT ${PAGE} FOR UPDATE SKIP LOCKED

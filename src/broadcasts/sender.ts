@@ -12,6 +12,7 @@ import { Suppressions } from '../suppressions/index.js';
 import { broadcast, isStanding } from './broadcast.js';
 import { FinishBroadcast } from './finish-broadcast.js';
 import { Letters, messageIdOf, type Recipient, type Writing } from './letters.js';
+import { RECIPIENT_DETAILS } from './recipient-details.js';
 import { ALIVE_SECONDS, type Claimed, later, Recipients, type Sending, type Settled } from './recipients.js';
 
 /** How often each instance looks what there is to send, and whether it was paused. */
@@ -314,7 +315,7 @@ export class BroadcastSender implements BackgroundWork {
     };
     const sent = await this.mailer.send(message, signal, lookAgain).catch((error: unknown) => {
       this.tell(error);
-      return { outcome: 'in-doubt', detail: 'The program failed while it sent the message.' } as const;
+      return { outcome: 'in-doubt', detail: RECIPIENT_DETAILS.failed } as const;
     });
     const couldBeUsed = this.failures === 0;
     this.heed(sent.outcome, sent.detail, signal.aborted);
@@ -350,9 +351,9 @@ export class BroadcastSender implements BackgroundWork {
     );
     const suppressed = await this.suppressions.areSuppressed(organizationId, emails);
     return folded.map(({ state }, n) => {
-      if (state.status !== 'standing' || state.details.email === null) return 'The contact was erased.';
-      if (!state.subscribed) return 'The contact has unsubscribed.';
-      if (suppressed.has(state.details.email)) return 'The address is suppressed.';
+      if (state.status !== 'standing' || state.details.email === null) return RECIPIENT_DETAILS.erased;
+      if (!state.subscribed) return RECIPIENT_DETAILS.unsubscribed;
+      if (suppressed.has(state.details.email)) return RECIPIENT_DETAILS.suppressed;
       return { id: ids[n]!, ...state.details };
     });
   }

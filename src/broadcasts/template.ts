@@ -72,19 +72,27 @@ export function compile(
   const html = sanitized(unsafe, merges);
   const text = convert(html, TEXT);
   const template = {
-    subject: parse(plain, subject),
-    preheader: parse(plain, preheader ?? ''),
+    subject: parse(plain, subject, 'subject'),
+    preheader: parse(plain, preheader ?? '', 'preheader'),
     html: parse(escaping, merges.shown(html)),
     text: parse(plain, merges.shown(text)),
   };
   // Of the content also what sanitizing took away, with which somebody may have meant something.
-  const unknown = [template.subject, template.preheader, asWritten].flatMap((nodes) =>
-    unknownFields(nodes, hasPetition),
+  const parts = [
+    ['subject', template.subject],
+    ['preheader', template.preheader],
+    ['content', asWritten],
+  ] as const;
+  const unknown = parts.flatMap(([part, nodes]) =>
+    unknownFields(nodes, hasPetition).map((field) => ({ part, field })),
   );
-  if (unknown.length === 0) return template;
+  const [first] = unknown;
+  if (!first) return template;
+  const fields = [...new Set(unknown.map(({ field }) => field))].join(', ');
   throw new TemplateError(
     'UNKNOWN_MERGE_FIELD',
-    `There is no merge field ${[...new Set(unknown)].join(', ')}. There are: ${knownFields(hasPetition).join(', ')}.`,
+    `There is no merge field ${fields}. There are: ${knownFields(hasPetition).join(', ')}.`,
+    first.part,
   );
 }
 
@@ -117,18 +125,18 @@ function inOneLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
 }
 
-function parse(liquid: Liquid, text: string): Node[] {
+function parse(liquid: Liquid, text: string, part?: TemplateError['part']): Node[] {
   try {
     return liquid.parse(text);
   } catch (error) {
-    throw invalid(error);
+    throw invalid(error, part);
   }
 }
 
-function invalid(error: unknown): TemplateError {
+function invalid(error: unknown, part?: TemplateError['part']): TemplateError {
   // Of several lines, with the place; none of them says anything of the inside.
   const [line = ''] = error instanceof Error ? error.message.split('\n') : [];
-  return new TemplateError('TEMPLATE_INVALID', `The template cannot be used: ${line}.`);
+  return new TemplateError('TEMPLATE_INVALID', `The template cannot be used: ${line}.`, part);
 }
 
 function knownFields(hasPetition: boolean): string[] {

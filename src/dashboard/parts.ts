@@ -138,16 +138,22 @@ export function TextField(
     type?: 'text' | 'email' | 'url' | 'tel' | 'number' | 'search' | 'color' | 'datetime-local' | 'date';
     max?: number;
     autocomplete?: string;
+    /** What can be chosen, beside all else that can be typed. */
+    offered?: readonly string[];
   },
 ): Html {
-  const { name, value, type = 'text', max, autocomplete = 'off' } = options;
+  const { name, value, type = 'text', max, autocomplete = 'off', offered = [] } = options;
   return FieldOf(
     visit,
     options,
     (attributes) =>
       html`<input ${attributes}${type === 'text' ? trusted(' dir="auto"') : null} type="${type}" autocomplete="${autocomplete}" value="${visit.valueOf(name, value)}"${
         max === undefined ? null : html` maxlength="${max}"`
-      } />`,
+      }${offered.length === 0 ? null : html` list="${name}-offered"`} />${
+        offered.length === 0
+          ? null
+          : html`<datalist id="${name}-offered">${offered.map((one) => html`<option value="${one}"></option>`)}</datalist>`
+      }`,
   );
 }
 

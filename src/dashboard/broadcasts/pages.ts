@@ -16,7 +16,7 @@ import {
 } from '../parts.js';
 import { RecordPast } from '../record-past.js';
 import { type Visit } from '../visit.js';
-import { type BroadcastRecord, broadcastOf, FIGURES } from './broadcast.js';
+import { type BroadcastRecord, broadcastOf, FIGURES, readableSubject, type Recipients } from './broadcast.js';
 import { sendingPages } from './sending-pages.js';
 import { writingPages } from './writing-pages.js';
 
@@ -45,9 +45,16 @@ export const broadcastPages: PageDefinition[] = [
         cell: ({ id, name }, visit) => html`<a href="${visit.path(`broadcasts/${id}`)}">${name}</a>`,
         exported: ({ name }) => name,
       },
-      { name: ({ broadcasts }) => broadcasts.fields.subject, cell: ({ subject }) => subject },
+      {
+        name: ({ broadcasts }) => broadcasts.fields.subject,
+        cell: ({ subject }) => readableSubject(subject),
+      },
       { name: ({ state }) => state, cell: ({ status }, { words }) => words.broadcasts.statuses[status] },
-      { name: ({ since }) => since, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
+      {
+        name: ({ since }) => since,
+        cell: ({ createdAt }, { words }) => dateIn(words, createdAt),
+        exported: ({ createdAt }) => new Date(createdAt).toISOString(),
+      },
     ],
   }),
   ...writingPages,
@@ -63,18 +70,18 @@ async function showBroadcast(visit: Visit) {
   // After it: what has ended says how, and the page asks no more.
   const past = await RecordPast(visit, broadcast.id);
   const { id, status, sendAt, subject } = broadcast;
-  const isDraft = status === 'DRAFT' || status === 'SCHEDULED';
+  const isUnsent = status === 'DRAFT' || status === 'SCHEDULED';
   const [mayWrite, maySend] = [visit.may('broadcast:write'), visit.may('broadcast:send')];
   return visit.page({
     section: 'broadcasts',
     back: { href: visit.path('broadcasts'), text: broadcasts.title },
     title: broadcast.name,
-    content: html`<p class="lead">${subject}</p>
+    content: html`<p class="lead">${readableSubject(subject)}</p>
       <p>
         <span class="badge">${broadcasts.statuses[status]}</span>
         ${status === 'SCHEDULED' && sendAt !== null ? timeIn(words, sendAt) : null}
       </p>
-      ${Live(visit, { isGoing: status === 'SENDING' || isSoon(broadcast), says: howItIs(visit, broadcast) })}
+      ${Live(visit, { isGoing: isGoing(broadcast), says: howItIs(visit, broadcast) })}
       ${ResultsOf(visit, broadcast)}
       ${Deeds([
         maySend && status === 'SENDING'
@@ -83,50 +90,87 @@ async function showBroadcast(visit: Visit) {
         maySend && status === 'PAUSED'
           ? ButtonOf(visit, `broadcasts/${id}/resume`, broadcasts.steps.resume, false)
           : null,
-        maySend && isDraft ? ButtonLink(visit, `broadcasts/${id}/send`, broadcasts.send.link) : null,
+        maySend && status === 'DRAFT'
+          ? ButtonLink(visit, `broadcasts/${id}/send`, broadcasts.send.link)
+          : null,
+        maySend && status === 'SCHEDULED'
+          ? ButtonLink(visit, `broadcasts/${id}/send`, broadcasts.send.changeLink)
+          : null,
         ButtonLink(visit, `broadcasts/${id}/preview`, broadcasts.preview, true),
-        isDraft ? ButtonLink(visit, `broadcasts/${id}/audience`, broadcasts.audience.title, true) : null,
-        maySend && isDraft ? ButtonLink(visit, `broadcasts/${id}/test`, broadcasts.test.title, true) : null,
-        isDraft ? null : ButtonLink(visit, `broadcasts/${id}/recipients`, broadcasts.recipients.title, true),
-        mayWrite && isDraft ? ButtonLink(visit, `broadcasts/${id}/edit`, broadcasts.edit, true) : null,
+        isUnsent ? ButtonLink(visit, `broadcasts/${id}/audience`, broadcasts.audience.title, true) : null,
+        maySend && isUnsent ? ButtonLink(visit, `broadcasts/${id}/test`, broadcasts.test.title, true) : null,
+        isUnsent ? null : ButtonLink(visit, `broadcasts/${id}/recipients`, broadcasts.recipients.title, true),
+        mayWrite && isUnsent ? ButtonLink(visit, `broadcasts/${id}/edit`, broadcasts.edit, true) : null,
         maySend && (status === 'SENDING' || status === 'PAUSED' || status === 'SCHEDULED')
           ? ButtonLink(visit, `broadcasts/${id}/cancel`, broadcasts.steps.cancel, true)
           : null,
-        mayWrite && isDraft ? ButtonLink(visit, `broadcasts/${id}/delete`, broadcasts.delete, true) : null,
+        mayWrite && (status === 'SENT' || status === 'CANCELLED')
+          ? ButtonLink(visit, `broadcasts/new?like=${id}`, broadcasts.again, true)
+          : null,
+        mayWrite && (status === 'DRAFT' || status === 'CANCELLED')
+          ? ButtonLink(visit, `broadcasts/${id}/delete`, broadcasts.delete, true)
+          : null,
       ])}
       ${past}`,
   });
 }
 
+/** Whether the page looks again by itself. Also of what was stopped: what was on its way by then arrives all the same. */
+function isGoing(broadcast: BroadcastRecord): boolean {
+  const { status, updatedAt } = broadcast;
+  switch (status) {
+    case 'DRAFT':
+    case 'SENT':
+      return false;
+    case 'SCHEDULED':
+      return isSoon(broadcast);
+    case 'SENDING':
+      return true;
+    case 'PAUSED':
+      return Date.now() < new Date(updatedAt).getTime() + ARRIVAL_MS;
+    case 'CANCELLED':
+      return !isSettled(broadcast);
+  }
+}
+/** Longer than any mail is on its way. */
+const ARRIVAL_MS = 60_000;
+
 /** Sent within minutes: nobody need be asked for weeks. */
-function isSoon({ status, sendAt }: BroadcastRecord): boolean {
-  return status === 'SCHEDULED' && sendAt !== null && Date.parse(sendAt) < Date.now() + SOON_MS;
+function isSoon({ sendAt }: BroadcastRecord): boolean {
+  return sendAt !== null && Date.parse(sendAt) < Date.now() + SOON_MS;
 }
 const SOON_MS = 10 * 60_000;
 
-/** Recipients with whom something has become of it, of all. */
-function progressOf({ recipients }: BroadcastRecord): { value: number; max: number } | null {
-  if (recipients === null) return null;
-  const { total, sent, failed, skipped, inDoubt } = recipients;
-  return { value: (sent ?? 0) + (failed ?? 0) + (skipped ?? 0) + (inDoubt ?? 0), max: total };
+/** Of how many recipients it is known what became of their mail. */
+function doneOf({ sent, failed, skipped, inDoubt }: Recipients): number {
+  return (sent ?? 0) + (failed ?? 0) + (skipped ?? 0) + (inDoubt ?? 0);
 }
 
-function howItIs({ words: { broadcasts } }: Visit, broadcast: BroadcastRecord): string {
-  const progress = progressOf(broadcast);
-  const status = broadcasts.statuses[broadcast.status];
-  return broadcast.status !== 'SENDING' || !progress
-    ? status
-    : inQuarters(status, progress.value, progress.max);
+function isSettled({ recipients }: BroadcastRecord): boolean {
+  return recipients === null || doneOf(recipients) >= recipients.total;
 }
 
-/** How far it is, and what became of it. */
+function howItIs({ words: { broadcasts } }: Visit, { status, recipients }: BroadcastRecord): string {
+  const says = broadcasts.statuses[status];
+  return status !== 'SENDING' || recipients === null
+    ? says
+    : inQuarters(says, doneOf(recipients), recipients.total);
+}
+
+/** How far it is, and what became of it; once it is over, how many have got it. */
 function ResultsOf({ words }: Visit, broadcast: BroadcastRecord) {
   const { recipients, status } = broadcast;
-  const progress = progressOf(broadcast);
-  if (recipients === null || !progress || status === 'DRAFT' || status === 'SCHEDULED') return null;
+  if (recipients === null || status === 'DRAFT' || status === 'SCHEDULED') return null;
   const { broadcasts } = words;
+  const { total, sent } = recipients;
+  const done = doneOf(recipients);
+  const isOver = (status === 'SENT' || status === 'CANCELLED') && isSettled(broadcast);
+  const progress = isOver
+    ? { label: broadcasts.figures.sent, value: sent ?? 0 }
+    : { label: broadcasts.progress, value: done };
   const bars = FIGURES.map((name) => ({ name: broadcasts.figures[name], value: recipients[name] ?? 0 }));
-  return html`${Progress({ words, label: broadcasts.progress, ...progress })}
+  const waiting = { name: broadcasts.waiting, value: total - done };
+  return html`${Progress({ words, ...progress, max: total })}
   ${
     bars.every(({ value }) => value === 0)
       ? null
@@ -136,7 +180,7 @@ function ResultsOf({ words }: Visit, broadcast: BroadcastRecord) {
             words,
             caption: broadcasts.results,
             columns: [broadcasts.what, broadcasts.audience.people],
-            bars,
+            bars: isOver ? bars : [waiting, ...bars],
           }),
         )
   }`;

@@ -1,12 +1,14 @@
-import { html } from '#libs/pages';
+import { html, type Html } from '#libs/pages';
 import { invalid, RpcError } from '#libs/rpc';
+import { RECIPIENT_DETAILS, type RecipientDetail } from '../../broadcasts/index.js';
 import { ContactsByIds } from '../../contacts/index.js';
 import { nameOf } from '../contacts/pages.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import { Asking, ButtonOf, Deeds, FormOf, numberIn, Table, TextField, timeIn } from '../parts.js';
+import { Asking, ButtonOf, Deeds, FormOf, numberIn, RefusalOf, Table, TextField, timeIn } from '../parts.js';
 import { type Visit } from '../visit.js';
-import { broadcastOf, toBroadcast } from './broadcast.js';
+import { type Words } from '../words/index.js';
+import { type BroadcastRecord, broadcastOf, nameFaults, toBroadcast } from './broadcast.js';
 
 const EXCLUDED = [
   'unsubscribed',
@@ -21,14 +23,19 @@ type AudiencePreview = { total: number; excluded: Record<(typeof EXCLUDED)[numbe
 
 const STATUSES = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'SKIPPED', 'IN_DOUBT'] as const;
 type Recipient = {
-  /** Recipients have none of their own: a contact gets a broadcast once. */
+  /** The contact's: who gets a broadcast gets it once. */
   id?: string;
   contactId: string;
   status: (typeof STATUSES)[number];
-  at: string | null;
+  at: string | Date | null;
   detail: string | null;
   name?: string;
+  email?: string | null;
 };
+
+const DETAILS = new Map(
+  Object.entries(RECIPIENT_DETAILS).map(([name, text]) => [text as string, name as RecipientDetail]),
+);
 
 export const sendingPages: PageDefinition[] = [
   {
@@ -38,13 +45,14 @@ export const sendingPages: PageDefinition[] = [
       const { words } = visit;
       const { audience } = words.broadcasts;
       const broadcast = await broadcastOf(visit);
-      const { total, excluded } = await audienceOf(visit);
+      const preview = await audienceOf(visit);
+      const { total, excluded } = preview;
       const others = EXCLUDED.filter((why) => excluded[why] > 0);
       return visit.page({
         section: 'broadcasts',
         back: toBroadcast(visit, broadcast),
         title: audience.title,
-        content: html`<p class="lead">${total === 0 ? audience.nobody : audience.total(total)}</p>
+        content: html`<p class="lead">${total === 0 ? whyNobody(visit, broadcast, preview) : audience.total(total)}</p>
           ${
             others.length === 0
               ? null
@@ -63,6 +71,7 @@ export const sendingPages: PageDefinition[] = [
     needs: 'broadcast:send',
     show: async (visit) => {
       const { test } = visit.words.broadcasts;
+      nameFaults(visit, ['to']);
       const broadcast = await broadcastOf(visit);
       const fields = [
         TextField(visit, { name: 'to', label: test.to, type: 'email', autocomplete: 'email', max: 254 }),
@@ -95,39 +104,29 @@ export const sendingPages: PageDefinition[] = [
     path: 'broadcasts/:broadcast/send',
     needs: 'broadcast:send',
     show: async (visit) => {
-      const { send, audience } = visit.words.broadcasts;
+      const { words } = visit;
+      const { send, audience } = words.broadcasts;
+      nameFaults(visit, ['sendAt']);
       const broadcast = await broadcastOf(visit);
-      const [{ total }, { mailFrom, postalAddress }] = await Promise.all([
-        audienceOf(visit),
-        senderOf(visit),
-      ]);
+      const [preview, { mailFrom, postalAddress }] = await Promise.all([audienceOf(visit), senderOf(visit)]);
+      const { total } = preview;
       const isNamed = mailFrom !== null && postalAddress !== null;
-      const when = TextField(visit, {
-        name: 'sendAt',
-        label: send.when,
-        hint: send.whenHint,
-        type: 'datetime-local',
-        isOptional: true,
-      });
       return visit.page({
         section: 'broadcasts',
         back: toBroadcast(visit, broadcast),
         title: `${send.title}: ${broadcast.name}`,
         content: html`<div class="text">
-          <p class="lead">${total === 0 ? audience.nobody : send.text(total)}</p>
-          ${total === 0 ? null : FormOf(visit, { fields: [when], button: send.button(total) })}
+          <p class="lead">${total === 0 ? whyNobody(visit, broadcast, preview) : send.text(total)}</p>
+          ${total === 0 ? html`<p><a href="${visit.path(`broadcasts/${broadcast.id}/audience`)}">${audience.title}</a></p>` : null}
+          ${broadcast.status === 'SCHEDULED' ? Rescheduling(visit, broadcast, total) : Sending(visit, total)}
           ${isNamed ? null : html`<p><a href="${visit.path('organization/mails')}">${send.organization}</a></p>`}
-          <p><a href="${visit.path(`broadcasts/${broadcast.id}`)}">${visit.words.cancel}</a></p>
+          <p><a href="${visit.path(`broadcasts/${broadcast.id}`)}">${words.cancel}</a></p>
         </div>`,
       });
     },
     act: async (visit) => {
       const broadcastId = visit.params.broadcast!;
-      const at = visit.typed('sendAt');
-      const sendAt = at === null ? undefined : `${at.slice(0, 16)}:00Z`;
-      // The operation sends at once what was to be sent before: whoever mistyped a year did not mean that.
-      if (sendAt !== undefined && Date.parse(sendAt) <= Date.now())
-        throw invalid([{ path: 'sendAt', message: 'must lie in the future' }]);
+      const sendAt = momentOf(visit, await broadcastOf(visit));
       await visit.run('broadcast.send-broadcast', { broadcastId, sendAt });
       const done = sendAt === undefined ? 'broadcasts.sent' : 'broadcasts.scheduled';
       return { to: `broadcasts/${broadcastId}`, done };
@@ -180,12 +179,14 @@ export const sendingPages: PageDefinition[] = [
       ]);
     },
     complete: async (visit, recipients) => {
-      if (!visit.may('contact:read')) return recipients;
       const ids = recipients.map(({ contactId }) => contactId);
-      const contacts = await visit.find(ContactsByIds).find(visit.organizationId, ids);
+      const contacts = visit.may('contact:read')
+        ? await visit.find(ContactsByIds).find(visit.organizationId, ids)
+        : new Map<string, never>();
       return recipients.map((one) => {
         const contact = contacts.get(one.contactId);
-        return contact ? { ...one, name: nameOf(contact) } : one;
+        const known = contact ? { name: nameOf(contact), email: contact.email } : {};
+        return { ...one, id: one.contactId, ...known };
       });
     },
     columns: [
@@ -195,8 +196,9 @@ export const sendingPages: PageDefinition[] = [
           name === undefined
             ? visit.words.broadcasts.recipients.gone
             : html`<a href="${visit.path(`contacts/${contactId}`)}">${name}</a>`,
-        exported: ({ name, contactId }) => name ?? contactId,
+        exported: ({ name = null }) => name,
       },
+      { name: ({ email }) => email, cell: ({ email = null }) => email },
       {
         name: ({ state }) => state,
         cell: ({ status }, { words }) => words.broadcasts.recipients.statuses[status],
@@ -204,13 +206,81 @@ export const sendingPages: PageDefinition[] = [
       {
         name: ({ broadcasts }) => broadcasts.recipients.at,
         cell: ({ at }, { words }) => (at === null ? null : timeIn(words, at)),
+        exported: ({ at }) => at && new Date(at).toISOString(),
       },
-      { name: ({ broadcasts }) => broadcasts.recipients.detail, cell: ({ detail }) => detail },
+      {
+        name: ({ broadcasts }) => broadcasts.recipients.detail,
+        cell: ({ detail }, { words }) => detail && detailIn(words, detail),
+      },
     ],
   }),
   retry('retry-failed', 'FAILED'),
   retry('retry-in-doubt', 'IN_DOUBT'),
 ];
+
+/** Nobody was chosen, or of those who were nobody is left. */
+function whyNobody(visit: Visit, { audience }: BroadcastRecord, { excluded }: AudiencePreview): string {
+  const { nobody, nobodyThere, nobodyLeft } = visit.words.broadcasts.audience;
+  const { listIds = [], petitionIds = [], contactIds = [] } = audience;
+  if (listIds.length + petitionIds.length + contactIds.length === 0) return nobody;
+  return EXCLUDED.every((why) => excluded[why] === 0) ? nobodyThere : nobodyLeft;
+}
+
+/** What mail servers say stays as it is. */
+function detailIn({ broadcasts, faultOf }: Words, detail: string): string {
+  if (detail.startsWith('The template cannot be used')) return faultOf(`TEMPLATE_INVALID: ${detail}`);
+  const own = DETAILS.get(detail);
+  return own === undefined ? detail : broadcasts.recipients.details[own];
+}
+
+function Sending(visit: Visit, total: number): Html | null {
+  if (total === 0) return RefusalOf(visit);
+  const { send } = visit.words.broadcasts;
+  return FormOf(visit, { fields: [WhenField(visit)], button: send.button(total) });
+}
+
+/** Two acts, so that nobody sends at once who only wanted another time. */
+function Rescheduling(visit: Visit, broadcast: BroadcastRecord, total: number): Html {
+  const { words } = visit;
+  const { send } = words.broadcasts;
+  return html`<p>${send.planned(timeIn(words, broadcast.sendAt!))}</p>
+    ${FormOf(visit, { fields: [WhenField(visit, broadcast.sendAt)], button: send.change })}
+    ${total === 0 ? null : ButtonOf(visit, `broadcasts/${broadcast.id}/send`, send.now(total))}`;
+}
+
+/** @param planned when it is sent as things are; undefined: it may be left empty, to send now. */
+function WhenField(visit: Visit, planned?: string | null): Html {
+  const { send } = visit.words.broadcasts;
+  return TextField(visit, {
+    name: 'sendAt',
+    label: send.when,
+    hint: planned === undefined ? send.whenHint : send.zone,
+    value: planned?.slice(0, 16),
+    type: 'datetime-local',
+    isOptional: planned === undefined,
+  });
+}
+
+/**
+ * When it is to be sent; undefined: now.
+ *
+ * @throws RpcError BAD_REQUEST where the field cannot be meant as it is.
+ */
+function momentOf(visit: Visit, { status, sendAt: planned }: BroadcastRecord): string | undefined {
+  const at = visit.typed('sendAt')?.slice(0, 16);
+  if (at === undefined) {
+    // Now has a button of its own there.
+    if (status === 'SCHEDULED' && visit.form.has('sendAt'))
+      throw invalid([{ path: 'sendAt', message: 'is required' }]);
+    return undefined;
+  }
+  // Its seconds, which the field does not show, stay.
+  const sendAt = status === 'SCHEDULED' && planned?.startsWith(at) ? planned : `${at}:00Z`;
+  // The operation sends at once what was to be sent before: whoever mistyped a year did not mean that.
+  if (Date.parse(sendAt) <= Date.now())
+    throw invalid([{ path: 'sendAt', message: 'must lie in the future' }]);
+  return sendAt;
+}
 
 function audienceOf(visit: Visit): Promise<AudiencePreview> {
   return visit.run<AudiencePreview>('broadcast.preview-audience', { broadcastId: visit.params.broadcast });

@@ -1,10 +1,22 @@
 import { html, type Html } from '#libs/pages';
-import { RpcError } from '#libs/rpc';
+import { isId, RpcError } from '#libs/rpc';
+import { CONTACT_FIELDS, ORGANIZATION_FIELDS, PETITION_FIELDS, Places } from '../../broadcasts/index.js';
+import { ContactsByIds } from '../../contacts/index.js';
 import { choicesOf, type ContactRecord, nameOf } from '../contacts/pages.js';
 import { type PageDefinition } from '../page.js';
-import { AreaField, ButtonLink, ChoiceField, FormOf, SectionOf, TextField } from '../parts.js';
+import {
+  AreaField,
+  ButtonLink,
+  type Choice,
+  ChoiceField,
+  FormOf,
+  SectionOf,
+  Table,
+  TextField,
+} from '../parts.js';
 import { type Visit } from '../visit.js';
-import { type Audience, type BroadcastRecord, broadcastOf, toBroadcast } from './broadcast.js';
+import { type Words } from '../words/index.js';
+import { type Audience, type BroadcastRecord, broadcastOf, faultWithin, toBroadcast } from './broadcast.js';
 
 type Preview = { subject: string; html: string; text: string };
 
@@ -17,6 +29,9 @@ const MAIL_HEADERS = {
 
 /** By whom the preview can be seen as. */
 const MOST_READERS = 25;
+/** Of an audience so many lists and petitions, and so many people who are named one by one, are looked through for them. */
+const MOST_SOURCES = 10;
+const MOST_NAMED = 100;
 
 export const writingPages: PageDefinition[] = [
   {
@@ -28,14 +43,15 @@ export const writingPages: PageDefinition[] = [
         section: 'broadcasts',
         back: { href: visit.path('broadcasts'), text: broadcasts.title },
         title: broadcasts.add,
-        content: await WritingOf(visit),
+        content: await WritingOf(visit, { like: await likeOf(visit) }),
       });
     },
     act: async (visit) => {
-      const { broadcastId } = await visit.run<{ broadcastId: string }>(
-        'broadcast.create-broadcast',
-        typedIn(visit),
-      );
+      const like = await likeOf(visit);
+      const { broadcastId } = await visit.run<{ broadcastId: string }>('broadcast.create-broadcast', {
+        ...(like?.format === 'HTML' ? { format: like.format, content: like.content } : {}),
+        ...typedIn(visit, like?.audience),
+      });
       return { to: `broadcasts/${broadcastId}`, done: 'broadcasts.created' };
     },
   },
@@ -48,7 +64,7 @@ export const writingPages: PageDefinition[] = [
         section: 'broadcasts',
         back: toBroadcast(visit, broadcast),
         title: `${visit.words.broadcasts.edit}: ${broadcast.name}`,
-        content: await WritingOf(visit, broadcast),
+        content: await WritingOf(visit, { like: broadcast, of: broadcast }),
       });
     },
     act: async (visit) => {
@@ -82,7 +98,7 @@ export const writingPages: PageDefinition[] = [
         section: 'broadcasts',
         back: toBroadcast(visit, broadcast),
         title: `${broadcasts.preview}: ${broadcast.name}`,
-        content: html`${await ReaderOf(visit)}
+        content: html`${await ReaderOf(visit, broadcast)}
           <p class="lead">${subject}</p>
           <iframe
             sandbox
@@ -108,6 +124,12 @@ export const writingPages: PageDefinition[] = [
   },
 ];
 
+/** What a new one begins with: another one, where the address names it. @throws RpcError NOT_FOUND */
+async function likeOf(visit: Visit): Promise<BroadcastRecord | undefined> {
+  const like = visit.query('like');
+  return like === undefined ? undefined : broadcastOf(visit, like);
+}
+
 function previewOf(visit: Visit): Promise<Preview> {
   return visit.run<Preview>('broadcast.preview-broadcast', {
     broadcastId: visit.params.broadcast,
@@ -122,27 +144,34 @@ async function shownOf(visit: Visit): Promise<Preview | { why: string[] }> {
   } catch (error) {
     if (!(error instanceof RpcError) || error.code !== 'CONFLICT') throw error;
     const { issues = [] } = error.details;
-    return { why: issues.map(({ message }) => visit.words.faultOf(message)) };
+    const { words } = visit;
+    return { why: issues.map(({ path, message }) => faultWithin(words, path, words.faultOf(message))) };
   }
 }
 
 /** Whom to see it as: everybody gets another mail. */
-async function ReaderOf(visit: Visit): Promise<Html | null> {
+async function ReaderOf(visit: Visit, broadcast: BroadcastRecord): Promise<Html | null> {
   if (!visit.may('contact:read')) return null;
   const { words } = visit;
-  const { records } = await visit.run<{ records: ContactRecord[] }>('contact.list-contacts', {
-    limit: MOST_READERS,
-    subscribed: 'true',
-  });
+  const { previewAs, previewSearch, anybody } = words.broadcasts;
   const chosen = visit.query('contactId');
+  const [found, [own]] = await Promise.all([
+    readersOf(visit, broadcast.audience),
+    chosen === undefined ? [] : contactsOf(visit, [chosen]),
+  ]);
+  const readers = own && !found.some(({ id }) => id === own.id) ? [own, ...found] : found;
   return html`<form class="find" method="get">
     <div class="field">
-      <label for="contactId">${words.broadcasts.previewAs}</label>
+      <label for="q">${previewSearch}</label>
+      <input id="q" name="q" type="search" autocomplete="off" maxlength="200" value="${visit.query('q') ?? ''}" />
+    </div>
+    <div class="field">
+      <label for="contactId">${previewAs}</label>
       <select id="contactId" name="contactId">
-        <option value="">${words.broadcasts.anybody}</option>
-        ${records.map(
+        <option value="">${anybody}</option>
+        ${readers.map(
           (contact) =>
-            html`<option value="${contact.id}"${contact.id === chosen ? html` selected` : null}>${nameOf(contact)}</option>`,
+            html`<option value="${contact.id}"${contact.id === chosen ? html` selected` : null}>${nameAndAddress(contact)}</option>`,
         )}
       </select>
     </div>
@@ -150,12 +179,87 @@ async function ReaderOf(visit: Visit): Promise<Html | null> {
   </form>`;
 }
 
-async function WritingOf(visit: Visit, broadcast?: BroadcastRecord): Promise<Html> {
+/** Two people may have one name. */
+function nameAndAddress(contact: ContactRecord): string {
+  const name = nameOf(contact);
+  return name === contact.email ? name : `${name}, ${contact.email}`;
+}
+
+/**
+ * Some of those who get it, found by what is searched for; while nobody was chosen yet, of all contacts. Who is left out by another list
+ * or petition may be among them: lists of contacts cannot leave anybody out.
+ */
+async function readersOf(visit: Visit, audience: Audience): Promise<ContactRecord[]> {
+  const { listIds = [], petitionIds = [], contactIds = [], filter = {} } = audience;
+  const q = visit.query('q');
+  const lists = visit.may('list:read') ? listIds.map((listId) => ({ listId })) : [];
+  const petitions = visit.may('petition:read') ? petitionIds.map((petitionId) => ({ petitionId })) : [];
+  const isOfAll = listIds.length + petitionIds.length + contactIds.length === 0;
+  const sources = isOfAll ? [{}] : [...lists, ...petitions].slice(0, MOST_SOURCES);
+  const listed = await Promise.all(sources.map((source) => listReaders(visit, { q, ...filter, ...source })));
+  const named = await contactsOf(visit, contactIds.slice(0, MOST_NAMED));
+  const meant = named.filter((contact) => isMeant(contact, filter, q));
+  const byId = new Map([...listed.flat(), ...meant].map((contact) => [contact.id, contact]));
+  return [...byId.values()].slice(0, MOST_READERS);
+}
+
+async function listReaders(visit: Visit, chosenBy: Record<string, unknown>): Promise<ContactRecord[]> {
+  try {
+    const { records } = await visit.run<{ records: ContactRecord[] }>('contact.list-contacts', {
+      limit: MOST_READERS,
+      subscribed: 'true',
+      ...chosenBy,
+    });
+    return records;
+  } catch (error) {
+    // A list or a petition that is no more names nobody.
+    if (error instanceof RpcError && error.code === 'NOT_FOUND') return [];
+    throw error;
+  }
+}
+
+async function contactsOf(visit: Visit, contactIds: readonly string[]): Promise<ContactRecord[]> {
+  const found = await visit.find(ContactsByIds).find(visit.organizationId, contactIds.filter(isId));
+  return [...found.values()] as unknown as ContactRecord[];
+}
+
+/** As lists of contacts find them. */
+function isMeant(contact: ContactRecord, filter: NonNullable<Audience['filter']>, q = ''): boolean {
+  const places = Object.entries(filter) as [keyof typeof filter, string][];
+  return (
+    contact.subscribed &&
+    places.every(([name, place]) => contact[name] === place) &&
+    nameAndAddress(contact).toLowerCase().includes(q.trim().toLowerCase())
+  );
+}
+
+/** Of contacts, so for whoever may see them. */
+async function placesOf(visit: Visit): Promise<{ country: string[]; city: string[] }> {
+  if (!visit.may('contact:read')) return { country: [], city: [] };
+  const places = visit.find(Places);
+  const [country, city] = await Promise.all([
+    places.countries(visit.organizationId),
+    places.cities(visit.organizationId),
+  ]);
+  return { country, city };
+}
+
+/** @param like what stands in its fields. @param of which one it changes; undefined: it makes another one. */
+async function WritingOf(
+  visit: Visit,
+  { like, of }: { like?: BroadcastRecord | undefined; of?: BroadcastRecord },
+): Promise<Html> {
   const { fields, save, saveDraft } = visit.words.broadcasts;
-  const audience = broadcast?.audience;
-  const lists = visit.may('list:read') ? await choicesOf(visit, 'list.list-lists') : [];
-  const petitions = visit.may('petition:read') ? await choicesOf(visit, 'petition.list-petitions') : [];
-  const choice = (name: keyof Audience, label: string, choices: { value: string; text: string }[]) =>
+  const audience = like?.audience;
+  const { listIds = [], excludeListIds = [], petitionIds = [], excludePetitionIds = [] } = audience ?? {};
+  const lists = await choicesWith(visit, 'list', [...listIds, ...excludeListIds]);
+  const petitions = await choicesWith(visit, 'petition', [...petitionIds, ...excludePetitionIds]);
+  const places = await placesOf(visit);
+  const choice = (
+    name: Exclude<keyof Audience, 'filter'>,
+    label: string,
+    choices: { value: string; text: string }[],
+  ) =>
     choices.length === 0
       ? null
       : ChoiceField(visit, {
@@ -163,49 +267,105 @@ async function WritingOf(visit: Visit, broadcast?: BroadcastRecord): Promise<Htm
           label,
           choices,
           isMany: true,
-          values: (audience?.[name] as string[]) ?? [],
+          values: audience?.[name] ?? [],
         });
   const written = [
     TextField(visit, {
       name: 'name',
       label: fields.name,
       hint: fields.nameHint,
-      value: broadcast?.name,
+      value: like?.name,
       max: 200,
     }),
-    TextField(visit, { name: 'subject', label: fields.subject, value: broadcast?.subject, max: 200 }),
+    TextField(visit, { name: 'subject', label: fields.subject, value: like?.subject, max: 200 }),
     TextField(visit, {
       name: 'preheader',
       label: fields.preheader,
       hint: fields.preheaderHint,
-      value: broadcast?.preheader,
+      value: like?.preheader,
       isOptional: true,
     }),
-    broadcast?.format === 'HTML'
+    like?.format === 'HTML'
       ? html`<p class="hint">${fields.html}</p>`
       : AreaField(visit, {
           name: 'content',
           label: fields.content,
           hint: fields.contentHint,
-          value: broadcast?.content,
+          value: like?.content,
           isLong: true,
         }),
+    MergeFields(visit.words),
     lists.length + petitions.length === 0 ? html`<p class="hint">${fields.nobody}</p>` : null,
     choice('listIds', fields.lists, lists),
     choice('petitionIds', fields.petitions, petitions),
     choice('excludeListIds', fields.excludeLists, lists),
     choice('excludePetitionIds', fields.excludePetitions, petitions),
     ...(['country', 'city'] as const).map((name) =>
-      TextField(visit, { name, label: fields[name], value: audience?.filter?.[name], isOptional: true }),
+      TextField(visit, {
+        name,
+        label: fields[name],
+        hint: fields.placeHint,
+        value: audience?.filter?.[name],
+        isOptional: true,
+        max: 500,
+        offered: places[name],
+      }),
     ),
   ];
   return html`<div class="text">
-    ${FormOf(visit, { fields: written, button: broadcast ? save : saveDraft, of: broadcast })}
+    ${FormOf(visit, { fields: written, button: of ? save : saveDraft, of })}
   </div>`;
 }
 
+/** The newest to choose from, and those that were chosen, however old they are: what the form does not show it would take away. */
+async function choicesWith(visit: Visit, object: 'list' | 'petition', chosen: string[]): Promise<Choice[]> {
+  if (!visit.may(`${object}:read`)) return [];
+  const newest = await choicesOf(visit, `${object}.list-${object}s`);
+  const missing = new Set(chosen.filter((id) => !newest.some(({ value }) => value === id)));
+  const older = await Promise.all([...missing].map((id) => choiceOf(visit, object, id)));
+  return [...newest, ...older.filter((choice) => choice !== undefined)];
+}
+
+/** Undefined where it is no more. */
+async function choiceOf(visit: Visit, object: string, id: string): Promise<Choice | undefined> {
+  try {
+    const record = await visit.run<{ name: string; title?: string }>(`${object}.get-${object}`, {
+      [`${object}Id`]: id,
+    });
+    return { value: id, text: record.title ?? record.name };
+  } catch (error) {
+    if (error instanceof RpcError && error.code === 'NOT_FOUND') return undefined;
+    throw error;
+  }
+}
+
+/** What can stand in the subject, the preview line and the text. */
+function MergeFields({ broadcasts: { mergeFields }, fields }: Words): Html {
+  const called = (name: string) => fields[name] ?? name;
+  const rows: [name: string, becomes: string][] = [
+    ...CONTACT_FIELDS.map((name): [string, string] => [`contact.${name}`, called(name)]),
+    ...ORGANIZATION_FIELDS.map((name): [string, string] => [
+      `organization.${name}`,
+      mergeFields.organization(called(name)),
+    ]),
+    ...PETITION_FIELDS.map((name): [string, string] => [
+      `petition.${name}`,
+      mergeFields.petition(called(name)),
+    ]),
+    ['unsubscribeUrl', mergeFields.unsubscribeUrl],
+  ];
+  return html`<details>
+    <summary>${mergeFields.title}</summary>
+    ${Table({
+      caption: mergeFields.title,
+      columns: [{ name: mergeFields.written }, { name: mergeFields.becomes }],
+      rows: rows.map(([name, becomes]) => [html`<code>{{ ${name} }}</code>`, becomes]),
+    })}
+  </details>`;
+}
+
 /** @param before the audience as it was: what the form has no fields for stays. */
-function typedIn(visit: Visit, before?: Audience | null): Record<string, unknown> {
+function typedIn(visit: Visit, before?: Audience): Record<string, unknown> {
   const { form } = visit;
   const [country, city] = [visit.typed('country'), visit.typed('city')];
   const zip = before?.filter?.zip ?? null;

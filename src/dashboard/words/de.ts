@@ -1,3 +1,4 @@
+import { formatNumber } from '#libs/pages';
 import { type BaseWords } from './en.js';
 import { faultIn } from './faults.js';
 
@@ -40,10 +41,18 @@ const FAULTS = {
   noText: 'Schreiben Sie einen Text',
   noSender: 'Ihre Organisation hat noch keine Absenderadresse: Tragen Sie sie unter „Organisation“ ein',
   noPostalAddress: 'Ihre Organisation hat noch keine Postanschrift: Tragen Sie sie unter „Organisation“ ein',
-  nobody: 'Niemand bekäme sie: Wählen Sie eine Liste oder eine Petition',
-  mergeField: (fields: string) =>
-    `Dieses Feld gibt es nicht: ${fields}. Der Hinweis darüber nennt, welche es gibt`,
-  template: (why: string) => `Die Klammern {{ … }} und {% … %} passen nicht zusammen. ${why}`,
+  nobody: 'Niemand bekäme es: Warum, steht unter „Wer es bekommt“',
+  mergeField: (fields: string, known: string) => `Dieses Feld gibt es nicht: ${fields}. Es gibt: ${known}`,
+  templateUnclosed: (what: string, line: string) =>
+    `Die Klammern {{ … }} und {% … %} passen nicht zusammen: In Zeile ${line} hat „${what}“ kein Ende`,
+  templateTag: (tag: string, line: string) =>
+    `In Zeile ${line} steht {% ${tag} %}: Das gibt es nicht, oder es hat keinen Anfang`,
+  templateFilter: (filter: string, line: string) => `In Zeile ${line} steht „| ${filter}“: Das gibt es nicht`,
+  templateTooLong: 'Die E-Mail herzustellen dauert zu lange: Verwenden Sie weniger Schleifen {% for … %}',
+  templateTooMuch: (most: number) =>
+    `Der Text hat mehr als ${formatNumber('de-DE', most)} Felder oder Auszeichnungen einer Art: Kürzen Sie ihn`,
+  templateLine: (line: string) => `Was in Zeile ${line} in Klammern steht, ist nicht zu verstehen`,
+  template: 'Was in Klammern steht, ist nicht zu verstehen',
   noContact: 'Kein Kontakt hat diese Adresse. Legen Sie den Kontakt zuerst an',
   other: (why: string) => `Das passt hier nicht (${why})`,
 };
@@ -136,7 +145,8 @@ export const de: BaseWords = {
     PETITION_CLOSED: 'Die Petition ist geschlossen. Öffnen Sie sie zuerst wieder.',
     PETITION_PUBLISHED: 'Die Petition ist offen. Schließen Sie sie zuerst.',
     POST_NOT_PUBLISHED: 'Der Beitrag ist ein Entwurf. Veröffentlichen Sie ihn zuerst, oder löschen Sie ihn.',
-    BROADCAST_BEGUN: 'Das Rundschreiben wird oder wurde verschickt: Das geht nur vorher.',
+    BROADCAST_BEGUN:
+      'So, wie es um das Rundschreiben jetzt steht, geht das nicht. Seine Seite zeigt, was geht.',
     BROADCAST_NOT_SENDING: 'Das Rundschreiben wird gerade nicht verschickt.',
     BROADCAST_NOT_READY: 'So kann das Rundschreiben nicht verschickt werden.',
     SLUG_TAKEN: 'Eine andere Seite hat diese Adresse oder hatte sie im letzten Jahr. Wählen Sie eine andere.',

@@ -1,3 +1,4 @@
+import { formatNumber } from '#libs/pages';
 import { type OwnReason } from '#libs/rpc';
 import { type Role } from '../../team/index.js';
 import { type Section } from '../sections.js';
@@ -42,10 +43,19 @@ const FAULTS = {
   noText: 'Write a text',
   noSender: 'Your organization has no sender address yet: enter it under “Organization”',
   noPostalAddress: 'Your organization has no postal address yet: enter it under “Organization”',
-  nobody: 'Nobody would get it: choose a list or a petition',
-  mergeField: (fields: string) =>
-    `There is no such field: ${fields}. The hint above names those that there are`,
-  template: (why: string) => `The braces {{ … }} and {% … %} do not fit together. ${why}`,
+  nobody: 'Nobody would get it: “Who gets it” says why',
+  mergeField: (fields: string, known: string) => `There is no such field: ${fields}. There are: ${known}`,
+  templateUnclosed: (what: string, line: string) =>
+    `The braces {{ … }} and {% … %} do not fit together: “${what}” in line ${line} has no end`,
+  templateTag: (tag: string, line: string) =>
+    `In line ${line} stands {% ${tag} %}, which does not exist, or has no beginning`,
+  templateFilter: (filter: string, line: string) =>
+    `In line ${line} stands “| ${filter}”, which does not exist`,
+  templateTooLong: 'Making the mail takes too long: use fewer loops {% for … %}',
+  templateTooMuch: (most: number) =>
+    `The text has more than ${formatNumber('en-GB', most)} fields or marks of one kind: shorten it`,
+  templateLine: (line: string) => `What stands in braces in line ${line} cannot be understood`,
+  template: 'What stands in braces cannot be understood',
   noContact: 'No contact has this address. Add the contact first',
   other: (why: string) => `This ${why}`,
 };
@@ -148,7 +158,7 @@ export const en = {
     PETITION_CLOSED: 'The petition is closed. Open it again first.',
     PETITION_PUBLISHED: 'The petition is open. Close it first.',
     POST_NOT_PUBLISHED: 'The post is a draft. Publish it first, or delete it.',
-    BROADCAST_BEGUN: 'The broadcast is being sent, or was: this can be done before that alone.',
+    BROADCAST_BEGUN: 'As it is with the broadcast now, this cannot be done. Its page shows what can.',
     BROADCAST_NOT_SENDING: 'The broadcast is not being sent.',
     BROADCAST_NOT_READY: 'The broadcast cannot be sent as it is.',
     SLUG_TAKEN: 'Another page has this address, or had it within the last year. Choose another.',

@@ -28,8 +28,14 @@ type FaultWords = {
   noSender: string;
   noPostalAddress: string;
   nobody: string;
-  mergeField: (fields: string) => string;
-  template: (why: string) => string;
+  mergeField: (fields: string, known: string) => string;
+  templateUnclosed: (what: string, line: string) => string;
+  templateTag: (tag: string, line: string) => string;
+  templateFilter: (filter: string, line: string) => string;
+  templateTooLong: string;
+  templateTooMuch: (most: number) => string;
+  templateLine: (line: string) => string;
+  template: string;
   sameColumn: string;
   noAddresses: string;
   yesOrNo: string;
@@ -82,10 +88,29 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
   [/^NO_POSTAL_ADDRESS: /, ({ noPostalAddress }) => noPostalAddress],
   [/^NO_RECIPIENTS: /, ({ nobody }) => nobody],
   [
-    /^UNKNOWN_MERGE_FIELD: There is no merge field (.*?)\. There/,
-    ({ mergeField }, [, fields]) => mergeField(fields!),
+    /^UNKNOWN_MERGE_FIELD: There is no merge field (.*?)\. There are: (.*)\.$/,
+    ({ mergeField }, [, fields, known]) => mergeField(fields!, known!),
   ],
-  [/^TEMPLATE_INVALID: (.*)/, ({ template }, [, why]) => template(why!)],
+  // What the engine of templates says; where it says something else, the line at least.
+  [
+    /^TEMPLATE_INVALID: [^:]*: (?:output|tag) "?(.*?)"? not closed, line:(\d+)/,
+    ({ templateUnclosed }, [, what, line]) => templateUnclosed(what!, line!),
+  ],
+  [
+    /^TEMPLATE_INVALID: [^:]*: tag "(.*)" not found, line:(\d+)/,
+    ({ templateTag }, [, tag, line]) => templateTag(tag!, line!),
+  ],
+  [
+    /^TEMPLATE_INVALID: [^:]*: undefined filter: (.*), line:(\d+)/,
+    ({ templateFilter }, [, filter, line]) => templateFilter(filter!, line!),
+  ],
+  [/^TEMPLATE_INVALID: .* limit exceeded/, ({ templateTooLong }) => templateTooLong],
+  [
+    /^TEMPLATE_INVALID: .*too many .*: (\d+) is the most/,
+    ({ templateTooMuch }, [, most]) => templateTooMuch(Number(most)),
+  ],
+  [/^TEMPLATE_INVALID: .*line:(\d+)/, ({ templateLine }, [, line]) => templateLine(line!)],
+  [/^TEMPLATE_INVALID: /, ({ template }) => template],
   [/^is the address of no contact/, ({ noContact }) => noContact],
   [/^is what another column is/, ({ sameColumn }) => sameColumn],
   [/^or another column must be/, ({ noAddresses }) => noAddresses],

@@ -1,0 +1,455 @@
+import { CommandBus } from '@nestjs/cqrs';
+import { systemInput } from '#libs/rpc';
+import { FinishBroadcast, RECIPIENT_DETAILS } from '../src/broadcasts/index.js';
+import { WORDS } from '../src/dashboard/words/index.js';
+import { newAddress, newName, RECORDS } from './dashboard-pages.js';
+import { Api, type Client } from './harness.js';
+import { patiently, signedIn, type Visitor } from './people-in.js';
+import { call } from './petition-page.js';
+
+/** What pages of broadcasts say at each step, from the first word to the last recipient. Nobody sends here: what became of mails is written. */
+
+let api: Api;
+let client: Client;
+let owner: Visitor;
+beforeAll(async () => {
+  api = await Api.start({ environment: { TRUST_PROXY: '1', PUBLIC_URL: 'https://act.example.org' } });
+  client = await api.organization();
+  owner = await signedIn(api, client, 'OWNER');
+});
+afterAll(() => api.stop());
+
+const at = (path: string) => `/dashboard/${client.organizationId}/${path}`;
+const get = async (path: string) => (await patiently(() => owner.get(at(path)))).text;
+const german = () => owner.at(owner.origin, 'de');
+const getInGerman = async (path: string) => (await patiently(() => german().get(at(path)))).text;
+const post = (path: string, form: Parameters<Visitor['post']>[1] = {}) =>
+  patiently(() => owner.post(at(path), form));
+const draft = () => RECORDS.broadcast!(api, client, {});
+const statusOf = async (broadcastId: string) =>
+  (await client.get('broadcast.get-broadcast', { broadcastId })).body.data;
+/** What stands on a page, without its markup. */
+const wordsOf = (text: string) =>
+  text
+    .replace(/^[^]*<main/, '<main')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim();
+const hasDeed = (text: string, path: string) =>
+  text.includes(`href="${at(path)}"`) || text.includes(`action="${at(path)}"`);
+
+/** One that is being sent to as many, and what has become of some of them. */
+async function sendingTo(recipients: number): Promise<string> {
+  const { listId } = await call(client, 'list.create-list', { name: newName() });
+  const contactIds: string[] = [];
+  for (let n = 0; n < recipients; n += 1) {
+    const contact = { organizationId: client.organizationId, email: newAddress(), subscribed: true };
+    contactIds.push((await call(client, 'contact.create-contact', contact)).contactId as string);
+  }
+  await call(client, 'list.add-contacts', { listId, contactIds });
+  const broadcastId = await draft();
+  await call(client, 'broadcast.update-broadcast', { broadcastId, audience: { listIds: [listId] } });
+  await call(client, 'broadcast.send-broadcast', { broadcastId });
+  return broadcastId;
+}
+
+/** As the sender notes it. @param outcomes of as many recipients, in the order of their ids. */
+async function settle(broadcastId: string, outcomes: { status: string; detail?: string }[]): Promise<void> {
+  const { source } = api.database;
+  const { data } = (await client.get('broadcast.list-recipients', { broadcastId, status: 'PENDING' })).body;
+  for (const [n, { status, detail = null }] of outcomes.entries()) {
+    await source.query(
+      `UPDATE broadcast_recipients r SET status = $3, detail = $4, at = clock_timestamp() FROM broadcast_sendings s
+       WHERE s.broadcast_id = $1 AND r.sending_id = s.id AND r.contact_id = $2`,
+      [broadcastId, data[n].contactId, status, detail],
+    );
+    const column = status.toLowerCase();
+    await source.query(`UPDATE broadcast_sendings SET ${column} = ${column} + 1 WHERE broadcast_id = $1`, [
+      broadcastId,
+    ]);
+  }
+}
+
+describe('a broadcast that was cancelled', () => {
+  it('is looked at again until everybody is settled, and then tells how many got it', async () => {
+    const broadcastId = await sendingTo(4);
+    await settle(broadcastId, [{ status: 'SENT' }]);
+    expect(wordsOf(await get(`broadcasts/${broadcastId}`))).toContain('Done: 1 of 4');
+    await call(client, 'broadcast.cancel-broadcast', { broadcastId });
+    const before = await get(`broadcasts/${broadcastId}`);
+    expect(before).toContain('id="live"');
+    expect(wordsOf(before)).toContain('Done: 1 of 4');
+    await settle(broadcastId, [
+      { status: 'SKIPPED', detail: 'The broadcast was cancelled.' },
+      { status: 'SKIPPED', detail: 'The broadcast was cancelled.' },
+      { status: 'IN_DOUBT' },
+    ]);
+    const after = await get(`broadcasts/${broadcastId}`);
+    expect(after).not.toContain('id="live"');
+    expect(after).toMatch(/<progress [^>]*value="1" max="4"/);
+    expect(wordsOf(after)).toContain('Sent: 1 of 4');
+    expect(wordsOf(after)).not.toContain('4 of 4');
+  });
+
+  it('is no dead end: it can be deleted, and written again', async () => {
+    const broadcastId = await sendingTo(1);
+    await call(client, 'broadcast.cancel-broadcast', { broadcastId });
+    const text = await get(`broadcasts/${broadcastId}`);
+    expect(hasDeed(text, `broadcasts/${broadcastId}/delete`)).toBe(true);
+    expect(hasDeed(text, `broadcasts/new?like=${broadcastId}`)).toBe(true);
+    expect(await get(`broadcasts/${broadcastId}/delete`)).not.toContain('draft');
+    expect((await post(`broadcasts/${broadcastId}/delete`)).status).toBe(303);
+  });
+
+  it('is over at once where nobody had begun to send it', async () => {
+    const broadcastId = await draft();
+    await call(client, 'broadcast.cancel-broadcast', { broadcastId });
+    expect(await get(`broadcasts/${broadcastId}`)).not.toContain('id="live"');
+  });
+});
+
+it('a broadcast that was paused is looked at again while what was on its way arrives', async () => {
+  const broadcastId = await sendingTo(1);
+  await call(client, 'broadcast.pause-broadcast', { broadcastId });
+  expect(await get(`broadcasts/${broadcastId}`)).toContain('id="live"');
+});
+
+it('everybody who is to get a broadcast is in its results, also who still waits', async () => {
+  const broadcastId = await sendingTo(3);
+  await settle(broadcastId, [{ status: 'SENT' }, { status: 'FAILED' }]);
+  const [, results] = /<table class="shares">([^]*?)<\/table>/.exec(await get(`broadcasts/${broadcastId}`))!;
+  const numbers = [...results!.matchAll(/<td class="number">(\d+)<\/td>/g)].map(([, number]) =>
+    Number(number),
+  );
+  expect(numbers.reduce((sum, number) => sum + number, 0)).toBe(3);
+  expect(wordsOf(results!)).toContain('Still to come 1');
+});
+
+describe('a broadcast that is scheduled', () => {
+  const sendAt = '2099-05-01T10:00:30.000Z';
+  async function scheduled(): Promise<string> {
+    const broadcastId = await draft();
+    await call(client, 'broadcast.send-broadcast', { broadcastId, sendAt });
+    return broadcastId;
+  }
+
+  it('says when, and has one act for another time and one for now', async () => {
+    const broadcastId = await scheduled();
+    const text = await get(`broadcasts/${broadcastId}/send`);
+    expect(wordsOf(text)).toContain('1 May 2099, 10:00 UTC');
+    // The first one signs out.
+    const forms = [...text.matchAll(/<form method="post"[^]*?<\/form>/g)].map(([form]) => form);
+    expect(forms.slice(1).map(wordsOf)).toEqual([
+      expect.stringContaining('Change the time'),
+      expect.stringMatching(/^Send now instead, to \d+ pe/),
+    ]);
+    expect(forms[1]).toContain('value="2099-05-01T10:00"');
+    expect(forms[2]).not.toContain('sendAt');
+  });
+
+  it('is not sent at once where its time is left empty', async () => {
+    const broadcastId = await scheduled();
+    const { status, text } = await post(`broadcasts/${broadcastId}/send`, { sendAt: '' });
+    expect([status, text]).toEqual([422, expect.stringContaining('<a href="#sendAt">')]);
+    expect((await statusOf(broadcastId)).status).toBe('SCHEDULED');
+  });
+
+  it('keeps the seconds of a time that nobody changes, and gets another', async () => {
+    const broadcastId = await scheduled();
+    const send = (time: string) => post(`broadcasts/${broadcastId}/send`, { sendAt: time });
+    expect((await send('2099-05-01T10:00')).status).toBe(303);
+    expect((await statusOf(broadcastId)).sendAt).toBe(sendAt);
+    expect((await send('2099-06-01T10:00')).status).toBe(303);
+    expect((await statusOf(broadcastId)).sendAt).toBe('2099-06-01T10:00:00.000Z');
+  });
+
+  it('is sent at once by the button that says so, and its page tells no time that was never kept', async () => {
+    const broadcastId = await scheduled();
+    expect((await post(`broadcasts/${broadcastId}/send`)).status).toBe(303);
+    expect((await statusOf(broadcastId)).status).toBe('SENDING');
+    // The history below goes on to tell of it.
+    const [above] = (await get(`broadcasts/${broadcastId}`)).split('What has happened');
+    expect(wordsOf(above!)).not.toContain('2099');
+  });
+
+  it('offers to be cancelled, and not what would be refused', async () => {
+    const broadcastId = await scheduled();
+    const text = await get(`broadcasts/${broadcastId}`);
+    expect(hasDeed(text, `broadcasts/${broadcastId}/cancel`)).toBe(true);
+    expect(hasDeed(text, `broadcasts/${broadcastId}/delete`)).toBe(false);
+    const { status, text: refused } = await post(`broadcasts/${broadcastId}/delete`);
+    expect([status, refused]).toEqual([409, expect.not.stringContaining('is being sent')]);
+  });
+});
+
+describe('a broadcast that is written again', () => {
+  const form = { name: 'Again', subject: 'Again', preheader: '', content: 'Once more' };
+
+  it('begins with what the other said, and whom it was for', async () => {
+    const { listId } = await call(client, 'list.create-list', { name: newName() });
+    const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
+      name: 'River',
+      subject: 'The river & we',
+      preheader: 'In short',
+      content: 'Dear friend',
+      audience: { listIds: [listId], filter: { city: 'Ulm', zip: '89073' } },
+    });
+    const text = await get(`broadcasts/new?like=${broadcastId}`);
+    expect(text).toContain('value="The river &amp; we"');
+    expect(text).toContain('Dear friend');
+    expect(text).toMatch(new RegExp(`value="${listId}"[^>]* checked`));
+    const { status, location } = await post(`broadcasts/new?like=${broadcastId}`, {
+      ...form,
+      listIds: listId as string,
+      city: 'Ulm',
+    });
+    expect(status).toBe(303);
+    const made = await statusOf(/broadcasts\/([^?]+)/.exec(location!)![1]!);
+    // What the form has no field for goes along.
+    expect(made).toMatchObject({
+      subject: 'Again',
+      status: 'DRAFT',
+      audience: { listIds: [listId], filter: { city: 'Ulm', zip: '89073' } },
+    });
+  });
+
+  it('keeps HTML as it is', async () => {
+    const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
+      name: 'River',
+      content: '<p>Dear friend</p>',
+      format: 'HTML',
+    });
+    const { content: _, ...typed } = form;
+    const { location } = await post(`broadcasts/new?like=${broadcastId}`, typed);
+    const made = await statusOf(/broadcasts\/([^?]+)/.exec(location!)![1]!);
+    expect(made).toMatchObject({ content: '<p>Dear friend</p>', format: 'HTML' });
+  });
+
+  it('is offered of what was sent', async () => {
+    const broadcastId = await sendingTo(1);
+    await settle(broadcastId, [{ status: 'SENT' }]);
+    expect(hasDeed(await get(`broadcasts/${broadcastId}`), `broadcasts/new?like=${broadcastId}`)).toBe(false);
+    await api.instances[0]!.app.get(CommandBus).execute(
+      systemInput(FinishBroadcast, client.organizationId, { broadcastId }, 'test'),
+    );
+    const text = await get(`broadcasts/${broadcastId}`);
+    expect(hasDeed(text, `broadcasts/new?like=${broadcastId}`)).toBe(true);
+    expect(hasDeed(text, `broadcasts/${broadcastId}/delete`)).toBe(false);
+  });
+});
+
+describe('what was written wrongly', () => {
+  async function written(fields: object): Promise<string> {
+    const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
+      name: newName(),
+      subject: 'S',
+      content: 'C',
+      ...fields,
+    });
+    return broadcastId as string;
+  }
+
+  it.each(['test', 'send'])('is told as it is called where it is written: %s', async (page) => {
+    const broadcastId = await written({ subject: '{{ contact.frstName }}' });
+    const form: Record<string, string> = page === 'test' ? { to: 'me@example.org' } : {};
+    const { status, text } = await post(`broadcasts/${broadcastId}/${page}`, form);
+    expect(status).toBe(409);
+    expect(wordsOf(text)).toContain(
+      'Subject: There is no such field: contact.frstName. There are: contact.firstName,',
+    );
+    expect(text).not.toMatch(/<li>(content|subject|audience|organization)/);
+  });
+
+  it('is told with its part of the mail where it is looked at', async () => {
+    const broadcastId = await written({ preheader: '{{ contact.frstName }}' });
+    expect(wordsOf(await get(`broadcasts/${broadcastId}/preview`))).toContain(
+      'Preview line: There is no such field: contact.frstName.',
+    );
+  });
+
+  it.each([
+    ['In Zeile 2', '{{ contact.firstName', 'Hello\n{{ contact.firstName'],
+    ['In Zeile 1', '{% if contact.firstName %}', '{% if contact.firstName %}x'],
+    ['In Zeile 1', 'fi', '{% fi %}'],
+    ['In Zeile 1', 'upcse', '{{ contact.firstName | upcse }}'],
+    ['Zeile 1', '', '{{ contact.firstName | default "friend" }}'],
+    ['zu lange', '', '{% for a in (1..3000) %}{% for b in (1..3000) %}{% endfor %}{% endfor %}'],
+    ['mehr als 1.000', '', '{{contact.city}}'.repeat(1_001)],
+  ])('is told in words: %s %s', async (says, what, content) => {
+    const broadcastId = await written({ content });
+    const [, why] = /role="alert">([^]*?)<\/div>/.exec(
+      await getInGerman(`broadcasts/${broadcastId}/preview`),
+    )!;
+    expect(wordsOf(why!)).toContain(says);
+    expect(wordsOf(why!)).toContain(what);
+    expect(why).not.toMatch(/The |not closed|line:|col:|found|undefined|exceeded|expected/);
+  });
+
+  it('could have been looked up: the fields that there are stand below the text', async () => {
+    const text = await get('broadcasts/new');
+    for (const field of [
+      'contact.firstName',
+      'organization.postalAddress',
+      'petition.signatures',
+      'unsubscribeUrl',
+    ])
+      expect(text).toContain(`<code>{{ ${field} }}</code>`);
+  });
+});
+
+describe('recipients', () => {
+  it('are told apart, and what our own program says of them is translated', async () => {
+    const broadcastId = await sendingTo(3);
+    await settle(broadcastId, [
+      { status: 'IN_DOUBT', detail: 'The process that sent it died before it noted what became of it.' },
+      { status: 'SKIPPED', detail: 'The broadcast was cancelled.' },
+      { status: 'FAILED', detail: '550 5.1.1 No such user' },
+    ]);
+    const inGerman = wordsOf(await getInGerman(`broadcasts/${broadcastId}/recipients`));
+    expect(inGerman).not.toMatch(/The process|The broadcast/);
+    expect(inGerman).toContain('Das Rundschreiben wurde abgebrochen.');
+    expect(inGerman).toContain('550 5.1.1 No such user');
+
+    const { data } = (await client.get('broadcast.list-recipients', { broadcastId })).body;
+    const { body } = await client.get('contact.get-contact', {
+      organizationId: client.organizationId,
+      contactId: data[0].contactId,
+    });
+    expect(inGerman).toContain(body.data.email);
+    const file = await get(`broadcasts/${broadcastId}/recipients/export`);
+    const line = file.split('\n').find((one) => one.startsWith(data[0].contactId as string))!;
+    expect(line.split(',')).toEqual(expect.arrayContaining([body.data.email, data[0].at]));
+  });
+
+  it('have words for all that our own program says', () => {
+    for (const language of ['en', 'de'] as const)
+      expect(Object.keys(WORDS[language].broadcasts.recipients.details).toSorted()).toEqual(
+        Object.keys(RECIPIENT_DETAILS).toSorted(),
+      );
+  });
+});
+
+it('a list of broadcasts has subjects as people read them', async () => {
+  const subject =
+    '{% if contact.city %}News,{% endif %} {{ contact.firstName | default: "friend" }} {{ contact.lastName }}';
+  const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
+    name: 'Readable',
+    subject,
+    content: 'C',
+  });
+  for (const path of ['broadcasts', `broadcasts/${broadcastId}`]) {
+    const shown = wordsOf((await get(path)).split('What has happened')[0]!);
+    expect(shown).toContain('News, friend …');
+    expect(shown).not.toContain('{{');
+  }
+});
+
+describe('who gets a broadcast', () => {
+  const contact = async (fields: object): Promise<string> =>
+    (
+      await call(client, 'contact.create-contact', {
+        organizationId: client.organizationId,
+        subscribed: true,
+        ...fields,
+      })
+    ).contactId as string;
+  async function listOf(...contactIds: string[]): Promise<string> {
+    const { listId } = await call(client, 'list.create-list', { name: newName() });
+    if (contactIds.length > 0) await call(client, 'list.add-contacts', { listId, contactIds });
+    return listId as string;
+  }
+  async function to(audience: object): Promise<string> {
+    const broadcastId = await draft();
+    await call(client, 'broadcast.update-broadcast', { broadcastId, audience });
+    return broadcastId;
+  }
+
+  it('says why nobody is left of those who were chosen', async () => {
+    const listId = await listOf(await contact({ email: newAddress(), country: 'Germany' }));
+    const broadcastId = await to({ listIds: [listId], filter: { country: 'germany' } });
+    const text = await get(`broadcasts/${broadcastId}/audience`);
+    expect(wordsOf(text)).toContain('Of those whom you have chosen nobody is left.');
+    expect(wordsOf(text)).toContain('lives elsewhere');
+    expect(text).not.toContain('Choose lists or petitions');
+    const sending = await get(`broadcasts/${broadcastId}/send`);
+    expect(wordsOf(sending)).toContain('Of those whom you have chosen nobody is left.');
+    expect(hasDeed(sending, `broadcasts/${broadcastId}/audience`)).toBe(true);
+  });
+
+  it('says that nobody is there yet, and that nobody was chosen', async () => {
+    const empty = await to({ listIds: [await listOf()] });
+    expect(wordsOf(await get(`broadcasts/${empty}/audience`))).toContain('Nobody is there yet');
+    const nobody = await to({});
+    expect(wordsOf(await get(`broadcasts/${nobody}/audience`))).toContain('Choose lists or petitions');
+  });
+
+  it('is narrowed to countries and towns that contacts have, of this organization alone', async () => {
+    await contact({ email: newAddress(), country: 'Österreich', city: 'Linz' });
+    await contact({ email: newAddress(), country: 'Germany', city: 'Ulm' });
+    await contact({ email: newAddress(), country: 'Germany', city: 'Ulm' });
+    const other = await api.organization();
+    await call(other, 'contact.create-contact', {
+      organizationId: other.organizationId,
+      email: newAddress(),
+      country: 'Elsewhere',
+    });
+    const text = await get('broadcasts/new');
+    const offered = (name: string) => {
+      const [, options] = new RegExp(`<datalist id="${name}-offered">([^]*?)</datalist>`).exec(text)!;
+      return [...options!.matchAll(/value="([^"]*)"/g)].map(([, value]) => value);
+    };
+    expect(text).toMatch(/<input id="country"[^>]* list="country-offered"/);
+    expect(offered('country').toSorted()).toEqual(['Germany', 'Österreich']);
+    expect(offered('city').toSorted()).toEqual(['Linz', 'Ulm']);
+    expect(text).toContain('letter by letter');
+  });
+
+  it('is whom a preview can be seen as, searched by name or address', async () => {
+    const ada = await contact({ email: 'ada@preview.example', firstName: 'Ada', lastName: 'Reader' });
+    const namesake = await contact({ email: 'other@preview.example', firstName: 'Ada', lastName: 'Reader' });
+    const alone = await contact({ email: 'alone@preview.example', firstName: 'Alone' });
+    const elsewhere = await contact({
+      email: 'elsewhere@preview.example',
+      firstName: 'Elsewhere',
+      city: 'Bonn',
+    });
+    const stranger = await contact({ email: 'stranger@preview.example', firstName: 'Stranger' });
+    await call(client, 'contact.update-contact', { contactId: ada, city: 'Ulm' });
+    const broadcastId = await to({
+      listIds: [await listOf(ada, namesake)],
+      contactIds: [alone, elsewhere, ada],
+    });
+    const offered = async (query: string) => {
+      const text = await get(`broadcasts/${broadcastId}/preview${query}`);
+      const [, options] = /<select id="contactId"[^>]*>([^]*?)<\/select>/.exec(text)!;
+      return wordsOf(options!);
+    };
+    const all = await offered('');
+    expect(all).toContain('Ada Reader, ada@preview.example');
+    expect(all).toContain('Ada Reader, other@preview.example');
+    expect(all).toContain('Alone');
+    expect(all).not.toContain('Stranger');
+    expect(all.match(/ada@preview/g)).toHaveLength(1);
+    expect(await offered('?q=other%40')).toBe('anybody Ada Reader, other@preview.example');
+    expect(await offered('?q=alone')).toBe('anybody Alone, alone@preview.example');
+    // Who was chosen stays so, while somebody looks for another.
+    expect(await offered(`?q=other%40&contactId=${ada}`)).toContain('ada@preview.example');
+    await call(client, 'broadcast.update-broadcast', {
+      broadcastId,
+      audience: { contactIds: [ada, elsewhere, stranger], filter: { city: 'Ulm' } },
+    });
+    expect(await offered('')).toBe('anybody Ada Reader, ada@preview.example');
+    await call(client, 'broadcast.update-broadcast', { broadcastId, audience: {} });
+    expect(await offered('?q=stranger')).toContain('Stranger');
+  });
+
+  it('stays on its form, however many lists were made since', async () => {
+    const listId = await listOf();
+    const deleted = await listOf();
+    const broadcastId = await to({ listIds: [listId, deleted] });
+    await client.delete('list.delete-list', { listId: deleted });
+    for (let n = 0; n < 100; n += 1) await listOf();
+    const ticked = (await get(`broadcasts/${broadcastId}/edit`)).match(/ value="[^"]*" checked/g);
+    expect(ticked).toEqual([` value="${listId}" checked`]);
+  });
+});
