@@ -143,7 +143,7 @@ export const sendingPages: PageDefinition[] = [
       return visit.page({
         section: 'broadcasts',
         title: cancelTitle(name),
-        content: Asking(visit, { text: cancelText, button: cancel, back: `broadcasts/${id}` }),
+        content: Asking(visit, { text: cancelText, button: cancel, back: `broadcasts/${id}`, isFinal: true }),
       });
     },
     act: async (visit) => {
@@ -175,7 +175,8 @@ export const sendingPages: PageDefinition[] = [
       const path = `broadcasts/${visit.params.broadcast!}`;
       return Deeds([
         recipients.failed ? ButtonOf(visit, `${path}/retry-failed`, retryFailed) : null,
-        recipients.inDoubt ? ButtonOf(visit, `${path}/retry-in-doubt`, retryInDoubt) : null,
+        // It may come twice: that is asked first.
+        recipients.inDoubt ? ButtonLink(visit, `${path}/retry-in-doubt`, retryInDoubt, true) : null,
       ]);
     },
     complete: async (visit, recipients) => {
@@ -312,13 +313,27 @@ function retry(path: string, status: 'FAILED' | 'IN_DOUBT'): PageDefinition {
     path: `broadcasts/:broadcast/${path}`,
     needs: 'broadcast:send',
     show: async (visit) => {
-      const { id, name } = await broadcastOf(visit);
-      const { retryFailed, retryInDoubt } = visit.words.broadcasts.steps;
-      const button = status === 'FAILED' ? retryFailed : retryInDoubt;
+      const { id, name, recipients } = await broadcastOf(visit);
+      const { retryFailed, retryInDoubt, retrying } = visit.words.broadcasts.steps;
+      const isFailed = status === 'FAILED';
+      const many = (isFailed ? recipients?.failed : recipients?.inDoubt) ?? 0;
+      const back = {
+        href: visit.path(`broadcasts/${id}/recipients`),
+        text: visit.words.broadcasts.recipients.title,
+      };
       return visit.page({
         section: 'broadcasts',
-        title: `${button}: ${name}`,
-        content: Asking(visit, { text: name, button, back: `broadcasts/${id}/recipients` }),
+        title: `${isFailed ? retryFailed : retryInDoubt}: ${name}`,
+        ...(many === 0 ? { back } : {}),
+        content:
+          many === 0
+            ? html`<p>${retrying.nobody}</p>`
+            : Asking(visit, {
+                text: isFailed ? retrying.failed(many) : retrying.inDoubt(many),
+                button: retrying.button(many),
+                back: `broadcasts/${id}/recipients`,
+                isFinal: !isFailed,
+              }),
       });
     },
     act: async (visit) => {

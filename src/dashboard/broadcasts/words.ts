@@ -98,11 +98,23 @@ const en = {
   steps: {
     pause: 'Pause',
     resume: 'Go on',
-    cancel: 'Cancel',
-    cancelTitle: (name: string) => `Cancel “${name}”?`,
+    cancel: 'Stop for good',
+    cancelTitle: (name: string) => `Stop sending “${name}” for good?`,
     cancelText: 'Who has not got it yet will not get it. This cannot be taken back.',
     retryFailed: 'Try the failed ones again',
     retryInDoubt: 'Send again to those who may not have got it',
+    retrying: {
+      failed: (many: number) =>
+        many === 1
+          ? 'One mail was refused. It is tried again.'
+          : `${many} mails were refused. They are tried again.`,
+      inDoubt: (many: number) =>
+        many === 1
+          ? 'One person may have got it already. They may get it twice, and that cannot be called back.'
+          : `${many} people may have got it already. They may get it twice, and that cannot be called back.`,
+      button: (many: number) => (many === 1 ? 'Send again to one person' : `Send again to ${many} people`),
+      nobody: 'There is nobody any more.',
+    },
   },
   again: 'Write it again',
   delete: 'Delete',
@@ -260,11 +272,24 @@ const de: typeof en = {
   steps: {
     pause: 'Anhalten',
     resume: 'Weiter verschicken',
-    cancel: 'Abbrechen',
-    cancelTitle: (name) => `„${name}“ abbrechen?`,
+    cancel: 'Nicht mehr verschicken',
+    cancelTitle: (name) => `„${name}“ nicht mehr verschicken?`,
     cancelText: 'Wer es noch nicht hat, bekommt es nicht mehr. Das lässt sich nicht zurücknehmen.',
     retryFailed: 'Gescheiterte noch einmal versuchen',
     retryInDoubt: 'Noch einmal an die, die es vielleicht nicht haben',
+    retrying: {
+      failed: (many) =>
+        many === 1
+          ? 'Eine E-Mail wurde abgelehnt. Sie wird noch einmal versucht.'
+          : `${many} E-Mails wurden abgelehnt. Sie werden noch einmal versucht.`,
+      inDoubt: (many) =>
+        many === 1
+          ? 'Eine Person hat es vielleicht schon. Sie kann es zweimal bekommen, und das lässt sich nicht zurückholen.'
+          : `${many} Personen haben es vielleicht schon. Sie können es zweimal bekommen, und das lässt sich nicht zurückholen.`,
+      button: (many) =>
+        many === 1 ? 'Noch einmal an eine Person schicken' : `Noch einmal an ${many} Personen schicken`,
+      nobody: 'Da ist niemand mehr.',
+    },
   },
   again: 'Noch einmal schreiben',
   delete: 'Löschen',
