@@ -91,7 +91,7 @@ export class SignInLinks {
     if (userId === undefined || (await this.team.membershipsOf(userId)).length === 0) return;
     const url = await this.make(userId);
     if (url === undefined) return;
-    const link = { id: newId(), to: email, url, minutes: LINK_MINUTES, language };
+    const link = { id: newId(), userId, to: email, url, minutes: LINK_MINUTES, language };
     const { outcome, detail } = await this.mails.letIn(link, AbortSignal.timeout(PATIENCE_MS));
     if (outcome !== 'sent') this.logger.warn({ message: 'a link to sign in was not sent', outcome, detail });
   }
