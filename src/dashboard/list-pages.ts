@@ -1,10 +1,10 @@
 import { stringify } from 'csv-stringify/sync';
 import { html, Html, trusted } from '#libs/pages';
-import { type Page as PageOfRecords, StreamedAnswer } from '#libs/rpc';
+import { StreamedAnswer } from '#libs/rpc';
 import { type PageDefinition } from './page.js';
 import { ButtonLink, Deeds, Empty, Table } from './parts.js';
 import { type Section } from './sections.js';
-import { type ListedPage, type Visit } from './visit.js';
+import { type ListedPage, type Lister, type Visit } from './visit.js';
 import { type Words } from './words/index.js';
 
 type Text = (words: Words) => string;
@@ -23,8 +23,8 @@ type ListOptions<Listed> = {
   path: string;
   section: Section;
   needs: string;
-  /** The operation that lists. */
-  operation: string;
+  /** The operation that lists; or what does, of what no operation knows. */
+  operation: string | Lister<Listed>;
   title: (words: Words, visit: Visit) => string | Promise<string>;
   text: Text;
   columns: readonly Column<Listed>[];
@@ -228,7 +228,7 @@ function fileOf<Listed extends { id?: string }>(visit: Visit, options: ListOptio
     let cursor: string | undefined;
     let isFirst = true;
     do {
-      const { records, pagination } = await visit.run<PageOfRecords<Listed>>(operation, { ...asked, cursor });
+      const { records, pagination } = await visit.listOnce(operation, { ...asked, cursor });
       const whole = (await options.complete?.(visit, records)) ?? records;
       const rows = whole.map((record) => [
         record.id,

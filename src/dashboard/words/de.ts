@@ -70,6 +70,7 @@ export const de: BaseWords = {
     organization: 'Organisation',
     keys: 'API-Schlüssel',
     webhooks: 'Webhooks',
+    outbox: 'Postausgang',
     history: 'Verlauf',
     workings: 'Betrieb',
   },

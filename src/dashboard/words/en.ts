@@ -74,6 +74,7 @@ export const en = {
     organization: 'Organization',
     keys: 'API keys',
     webhooks: 'Webhooks',
+    outbox: 'Outbox',
     history: 'History',
     workings: 'Workings',
   } satisfies Record<Section, string> as Record<Section, string>,
