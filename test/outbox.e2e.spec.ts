@@ -1,11 +1,13 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Mailer, writtenAt } from '#libs/mail';
 import { newId } from '#libs/random';
+import { WORDS, type Words } from '../src/dashboard/index.js';
+import { Browser, findChromium, type Look } from './browser.js';
 import { newAddress } from './dashboard-pages.js';
 import { Api, type Client, NOBODY } from './harness.js';
-import { signedIn, Visitor } from './people-in.js';
+import { invitationTo, signedIn, Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 import { eventually } from './processes.js';
 
@@ -16,7 +18,6 @@ let owner: Visitor;
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'advocacy-outbox-'));
   api = await Api.start({ environment: { DATA_DIR: directory, TRUST_PROXY: '1' } });
-  api.react();
 });
 afterAll(async () => {
   await api.stop();
@@ -47,47 +48,16 @@ const write = async (changes: object = {}) => {
 const listed = (text: string) => [...text.matchAll(/\/outbox\/([\da-f-]{36})">/g)].map(([, id]) => id!);
 const linkIn = (text: string) => /<a href="http[^"]*?(\/dashboard\/[^"]+)" target="_blank"/.exec(text)![1]!;
 /** The mail to somebody, when it is there. */
-async function mailTo(email: string): Promise<string> {
+/** What the mails to somebody lead to, the newest first, when there are as many. */
+async function mailsTo(email: string, count: number): Promise<string[]> {
   let ids: string[] = [];
   await eventually(async () => {
     ids = listed((await owner.get(outbox(`?q=${encodeURIComponent(email)}`))).text);
-    expect(ids).not.toEqual([]);
+    expect(ids).toHaveLength(count);
   });
-  return (await owner.get(outbox(`/${ids[0]!}`))).text;
+  return Promise.all(ids.map(async (id) => linkIn((await owner.get(outbox(`/${id}`))).text)));
 }
 const folderOf = ({ organizationId } = client) => join(directory, 'mail', organizationId);
-
-it('whom an owner invites comes by the link that the page shows, and again by one to sign in', async () => {
-  const email = newAddress();
-  await call(client, 'team.invite-member', { email, role: 'EDITOR' });
-  const invitation = linkIn(await mailTo(email));
-  const editor = new Visitor(api.origin);
-  expect((await editor.post(invitation)).status).toBe(303);
-  expect((await editor.get(`/dashboard/${client.organizationId}`)).status).toBe(200);
-
-  await new Visitor(api.origin).post('/dashboard/sign-in', { email });
-  await eventually(async () => expect(await readdir(folderOf())).toHaveLength(2));
-  const again = new Visitor(api.origin);
-  expect((await again.post(linkIn(await mailTo(email)))).status).toBe(303);
-  expect((await again.get(`/dashboard/${client.organizationId}`)).status).toBe(200);
-});
-
-it('who is in other organizations, too, is let in by files alone', async () => {
-  const other = await api.organization();
-  const email = newAddress();
-  await signedIn(api, other, 'VIEWER', email);
-  const before = await readdir(join(directory, 'mail'));
-  await call(client, 'team.invite-member', { email, role: 'EDITOR' });
-  await eventually(async () =>
-    expect(await readdir(join(directory, 'mail'))).toHaveLength(before.length + 1),
-  );
-  await signedIn(api, client, 'VIEWER', email);
-  await new Visitor(api.origin).post('/dashboard/sign-in', { email });
-  await eventually(async () =>
-    expect(await readdir(join(directory, 'mail'))).toHaveLength(before.length + 2),
-  );
-  expect(listed((await owner.get(outbox())).text)).toEqual([]);
-});
 
 it('shows an owner at the machine itself what there is, and leads there; nobody else', async () => {
   const id = await write();
@@ -232,4 +202,139 @@ it('a server with a mail server has no such page, for nobody', async () => {
     expect((await there.get(outbox(end))).status).toBe(404);
     expect((await admin.get(outbox(end))).status).toBe(404);
   }
+});
+
+describe('who asks for a link to sign in', () => {
+  const folder = () => join(directory, 'mail');
+  const ask = (visitor: Visitor, email: string) => visitor.post('/dashboard/sign-in', { email });
+
+  it('is told that it is written into a file; at the machine itself where, and how to print one', async () => {
+    const here = new Visitor(api.origin).here();
+    expect((await here.get('/dashboard/sign-in')).text).toContain('has no mail server');
+    const { status, text } = await ask(here, newAddress());
+    expect(status).toBe(200);
+    expect(text).not.toMatch(/spam|on its way/);
+    for (const part of ['DATA_DIR', folder(), 'npm run -s cli -- user invite --organization'])
+      expect(text).toContain(part);
+    const elsewhere = await ask(new Visitor(api.origin), newAddress());
+    expect(elsewhere.text).toContain('DATA_DIR');
+    expect(elsewhere.text).not.toMatch(/spam|on its way|npm run/);
+    expect(elsewhere.text).not.toContain(directory);
+  });
+
+  it('is told the same, whether they are known or not', async () => {
+    const email = newAddress();
+    await signedIn(api, client, 'VIEWER', email);
+    for (const place of [(one: Visitor) => one, (one: Visitor) => one.here()]) {
+      const [known, unknown] = await Promise.all(
+        [email, newAddress()].map((one) => ask(place(new Visitor(api.origin)), one)),
+      );
+      expect(known!.text).toBe(unknown!.text);
+    }
+  });
+
+  it('is told in German, too', async () => {
+    const { text } = await ask(new Visitor(api.origin, 'de'), newAddress());
+    expect(text).toContain('schreibt E-Mails in Dateien');
+  });
+
+  it('looks into their mail where there is a mail server', async () => {
+    const { origin } = await api.addInstance({ MAIL_URL: 'smtp://127.0.0.1:1', PUBLIC_URL: api.origin });
+    const here = new Visitor(origin).here();
+    expect((await here.get('/dashboard/sign-in')).text).not.toContain('has no mail server');
+    const { text } = await ask(here, newAddress());
+    expect(text).toContain('spam');
+    expect(text).not.toMatch(/DATA_DIR|npm run/);
+  });
+});
+
+it('whoever invites is told where the invitation is', async () => {
+  const home = `/dashboard/${client.organizationId}`;
+  const invite = (visitor: Visitor) =>
+    visitor.post(`${home}/team/invite`, { email: newAddress(), role: 'EDITOR' });
+  const { location } = await invite(owner);
+  expect((await owner.get(location!)).text).toContain('“Outbox”');
+  const { origin } = await api.addInstance({ MAIL_URL: 'smtp://127.0.0.1:1', PUBLIC_URL: api.origin });
+  const there = owner.at(origin);
+  expect((await there.get((await invite(there)).location!)).text).toContain('on its way');
+});
+
+describe('when what follows from events is done', () => {
+  beforeAll(() => api.react());
+
+  it('whom an owner invites comes by the link that the page shows, and again by one to sign in', async () => {
+    const email = newAddress();
+    await call(client, 'team.invite-member', { email, role: 'EDITOR' });
+    const [invitation] = await mailsTo(email, 1);
+    const editor = new Visitor(api.origin);
+    expect((await editor.post(invitation!)).status).toBe(303);
+    expect((await editor.get(`/dashboard/${client.organizationId}`)).status).toBe(200);
+
+    await new Visitor(api.origin).post('/dashboard/sign-in', { email });
+    const [link] = await mailsTo(email, 2);
+    const again = new Visitor(api.origin);
+    expect((await again.post(link!)).status).toBe(303);
+    expect((await again.get(`/dashboard/${client.organizationId}`)).status).toBe(200);
+  });
+
+  it('who is in other organizations, too, is let in by files alone', async () => {
+    const email = newAddress();
+    await signedIn(api, await api.organization(), 'VIEWER', email);
+    const folder = join(directory, 'mail');
+    const requireFile = (path: string) =>
+      eventually(async () => {
+        const files = (await readdir(folder)).filter((name) => name.endsWith('.eml'));
+        const mails = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')));
+        const theirs = mails
+          .filter((mail) => mail.includes(`To: ${email}`))
+          .join('')
+          .replace(/=\r\n/g, '');
+        expect(theirs).toContain(path);
+      });
+    await call(client, 'team.invite-member', { email, role: 'EDITOR' });
+    await requireFile('/dashboard/invitations/');
+    await signedIn(api, client, 'VIEWER', email);
+    await new Visitor(api.origin).post('/dashboard/sign-in', { email });
+    await requireFile('/dashboard/sign-in/');
+    expect(listed((await owner.get(outbox(`?q=${encodeURIComponent(email)}`))).text)).toEqual([]);
+  });
+});
+
+(findChromium() === undefined ? describe.skip : describe)('in Chromium', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await Browser.start();
+  });
+  afterAll(() => browser.stop());
+
+  it.each<[string, Look, Words]>([
+    ['wide', {}, WORDS.en],
+    ['on a phone, in German', { width: 360, height: 740, locale: 'de-DE' }, WORDS.de],
+  ])('keeps nobody out, %s', async (_, look, words) => {
+    const window = await browser.open(look);
+    const { page } = window;
+    const requireGood = async () => {
+      expect([page.url(), await window.findings()]).toEqual([page.url(), []]);
+      expect([page.url(), await window.isTooWide()]).toEqual([page.url(), false]);
+    };
+    await page.goto(`${api.origin}/dashboard/sign-in`);
+    await requireGood();
+    await window.type(page.getByLabel(words.email), newAddress());
+    await window.press(words.signIn.button);
+    expect(await page.locator('h1').innerText()).toBe(words.written.title);
+    await requireGood();
+    await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', newAddress())));
+    await window.press(words.invitation.button);
+    await page.goto(api.origin + outbox());
+    await requireGood();
+    const text = `https://rivers.example/${'x'.repeat(100)}`;
+    await write({ subject: 'Wir haben gewonnen', text, html: `<p><a href="${text}">We won</a></p>` });
+    await page.reload();
+    await requireGood();
+    await window.follow('Wir haben gewonnen');
+    await requireGood();
+    const frame = page.frameLocator('iframe');
+    expect(await frame.getByText('We won').innerText()).toBe('We won');
+    window.requireQuiet(api.origin);
+  });
 });
