@@ -54,12 +54,11 @@ const recipients = async (broadcastId: string, more = {}) =>
   (await client.get('broadcast.list-recipients', { broadcastId, ...more })).body.data;
 /** The messages that this organization has sent, whole. */
 async function mails(): Promise<string[]> {
-  const folder = join(directory, 'mail');
+  const folder = join(directory, 'mail', client.organizationId);
   const names = await readdir(folder).catch(() => []);
-  const texts = await Promise.all(
+  return Promise.all(
     names.filter((name) => name.endsWith('.eml')).map((name) => readFile(join(folder, name), 'utf8')),
   );
-  return texts.filter((text) => text.includes(client.organizationId));
 }
 const headerOf = (mail: string, name: string) =>
   new RegExp(`^${name}:(.*(?:\r?\n[ \t].*)*)`, 'im')

@@ -1,3 +1,4 @@
+import { Mailer } from '#libs/mail';
 import { type Role, ROLES } from '../src/team/index.js';
 import { type Api, type Client } from './harness.js';
 import { signedIn } from './people-in.js';
@@ -30,6 +31,8 @@ export type PageEntry = {
   isTrial?: boolean;
   /** It ends the record, or makes one without a page of its own: what was done is told by the history alone. */
   isGone?: boolean;
+  /** There is no such page but for who sits at the machine itself. */
+  isHere?: boolean;
   /** The page is of a record, and says at its end what has happened to it. */
   hasPast?: boolean;
 };
@@ -244,6 +247,10 @@ export const TABLE: Record<string, PageEntry> = {
   'webhooks/:webhook/deliveries': { see: KEEPERS },
   'webhooks/:webhook/deliveries/export': { see: KEEPERS },
   'webhooks/:webhook/deliveries/:event/again': { see: CHANGERS, act: CHANGERS },
+  outbox: { see: ['OWNER'], isHere: true },
+  'outbox/export': { see: ['OWNER'], isHere: true },
+  'outbox/:mail': { see: ['OWNER'], isHere: true },
+  'outbox/:mail/mail': { see: ['OWNER'], isHere: true },
   history: { see: AUDITORS },
   'history/export': { see: AUDITORS },
   'history/events/:event': { see: AUDITORS },
@@ -359,6 +366,20 @@ export const RECORDS: Record<string, Maker> = {
     const file = { field: 'file', name: 'people.csv', type: 'text/csv', content: `email\n${newAddress()}\n` };
     const { location } = await editor.upload(`/dashboard/${client.organizationId}/contacts/import`, file);
     return location!.split('/').at(-1)!;
+  },
+  mail: async (api, { organizationId }) => {
+    const { detail } = await api.instances[0]!.app.get(Mailer).send({
+      organizationId,
+      from: { name: 'Rivers', address: 'office@example.org' },
+      replyTo: null,
+      to: newAddress(),
+      subject: newName(),
+      text: 'We won.',
+      html: '<p>We won.</p>',
+      messageId: `${newAddress()}`,
+      automatic: true,
+    });
+    return /([0-9a-f-]{36})\.eml$/.exec(detail)![1]!;
   },
   list: async (_, client) => {
     await RECORDS.contact!(_, client, {});

@@ -71,18 +71,23 @@ const at = (organizationId: string, path: string) =>
 
 describe.each(Object.entries(TABLE))('%s', (path, entry) => {
   const hasIds = path.includes(':');
+  const placed = (visitor: Visitor) => (entry.isHere ? visitor.here() : visitor);
 
   it('is shown by role, and to nobody else', async () => {
     const below = await withIds(path, entry);
     for (const role of ROLES) {
-      const { status, text } = await patiently(() =>
-        visitors.get(role)!.get(at(client.organizationId, below)),
-      );
+      const visitor = placed(visitors.get(role)!);
+      const { status, text } = await patiently(() => visitor.get(at(client.organizationId, below)));
       expect([role, status]).toEqual([role, entry.see.includes(role) ? (entry.shown ?? 200) : 403]);
       // What a page says is there. As words: in signatures and in what is encrypted such letters come about by chance.
       if (text.startsWith('<!doctype')) expect(mainOf(text)).not.toMatch(/(^|\s)(undefined|\[object |NaN)/);
     }
     await requireForeign('get', below);
+    if (!entry.isHere) return;
+    for (const role of ROLES) {
+      const { status } = await patiently(() => visitors.get(role)!.get(at(client.organizationId, below)));
+      expect([role, status]).toEqual([role, 404]);
+    }
   });
 
   it('ends with what has happened to its record, and only the page of a record does', async () => {
@@ -145,7 +150,7 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
 
   async function requireForeign(how: 'get' | 'post', below: string): Promise<void> {
     const ask = (visitor: Visitor, whole: string) =>
-      how === 'get' ? patiently(() => visitor.get(whole)) : sendForm(visitor, whole, entry);
+      how === 'get' ? patiently(() => placed(visitor).get(whole)) : sendForm(visitor, whole, entry);
     expect((await ask(stranger, at(client.organizationId, below))).status).toBe(404);
     expect((await ask(stranger, at(NOBODY, below))).status).toBe(404);
     const unknown = await ask(new Visitor(api.origin), at(client.organizationId, below));

@@ -15,8 +15,8 @@ export class Visitor {
   constructor(
     readonly origin: string,
     private readonly language = 'en',
-    /** Each has a network of their own, where the server believes what stands before it. */
-    private readonly address = randomAddress(),
+    /** Each has a network of their own, where the server believes what stands before it; null at the machine itself. */
+    private readonly address: string | null = randomAddress(),
   ) {}
 
   get cookie(): string {
@@ -32,6 +32,13 @@ export class Visitor {
     const other = new Visitor(origin, language, this.address);
     other.cookie = this.cookie;
     return other;
+  }
+
+  /** The same person, at the machine on which the server runs. */
+  here(): Visitor {
+    const same = new Visitor(this.origin, this.language, null);
+    same.cookie = this.cookie;
+    return same;
   }
 
   get(path: string, headers: Record<string, string> = {}) {
@@ -68,7 +75,7 @@ export class Visitor {
       redirect: 'manual',
       headers: {
         Accept: 'text/html',
-        'X-Forwarded-For': this.address,
+        ...(this.address === null ? {} : { 'X-Forwarded-For': this.address }),
         'Accept-Language': this.language,
         'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
         ...(this.cookie === '' ? {} : { Cookie: this.cookie }),

@@ -317,8 +317,9 @@ const REACTIONS: { [name: string]: () => Promise<void> } = {
     }
     const links = new Map<string, string>();
     await eventually(async () => {
-      for (const file of await readdir(join(DATA_DIR, 'mail'))) {
-        const mail = (await readFile(join(DATA_DIR, 'mail', file), 'utf8')).replace(/=\r?\n/g, '');
+      const folder = join(DATA_DIR, 'mail', client.organizationId);
+      for (const file of await readdir(folder)) {
+        const mail = (await readFile(join(folder, file), 'utf8')).replace(/=\r?\n/g, '');
         const [, to] = /^To: (.*)$/m.exec(mail)!;
         const [, path] = /http:\/\/[^/]+(\/\S*\/confirm\/[\w-]+)/.exec(mail)!;
         links.set(to!.trim(), path!);

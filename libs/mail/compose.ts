@@ -4,6 +4,8 @@ import { type MailMessage, type MailOutcome } from './message.js';
 
 /** A message as it is handed to a server. */
 export type Composed = {
+  /** As of the message. No header tells it: only where the file stands. */
+  organizationId: string | null;
   envelope: { from: string; to: string };
   raw: Buffer;
   /** Only a server that knows SMTPUTF8 takes it. */
@@ -25,7 +27,7 @@ const MESSAGE_ID = /^[\x21-\x3b\x3d\x3f\x41-\x7e]{1,200}@[a-z0-9.-]{1,253}$/i;
  * @throws where the program, not its data, is wrong: a Message-ID or the name of a header that is none.
  */
 export async function compose(message: MailMessage): Promise<Composed | MailOutcome> {
-  const { from, replyTo, text, html, messageId, headers = {}, automatic } = message;
+  const { organizationId, from, replyTo, text, html, messageId, headers = {}, automatic } = message;
   if (!MESSAGE_ID.test(messageId)) throw new Error('A Message-ID must be ASCII without spaces, with one @.');
   const to = sendableAddress(message.to);
   if (to === undefined) return refused('the address of the recipient is none that a server takes');
@@ -59,7 +61,7 @@ export async function compose(message: MailMessage): Promise<Composed | MailOutc
   })
     .compile()
     .build();
-  return { envelope: { from: sender, to }, raw, needsUtf8: needsUtf8(to) };
+  return { organizationId, envelope: { from: sender, to }, raw, needsUtf8: needsUtf8(to) };
 }
 
 /** On one line, and of a length that can be read. */

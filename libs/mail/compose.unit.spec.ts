@@ -2,6 +2,7 @@ import { compose, type Composed } from './compose.js';
 import { type MailMessage } from './message.js';
 
 const message = (changes: Partial<MailMessage> = {}): MailMessage => ({
+  organizationId: null,
   from: { name: 'Clean Rivers', address: 'office@rivers.example' },
   replyTo: null,
   to: 'ada@example.org',

@@ -1,4 +1,5 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { type AddressInfo } from 'node:net';
@@ -6,7 +7,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findFreePort, SmtpServer, type SmtpServerOptions, startRedis } from '#libs/testing';
-import { Mailer, type MailerOptions, type MailMessage, type MailOutcome, probeMailServer } from './index.js';
+import { newId } from '#libs/random';
+import {
+  Mailer,
+  type MailerOptions,
+  type MailFiles,
+  type MailMessage,
+  type MailOutcome,
+  probeMailServer,
+  writtenAt,
+} from './index.js';
 
 const LARGE = 'x'.repeat(72).concat('\n').repeat(200_000);
 
@@ -49,6 +59,7 @@ let sent = 0;
 const message = (changes: Partial<MailMessage> = {}): MailMessage => {
   sent += 1;
   return {
+    organizationId: null,
     from: { name: 'Clean Rivers', address: 'office@rivers.example' },
     replyTo: null,
     to: `person-${sent}@example.org`,
@@ -568,7 +579,109 @@ describe('files in place of a server', () => {
       expect((await stat(join(own, file))).mode & 0o077).toBe(0);
     }
     expect(said).toEqual(files.map((file) => ({ message: 'mail written to a file', file })));
-    expect(mailer.hasServer).toBe(false);
+    expect(mailer.written).toBeDefined();
+    expect(mailerOf('smtp://127.0.0.1:1').written).toBeUndefined();
+  });
+
+  describe('of an organization', () => {
+    const [own, other] = [randomUUID(), randomUUID()];
+    let folder: string;
+    let mailer: Mailer;
+    let files: MailFiles;
+    beforeEach(async () => {
+      folder = await mkdtemp(join(directory, 'mail-'));
+      mailer = mailerOf(undefined, { directory: folder });
+      files = mailer.written!;
+    });
+
+    it('stand in a folder of its own, and are found by no other', async () => {
+      const { detail } = await mailer.send(message({ organizationId: own, to: 'ada@example.org' }));
+      expect(await readdir(folder)).toEqual([own]);
+      expect(await readdir(join(folder, own))).toEqual([detail.slice(own.length + 1)]);
+      expect((await stat(join(folder, own))).mode & 0o077).toBe(0);
+      const [id] = await files.newest(own, 10);
+      expect(await files.find(own, id!)).toMatchObject({ to: 'ada@example.org' });
+      expect(writtenAt(id!).toISOString().replaceAll(':', '-')).toBe(detail.slice(37, 61));
+      expect(await files.newest(other, 10)).toEqual([]);
+      expect(await files.find(other, id!)).toBeUndefined();
+      expect(await files.head(other, id!)).toBeUndefined();
+    });
+
+    it("are not shown where they are nobody's, or of a version before", async () => {
+      await mailer.send(message({ organizationId: null }));
+      await mkdir(join(folder, own));
+      const [name] = await readdir(folder);
+      await writeFile(
+        join(folder, '2026-11-20T09-30-00.000Z-000001-12345678.eml'),
+        'Subject: before\r\n\r\n',
+      );
+      await writeFile(
+        join(folder, own, '2026-11-20T09-30-00.000Z-000001-12345678.eml'),
+        'Subject: x\r\n\r\n',
+      );
+      await writeFile(join(folder, own, `.${name!}.half`), 'Subject: half\r\n\r\n');
+      expect(await files.newest(own, 10)).toEqual([]);
+      expect(await files.find(own, name!.slice(25, 61))).toBeUndefined();
+    });
+
+    it('are listed the newest first, page by page', async () => {
+      await mkdir(join(folder, own));
+      const ids = Array.from({ length: 2_500 }, newId);
+      for (const id of ids)
+        await writeFile(
+          join(folder, own, `${writtenAt(id).toISOString().replaceAll(':', '-')}-${id}.eml`),
+          `Subject: ${id}\r\n\r\n`,
+        );
+      const newestFirst = ids.toReversed();
+      expect(await files.newest(own, 5_000)).toEqual(newestFirst);
+      expect(await files.newest(own, 50)).toEqual(newestFirst.slice(0, 50));
+      expect(await files.newest(own, 50, newestFirst[49])).toEqual(newestFirst.slice(50, 100));
+      expect(await files.newest(own, 50, ids[0])).toEqual([]);
+      expect(await files.head(own, ids[7]!)).toEqual({ from: '', to: '', subject: ids[7] });
+    });
+
+    it('are read as they were written, whatever is in them', async () => {
+      const written = {
+        from: { name: 'Flüsse, "Bäche"', address: 'office@rivers.example' },
+        to: 'adä@bücher.example',
+        subject: 'Grüße 🎉 '.repeat(50).trim(),
+        text: `Hello\n.\nhttps://rivers.example/${'x'.repeat(300)}`,
+        html: `<p>${'Ü'.repeat(100_000)}</p>`,
+      };
+      await mailer.send(message({ organizationId: own, ...written }));
+      const [id] = await files.newest(own, 1);
+      const head = {
+        from: 'Flüsse, "Bäche" <office@rivers.example>',
+        to: 'adä@bücher.example',
+        subject: written.subject,
+      };
+      expect(await files.head(own, id!)).toEqual(head);
+      const { html, ...read } = (await files.find(own, id!))!;
+      expect(read).toEqual({ ...head, text: written.text, sentAt: expect.stringMatching(/Z$/) });
+      expect(html!.trim()).toBe(written.html);
+    });
+
+    it.each(['..', '../x', 'x', '', '%2e%2e', `${'0'.repeat(8)}/../..`, '\0'])(
+      'have no id like %j',
+      async (id) => {
+        await mailer.send(message({ organizationId: own }));
+        expect(await files.find(own, id)).toBeUndefined();
+        await expect(files.newest(id, 1)).rejects.toThrow();
+      },
+    );
+
+    it('are read no further than to their bound, and are none where something else is called so', async () => {
+      await mkdir(join(folder, own));
+      const [long, rubbish, none] = [newId(), newId(), newId()];
+      const pathOf = (id: string) =>
+        join(folder, own, `${writtenAt(id).toISOString().replaceAll(':', '-')}-${id}.eml`);
+      await writeFile(pathOf(long), `Subject: long\r\n\r\n${'x'.repeat(20_000_000)}`);
+      await writeFile(pathOf(rubbish), Buffer.alloc(100_000, 0xff));
+      await mkdir(pathOf(none));
+      expect((await files.find(own, long))!.text.length).toBeLessThan(5_000_000);
+      expect(await files.head(own, rubbish)).toMatchObject({ to: '' });
+      expect(await files.head(own, none)).toBeUndefined();
+    });
   });
 
   it('is unreachable where they cannot be written', async () => {

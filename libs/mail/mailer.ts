@@ -92,9 +92,9 @@ export class Mailer implements OnApplicationShutdown {
     }
   }
 
-  /** Whether messages go to a server, or to files. */
-  get hasServer(): boolean {
-    return this.server !== undefined;
+  /** Where messages go that go to no server; undefined where they do. */
+  get written(): MailFiles | undefined {
+    return this.server === undefined ? this.files : undefined;
   }
 
   /** Stops all that waits, and answers when what is under way has ended: in about five seconds at most. */

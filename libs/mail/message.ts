@@ -1,6 +1,11 @@
 export type MailAddress = { name: string | null; address: string };
 
 export type MailMessage = {
+  /**
+   * Whose owners may read it where mail is written to files; null for nobody's: what lets a person in who is known in other
+   * organizations, too.
+   */
+  organizationId: string | null;
   from: MailAddress;
   replyTo: string | null;
   to: string;

@@ -172,6 +172,7 @@ export class Letters {
   message(writing: Writing, letter: Letter, to: string, messageId: string): MailMessage {
     const { from, replyTo } = writing.sender;
     return {
+      organizationId: writing.organizationId,
       from,
       replyTo,
       to,

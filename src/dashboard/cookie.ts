@@ -17,6 +17,30 @@ export function isLoopback(request: Request): boolean {
   return LOOPBACK.test(request.headers.host ?? '');
 }
 
+const LOOPBACK_ADDRESS = /^(::ffff:)?127(\.\d{1,3}){3}$|^::1$/;
+/** What who passes a request on says of it. */
+const PASSED_ON = [
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+];
+
+/**
+ * Whether whoever asks sits at the machine itself. Anybody can send any `Host`; nobody has this address from elsewhere, and a proxy on the
+ * machine says whom it asks for.
+ */
+export function isFromThisMachine(request: Request): boolean {
+  const { headers, socket } = request;
+  return (
+    isLoopback(request) &&
+    LOOPBACK_ADDRESS.test(socket.remoteAddress ?? '') &&
+    PASSED_ON.every((name) => headers[name] === undefined)
+  );
+}
+
 export function readCookie(request: Request): string | undefined {
   const name = request.secure ? SECURE : PLAIN;
   for (const part of (request.headers.cookie ?? '').split(';')) {

@@ -60,7 +60,8 @@ export class DashboardController {
       response,
       async (asked, person) => {
         const { words } = asked;
-        if (!isMember(person) || !found) return noticePage(words, words.notFound, { status: 404, person });
+        if (!isMember(person) || !found || found.page.isThere?.(person) === false)
+          return noticePage(words, words.notFound, { status: 404, person });
         request.caller = this.people.callerOf(person);
         const { page, params } = found;
         const needs = request.method === 'POST' ? (page.changes ?? page.needs) : page.needs;

@@ -3,7 +3,7 @@ import { type Response } from 'express';
 import { html, type Html, trusted } from '#libs/pages';
 import { styleOf } from '../site/index.js';
 import { type Person } from './people.js';
-import { SECTIONS, type Section } from './sections.js';
+import { isOpenTo, SECTIONS, type Section } from './sections.js';
 import { pathOfScript, type ScriptName } from './scripts.js';
 import { type Words } from './words/index.js';
 
@@ -169,12 +169,12 @@ function BarOf({ organization }: Person, words: Words): Html {
 }
 
 /** The ways around stand beside the page; where there is no place for them, they open above it. */
-function FramedBy(options: PageOptions, { organization, may }: Person): Html {
+function FramedBy(options: PageOptions, person: Person): Html {
   const { words, section } = options;
   const ways = Object.entries(SECTIONS)
-    .filter(([, { needs }]) => needs === null || may(needs))
+    .filter(([name]) => isOpenTo(person, name as Section))
     .map(([name, { path }]) => {
-      const href = `/dashboard/${organization!.id}${path === '' ? '' : `/${path}`}`;
+      const href = `/dashboard/${person.organization!.id}${path === '' ? '' : `/${path}`}`;
       const current = name === section ? trusted(' aria-current="page"') : null;
       return html`<li><a href="${href}"${current}>${words.sections[name as Section]}</a></li>`;
     });

@@ -1,10 +1,10 @@
 import { stringify } from 'csv-stringify/sync';
 import { html, Html, trusted } from '#libs/pages';
-import { type Page as PageOfRecords, StreamedAnswer } from '#libs/rpc';
+import { StreamedAnswer } from '#libs/rpc';
 import { type PageDefinition } from './page.js';
 import { ButtonLink, Deeds, Empty, numberIn, Table } from './parts.js';
 import { type Section } from './sections.js';
-import { type ListedPage, type Visit } from './visit.js';
+import { type ListedPage, type Lister, type Visit } from './visit.js';
 import { type Words } from './words/index.js';
 
 type Text = (words: Words) => string;
@@ -27,8 +27,8 @@ type ListOptions<Listed> = {
   path: string;
   section: Section;
   needs: string;
-  /** The operation that lists. */
-  operation: string;
+  /** The operation that lists; or what does, of what no operation knows. */
+  operation: string | Lister<Listed>;
   title: (words: Words, visit: Visit) => string | Promise<string>;
   text: Text;
   columns: readonly Column<Listed>[];
@@ -259,10 +259,7 @@ async function* pagesOf<Listed>(visit: Visit, options: ListOptions<Listed>): Asy
   const asked = { ...askedOf(visit, options), limit: 100 };
   let cursor: string | undefined;
   do {
-    const { records, pagination } = await visit.run<PageOfRecords<Listed>>(options.operation, {
-      ...asked,
-      cursor,
-    });
+    const { records, pagination } = await visit.listOnce(options.operation, { ...asked, cursor });
     yield records;
     cursor = pagination.cursor ?? undefined;
   } while (cursor !== undefined && visit.request.isGivenUp !== true);

@@ -1,5 +1,6 @@
 import { type StreamedAnswer } from '#libs/rpc';
 import { type Page } from './document.js';
+import { type Member } from './people.js';
 import { type Visit } from './visit.js';
 
 /** Where to go on after something was done: a page of the organization, which says `done`, a name among the words. */
@@ -11,6 +12,8 @@ export type PageDefinition = {
   path: string;
   /** The scope without which a role is refused the page, and sees no way to it; null for everybody in the organization. */
   needs: string | null;
+  /** Where it says no there is no such page, for nobody. */
+  isThere?: (person: Member) => boolean;
   /** The scope for its form, where that is another. */
   changes?: string;
   show: (visit: Visit) => Promise<Page | StreamedAnswer>;

@@ -7,6 +7,7 @@ import { imagePages } from './images/pages.js';
 import { keyPages } from './keys/pages.js';
 import { listsPages } from './lists/pages.js';
 import { organizationPages } from './organization/pages.js';
+import { outboxPages } from './outbox/pages.js';
 import { type PageDefinition } from './page.js';
 import { petitionPages } from './petitions/pages.js';
 import { postPages } from './posts/pages.js';
@@ -30,6 +31,7 @@ export const PAGES: readonly PageDefinition[] = [
   ...organizationPages,
   ...keyPages,
   ...webhookPages,
+  ...outboxPages,
   ...historyPages,
   ...workingsPages,
 ];

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { type Request } from 'express';
+import { Mailer } from '#libs/mail';
 import {
   type Caller,
   hasScope,
@@ -16,13 +17,15 @@ import {
 import { type ImportAnswer } from '../contacts/index.js';
 import { OrganizationNames } from '../organizations/index.js';
 import { type Role, scopesOf, type Session, Sessions, Team } from '../team/index.js';
-import { readCookie } from './cookie.js';
+import { isFromThisMachine, readCookie } from './cookie.js';
 
 /** Who has opened a page: somebody who is signed in, and in which of their organizations the page is. */
 export type Person = {
   session: Session;
   organization: { id: string; name: string; role: Role; memberId: string } | undefined;
   may: (scope: string) => boolean;
+  /** They sit at the machine on which this server writes mail into files: there they find what nobody gets. */
+  hasOutbox: boolean;
 };
 
 /** Somebody in an organization. */
@@ -66,6 +69,7 @@ export class People {
     private readonly names: OrganizationNames,
     private readonly commands: CommandBus,
     private readonly queries: QueryBus,
+    private readonly mailer: Mailer,
   ) {}
 
   /**
@@ -87,7 +91,8 @@ export class People {
       organizationId === undefined ? undefined : this.names.find(organizationId),
     ]);
     if (!session || isOver(session, organizationId)) return undefined;
-    return personOf(session, organizationId, name);
+    const hasOutbox = this.mailer.written !== undefined && isFromThisMachine(request);
+    return { ...personOf(session, organizationId, name), hasOutbox };
   }
 
   /** As the API knows who asks: for the log, and for what is open at once. */
@@ -181,8 +186,10 @@ export function isMember(person: Person): person is Member {
 /** @param name of the organization; undefined where there is none. */
 function personOf(session: Session, organizationId?: string, name?: string): Person {
   const membership = session.memberships.find((one) => one.organizationId === organizationId);
-  if (!membership || name === undefined) return { session, organization: undefined, may: () => false };
+  if (!membership || name === undefined)
+    return { session, organization: undefined, may: () => false, hasOutbox: false };
   const { organizationId: id, role, memberId } = membership;
   const scopes = scopesOf(role);
-  return { session, organization: { id, name, role, memberId }, may: (scope) => hasScope(scopes, scope) };
+  const may = (scope: string) => hasScope(scopes, scope);
+  return { session, organization: { id, name, role, memberId }, may, hasOutbox: false };
 }

@@ -1,3 +1,7 @@
+import { type Person } from './people.js';
+
+type Place = { path: string; needs: string | null; isThere?: (person: Person) => boolean };
+
 /** The parts of the dashboard, in their order, and what a role must be allowed to find them. */
 export const SECTIONS = {
   overview: { path: '', needs: null },
@@ -13,8 +17,16 @@ export const SECTIONS = {
   organization: { path: 'organization', needs: 'organization:read' },
   keys: { path: 'keys', needs: 'api-key:read' },
   webhooks: { path: 'webhooks', needs: 'webhook:read' },
+  // Mails let others in: whoever reads them may all that an owner may.
+  outbox: { path: 'outbox', needs: '*', isThere: ({ hasOutbox }) => hasOutbox },
   history: { path: 'history', needs: 'event:read' },
   workings: { path: 'workings', needs: 'event:read' },
-} as const satisfies Record<string, { path: string; needs: string | null }>;
+} as const satisfies Record<string, Place>;
 
 export type Section = keyof typeof SECTIONS;
+
+/** Whether somebody finds a part. */
+export function isOpenTo(person: Person, section: Section): boolean {
+  const { needs, isThere }: Place = SECTIONS[section];
+  return (needs === null || person.may(needs)) && isThere?.(person) !== false;
+}

@@ -9,9 +9,18 @@ export function signInPage(
     fault,
     done,
     passkey,
-  }: { email?: string; fault?: string; done?: string | undefined; passkey?: object | undefined } = {},
+    isWritten = false,
+  }: {
+    email?: string;
+    fault?: string;
+    done?: string | undefined;
+    passkey?: object | undefined;
+    /** Links are written into files. */
+    isWritten?: boolean;
+  } = {},
 ): Page {
-  const { title, text, hint, button } = words.signIn;
+  const { title, hint, button } = words.signIn;
+  const text = isWritten ? words.signIn.written : words.signIn.text;
   return pageOf({
     words,
     title: fault === undefined ? title : `${words.faults.prefix}${title}`,
@@ -78,6 +87,26 @@ export function sentPage(words: Words, minutes: number): Page {
   const more = html`<p>${hint}</p><p><a href="/dashboard/sign-in">${words.sent.again}</a></p>`;
   return noticePage(words, { title, text: text(minutes) }, { more });
 }
+
+/**
+ * Where mail is written into files. Whether there is one for the address, it does not tell.
+ *
+ * @param folder of the files, for who sits at the machine itself; undefined for everybody else.
+ */
+export function writtenPage(words: Words, minutes: number, folder: string | undefined): Page {
+  const { title, text, elsewhere, folder: where, command } = words.written;
+  const more = html`${
+    folder === undefined
+      ? html`<p>${elsewhere}</p>`
+      : html`<p>${where(folder)}</p>
+            <p>${command}</p>
+            <pre class="code" tabindex="0">${COMMANDS}</pre>`
+  }
+    <p><a href="/dashboard/sign-in">${words.sent.again}</a></p>`;
+  return noticePage(words, { title, text: text(minutes) }, { more });
+}
+const COMMANDS = `npm run -s cli -- organization list
+npm run -s cli -- user invite --organization ID --email ADDRESS`;
 
 /** What scans mail follows links: only the button signs in. */
 export function enterPage(words: Words): Page {

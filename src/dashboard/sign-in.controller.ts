@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { type Request, type Response } from 'express';
+import { Mailer } from '#libs/mail';
 import { Documented, isEmailAddress, isId, RpcError, systemInput } from '#libs/rpc';
 import { languageOf } from '../site/index.js';
 import {
@@ -18,11 +19,25 @@ import {
 import { OrganizationNames } from '../organizations/index.js';
 import { Answering, type Answered, type Asked } from './answering.js';
 import { browserOf } from './browser.js';
-import { isLoopback, readCookie, readWanted, rememberWanted, writeCookie } from './cookie.js';
+import {
+  isFromThisMachine,
+  isLoopback,
+  readCookie,
+  readWanted,
+  rememberWanted,
+  writeCookie,
+} from './cookie.js';
 import { noticePage } from './document.js';
 import { PublicAddress } from '../public-address.js';
 import { accountPage, organizationsPage, passkeyPage } from './account-pages.js';
-import { badLinkPage, enterPage, invitationPage, sentPage, signInPage } from './sign-in-pages.js';
+import {
+  badLinkPage,
+  enterPage,
+  invitationPage,
+  sentPage,
+  signInPage,
+  writtenPage,
+} from './sign-in-pages.js';
 
 /** How people come in, and out. Links do nothing by GET: what scans mail follows each. */
 @Controller('dashboard')
@@ -37,6 +52,7 @@ export class SignInController {
     private readonly team: Team,
     private readonly passkeys: Passkeys,
     private readonly address: PublicAddress,
+    private readonly mailer: Mailer,
     private readonly commands: CommandBus,
   ) {}
 
@@ -63,7 +79,7 @@ export class SignInController {
       const passkey = party && (await this.passkeys.authentication(party));
       const { signedOut, again } = words.done;
       const done = 'out' in request.query ? signedOut : 'again' in request.query ? again : undefined;
-      return signInPage(words, { passkey, done });
+      return signInPage(words, { passkey, done, isWritten: this.mailer.written !== undefined });
     });
   }
 
@@ -81,11 +97,16 @@ export class SignInController {
   @Post('sign-in')
   sendLink(@Req() request: Request, @Res() response: Response): Promise<void> {
     return this.answering.open(request, response, ({ words, form }) => {
+      const { written } = this.mailer;
       const email = form.get('email')?.trim() ?? '';
       if (!isEmailAddress(email) || email.length > 254)
-        return Promise.resolve(signInPage(words, { email, fault: words.faults.email }));
+        return Promise.resolve(
+          signInPage(words, { email, fault: words.faults.email, isWritten: written !== undefined }),
+        );
       this.links.send(email, languageOf(request.headers['accept-language']), request.ip);
-      return Promise.resolve(sentPage(words, LINK_MINUTES));
+      if (!written) return Promise.resolve(sentPage(words, LINK_MINUTES));
+      const folder = isFromThisMachine(request) ? written.directory : undefined;
+      return Promise.resolve(writtenPage(words, LINK_MINUTES, folder));
     });
   }
 

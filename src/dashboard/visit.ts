@@ -191,14 +191,18 @@ export class Visit {
   }
 
   /** A page of records, as the address says which. */
-  async list<Listed>(name: string, fields: Record<string, unknown> = {}): Promise<ListedPage<Listed>> {
+  async list<Listed>(
+    by: string | Lister<Listed>,
+    fields: Record<string, unknown> = {},
+  ): Promise<ListedPage<Listed>> {
     const cursor = this.query('cursor');
-    const { records, pagination } = await this.run<PageOfRecords<Listed>>(name, {
-      limit: 50,
-      ...fields,
-      cursor,
-    });
+    const { records, pagination } = await this.listOnce<Listed>(by, { limit: 50, ...fields, cursor });
     return { records, next: pagination.cursor, isFirst: cursor === undefined };
+  }
+
+  /** @param by an operation, by its name, or what lists as one does. */
+  listOnce<Listed>(by: string | Lister<Listed>, asked: Asked): Promise<PageOfRecords<Listed>> {
+    return typeof by === 'string' ? this.run<PageOfRecords<Listed>>(by, asked) : by(this, asked);
   }
 
   /**
@@ -251,6 +255,11 @@ export class Visit {
     });
   }
 }
+
+type Asked = { limit: number; cursor: string | undefined; q?: unknown };
+
+/** Lists what no operation knows, as operations do. */
+export type Lister<Listed> = (visit: Visit, asked: Asked) => Promise<PageOfRecords<Listed>>;
 
 export type ListedPage<Listed> = {
   records: Listed[];

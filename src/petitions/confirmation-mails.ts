@@ -71,6 +71,7 @@ export class ConfirmationMails {
     const written = { ...mail, organization: from.name ?? sender.name, postalAddress: sender.postalAddress };
     return this.mailer.send(
       {
+        organizationId,
         from,
         replyTo: sender.replyTo,
         to,

@@ -50,7 +50,10 @@ export class InvitationMail implements Subscription {
     // Accepted, or revoked, since.
     if (to === null || state.status !== 'INVITED') return;
     const url = this.links.urlOf({ organizationId, invitationId });
-    const { outcome, detail } = await this.mails.invite({ organizationId, eventId, to, url }, signal);
+    const { outcome, detail } = await this.mails.invite(
+      { organizationId, eventId, userId: state.userId, to, url },
+      signal,
+    );
     if (outcome === 'unreachable') throw new Error(`The invitation could not be handed over: ${detail}`);
   }
 }

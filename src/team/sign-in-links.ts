@@ -95,7 +95,7 @@ export class SignInLinks {
     if (to === undefined) return;
     const url = await this.make(userId);
     if (url === undefined) return;
-    const link = { id: newId(), to, url, minutes: LINK_MINUTES, language };
+    const link = { id: newId(), userId, to, url, minutes: LINK_MINUTES, language };
     const { outcome, detail } = await this.mails.letIn(link, AbortSignal.timeout(PATIENCE_MS));
     if (outcome !== 'sent') this.logger.warn({ message: 'a link to sign in was not sent', outcome, detail });
   }

@@ -5,22 +5,24 @@ import { senderOf } from '../organizations/index.js';
 import { PublicAddress } from '../public-address.js';
 import { mailWordsIn } from './mail-words.js';
 import { DAYS_TO_ACCEPT } from './member.js';
+import { Team } from './team.js';
 
 /** The mails that let people in. */
 @Injectable()
 export class TeamMails {
   constructor(
     private readonly records: RecordReader,
+    private readonly team: Team,
     private readonly mailer: Mailer,
     private readonly address: PublicAddress,
   ) {}
 
   /** @param eventId of what invited them: who handles it again writes the same message. */
   async invite(
-    invitation: { organizationId: string; eventId: string; to: string; url: string },
+    invitation: { organizationId: string; eventId: string; userId: string; to: string; url: string },
     signal: AbortSignal,
   ): Promise<MailOutcome> {
-    const { organizationId, eventId, to, url } = invitation;
+    const { organizationId, eventId, userId, to, url } = invitation;
     const sender = await senderOf(this.records, organizationId);
     // By the operator's address: what bounces quotes the link, and whoever invites may read what comes back to theirs.
     const from = { ...this.sender(sender.name), name: sender.name };
@@ -35,6 +37,7 @@ export class TeamMails {
     });
     return this.mailer.send(
       {
+        organizationId: await this.ownerOf(userId, organizationId),
         from,
         replyTo: sender.replyTo,
         to,
@@ -49,7 +52,7 @@ export class TeamMails {
 
   /** @param language of who asks for it. */
   async letIn(
-    link: { id: string; to: string; url: string; minutes: number; language: string },
+    link: { id: string; userId: string; to: string; url: string; minutes: number; language: string },
     signal: AbortSignal,
   ): Promise<MailOutcome> {
     const { host } = new URL(this.address.url);
@@ -65,6 +68,7 @@ export class TeamMails {
     });
     return this.mailer.send(
       {
+        organizationId: await this.ownerOf(link.userId),
         from,
         replyTo: null,
         to: link.to,
@@ -75,6 +79,20 @@ export class TeamMails {
       },
       signal,
     );
+  }
+
+  /**
+   * Whose owners may read a mail that lets somebody in: whoever follows the link is that person, in all of their organizations. So where
+   * there is another one, nobody's.
+   *
+   * @param organizationId that they are invited to.
+   */
+  private async ownerOf(userId: string, organizationId?: string): Promise<string | null> {
+    const memberships = await this.team.membershipsOf(userId);
+    const theirs = new Set(memberships.map((one) => one.organizationId));
+    if (organizationId !== undefined) theirs.add(organizationId);
+    const [only = null, ...others] = theirs;
+    return others.length === 0 ? only : null;
   }
 
   /** Whoever has set no sender at all: better a mail from here than none. */

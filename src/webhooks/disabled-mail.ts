@@ -28,6 +28,7 @@ export class WebhookDisabledMail implements Subscription {
     if (state.status !== 'DISABLED') return;
     const outcome = await this.mailer.send(
       {
+        organizationId,
         from,
         replyTo: null,
         to: owner.email,

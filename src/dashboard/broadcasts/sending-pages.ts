@@ -5,7 +5,18 @@ import { ContactsByIds } from '../../contacts/index.js';
 import { nameOf } from '../contacts/pages.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import { Asking, ButtonOf, Deeds, FormOf, numberIn, RefusalOf, Table, TextField, timeIn } from '../parts.js';
+import {
+  Asking,
+  ButtonLink,
+  ButtonOf,
+  Deeds,
+  FormOf,
+  numberIn,
+  RefusalOf,
+  Table,
+  TextField,
+  timeIn,
+} from '../parts.js';
 import { type Visit } from '../visit.js';
 import { type Words } from '../words/index.js';
 import { type BroadcastRecord, broadcastOf, nameFaults, toBroadcast } from './broadcast.js';

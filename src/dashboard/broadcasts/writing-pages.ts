@@ -21,7 +21,7 @@ import { type Audience, type BroadcastRecord, broadcastOf, faultWithin, toBroadc
 type Preview = { subject: string; html: string; text: string };
 
 /** What is in a mail runs nothing, asks nobody, and stands in a frame of ours alone. */
-const MAIL_HEADERS = {
+export const MAIL_HEADERS = {
   'Content-Security-Policy':
     "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox",
   'X-Frame-Options': 'SAMEORIGIN',

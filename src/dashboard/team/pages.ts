@@ -1,3 +1,4 @@
+import { Mailer } from '#libs/mail';
 import { html, type Html } from '#libs/pages';
 import { noSuch } from '#libs/rpc';
 import { type InvitationRecord, type MemberRecord, type Role, ROLES, Team } from '../../team/index.js';
@@ -81,7 +82,8 @@ export const teamPages: PageDefinition[] = [
         email: visit.typed('email') ?? '',
         role: form.get('role') ?? '',
       });
-      return { to: 'team/invitations', done: 'team.invited' };
+      const isWritten = visit.find(Mailer).written !== undefined;
+      return { to: 'team/invitations', done: isWritten ? 'team.written' : 'team.invited' };
     },
   },
   {

@@ -38,6 +38,8 @@ const en = {
   },
   done: {
     invited: 'The invitation is on its way.',
+    written:
+      'The invitation is written into a file, because this server has no mail server: an owner finds it under “Outbox”, on the machine on which it runs, or among the files.',
     roleChanged: 'The role is changed. They sign in again with the new one.',
     removed: 'The member is removed.',
     revoked: 'The invitation is revoked.',
@@ -87,6 +89,8 @@ const de: typeof en = {
   },
   done: {
     invited: 'Die Einladung ist unterwegs.',
+    written:
+      'Die Einladung steht in einer Datei, denn dieser Server hat keinen Mailserver: Inhaber finden sie unter „Postausgang“, auf dem Rechner, auf dem er läuft, oder bei den Dateien.',
     roleChanged: 'Die Rolle ist geändert. Die Person meldet sich damit neu an.',
     removed: 'Das Mitglied ist entfernt.',
     revoked: 'Die Einladung ist zurückgezogen.',

@@ -82,6 +82,7 @@ export const de: BaseWords = {
     organization: 'Organisation',
     keys: 'API-Schlüssel',
     webhooks: 'Webhooks',
+    outbox: 'Postausgang',
     history: 'Verlauf',
     workings: 'Betrieb',
   },
@@ -183,6 +184,8 @@ export const de: BaseWords = {
   signIn: {
     title: 'Anmelden',
     text: 'Wir schicken Ihnen einen Link per E-Mail. Ein Passwort gibt es nicht.',
+    written:
+      'Sie kommen mit einem Link herein. Dieser Server hat keinen Mailserver: Er schreibt den Link in eine Datei. Ein Passwort gibt es nicht.',
     hint: 'Die Adresse, mit der Sie eingeladen wurden.',
     button: 'Link schicken',
   },
@@ -192,6 +195,16 @@ export const de: BaseWords = {
     text: (minutes) =>
       `Wenn Sie mit dieser Adresse eingeladen wurden, ist ein Link unterwegs. Er gilt ${minutes} Minuten.`,
     hint: 'Nach ein paar Minuten nichts da? Sehen Sie im Spam-Ordner nach oder fragen Sie die Person, die Sie eingeladen hat.',
+  },
+  written: {
+    title: 'Dieser Server verschickt keine E-Mails',
+    text: (minutes) =>
+      `Er schreibt E-Mails in Dateien, in den Ordner „mail“ seiner Daten (DATA_DIR). Wenn Sie mit dieser Adresse eingeladen wurden, liegt dort gleich eine mit einem Link. Er gilt ${minutes} Minuten.`,
+    elsewhere: 'Fragen Sie die Person, die diesen Server betreibt, nach dem Link.',
+    folder: (folder) =>
+      `Sie sind auf seinem Rechner: Der Ordner ist ${folder}. Der Link steht in der neuesten Datei darin oder in einem der Ordner darin.`,
+    command:
+      'Oder geben Sie einen Link aus, der Sie hereinlässt, mit der Kennung Ihrer Organisation und Ihrer Adresse:',
   },
   enter: { title: 'Anmelden', text: 'Noch ein Schritt: Der Link funktioniert einmal.', button: 'Anmelden' },
   invitation: {

@@ -87,6 +87,7 @@ export const en = {
     organization: 'Organization',
     keys: 'API keys',
     webhooks: 'Webhooks',
+    outbox: 'Outbox',
     history: 'History',
     workings: 'Workings',
   } satisfies Record<Section, string> as Record<Section, string>,
@@ -190,6 +191,8 @@ export const en = {
   signIn: {
     title: 'Sign in',
     text: 'We send you a link by e-mail. There is no password.',
+    written:
+      'You come in by a link. This server has no mail server: it writes the link into a file. There is no password.',
     hint: 'The one that you were invited with.',
     button: 'Send me a link',
   },
@@ -199,6 +202,16 @@ export const en = {
     text: (minutes: number) =>
       `If somebody has invited you with this address, a link is on its way. It works for ${minutes} minutes.`,
     hint: 'Nothing there after a few minutes? Look into your spam folder, or ask whoever invited you.',
+  },
+  /** In place of that, where there is no mail server. */
+  written: {
+    title: 'This server sends no mail',
+    text: (minutes: number) =>
+      `It writes mail into files, in the folder “mail” of its data (DATA_DIR). If somebody has invited you with this address, one with a link is there in a moment. It works for ${minutes} minutes.`,
+    elsewhere: 'Ask whoever runs this server for the link.',
+    folder: (folder: string) =>
+      `You are on its machine: the folder is ${folder}. The link is in the newest file in it, or in one of the folders in it.`,
+    command: 'Or print a link that lets you in, with the id of your organization and your address:',
   },
   enter: { title: 'Sign in', text: 'One more step: the link works once.', button: 'Sign in' },
   invitation: {

@@ -9,6 +9,7 @@ import { imageWords } from '../images/words.js';
 import { keyWords } from '../keys/words.js';
 import { listWords, tagWords } from '../lists/words.js';
 import { organizationWords } from '../organization/words.js';
+import { outboxWords } from '../outbox/words.js';
 import { petitionWords } from '../petitions/words.js';
 import { postWords } from '../posts/words.js';
 import { suppressionWords } from '../suppressions/words.js';
@@ -31,6 +32,7 @@ const SECTIONS = {
   kinds: kindWords,
   lists: listWords,
   organization: organizationWords,
+  outbox: outboxWords,
   petitions: petitionWords,
   posts: postWords,
   suppressions: suppressionWords,

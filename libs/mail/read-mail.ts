@@ -1,0 +1,34 @@
+import { type Email } from 'postal-mime';
+
+export type MailHead = { from: string; to: string; subject: string };
+
+/** `sentAt`: as its header says; null where that is no moment. `html`: null where it has text alone. */
+export type ReadMail = MailHead & { sentAt: string | null; text: string; html: string | null };
+
+/** @param start of a message: as much as has all of its headers. */
+export async function readHead(start: Buffer): Promise<MailHead> {
+  const end = start.indexOf('\r\n\r\n');
+  return headOf(await parse(end === -1 ? start : start.subarray(0, end)));
+}
+
+export async function readMail(bytes: Buffer): Promise<ReadMail> {
+  const email = await parse(bytes);
+  const { date = '', text = '', html = '' } = email;
+  const sentAt = Number.isNaN(Date.parse(date)) ? null : date;
+  return { ...headOf(email), sentAt, text: text.trim(), html: html === '' ? null : html };
+}
+
+/** Loaded by who reads mail: nobody does where there is a mail server. */
+async function parse(bytes: Buffer): Promise<Email> {
+  const { default: PostalMime } = await import('postal-mime');
+  return PostalMime.parse(bytes, { maxNestingDepth: 10, forceRfc822Attachments: true });
+}
+
+function headOf({ from, to = [], subject = '' }: Email): MailHead {
+  return { from: nameOf(from), to: to.map(nameOf).join(', '), subject };
+}
+
+function nameOf(address: Email['from']): string {
+  const { name = '', address: mailbox = '' } = address ?? {};
+  return name === '' ? mailbox : `${name} <${mailbox}>`;
+}

@@ -1,0 +1,154 @@
+import { join } from 'node:path';
+import { type MailFiles, type MailHead, Mailer, type ReadMail, writtenAt } from '#libs/mail';
+import { html, type Html } from '#libs/pages';
+import { isId, noSuch, RpcError } from '#libs/rpc';
+import { MAIL_HEADERS } from '../broadcasts/writing-pages.js';
+import { listPages } from '../list-pages.js';
+import { type PageDefinition } from '../page.js';
+import { Facts, numberIn, SectionOf, timeIn } from '../parts.js';
+import { SECTIONS } from '../sections.js';
+import { type Lister, type Visit } from '../visit.js';
+
+/** A file that cannot be read is listed without what stands in it. */
+type ListedMail = MailHead & { id: string };
+
+/** Mails that a search looks into. */
+const SEARCHED = 1_000;
+/** Files that are open at once. */
+const AT_ONCE = 50;
+
+const { needs, isThere } = SECTIONS.outbox;
+
+const pages: PageDefinition[] = [
+  ...listPages<ListedMail>({
+    path: 'outbox',
+    section: 'outbox',
+    needs,
+    operation: (visit, asked) => listMails(visit, asked),
+    isSorted: false,
+    title: ({ outbox }) => outbox.title,
+    text: ({ outbox }) => outbox.text,
+    empty: ({ outbox }) => outbox.none,
+    search: (words) => words.outbox.search(numberIn(words, SEARCHED)),
+    before: (visit) => {
+      const folder = join(filesOf(visit).directory, visit.organizationId);
+      return Promise.resolve(html`<p>${visit.words.outbox.where(folder)}</p>`);
+    },
+    columns: [
+      {
+        name: ({ outbox }) => outbox.subject,
+        cell: ({ id, subject }, visit) =>
+          html`<a href="${visit.path(`outbox/${id}`)}">${subject === '' ? visit.words.outbox.noSubject : subject}</a>`,
+        exported: ({ subject }) => subject,
+      },
+      { name: ({ outbox }) => outbox.to, cell: ({ to }) => to },
+      {
+        name: ({ outbox }) => outbox.written,
+        cell: ({ id }, { words }) => timeIn(words, writtenAt(id)),
+        exported: ({ id }) => writtenAt(id).toISOString(),
+      },
+    ],
+  }),
+  {
+    path: 'outbox/:mail',
+    needs,
+    show: async (visit) => {
+      const { words, params } = visit;
+      const { outbox } = words;
+      const mail = await mailOf(visit);
+      const title = mail.subject === '' ? outbox.noSubject : mail.subject;
+      return visit.page({
+        section: 'outbox',
+        back: { href: visit.path('outbox'), text: outbox.title },
+        title,
+        content: html`${Facts([
+          { name: outbox.from, value: mail.from },
+          { name: outbox.to, value: mail.to },
+          { name: outbox.subject, value: mail.subject },
+          { name: outbox.date, value: mail.sentAt === null ? null : timeIn(words, mail.sentAt) },
+        ])}
+          ${SectionOf(
+            outbox.plain,
+            html`<p>${outbox.links}</p>
+              <pre class="code" tabindex="0">${withLinks(mail.text)}</pre>`,
+          )}
+          ${
+            mail.html === null
+              ? null
+              : SectionOf(
+                  outbox.html,
+                  html`<iframe
+                    sandbox
+                    title="${outbox.frame}"
+                    src="${visit.path(`outbox/${params.mail!}/mail`)}"
+                  ></iframe>`,
+                )
+          }`,
+      });
+    },
+  },
+  {
+    path: 'outbox/:mail/mail',
+    needs,
+    show: async (visit) => {
+      const mail = await mailOf(visit);
+      if (mail.html === null) throw noSuch('mail');
+      return {
+        status: 200,
+        body: Buffer.from(mail.html),
+        language: visit.words.locale,
+        headers: MAIL_HEADERS,
+      };
+    },
+  },
+];
+
+/** The mails of an organization that this server has written into files, for whoever tries it without a mail server. */
+export const outboxPages: PageDefinition[] = pages.map((page) => ({ ...page, isThere }));
+
+const listMails: Lister<ListedMail> = async (visit, { q, limit, cursor: before }) => {
+  if (before !== undefined && !isId(before))
+    throw new RpcError('BAD_REQUEST', 'The cursor is no id of a mail.');
+  const files = filesOf(visit);
+  const { organizationId } = visit;
+  const words = typeof q === 'string' ? q.trim().toLowerCase() : '';
+  const among =
+    words === ''
+      ? await files.newest(organizationId, limit + 1, before)
+      : (await files.newest(organizationId, SEARCHED)).filter((id) => before === undefined || id < before);
+  const found: ListedMail[] = [];
+  for (let n = 0; n < among.length && found.length <= limit; n += AT_ONCE) {
+    const read = among.slice(n, n + AT_ONCE).map(async (id) => {
+      const unreadable = { from: '', to: '', subject: '' };
+      return { id, ...((await files.head(organizationId, id)) ?? unreadable) };
+    });
+    const mails = await Promise.all(read);
+    found.push(...mails.filter(({ subject, to }) => `${subject}\n${to}`.toLowerCase().includes(words)));
+  }
+  const records = found.slice(0, limit);
+  const cursor = found.length > limit ? records.at(-1)!.id : null;
+  return { records, pagination: { cursor, hasMore: cursor !== null } };
+};
+
+/** @throws RpcError NOT_FOUND where the organization has none with the id of the address. */
+async function mailOf(visit: Visit): Promise<ReadMail> {
+  const mail = await filesOf(visit).find(visit.organizationId, visit.params.mail!);
+  if (!mail) throw noSuch('mail');
+  return mail;
+}
+
+function filesOf(visit: Visit): MailFiles {
+  const files = visit.find(Mailer).written;
+  if (!files) throw noSuch('mail');
+  return files;
+}
+
+/** A text whose links can be followed: where it comes from is told to nobody. What ends a sentence is no part of them. */
+function withLinks(text: string): (string | Html)[] {
+  const parts = text.split(/(https?:\/\/[^\s<>"]*[^\s<>"'.,;:!?)\]}])/);
+  return parts.map((part, n) =>
+    n % 2 === 1 && URL.canParse(part)
+      ? html`<a href="${part}" target="_blank" rel="noopener noreferrer">${part}</a>`
+      : part,
+  );
+}
