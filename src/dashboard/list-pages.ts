@@ -41,6 +41,8 @@ type ListOptions<Listed> = {
   filters?: (visit: Visit) => Promise<readonly Html[]>;
   /** The page that makes another one, for whoever may. */
   add?: { path: string | ((visit: Visit) => string); text: Text; needs: string };
+  /** Why nothing can be found by what was asked: then the operation, which would refuse it, is not. */
+  cannotFind?: (visit: Visit) => string | undefined;
   /** Other things to do. */
   deeds?: (visit: Visit) => readonly (Html | null)[];
   /** Above the list. */
@@ -70,7 +72,9 @@ async function showList<Listed>(visit: Visit, options: ListOptions<Listed>) {
   const { section, operation, text, columns, empty, filters, add, deeds, before, back } = options;
   const search = searchOf(visit, options);
   const asked = { q: search && visit.query('q'), sort: sortOf(visit), ...options.fields?.(visit) };
+  const cannotFind = options.cannotFind?.(visit);
   const list = async () => {
+    if (cannotFind !== undefined) return { records: [], next: null, isFirst: true };
     const listed = await visit.list<Listed>(operation, asked);
     return { ...listed, records: (await options.complete?.(visit, listed.records)) ?? listed.records };
   };
@@ -90,7 +94,7 @@ async function showList<Listed>(visit: Visit, options: ListOptions<Listed>) {
       : null;
   const rows = listed.records.map((record) => columns.map(({ cell }) => cell(record, visit)));
   const none = isSearched
-    ? html`<p>${words.nothingFound} <a href="${visit.request.path}">${words.showAll}</a></p>`
+    ? html`<p>${cannotFind ?? words.nothingFound} <a href="${visit.request.path}">${words.showAll}</a></p>`
     : Empty({ ...empty(words), deed: adding });
   const isNothing = rows.length === 0 && listed.isFirst && !isSearched;
   return visit.page({
