@@ -30,6 +30,14 @@ async function shown(path: string, visitor = editor): Promise<string> {
   return text;
 }
 
+async function person(email: string, details: object = {}): Promise<string> {
+  const { organizationId } = client;
+  return (await call(client, 'contact.create-contact', { organizationId, email, ...details })).contactId;
+}
+
+const group = async (kind: 'list' | 'tag', name: string): Promise<string> =>
+  (await call(client, `${kind}.create-${kind}`, { name }))[`${kind}Id`];
+
 describe('addresses that get no mail', () => {
   it.each(['ada', 'ada@', 'ada@example', 'example.org'])(
     'are found by the whole address alone, which is said: %s',
@@ -50,5 +58,72 @@ describe('addresses that get no mail', () => {
     const other = await shown('suppressions?email=alan@example.org');
     expect(other).toContain(en.nothingFound);
     expect(other).not.toContain(en.suppressions.wholeAddress);
+  });
+});
+
+describe.each([
+  ['lists', 'list'],
+  ['tags', 'tag'],
+] as const)('%s', (section, kind) => {
+  it('say of one who is taken off what becomes of them, not of all', async () => {
+    const contactId = await person('ada@example.org');
+    const id = await group(kind, 'Friends');
+    await call(client, `${kind}.add-contacts`, { [`${kind}Id`]: id, contactIds: [contactId] });
+    for (const words of [en, de]) {
+      const text = await shown(`${section}/${id}/contacts/${contactId}`, speaking(words));
+      expect(text).toContain(words[section].removeText);
+      expect(text).not.toContain(words[section].delete.text);
+    }
+  });
+
+  const formAt = (text: string) =>
+    Object.fromEntries(
+      [...text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [
+        name!,
+        value!,
+      ]),
+    );
+
+  it('ask once whether there are to be two of a name', async () => {
+    await group(kind, 'Friends');
+    const path = at(`${section}/new`);
+    const asked = await editor.post(path, {
+      ...formAt(await shown(`${section}/new`)),
+      name: ' Friends',
+      description: 'mine',
+    });
+    expect(asked.status).toBe(422);
+    expect(asked.text).toContain(en[section].sameName);
+    expect(asked.text).toContain('mine</textarea>');
+    // Another name is another question.
+    await group(kind, 'Family');
+    const again = { ...formAt(asked.text), description: 'mine' };
+    expect((await editor.post(path, { ...again, name: 'Family' })).status).toBe(422);
+    expect((await editor.post(path, { ...again, name: 'Friends' })).status).toBe(303);
+    expect((await client.get(`${kind}.list-${section}`, { q: 'Friends' })).body.data).toHaveLength(2);
+  });
+
+  it('ask where one takes the name of another, not where it keeps its own', async () => {
+    await group(kind, 'Friends');
+    const id = await group(kind, 'Family');
+    const path = at(`${section}/${id}/edit`);
+    const asked = await editor.post(path, {
+      ...formAt(await shown(`${section}/${id}/edit`)),
+      name: 'Friends',
+    });
+    expect([asked.status, asked.text.includes(en[section].sameName)]).toEqual([422, true]);
+    expect((await editor.post(path, { ...formAt(asked.text), name: 'Friends' })).status).toBe(303);
+    const kept = await editor.post(path, {
+      ...formAt(await shown(`${section}/${id}/edit`)),
+      name: 'Friends',
+      description: 'Both of them',
+    });
+    expect(kept.status).toBe(303);
+  });
+
+  it('ask in German, too', async () => {
+    await group(kind, 'Freunde');
+    const { text } = await speaking(de).post(at(`${section}/new`), { name: 'Freunde' });
+    expect(text).toContain(de[section].sameName);
   });
 });

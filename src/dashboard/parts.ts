@@ -239,9 +239,11 @@ export function FormOf(
     takesFile?: boolean;
   },
 ): Html {
+  const { sureOf: sure } = visit;
   return html`${RefusalOf(visit)}
     <form method="post"${takesFile ? trusted(' enctype="multipart/form-data"') : null} novalidate>
-      ${onceOf()} ${of === undefined ? null : html`<input type="hidden" name="since" value="${visit.sinceOf(of)}" />`} ${fields}
+      ${onceOf()} ${of === undefined ? null : html`<input type="hidden" name="since" value="${visit.sinceOf(of)}" />`}
+      ${sure === null ? null : html`<input type="hidden" name="sure" value="${sure}" />`} ${fields}
       <p><button class="button">${button}</button> ${beside ?? null}</p>
     </form>`;
 }
