@@ -127,3 +127,14 @@ describe.each([
     expect(text).toContain(de[section].sameName);
   });
 });
+
+it('in German whoever is erased is deleted for good: what is forgotten may only have slipped somebody’s mind', async () => {
+  const contactId = await person('ada@example.org', { firstName: 'Ada', lastName: 'Lovelace' });
+  const german = speaking(de);
+  expect(await shown(`contacts/${contactId}`, german)).toContain('>Endgültig löschen</a>');
+  const text = await shown(`contacts/${contactId}/erase`, german);
+  expect(text).toContain('<button class="button">Ada Lovelace endgültig löschen</button>');
+  const { location } = await german.post(at(`contacts/${contactId}/erase`));
+  expect((await german.get(location!)).text).toContain('Die Person ist endgültig gelöscht.');
+  expect(JSON.stringify([de.contacts, de.events, de.history])).not.toContain('vergessen');
+});

@@ -101,7 +101,7 @@ const de: typeof en = {
   add: 'Kontakt anlegen',
   import: 'Tabelle importieren',
   edit: 'Ändern',
-  erase: 'Vergessen',
+  erase: 'Endgültig löschen',
   subscribed: 'Bekommt E-Mails',
   filters: {
     subscribed: 'Bekommt E-Mails',
@@ -117,9 +117,9 @@ const de: typeof en = {
   },
   editing: { title: (name) => `${name} ändern`, button: 'Kontakt speichern' },
   erasing: {
-    title: (name) => `${name} vergessen?`,
+    title: (name) => `${name} endgültig löschen?`,
     text: 'Name, Adresse und alles, was die Person gesagt hat, wird vernichtet, hier und im Verlauf, auch in Kopien davon. Ihre Unterschriften zählen ohne Namen weiter. Das lässt sich nicht zurücknehmen.',
-    button: (name) => `${name} vergessen`,
+    button: (name) => `${name} endgültig löschen`,
   },
   fields: {
     email: 'E-Mail-Adresse',
@@ -185,7 +185,7 @@ const de: typeof en = {
   done: {
     created: 'Der Kontakt ist angelegt.',
     changed: 'Der Kontakt ist geändert.',
-    erased: 'Die Person ist vergessen.',
+    erased: 'Die Person ist endgültig gelöscht.',
   },
 };
 
