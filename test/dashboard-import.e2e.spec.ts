@@ -278,6 +278,29 @@ describe('what is no table', () => {
     expect(cities.sort()).toEqual(['Köln', 'Łódź']);
   });
 
+  it.each([
+    ['sep=;', '\r\n', ';'],
+    ['sep=;', '\n', ';'],
+    ['"sep=,"', '\n', ','],
+    ['SEP=\t', '\r\n', '\t'],
+    // It divides by what no header would tell.
+    ['sep=|', '\r\n', '|'],
+  ])('a first line that says what divides the cells is no header: %j', async (first, end, divider) => {
+    const rows = [
+      ['email', 'Notes'],
+      ['ada@example.org', 'a'],
+      ['nobody', 'b'],
+      ['alan@example.org', 'c'],
+    ];
+    const lines = [first, ...rows.map((row) => row.join(divider))];
+    const { location } = await bring(lines.join(end));
+    expect(chosenIn((await editor.get(location!)).text)).toEqual({ 'column-0': 'email', 'column-1': 'bio' });
+    const { facts, wrong } = await imported(lines.join(end));
+    expect(facts).toEqual(['2', '0', '0', '1']);
+    expect(wrong.map(([line, address]) => [line, address])).toEqual([['4', 'nobody']]);
+    expect((await contacts()).map(({ bio }) => bio).toSorted()).toEqual(['a', 'c']);
+  });
+
   it('what is read piece by piece stays whole', async () => {
     const table = `email,Notes\nada@example.org,"${'x'.repeat(9_000)}"\n`;
     const rows = Array.from({ length: 40 }, (_, n) => `p${n}@example.org,${'🎈'.repeat(2_500 + n)}`);

@@ -98,6 +98,9 @@ function isWorkbook(bytes: Buffer): boolean {
   return WORKBOOKS.includes(bytes.subarray(0, 4).toString('hex'));
 }
 
+/** A line before the header that says what stands between the cells: spreadsheets take it for that, and programs write it for them. */
+const DELIMITER_LINE = /^"?sep=([^\w\s"]|\t)"?(?=[\r\n]|$)/i;
+
 /** What stands between its cells: the first line tells. */
 function delimiterOf(text: string): string {
   const [line = ''] = text
@@ -116,10 +119,13 @@ type Row = { line: number; cells: string[] };
  *
  * @throws RpcError BAD_REQUEST where a row cannot be read, with the line in which it begins.
  */
-async function* rowsOf(text: string): AsyncGenerator<Row> {
+async function* rowsOf(whole: string): AsyncGenerator<Row> {
+  const said = DELIMITER_LINE.exec(whole);
+  // Its line stays, with nothing in it: lines are counted as in the file.
+  const text = said ? whole.slice(said[0].length) : whole;
   let lastLine = 0;
   const options: Options<object, string[]> = {
-    delimiter: delimiterOf(text),
+    delimiter: said?.[1] ?? delimiterOf(text),
     record_delimiter: '\n',
     relax_column_count: true,
     skip_empty_lines: true,
