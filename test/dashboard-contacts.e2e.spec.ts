@@ -138,3 +138,28 @@ it('in German whoever is erased is deleted for good: what is forgotten may only 
   expect((await german.get(location!)).text).toContain('Die Person ist endgültig gelöscht.');
   expect(JSON.stringify([de.contacts, de.events, de.history])).not.toContain('vergessen');
 });
+
+describe('the page of a contact', () => {
+  const getsMails = (text: string, words = en) => factIn(text, words.contacts.subscribed);
+
+  it('says that they get no mails where their address is blocked, and why', async () => {
+    const contactId = await person('ada@example.org', { subscribed: true });
+    expect(getsMails(await shown(`contacts/${contactId}`))).toBe(en.yes);
+    await call(client, 'suppression.create-suppression', { email: 'Ada@example.org' });
+    for (const words of [en, de]) {
+      const text = await shown(`contacts/${contactId}`, speaking(words));
+      const said = words.contacts.blocked(words.suppressions.reasons.MANUAL);
+      const path = at('suppressions?email=ada%40example.org');
+      expect(getsMails(text, words)).toBe(`<a href="${path}">${said}</a>`);
+      expect((await editor.get(path)).text).toMatch(/>ada@example.org</i);
+    }
+    await client.delete('suppression.delete-suppression', { email: 'ada@example.org' });
+    expect(getsMails(await shown(`contacts/${contactId}`))).toBe(en.yes);
+  });
+});
+
+/** What a page of a record says of one thing. */
+function factIn(text: string, name: string): string | undefined {
+  const facts = [...text.matchAll(/<dt>([^<]*)<\/dt><dd>([^]*?)<\/dd>/g)];
+  return facts.find(([, one]) => one === name)?.[2]!.trim();
+}

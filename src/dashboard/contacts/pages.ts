@@ -14,6 +14,7 @@ import {
   TextField,
 } from '../parts.js';
 import { RecordPast } from '../record-past.js';
+import { type SuppressionRecord } from '../suppressions/pages.js';
 import { type Visit } from '../visit.js';
 
 const DETAILS = [
@@ -119,7 +120,12 @@ export const contactPages: PageDefinition[] = [
     needs: 'contact:read',
     show: async (visit) => {
       const { words } = visit;
-      const [contact, past] = await Promise.all([contactOf(visit), RecordPast(visit, visit.params.contact!)]);
+      const found = contactOf(visit);
+      const [contact, mails, past] = await Promise.all([
+        found,
+        found.then((one) => MailsTo(visit, one)),
+        RecordPast(visit, visit.params.contact!),
+      ]);
       const { edit, erase, fields, subscribed } = words.contacts;
       return visit.page({
         section: 'contacts',
@@ -135,7 +141,7 @@ export const contactPages: PageDefinition[] = [
         }
         ${Facts([
           { name: fields.email, value: contact.email },
-          { name: subscribed, value: contact.subscribed ? words.yes : words.no },
+          { name: subscribed, value: mails },
           ...DETAILS.filter((name) => contact[name] !== null).map((name) => ({
             name: fields[name],
             value: contact[name],
@@ -209,6 +215,21 @@ export function nameOf({
 function contactOf(visit: Visit): Promise<ContactRecord> {
   const { organizationId, params } = visit;
   return visit.run<ContactRecord>('contact.get-contact', { organizationId, contactId: params.contact });
+}
+
+/** Whether they get mails: who has agreed to it gets none where their address is blocked. */
+async function MailsTo(visit: Visit, { email, subscribed }: ContactRecord): Promise<Html | string> {
+  const { words } = visit;
+  const agreed = subscribed ? words.yes : words.no;
+  if (!visit.may('suppression:read')) return agreed;
+  const { records } = await visit.run<{ records: SuppressionRecord[] }>('suppression.list-suppressions', {
+    email,
+    limit: 1,
+  });
+  const [blocked] = records;
+  if (!blocked) return agreed;
+  const path = visit.path(`suppressions?email=${encodeURIComponent(email)}`);
+  return html`<a href="${path}">${words.contacts.blocked(words.suppressions.reasons[blocked.reason])}</a>`;
 }
 
 function FieldsOf(visit: Visit, contact?: ContactRecord): Html[] {

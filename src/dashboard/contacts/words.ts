@@ -10,6 +10,7 @@ const en = {
   edit: 'Change',
   erase: 'Erase',
   subscribed: 'Gets mails',
+  blocked: (why: string) => `No: the address is blocked (${why})`,
   filters: { subscribed: 'Gets mails', list: 'On the list', tag: 'With the tag', petition: 'Signed' },
   adding: {
     title: 'Add a contact',
@@ -103,6 +104,7 @@ const de: typeof en = {
   edit: 'Ändern',
   erase: 'Endgültig löschen',
   subscribed: 'Bekommt E-Mails',
+  blocked: (why) => `Nein: Die Adresse ist gesperrt (${why})`,
   filters: {
     subscribed: 'Bekommt E-Mails',
     list: 'Auf der Liste',

@@ -5,7 +5,7 @@ import { type PageDefinition } from '../page.js';
 import { Asking, dateIn, FormOf, TextField } from '../parts.js';
 import { type Visit } from '../visit.js';
 
-type SuppressionRecord = {
+export type SuppressionRecord = {
   id: string;
   createdAt: string;
   reason: 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED' | 'MANUAL';
