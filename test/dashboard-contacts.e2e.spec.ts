@@ -156,6 +156,82 @@ describe('the page of a contact', () => {
     await client.delete('suppression.delete-suppression', { email: 'ada@example.org' });
     expect(getsMails(await shown(`contacts/${contactId}`))).toBe(en.yes);
   });
+
+  /** Somebody who is on a list, has a tag and has signed; and once was on another list, had another tag. */
+  async function belonging() {
+    const email = 'ada@example.org';
+    const contactId = await person(email);
+    const contactIds = [contactId];
+    const [listId, formerListId] = [await group('list', 'Press & radio'), await group('list', 'Friends')];
+    const [tagId, formerTagId] = [await group('tag', 'donor'), await group('tag', 'member')];
+    for (const id of [listId, formerListId])
+      await call(client, 'list.add-contacts', { listId: id, contactIds });
+    for (const id of [tagId, formerTagId]) await call(client, 'tag.add-contacts', { tagId: id, contactIds });
+    await client.delete('list.remove-contacts', { listId: formerListId, contactIds });
+    await client.delete('tag.remove-contacts', { tagId: formerTagId, contactIds });
+    const petition = { name: 'lake', title: 'Save the lake' };
+    const { petitionId } = await call(client, 'petition.create-petition', petition);
+    await call(client, 'petition.publish-petition', { petitionId });
+    await call(client, 'petition.add-signature', { petitionId, contact: { email } });
+    // Of others it says nothing.
+    const other = await person('alan@example.org');
+    const othersListId = await group('list', 'Others');
+    await call(client, 'list.add-contacts', { listId: othersListId, contactIds: [other] });
+    return { contactId, listId, formerListId, tagId, formerTagId, petitionId };
+  }
+
+  const linkTo = (path: string, name: string) => `<a href="${at(path)}">${name}</a>`;
+
+  it('names the lists, the tags and the petitions to which they belong, and leads to them', async () => {
+    const { contactId, listId, tagId, petitionId } = await belonging();
+    for (const words of [en, de]) {
+      const text = await shown(`contacts/${contactId}`, speaking(words));
+      expect(factIn(text, words.sections.lists)).toBe(linkTo(`lists/${listId}`, 'Press &amp; radio'));
+      expect(factIn(text, words.sections.tags)).toBe(linkTo(`tags/${tagId}`, 'donor'));
+      expect(factIn(text, words.contacts.signed)).toBe(linkTo(`petitions/${petitionId}`, 'Save the lake'));
+    }
+    await client.delete('list.delete-list', { listId });
+    expect(factIn(await shown(`contacts/${contactId}`), en.sections.lists)).toBe('–');
+  });
+
+  it('names the newest of very many, and says that there are more', async () => {
+    const contactId = await person('ada@example.org');
+    for (let n = 0; n < 51; n += 1) {
+      const tagId = await group('tag', `Tag ${n}`);
+      await call(client, 'tag.add-contacts', { tagId, contactIds: [contactId] });
+    }
+    const tags = factIn(await shown(`contacts/${contactId}`), en.sections.tags)!;
+    expect(tags.match(/<a /g)).toHaveLength(50);
+    expect(tags).toContain('>Tag 50</a>, ');
+    expect(tags).not.toContain('>Tag 0</a>');
+    expect(tags).toContain(en.contacts.andOthers);
+  });
+
+  const pastIn = (text: string) =>
+    [.../<ul class="past">([^]*?)<\/ul>/.exec(text)![1]!.matchAll(/<li>\s*<p>([^]*?)<\/p>/g)].map(
+      ([, what]) => what,
+    );
+
+  it('says in its past which list, which tag and which petition, as far as they are still there', async () => {
+    const { contactId, listId, formerListId, tagId, formerTagId, petitionId } = await belonging();
+    await client.delete('tag.delete-tag', { tagId: formerTagId });
+    const { events } = en;
+    expect(pastIn(await shown(`contacts/${contactId}`))).toEqual([
+      `${events.PetitionSigned}: ${linkTo(`petitions/${petitionId}`, 'Save the lake')}`,
+      events.ContactUntagged,
+      `${events.ContactRemovedFromList}: ${linkTo(`lists/${formerListId}`, 'Friends')}`,
+      events.ContactTagged,
+      `${events.ContactTagged}: ${linkTo(`tags/${tagId}`, 'donor')}`,
+      `${events.ContactAddedToList}: ${linkTo(`lists/${formerListId}`, 'Friends')}`,
+      `${events.ContactAddedToList}: ${linkTo(`lists/${listId}`, 'Press &amp; radio')}`,
+      events.ContactCreated,
+    ]);
+    // Nobody need be told on the page of a petition which one it is.
+    expect(pastIn(await shown(`petitions/${petitionId}`))).toEqual([
+      events.PetitionPublished,
+      events.PetitionCreated,
+    ]);
+  });
 });
 
 /** What a page of a record says of one thing. */

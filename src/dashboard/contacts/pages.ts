@@ -1,5 +1,6 @@
 import { html, type Html } from '#libs/pages';
 import { type StreamedAnswer } from '#libs/rpc';
+import { belongingOf } from '../belonging.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
@@ -121,9 +122,10 @@ export const contactPages: PageDefinition[] = [
     show: async (visit) => {
       const { words } = visit;
       const found = contactOf(visit);
-      const [contact, mails, past] = await Promise.all([
+      const [contact, mails, belonging, past] = await Promise.all([
         found,
         found.then((one) => MailsTo(visit, one)),
+        BelongingOf(visit, visit.params.contact!),
         RecordPast(visit, visit.params.contact!),
       ]);
       const { edit, erase, fields, subscribed } = words.contacts;
@@ -146,6 +148,7 @@ export const contactPages: PageDefinition[] = [
             name: fields[name],
             value: contact[name],
           })),
+          ...belonging,
           { name: words.since, value: dateIn(words, contact.createdAt) },
         ])}
         ${past}`,
@@ -215,6 +218,17 @@ export function nameOf({
 function contactOf(visit: Visit): Promise<ContactRecord> {
   const { organizationId, params } = visit;
   return visit.run<ContactRecord>('contact.get-contact', { organizationId, contactId: params.contact });
+}
+
+async function BelongingOf(visit: Visit, contactId: string) {
+  const { contacts, sections } = visit.words;
+  return (await belongingOf(visit, contactId)).map(({ section, links, hasMore }) => ({
+    name: section === 'petitions' ? contacts.signed : sections[section],
+    value:
+      links.length === 0
+        ? null
+        : html`${links.map((link, n) => (n === 0 ? link : html`, ${link}`))}${hasMore ? html`, ${contacts.andOthers}` : null}`,
+  }));
 }
 
 /** Whether they get mails: who has agreed to it gets none where their address is blocked. */

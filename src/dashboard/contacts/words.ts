@@ -11,6 +11,8 @@ const en = {
   erase: 'Erase',
   subscribed: 'Gets mails',
   blocked: (why: string) => `No: the address is blocked (${why})`,
+  signed: 'Signed petitions',
+  andOthers: 'and others',
   filters: { subscribed: 'Gets mails', list: 'On the list', tag: 'With the tag', petition: 'Signed' },
   adding: {
     title: 'Add a contact',
@@ -105,6 +107,8 @@ const de: typeof en = {
   erase: 'Endgültig löschen',
   subscribed: 'Bekommt E-Mails',
   blocked: (why) => `Nein: Die Adresse ist gesperrt (${why})`,
+  signed: 'Unterschriebene Petitionen',
+  andOthers: 'und weitere',
   filters: {
     subscribed: 'Bekommt E-Mails',
     list: 'Auf der Liste',
