@@ -1,3 +1,4 @@
+import { parse } from 'csv-parse/sync';
 import { WORDS } from '../src/dashboard/index.js';
 import { Api, type Client } from './harness.js';
 import { signedIn, type Visitor } from './people-in.js';
@@ -213,6 +214,51 @@ describe('what was wrong with a line', () => {
     expect(facts).toEqual(['0', '0', '0', '300']);
     expect(wrong.map(([line]) => Number(line))).toEqual(Array.from({ length: 100 }, (_, n) => n + 2));
     expect([wrong[0]![1], wrong[99]![1]]).toEqual(['nobody 0', 'p99@example.org']);
+  });
+
+  it('is told of all of them in a file, which can be brought once more', async () => {
+    const rows = Array.from({ length: 1_300 }, (_, n) => (n === 7 ? '"=2+3, x",Bern' : `nobody ${n},Bern`));
+    const { page, path } = await imported(['email,Ort', ...rows, 'ada@example.org,Bern'].join('\n'));
+    expect(page).toContain(en.contacts.imports.more(1_200));
+    expect(page).toContain(`<a href="${path}/wrong-lines">${en.contacts.imports.download(1_300)}</a>`);
+    for (const words of [en, de]) {
+      const { status, text, headers } = await editor.at(api.origin, words.locale).get(`${path}/wrong-lines`);
+      expect([status, headers.get('content-type')]).toEqual([200, 'text/csv; charset=utf-8']);
+      const { fields, imports } = words.contacts;
+      const [names, ...lines] = parse(text);
+      expect(names).toEqual([imports.line, fields.email, imports.why]);
+      const why = `${fields.email}: ${words.faultOf('must be an e-mail address')}`;
+      // No spreadsheet takes it for a formula.
+      const address = (n: number) => (n === 7 ? "'=2+3, x" : `nobody ${n}`);
+      expect(lines).toEqual(rows.map((_, n) => [String(n + 2), address(n), why]));
+      const { location } = await bring(text);
+      expect(chosenIn((await editor.get(location!)).text)['column-1']).toBe('email');
+    }
+    const other = await signedIn(api, await api.organization(), 'EDITOR', 'another@example.org');
+    expect((await other.get(`${path}/wrong-lines`)).status).toBe(404);
+  });
+
+  it('is told of ten thousand lines in that file; of more than that something else is wrong', async () => {
+    const rows = Array.from({ length: 10_050 }, (_, n) => `nobody ${n}`);
+    const { facts, page, path } = await imported(['email', ...rows].join('\n'));
+    expect(facts[3]).toBe('10,050');
+    expect(page).toContain(en.contacts.imports.download(10_000));
+    const lines = parse((await editor.get(`${path}/wrong-lines`)).text);
+    expect([lines.length, lines.at(-1)![1]]).toEqual([10_001, 'nobody 9999']);
+  });
+
+  it('is kept encrypted, and nothing else of the table', async () => {
+    const kept = (path: string): Promise<{ sealed: Buffer }[]> =>
+      api.database.source.query('SELECT sealed FROM contact_import_chunks WHERE import_id = $1', [
+        path.split('/').at(-1),
+      ]);
+    const { path: right } = await imported('email\nada@example.org\n');
+    expect(await kept(right)).toEqual([]);
+    const rows = Array.from({ length: 102 }, (_, n) => `nobody ${n},secret`);
+    const { path: wrong } = await imported(['email,Ort', ...rows].join('\n'));
+    const [piece, ...more] = await kept(wrong);
+    expect([piece!.sealed.includes('nobody'), more]).toEqual([false, []]);
+    expect((await editor.get(`${wrong}/wrong-lines`)).text).not.toContain('secret');
   });
 
   it('is told where nothing but addresses is imported', async () => {

@@ -74,6 +74,8 @@ export class ImportContacts extends StreamedInput {
   onProgress?: (done: ImportAnswer) => void;
   /** Whether new people get mails of whom the line does not say it; undefined: they do. Not a field. */
   subscribesNew?: boolean;
+  /** Failed lines that the answer names; undefined: as many as the API's. Not a field. */
+  mostFailures?: number;
 }
 
 export type ImportAnswer = {
@@ -113,7 +115,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   private async import(command: ImportContacts, bytes: AsyncIterable<Uint8Array>): Promise<ImportAnswer> {
     // The key belongs to the whole import; its parts are repeated by their effect.
     const { idempotencyKey, ...context } = command.context;
-    const { organizationId, mediaType, onProgress } = command;
+    const { organizationId, mediaType, onProgress, mostFailures = MOST_FAILURES } = command;
     const given = command as unknown as { [field: string]: string | undefined };
     const into = [...targets].flatMap(([field, resource]) => {
       const id = given[field];
@@ -130,7 +132,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
         return 'contactId' in done && 'names' in line ? [{ ...done, names: line.names }] : [];
       });
       await this.links.link(context, into, imported);
-      results.forEach((done, index) => add(answer, page[index]!.line, done));
+      results.forEach((done, index) => add(answer, page[index]!.line, done, mostFailures));
       onProgress?.(answer);
     }
     return answer;
@@ -257,11 +259,11 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   }
 }
 
-function add(answer: ImportAnswer, line: number, done: Done): void {
+function add(answer: ImportAnswer, line: number, done: Done, mostFailures: number): void {
   if ('did' in done) {
     answer[done.did] += 1;
     return;
   }
   answer.failedCount += 1;
-  if (answer.failed.length < MOST_FAILURES) answer.failed.push({ line, message: done.problem });
+  if (answer.failed.length < mostFailures) answer.failed.push({ line, message: done.problem });
 }

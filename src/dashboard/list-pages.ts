@@ -255,6 +255,6 @@ function exportedOf<Listed>({ exported, cell }: Column<Listed>, record: Listed, 
 }
 
 /** Spreadsheets take a text that begins like a formula for one. */
-function harmless(value: string | number | boolean | null) {
+export function harmless(value: string | number | boolean | null) {
   return typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
 }

@@ -34,6 +34,7 @@ type StreamedBody = {
   bytes: AsyncIterable<Uint8Array>;
   onProgress?: (done: ImportAnswer) => void;
   subscribesNew?: boolean;
+  mostFailures?: number;
 };
 
 /** What is imported without a request: somebody has asked for it before. */
@@ -43,6 +44,8 @@ type Importing = {
   onProgress: (done: ImportAnswer) => void;
   /** Whether new people get mails of whom a line does not say it. */
   subscribesNew: boolean;
+  /** Failed lines that the answer names. */
+  mostFailures: number;
   isGivenUp: () => boolean;
 };
 
@@ -110,7 +113,7 @@ export class People {
   async importFor(
     { organizationId, userId }: { organizationId: string; userId: string },
     importId: string,
-    { fields, bytes, onProgress, subscribesNew, isGivenUp }: Importing,
+    { fields, isGivenUp, ...importing }: Importing,
   ): Promise<ImportAnswer> {
     const session = {
       id: importId,
@@ -127,7 +130,7 @@ export class People {
       },
     };
     const mediaType = 'text/csv';
-    const body = { mediaType, contentType: mediaType, bytes, onProgress, subscribesNew };
+    const body = { mediaType, contentType: mediaType, ...importing };
     return this.run<ImportAnswer>('contact.import-contacts', member, fields, { request, body });
   }
 

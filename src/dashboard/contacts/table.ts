@@ -279,8 +279,8 @@ export type WrongLine = { line: number; address?: string; message: string };
 export type FileAnswer = Omit<ImportAnswer, 'failed'> & { failed: WrongLine[] };
 
 export const OVERLONG = 'has cells beyond the last column';
-/** Lines that are told one by one, as imports do. */
-const MOST_TOLD = 100;
+/** Wrong lines that are told one by one: to be corrected and brought once more. Some 3 MB; of a larger number something else is wrong. */
+export const MOST_TOLD = 10_000;
 const LONGEST_ADDRESS = 254;
 
 /** A table on its way into an import. */

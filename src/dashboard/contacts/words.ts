@@ -84,6 +84,7 @@ const en = {
     when: 'When',
     states: { RUNNING: 'Going on', DONE: 'Finished', FAILED: 'Ended early' },
     more: (n: number) => `and ${counted('en-GB', n, 'other line', 'other lines')}`,
+    download: (n: number) => `Download ${counted('en-GB', n, 'line', 'lines')} that were not imported (CSV)`,
     toContacts: 'See the contacts',
   },
   done: {
@@ -186,6 +187,8 @@ const de: typeof en = {
     when: 'Wann',
     states: { RUNNING: 'Läuft', DONE: 'Fertig', FAILED: 'Vorzeitig geendet' },
     more: (n) => `und ${counted('de-DE', n, 'weitere Zeile', 'weitere Zeilen')}`,
+    download: (n) =>
+      `${counted('de-DE', n, 'nicht importierte Zeile', 'nicht importierte Zeilen')} herunterladen (CSV)`,
     toContacts: 'Kontakte ansehen',
   },
   done: {
