@@ -268,6 +268,35 @@ describe('what was wrong with a line', () => {
   });
 });
 
+it.each(['fail', 'update'])(
+  'all that are there in the end are on the list, also who stays as they are, with %s',
+  async (onConflict) => {
+    await person({ email: 'ada@example.org', city: 'London' });
+    await person({ email: 'alan@example.org', city: 'Wilmslow' });
+    const { listId } = await call(client, 'list.create-list', { name: 'Friends' });
+    const file = tableOf(
+      'email,Ort,Tags\nada@example.org,Oxford,poet\nalan@example.org,Wilmslow,\nnew@example.org,Bern,\nnobody,Bern,\n',
+    );
+    const { location } = await editor.upload(at('contacts/import'), file, { onConflict, listId });
+    await editor.post(location!, chosenIn((await editor.get(location!)).text));
+    const { facts, wrong } = await resultAt(location!);
+    const isLeft = onConflict === 'fail';
+    expect(facts).toEqual(isLeft ? ['1', '0', '1', '2'] : ['1', '1', '1', '1']);
+    if (isLeft) expect(wrong[0]).toEqual(['2', 'ada@example.org', en.contacts.imports.takenAndListed]);
+    const { data } = (await client.get('contact.list-contacts', { listId })).body;
+    expect((data as { email: string }[]).map(({ email }) => email).toSorted()).toEqual([
+      'ada@example.org',
+      'alan@example.org',
+      'new@example.org',
+    ]);
+    // What the line says of them besides was not taken.
+    const [ada] = (await client.get('contact.list-contacts', { email: 'ada@example.org' })).body.data;
+    expect(ada.city).toBe(isLeft ? 'London' : 'Oxford');
+    const tags = (await client.get('tag.list-tags')).body.data;
+    expect(tags).toHaveLength(isLeft ? 0 : 1);
+  },
+);
+
 it('why all of it was given up is told in words of the page', async () => {
   const { listId } = await call(client, 'list.create-list', { name: 'Friends' });
   const { location } = await editor.upload(at('contacts/import'), tableOf('email\nada@example.org\n'), {

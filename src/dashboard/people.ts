@@ -34,6 +34,7 @@ type StreamedBody = {
   bytes: AsyncIterable<Uint8Array>;
   onProgress?: (done: ImportAnswer) => void;
   subscribesNew?: boolean;
+  linksTaken?: boolean;
   mostFailures?: number;
 };
 
@@ -44,6 +45,8 @@ type Importing = {
   onProgress: (done: ImportAnswer) => void;
   /** Whether new people get mails of whom a line does not say it. */
   subscribesNew: boolean;
+  /** Whether who stays as they are is put on the list all the same. */
+  linksTaken: boolean;
   /** Failed lines that the answer names. */
   mostFailures: number;
   isGivenUp: () => boolean;

@@ -230,11 +230,15 @@ function progress(visit: Visit, { id, status, lines, linesDone, result, about }:
       ${isGoing ? html`<p>${imports.goingText}</p>` : null}
       ${Live(visit, { isGoing, says: isGoing ? inQuarters(state, linesDone, lines) : state })}
       ${Progress({ words, label: imports.lines, value: isGoing ? linesDone : lines, max: lines })}
-      ${result ? ResultOf(visit, id, result) : null}`,
+      ${result ? ResultOf(visit, { id, about }, result) : null}`,
   });
 }
 
-function ResultOf(visit: Visit, id: string, result: NonNullable<ContactImport['result']>): Html {
+function ResultOf(
+  visit: Visit,
+  { id, about }: Pick<ContactImport, 'id' | 'about'>,
+  result: NonNullable<ContactImport['result']>,
+): Html {
   const { words } = visit;
   const { imports } = words.contacts;
   const { answer } = result;
@@ -260,7 +264,11 @@ function ResultOf(visit: Visit, id: string, result: NonNullable<ContactImport['r
                 { name: words.contacts.fields.email },
                 { name: imports.why },
               ],
-              rows: failed.map(({ line, address = '', message }) => [line, address, whyOf(visit, message)]),
+              rows: failed.map(({ line, address = '', message }) => [
+                line,
+                address,
+                whyOf(visit, message, about),
+              ]),
             }),
             failedCount > failed.length ? html`<p>${imports.more(failedCount - failed.length)}</p>` : null,
             html`<p>
@@ -274,11 +282,11 @@ function ResultOf(visit: Visit, id: string, result: NonNullable<ContactImport['r
 /** The lines that were not imported, to be corrected and brought once more. */
 async function fileOfWrong(visit: Visit): Promise<StreamedAnswer> {
   const { imports, fields } = visit.words.contacts;
-  const wrong = await visit.find(Imports).listWrong(visit.organizationId, visit.params.import!);
+  const { about, wrong } = await visit.find(Imports).findWrong(visit.organizationId, visit.params.import!);
   const rows = wrong.map(({ line, address = '', message }) => [
     line,
     harmless(address),
-    whyOf(visit, message),
+    whyOf(visit, message, about),
   ]);
   const csv = stringify([[imports.line, fields.email, imports.why], ...rows]);
   return new StreamedAnswer('text/csv; charset=utf-8', 'not-imported.csv', Readable.from([csv]));
@@ -292,10 +300,11 @@ function failureIn({ words }: Visit, { failure, code }: NonNullable<ContactImpor
 }
 
 /** Why a line was not imported; what has no words stays as the import says it. */
-function whyOf(visit: Visit, message: string): string {
+function whyOf(visit: Visit, message: string, { listId }: AboutImport): string {
   const { imports } = visit.words.contacts;
   if (message === OVERLONG) return imports.overlong;
-  if (message.startsWith('Another contact of your organization has this')) return imports.taken;
+  if (message.startsWith('Another contact of your organization has this'))
+    return listId === null ? imports.taken : imports.takenAndListed;
   return message
     .split('; ')
     .map((issue) => issueIn(visit, issue))

@@ -159,17 +159,18 @@ export class Imports implements BackgroundWork {
    *
    * @throws RpcError NOT_FOUND where there are none.
    */
-  async listWrong(organizationId: string, id: string): Promise<WrongLine[]> {
+  async findWrong(organizationId: string, id: string): Promise<{ about: AboutImport; wrong: WrongLine[] }> {
     const { row, key } = await this.opened(organizationId, id);
     const { answer } = row.result
       ? openJson<NonNullable<ContactImport['result']>>(key, id, 'result', row.result)
       : { answer: null };
     if (!answer || answer.failed.length === 0) throw noSuch('import');
     const others = await this.piecesOf(id);
-    return [
+    const wrong = [
       ...answer.failed,
       ...others.flatMap(({ number, sealed }) => openJson<WrongLine[]>(key, id, `wrong ${number}`, sealed)),
     ];
+    return { about: openJson<AboutImport>(key, id, 'about', row.about), wrong };
   }
 
   /** Those of the last day that were begun, the newest first. */
@@ -270,6 +271,8 @@ export class Imports implements BackgroundWork {
         fields: { onConflict: about.onConflict, ...(about.listId === null ? {} : { listId: about.listId }) },
         bytes: table.bytes(),
         subscribesNew: about.agreed !== false,
+        // "All of them" on a list are all of them.
+        linksTaken: true,
         mostFailures: MOST_TOLD,
         onProgress: ({ created, updated, unchanged, failedCount }) => {
           done = created + updated + unchanged + failedCount;

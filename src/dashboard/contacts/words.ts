@@ -76,6 +76,8 @@ const en = {
     line: 'Line',
     why: 'Why',
     taken: 'Somebody with this address is there already, and something differs: they stay as they are',
+    takenAndListed:
+      'Somebody with this address is there already, and something differs: they are on the list, and otherwise stay as they are',
     overlong: 'Something stands beyond the last column: look whether a cell was divided',
     goneFailure: 'The list is not there any more, or whoever began this is not in the team any more.',
     roleFailure: 'The role of whoever began this does not allow it any more.',
@@ -179,6 +181,8 @@ const de: typeof en = {
     line: 'Zeile',
     why: 'Warum',
     taken: 'Jemand mit dieser Adresse ist schon da, und etwas ist anders: Das bleibt, wie es ist',
+    takenAndListed:
+      'Jemand mit dieser Adresse ist schon da, und etwas ist anders: Die Person steht auf der Liste, und sonst bleibt alles, wie es ist',
     overlong: 'Hinter der letzten Spalte steht noch etwas: Sehen Sie nach, ob eine Zelle geteilt wurde',
     goneFailure: 'Die Liste ist nicht mehr da, oder wer den Import begonnen hat, ist nicht mehr im Team.',
     roleFailure: 'Die Rolle derer, die den Import begonnen haben, erlaubt es nicht mehr.',
