@@ -311,6 +311,26 @@ it('why all of it was given up is told in words of the page', async () => {
   expect(german.text).toContain(de.contacts.imports.goneFailure);
 });
 
+it.each([en, de])('what the dashboard has exported is imported as it is: $locale', async (words) => {
+  await person({
+    email: 'ada@example.org',
+    firstName: 'Ada',
+    phone: '+44 20',
+    bio: '=1',
+    city: 'Köln',
+    subscribed: false,
+  });
+  const visitor = editor.at(api.origin, words.locale);
+  const { text } = await visitor.get(at('contacts/export'));
+  const { location } = await visitor.upload(at('contacts/import'), tableOf(text), { onConflict: 'fail' });
+  const chosen = chosenIn((await visitor.get(location!)).text);
+  await visitor.post(location!, chosen);
+  expect((await resultAt(location!, visitor, words)).facts).toEqual(['0', '0', '1', '0']);
+  expect(Object.values(chosen)).toEqual(
+    expect.arrayContaining(['email', 'firstName', 'phone', 'bio', 'subscribed']),
+  );
+});
+
 describe('what is no table', () => {
   const zip = new Uint8Array([0x50, 0x4b, 3, 4, 20, 0, 6, 0, 8, 0]);
   const ole = new Uint8Array([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1]);
