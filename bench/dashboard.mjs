@@ -110,7 +110,12 @@ function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId })
     {
       name: 'contact',
       page: dashboard(`/contacts/${contactId}`),
-      operations: [`contact.get-contact?contactId=${contactId}${organization}`, pastOf(contactId)],
+      // To what they belong no operation answers.
+      operations: [
+        `contact.get-contact?contactId=${contactId}${organization}`,
+        'suppression.list-suppressions?limit=1',
+        pastOf(contactId),
+      ],
     },
     { name: 'petitions', page: dashboard('/petitions'), operations: [list('petition.list-petitions')] },
     {

@@ -1,3 +1,4 @@
+import { parse } from 'csv-parse/sync';
 import { WORDS } from '../src/dashboard/index.js';
 import { Api, type Client } from './harness.js';
 import { signedIn, type Visitor } from './people-in.js';
@@ -215,12 +216,86 @@ describe('what was wrong with a line', () => {
     expect([wrong[0]![1], wrong[99]![1]]).toEqual(['nobody 0', 'p99@example.org']);
   });
 
+  it('is told of all of them in a file, which can be brought once more', async () => {
+    const rows = Array.from({ length: 1_300 }, (_, n) => (n === 7 ? '"=2+3, x",Bern' : `nobody ${n},Bern`));
+    const { page, path } = await imported(['email,Ort', ...rows, 'ada@example.org,Bern'].join('\n'));
+    expect(page).toContain(en.contacts.imports.more(1_200));
+    expect(page).toContain(`<a href="${path}/wrong-lines">${en.contacts.imports.download(1_300)}</a>`);
+    for (const words of [en, de]) {
+      const { status, text, headers } = await editor.at(api.origin, words.locale).get(`${path}/wrong-lines`);
+      expect([status, headers.get('content-type')]).toEqual([200, 'text/csv; charset=utf-8']);
+      const { fields, imports } = words.contacts;
+      const [names, ...lines] = parse(text);
+      expect(names).toEqual([imports.line, fields.email, imports.why]);
+      const why = `${fields.email}: ${words.faultOf('must be an e-mail address')}`;
+      // No spreadsheet takes it for a formula.
+      const address = (n: number) => (n === 7 ? "'=2+3, x" : `nobody ${n}`);
+      expect(lines).toEqual(rows.map((_, n) => [String(n + 2), address(n), why]));
+      const { location } = await bring(text);
+      expect(chosenIn((await editor.get(location!)).text)['column-1']).toBe('email');
+    }
+    const other = await signedIn(api, await api.organization(), 'EDITOR', 'another@example.org');
+    expect((await other.get(`${path}/wrong-lines`)).status).toBe(404);
+  });
+
+  it('is told of ten thousand lines in that file; of more than that something else is wrong', async () => {
+    const rows = Array.from({ length: 10_050 }, (_, n) => `nobody ${n}`);
+    const { facts, page, path } = await imported(['email', ...rows].join('\n'));
+    expect(facts[3]).toBe('10,050');
+    expect(page).toContain(en.contacts.imports.download(10_000));
+    const lines = parse((await editor.get(`${path}/wrong-lines`)).text);
+    expect([lines.length, lines.at(-1)![1]]).toEqual([10_001, 'nobody 9999']);
+  });
+
+  it('is kept encrypted, and nothing else of the table', async () => {
+    const kept = (path: string): Promise<{ sealed: Buffer }[]> =>
+      api.database.source.query('SELECT sealed FROM contact_import_chunks WHERE import_id = $1', [
+        path.split('/').at(-1),
+      ]);
+    const { path: right } = await imported('email\nada@example.org\n');
+    expect(await kept(right)).toEqual([]);
+    const rows = Array.from({ length: 102 }, (_, n) => `nobody ${n},secret`);
+    const { path: wrong } = await imported(['email,Ort', ...rows].join('\n'));
+    const [piece, ...more] = await kept(wrong);
+    expect([piece!.sealed.includes('nobody'), more]).toEqual([false, []]);
+    expect((await editor.get(`${wrong}/wrong-lines`)).text).not.toContain('secret');
+  });
+
   it('is told where nothing but addresses is imported', async () => {
     const { facts, wrong } = await imported('email,Ort\n,Bern\n\nada@example.org,Bern\n', { 'column-1': '' });
     expect(facts).toEqual(['1', '0', '0', '1']);
     expect(wrong[0]!.slice(0, 2)).toEqual(['2', '']);
   });
 });
+
+it.each(['fail', 'update'])(
+  'all that are there in the end are on the list, also who stays as they are, with %s',
+  async (onConflict) => {
+    await person({ email: 'ada@example.org', city: 'London' });
+    await person({ email: 'alan@example.org', city: 'Wilmslow' });
+    const { listId } = await call(client, 'list.create-list', { name: 'Friends' });
+    const file = tableOf(
+      'email,Ort,Tags\nada@example.org,Oxford,poet\nalan@example.org,Wilmslow,\nnew@example.org,Bern,\nnobody,Bern,\n',
+    );
+    const { location } = await editor.upload(at('contacts/import'), file, { onConflict, listId });
+    await editor.post(location!, chosenIn((await editor.get(location!)).text));
+    const { facts, wrong } = await resultAt(location!);
+    const isLeft = onConflict === 'fail';
+    expect(facts).toEqual(isLeft ? ['1', '0', '1', '2'] : ['1', '1', '1', '1']);
+    if (isLeft) expect(wrong[0]).toEqual(['2', 'ada@example.org', en.contacts.imports.takenAndListed]);
+    const { data } = (await client.get('contact.list-contacts', { listId })).body;
+    expect((data as { email: string }[]).map(({ email }) => email).toSorted()).toEqual([
+      'ada@example.org',
+      'alan@example.org',
+      'new@example.org',
+    ]);
+    // What the line says of them besides was not taken.
+    const [ada] = (await client.get('contact.list-contacts', { email: 'ada@example.org' })).body.data;
+    expect(ada.city).toBe(isLeft ? 'London' : 'Oxford');
+    const tags = (await client.get('tag.list-tags')).body.data;
+    expect(tags).toHaveLength(isLeft ? 0 : 1);
+  },
+);
 
 it('why all of it was given up is told in words of the page', async () => {
   const { listId } = await call(client, 'list.create-list', { name: 'Friends' });
@@ -234,6 +309,26 @@ it('why all of it was given up is told in words of the page', async () => {
   });
   const german = await editor.at(api.origin, 'de').get(location!);
   expect(german.text).toContain(de.contacts.imports.goneFailure);
+});
+
+it.each([en, de])('what the dashboard has exported is imported as it is: $locale', async (words) => {
+  await person({
+    email: 'ada@example.org',
+    firstName: 'Ada',
+    phone: '+44 20',
+    bio: '=1',
+    city: 'Köln',
+    subscribed: false,
+  });
+  const visitor = editor.at(api.origin, words.locale);
+  const { text } = await visitor.get(at('contacts/export'));
+  const { location } = await visitor.upload(at('contacts/import'), tableOf(text), { onConflict: 'fail' });
+  const chosen = chosenIn((await visitor.get(location!)).text);
+  await visitor.post(location!, chosen);
+  expect((await resultAt(location!, visitor, words)).facts).toEqual(['0', '0', '1', '0']);
+  expect(Object.values(chosen)).toEqual(
+    expect.arrayContaining(['email', 'firstName', 'phone', 'bio', 'subscribed']),
+  );
 });
 
 describe('what is no table', () => {
@@ -276,6 +371,29 @@ describe('what is no table', () => {
     expect((await imported(utf16('email\tOrt\nalan@example.org\tŁódź\n', true))).facts[0]).toBe('1');
     const cities = (await contacts()).map(({ city }) => city);
     expect(cities.sort()).toEqual(['Köln', 'Łódź']);
+  });
+
+  it.each([
+    ['sep=;', '\r\n', ';'],
+    ['sep=;', '\n', ';'],
+    ['"sep=,"', '\n', ','],
+    ['SEP=\t', '\r\n', '\t'],
+    // It divides by what no header would tell.
+    ['sep=|', '\r\n', '|'],
+  ])('a first line that says what divides the cells is no header: %j', async (first, end, divider) => {
+    const rows = [
+      ['email', 'Notes'],
+      ['ada@example.org', 'a'],
+      ['nobody', 'b'],
+      ['alan@example.org', 'c'],
+    ];
+    const lines = [first, ...rows.map((row) => row.join(divider))];
+    const { location } = await bring(lines.join(end));
+    expect(chosenIn((await editor.get(location!)).text)).toEqual({ 'column-0': 'email', 'column-1': 'bio' });
+    const { facts, wrong } = await imported(lines.join(end));
+    expect(facts).toEqual(['2', '0', '0', '1']);
+    expect(wrong.map(([line, address]) => [line, address])).toEqual([['4', 'nobody']]);
+    expect((await contacts()).map(({ bio }) => bio).toSorted()).toEqual(['a', 'c']);
   });
 
   it('what is read piece by piece stays whole', async () => {

@@ -79,6 +79,8 @@ export const TABLE: Record<string, PageEntry> = {
     form: () => ({ 'column-0': 'email' }),
     isTrial: true,
   },
+  // None of it was wrong.
+  'contacts/import/:import/wrong-lines': { see: EDITORS, shown: 404 },
   'contacts/:contact': { see: READERS, hasPast: true },
   'contacts/:contact/edit': {
     see: EDITORS,

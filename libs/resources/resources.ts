@@ -150,6 +150,44 @@ export class Resources {
     );
   }
 
+  /**
+   * Records that stand and have these ids, in any order.
+   *
+   * @param called the column of what they are called.
+   */
+  named(
+    { table }: Resource,
+    organizationId: string,
+    ids: readonly string[],
+    called: 'name' | 'title',
+  ): Promise<{ id: string; name: string }[]> {
+    return this.source.query(
+      `SELECT id, ${called} AS name FROM ${table} WHERE organization_id = $1 AND id = ANY ($2::uuid[])`,
+      [organizationId, ids],
+    );
+  }
+
+  /**
+   * Records to which this person has a standing link, that of the newest link first.
+   *
+   * @param called the column of what they are called.
+   */
+  linkedWith(
+    { table, linkTable }: Resource,
+    organizationId: string,
+    subjectId: string,
+    called: 'name' | 'title',
+    most: number,
+  ): Promise<{ id: string; name: string }[]> {
+    return this.source.query(
+      `SELECT r.id, r.${called} AS name FROM ${linkTable} l
+       JOIN ${table} r ON r.organization_id = l.organization_id AND r.id = l.record_id
+       WHERE l.organization_id = $1 AND l.subject_id = $2 AND l.ended_at IS NULL
+       ORDER BY l.created_at DESC, l.id DESC LIMIT $3`,
+      [organizationId, subjectId, most],
+    );
+  }
+
   /** @throws RpcError NOT_FOUND unless the record stands. */
   async require(resource: Resource, organizationId: string, id: string): Promise<void> {
     let standing = this.standing.get(resource);

@@ -15,7 +15,7 @@ import {
   type ImportedLine,
   readImport,
 } from './imported-contacts.js';
-import { ImportedLinks } from './imported-links.js';
+import { ImportedLinks, type NamedRecords } from './imported-links.js';
 
 /** Failed lines that an answer names; the others it counts. */
 const MOST_FAILURES = 100;
@@ -74,6 +74,10 @@ export class ImportContacts extends StreamedInput {
   onProgress?: (done: ImportAnswer) => void;
   /** Whether new people get mails of whom the line does not say it; undefined: they do. Not a field. */
   subscribesNew?: boolean;
+  /** Whether a contact that stays as it is, because the line says something else, is linked all the same. Not a field. */
+  linksTaken?: boolean;
+  /** Failed lines that the answer names; undefined: as many as the API's. Not a field. */
+  mostFailures?: number;
 }
 
 export type ImportAnswer = {
@@ -85,7 +89,13 @@ export type ImportAnswer = {
 };
 
 /** What became of a line. */
-type Done = { did: 'created' | 'updated' | 'unchanged'; contactId: string } | { problem: string };
+type Done =
+  | { did: 'created' | 'updated' | 'unchanged'; contactId: string }
+  /** `contactId`: who has the address, and stays as they are. */
+  | { problem: string; contactId?: string };
+
+/** Of a line that was not taken. */
+const NO_NAMES: NamedRecords = new Map();
 
 type Known = { contactId: string; state: StandingContact; version: number };
 
@@ -113,7 +123,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   private async import(command: ImportContacts, bytes: AsyncIterable<Uint8Array>): Promise<ImportAnswer> {
     // The key belongs to the whole import; its parts are repeated by their effect.
     const { idempotencyKey, ...context } = command.context;
-    const { organizationId, mediaType, onProgress } = command;
+    const { organizationId, mediaType, onProgress, linksTaken, mostFailures = MOST_FAILURES } = command;
     const given = command as unknown as { [field: string]: string | undefined };
     const into = [...targets].flatMap(([field, resource]) => {
       const id = given[field];
@@ -127,10 +137,13 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       await this.projections.catchUpWithLog(WRITTEN);
       const imported = results.flatMap((done, index) => {
         const line = page[index]!;
-        return 'contactId' in done && 'names' in line ? [{ ...done, names: line.names }] : [];
+        const { contactId } = done;
+        if (contactId === undefined || !('names' in line)) return [];
+        if ('did' in done) return [{ contactId, names: line.names }];
+        return linksTaken ? [{ contactId, names: NO_NAMES }] : [];
       });
       await this.links.link(context, into, imported);
-      results.forEach((done, index) => add(answer, page[index]!.line, done));
+      results.forEach((done, index) => add(answer, page[index]!.line, done, mostFailures));
       onProgress?.(answer);
     }
     return answer;
@@ -216,17 +229,20 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   ): Promise<Done> {
     const { context, organizationId: _, ...details } = given;
     let did: 'created' | 'updated' | 'unchanged' = 'created';
+    let takenBy: string | undefined;
 
     const meet = ({ contactId, ...found }: Known): Decision => {
       const merged = mergeContact(contactId, found, details);
       did = merged.writes.every(({ events }) => events.length === 0) ? 'unchanged' : 'updated';
       if (did === 'updated' && onConflict === 'fail') {
+        takenBy = contactId;
         throw emailTaken('Import the line with onConflict: update to give that contact what it says.');
       }
       return merged;
     };
     const decide = (afresh: boolean): Decision => {
       did = 'created';
+      takenBy = undefined;
       // Where it is decided again, the contact has changed meanwhile.
       if (known && !afresh) return meet(known);
       const asNew =
@@ -243,7 +259,8 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       const { recordId } = await this.commands.run(given, decide, { visible: false });
       return { did, contactId: recordId };
     } catch (error) {
-      if (error instanceof RpcError && error.status < 500) return { problem: error.message };
+      if (error instanceof RpcError && error.status < 500)
+        return { problem: error.message, ...(takenBy === undefined ? {} : { contactId: takenBy }) };
       if (error instanceof NewerEvent) {
         return {
           problem: 'A later version of this program changed this contact: import the line again later.',
@@ -257,11 +274,11 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   }
 }
 
-function add(answer: ImportAnswer, line: number, done: Done): void {
+function add(answer: ImportAnswer, line: number, done: Done, mostFailures: number): void {
   if ('did' in done) {
     answer[done.did] += 1;
     return;
   }
   answer.failedCount += 1;
-  if (answer.failed.length < MOST_FAILURES) answer.failed.push({ line, message: done.problem });
+  if (answer.failed.length < mostFailures) answer.failed.push({ line, message: done.problem });
 }

@@ -47,6 +47,8 @@ type ListOptions<Listed> = {
   filters?: (visit: Visit) => Promise<readonly Html[]>;
   /** The page that makes another one, for whoever may. */
   add?: { path: string | ((visit: Visit) => string); text: Text; needs: string };
+  /** Why nothing can be found by what was asked: then the operation, which would refuse it, is not. */
+  cannotFind?: (visit: Visit) => string | undefined;
   /** Other things to do. */
   deeds?: (visit: Visit) => readonly (Html | null)[];
   /** Above the list. */
@@ -82,7 +84,9 @@ async function showList<Listed>(visit: Visit, options: ListOptions<Listed>) {
   const { section, operation, text, empty, filters, add, deeds, before, back } = options;
   const columns = columnsFor(visit, options);
   const search = searchOf(visit, options);
+  const cannotFind = options.cannotFind?.(visit);
   const list = async () => {
+    if (cannotFind !== undefined) return { records: [], next: null, isFirst: true };
     const asked = askedOf(visit, options);
     const listed = isLookedThrough(visit, options)
       ? { records: await lookedThrough(visit, options), next: null, isFirst: true }
@@ -103,7 +107,7 @@ async function showList<Listed>(visit: Visit, options: ListOptions<Listed>) {
       : null;
   const rows = listed.records.map((record) => columns.map(({ cell }) => cell(record, visit)));
   const none = isSearched
-    ? html`<p>${words.nothingFound} <a href="${visit.request.path}">${words.showAll}</a></p>`
+    ? html`<p>${cannotFind ?? words.nothingFound} <a href="${visit.request.path}">${words.showAll}</a></p>`
     : Empty({ ...empty(words), deed: adding });
   const isNothing = rows.length === 0 && listed.isFirst && !isSearched;
   return visit.page({
@@ -306,6 +310,6 @@ function exportedOf<Listed>({ exported, cell }: Column<Listed>, record: Listed, 
 }
 
 /** Spreadsheets take a text that begins like a formula for one. */
-function harmless(value: string | number | boolean | null) {
+export function harmless(value: string | number | boolean | null) {
   return typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
 }

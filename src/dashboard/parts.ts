@@ -270,9 +270,11 @@ export function FormOf(
     isFinal?: boolean;
   },
 ): Html {
+  const { sureOf: sure } = visit;
   return html`${RefusalOf(visit)}
     <form method="post"${takesFile ? trusted(' enctype="multipart/form-data"') : null} novalidate>
-      ${onceOf()} ${of === undefined ? null : html`<input type="hidden" name="since" value="${visit.sinceOf(of)}" />`} ${fields}
+      ${onceOf()} ${of === undefined ? null : html`<input type="hidden" name="since" value="${visit.sinceOf(of)}" />`}
+      ${sure === null ? null : html`<input type="hidden" name="sure" value="${sure}" />`} ${fields}
       <p><button class="button${isFinal ? ' final' : ''}">${button}</button> ${beside ?? null}</p>
     </form>`;
 }

@@ -37,6 +37,8 @@ type StreamedBody = {
   bytes: AsyncIterable<Uint8Array>;
   onProgress?: (done: ImportAnswer) => void;
   subscribesNew?: boolean;
+  linksTaken?: boolean;
+  mostFailures?: number;
 };
 
 /** What is imported without a request: somebody has asked for it before. */
@@ -46,6 +48,10 @@ type Importing = {
   onProgress: (done: ImportAnswer) => void;
   /** Whether new people get mails of whom a line does not say it. */
   subscribesNew: boolean;
+  /** Whether who stays as they are is put on the list all the same. */
+  linksTaken: boolean;
+  /** Failed lines that the answer names. */
+  mostFailures: number;
   isGivenUp: () => boolean;
 };
 
@@ -115,7 +121,7 @@ export class People {
   async importFor(
     { organizationId, userId }: { organizationId: string; userId: string },
     importId: string,
-    { fields, bytes, onProgress, subscribesNew, isGivenUp }: Importing,
+    { fields, isGivenUp, ...importing }: Importing,
   ): Promise<ImportAnswer> {
     const session = {
       id: importId,
@@ -132,7 +138,7 @@ export class People {
       },
     };
     const mediaType = 'text/csv';
-    const body = { mediaType, contentType: mediaType, bytes, onProgress, subscribesNew };
+    const body = { mediaType, contentType: mediaType, ...importing };
     return this.run<ImportAnswer>('contact.import-contacts', member, fields, { request, body });
   }
 

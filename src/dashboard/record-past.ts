@@ -1,6 +1,7 @@
 import { type Actor, EventStore, isObject, type RecordedEvent } from '#libs/event-store';
 import { html, type Html } from '#libs/pages';
 import { Team } from '../team/index.js';
+import { objectsOf } from './belonging.js';
 import { SectionOf, timeIn } from './parts.js';
 import { type Visit } from './visit.js';
 import { type Words } from './words/index.js';
@@ -29,14 +30,16 @@ export async function RecordPast(
   const all = [...about.events, ...others].toSorted((one, other) => other.position - one.position);
   const events = all.slice(0, MOST);
   const hasMore = about.hasMore || all.length > MOST;
-  const nameOf = await actorsOf(visit, events);
+  const [nameOf, objectOf] = await Promise.all([actorsOf(visit, events), objectsOf(visit, recordId, events)]);
   const { past } = words;
   return SectionOf(past.title, [
     html`<ul class="past">
       ${events.map((event) => {
+        const what = eventIn(visit, event.type);
         const changed = changedBy(visit, event);
+        const object = objectOf(event);
         return html`<li>
-          <p>${changed === undefined ? eventIn(visit, event.type) : past.changed(eventIn(visit, event.type), changed)}</p>
+          <p>${changed === undefined ? what : past.changed(what, changed)}${object && html`: ${object}`}</p>
           <p class="small">${nameOf(event)}, ${timeIn(words, event.recordedAt)}</p>
         </li>`;
       })}

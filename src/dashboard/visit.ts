@@ -46,6 +46,7 @@ export class Visit {
   /** The page is shown once more with what was typed, though nothing was wrong. */
   private isShownAgain = false;
   private hasSeenChange = false;
+  private askedWhether: string | undefined;
   /** What fields are called, as far as the page has been made: faults are told with it. */
   readonly labels = new Map<string, string>();
   /** Something on the page is under way: who runs no scripts sees it move on, too. */
@@ -141,6 +142,23 @@ export class Visit {
   /** As what its form knows a record. */
   sinceOf(record: { updatedAt: string | Date }): string {
     return (this.hasSeenChange ? null : this.form.get('since')) ?? versionOf(record);
+  }
+
+  /**
+   * That somebody wants what they ask for, though they know of something that may speak against it.
+   *
+   * @param what they ask for: of anything else they are told anew.
+   * @throws RpcError BAD_REQUEST where they were not told: the form is shown once more with `why`, and sent again it counts.
+   */
+  requireSure(what: string, why: string): void {
+    if (this.form.get('sure') === what) return;
+    this.askedWhether = what;
+    throw new RpcError('BAD_REQUEST', why);
+  }
+
+  /** Of what its form knows that they were told. */
+  get sureOf(): string | null {
+    return this.askedWhether ?? (this.isTyped ? this.form.get('sure') : null);
   }
 
   /** A provider of another module, for what no operation answers. */

@@ -1,5 +1,8 @@
+import { stringify } from 'csv-stringify/sync';
+import { Readable } from 'node:stream';
 import { html, type Html } from '#libs/pages';
-import { invalid, RpcError } from '#libs/rpc';
+import { invalid, RpcError, StreamedAnswer } from '#libs/rpc';
+import { harmless } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
   ButtonLink,
@@ -20,7 +23,7 @@ import {
 import { type Visit } from '../visit.js';
 import { type AboutImport, type ContactImport, Imports, LARGEST_TABLE } from './imports.js';
 import { choicesOf, toContacts } from './pages.js';
-import { IMPORTED, type Imported, lookAt, meaningOf, OVERLONG } from './table.js';
+import { IMPORTED, type Imported, lookAt, meaningOf, MOST_TOLD, OVERLONG } from './table.js';
 
 export const importPages: PageDefinition[] = [
   {
@@ -103,6 +106,11 @@ export const importPages: PageDefinition[] = [
       await visit.find(Imports).begin(visit.organizationId, id, userId, { ...about, meanings, agreed });
       return { to: `contacts/import/${id}` };
     },
+  },
+  {
+    path: 'contacts/import/:import/wrong-lines',
+    needs: 'contact:write',
+    show: fileOfWrong,
   },
 ];
 
@@ -208,7 +216,7 @@ function exampleOf({ words }: Visit, { examples }: AboutImport, n: number): stri
     : `${words.contacts.imports.example}: ${cells.slice(0, 3).join(' · ')}`;
 }
 
-function progress(visit: Visit, { status, lines, linesDone, result, about }: ContactImport) {
+function progress(visit: Visit, { id, status, lines, linesDone, result, about }: ContactImport) {
   const { words } = visit;
   const { imports } = words.contacts;
   const isGoing = status === 'RUNNING';
@@ -222,11 +230,15 @@ function progress(visit: Visit, { status, lines, linesDone, result, about }: Con
       ${isGoing ? html`<p>${imports.goingText}</p>` : null}
       ${Live(visit, { isGoing, says: isGoing ? inQuarters(state, linesDone, lines) : state })}
       ${Progress({ words, label: imports.lines, value: isGoing ? linesDone : lines, max: lines })}
-      ${result ? ResultOf(visit, result) : null}`,
+      ${result ? ResultOf(visit, { id, about }, result) : null}`,
   });
 }
 
-function ResultOf(visit: Visit, result: NonNullable<ContactImport['result']>): Html {
+function ResultOf(
+  visit: Visit,
+  { id, about }: Pick<ContactImport, 'id' | 'about'>,
+  result: NonNullable<ContactImport['result']>,
+): Html {
   const { words } = visit;
   const { imports } = words.contacts;
   const { answer } = result;
@@ -252,12 +264,32 @@ function ResultOf(visit: Visit, result: NonNullable<ContactImport['result']>): H
                 { name: words.contacts.fields.email },
                 { name: imports.why },
               ],
-              rows: failed.map(({ line, address = '', message }) => [line, address, whyOf(visit, message)]),
+              rows: failed.map(({ line, address = '', message }) => [
+                line,
+                address,
+                whyOf(visit, message, about),
+              ]),
             }),
             failedCount > failed.length ? html`<p>${imports.more(failedCount - failed.length)}</p>` : null,
+            html`<p>
+              <a href="${visit.path(`contacts/import/${id}/wrong-lines`)}">${imports.download(Math.min(failedCount, MOST_TOLD))}</a>
+            </p>`,
           ])
     }
     ${Deeds([ButtonLink(visit, 'contacts', imports.toContacts)])}`;
+}
+
+/** The lines that were not imported, to be corrected and brought once more. */
+async function fileOfWrong(visit: Visit): Promise<StreamedAnswer> {
+  const { imports, fields } = visit.words.contacts;
+  const { about, wrong } = await visit.find(Imports).findWrong(visit.organizationId, visit.params.import!);
+  const rows = wrong.map(({ line, address = '', message }) => [
+    line,
+    harmless(address),
+    whyOf(visit, message, about),
+  ]);
+  const csv = stringify([[imports.line, fields.email, imports.why], ...rows]);
+  return new StreamedAnswer('text/csv; charset=utf-8', 'not-imported.csv', Readable.from([csv]));
 }
 
 /** Why all of it was given up. */
@@ -268,10 +300,11 @@ function failureIn({ words }: Visit, { failure, code }: NonNullable<ContactImpor
 }
 
 /** Why a line was not imported; what has no words stays as the import says it. */
-function whyOf(visit: Visit, message: string): string {
+function whyOf(visit: Visit, message: string, { listId }: AboutImport): string {
   const { imports } = visit.words.contacts;
   if (message === OVERLONG) return imports.overlong;
-  if (message.startsWith('Another contact of your organization has this')) return imports.taken;
+  if (message.startsWith('Another contact of your organization has this'))
+    return listId === null ? imports.taken : imports.takenAndListed;
   return message
     .split('; ')
     .map((issue) => issueIn(visit, issue))

@@ -8,11 +8,20 @@ import { type BackgroundWork } from '#libs/modules';
 import { newId } from '#libs/random';
 import { type ErrorCode, invalid, noSuch, RpcError } from '#libs/rpc';
 import { People } from '../people.js';
-import { type FileAnswer, ImportableTable, type Imported, textOf } from './table.js';
+import {
+  type FileAnswer,
+  ImportableTable,
+  type Imported,
+  MOST_TOLD,
+  textOf,
+  type WrongLine,
+} from './table.js';
 
 /** Bytes of a table, and of one piece of it as it is kept. */
 export const LARGEST_TABLE = 20 * 1_024 * 1_024;
 const CHUNK = 512 * 1_024;
+/** Wrong lines that stand in a result, as its page shows them; and in one piece of the others, which a file alone has. */
+const [MOST_SHOWN, MOST_TOGETHER] = [100, 1_000];
 /** Hours for which a table is kept, and then its result. */
 const KEPT_HOURS = 24;
 /** Seconds after which another instance takes over what an instance has begun and left. */
@@ -117,10 +126,7 @@ export class Imports implements BackgroundWork {
       );
       for (let number = 0; number * CHUNK < bytes.length; number += 1) {
         const chunk = bytes.subarray(number * CHUNK, (number + 1) * CHUNK);
-        await transaction.query(
-          'INSERT INTO contact_import_chunks (import_id, number, sealed) VALUES ($1, $2, $3)',
-          [id, number, sealBytes(key, chunk, `${id} ${number}`)],
-        );
+        await transaction.query(INSERT_PIECE, [id, number, sealBytes(key, chunk, `${id} ${number}`)]);
       }
     });
     return id;
@@ -128,12 +134,7 @@ export class Imports implements BackgroundWork {
 
   /** @throws RpcError NOT_FOUND where there is none, or it was more than a day ago. */
   async find(organizationId: string, id: string): Promise<ContactImport> {
-    const [row] = await this.source.query<Row[]>(
-      'SELECT * FROM contact_imports WHERE organization_id = $1 AND id = $2',
-      [organizationId, id],
-    );
-    if (!row) throw noSuch('import');
-    const key = this.store.keyring.unwrap(row.wrapped_key, id);
+    const { row, key } = await this.opened(organizationId, id);
     return {
       id,
       status: row.status,
@@ -142,6 +143,34 @@ export class Imports implements BackgroundWork {
       about: openJson<AboutImport>(key, id, 'about', row.about),
       result: row.result && openJson<NonNullable<ContactImport['result']>>(key, id, 'result', row.result),
     };
+  }
+
+  private async opened(organizationId: string, id: string): Promise<{ row: Row; key: Buffer }> {
+    const [row] = await this.source.query<Row[]>(
+      'SELECT * FROM contact_imports WHERE organization_id = $1 AND id = $2',
+      [organizationId, id],
+    );
+    if (!row) throw noSuch('import');
+    return { row, key: this.store.keyring.unwrap(row.wrapped_key, id) };
+  }
+
+  /**
+   * The lines that were not imported, in their order: `MOST_TOLD` of them at most.
+   *
+   * @throws RpcError NOT_FOUND where there are none.
+   */
+  async findWrong(organizationId: string, id: string): Promise<{ about: AboutImport; wrong: WrongLine[] }> {
+    const { row, key } = await this.opened(organizationId, id);
+    const { answer } = row.result
+      ? openJson<NonNullable<ContactImport['result']>>(key, id, 'result', row.result)
+      : { answer: null };
+    if (!answer || answer.failed.length === 0) throw noSuch('import');
+    const others = await this.piecesOf(id);
+    const wrong = [
+      ...answer.failed,
+      ...others.flatMap(({ number, sealed }) => openJson<WrongLine[]>(key, id, `wrong ${number}`, sealed)),
+    ];
+    return { about: openJson<AboutImport>(key, id, 'about', row.about), wrong };
   }
 
   /** Those of the last day that were begun, the newest first. */
@@ -160,12 +189,7 @@ export class Imports implements BackgroundWork {
 
   /** Lets it be imported; once, however often it is asked for. */
   async begin(organizationId: string, id: string, userId: string, about: AboutImport): Promise<void> {
-    const [row] = await this.source.query<Row[]>(
-      'SELECT * FROM contact_imports WHERE organization_id = $1 AND id = $2',
-      [organizationId, id],
-    );
-    if (!row) throw noSuch('import');
-    const key = this.store.keyring.unwrap(row.wrapped_key, id);
+    const { key } = await this.opened(organizationId, id);
     await this.source.query(
       `UPDATE contact_imports SET status = 'RUNNING', about = $3, user_id = $4, made_at = clock_timestamp()
        WHERE organization_id = $1 AND id = $2 AND status = 'KEPT'`,
@@ -247,6 +271,9 @@ export class Imports implements BackgroundWork {
         fields: { onConflict: about.onConflict, ...(about.listId === null ? {} : { listId: about.listId }) },
         bytes: table.bytes(),
         subscribesNew: about.agreed !== false,
+        // "All of them" on a list are all of them.
+        linksTaken: true,
+        mostFailures: MOST_TOLD,
         onProgress: ({ created, updated, unchanged, failedCount }) => {
           done = created + updated + unchanged + failedCount;
         },
@@ -264,6 +291,8 @@ export class Imports implements BackgroundWork {
     } finally {
       clearInterval(timer);
     }
+    const wrong = answer?.failed ?? [];
+    const shown = answer && { ...answer, failed: wrong.slice(0, MOST_SHOWN) };
     await this.source.transaction(async (transaction) => {
       const [, count] = await transaction.query<[unknown, number]>(
         `UPDATE contact_imports SET status = $3, result = $4, lines_done = $5 WHERE id = $1 AND lease = $2`,
@@ -271,11 +300,21 @@ export class Imports implements BackgroundWork {
           id,
           lease,
           failure === null ? 'DONE' : 'FAILED',
-          sealJson(key, id, 'result', { answer, failure: failure?.message ?? null, code: failure?.code }),
+          sealJson(key, id, 'result', {
+            answer: shown,
+            failure: failure?.message ?? null,
+            code: failure?.code,
+          }),
           done,
         ],
       );
-      if (count > 0) await transaction.query('DELETE FROM contact_import_chunks WHERE import_id = $1', [id]);
+      if (count === 0) return;
+      await transaction.query('DELETE FROM contact_import_chunks WHERE import_id = $1', [id]);
+      // In place of the table: an instance of the version before shows what the result has.
+      for (let from = MOST_SHOWN, number = 0; from < wrong.length; from += MOST_TOGETHER, number += 1) {
+        const piece = sealJson(key, id, `wrong ${number}`, wrong.slice(from, from + MOST_TOGETHER));
+        await transaction.query(INSERT_PIECE, [id, number, piece]);
+      }
     });
   }
 
@@ -291,13 +330,20 @@ export class Imports implements BackgroundWork {
   }
 
   private async textOf(id: string, key: Buffer): Promise<string> {
-    const rows = await this.source.query<{ number: number; sealed: Buffer }[]>(
+    const rows = await this.piecesOf(id);
+    return textOf(Buffer.concat(rows.map(({ number, sealed }) => openBytes(key, sealed, `${id} ${number}`))));
+  }
+
+  /** Of the table; once it is imported, of the wrong lines that its result has not. */
+  private piecesOf(id: string): Promise<{ number: number; sealed: Buffer }[]> {
+    return this.source.query(
       'SELECT number, sealed FROM contact_import_chunks WHERE import_id = $1 ORDER BY number',
       [id],
     );
-    return textOf(Buffer.concat(rows.map(({ number, sealed }) => openBytes(key, sealed, `${id} ${number}`))));
   }
 }
+
+const INSERT_PIECE = 'INSERT INTO contact_import_chunks (import_id, number, sealed) VALUES ($1, $2, $3)';
 
 function sealJson(key: Buffer, id: string, name: string, value: object): Buffer {
   return sealBytes(key, Buffer.from(JSON.stringify(value)), `${id} ${name}`);

@@ -1,5 +1,6 @@
 import { html, type Html } from '#libs/pages';
 import { type StreamedAnswer } from '#libs/rpc';
+import { belongingOf } from '../belonging.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
@@ -14,6 +15,7 @@ import {
   TextField,
 } from '../parts.js';
 import { RecordPast } from '../record-past.js';
+import { type SuppressionRecord } from '../suppressions/pages.js';
 import { type Visit } from '../visit.js';
 
 const DETAILS = [
@@ -119,7 +121,13 @@ export const contactPages: PageDefinition[] = [
     needs: 'contact:read',
     show: async (visit) => {
       const { words } = visit;
-      const [contact, past] = await Promise.all([contactOf(visit), RecordPast(visit, visit.params.contact!)]);
+      const found = contactOf(visit);
+      const [contact, mails, belonging, past] = await Promise.all([
+        found,
+        found.then((one) => MailsTo(visit, one)),
+        BelongingOf(visit, visit.params.contact!),
+        RecordPast(visit, visit.params.contact!),
+      ]);
       const { edit, erase, fields, subscribed } = words.contacts;
       return visit.page({
         section: 'contacts',
@@ -135,11 +143,12 @@ export const contactPages: PageDefinition[] = [
         }
         ${Facts([
           { name: fields.email, value: contact.email },
-          { name: subscribed, value: contact.subscribed ? words.yes : words.no },
+          { name: subscribed, value: mails },
           ...DETAILS.filter((name) => contact[name] !== null).map((name) => ({
             name: fields[name],
             value: contact[name],
           })),
+          ...belonging,
           { name: words.since, value: dateIn(words, contact.createdAt) },
         ])}
         ${past}`,
@@ -209,6 +218,32 @@ export function nameOf({
 function contactOf(visit: Visit): Promise<ContactRecord> {
   const { organizationId, params } = visit;
   return visit.run<ContactRecord>('contact.get-contact', { organizationId, contactId: params.contact });
+}
+
+async function BelongingOf(visit: Visit, contactId: string) {
+  const { contacts, sections } = visit.words;
+  return (await belongingOf(visit, contactId)).map(({ section, links, hasMore }) => ({
+    name: section === 'petitions' ? contacts.signed : sections[section],
+    value:
+      links.length === 0
+        ? null
+        : html`${links.map((link, n) => (n === 0 ? link : html`, ${link}`))}${hasMore ? html`, ${contacts.andOthers}` : null}`,
+  }));
+}
+
+/** Whether they get mails: who has agreed to it gets none where their address is blocked. */
+async function MailsTo(visit: Visit, { email, subscribed }: ContactRecord): Promise<Html | string> {
+  const { words } = visit;
+  const agreed = subscribed ? words.yes : words.no;
+  if (!visit.may('suppression:read')) return agreed;
+  const { records } = await visit.run<{ records: SuppressionRecord[] }>('suppression.list-suppressions', {
+    email,
+    limit: 1,
+  });
+  const [blocked] = records;
+  if (!blocked) return agreed;
+  const path = visit.path(`suppressions?email=${encodeURIComponent(email)}`);
+  return html`<a href="${path}">${words.contacts.blocked(words.suppressions.reasons[blocked.reason])}</a>`;
 }
 
 function FieldsOf(visit: Visit, contact?: ContactRecord): Html[] {

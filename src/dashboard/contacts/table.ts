@@ -98,6 +98,9 @@ function isWorkbook(bytes: Buffer): boolean {
   return WORKBOOKS.includes(bytes.subarray(0, 4).toString('hex'));
 }
 
+/** A line before the header that says what stands between the cells: spreadsheets take it for that, and programs write it for them. */
+const DELIMITER_LINE = /^"?sep=([^\w\s"]|\t)"?(?=[\r\n]|$)/i;
+
 /** What stands between its cells: the first line tells. */
 function delimiterOf(text: string): string {
   const [line = ''] = text
@@ -116,10 +119,13 @@ type Row = { line: number; cells: string[] };
  *
  * @throws RpcError BAD_REQUEST where a row cannot be read, with the line in which it begins.
  */
-async function* rowsOf(text: string): AsyncGenerator<Row> {
+async function* rowsOf(whole: string): AsyncGenerator<Row> {
+  const said = DELIMITER_LINE.exec(whole);
+  // Its line stays, with nothing in it: lines are counted as in the file.
+  const text = said ? whole.slice(said[0].length) : whole;
   let lastLine = 0;
   const options: Options<object, string[]> = {
-    delimiter: delimiterOf(text),
+    delimiter: said?.[1] ?? delimiterOf(text),
     record_delimiter: '\n',
     relax_column_count: true,
     skip_empty_lines: true,
@@ -273,8 +279,8 @@ export type WrongLine = { line: number; address?: string; message: string };
 export type FileAnswer = Omit<ImportAnswer, 'failed'> & { failed: WrongLine[] };
 
 export const OVERLONG = 'has cells beyond the last column';
-/** Lines that are told one by one, as imports do. */
-const MOST_TOLD = 100;
+/** Wrong lines that are told one by one: to be corrected and brought once more. Some 3 MB; of a larger number something else is wrong. */
+export const MOST_TOLD = 10_000;
 const LONGEST_ADDRESS = 254;
 
 /** A table on its way into an import. */

@@ -10,6 +10,9 @@ const en = {
   edit: 'Change',
   erase: 'Erase',
   subscribed: 'Gets mails',
+  blocked: (why: string) => `No: the address is blocked (${why})`,
+  signed: 'Signed petitions',
+  andOthers: 'and others',
   filters: { subscribed: 'Gets mails', list: 'On the list', tag: 'With the tag', petition: 'Signed' },
   adding: {
     title: 'Add a contact',
@@ -73,6 +76,8 @@ const en = {
     line: 'Line',
     why: 'Why',
     taken: 'Somebody with this address is there already, and something differs: they stay as they are',
+    takenAndListed:
+      'Somebody with this address is there already, and something differs: they are on the list, and otherwise stay as they are',
     overlong: 'Something stands beyond the last column: look whether a cell was divided',
     goneFailure: 'The list is not there any more, or whoever began this is not in the team any more.',
     roleFailure: 'The role of whoever began this does not allow it any more.',
@@ -81,6 +86,7 @@ const en = {
     when: 'When',
     states: { RUNNING: 'Going on', DONE: 'Finished', FAILED: 'Ended early' },
     more: (n: number) => `and ${counted('en-GB', n, 'other line', 'other lines')}`,
+    download: (n: number) => `Download ${counted('en-GB', n, 'line', 'lines')} that were not imported (CSV)`,
     toContacts: 'See the contacts',
   },
   done: {
@@ -101,8 +107,11 @@ const de: typeof en = {
   add: 'Kontakt anlegen',
   import: 'Tabelle importieren',
   edit: 'Ändern',
-  erase: 'Vergessen',
+  erase: 'Endgültig löschen',
   subscribed: 'Bekommt E-Mails',
+  blocked: (why) => `Nein: Die Adresse ist gesperrt (${why})`,
+  signed: 'Unterschriebene Petitionen',
+  andOthers: 'und weitere',
   filters: {
     subscribed: 'Bekommt E-Mails',
     list: 'Auf der Liste',
@@ -117,9 +126,9 @@ const de: typeof en = {
   },
   editing: { title: (name) => `${name} ändern`, button: 'Kontakt speichern' },
   erasing: {
-    title: (name) => `${name} vergessen?`,
+    title: (name) => `${name} endgültig löschen?`,
     text: 'Name, Adresse und alles, was die Person gesagt hat, wird vernichtet, hier und im Verlauf, auch in Kopien davon. Ihre Unterschriften zählen ohne Namen weiter. Das lässt sich nicht zurücknehmen.',
-    button: (name) => `${name} vergessen`,
+    button: (name) => `${name} endgültig löschen`,
   },
   fields: {
     email: 'E-Mail-Adresse',
@@ -172,6 +181,8 @@ const de: typeof en = {
     line: 'Zeile',
     why: 'Warum',
     taken: 'Jemand mit dieser Adresse ist schon da, und etwas ist anders: Das bleibt, wie es ist',
+    takenAndListed:
+      'Jemand mit dieser Adresse ist schon da, und etwas ist anders: Die Person steht auf der Liste, und sonst bleibt alles, wie es ist',
     overlong: 'Hinter der letzten Spalte steht noch etwas: Sehen Sie nach, ob eine Zelle geteilt wurde',
     goneFailure: 'Die Liste ist nicht mehr da, oder wer den Import begonnen hat, ist nicht mehr im Team.',
     roleFailure: 'Die Rolle derer, die den Import begonnen haben, erlaubt es nicht mehr.',
@@ -180,12 +191,14 @@ const de: typeof en = {
     when: 'Wann',
     states: { RUNNING: 'Läuft', DONE: 'Fertig', FAILED: 'Vorzeitig geendet' },
     more: (n) => `und ${counted('de-DE', n, 'weitere Zeile', 'weitere Zeilen')}`,
+    download: (n) =>
+      `${counted('de-DE', n, 'nicht importierte Zeile', 'nicht importierte Zeilen')} herunterladen (CSV)`,
     toContacts: 'Kontakte ansehen',
   },
   done: {
     created: 'Der Kontakt ist angelegt.',
     changed: 'Der Kontakt ist geändert.',
-    erased: 'Die Person ist vergessen.',
+    erased: 'Die Person ist endgültig gelöscht.',
   },
 };
 

@@ -189,7 +189,7 @@ const de: typeof en = {
     damaged: 'Was es sagte, ist nicht lesbar: Jemand hat es geändert. Prüfen Sie den Verlauf.',
     personal: 'Was es von der Person sagt',
     erased:
-      'Das ist endgültig weg: Der Schlüssel dazu wurde vernichtet, weil die Person vergessen wurde oder das Team verließ oder weil es nicht mehr gebraucht wurde.',
+      'Das ist endgültig weg: Der Schlüssel dazu wurde vernichtet, weil die Person endgültig gelöscht wurde oder das Team verließ oder weil es nicht mehr gebraucht wurde.',
     andMore: (shown, rest) => `${shown} und ${rest} weitere`,
     json: 'Dasselbe für Programme (JSON)',
     proof: 'Beweis',
@@ -284,7 +284,8 @@ const de: typeof en = {
       digest: 'Ein Ereignis wurde geändert: Der Fingerabdruck ist nicht der seines Inhalts.',
       version: 'Im Verlauf eines Datensatzes fehlt ein Ereignis, oder eines wurde eingefügt.',
       root: 'Die Ereignisse sind andere als die, die unterschrieben wurden.',
-      unreadable: 'Was von einer Person gesagt wurde, ist nicht lesbar, obwohl niemand sie vergessen hat.',
+      unreadable:
+        'Was von einer Person gesagt wurde, ist nicht lesbar, obwohl niemand sie endgültig gelöscht hat.',
       personal: 'Angaben zu einer Person kamen aus dem Nichts.',
       late: 'Ein Ereignis wurde eingefügt, nachdem der Prüfpunkt gemacht war.',
       successor: 'Ein Schlüssel, der dem alten zu folgen behauptet, tut es nicht.',

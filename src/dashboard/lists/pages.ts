@@ -1,5 +1,8 @@
 import { html, type Html } from '#libs/pages';
+import { type Resource, Resources } from '#libs/resources';
 import { invalid } from '#libs/rpc';
+import { lists } from '../../lists/index.js';
+import { tags } from '../../tags/index.js';
 import { type ContactRecord, nameOf } from '../contacts/pages.js';
 import { listPages, Paging } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
@@ -29,21 +32,18 @@ type GroupRecord = {
 
 /** Lists and tags: groups of contacts, which differ in their names alone. */
 export const listsPages: PageDefinition[] = [
-  ...pagesOfGroups({ section: 'lists', service: 'list', param: 'list', idField: 'listId' }),
-  ...pagesOfGroups({ section: 'tags', service: 'tag', param: 'tag', idField: 'tagId' }),
+  ...pagesOfGroups({ section: 'lists', resource: lists }),
+  ...pagesOfGroups({ section: 'tags', resource: tags }),
 ];
 
 function pagesOfGroups({
   section,
-  service,
-  param,
-  idField,
+  resource,
 }: {
   section: 'lists' | 'tags';
-  service: string;
-  param: string;
-  idField: string;
+  resource: Resource;
 }): PageDefinition[] {
+  const { object: service, object: param, idField } = resource;
   const [reads, writes] = [`${service}:read`, `${service}:write`];
   const idOf = ({ params }: Visit) => params[param]!;
   const groupOf = (visit: Visit) =>
@@ -62,6 +62,13 @@ function pagesOfGroups({
     name: visit.typed('name') ?? '',
     description: visit.typed('description'),
   });
+  /** Two of one name are told apart by nobody who chooses among them: it is asked whether there are to be two. */
+  const requireOwnName = async (visit: Visit, group?: GroupRecord) => {
+    const { name } = typedIn(visit);
+    if (name === group?.name) return;
+    const [other] = await visit.find(Resources).having(resource, visit.organizationId, 'name', name, 1);
+    if (other) visit.requireSure(name, visit.words[section].sameName);
+  };
   return [
     ...listPages<GroupRecord>({
       path: section,
@@ -103,6 +110,7 @@ function pagesOfGroups({
         );
       },
       act: async (visit) => {
+        await requireOwnName(visit);
         const made = await visit.run<Record<string, string>>(`${service}.create-${service}`, typedIn(visit));
         return { to: `${section}/${made[idField]!}`, done: `${section}.created` };
       },
@@ -161,7 +169,9 @@ function pagesOfGroups({
         });
       },
       act: async (visit) => {
-        visit.requireSame(await groupOf(visit));
+        const group = await groupOf(visit);
+        visit.requireSame(group);
+        await requireOwnName(visit, group);
         await visit.run(`${service}.update-${service}`, { [idField]: idOf(visit), ...typedIn(visit) });
         return { to: `${section}/${idOf(visit)}`, done: `${section}.changed` };
       },
@@ -194,12 +204,12 @@ function pagesOfGroups({
           organizationId: visit.organizationId,
           contactId: visit.params.contact,
         });
-        const { removeName, delete: deletion } = visit.words[section];
+        const { removeName, removeText } = visit.words[section];
         return visit.page({
           section,
           title: `${removeName(nameOf(contact))}?`,
           content: Asking(visit, {
-            text: deletion.text,
+            text: removeText,
             button: removeName(nameOf(contact)),
             back: `${section}/${group.id}`,
           }),

@@ -22,6 +22,8 @@ const lists = {
     addButton: 'Put on the list',
     remove: 'Take off',
     removeName: (name: string) => `Take off ${name}`,
+    removeText: 'The contact stays, and so does the list: this one person is not on it any more.',
+    sameName: 'There is already a list of this name. If you want two of them, send this once more.',
     all: 'See all of them',
     done: {
       created: 'The list is there.',
@@ -54,6 +56,9 @@ const lists = {
     addButton: 'Auf die Liste setzen',
     remove: 'Herunternehmen',
     removeName: (name: string) => `${name} herunternehmen`,
+    removeText: 'Der Kontakt bleibt, und die Liste auch: Nur diese eine Person steht nicht mehr darauf.',
+    sameName:
+      'Es gibt schon eine Liste mit diesem Namen. Wenn Sie zwei davon wollen, schicken Sie es noch einmal ab.',
     all: 'Alle ansehen',
     done: {
       created: 'Die Liste ist angelegt.',
@@ -78,6 +83,8 @@ const tags: typeof lists = {
     addButton: 'Give the tag',
     remove: 'Take away',
     removeName: (name) => `Take the tag from ${name}`,
+    removeText: 'The contact stays, and so does the tag: this one person does not have it any more.',
+    sameName: 'There is already a tag of this name. If you want two of them, send this once more.',
     done: {
       created: 'The tag is there.',
       changed: 'The tag is changed.',
@@ -99,6 +106,9 @@ const tags: typeof lists = {
     addButton: 'Schlagwort geben',
     remove: 'Wegnehmen',
     removeName: (name) => `${name} das Schlagwort wegnehmen`,
+    removeText: 'Der Kontakt bleibt, und das Schlagwort auch: Nur diese eine Person hat es nicht mehr.',
+    sameName:
+      'Es gibt schon ein Schlagwort mit diesem Namen. Wenn Sie zwei davon wollen, schicken Sie es noch einmal ab.',
     done: {
       created: 'Das Schlagwort ist angelegt.',
       changed: 'Das Schlagwort ist geändert.',

@@ -1,10 +1,11 @@
 import { html } from '#libs/pages';
+import { isEmailAddress } from '#libs/rpc';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { Asking, dateIn, FormOf, TextField } from '../parts.js';
 import { type Visit } from '../visit.js';
 
-type SuppressionRecord = {
+export type SuppressionRecord = {
   id: string;
   createdAt: string;
   reason: 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED' | 'MANUAL';
@@ -20,7 +21,12 @@ export const suppressionPages: PageDefinition[] = [
     title: ({ suppressions }) => suppressions.title,
     text: ({ suppressions }) => suppressions.text,
     empty: ({ suppressions }) => suppressions.none,
-    fields: (visit) => ({ email: visit.query('email') }),
+    fields: (visit) => ({ email: searchedIn(visit) }),
+    // Addresses are known by a keyed hash: of a part of one there is none.
+    cannotFind: (visit) => {
+      const email = searchedIn(visit);
+      return email === undefined || isEmailAddress(email) ? undefined : visit.words.suppressions.wholeAddress;
+    },
     filters: (visit) => {
       const { email } = visit.words.suppressions;
       return Promise.resolve([
@@ -101,6 +107,11 @@ export const suppressionPages: PageDefinition[] = [
     },
   },
 ];
+
+function searchedIn(visit: Visit): string | undefined {
+  const email = visit.query('email')?.trim();
+  return email === '' ? undefined : email;
+}
 
 function toAll(visit: Visit) {
   return { href: visit.path('suppressions'), text: visit.words.suppressions.title };

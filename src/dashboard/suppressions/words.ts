@@ -3,6 +3,8 @@ const en = {
   text: 'Nothing is sent to them, whatever lists they are on.',
   none: { title: 'No such addresses', text: 'Who unsubscribes, or whose mail comes back, stands here.' },
   email: 'E-mail address',
+  wholeAddress:
+    'Nothing found. Type the whole address: these are kept so that no part of one can be looked for.',
   add: 'Add an address',
   button: 'Send nothing to it',
   why: 'Why',
@@ -34,6 +36,8 @@ const de: typeof en = {
     text: 'Wer sich abmeldet, oder wessen E-Mails zurückkommen, steht hier.',
   },
   email: 'E-Mail-Adresse',
+  wholeAddress:
+    'Nichts gefunden. Geben Sie die ganze Adresse ein: Diese sind so aufbewahrt, dass sich nach einem Teil nicht suchen lässt.',
   add: 'Adresse hinzufügen',
   button: 'Nichts mehr dorthin schicken',
   why: 'Warum',

@@ -1,0 +1,71 @@
+import { isObject, type RecordedEvent } from '#libs/event-store';
+import { html, type Html } from '#libs/pages';
+import { Resources } from '#libs/resources';
+import { isId } from '#libs/rpc';
+import { lists } from '../lists/index.js';
+import { petitions } from '../petitions/index.js';
+import { tags } from '../tags/index.js';
+import { type Visit } from './visit.js';
+
+/** What contacts belong to, and what events about them name: each kind with the column of what its records are called. */
+const KINDS = [
+  { section: 'lists', resource: lists, called: 'name' },
+  { section: 'tags', resource: tags, called: 'name' },
+  { section: 'petitions', resource: petitions, called: 'title' },
+] as const;
+type Kind = (typeof KINDS)[number];
+
+/** Of each kind that a page of a contact names. */
+const MOST = 50;
+
+function kindsIn(visit: Visit): Kind[] {
+  return KINDS.filter(({ resource }) => visit.may(`${resource.object}:read`));
+}
+
+function linkTo(visit: Visit, { section }: Kind, { id, name }: { id: string; name: string }): Html {
+  return html`<a href="${visit.path(`${section}/${id}`)}">${name}</a>`;
+}
+
+/** To which lists, tags and petitions a contact belongs, as far as who asks may see them; of very many the newest. */
+export function belongingOf(
+  visit: Visit,
+  contactId: string,
+): Promise<{ section: Kind['section']; links: Html[]; hasMore: boolean }[]> {
+  return Promise.all(
+    kindsIn(visit).map(async (kind) => {
+      const found = await visit
+        .find(Resources)
+        .linkedWith(kind.resource, visit.organizationId, contactId, kind.called, MOST + 1);
+      const links = found.slice(0, MOST).map((record) => linkTo(visit, kind, record));
+      return { section: kind.section, links, hasMore: found.length > MOST };
+    }),
+  );
+}
+
+/**
+ * The list, tag or petition that an event is about besides the record on whose page it stands; undefined where there is none, where
+ * it is gone, and where who asks may not see it. One look-up for each kind, however many events.
+ */
+export async function objectsOf(
+  visit: Visit,
+  recordId: string,
+  events: readonly RecordedEvent[],
+): Promise<(event: RecordedEvent) => Html | undefined> {
+  const kinds = kindsIn(visit);
+  const named = ({ data }: RecordedEvent, { resource }: Kind): string | undefined => {
+    const id = isObject(data) ? data[resource.idField] : undefined;
+    return typeof id === 'string' && isId(id) && id !== recordId ? id : undefined;
+  };
+  const links = new Map<string, Html>();
+  await Promise.all(
+    kinds.map(async (kind) => {
+      const ids = new Set(events.map((event) => named(event, kind)).filter((id) => id !== undefined));
+      if (ids.size === 0) return;
+      const found = await visit
+        .find(Resources)
+        .named(kind.resource, visit.organizationId, [...ids], kind.called);
+      for (const record of found) links.set(record.id, linkTo(visit, kind, record));
+    }),
+  );
+  return (event) => kinds.map((kind) => links.get(named(event, kind) ?? '')).find((link) => link);
+}

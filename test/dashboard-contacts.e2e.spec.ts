@@ -1,0 +1,241 @@
+import { WORDS } from '../src/dashboard/index.js';
+import { Api, type Client } from './harness.js';
+import { signedIn, type Visitor } from './people-in.js';
+import { call } from './petition-page.js';
+
+const { en, de } = WORDS;
+
+let api: Api;
+let client: Client;
+let editor: Visitor;
+let editors = 0;
+beforeAll(async () => {
+  api = await Api.start({ environment: { TRUST_PROXY: '1' } });
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  client = await api.organization();
+  // Each is somebody else: nobody opens as many pages in a second.
+  editor = await signedIn(api, client, 'EDITOR', `editor-${(editors += 1)}@example.org`);
+});
+
+/** The same person, in the language of these words. */
+const speaking = (words: typeof en) => editor.at(api.origin, words.locale);
+
+const at = (path: string) => `/dashboard/${client.organizationId}/${path}`;
+
+async function shown(path: string, visitor = editor): Promise<string> {
+  const { status, text } = await visitor.get(at(path));
+  expect([path, status]).toEqual([path, 200]);
+  return text;
+}
+
+async function person(email: string, details: object = {}): Promise<string> {
+  const { organizationId } = client;
+  return (await call(client, 'contact.create-contact', { organizationId, email, ...details })).contactId;
+}
+
+const group = async (kind: 'list' | 'tag', name: string): Promise<string> =>
+  (await call(client, `${kind}.create-${kind}`, { name }))[`${kind}Id`];
+
+describe('addresses that get no mail', () => {
+  it.each(['ada', 'ada@', 'ada@example', 'example.org'])(
+    'are found by the whole address alone, which is said: %s',
+    async (typed) => {
+      await call(client, 'suppression.create-suppression', { email: 'ada@example.org' });
+      for (const words of [en, de]) {
+        const text = await shown(`suppressions?email=${encodeURIComponent(typed)}`, speaking(words));
+        expect(text).toContain(words.suppressions.wholeAddress);
+        expect(text).not.toContain('ada@example.org</');
+        expect(text).toContain(`value="${typed}"`);
+      }
+    },
+  );
+
+  it('are found by theirs, and nothing is found by that of another', async () => {
+    await call(client, 'suppression.create-suppression', { email: 'ada@example.org' });
+    expect(await shown('suppressions?email=Ada@example.org')).toContain('>ada@example.org<');
+    const other = await shown('suppressions?email=alan@example.org');
+    expect(other).toContain(en.nothingFound);
+    expect(other).not.toContain(en.suppressions.wholeAddress);
+  });
+});
+
+describe.each([
+  ['lists', 'list'],
+  ['tags', 'tag'],
+] as const)('%s', (section, kind) => {
+  it('say of one who is taken off what becomes of them, not of all', async () => {
+    const contactId = await person('ada@example.org');
+    const id = await group(kind, 'Friends');
+    await call(client, `${kind}.add-contacts`, { [`${kind}Id`]: id, contactIds: [contactId] });
+    for (const words of [en, de]) {
+      const text = await shown(`${section}/${id}/contacts/${contactId}`, speaking(words));
+      expect(text).toContain(words[section].removeText);
+      expect(text).not.toContain(words[section].delete.text);
+    }
+  });
+
+  const formAt = (text: string) =>
+    Object.fromEntries(
+      [...text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [
+        name!,
+        value!,
+      ]),
+    );
+
+  it('ask once whether there are to be two of a name', async () => {
+    await group(kind, 'Friends');
+    const path = at(`${section}/new`);
+    const asked = await editor.post(path, {
+      ...formAt(await shown(`${section}/new`)),
+      name: ' Friends',
+      description: 'mine',
+    });
+    expect(asked.status).toBe(422);
+    expect(asked.text).toContain(en[section].sameName);
+    expect(asked.text).toContain('mine</textarea>');
+    // Another name is another question.
+    await group(kind, 'Family');
+    const again = { ...formAt(asked.text), description: 'mine' };
+    expect((await editor.post(path, { ...again, name: 'Family' })).status).toBe(422);
+    expect((await editor.post(path, { ...again, name: 'Friends' })).status).toBe(303);
+    expect((await client.get(`${kind}.list-${section}`, { q: 'Friends' })).body.data).toHaveLength(2);
+  });
+
+  it('ask where one takes the name of another, not where it keeps its own', async () => {
+    await group(kind, 'Friends');
+    const id = await group(kind, 'Family');
+    const path = at(`${section}/${id}/edit`);
+    const asked = await editor.post(path, {
+      ...formAt(await shown(`${section}/${id}/edit`)),
+      name: 'Friends',
+    });
+    expect([asked.status, asked.text.includes(en[section].sameName)]).toEqual([422, true]);
+    expect((await editor.post(path, { ...formAt(asked.text), name: 'Friends' })).status).toBe(303);
+    const kept = await editor.post(path, {
+      ...formAt(await shown(`${section}/${id}/edit`)),
+      name: 'Friends',
+      description: 'Both of them',
+    });
+    expect(kept.status).toBe(303);
+  });
+
+  it('ask in German, too', async () => {
+    await group(kind, 'Freunde');
+    const { text } = await speaking(de).post(at(`${section}/new`), { name: 'Freunde' });
+    expect(text).toContain(de[section].sameName);
+  });
+});
+
+it('in German whoever is erased is deleted for good: what is forgotten may only have slipped somebody’s mind', async () => {
+  const contactId = await person('ada@example.org', { firstName: 'Ada', lastName: 'Lovelace' });
+  const german = speaking(de);
+  expect(await shown(`contacts/${contactId}`, german)).toContain('>Endgültig löschen</a>');
+  const text = await shown(`contacts/${contactId}/erase`, german);
+  expect(text).toContain('<button class="button">Ada Lovelace endgültig löschen</button>');
+  const { location } = await german.post(at(`contacts/${contactId}/erase`));
+  expect((await german.get(location!)).text).toContain('Die Person ist endgültig gelöscht.');
+  expect(JSON.stringify([de.contacts, de.events, de.history])).not.toContain('vergessen');
+});
+
+describe('the page of a contact', () => {
+  const getsMails = (text: string, words = en) => factIn(text, words.contacts.subscribed);
+
+  it('says that they get no mails where their address is blocked, and why', async () => {
+    const contactId = await person('ada@example.org', { subscribed: true });
+    expect(getsMails(await shown(`contacts/${contactId}`))).toBe(en.yes);
+    await call(client, 'suppression.create-suppression', { email: 'Ada@example.org' });
+    for (const words of [en, de]) {
+      const text = await shown(`contacts/${contactId}`, speaking(words));
+      const said = words.contacts.blocked(words.suppressions.reasons.MANUAL);
+      const path = at('suppressions?email=ada%40example.org');
+      expect(getsMails(text, words)).toBe(`<a href="${path}">${said}</a>`);
+      expect((await editor.get(path)).text).toMatch(/>ada@example.org</i);
+    }
+    await client.delete('suppression.delete-suppression', { email: 'ada@example.org' });
+    expect(getsMails(await shown(`contacts/${contactId}`))).toBe(en.yes);
+  });
+
+  /** Somebody who is on a list, has a tag and has signed; and once was on another list, had another tag. */
+  async function belonging() {
+    const email = 'ada@example.org';
+    const contactId = await person(email);
+    const contactIds = [contactId];
+    const [listId, formerListId] = [await group('list', 'Press & radio'), await group('list', 'Friends')];
+    const [tagId, formerTagId] = [await group('tag', 'donor'), await group('tag', 'member')];
+    for (const id of [listId, formerListId])
+      await call(client, 'list.add-contacts', { listId: id, contactIds });
+    for (const id of [tagId, formerTagId]) await call(client, 'tag.add-contacts', { tagId: id, contactIds });
+    await client.delete('list.remove-contacts', { listId: formerListId, contactIds });
+    await client.delete('tag.remove-contacts', { tagId: formerTagId, contactIds });
+    const petition = { name: 'lake', title: 'Save the lake' };
+    const { petitionId } = await call(client, 'petition.create-petition', petition);
+    await call(client, 'petition.publish-petition', { petitionId });
+    await call(client, 'petition.add-signature', { petitionId, contact: { email } });
+    // Of others it says nothing.
+    const other = await person('alan@example.org');
+    const othersListId = await group('list', 'Others');
+    await call(client, 'list.add-contacts', { listId: othersListId, contactIds: [other] });
+    return { contactId, listId, formerListId, tagId, formerTagId, petitionId };
+  }
+
+  const linkTo = (path: string, name: string) => `<a href="${at(path)}">${name}</a>`;
+
+  it('names the lists, the tags and the petitions to which they belong, and leads to them', async () => {
+    const { contactId, listId, tagId, petitionId } = await belonging();
+    for (const words of [en, de]) {
+      const text = await shown(`contacts/${contactId}`, speaking(words));
+      expect(factIn(text, words.sections.lists)).toBe(linkTo(`lists/${listId}`, 'Press &amp; radio'));
+      expect(factIn(text, words.sections.tags)).toBe(linkTo(`tags/${tagId}`, 'donor'));
+      expect(factIn(text, words.contacts.signed)).toBe(linkTo(`petitions/${petitionId}`, 'Save the lake'));
+    }
+    await client.delete('list.delete-list', { listId });
+    expect(factIn(await shown(`contacts/${contactId}`), en.sections.lists)).toBe('–');
+  });
+
+  it('names the newest of very many, and says that there are more', async () => {
+    const contactId = await person('ada@example.org');
+    for (let n = 0; n < 51; n += 1) {
+      const tagId = await group('tag', `Tag ${n}`);
+      await call(client, 'tag.add-contacts', { tagId, contactIds: [contactId] });
+    }
+    const tags = factIn(await shown(`contacts/${contactId}`), en.sections.tags)!;
+    expect(tags.match(/<a /g)).toHaveLength(50);
+    expect(tags).toContain('>Tag 50</a>, ');
+    expect(tags).not.toContain('>Tag 0</a>');
+    expect(tags).toContain(en.contacts.andOthers);
+  });
+
+  const pastIn = (text: string) =>
+    [.../<ul class="past">([^]*?)<\/ul>/.exec(text)![1]!.matchAll(/<li>\s*<p>([^]*?)<\/p>/g)].map(
+      ([, what]) => what,
+    );
+
+  it('says in its past which list, which tag and which petition, as far as they are still there', async () => {
+    const { contactId, listId, formerListId, tagId, formerTagId, petitionId } = await belonging();
+    await client.delete('tag.delete-tag', { tagId: formerTagId });
+    const { events } = en;
+    expect(pastIn(await shown(`contacts/${contactId}`))).toEqual([
+      `${events.PetitionSigned}: ${linkTo(`petitions/${petitionId}`, 'Save the lake')}`,
+      events.ContactUntagged,
+      `${events.ContactRemovedFromList}: ${linkTo(`lists/${formerListId}`, 'Friends')}`,
+      events.ContactTagged,
+      `${events.ContactTagged}: ${linkTo(`tags/${tagId}`, 'donor')}`,
+      `${events.ContactAddedToList}: ${linkTo(`lists/${formerListId}`, 'Friends')}`,
+      `${events.ContactAddedToList}: ${linkTo(`lists/${listId}`, 'Press &amp; radio')}`,
+      events.ContactCreated,
+    ]);
+    // Nobody need be told on the page of a petition which one it is.
+    expect(pastIn(await shown(`petitions/${petitionId}`))).toEqual([
+      events.PetitionPublished,
+      events.PetitionCreated,
+    ]);
+  });
+});
+
+/** What a page of a record says of one thing. */
+function factIn(text: string, name: string): string | undefined {
+  const facts = [...text.matchAll(/<dt>([^<]*)<\/dt><dd>([^]*?)<\/dd>/g)];
+  return facts.find(([, one]) => one === name)?.[2]!.trim();
+}
