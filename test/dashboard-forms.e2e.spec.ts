@@ -1,7 +1,9 @@
+import { WORDS } from '../src/dashboard/index.js';
 import { RECORDS } from './dashboard-pages.js';
 import { Api, type Client } from './harness.js';
 import { patiently, signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
+import { inParallel } from './processes.js';
 
 /** What forms of the dashboard take care of beyond the operations behind them. */
 
@@ -278,3 +280,100 @@ it.each([
   const { status, text } = await patiently(() => german.upload(at('images/new'), file, { name: 'X' }));
   expect([status, text]).toEqual([422, expect.stringMatching(`<a href="#file">[^<]*(${says})`)]);
 });
+
+it('whoever does not get a broadcast is counted by why', async () => {
+  const { why, total, excluded } = WORDS.en.broadcasts.audience;
+  const own = await api.organization();
+  const { organizationId } = own;
+  const [listId, otherId, leftOutId] = (await Promise.all(
+    ['One', 'Other', 'Left out'].map(async (name) => (await call(own, 'list.create-list', { name })).listId),
+  )) as [string, string, string];
+  // As many of each kind as no other has.
+  const people = async (count: number, kind: string, details: object, listIds = [listId]) => {
+    const one = async (_: unknown, n: number) => {
+      const email = `${kind}-${n}@example.org`;
+      const fields = { organizationId, email, subscribed: true, country: 'DE', ...details };
+      const { contactId } = await call(own, 'contact.create-contact', fields);
+      for (const each of listIds)
+        await call(own, 'list.add-contacts', { listId: each, contactIds: [contactId] });
+      if (kind === 'suppressed') await call(own, 'suppression.create-suppression', { email });
+    };
+    await Promise.all(Array.from({ length: count }, one));
+  };
+  await people(1, 'reader', {});
+  await people(2, 'duplicate', {}, [listId, otherId]);
+  await people(3, 'unsubscribed', { subscribed: false });
+  await people(4, 'suppressed', {});
+  await people(5, 'excluded', {}, [listId, leftOutId]);
+  await people(6, 'filtered', { country: 'FR' });
+  const audience = {
+    listIds: [listId, otherId],
+    excludeListIds: [leftOutId],
+    filter: { country: 'DE' },
+  };
+  const { broadcastId } = await call(own, 'broadcast.create-broadcast', { name: 'News', audience });
+  const viewer = await signedIn(api, own, 'VIEWER');
+  const { text } = await viewer.get(`/dashboard/${organizationId}/broadcasts/${broadcastId}/audience`);
+  expect(text).toContain(total(3));
+  expect(text).toContain(`<h2>${why}</h2>`);
+  const [, rows = ''] = /<tbody>([^]*)<\/tbody>/.exec(text) ?? [];
+  const told = [...rows.matchAll(/<tr>([^]*?)<\/tr>/g)].map(([, row]) =>
+    [...row!.matchAll(/<t[hd][^>]*>([^<]*)</g)].map(([, cell]) => cell!.trim()),
+  );
+  expect(told.toSorted()).toEqual(
+    [
+      [excluded.duplicate, '2'],
+      [excluded.unsubscribed, '3'],
+      [excluded.suppressed, '4'],
+      [excluded.excluded, '5'],
+      [excluded.filtered, '6'],
+    ].toSorted(),
+  );
+});
+
+/** Where something is under way, until somebody reacts: nobody does in these tests. */
+const GOING: Record<string, () => Promise<string>> = {
+  workings: () => Promise.resolve('workings'),
+  'the import of a table': async () => {
+    const file = { field: 'file', name: 'people.csv', type: 'text/csv', content: 'email\nada@example.org\n' };
+    const { location } = await patiently(() => owner.upload(at('contacts/import'), file));
+    expect((await post(location!, { 'column-0': 'email' })).status).toBe(303);
+    return `contacts/import/${location!.split('/').at(-1)!}`;
+  },
+  'a broadcast': async () => {
+    const broadcastId = await newId('broadcast');
+    await call(client, 'broadcast.send-broadcast', { broadcastId });
+    return `broadcasts/${broadcastId}`;
+  },
+  'signatures that are taken out': async () => {
+    const petitionId = await newId('petition');
+    await call(client, 'petition.publish-petition', { petitionId });
+    // The first 200 are out at once.
+    await inParallel(201, 16, async (n) => {
+      const contact = { email: `${n}@going.example` };
+      await call(client, 'petition.add-signature', { petitionId, contact });
+    });
+    const condition = { petitionId, emailDomain: 'going.example' };
+    const { invalidationId } = await call(client, 'petition.invalidate-signatures', condition);
+    return `petitions/${petitionId}/invalidations/${invalidationId}`;
+  },
+};
+
+it.each(Object.entries(GOING))(
+  'a page shows by itself how it goes on, until it is held: %s',
+  async (_, make) => {
+    const page = at(await make());
+    const going = await get(page);
+    const [, asking = ''] = /<div id="live"([^>]*)>/.exec(going.text) ?? [];
+    expect([going.status, asking]).toEqual([
+      200,
+      expect.stringContaining(`hx-get="${page}" hx-trigger="every 2s"`),
+    ]);
+    expect(going.text).toContain('<noscript><meta http-equiv="refresh" content="3" /></noscript>');
+    expect(going.text).toContain(`href="${page}?still=1"`);
+    expect(going.text).toMatch(/role="status" id="how-it-is">[^<]*\S/);
+    const held = await get(`${page}?still=1`);
+    expect(held.text).not.toMatch(/every 2s|http-equiv="refresh"/);
+    expect(held.text).toContain(`href="${page}"`);
+  },
+);

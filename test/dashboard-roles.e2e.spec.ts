@@ -1,8 +1,11 @@
-import { PAGES } from '../src/dashboard/index.js';
-import { type Role, ROLES } from '../src/team/index.js';
-import { type PageEntry, RECORDS, TABLE } from './dashboard-pages.js';
+import { randomBytes } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import { nameOfDashboardPath, PAGES } from '../src/dashboard/index.js';
+import { type Role, ROLES, Sessions, SignInLinks } from '../src/team/index.js';
+import { newAddress, type PageEntry, RECORDS, TABLE } from './dashboard-pages.js';
+import { ROUTES } from './dashboard-routes.js';
 import { Api, type Client, NOBODY } from './harness.js';
-import { patiently, signedIn, Visitor } from './people-in.js';
+import { invitationTo, patiently, signedIn, Visitor } from './people-in.js';
 
 let api: Api;
 let client: Client;
@@ -29,6 +32,118 @@ it('every page is in the table, and every form', () => {
       .map(({ path }) => path)
       .toSorted(),
   );
+});
+
+type Route = { path?: string; methods: Record<string, boolean> };
+
+it('every other route of the dashboard is in its table', () => {
+  const { router } = api.instances[0]!.app.getHttpAdapter().getInstance() as {
+    router: { stack: { route?: Route }[] };
+  };
+  const routes = router.stack.flatMap(({ route }) =>
+    Object.keys(route?.methods ?? {}).map((method) => `${method.toUpperCase()} ${String(route!.path)}`),
+  );
+  const own = routes.filter((route) => /^\w+ \/dashboard/.test(route) && !route.includes('/:organization'));
+  expect(own.toSorted()).toEqual(Object.keys(ROUTES).toSorted());
+});
+
+describe.each(Object.entries(ROUTES))('%s', (route, entry) => {
+  const [method = '', path = ''] = route.split(' ');
+  type Person = { visitor: Visitor; userId: string };
+
+  const newPerson = async (): Promise<Person> => {
+    const email = newAddress();
+    const visitor = await signedIn(api, client, 'VIEWER', email);
+    const { data } = (await client.get('team.list-members', { limit: '1' })).body;
+    expect(data[0].email).toBe(email);
+    return { visitor, userId: data[0].userId };
+  };
+
+  const find = <T>(type: new (...of: never[]) => T) => api.instances[0]!.app.get<T>(type, { strict: false });
+
+  /** What stands in the address for a part of it: of this person, and new. */
+  const MAKERS: Record<string, (userId: string) => Promise<string>> = {
+    name: () => Promise.resolve('htmx.js'),
+    session: async (userId) => {
+      await find(Sessions).begin(userId, 'Firefox');
+      return (await find(Sessions).list(userId))[0]!.id;
+    },
+    passkey: async (userId) => {
+      const id = uuidv7();
+      await api.database.source.query(
+        `INSERT INTO passkeys (credential_id, id, user_id, public_key, counter, transports, name)
+         VALUES ($1, $2, $3, '', 0, '{}', 'Firefox')`,
+        [randomBytes(16), id, userId],
+      );
+      return id;
+    },
+    token: async (userId) => {
+      const address = path.includes('/invitations/')
+        ? await invitationTo(api, client, 'VIEWER', newAddress())
+        : (await find(SignInLinks).make(userId))!;
+      return address.split('/').at(-1)!;
+    },
+  };
+
+  const addressFor = async (userId: string): Promise<string> => {
+    const [part, name] = /:(\w+)/.exec(path) ?? [];
+    const address = path.replace('{/}', '/');
+    return part === undefined ? address : address.replace(part, await MAKERS[name!]!(userId));
+  };
+
+  const answerTo = async (visitor: Visitor, address: string, headers: Record<string, string> = {}) => {
+    const { status, location } = await patiently(() =>
+      method === 'GET' ? visitor.get(address, headers) : visitor.post(address, entry.form, headers),
+    );
+    return location === null ? String(status) : `${status} ${location}`;
+  };
+
+  /** What somebody has, and nobody else may take from them. */
+  const belongingsOf = (userId: string): Promise<unknown[]> =>
+    api.database.source.query(
+      'SELECT id FROM sessions WHERE user_id = $1 UNION ALL SELECT id FROM passkeys WHERE user_id = $1 ORDER BY id',
+      [userId],
+    );
+
+  it('answers nobody, somebody, and who brings what is another person’s as the table says', async () => {
+    const inPlace = (answered: string) => answered.replace(':own', client.organizationId);
+    const other = await newPerson();
+    // What is good for whoever has it gives them something.
+    const isGiven = path.includes(':token');
+    const cases: [who: string, visitor: Visitor, of: Person, answered: string | undefined][] = [
+      ['nobody', new Visitor(api.origin), other, entry.nobody],
+      ['another', (await newPerson()).visitor, other, entry.another],
+    ];
+    const somebody = await newPerson();
+    cases.push(['somebody', somebody.visitor, somebody, entry.somebody]);
+    for (const [who, visitor, { userId }, answered] of cases) {
+      if (answered === undefined) continue;
+      const address = await addressFor(userId);
+      expect(nameOfDashboardPath(address.split('?')[0]!)).toBe(path.replace('{/}', ''));
+      const [before, position] = [await belongingsOf(other.userId), await api.lastPosition()];
+      expect([who, await answerTo(visitor, address)]).toEqual([who, inPlace(answered)]);
+      if (who !== 'somebody' && !isGiven)
+        expect([who, await belongingsOf(other.userId)]).toEqual([who, before]);
+      const events = await api.eventsAfter(client.organizationId, position);
+      const done = events.map(({ type, actor }) => [type, actor.split(' ')[0]]);
+      expect([who, done]).toEqual([who, (entry.events ?? []).map((type) => [type, 'user'])]);
+    }
+  });
+
+  if (method === 'GET') return;
+
+  it('does nothing for a page of another site, whether somebody is signed in or not', async () => {
+    const { visitor: somebody, userId } = await newPerson();
+    const headers = { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' };
+    for (const visitor of [new Visitor(api.origin), somebody]) {
+      const address = await addressFor(userId);
+      const [before, position] = [await belongingsOf(userId), await api.lastPosition()];
+      const { cookie } = visitor;
+      expect(await answerTo(visitor, address, headers)).toBe('403');
+      expect([visitor.cookie, await belongingsOf(userId)]).toEqual([cookie, before]);
+      expect(await api.eventsAfter(client.organizationId, position)).toEqual([]);
+    }
+  });
 });
 
 /** The path with the ids of records that were made for it. */

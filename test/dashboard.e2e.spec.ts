@@ -1,15 +1,31 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SmtpServer } from '#libs/testing';
 import { Api, type Client, NOBODY } from './harness.js';
 import { invitationTo, linkTo, signedIn, Visitor } from './people-in.js';
 import { eventually } from './processes.js';
 
+/** By which people outside reach the server, through a proxy that speaks HTTPS. */
+const PUBLIC_HOST = 'act.example.org';
+
+/** How browsers say that a form comes from elsewhere, or do not say that it comes from here. */
+const FOREIGN: Record<string, string>[] = [
+  { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' },
+  { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'same-origin' },
+  { Origin: 'null', 'Sec-Fetch-Site': 'cross-site' },
+  { Origin: '', 'Sec-Fetch-Site': '' },
+];
+
 let api: Api;
 let mail: SmtpServer;
 let client: Client;
 beforeAll(async () => {
   mail = await SmtpServer.start({ keepContent: true });
-  api = await Api.start({ instances: 2, environment: { MAIL_URL: mail.url, TRUST_PROXY: '1' } });
+  api = await Api.start({
+    instances: 2,
+    environment: { MAIL_URL: mail.url, TRUST_PROXY: '1', PUBLIC_URL: `https://${PUBLIC_HOST}` },
+  });
   for (const { reactions } of api.instances) reactions.start();
 });
 afterAll(async () => {
@@ -51,6 +67,10 @@ describe('coming in', () => {
     );
     expect((await visitor.get(accepted.location!)).status).toBe(200);
     expect((await new Visitor(api.origin).post(invitation)).status).toBe(410);
+    // The history has it from whoever came.
+    const [{ userId }] = (await client.get('team.list-members')).body.data;
+    const joined = (await client.get('event.list-events', { type: 'InvitationAccepted' })).body.data;
+    expect(joined).toEqual([expect.objectContaining({ actor: { type: 'user', id: userId } })]);
 
     const again = new Visitor(api.origin);
     const asked = await again.post('/dashboard/sign-in', { email: email.toUpperCase() });
@@ -125,6 +145,23 @@ describe('coming in', () => {
     }
   });
 
+  it('is nothing that another site does for them: nobody finds themselves in as somebody else', async () => {
+    const email = somebody();
+    await signedIn(api, client, 'EDITOR', email);
+    await new Visitor(api.origin).post('/dashboard/sign-in', { email });
+    const paths = [await linkFor(email), await invitationTo(api, client, 'EDITOR', somebody())];
+    for (const path of paths) {
+      for (const headers of FOREIGN) {
+        const { status, headers: answered } = await new Visitor(api.origin).post(path, {}, headers);
+        expect([path, headers, status, answered.getSetCookie()]).toEqual([path, headers, 403, []]);
+      }
+      const silent = await ask(path, { Host: new URL(api.origin).host }, 'POST');
+      expect([path, silent.status, silent.cookies]).toEqual([path, 403, []]);
+      // Whose it is still comes in by it.
+      expect((await new Visitor(api.origin).post(path)).status).toBe(303);
+    }
+  });
+
   it('makes a new session whatever cookie comes, and ends the one that came', async () => {
     const visitor = await signedIn(api, client, 'EDITOR', somebody());
     const before = visitor.cookie;
@@ -182,8 +219,9 @@ describe('being signed in', () => {
     expect(
       (await stolen.post(`/dashboard/${client.organizationId}/lists/new`, { name: 'Late' })).status,
     ).toBe(403);
-    await eventually(async () =>
-      expect((await stolen.get('/dashboard/account')).location).toBe('/dashboard/sign-in?again'),
+    await eventually(
+      async () => expect((await stolen.get('/dashboard/account')).location).toBe('/dashboard/sign-in?again'),
+      ENDED_SECONDS,
     );
   });
 
@@ -278,14 +316,7 @@ describe('being signed in', () => {
     const visitor = await signedIn(api, client, 'OWNER', somebody());
     const path = `/dashboard/${client.organizationId}/team/invite`;
     const form = { email: 'evil@example.org', role: 'OWNER' };
-    const headers: Record<string, string>[] = [
-      { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' },
-      { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'same-origin' },
-      { Origin: 'null', 'Sec-Fetch-Site': 'cross-site' },
-      { Origin: visitor.origin, 'Sec-Fetch-Site': 'same-site' },
-      { Origin: '', 'Sec-Fetch-Site': '' },
-    ];
-    for (const each of headers) {
+    for (const each of [...FOREIGN, { Origin: visitor.origin, 'Sec-Fetch-Site': 'same-site' }]) {
       const { status, text } = await visitor.post(path, form, each);
       expect([each, status]).toEqual([each, 403]);
       expect(text).toContain('This was not sent from here');
@@ -298,24 +329,125 @@ describe('being signed in', () => {
   });
 
   it('needs HTTPS, but on the machine itself', async () => {
-    const headers = { Host: 'act.example.org' };
-    const { status, text } = await askAs(headers);
+    const { status, text } = await ask('/dashboard/sign-in', { Host: PUBLIC_HOST });
     expect([status, text]).toEqual([403, expect.stringContaining('People sign in by HTTPS alone')]);
+  });
+
+  it('is a cookie that by HTTPS this server alone can set and read, and no program of a page', async () => {
+    const headers = {
+      Host: PUBLIC_HOST,
+      'X-Forwarded-Proto': 'https',
+      Origin: `https://${PUBLIC_HOST}`,
+      'Sec-Fetch-Site': 'same-origin',
+    };
+    const path = await invitationTo(api, client, 'EDITOR', somebody());
+    const { cookies } = await ask(path, headers, 'POST');
+    expect(cookies.map(attributesOf)).toEqual([
+      ['__Host-session', 'HttpOnly', 'Max-Age=2592000', 'Path=/', 'SameSite=Lax', 'Secure'],
+    ]);
+    const [, token = ''] = /=([\w-]{43});/.exec(cookies[0]!) ?? [];
+    const account = async (cookie: string, own: Record<string, string> = headers) =>
+      (await ask('/dashboard/account', { ...own, Cookie: cookie })).status;
+    expect(await account(`__Host-session=${token}`)).toBe(200);
+    // What a page without HTTPS has put there signs nobody in; nor is what belongs to HTTPS read without it.
+    expect(await account(`session=${token}`)).toBe(303);
+    expect(await account(`__Host-session=${token}`, { Host: new URL(api.origin).host })).toBe(303);
+    const out = await ask('/dashboard/sign-out', { ...headers, Cookie: `__Host-session=${token}` }, 'POST');
+    expect(out.cookies.map(attributesOf)).toEqual([
+      ['__Host-session', 'HttpOnly', 'Max-Age=0', 'Path=/', 'SameSite=Lax', 'Secure'],
+    ]);
+    expect(await account(`__Host-session=${token}`)).toBe(303);
   });
 });
 
-/** `fetch` does not let anybody say another Host. */
-async function askAs(headers: Record<string, string>): Promise<{ status: number; text: string }> {
-  const { request } = await import('node:http');
-  const { port } = new URL(api.origin);
-  return new Promise((resolve, reject) => {
-    const asked = request({ port, host: '127.0.0.1', path: '/dashboard/sign-in', headers }, (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-      response.on('end', () => resolve({ status: response.statusCode!, text }));
-    });
-    asked.on('error', reject).end();
+/**
+ * A page that only shows knows who asks for half a second (`KEPT_MS` of `sessions.ts`), and a second is what is promised; the other one is
+ * for a machine that has much else to do.
+ */
+const ENDED_SECONDS = 2;
+
+describe('who is in no longer sees nothing more, at any instance', () => {
+  const AGAIN = [303, '/dashboard/sign-in?again'];
+  type Ended = {
+    /** All up to the last request, which ends it: of that the time counts. */
+    prepare: (visitor: Visitor, email: string) => Promise<() => Promise<{ status: number }>>;
+    /** What each page answers from then on, and where it leads. */
+    answer: unknown[];
+  };
+  const memberWith = async (email: string): Promise<string> => {
+    const { data } = (await client.get('team.list-members', { limit: '100' })).body;
+    return data.find((one: { email: string }) => one.email === email).id;
+  };
+  const WAYS: Record<string, Ended> = {
+    'signed out': {
+      prepare: (visitor) => Promise.resolve(() => visitor.post('/dashboard/sign-out')),
+      answer: AGAIN,
+    },
+    'ended on the page of their account': {
+      prepare: async (_, email) => {
+        const other = new Visitor(api.origin);
+        await other.post('/dashboard/sign-in', { email });
+        await other.post(await linkFor(email));
+        const { text } = await other.get('/dashboard/account');
+        const [, path] = /action="(\/dashboard\/account\/sessions\/[^"]+)"/.exec(text)!;
+        return () => other.post(path!);
+      },
+      answer: AGAIN,
+    },
+    'of another role by now': {
+      prepare: async (_, email) => {
+        const memberId = await memberWith(email);
+        return () => client.post('team.update-member', { memberId, role: 'VIEWER' });
+      },
+      answer: AGAIN,
+    },
+    removed: {
+      prepare: async (_, email) => {
+        const memberId = await memberWith(email);
+        return () => client.delete('team.remove-member', { memberId });
+      },
+      answer: [404, null],
+    },
+  };
+
+  it.each(Object.entries(WAYS))('%s', async (_, { prepare, answer }) => {
+    await signedIn(api, client, 'OWNER', somebody());
+    const email = somebody();
+    const visitor = await signedIn(api, client, 'EDITOR', email);
+    const page = `/dashboard/${client.organizationId}/contacts`;
+    // The one that was not asked to end it comes first: who goes on with a cookie that is worth nothing is soon told to wait.
+    const theirs = api.instances.toReversed().map(({ origin }) => visitor.at(origin));
+    const end = await prepare(visitor, email);
+    // From now on each instance knows them.
+    for (const each of theirs) expect((await each.get(page)).status).toBe(200);
+    expect([200, 303]).toContain((await end()).status);
+    // What would change something is refused at once.
+    const { status: late } = await theirs[0]!.post(page.replace('contacts', 'tags/new'), { name: 'Late' });
+    expect([403, 404]).toContain(late);
+    await eventually(async () => {
+      for (const each of theirs) {
+        const { status, location } = await each.get(page);
+        expect([status, location]).toEqual(answer);
+      }
+    }, ENDED_SECONDS);
   });
+});
+
+/** The name of a cookie, and all that the browser is told of it. */
+function attributesOf(cookie: string): string[] {
+  const [pair = '', ...attributes] = cookie.split('; ');
+  return [pair.split('=')[0]!, ...attributes.toSorted()];
+}
+
+/** `fetch` does not let anybody say another Host, or nothing of where a form comes from. */
+async function ask(path: string, headers: Record<string, string>, method = 'GET') {
+  const { port } = new URL(api.origin);
+  const asked = request({ port, host: '127.0.0.1', path, method, headers });
+  asked.end();
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  let text = '';
+  for await (const chunk of response.setEncoding('utf8')) text += chunk;
+  return { status: response.statusCode!, text, cookies: response.headers['set-cookie'] ?? [] };
 }
 
 it('what a role may not do is not shown', async () => {

@@ -14,11 +14,16 @@ import {
   ServerProcess,
 } from './processes.js';
 import { Client } from './harness.js';
+import { Visitor } from './people-in.js';
 
 const root = resolve(__dirname, '..');
 const WELCOME = 'A demo organization was made';
 /** The newest of the demo's contacts: who signed with the line for the terminal, and on the petition's page. */
 const DEMO = ['you', 'jana.signer', 'ivo.signer'].map((name) => `${name}@example.org`);
+
+/** A text as a browser shows it. */
+const decoded = (text: string) =>
+  text.replaceAll('&#39;', "'").replaceAll('&quot;', '"').replaceAll('&amp;', '&');
 
 async function ready({ origin }: ServerProcess): Promise<any> {
   const response = await fetch(`${origin}/health/ready`);
@@ -268,8 +273,10 @@ describe('embedded', () => {
   };
   const keyIn = (text: string) => /adv_[A-Za-z0-9]{8}_[A-Za-z0-9]{32,}/.exec(text)?.[0];
   let key: string;
+  /** Whoever came in by the link that the terminal showed. */
+  let owner: Visitor;
 
-  it('two at once on an empty directory: one shows the demo, whose line for the terminal works', async () => {
+  it('two at once on an empty directory: one shows the demo, whose link and line for the terminal work', async () => {
     const servers = await Promise.all([ServerProcess.start({ DATA_DIR }), ServerProcess.start({ DATA_DIR })]);
     const text = () => servers.map(({ stdout }) => stdout).join('');
     await eventually(() => expect(text()).toMatch(/^curl /m));
@@ -299,6 +306,19 @@ describe('embedded', () => {
     expect(page).toContain('41 signatures');
     expect(page).toMatch(/<img\s+src="\/images\//);
 
+    // Whoever opens its link is in, as an owner of what was made.
+    const [, organizationId] = /^ +organization +(\S+)$/m.exec(text())!;
+    const [, link] = /^ +dashboard +(http:\/\/\S+)$/m.exec(text())!;
+    const { origin, pathname } = new URL(link!);
+    owner = new Visitor(origin);
+    expect((await owner.get(pathname)).text).toContain('<form method="post">');
+    const home = `/dashboard/${organizationId!}`;
+    expect((await owner.post(pathname)).location).toBe(home);
+    expect((await owner.get(home)).text).toContain('<h1>Demo organization</h1>');
+    expect((await demo.get('team.list-members')).body.data).toMatchObject([
+      { email: 'you@example.org', role: 'OWNER' },
+    ]);
+
     // The first to leave leaves PostgreSQL to the other, the last stops it.
     const { port } = await postmaster();
     expect((await servers[0].end('SIGINT')).status).toBe(0);
@@ -308,10 +328,28 @@ describe('embedded', () => {
     await expect(access(postmasterFile())).rejects.toThrow();
   });
 
-  it('started again: the data are there, and no key is shown', async () => {
-    const server = await ServerProcess.start({ DATA_DIR });
+  it('started again: the data are there, and no key is shown; a new one comes with a line for the terminal that works', async () => {
+    const free = createServer().listen(0, '127.0.0.1');
+    await once(free, 'listening');
+    const PORT = String((free.address() as AddressInfo).port);
+    free.close();
+    const server = await ServerProcess.start({ DATA_DIR, PORT });
     await eventually(() => expect(server.stdout).toMatch(/^ {2}Serving http:\/\/127\.0\.0\.1:\d+, /m));
     expect(await list(server, key)).toEqual(DEMO);
+
+    // Who was in still is.
+    owner = owner.at(server.origin);
+    const { location } = await owner.get('/dashboard');
+    const form = { name: 'Website', scopes: 'contact:read', rateLimit: '10' };
+    const { text } = await owner.post(`${location!}/keys/new`, form);
+    const [, line] = /<pre class="code"[^>]*>(curl [^<]+)<\/pre>/.exec(text)!;
+    const pasted = await new Program('bash', ['-c', decoded(line!)], {}).ended;
+    expect([pasted.status, JSON.parse(pasted.stdout)]).toEqual([
+      0,
+      expect.objectContaining({
+        data: expect.arrayContaining([expect.objectContaining({ email: DEMO[0] })]),
+      }),
+    ]);
     const { status, stdout, stderr } = await server.end('SIGINT');
     expect([status, stderr, keyIn(stdout)]).toEqual([0, '', undefined]);
   });

@@ -13,6 +13,9 @@ beforeEach(async () => {
   client = await api.organization();
 });
 
+/** Each has the same chance of coming about: one alone proves nothing. */
+const ROUNDS = 8;
+
 const invite = (email: string, role = 'EDITOR', by = client) =>
   by.post('team.invite-member', { email, role });
 const members = async () => (await client.get('team.list-members')).body.data;
@@ -169,6 +172,49 @@ describe('remove-member', () => {
       expect(left).toMatchObject([{ role: 'OWNER' }]);
       const last = await own.delete('team.remove-member', { memberId: left[0].id });
       expect([last.status, last.body.error.reason]).toEqual([409, 'LAST_OWNER']);
+    }
+  });
+});
+
+describe('of two owners who both go at the same moment, one remains', () => {
+  type Owner = { id: string; visitor: Visitor };
+  /** What is asked of one, and of the other, each at an instance of its own. Nobody who asks by a key is guarded as a member is. */
+  type Act = (key: Client, owner: Owner) => Promise<{ status: number }>;
+  const remove: Act = (key, { id }) => key.delete('team.remove-member', { memberId: id });
+  const demote: Act = (key, { id }) => key.post('team.update-member', { memberId: id, role: 'ADMIN' });
+  const demoteThemselves: Act = ({ origin, organizationId }, { id, visitor }) =>
+    visitor.at(origin).post(`/dashboard/${organizationId}/team/${id}`, { role: 'ADMIN' });
+
+  it.each<[string, Act, Act]>([
+    ['both removed', remove, remove],
+    ['both demoted', demote, demote],
+    ['one removed, the other demoted', remove, demote],
+    ['both demoting themselves, on the dashboard', demoteThemselves, demoteThemselves],
+  ])('%s', async (_, first, second) => {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const { organizationId } = await api.organization();
+      const keys = await Promise.all(
+        api.instances.map(async ({ origin }) => {
+          const { key } = await api.createKey(organizationId);
+          return new Client(origin, organizationId, key);
+        }),
+      );
+      const [one, other] = keys as [Client, Client];
+      const owners = await Promise.all(
+        ['a', 'b'].map(async (name) => {
+          const email = `${name}-goes-${round}@example.org`;
+          const visitor = await signedIn(api, one, 'OWNER', email);
+          const { data } = (await one.get('team.list-members')).body;
+          return { id: data.find((each: { email: string }) => each.email === email).id, visitor };
+        }),
+      );
+      // Each instance knows its key, so that neither comes later than the other.
+      await Promise.all(keys.map((key) => key.get('team.list-members')));
+      const answers = await Promise.all([first(one, owners[0]!), second(other, owners[1]!)]);
+      const { data } = (await one.get('team.list-members')).body;
+      const left = (data as { role: string }[]).filter(({ role }) => role === 'OWNER');
+      const refused = answers.filter(({ status }) => status === 409);
+      expect([round, left.length, refused.length]).toEqual([round, 1, 1]);
     }
   });
 });

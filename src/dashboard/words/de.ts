@@ -1,4 +1,5 @@
 import { formatNumber } from '#libs/pages';
+import { type OwnReason } from '#libs/rpc';
 import { type BaseWords } from './en.js';
 import { faultIn } from './faults.js';
 
@@ -168,7 +169,8 @@ export const de: BaseWords = {
       'Ihre Organisation hat so viele Webhooks, wie sie haben darf. Löschen Sie einen, der nicht gebraucht wird.',
     NOT_SEALED:
       'Der Verlauf führt nicht zu dem, was früher unterschrieben wurde. Sagen Sie es denen, die diesen Dienst betreiben.',
-  },
+    // What is missing here would be said in English.
+  } satisfies Record<OwnReason, string>,
   past: {
     title: 'Was geschehen ist',
     changed: (what, fields) => `${what}: ${fields}`,
