@@ -103,6 +103,17 @@ describe.each([
     expect((await client.get(`${kind}.list-${section}`, { q: 'Friends' })).body.data).toHaveLength(2);
   });
 
+  it('ask nothing of a form that is sent twice', async () => {
+    const form = { ...formAt(await shown(`${section}/new`)), name: 'Friends' };
+    const [first, second] = [
+      await editor.post(at(`${section}/new`), form),
+      await editor.post(at(`${section}/new`), form),
+    ];
+    expect([first.status, second.status]).toEqual([303, 303]);
+    expect(second.location).toBe(first.location);
+    expect((await editor.post(at(`${section}/new`), { ...form, once: 'another' })).status).toBe(422);
+  });
+
   it('ask where one takes the name of another, not where it keeps its own', async () => {
     await group(kind, 'Friends');
     const id = await group(kind, 'Family');

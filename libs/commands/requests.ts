@@ -34,6 +34,13 @@ export class Requests {
     return found && this.keptAnswer<Answer>(fingerprint!, found);
   }
 
+  /** The record that a command with this Idempotency-Key has made or changed; undefined where there was none. */
+  async findRecord(organizationId: string, idempotencyKey: string): Promise<string | undefined> {
+    const key = this.keyOf({ idempotencyKey });
+    const found = key && (await this.store.findIdempotent(organizationId, key));
+    return found?.result.recordId as string | undefined;
+  }
+
   /** @throws RpcError IDEMPOTENCY_KEY_REUSED where it was kept for a request of another fingerprint. */
   async keptAnswer<Answer extends JsonObject>(
     fingerprint: Buffer,
@@ -122,7 +129,7 @@ export class Requests {
     return this.keptAnswer<Answer>(fingerprint, kept);
   }
 
-  private keyOf({ idempotencyKey }: RequestContext): Buffer | undefined {
+  private keyOf({ idempotencyKey }: Pick<RequestContext, 'idempotencyKey'>): Buffer | undefined {
     return idempotencyKey === undefined ? undefined : this.store.keyring.hash('idempotency', idempotencyKey);
   }
 }

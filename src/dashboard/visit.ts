@@ -1,5 +1,6 @@
 import { type Type } from '@nestjs/common';
 import { type Request, type Response } from 'express';
+import { Requests } from '#libs/commands';
 import { type Html } from '#libs/pages';
 import { allowLongBody, openStream, type Page as PageOfRecords, RpcError } from '#libs/rpc';
 import { type Page, pageOf } from './document.js';
@@ -180,9 +181,7 @@ export class Visit {
     const { people, request } = this.options;
     const { beforeAnswer } = this;
     const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-    const once = this.form.get('once');
-    const idempotencyKey =
-      once === null ? undefined : `form ${this.person.session.userId} ${once} ${name} ${(this.runs += 1)}`;
+    const idempotencyKey = this.markOf(name, (this.runs += 1));
     try {
       return await people.run<Answer>(name, this.person, given, {
         request,
@@ -195,6 +194,17 @@ export class Visit {
       if (!(error instanceof RpcError) || error.code !== 'IDEMPOTENCY_KEY_REUSED') throw error;
       return people.run<Answer>(name, this.person, given, { request, body, beforeAnswer });
     }
+  }
+
+  /** What this form has made where it was sent before: by the operation that it runs first. */
+  async madeBefore(name: string): Promise<string | undefined> {
+    const mark = this.markOf(name, 1);
+    return mark && (await this.find(Requests).findRecord(this.organizationId, mark));
+  }
+
+  private markOf(name: string, run: number): string | undefined {
+    const once = this.form.get('once');
+    return once === null ? undefined : `form ${this.person.session.userId} ${once} ${name} ${run}`;
   }
 
   private readonly beforeAnswer = (work: Promise<unknown>): void => {

@@ -67,7 +67,9 @@ function pagesOfGroups({
     const { name } = typedIn(visit);
     if (name === group?.name) return;
     const [other] = await visit.find(Resources).having(resource, visit.organizationId, 'name', name, 1);
-    if (other) visit.requireSure(name, visit.words[section].sameName);
+    // Sent twice, it meets what it has made itself.
+    if (other && other.id !== (await visit.madeBefore(`${service}.create-${service}`)))
+      visit.requireSure(name, visit.words[section].sameName);
   };
   return [
     ...listPages<GroupRecord>({
