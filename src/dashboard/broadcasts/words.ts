@@ -334,7 +334,7 @@ const de: typeof en = {
       unsubscribed: 'Der Kontakt hat sich abgemeldet.',
       suppressed: 'An diese Adresse wird nichts mehr verschickt.',
     },
-    gone: 'jemand, der vergessen wurde',
+    gone: 'jemand, der endgültig gelöscht wurde',
   },
   done: {
     created:

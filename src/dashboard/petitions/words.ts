@@ -195,7 +195,7 @@ const de: typeof en = {
     suspicion: 'Verdächtig, weil',
     statuses: { CONFIRMED: 'Zählt', PENDING: 'Wartet auf Bestätigung', INVALIDATED: 'Wurde herausgenommen' },
     none: { title: 'Noch hat niemand unterschrieben', text: 'Sagen Sie die Adresse der Seite weiter.' },
-    gone: 'jemand, der vergessen wurde',
+    gone: 'jemand, der endgültig gelöscht wurde',
     unconfirmed: 'jemand, der noch nicht bestätigt hat',
     takeOut: 'Herausnehmen',
     takeOutOf: (name) => `Unterschrift von ${name} herausnehmen`,
