@@ -24,7 +24,8 @@ export class Visitor {
   }
 
   set cookie(text: string) {
-    this.cookies = new Map(text === '' ? [] : [text.split('=', 2) as [string, string]]);
+    const pairs = text === '' ? [] : text.split('; ');
+    this.cookies = new Map(pairs.map((pair) => pair.split('=', 2) as [string, string]));
   }
 
   /** The same person, at another instance or with another language. */

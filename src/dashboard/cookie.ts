@@ -69,6 +69,23 @@ export function isFromHere(request: Request): boolean {
   return URL.canParse(here) && new URL(here).origin === origin;
 }
 
+/** That somebody has signed in here before, and who: nobody reads it in there. */
+const KNOWN = 'known';
+const KNOWN_DAYS = 365;
+
+export function rememberKnown(request: Request, response: Response, known: string): void {
+  const secure = request.secure ? '; Secure' : '';
+  const age = KNOWN_DAYS * 24 * 3_600;
+  response.append(
+    'Set-Cookie',
+    `${KNOWN}=${known}; Path=/dashboard/sign-in; HttpOnly; SameSite=Lax; Max-Age=${age}${secure}`,
+  );
+}
+
+export function readKnown(request: Request): string | undefined {
+  return new RegExp(`(?:^|; )${KNOWN}=([\\w-]{43})(?:;|$)`).exec(request.headers.cookie ?? '')?.[1];
+}
+
 /** Where somebody wanted to go who has to sign in first; a browser keeps it for as long as a link to sign in is good. */
 const WANTED = 'wanted';
 const WANTED_SECONDS = 900;

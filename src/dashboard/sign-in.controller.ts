@@ -23,7 +23,9 @@ import {
   isFromThisMachine,
   isLoopback,
   readCookie,
+  readKnown,
   readWanted,
+  rememberKnown,
   rememberWanted,
   writeCookie,
 } from './cookie.js';
@@ -103,7 +105,7 @@ export class SignInController {
         return Promise.resolve(
           signInPage(words, { email, fault: words.faults.email, isWritten: written !== undefined }),
         );
-      this.links.send(email, languageOf(request.headers['accept-language']), request.ip);
+      this.links.send(email, languageOf(request.headers['accept-language']), request.ip, readKnown(request));
       if (!written) return Promise.resolve(sentPage(words, LINK_MINUTES));
       const folder = isFromThisMachine(request) ? written.directory : undefined;
       return Promise.resolve(writtenPage(words, LINK_MINUTES, folder));
@@ -252,6 +254,7 @@ export class SignInController {
     if (before !== undefined) await this.sessions.end(before);
     const token = await this.sessions.begin(userId, browserOf(request.headers['user-agent']));
     writeCookie(request, response, token, SESSION_DAYS);
+    rememberKnown(request, response, this.links.knownAs(userId));
     const wanted = readWanted(request);
     if (wanted === undefined) return { redirect: to };
     rememberWanted(request, response, undefined);

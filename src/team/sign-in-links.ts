@@ -3,6 +3,7 @@ import { getStorageToken } from '@nestjs/throttler';
 import { DataSource } from 'typeorm';
 import { newId, randomBytes } from '#libs/random';
 import { describeError } from '#libs/database';
+import { EventStore } from '#libs/event-store';
 import { networkOf, type WindowStorage } from '#libs/rate-limit';
 import { PublicAddress } from '../public-address.js';
 import { hashOf } from './sessions.js';
@@ -28,11 +29,20 @@ export class SignInLinks {
     private readonly team: Team,
     private readonly mails: TeamMails,
     private readonly address: PublicAddress,
+    private readonly store: EventStore,
     @Inject(getStorageToken()) private readonly storage: WindowStorage,
   ) {}
 
-  /** @returns the address that signs the person in; undefined where they have had as many as they get within an hour. */
-  async make(userId: string): Promise<string | undefined> {
+  /** What a browser is given by which the person has signed in: then nobody who asks for links in their name takes theirs from them. */
+  knownAs(userId: string): string {
+    return this.store.keyring.hash('known browser', userId).toString('base64url');
+  }
+
+  /**
+   * @param isCounted whether it is one of those that everybody may ask for.
+   * @returns the address that signs the person in; undefined where they have had as many as they get within an hour.
+   */
+  async make(userId: string, isCounted = true): Promise<string | undefined> {
     const token = randomBytes(32).toString('base64url');
     const isMade = await this.source.transaction(async (transaction) => {
       // Many at once are counted one after the other.
@@ -40,10 +50,10 @@ export class SignInLinks {
       const rows = await transaction.query<unknown[]>(
         `INSERT INTO sign_in_links (token, user_id, expires_at)
          SELECT $1, $2, clock_timestamp() + make_interval(mins => $3)
-         WHERE (SELECT count(*) FROM sign_in_links
+         WHERE NOT $5 OR (SELECT count(*) FROM sign_in_links
                 WHERE user_id = $2 AND made_at > clock_timestamp() - interval '1 hour') < $4
          RETURNING made_at`,
-        [hashOf(token), userId, LINK_MINUTES, MOST_AN_HOUR],
+        [hashOf(token), userId, LINK_MINUTES, MOST_AN_HOUR, isCounted],
       );
       return rows.length > 0;
     });
@@ -53,10 +63,10 @@ export class SignInLinks {
   /**
    * Sends one to whoever is a member anywhere. It happens behind the back of who asks: neither answer nor time tells.
    *
-   * @param address of who asks.
+   * @param address of who asks. @param known what their browser was given when somebody signed in there.
    */
-  send(email: string, language: string, address: string | undefined): void {
-    void this.sendNow(email, language, address).catch((error: unknown) =>
+  send(email: string, language: string, address: string | undefined, known?: string): void {
+    void this.sendNow(email, language, address, known).catch((error: unknown) =>
       this.logger.error({ message: 'a link to sign in could not be sent', reason: describeError(error) }),
     );
   }
@@ -80,20 +90,26 @@ export class SignInLinks {
     return rows.length > 0;
   }
 
-  private async sendNow(email: string, language: string, address: string | undefined): Promise<void> {
-    const key = `sign-in:${this.users.nameOf(email)}:${networkOf(address)}`;
-    const [asked] = await this.storage.accept([{ key, limit: MOST_FROM_NETWORK }], HOUR_MS);
-    if (asked!.isBlocked) return;
+  private async sendNow(
+    email: string,
+    language: string,
+    address: string | undefined,
+    known: string | undefined,
+  ): Promise<void> {
     await this.source.query(
       `DELETE FROM sign_in_links WHERE made_at < clock_timestamp() - interval '1 hour'`,
     );
     const userId = await this.users.find(email);
+    const isKnown = userId !== undefined && known === this.knownAs(userId);
+    const key = `sign-in:${this.users.nameOf(email)}:${isKnown ? 'known' : networkOf(address)}`;
+    const [asked] = await this.storage.accept([{ key, limit: MOST_FROM_NETWORK }], HOUR_MS);
+    if (asked!.isBlocked) return;
     const [membership] = userId === undefined ? [] : await this.team.membershipsOf(userId);
     if (userId === undefined || !membership) return;
     // What was typed may only be compared like their address, and be somebody else's.
     const to = (await this.team.addressesOf(membership.organizationId, [userId])).get(userId);
     if (to === undefined) return;
-    const url = await this.make(userId);
+    const url = await this.make(userId, !isKnown);
     if (url === undefined) return;
     const link = { id: newId(), userId, to, url, minutes: LINK_MINUTES, language };
     const { outcome, detail } = await this.mails.letIn(link, AbortSignal.timeout(PATIENCE_MS));

@@ -8,6 +8,7 @@ import { RecordPast } from '../record-past.js';
 import { type Visit } from '../visit.js';
 
 type OrganizationRecord = {
+  updatedAt: string;
   id: string;
   name: string;
   website: string | null;
@@ -197,15 +198,17 @@ function form(
     needs: 'organization:write',
     show: async (visit) => {
       const { organization } = visit.words;
-      const fields = await fieldsOf(visit, await organizationOf(visit));
+      const own = await organizationOf(visit);
+      const fields = await fieldsOf(visit, own);
       return visit.page({
         section: 'organization',
         back: { href: visit.path('organization'), text: organization.title },
         title: organization[task],
-        content: html`<div class="text">${FormOf(visit, { fields, button: organization.save })}</div>`,
+        content: html`<div class="text">${FormOf(visit, { fields, button: organization.save, of: own })}</div>`,
       });
     },
     act: async (visit) => {
+      visit.requireSame(await organizationOf(visit));
       await visit.run('organization.update-organization', typedIn(visit, task));
       return { to: 'organization', done: 'organization.changed' };
     },

@@ -4,7 +4,7 @@ import { noSuch } from '#libs/rpc';
 import { type InvitationRecord, type MemberRecord, type Role, ROLES, Team } from '../../team/index.js';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import { Asking, ButtonLink, ChoiceField, dateIn, FormOf, SectionOf, TextField } from '../parts.js';
+import { Asking, ButtonLink, ChoiceField, dateIn, Deeds, FormOf, SectionOf, TextField } from '../parts.js';
 import { RecordPast } from '../record-past.js';
 import { type Visit } from '../visit.js';
 
@@ -91,8 +91,12 @@ export const teamPages: PageDefinition[] = [
     needs: 'team:write',
     show: async (visit) => {
       const { words } = visit;
-      const [member, past] = await Promise.all([memberOf(visit), RecordPast(visit, visit.params.member!)]);
-      const { save, remove, removeText } = words.team.member;
+      const [member, past, isLast] = await Promise.all([
+        memberOf(visit),
+        RecordPast(visit, visit.params.member!),
+        isLastOwner(visit),
+      ]);
+      const { save, remove, removeText, last } = words.team.member;
       const { name, may } = words.roles[member.role];
       const mayChange = rolesFor(visit).includes(member.role);
       return visit.page({
@@ -101,8 +105,9 @@ export const teamPages: PageDefinition[] = [
         title: nameOf(visit, member.email),
         content: html`<div class="text">
           <p>${name}: ${may}</p>
+          ${isLast ? html`<p>${last}</p>` : null}
           ${
-            mayChange
+            mayChange && !isLast
               ? html`${FormOf(visit, { fields: [RoleField(visit, member.role)], button: save })}
                 ${SectionOf(remove, html`<p>${removeText}</p><p>${ButtonLink(visit, `team/${member.id}/remove`, remove, true)}</p>`)}`
               : null
@@ -122,13 +127,17 @@ export const teamPages: PageDefinition[] = [
     needs: 'team:write',
     show: async (visit) => {
       const { id, email } = await memberOf(visit);
-      const { title, text, keys, button } = visit.words.team.removal;
+      const { title, text, keys, webhooks, invitations, button } = visit.words.team.removal;
       const name = nameOf(visit, email);
       return visit.page({
         section: 'team',
         title: title(name),
         content: html`${Asking(visit, { text, button: button(name), back: `team/${id}`, isFinal: true })}
-          <p>${ButtonLink(visit, 'keys', keys, true)}</p>`,
+          ${Deeds([
+            ButtonLink(visit, 'keys', keys, true),
+            ButtonLink(visit, 'webhooks', webhooks, true),
+            ButtonLink(visit, 'team/invitations', invitations, true),
+          ])}`,
       });
     },
     act: async (visit) => {
@@ -159,6 +168,13 @@ export const teamPages: PageDefinition[] = [
 
 function toTeam(visit: Visit) {
   return { href: visit.path('team'), text: visit.words.team.title };
+}
+
+/** Of more than a hundred people some other one is an owner, too: else the operation refuses it. */
+async function isLastOwner(visit: Visit): Promise<boolean> {
+  const { records } = await visit.run<{ records: MemberRecord[] }>('team.list-members', { limit: 100 });
+  const owners = records.filter(({ role }) => role === 'OWNER');
+  return records.length < 100 && owners.length === 1 && owners[0]!.id === visit.params.member;
 }
 
 /** @throws RpcError NOT_FOUND */
