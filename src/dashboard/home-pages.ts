@@ -17,7 +17,8 @@ export const homePages: PageDefinition[] = [
       const { home } = words;
       return visit.page({
         section: 'overview',
-        title: person.organization.name,
+        title: words.sections.overview,
+        heading: person.organization.name,
         content: html`<p class="lead">${home.text}</p>
           ${visit.may('petition:read') ? await PetitionsOf(visit) : null} ${FirstSteps(visit)}`,
       });

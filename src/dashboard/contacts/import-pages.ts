@@ -71,7 +71,7 @@ export const importPages: PageDefinition[] = [
     },
     act: async (visit) => {
       const file = await visit.upload();
-      if (!file) throw invalid([{ path: 'file', message: 'is required' }]);
+      if (!file) throw invalid([{ path: 'file', message: 'is no file' }]);
       const bytes = await wholeOf(visit, file.bytes);
       const { columns, examples, lines } = await lookAt(bytes);
       const about: AboutImport = {
@@ -224,7 +224,9 @@ function progress(visit: Visit, { id, status, lines, linesDone, result, about }:
   return visit.page({
     section: 'contacts',
     back: toContacts(visit),
-    title: imports.title,
+    // In another window it tells by its name when it is finished.
+    title: isGoing ? imports.title : state,
+    heading: imports.title,
     content: html`<p class="lead">${about.file}</p>
       <h2>${state}</h2>
       ${isGoing ? html`<p>${imports.goingText}</p>` : null}

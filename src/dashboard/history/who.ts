@@ -43,8 +43,14 @@ async function peopleIn(visit: Visit): Promise<Choice[]> {
 /** Keys by their names; none for whoever may not see them. */
 export async function keysIn(visit: Visit): Promise<Choice[]> {
   if (!visit.may('api-key:read')) return [];
-  const { records } = await visit.run<{ records: { id: string; name: string }[] }>('api-key.list-api-keys', {
-    limit: MOST,
-  });
-  return records.map(({ id, name }) => ({ value: id, text: visit.words.history.key(name) }));
+  const { records } = await visit.run<{ records: { id: string; name: string; prefix: string }[] }>(
+    'api-key.list-api-keys',
+    { limit: MOST },
+  );
+  // Those that followed each other have one name.
+  const isOneOfSome = (name: string) => records.filter((one) => one.name === name).length > 1;
+  return records.map(({ id, name, prefix }) => ({
+    value: id,
+    text: visit.words.history.key(isOneOfSome(name) ? `${name}, ${prefix}…` : name),
+  }));
 }

@@ -93,7 +93,8 @@ async function webhooksOf(visit: Visit): Promise<Working[]> {
   const { records } = await visit.run<{ records: WebhookRecord[] }>('webhook.list-webhooks', { limit: 100 });
   return records.map(({ id, url, status, lag }) => ({
     name: html`<a href="${visit.path(`webhooks/${id}`)}">${url}</a>`,
-    state: status === 'PAUSED' ? 'paused' : stateOf(lag ?? 0, status !== 'ACTIVE'),
+    // One that fails is tried again by itself.
+    state: status === 'PAUSED' ? 'paused' : stateOf(lag ?? 0, status === 'DISABLED'),
     lag: lag ?? 0,
   }));
 }
