@@ -146,6 +146,16 @@ describe('who gets mails', () => {
   });
 });
 
+it('what is imported in the background was done by whoever asked for it', async () => {
+  const before = await api.lastPosition();
+  await imported('email\nada@example.org\n');
+  const { data } = (await client.get('team.list-members')).body;
+  const made = (await api.eventsAfter(client.organizationId, before)).filter(
+    ({ streamType }) => streamType === 'contact',
+  );
+  expect(made.map(({ actor }) => actor)).toEqual([`user ${data[0].userId}`]);
+});
+
 describe('what was wrong with a line', () => {
   const content = [
     'email;Vorname;Nachname;Newsletter;Ort',
