@@ -397,15 +397,21 @@ describe('what has happened to a record', () => {
     expect((await events({ type: 'HistoryRead' })).length).toBe(reads);
   });
 
-  it('has the newest of many, and says that there is more', async () => {
+  it('has the newest of many, and goes on to the oldest, for whoever sees the record', async () => {
     const tagId = (await call(client, 'tag.create-tag', { name: 'Often changed' })).tagId as string;
     for (let n = 0; n < 110; n += 1) {
       await call(client, 'tag.update-tag', { tagId, description: `Text ${n}` });
     }
-    const text = textOf(await read(`tags/${tagId}`, owner));
+    const viewer = await signedIn(api, client, 'VIEWER', 'past@example.org');
+    const page = await read(`tags/${tagId}`, viewer);
+    const text = textOf(page);
     expect(text.match(/The tag was changed: Description/g)).toHaveLength(100);
     expect(text).not.toContain('The tag was made');
     expect(text).toContain('There is more');
+    const older = textOf(await read(linkIn(page, 'What was before')!.slice(0, -'#past'.length), viewer));
+    expect(older.match(/The tag was changed: Description/g)).toHaveLength(10);
+    expect(older).toContain('The tag was made');
+    expect(older).not.toContain('There is more');
   });
 
   it('is read in bounds where what was said is long', async () => {

@@ -263,15 +263,16 @@ export class EventStore {
   /**
    * The newest events of a record, and those of other records that say something about this person, newest first.
    *
-   * @param most as many of them, fewer where they are wide (`PAGE_BYTES`), one at least.
+   * @param most as many of them, fewer where they are wide (`PAGE_BYTES`), one at least. @param before a position: only those before it.
    * @returns also whether there are more.
    */
   async readAbout(
     organizationId: string,
     recordId: string,
     most: number,
+    before = Number.MAX_SAFE_INTEGER,
   ): Promise<{ events: RecordedEvent[]; hasMore: boolean }> {
-    const rows = await this.source.query<PageRow[]>(ABOUT, [organizationId, recordId, most + 1]);
+    const rows = await this.source.query<PageRow[]>(ABOUT, [organizationId, recordId, most + 1, before]);
     const events = this.rows.readStored(await this.inLog(rows.slice(0, most)));
     return { events, hasMore: isCut(rows) || rows.length > most };
   }

@@ -6,7 +6,7 @@ import { SectionOf, timeIn } from './parts.js';
 import { type Visit } from './visit.js';
 import { type Words } from './words/index.js';
 
-/** Of one record; who wants more looks into the history. */
+/** Of one record on one page. */
 const MOST = 100;
 
 /**
@@ -23,17 +23,19 @@ export async function RecordPast(
   beside: Promise<readonly RecordedEvent[]> = Promise.resolve([]),
 ): Promise<Html> {
   const { words, organizationId } = visit;
-  const [about, others] = await Promise.all([
-    visit.find(EventStore).readAbout(organizationId, recordId, MOST),
+  const before = beforeIn(visit);
+  const [about, besides] = await Promise.all([
+    visit.find(EventStore).readAbout(organizationId, recordId, MOST, before),
     beside,
   ]);
+  const others = besides.filter(({ position }) => before === undefined || position < before);
   const all = [...about.events, ...others].toSorted((one, other) => other.position - one.position);
   const events = all.slice(0, MOST);
   const hasMore = about.hasMore || all.length > MOST;
   const [nameOf, objectOf] = await Promise.all([actorsOf(visit, events), objectsOf(visit, recordId, events)]);
   const { past } = words;
   return SectionOf(past.title, [
-    html`<ul class="past">
+    html`<ul class="past" id="past">
       ${events.map((event) => {
         const what = eventIn(visit, event.type);
         const changed = changedBy(visit, event);
@@ -44,11 +46,22 @@ export async function RecordPast(
         </li>`;
       })}
     </ul>`,
-    hasMore ? html`<p>${past.more}</p>` : null,
+    before === undefined
+      ? null
+      : html`<p><a href="${visit.withQuery({ before: null })}#past">${past.newest}</a></p>`,
+    hasMore && events.length > 0
+      ? html`<p>${past.more} <a href="${visit.withQuery({ before: String(events.at(-1)!.position) })}#past">${past.older}</a></p>`
+      : null,
     visit.may('event:read')
       ? html`<p><a href="${visit.path(`history?recordId=${recordId}`)}">${past.all}</a></p>`
       : null,
   ]);
+}
+
+/** Before which position the page begins; undefined for the newest. */
+function beforeIn(visit: Visit): number | undefined {
+  const before = visit.query('before');
+  return before !== undefined && /^\d{1,15}$/.test(before) ? Number(before) : undefined;
 }
 
 /** Which fields an event changed, in words; undefined where it is no change of fields, or nobody can tell any more. */

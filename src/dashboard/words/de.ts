@@ -175,7 +175,9 @@ export const de: BaseWords = {
     title: 'Was geschehen ist',
     changed: (what, fields) => `${what}: ${fields}`,
     all: 'Im Verlauf nachsehen',
-    more: 'Es gibt noch mehr: Der Verlauf hat alles.',
+    more: 'Es gibt noch mehr.',
+    older: 'Was davor war',
+    newest: 'Zurück zum Neuesten',
     actors: {
       user: 'jemand, der im Team war',
       'api-key': 'ein API-Schlüssel',

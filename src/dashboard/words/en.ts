@@ -180,7 +180,9 @@ export const en = {
     title: 'What has happened',
     changed: (what: string, fields: string) => `${what}: ${fields}`,
     all: 'Look it up in the history',
-    more: 'There is more: the history has all of it.',
+    more: 'There is more.',
+    older: 'What was before',
+    newest: 'Back to the newest',
     actors: {
       user: 'somebody who was in the team',
       'api-key': 'an API key',
