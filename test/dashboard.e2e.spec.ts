@@ -134,6 +134,19 @@ describe('coming in', () => {
     await eventually(() => expect(signInMailsTo(email)).toHaveLength(25));
   });
 
+  it('sends the link when a mail server that was away is back', async () => {
+    const email = somebody();
+    await signedIn(api, client, 'EDITOR', email);
+    await mail.stop();
+    try {
+      expect((await new Visitor(api.origin).post('/dashboard/sign-in', { email })).status).toBe(200);
+      await sleep(500);
+    } finally {
+      await mail.start();
+    }
+    await eventually(() => expect(signInMailsTo(email)).toHaveLength(1));
+  });
+
   it('a link that is too old, changed or invented opens nothing', async () => {
     const email = somebody();
     await signedIn(api, client, 'EDITOR', email);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { getStorageToken } from '@nestjs/throttler';
 import { DataSource } from 'typeorm';
@@ -17,6 +18,8 @@ export const LINK_MINUTES = 15;
 const [MOST_AN_HOUR, MOST_FROM_NETWORK] = [20, 5];
 const HOUR_MS = 3_600_000;
 const PATIENCE_MS = 60_000;
+/** A server that is away for a moment is asked again: whoever waits for a link waits for minutes, not longer. */
+const PAUSES_MS = [0, 2_000, 10_000, 30_000];
 
 /** The links by which people sign in: each once, and for a quarter of an hour. */
 @Injectable()
@@ -112,7 +115,12 @@ export class SignInLinks {
     const url = await this.make(userId, !isKnown);
     if (url === undefined) return;
     const link = { id: newId(), userId, to, url, minutes: LINK_MINUTES, language };
-    const { outcome, detail } = await this.mails.letIn(link, AbortSignal.timeout(PATIENCE_MS));
-    if (outcome !== 'sent') this.logger.warn({ message: 'a link to sign in was not sent', outcome, detail });
+    for (const pause of PAUSES_MS) {
+      await sleep(pause, undefined, { ref: false });
+      const { outcome, detail } = await this.mails.letIn(link, AbortSignal.timeout(PATIENCE_MS));
+      if (outcome === 'sent') return;
+      this.logger.warn({ message: 'a link to sign in was not sent', outcome, detail });
+      if (outcome !== 'unreachable') return;
+    }
   }
 }
