@@ -113,11 +113,17 @@ const LISTS: Record<string, List> = {
     },
     make: async (client, n, broadcastId) => {
       const { organizationId } = client;
-      const contact = { organizationId, email: `reader-${n}@example.org`, subscribed: true };
+      const contact = {
+        organizationId,
+        email: `reader-${n}@example.org`,
+        firstName: name(n),
+        subscribed: true,
+      };
       const { contactId } = await call(client, 'contact.create-contact', contact);
       const { data } = (await client.get('broadcast.get-broadcast', { broadcastId })).body;
       await call(client, 'list.add-contacts', { listId: data.audience.listIds[0], contactIds: [contactId] });
     },
+    finds: { q: 'Needle' },
   },
   suppressions: {
     make: (client, n) => call(client, 'suppression.create-suppression', { email: address(n) }),
@@ -152,10 +158,11 @@ const LISTS: Record<string, List> = {
     make: ({ organizationId }, n, webhookId) =>
       api.database.source.query(
         `INSERT INTO webhook_deliveries
-           (id, organization_id, webhook_id, created_at, event_id, position, type, attempt, outcome, ms)
-         VALUES ($1, $2, $3, clock_timestamp(), $4, $5, 'TagCreated', 1, 'FAILED', 1)`,
-        [uuidv7(), organizationId, webhookId, NOBODY, n + 1],
+           (id, organization_id, webhook_id, created_at, event_id, position, type, attempt, outcome, ms, reason)
+         VALUES ($1, $2, $3, clock_timestamp(), $4, $5, 'TagCreated', 1, 'FAILED', 1, $6)`,
+        [uuidv7(), organizationId, webhookId, NOBODY, n + 1, n === 0 ? 'Needle' : null],
       ),
+    finds: { q: 'needle' },
   },
 };
 
@@ -164,10 +171,12 @@ function newAddress(): string {
   return `member-${(people += 1)}@example.org`;
 }
 
+/** The history goes from its end, in a way of its own; the outbox is of files, and tried where it is (`outbox.e2e.spec.ts`). */
+const APART = ['history', 'outbox'];
+
 it('each list is tried here', () => {
   const paths = PAGES.map(({ path }) => path);
-  // The history goes from its end, in a way of its own.
-  const lists = paths.filter((path) => paths.includes(`${path}/export`) && path !== 'history');
+  const lists = paths.filter((path) => paths.includes(`${path}/export`) && !APART.includes(path));
   expect(Object.keys(LISTS).toSorted()).toEqual(lists.map((path) => path.replace(/:\w+/g, ':')).toSorted());
 });
 
@@ -232,7 +241,7 @@ describe.each(Object.entries(LISTS))('%s', (path, { of, make, finds, add, most, 
     const [paging = ''] = /<nav class="paging"[^]*?<\/nav>/.exec(text) ?? [];
     const [, next] = new RegExp(`href="([^"]+)">${WORDS.en.nextPage}<`).exec(paging)!;
     const further = await open(next!.replaceAll('&amp;', '&'));
-    expect(further.split('<tr>').length - 1).toBe(1 + count + before - 50);
+    expect(further.split('<tr').length - 1).toBe(1 + count + before - 50);
     expect(further).toContain(`<a href="${at(path)}">${WORDS.en.firstPage}</a>`);
     expect(further).not.toContain(WORDS.en.nextPage);
     // Of all, wherever somebody is.
@@ -244,7 +253,7 @@ describe.each(Object.entries(LISTS))('%s', (path, { of, make, finds, add, most, 
   it('finds what was looked for, and so does its file', async () => {
     const query = new URLSearchParams(finds);
     const text = await open(`${at(path)}?${query.toString()}`);
-    expect(text.split('<tr>').length - 1).toBe(2);
+    expect(text.split('<tr').length - 1).toBe(2);
     const file = new URL(fileIn(text), api.origin);
     expect(file.pathname).toBe(at(`${path}/export`));
     const asked = Object.fromEntries(file.searchParams);

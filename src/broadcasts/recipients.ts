@@ -282,6 +282,23 @@ export class Recipients {
     );
   }
 
+  /** Those of these people who get the broadcast, or got it. @param status undefined for all. */
+  async among(
+    organizationId: string,
+    broadcastId: string,
+    contactIds: readonly string[],
+    status: string | undefined,
+  ): Promise<RecipientRecord[]> {
+    return this.source.query<RecipientRecord[]>(
+      `SELECT DISTINCT ON (r.contact_id) r.contact_id AS "contactId", r.status, r.at, r.detail
+       FROM broadcast_sendings s JOIN broadcast_recipients r ON r.sending_id = s.id
+       WHERE s.organization_id = $1 AND s.broadcast_id = $2 AND r.contact_id = ANY ($3::uuid[])
+         AND ($4::text IS NULL OR r.status = $4)
+       ORDER BY r.contact_id, s.created_at DESC`,
+      [organizationId, broadcastId, contactIds, status ?? null],
+    );
+  }
+
   /** Notes what came of a message, once. Nothing where there is no such one. */
   async noteAftermath(
     organizationId: string,

@@ -42,7 +42,7 @@ type ListOptions<Listed> = {
   /** The scope for searching, where it is another. */
   searchNeeds?: string;
   /** What is searched where the operation cannot, because it is sealed: for lists of some hundreds of records. */
-  searchIn?: (record: Listed) => string;
+  searchIn?: (record: Listed, visit: Visit) => string;
   /** Other fields of the search. */
   filters?: (visit: Visit) => Promise<readonly Html[]>;
   /** The page that makes another one, for whoever may. */
@@ -253,7 +253,9 @@ async function lookedThrough<Listed>(visit: Visit, options: ListOptions<Listed>)
   const found: Listed[] = [];
   let looked = 0;
   for await (const records of pagesOf(visit, options)) {
-    found.push(...records.filter((record) => options.searchIn!(record).toLowerCase().includes(wanted)));
+    found.push(
+      ...records.filter((record) => options.searchIn!(record, visit).toLowerCase().includes(wanted)),
+    );
     if ((looked += records.length) >= MOST_SEARCHED) break;
   }
   return found;

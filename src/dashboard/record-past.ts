@@ -35,7 +35,8 @@ export async function RecordPast(
   const [nameOf, objectOf] = await Promise.all([actorsOf(visit, events), objectsOf(visit, recordId, events)]);
   const { past } = words;
   return SectionOf(past.title, [
-    html`<ul class="past" id="past">
+    html`<span id="past"></span>
+      <ul class="past">
       ${events.map((event) => {
         const what = eventIn(visit, event.type);
         const changed = changedBy(visit, event);

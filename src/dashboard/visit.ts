@@ -284,7 +284,7 @@ export class Visit {
   }
 }
 
-type Asked = { limit: number; cursor: string | undefined; q?: unknown };
+export type Asked = { limit: number; cursor: string | undefined; q?: unknown };
 
 /** Lists what no operation knows, as operations do. */
 export type Lister<Listed> = (visit: Visit, asked: Asked) => Promise<PageOfRecords<Listed>>;

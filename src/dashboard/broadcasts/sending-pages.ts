@@ -1,6 +1,6 @@
 import { html, type Html } from '#libs/pages';
-import { invalid, RpcError } from '#libs/rpc';
-import { RECIPIENT_DETAILS, type RecipientDetail } from '../../broadcasts/index.js';
+import { invalid, type Page as PageOfRecords, RpcError } from '#libs/rpc';
+import { RECIPIENT_DETAILS, type RecipientDetail, Recipients } from '../../broadcasts/index.js';
 import { ContactsByIds } from '../../contacts/index.js';
 import { nameOf } from '../contacts/pages.js';
 import { FilterField, listPages } from '../list-pages.js';
@@ -17,7 +17,7 @@ import {
   TextField,
   timeIn,
 } from '../parts.js';
-import { type Visit } from '../visit.js';
+import { type Asked, type Visit } from '../visit.js';
 import { type Words } from '../words/index.js';
 import { type BroadcastRecord, broadcastOf, nameFaults, toBroadcast } from './broadcast.js';
 
@@ -166,11 +166,13 @@ export const sendingPages: PageDefinition[] = [
     path: 'broadcasts/:broadcast/recipients',
     section: 'broadcasts',
     needs: 'broadcast:read',
-    operation: 'broadcast.list-recipients',
+    operation: listRecipients,
     isSorted: false,
     title: ({ broadcasts }) => broadcasts.recipients.title,
     text: ({ broadcasts }) => broadcasts.recipients.text,
     empty: ({ broadcasts }) => broadcasts.recipients.none,
+    search: ({ contacts }) => contacts.search,
+    searchNeeds: 'contact:read',
     fields: ({ params, query }) => ({ broadcastId: params.broadcast, status: query('status') }),
     filters: (visit) => {
       const { broadcasts, state } = visit.words;
@@ -229,6 +231,22 @@ export const sendingPages: PageDefinition[] = [
   retry('retry-failed', 'FAILED'),
   retry('retry-in-doubt', 'IN_DOUBT'),
 ];
+
+/** The operation knows no search: who is meant is found among the contacts, of whom a search shows a hundred. */
+async function listRecipients(visit: Visit, { q, ...asked }: Asked): Promise<PageOfRecords<Recipient>> {
+  if (typeof q !== 'string') return visit.run('broadcast.list-recipients', asked);
+  const { organizationId, params } = visit;
+  const { records } = await visit.run<PageOfRecords<{ id: string }>>('contact.list-contacts', {
+    organizationId,
+    q,
+    limit: 100,
+  });
+  const ids = records.map(({ id }) => id);
+  const found = await visit
+    .find(Recipients)
+    .among(organizationId, params.broadcast!, ids, visit.query('status'));
+  return { records: found, pagination: { cursor: null, hasMore: false } };
+}
 
 /** Nobody was chosen, or of those who were nobody is left. */
 function whyNobody(visit: Visit, { audience }: BroadcastRecord, { excluded }: AudiencePreview): string {

@@ -138,7 +138,7 @@ const en = {
   what: 'What became of it',
   recipients: {
     title: 'Recipients',
-    text: 'What became of the mail of each. To find somebody, download the table, which has their addresses.',
+    text: 'What became of the mail of each.',
     none: { title: 'Nobody yet', text: 'Recipients stand here once sending has begun.' },
     who: 'Who',
     at: 'When',
@@ -313,7 +313,7 @@ const de: typeof en = {
   what: 'Was daraus wurde',
   recipients: {
     title: 'Empfänger',
-    text: 'Was aus der E-Mail an jede Person wurde. Um jemanden zu finden, laden Sie die Tabelle herunter: Sie hat auch die Adressen.',
+    text: 'Was aus der E-Mail an jede Person wurde.',
     none: { title: 'Noch niemand', text: 'Empfänger stehen hier, sobald das Verschicken begonnen hat.' },
     who: 'Wer',
     at: 'Wann',

@@ -211,6 +211,15 @@ export const webhookPages: PageDefinition[] = [
     title: ({ webhooks }) => webhooks.deliveries.title,
     text: ({ webhooks }) => webhooks.deliveries.text,
     empty: ({ webhooks }) => webhooks.deliveries.none,
+    search: ({ webhooks }) => webhooks.deliveries.search,
+    searchIn: ({ type, outcome, statusCode, reason }, visit) =>
+      [
+        eventIn(visit, type),
+        type,
+        visit.words.webhooks.deliveries.outcomes[outcome],
+        statusCode,
+        reason,
+      ].join(' '),
     fields: ({ params }) => ({ webhookId: params.webhook }),
     back: async (visit) => toWebhook(visit, await webhookOf(visit)),
     columns: [
