@@ -1,55 +1,25 @@
+import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { compiler } from './scripts/build.mjs';
 
-/**
- * Sources are ESM; Jest runs them as CommonJS, transformed by swc. @nestjs/throttler 6 requires the
- * ESM-only @nestjs/common, which Jest on Node 20 cannot do untransformed: hence the allow-list below.
- */
-const esmPackages = [
-  '@nestjs',
-  'file-type',
-  'load-esm',
-  'strtok3',
-  'token-types',
-  '@tokenizer',
-  'uint8array-extras',
-  'path-to-regexp',
-  'uuid',
-  'canonicalize',
-  // Of sanitize-html and html-to-text.
-  'htmlparser2',
-  'domhandler',
-  'domutils',
-  'dom-serializer',
-  'domelementtype',
-  'entities',
-  'html-to-text',
-  '@selderee',
-  'selderee',
-  'parseley',
-  'leac',
-  'peberminta',
-  'deepmerge-ts',
-];
+const { dependencies, devDependencies } = JSON.parse(readFileSync(new URL('package.json', import.meta.url)));
+/** Jest loads its own packages itself. */
+const packages = Object.keys({ ...dependencies, ...devDependencies }).filter((name) => !name.includes('jest'));
 
 export default {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/scripts/jest/environment.mjs',
   testMatch: ['<rootDir>/{src,libs,migrations,test}/**/*.spec.ts'],
   moduleNameMapper: {
     '^#libs/(.*)$': '<rootDir>/libs/$1/index.ts',
-    // Offers itself to `import` alone, and Jest asks as `require`.
+    // It offers itself to `import` only, and Jest resolves like `require`.
     '^canonicalize$': '<rootDir>/node_modules/canonicalize/lib/canonicalize.js',
     '^#migrations$': '<rootDir>/migrations/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
   modulePathIgnorePatterns: ['<rootDir>/dist'],
-  transform: {
-    '\\.[tj]s$': ['@swc/jest', { ...compiler, module: { type: 'commonjs' } }],
-  },
-  // The last folder of packages counts: some have their own below theirs.
-  transformIgnorePatterns: [`/node_modules/(?!(${esmPackages.join('|')})/)(?!.*/node_modules/)`],
+  transform: { '\\.[mc]?[tj]s$': '<rootDir>/scripts/jest/transform.mjs' },
+  transformIgnorePatterns: [`<rootDir>/node_modules/(?!(${packages.join('|')})/)`],
   testTimeout: 180_000,
-  testSequencer: '<rootDir>/scripts/longest-first.mjs',
-  // The default, one less than the cores, is one on two cores; the tests wait for their servers as much as they compute.
+  testSequencer: '<rootDir>/scripts/jest/sequencer.mjs',
+  // Jest's default, one less than the cores, is one on two cores. Tests wait for their servers as much as they compute.
   maxWorkers: Math.max(3, availableParallelism() - 1),
 };

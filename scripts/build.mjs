@@ -7,7 +7,7 @@
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
@@ -23,6 +23,11 @@ export const compiler = {
 
 export const FOLDERS = ['src', 'libs', 'migrations'];
 const FOR_TESTS = /\.(spec|contract)\.ts$|^libs.testing/;
+
+/** Whether a source, named from the root, is compiled to dist/. */
+export const isProduct = (name) =>
+  FOLDERS.some((folder) => name.startsWith(folder + sep)) && name.endsWith('.ts') && !FOR_TESTS.test(name);
+
 /** What each source in dist/ was when it was compiled. */
 const STAMP = '.built-sources';
 
@@ -112,10 +117,10 @@ function readStamp(folder) {
 function sourcesIn(folder) {
   return FOLDERS.flatMap((name) =>
     readdirSync(join(folder, name), { recursive: true }).map((file) => join(name, file)),
-  ).filter((file) => file.endsWith('.ts') && !FOR_TESTS.test(file));
+  ).filter(isProduct);
 }
 
-function outputOf(folder, source) {
+export function outputOf(folder, source) {
   return join(folder, 'dist', source.replace(/\.ts$/, '.js'));
 }
 
