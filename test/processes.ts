@@ -2,13 +2,14 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { EventStore, Keyring } from '#libs/event-store';
-import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { createTestDatabase, eventually, type TestDatabase } from '#libs/testing';
 import { newApiKey } from '../src/auth/index.js';
 import { organization } from '../src/organizations/index.js';
 import { Client } from './harness.js';
+
+export { eventually };
 
 export type Environment = { [name: string]: string };
 export type Result = { status: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string };
@@ -219,19 +220,6 @@ export async function createDirectory(): Promise<{ path: string; remove(): Promi
   const path = await mkdtemp(join(tmpdir(), 'embedded-'));
   await chmod(path, 0o711);
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
-}
-
-/** Repeats a check until it holds; its own error when it does not within so many seconds. */
-export async function eventually(check: () => unknown, seconds = 30): Promise<void> {
-  for (let attempt = 0; attempt < 20 * seconds; attempt += 1) {
-    try {
-      await check();
-      return;
-    } catch {
-      await sleep(50);
-    }
-  }
-  await check();
 }
 
 /** Does work number 0 … count - 1, so many at a time. */

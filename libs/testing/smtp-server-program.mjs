@@ -12,13 +12,21 @@ const {
   size,
 } = JSON.parse(process.argv[2] ?? '{}');
 let behaviour = {};
+/** What is held until it is to behave otherwise. */
+let held = [];
+
+function hold(stage, goOn) {
+  held.push(goOn);
+  say({ holding: stage });
+}
 
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
 /** Does what is asked for at a stage; `go` is what a server does otherwise. */
 function at(stage, session, go, refuse) {
-  const { silent, cut, refuses = {}, delay = 0, greetingDelay = 0 } = behaviour;
+  const { silent, holds, cut, refuses = {}, delay = 0, greetingDelay = 0 } = behaviour;
   if (silent === stage) return;
+  if (holds === stage) return hold(stage, go);
   if (cut === stage) return socketOf(session)?.destroy();
   const { codes, share = 1, text = 'not now' } = refuses[stage] ?? {};
   const code = codes && Math.random() < share && codes[Math.floor(Math.random() * codes.length)];
@@ -60,6 +68,9 @@ const server = new SMTPServer({
       bytes += piece.length;
       if (keepContent) pieces.push(piece);
       if (behaviour.cut === 'middle') socketOf(session)?.destroy();
+      if (behaviour.holds !== 'middle' || stream.isPaused()) return;
+      stream.pause();
+      hold('middle', () => stream.resume());
     });
     // Of a message that is not ended there is no end.
     stream.on('end', () => {
@@ -88,6 +99,8 @@ server.on('error', (error) => {
 server.listen(port, '127.0.0.1', () => say({ isListening: true }));
 
 createInterface({ input: process.stdin }).on('line', (line) => {
-  behaviour = JSON.parse(line) ?? behaviour;
+  const next = JSON.parse(line);
+  behaviour = next ?? behaviour;
   say({ isBehaving: true });
+  if (next) for (const goOn of held.splice(0)) goOn();
 });

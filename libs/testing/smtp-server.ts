@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { eventually } from './eventually.js';
 import { findFreePort } from './ports.js';
 
 export type SmtpServerOptions = {
@@ -27,6 +28,8 @@ export type SmtpBehaviour = {
   refuses?: Partial<Record<SmtpStage, { codes: number[]; share?: number; text?: string }>>;
   /** It never answers. */
   silent?: SmtpStage;
+  /** It says nothing, and at `middle` reads no further, until it is to behave otherwise; {@link SmtpServer.reaches} waits for it. */
+  holds?: SmtpStage | 'middle';
   /** It closes the connection: at `middle` while it reads the message, at `end` when it has taken it, and without saying so. */
   cut?: SmtpStage | 'middle';
   /** The recipient at whose name it closes the connection. */
@@ -52,6 +55,7 @@ type Line = Partial<Omit<AcceptedMail, 'to'>> & {
   accepted?: string[];
   isListening?: true;
   isBehaving?: true;
+  holding?: SmtpStage | 'middle';
 };
 
 /**
@@ -67,6 +71,8 @@ export class SmtpServer {
   readonly accepted: AcceptedMail[] = [];
   private child: ChildProcess | undefined;
   private behaving: (() => void)[] = [];
+  /** Stages at which it holds a connection since it was told to behave so. */
+  private readonly held = new Set<SmtpStage | 'middle'>();
   private readonly killWithParent = () => void this.child?.kill('SIGKILL');
 
   private constructor(
@@ -113,6 +119,7 @@ export class SmtpServer {
         const line = JSON.parse(text) as Line;
         if (line.isListening) resolve();
         if (line.isBehaving) this.behaving.shift()?.();
+        if (line.holding) this.held.add(line.holding);
         if (line.accepted) this.keep(line);
       });
     });
@@ -121,6 +128,18 @@ export class SmtpServer {
   /** Resolves when it does. */
   async behave(behaviour: SmtpBehaviour): Promise<void> {
     await this.ask(behaviour);
+  }
+
+  /** Whether it holds a connection at this stage. */
+  isHolding(stage: SmtpStage | 'middle'): boolean {
+    return this.held.has(stage);
+  }
+
+  /** Resolves when it holds a connection at this stage. */
+  async reaches(stage: SmtpStage | 'middle'): Promise<void> {
+    await eventually(() => {
+      if (!this.isHolding(stage)) throw new Error(`the mail server holds no connection at ${stage}`);
+    });
   }
 
   /** Resolves when `accepted` has all that it has told clients of so far. */
@@ -150,7 +169,13 @@ export class SmtpServer {
   }
 
   private async ask(behaviour: SmtpBehaviour | null): Promise<void> {
-    const answered = new Promise<void>((resolve) => this.behaving.push(resolve));
+    const answered = new Promise<void>((resolve) =>
+      this.behaving.push(() => {
+        // Here, and not after the answer: what it holds from now on may stand in the next line.
+        if (behaviour) this.held.clear();
+        resolve();
+      }),
+    );
     this.child!.stdin!.write(`${JSON.stringify(behaviour)}\n`);
     await answered;
   }
