@@ -12,7 +12,10 @@ export const LINGER_MS = 1_000;
 
 /** Error envelopes that are given without the application. Their connections are closed. */
 export class BareAnswers {
-  constructor(private readonly docsUrl: DocsUrl) {}
+  constructor(
+    private readonly docsUrl: DocsUrl,
+    private readonly lingerMs: number,
+  ) {}
 
   /** In place of the application's answer. */
   answer(
@@ -43,7 +46,7 @@ export class BareAnswers {
     socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
     // A connection closed with bytes unread is reset, and the answer lost.
     socket.resume();
-    const cut = setTimeout(() => socket.destroy(), LINGER_MS);
+    const cut = setTimeout(() => socket.destroy(), this.lingerMs);
     socket.once('close', () => clearTimeout(cut));
   }
 

@@ -72,21 +72,29 @@ export class ServerLife {
   private readonly pacing = new Pacing();
   private readonly bare: BareAnswers;
   private readonly mostConnections: number;
+  private readonly lingerMs: number;
   private readonly looking: NodeJS.Timeout;
   private isLeaving = false;
   private end?: Promise<void>;
 
   /**
    * @param options.lookMs how often slow clients and late answers are looked for; a second, but in tests.
+   * @param options.lingerMs how long a client has to read its last answer; a second, but in tests.
    * @param options.servedToTheEnd the path that the drain leaves alone: whether the process lives is asked until it does not.
    */
   constructor(
     private readonly server: Server,
     docsUrl: DocsUrl,
-    options: { lookMs?: number; mostConnections?: number; servedToTheEnd?: string } = {},
+    options: {
+      lookMs?: number;
+      lingerMs?: number;
+      mostConnections?: number;
+      servedToTheEnd?: string;
+    } = {},
   ) {
     Object.assign(server, timeouts);
-    this.bare = new BareAnswers(docsUrl);
+    this.lingerMs = options.lingerMs ?? LINGER_MS;
+    this.bare = new BareAnswers(docsUrl, this.lingerMs);
     this.mostConnections = options.mostConnections ?? mostConnections();
     this.looking = setInterval(() => this.look(), options.lookMs ?? 1_000).unref();
     const serve = server.listeners('request') as RequestListener[];
@@ -180,8 +188,11 @@ export class ServerLife {
     }
   }
 
-  /** Looks once a second: on the way of a request it would cost each one a timer. */
-  private look(): void {
+  /**
+   * Looks for slow clients and late answers. It does so by itself, once a second: on the way of a request it would cost each one a
+   * timer. Tests look by hand, because each look counts as a second.
+   */
+  look(): void {
     for (const [socket, responses] of this.running) {
       if (responses.size === 0 || socket.writableEnded) continue;
       this.endSlowClient(socket);
@@ -256,7 +267,7 @@ export class ServerLife {
 
     // Only now: until here a load balancer that does not know yet gets a 503 instead of a refused connection.
     const closed = new Promise((resolve) => this.server.close(resolve));
-    await Promise.race([closed, sleep(LINGER_MS, undefined, { ref: false })]);
+    await Promise.race([closed, sleep(this.lingerMs, undefined, { ref: false })]);
     this.server.closeAllConnections();
     clearInterval(this.looking);
   }
