@@ -1,7 +1,12 @@
 import { type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
-import { createTestDatabase, type SilentProxy, startSilentProxy, testServerUrl } from '#libs/testing';
+import {
+  createTestDatabase,
+  eventually,
+  type SilentProxy,
+  startSilentProxy,
+  testServerUrl,
+} from '#libs/testing';
 import { type Connection } from './connection.js';
 import { endPatience, inTransaction, isUnavailable, openDatabase } from './index.js';
 
@@ -13,7 +18,7 @@ beforeEach(async () => {
   source = await openDatabase({ url: proxy.url, poolSize: 5, migrations: [] });
   await source.query('SELECT 1');
   // The witness.
-  while (proxy.connections < 2) await sleep(10);
+  await eventually(() => expect(proxy.connections).toBeGreaterThanOrEqual(2));
 });
 afterEach(async () => {
   await source.destroy();
@@ -72,10 +77,14 @@ it('a long statement is waited for while the network is well', async () => {
 });
 
 it('a long statement is given up when the network is not', async () => {
-  const long = expectUnavailable(source.query('SELECT pg_sleep(600)'));
-  await sleep(3_000);
+  const runner = source.createQueryRunner();
+  const connection = (await runner.connect()) as Connection;
+  const long = expectUnavailable(runner.query('SELECT pg_sleep(600)'));
+  // By then the watch has asked about it, found that it works, and waits for it.
+  await eventually(() => expect(connection.quietFor(performance.now())).toBeGreaterThan(3_000));
   proxy.silence({ serverGone: true });
   await long;
+  await runner.release();
   expect(await one()).toEqual([{ one: 1 }]);
 });
 
@@ -93,12 +102,7 @@ it('where nobody answers, statements fail, and work again when somebody does', a
   proxy.freeze();
   await expectUnavailable(one());
   proxy.thaw();
-  const until = Date.now() + 60_000;
-  for (;;) {
-    const answer = await one().catch(() => undefined);
-    if (answer) break;
-    expect(Date.now()).toBeLessThan(until);
-  }
+  await eventually(one);
 });
 
 it('a pool whose connections are silent can be closed', async () => {
