@@ -164,6 +164,7 @@ it('a receiver that is away uses up the attempts of few, and is told all soon af
   const ids = await eventIds();
   await atLast(() => expect(new Set(receiver.told.map(({ id }) => id)).size).toBe(ids.length));
   await atLast(async () => expect(await waiting()).toEqual([]));
+  await receiver.goAway();
 });
 
 it('an orderly stop: what was sent is known, and not sent again by who goes on', async () => {

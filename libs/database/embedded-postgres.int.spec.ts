@@ -21,6 +21,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
+import { eventually } from '#libs/testing';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from './embedded-postgres.js';
 import { restoreLinks } from './embedded-postgres-programs.js';
 
@@ -175,7 +176,7 @@ describe('embedded PostgreSQL', () => {
     const { url } = await start();
     await query(url, 'CREATE TABLE survivor AS SELECT 42 AS answer');
     process.kill((await serverProcess())!, 'SIGKILL');
-    await expectEventually(async () => {
+    await eventually(async () => {
       expect(await query(url, 'SELECT answer FROM survivor')).toEqual([{ answer: 42 }]);
     });
   });
@@ -281,18 +282,4 @@ async function query(url: string, statement: string): Promise<unknown[]> {
   } finally {
     await client.end();
   }
-}
-
-async function expectEventually(check: () => Promise<void>): Promise<void> {
-  for (let attempt = 0; attempt < 100; attempt++) {
-    if (
-      await check().then(
-        () => true,
-        () => false,
-      )
-    )
-      return;
-    await sleep(100);
-  }
-  await check();
 }

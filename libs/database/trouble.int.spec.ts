@@ -2,10 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
 import {
   createTestDatabase,
+  eventually,
   findProgram,
   type PgBouncer,
   type PostgresServer,
@@ -94,8 +94,11 @@ describe('what was undone for a reason that lies in the moment', () => {
   it('25P03: a transaction sent nothing for too long; its next statement is unavailable', async () => {
     const [one, other] = await transactions();
     await other.release();
+    const [{ pid }] = await one.query('SELECT pg_backend_pid() AS pid');
     await one.query('SET LOCAL idle_in_transaction_session_timeout = 10');
-    await sleep(500);
+    await eventually(async () =>
+      expect(await database.source.query('SELECT FROM pg_stat_activity WHERE pid = $1', [pid])).toEqual([]),
+    );
     const error = await thrown(one.query('SELECT 1'));
     expect(isUnavailable(error) || isTransient(error)).toBe(true);
     await one.release();

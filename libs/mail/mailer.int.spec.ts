@@ -571,7 +571,7 @@ describe('a rate', () => {
     const server = await serverOf();
     const mailers = [1, 2].map(() => mailerOf(server.url, { rate: 20, redisUrl: redis.url }));
     const connection = await connectRedis(redis.url);
-    ends.push(async () => connection.disconnect());
+    ends.push(() => Promise.resolve(connection.disconnect()));
     // Redis gives the moments: its clock measures them.
     const now = async () => {
       const [seconds, microseconds] = await connection.time();

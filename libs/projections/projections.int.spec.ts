@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { type Sql } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
-import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { createTestDatabase, eventually, type TestDatabase } from '#libs/testing';
 import { type Projection, Projections } from './index.js';
 
 let database: TestDatabase;
@@ -129,9 +129,7 @@ it('lets commands and other projections go on when one fails, says where, and re
   expect(await countOf('sick')).toBe(7);
   // The instance that saw the failure notices by its own background look.
   projections.poll();
-  for (let tries = 0; tries < 100 && (await projections.status())[0]!.failure; tries += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  await eventually(async () => expect((await projections.status())[0]!.failure).toBeNull());
   await projections.stop();
   expect((await projections.status())[0]).toMatchObject({ lag: 0, failure: null });
 });
@@ -165,9 +163,7 @@ it('catches up in the background with what a crashed instance left behind', asyn
   await projections.start();
   projections.poll();
   await count(database.store, 1);
-  for (let tries = 0; tries < 100 && (await countOf('late')) === 0; tries += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  await eventually(async () => expect(await countOf('late')).toBe(1));
   await projections.stop();
   expect(await countOf('late')).toBe(1);
 });
@@ -190,28 +186,24 @@ it('ends a worker that holds the lease and reads no more', async () => {
   stopped.on('error', () => undefined);
   await stopped.connect();
   await stopped.query('BEGIN');
+  const [own] = (await stopped.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows;
   const { stream } = (stopped as unknown as { connection: { stream: Socket } }).connection;
   stream.pause();
   void stopped
     .query(`SELECT * FROM advance_checkpoint('held', 1, '{Counted}', 5000, '10000', 'held_v1, public')`)
     .catch(() => undefined);
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await eventually(async () => {
+    const [activity] = await database.source.query<{ wait_event: string | null }[]>(
+      'SELECT wait_event FROM pg_stat_activity WHERE pid = $1',
+      [own!.pid],
+    );
+    expect(activity!.wait_event).toBe('ClientWrite');
+  });
 
   await projections.catchUp(await count(database.store, 120), ['Counted']);
   expect(await countOf('held')).toBe(121);
   stream.destroy();
 });
-
-async function eventually(check: () => unknown): Promise<void> {
-  for (let attempt = 0; attempt < 1_200; attempt += 1) {
-    try {
-      return await (check() as Promise<void>);
-    } catch {
-      await sleep(50);
-    }
-  }
-  await check();
-}
 
 it('ends a worker that holds the lease and stopped in the middle of a statement', async () => {
   const projections = new Projections(database.source, database.store, [counting('half')], silent);

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { openDatabase } from '#libs/database';
 import { EventStore } from '#libs/event-store';
@@ -59,10 +58,14 @@ async function times({ source }: Instance, id: string): Promise<number> {
 it('begins although somebody looks at that moment whether anybody builds', async () => {
   const { projections } = await open();
   const { source } = await database.another();
+  let isLooking!: () => void;
+  const begun = new Promise<void>((resolve) => (isLooking = resolve));
   const looking = source.transaction(async (transaction) => {
-    await transaction.query("SELECT pg_advisory_xact_lock(17751, hashtext('things_v1')), pg_sleep(0.5)");
+    await transaction.query("SELECT pg_advisory_xact_lock(17751, hashtext('things_v1'))");
+    isLooking();
+    await transaction.query('SELECT pg_sleep(0.5)');
   });
-  await sleep(200);
+  await begun;
   expect(await projections.maintenance.verify('things')).toEqual([]);
   await looking;
 });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
-import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { createTestDatabase, eventually, type TestDatabase } from '#libs/testing';
 import { type Projection, Projections, type ProjectionsOptions } from './index.js';
 import { Rebuild } from './rebuild.js';
 
@@ -97,17 +97,6 @@ async function schemas(): Promise<string[]> {
     "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'people%' ORDER BY 1",
   );
   return found.map(({ nspname }) => nspname);
-}
-/** For a minute: a version is taken to be served for ten seconds after its checkpoint moved. */
-async function eventually(check: () => Promise<void> | void): Promise<void> {
-  for (let attempt = 0; attempt < 1_200; attempt += 1) {
-    try {
-      return await check();
-    } catch {
-      await sleep(50);
-    }
-  }
-  await check();
 }
 /** Something for every checkpoint to follow, until the work is done. */
 async function whileTheLogGrows<Result>(work: () => Promise<Result>): Promise<Result> {

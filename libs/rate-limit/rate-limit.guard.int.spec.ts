@@ -78,6 +78,15 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
+/** What happens within one second; on a busy machine again, with other callers. */
+async function withinASecond<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (;;) {
+    const start = performance.now();
+    const result = await work();
+    if (performance.now() - start <= 950) return result;
+  }
+}
+
 const limitHeaders = (response: globalThis.Response) =>
   Object.fromEntries([...response.headers].filter(([name]) => /limit|retry/.test(name)));
 
@@ -91,14 +100,15 @@ describe('RateLimitGuard', () => {
   afterEach(() => app.close());
 
   it('tells every response what is left, in these headers alone', async () => {
-    const headers = { key: randomUUID(), limit: '25' };
-    for (const left of ['24', '23']) {
-      expect(limitHeaders(await fetch(`${url}/one`, { headers }))).toEqual({
-        'ratelimit-limit': '25',
-        'ratelimit-remaining': left,
-        'ratelimit-reset': '1',
-      });
-    }
+    const answers = await withinASecond(async () => {
+      const headers = { key: randomUUID(), limit: '25' };
+      return [await fetch(`${url}/one`, { headers }), await fetch(`${url}/one`, { headers })];
+    });
+    const limit = { 'ratelimit-limit': '25', 'ratelimit-reset': '1' };
+    expect(answers.map(limitHeaders)).toEqual([
+      { ...limit, 'ratelimit-remaining': '24' },
+      { ...limit, 'ratelimit-remaining': '23' },
+    ]);
   });
 
   it('answers 429 with the limit and the time to wait', async () => {
@@ -118,30 +128,40 @@ describe('RateLimitGuard', () => {
   });
 
   it('lets those wait who do not mind being refused, and nobody else', async () => {
-    const [flooding, patient] = [randomUUID(), randomUUID()];
-    let refused = 0;
-    const began = performance.now();
-    const flood = Array.from({ length: 200 }, async () => {
-      const { status } = await fetch(`${url}/one`, { headers: { key: flooding, limit: '1' } });
-      refused += status === 429 ? 1 : 0;
-    });
-    await until(() => refused >= 50);
-    const [first, second] = [
-      await fetch(`${url}/one`, { headers: { key: patient, limit: '1' } }),
-      await fetch(`${url}/one`, { headers: { key: patient, limit: '1' } }),
-    ];
-    expect([first.status, second.status]).toEqual([200, 429]);
-    expect(refused).toBeLessThan(199);
-    await Promise.all(flood);
-    const seconds = Math.ceil((performance.now() - began) / 1_000);
-    expect(refused).toBeLessThanOrEqual(199);
-    expect(refused).toBeGreaterThanOrEqual(200 - 1 - seconds);
+    // The patient one asks twice within a second; on a busy machine again, with other callers.
+    for (;;) {
+      const [flooding, patient] = [randomUUID(), randomUUID()];
+      let refused = 0;
+      const began = performance.now();
+      const flood = Array.from({ length: 200 }, async () => {
+        const { status } = await fetch(`${url}/one`, { headers: { key: flooding, limit: '1' } });
+        refused += status === 429 ? 1 : 0;
+      });
+      await until(() => refused >= 50);
+      const asked = performance.now();
+      const [first, second] = [
+        await fetch(`${url}/one`, { headers: { key: patient, limit: '1' } }),
+        await fetch(`${url}/one`, { headers: { key: patient, limit: '1' } }),
+      ];
+      const isWithinASecond = performance.now() - asked <= 950;
+      const refusedBefore = refused;
+      await Promise.all(flood);
+      if (!isWithinASecond) continue;
+      expect([first.status, second.status]).toEqual([200, 429]);
+      expect(refusedBefore).toBeLessThan(199);
+      const seconds = Math.ceil((performance.now() - began) / 1_000);
+      expect(refused).toBeLessThanOrEqual(199);
+      expect(refused).toBeGreaterThanOrEqual(200 - 1 - seconds);
+      return;
+    }
   });
 
   it('counts a caller over all routes', async () => {
-    const headers = { key: randomUUID(), limit: '100' };
-    await fetch(`${url}/one`, { headers });
-    const second = await fetch(`${url}/two`, { headers });
+    const second = await withinASecond(async () => {
+      const headers = { key: randomUUID(), limit: '100' };
+      await fetch(`${url}/one`, { headers });
+      return fetch(`${url}/two`, { headers });
+    });
     expect(second.headers.get('ratelimit-remaining')).toBe('98');
   });
 

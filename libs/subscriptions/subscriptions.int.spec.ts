@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { openDatabase } from '#libs/database';
 import { EventStore, type RecordedEvent } from '#libs/event-store';
-import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { createTestDatabase, eventually, type TestDatabase } from '#libs/testing';
 import { type Subscription, Subscriptions, type Timer } from './index.js';
 
 let database: TestDatabase;
@@ -53,17 +53,6 @@ async function start(subscription: Subscription, timers: Timer[] = []): Promise<
   running.push(one);
   one.start([subscription], timers);
   return one;
-}
-
-async function eventually(check: () => unknown): Promise<void> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return void (await check());
-    } catch (error) {
-      if (tries === 200) throw error;
-      await sleep(50);
-    }
-  }
 }
 
 const hurry = (table = 'subscription_retries', column = 'due_at') =>
@@ -163,19 +152,22 @@ it('goes on where whoever was at it has stopped in the middle of a page', async 
   for (let n = 0; n < 60; n += 1) await append(database.store, uuidv7(), 0, n);
   const { seen, subscription } = noting();
   let isStuck = false;
-  await start({
+  let thaw!: () => void;
+  const thawed = new Promise<void>((resolve) => (thaw = resolve));
+  const frozen = await start({
     ...subscription,
     async handle() {
       // As a process that is frozen: it has the lease, and does not renew it.
-      await database.source.query('UPDATE subscriptions SET held_until = clock_timestamp()');
+      if (!isStuck) await database.source.query('UPDATE subscriptions SET held_until = clock_timestamp()');
       isStuck = true;
-      await sleep(2_000);
+      await thawed;
     },
   });
   await eventually(() => expect(isStuck).toBe(true));
   const other = await start(subscription);
   await eventually(() => expect(new Set(seen).size).toBe(60));
-  await sleep(2_500);
+  thaw();
+  await frozen.stop();
   // What came late has not moved the cursor back, nor kept anything.
   expect(await statusOf(other)).toMatchObject({ lag: 0, retrying: 0, parked: 0 });
 });

@@ -1,9 +1,8 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { openStorage, type Storage, StorageUnreachable } from '#libs/storage';
-import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { createTestDatabase, eventually, type TestDatabase } from '#libs/testing';
 import { newId } from '#libs/random';
 import { ImageFiles } from './image-files.js';
 import { type Variant } from './image.js';
@@ -31,19 +30,6 @@ const put = (one: ReturnType<typeof use>) => files.put(one, directory, VARIANTS)
 const isRemoving = async () =>
   (await database.source.query('SELECT FROM image_files')).length > 0 &&
   (await database.source.query('SELECT FROM image_uses')).length === 0;
-async function eventually(check: () => Promise<void>): Promise<void> {
-  for (let n = 0; n < 100; n += 1) {
-    if (
-      await check().then(
-        () => true,
-        () => false,
-      )
-    )
-      return;
-    await sleep(50);
-  }
-  await check();
-}
 /** As after so long. */
 const later = () =>
   database.source
