@@ -104,7 +104,8 @@ it('nobody gets it twice, whoever dies: what is missing was refused, or is in do
   }
   await until(Math.floor((RECIPIENTS * 2) / 3));
   await mail.stop();
-  await mailIsMissed();
+  // Faults of some length, of which nothing is expected: all may have been sent by then.
+  await sleep(500);
   await mail.start();
   await until(Math.floor((RECIPIENTS * 3) / 4));
   mail.freeze();
