@@ -95,7 +95,8 @@ describe('the tables', () => {
     (streamType) => {
       expect(streamTypes).toContain(streamType);
       expect(RECORD_KINDS).toHaveProperty([streamType]);
-      expect(RECORD_KINDS[streamType]!.loading !== undefined).toBe(loaded.includes(streamType));
+      const { loading } = RECORD_KINDS[streamType]!;
+      expect(loading?.decider.streamType).toBe(loaded.includes(streamType) ? streamType : undefined);
     },
   );
 

@@ -218,8 +218,8 @@ describe('the past', () => {
 
     /** Begins with a record of each kind. */
     async begin(): Promise<void> {
-      for (const [streamType, { make, past }] of Object.entries(RECORD_KINDS))
-        if (past) this.ids.set(streamType, [(await make(this.own)).id]);
+      for (const [streamType, kind] of Object.entries(RECORD_KINDS))
+        if (kind.past) this.ids.set(streamType, [(await kind.make(this.own)).id]);
     }
 
     name(): string {
