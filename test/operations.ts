@@ -345,7 +345,11 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   'petition.list-invalidations': {
     scope: 'petition:read',
     answeredBy: 'replica',
-    ask: () => ({}),
+    // What is shown of an invalidation is asked for besides.
+    ask: async (own) => {
+      await own.the('invalidation');
+      return {};
+    },
     otherAsks: [
       (own) => own.the('petition'),
       () => ({ createdAfter: '2020-01-01T00:00:00Z', updatedBefore: '2099-01-01T00:00:00Z' }),
