@@ -8,20 +8,22 @@ import {
   startPostgres,
   type Turn,
 } from '#libs/testing';
+import { projections } from '../src/modules.js';
 import { Fixture } from './fixture.js';
 import { Api, Client } from './harness.js';
 import { isLong } from './length.js';
 import { type OperationRow, OPERATIONS } from './operations.js';
 
 /**
- * What each operation asks of PostgreSQL, counted from outside: nobody makes it more unseen. Who changes it on purpose notes it:
+ * What each operation asks of PostgreSQL, counted from outside, so that no change makes it more unseen. A change that does so on
+ * purpose notes it:
  *
  *     UPDATE_COSTS=1 npm test -- costs
  */
 type Cost = {
-  /** Of SQL, BEGIN and COMMIT among them. */
+  /** SQL statements, BEGIN and COMMIT among them. */
   statements: number;
-  /** How often somebody waited for the network: see `Turn`. */
+  /** How often the server waited for the network: see `Turn`. */
   turns: number;
   /** Transactions that wrote something and waited for the disk. */
   durable: number;
@@ -247,15 +249,27 @@ function isSame({ wal, ...found }: Cost, expected: Cost): boolean {
 }
 
 /**
- * What so many callers may cost together at most, however they meet: each what it costs alone. On one record each of them may have
- * to begin again whenever another one gets ahead of it.
+ * Before a command begins again, it may wait for every read model: each asks for its next events with one message of four
+ * statements, and commits.
+ */
+const CATCHING_UP = {
+  statements: 1 + 5 * projections.length,
+  turns: 1 + 2 * projections.length,
+  durable: projections.length,
+};
+
+/**
+ * What so many callers may cost together at most, however they meet: each what it costs alone. On one record each of them begins
+ * again at most once for every other one that gets ahead of it.
  */
 function boundOf(alone: Cost, callers: number, bottleneck: OperationRow['bottleneck']): Cost {
-  const times = bottleneck === 'one record' ? (callers * (callers + 1)) / 2 : callers;
+  const again = bottleneck === 'one record' ? (callers * (callers - 1)) / 2 : 0;
+  const times = callers + again;
+  const bound = (figure: (typeof COUNTED)[number]) => times * alone[figure] + again * CATCHING_UP[figure];
   return {
-    statements: times * alone.statements,
-    turns: times * alone.turns,
-    durable: times * alone.durable,
+    statements: bound('statements'),
+    turns: bound('turns'),
+    durable: bound('durable'),
     wal: Math.ceil(times * alone.wal * (1 + WAL_TOLERANCE.above)) + PAGE,
   };
 }
