@@ -218,7 +218,7 @@ describe('reasons', () => {
     expect(fails(404)).toThrow('does not say');
   });
 
-  it('a command that others always get ahead of gives up with RECORD_BUSY', async () => {
+  it('a command that loses every race for its record gives up with RECORD_BUSY', async () => {
     const { organizationId } = client;
     const commands = api.instances[0]!.app.get(Commands);
     const input = systemInput(CreateOrganization, organizationId, { name: 'Late' }, 'test');
@@ -251,7 +251,7 @@ describe('reasons', () => {
     );
 
     it.each(Object.values(ERROR_REASONS).flatMap((reasons) => Object.keys(reasons)))(
-      'has %s, which an operation declares, something answers, and a test expects',
+      'has %s, which an operation declares, the sources answer, and a test expects',
       (reason) => {
         expect(declared).toContain(reason);
         expect([sources.includes(`'${reason}'`), new RegExp(`\\b${reason}\\b`).test(tests)]).toEqual([
@@ -299,13 +299,13 @@ describe('every operation', () => {
     expect([status, body.error.code, body.error.reason]).toEqual([401, 'UNAUTHORIZED', reason]);
   });
 
-  it('403 SCOPE_MISSING with a key that may something else', async () => {
+  it('403 SCOPE_MISSING with a key that has another scope', async () => {
     const { status, body } = await (await own.caller({ scopes: ['contact:read'] })).get('post.list-posts');
     expect([status, body.error.reason]).toEqual([403, 'SCOPE_MISSING']);
     expect(body.error.message).toContain('post:read');
   });
 
-  it('429 KEY_RATE with a key, ADDRESS_RATE without a good one, ORGANIZATION_RATE with keys enough', async () => {
+  it('429 KEY_RATE with one key, ADDRESS_RATE without a valid key, ORGANIZATION_RATE with a key whose own rate is high', async () => {
     const refusedOf = async (ask: () => Promise<Answer>) => {
       // On a slow machine 30 requests can take seconds.
       for (let rounds = 0; rounds < 20; rounds += 1) {
@@ -320,7 +320,7 @@ describe('every operation', () => {
     const address = { 'X-Forwarded-For': '10.9.1.1' };
     expect(await refusedOf(() => stranger(address))).toBe('ADDRESS_RATE');
     const { origin } = await api.addInstance({ ORGANIZATION_RATE_LIMIT: '5' });
-    // Those of the operator count alone.
+    // Keys of the operator are not counted for the organization.
     const made = await client.post('api-key.create-api-key', { name: 'Made', rateLimit: 1_000 });
     const many = new Client(origin, client.organizationId, made.body.data.key);
     expect(await refusedOf(() => many.get('post.list-posts'))).toBe('ORGANIZATION_RATE');
@@ -338,10 +338,10 @@ describe('every operation', () => {
   });
 });
 
-describe('what is documented of an operation is what it answers', () => {
+describe('the documented errors', () => {
   type Documented = { method: string; path: string; bodyType: string | undefined; input: object };
 
-  /** Every operation, with an input that is valid, and names only what there is not. */
+  /** Every operation, with a valid input whose ids name no records. */
   function requests(): Documented[] {
     const { paths } = JSON.parse(readFileSync(join(__dirname, 'openapi.json'), 'utf8'));
     return Object.entries<any>(paths)
@@ -379,7 +379,7 @@ describe('what is documented of an operation is what it answers', () => {
     if (name === 'organizationId') return client.organizationId;
     if (name === 'asOf') return '2000-01-01T00:00:00Z';
     if (name === 'url') return 'https://example.org/';
-    // Another for each operation: what one makes is not there for the next.
+    // Each operation has another address: what one creates does not exist for the next.
     if (format === 'email') return `${path.split('.')[1]}@example.org`;
     if (type === 'array') return [valueOf('', items, path)];
     if (properties) {
@@ -412,7 +412,7 @@ describe('what is documented of an operation is what it answers', () => {
     ],
     [415, (operation) => ask(operation, operation.bodyType ? { 'Content-Type': 'text/plain' } : {})],
     [422, (operation) => ask(operation, operation.bodyType ? { 'Idempotency-Key': 'used' } : {})],
-  ])('%i, from exactly the operations that say so', async (status, asking) => {
+  ])('%i is answered by exactly the operations that document it', async (status, asking) => {
     await client.post('list.create-list', { name: 'x' }, { 'Idempotency-Key': 'used' });
     const answers = new Map<string, number>();
     for (const operation of requests()) answers.set(operation.path, (await asking(operation)).status);
@@ -429,7 +429,7 @@ describe('what is documented of an operation is what it answers', () => {
 describe('the organization', () => {
   /** Statements that look at what organizations own without naming one, and why they may. */
   const EXCEPTIONS: { [reason: string]: RegExp } = {
-    'who asks is not known yet: the key says which organization it belongs to':
+    'a key is looked up to find out which organization it belongs to':
       /FROM api_keys_v\d+\.api_keys k .* WHERE public_id = \$1$/,
     'sealing goes through the events of all organizations':
       /^SELECT position, organization_id FROM events WHERE position > \$1|^SELECT organization_id FROM signed_notes WHERE look_at/,
