@@ -1,13 +1,14 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuid } from 'uuid';
-import { replay } from '#libs/projections';
+import { Projections, replay } from '#libs/projections';
 import { allScopes } from '#libs/rpc';
 import { upcasters } from '../src/modules.js';
 import { type CreateApiKey, replayableApiKeys } from '../src/auth/index.js';
 import { readExported } from '../src/history/index.js';
 import { type Answer, Api, Client, ISO, NOBODY } from './harness.js';
 import { eventually } from './processes.js';
+import { verifyTwice } from './verifiers.js';
 
 const SCOPES = allScopes();
 let api: Api;
@@ -782,7 +783,7 @@ describe('scopes', () => {
       .filter(([path]) => path.startsWith('/v1/'))
       .map(([path, methods]) => {
         const [method, documented] = Object.entries(methods)[0]!;
-        // Which scope each operation should need is the table of scopes.e2e.spec.ts.
+        // Which scope each operation should need is a column of operations.ts.
         return { path, method: method.toUpperCase(), scope: documented['x-scopes'].always as string };
       });
   };
@@ -808,5 +809,60 @@ describe('scopes', () => {
           expect.arrayContaining([answer.status]),
         ]);
     }
+  });
+});
+
+describe('the secret of a key', () => {
+  /** A key as it is written today, or with its hash in the personal part of its own stream. */
+  async function storeKey(isPersonal: boolean) {
+    const [publicId, secret] = [randomBytes(4).toString('hex'), randomBytes(20).toString('hex')];
+    const secretHash = createHash('sha256').update(secret).digest('hex');
+    const details = { name: 'Stored', publicId, scopes: ['*'], rateLimit: 'unlimited', expiresAt: null };
+    const event = isPersonal
+      ? { type: 'ApiKeyCreated', data: details, personal: { secretHash } }
+      : { type: 'ApiKeyCreated', data: { ...details, secretHash } };
+    const { app, runtime } = api.instances[0]!;
+    const streamId = uuid();
+    const write = {
+      ...{ streamType: 'api-key', streamId, expectedVersion: 0, events: [event] },
+      ...(isPersonal ? { subjectId: streamId } : {}),
+    };
+    const metadata = { actor: { type: 'system' as const, id: 'test' }, requestId: 'test' };
+    await runtime.store.append({ organizationId: owner.organizationId, metadata, writes: [write] });
+    await app.get(Projections).catchUpWithLog();
+    return {
+      id: streamId,
+      client: new Client(api.origin, owner.organizationId, `adv_${publicId}_${secret}`),
+      secretHash,
+    };
+  }
+
+  it.each([
+    ['in the data of its event', false],
+    ['in the personal part of its event', true],
+  ])('if its hash lies %s, no event shows it, and the proofs hold', async (_, isPersonal) => {
+    const { id, client, secretHash } = await storeKey(isPersonal);
+    expect((await client.get('contact.list-contacts')).status).toBe(200);
+    const { body: keys } = await client.get('api-key.list-api-keys');
+    expect(keys.data.map(({ name }: any) => name)).toContain('Stored');
+
+    const { body } = await owner.get('event.list-events', { recordId: id });
+    const [event] = body.data;
+    const one = await owner.get('event.get-event', { eventId: event.id });
+    for (const shown of [event, one.body.data]) {
+      expect(shown).toMatchObject({ type: 'ApiKeyCreated', data: { name: 'Stored' } });
+      expect(JSON.stringify(shown)).not.toMatch(new RegExp(`secretHash|${secretHash}`));
+    }
+    const proof = await owner.get('event.get-proof', { eventId: event.id });
+    const exported = (await owner.get('event.export-events')).body;
+    expect(exported.includes(secretHash)).toBe(!isPersonal);
+    const { verifierKey } = api.instances[0]!.runtime.signers;
+    expect(await verifyTwice(exported, proof.body.data.checkpoint, verifierKey)).toMatchObject({ ok: true });
+
+    const { body: rotated } = await client.post('api-key.rotate-api-key', {
+      apiKeyId: id,
+      overlapSeconds: 60,
+    });
+    expect(rotated.data.key).toMatch(/^adv_/);
   });
 });

@@ -1,7 +1,13 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { fieldsOf, operationNamed } from '#libs/rpc';
+import { type Fields, Fixture, png } from './fixture.js';
 import { type Answer, Api, type Client } from './harness.js';
+import { isLong } from './length.js';
+import { type CreateColumn, OPERATIONS } from './operations.js';
+import { eventually } from './processes.js';
+import { type Random, pick, randomOf } from './random.js';
+import { type RandomHistory, RECORD_KINDS, type Step } from './record-kinds.js';
 
+/** What is true of records of every kind, on two instances: `create` of operations.ts, and `past` of record-kinds.ts. */
 let api: Api;
 let client: Client;
 let elsewhere: Client;
@@ -14,92 +20,11 @@ beforeEach(async () => {
   elsewhere = client.at(api.instances[1]!.origin);
 });
 
-/** How a kind of record is named, changed, found and ended. Names are made of one letter and digits. */
-type Kind = {
-  /** What names it, of the body of its create. */
-  field: 'name' | 'email' | 'url';
-  nameOf(word: string): string;
-  /** undefined: once made it is never changed. */
-  update: string | undefined;
-  /** A change that leaves the name as it is. */
-  otherChange: object;
-  list: string;
-  end: string;
-};
-
-const named = { field: 'name' as const, nameOf: (word: string) => `Name ${word}` };
-
-const KINDS: { [create: string]: Kind } = {
-  'contact.create-contact': {
-    field: 'email',
-    nameOf: (word) => `${word}@example.org`,
-    update: 'contact.update-contact',
-    otherChange: { firstName: 'Ada' },
-    list: 'contact.list-contacts',
-    end: 'contact.delete-contact',
-  },
-  'list.create-list': {
-    ...named,
-    update: 'list.update-list',
-    otherChange: { description: 'Other' },
-    list: 'list.list-lists',
-    end: 'list.delete-list',
-  },
-  'broadcast.create-broadcast': {
-    ...named,
-    update: 'broadcast.update-broadcast',
-    otherChange: { subject: 'Other' },
-    list: 'broadcast.list-broadcasts',
-    end: 'broadcast.delete-broadcast',
-  },
-  'tag.create-tag': {
-    ...named,
-    update: 'tag.update-tag',
-    otherChange: { description: 'Other' },
-    list: 'tag.list-tags',
-    end: 'tag.delete-tag',
-  },
-  'webhook.create-webhook': {
-    field: 'url',
-    nameOf: (word) => `https://example.org/${word}`,
-    update: 'webhook.update-webhook',
-    otherChange: { description: 'Other' },
-    list: 'webhook.list-webhooks',
-    end: 'webhook.delete-webhook',
-  },
-  'petition.create-petition': {
-    ...named,
-    update: 'petition.update-petition',
-    otherChange: { goal: 7, title: 'Other' },
-    list: 'petition.list-petitions',
-    end: 'petition.delete-petition',
-  },
-  'post.create-post': {
-    ...named,
-    update: 'post.update-post',
-    otherChange: { title: 'Other' },
-    list: 'post.list-posts',
-    end: 'post.delete-post',
-  },
-  'api-key.create-api-key': {
-    ...named,
-    update: undefined,
-    otherChange: {},
-    list: 'api-key.list-api-keys',
-    end: 'api-key.revoke-api-key',
-  },
-};
-
-function operations(): string[] {
-  const { paths } = JSON.parse(readFileSync(join(__dirname, 'openapi.json'), 'utf8')) as { paths: object };
-  return Object.keys(paths).flatMap((path) => path.split('/v1/')[1] ?? []);
-}
-
 /** One kind of record in the organization of the test. */
 class Records {
   constructor(
     private readonly operation: string,
-    readonly kind: Kind,
+    readonly kind: CreateColumn,
   ) {}
 
   ask(word: string, caller = client, headers: Record<string, string> = {}): Promise<Answer> {
@@ -141,24 +66,10 @@ class Records {
   }
 }
 
-const all = Object.entries(KINDS).map(
-  ([operation, kind]) => [operation, new Records(operation, kind)] as const,
+const all = Object.entries(OPERATIONS).flatMap(([operation, { create }]) =>
+  create ? [[operation, new Records(operation, create)] as const] : [],
 );
 const renamed = all.filter(([, { kind }]) => kind.update !== undefined);
-
-it('every create is tried here, and what can be renamed is', () => {
-  // A suppression is not made, but an address put into a state: the same stream each time.
-  const creates = operations().filter(
-    (operation) => operation.includes('.create-') && operation !== 'suppression.create-suppression',
-  );
-  expect(creates.sort()).toEqual(Object.keys(KINDS).sort());
-  const updates = operations().filter((operation) => operation.includes('.update-'));
-  // An organization is not made by a request, an image is what its bytes are (image.e2e), and a member has no name.
-  const others = ['organization.update-organization', 'image.update-image', 'team.update-member'];
-  expect(updates.filter((operation) => !others.includes(operation)).sort()).toEqual(
-    renamed.map(([, { kind }]) => kind.update).sort(),
-  );
-});
 
 describe.each(all)('%s again', (_, records) => {
   it('answers the record while it stands, and makes another once it was ended', async () => {
@@ -220,7 +131,7 @@ describe.each(renamed)('%s again', (_, records) => {
     expect(await records.find('a')).toEqual([]);
   });
 
-  it('50 at once on two instances after a rename: one new record, 50 equal answers', async () => {
+  it('50 requests on two instances after a rename create one new record and get 50 equal answers', async () => {
     const first = await records.create('a');
     await records.rename(first, 'b');
     const answers = await Promise.all(
@@ -232,7 +143,7 @@ describe.each(renamed)('%s again', (_, records) => {
     expect(await records.find('a', elsewhere)).toEqual([answers[0]]);
   });
 
-  it('beside a rename: answers the old one or the new one, and afterwards exactly one has the name', async () => {
+  it('answers, during a rename, the old one or the new one, and afterwards exactly one has the name', async () => {
     for (let round = 0; round < 12; round += 1) {
       const word = `a${round}`;
       const first = await records.create(word);
@@ -247,7 +158,7 @@ describe.each(renamed)('%s again', (_, records) => {
 });
 
 describe('contact.create-contact', () => {
-  const contacts = new Records('contact.create-contact', KINDS['contact.create-contact']!);
+  const contacts = new Records('contact.create-contact', OPERATIONS['contact.create-contact']!.create!);
 
   it('takes the address for the same in another case: that is no rename', async () => {
     const first = await contacts.create('a');
@@ -255,7 +166,7 @@ describe('contact.create-contact', () => {
     expect(await contacts.create('a')).toBe(first);
   });
 
-  it('409 when the first one has another address and somebody else has this one', async () => {
+  it('409 EMAIL_TAKEN if the first one has another address and another contact has this one', async () => {
     const first = await contacts.create('a');
     await contacts.rename(first, 'b');
     const other = await contacts.create('c');
@@ -264,7 +175,7 @@ describe('contact.create-contact', () => {
     expect([status, body.error.reason]).toEqual([409, 'EMAIL_TAKEN']);
   });
 
-  it('a person who signs inline is found by the address of now, and made anew when nobody has it', async () => {
+  it('a person who signs inline is found by their address of now, and created if nobody has it', async () => {
     const petition = await client.post('petition.create-petition', { name: 'Save the river' });
     const { petitionId } = petition.body.data;
     await client.post('petition.publish-petition', { petitionId });
@@ -278,4 +189,114 @@ describe('contact.create-contact', () => {
     expect(second).not.toBe(first);
     expect(await contacts.find('a')).toEqual([second]);
   });
+});
+
+describe('the past', () => {
+  const shownInPast = Object.keys(OPERATIONS).filter((name) => fieldsOf(operationNamed(name)).has('asOf'));
+
+  it.each(shownInPast)('%s before the record was created answers 404 and says of when', async (operation) => {
+    const own = new Fixture(api, client);
+    const fields = await OPERATIONS[operation]!.ask(own);
+    const { status, body } = await own.send(operation, { ...fields, asOf: '2020-01-01T00:00:00Z' });
+    expect([status, body.error.code]).toEqual([404, 'NOT_FOUND']);
+    expect(body.error.message).toContain('leave it out for what is now');
+    await own.ask(operation, fields);
+  });
+
+  const ROUNDS = 50;
+  type Question = { operation: string; fields: Fields };
+
+  /** What happens to an organization by either instance, and which records there are since. */
+  class History implements RandomHistory {
+    private readonly ids = new Map<string, string[]>();
+    private names = 0;
+
+    constructor(
+      readonly random: Random,
+      private readonly own: Fixture,
+    ) {}
+
+    /** Begins with a record of each kind. */
+    async begin(): Promise<void> {
+      for (const [streamType, kind] of Object.entries(RECORD_KINDS))
+        if (kind.past) this.ids.set(streamType, [(await kind.make(this.own)).id]);
+    }
+
+    name(): string {
+      return `Name ${(this.names += 1)}`;
+    }
+
+    any(streamType: string): string {
+      return pick(this.random, this.ids.get(streamType)!);
+    }
+
+    send(operation: string, fields: Fields = {}): Promise<Answer> {
+      const { origin } = pick(this.random, api.instances);
+      return this.own.send(operation, fields, { by: client.at(origin) });
+    }
+
+    async create(streamType: string, operation: string, fields: Fields): Promise<string | undefined> {
+      const { body } = await this.send(operation, fields);
+      const id = body.data?.[RECORD_KINDS[streamType]!.past!.idField] as string | undefined;
+      if (id) this.ids.get(streamType)!.push(id);
+      return id;
+    }
+
+    async upload(streamType: string): Promise<unknown> {
+      return this.create(streamType, 'image.upload-image', await png());
+    }
+
+    /** Of every operation that shows a past, for each of its records. */
+    questions(): Question[] {
+      return Object.entries(RECORD_KINDS).flatMap(([streamType, { past }]) =>
+        (this.ids.get(streamType) ?? []).flatMap((id) =>
+          past!.shownBy.map((operation) => ({ operation, fields: { [past!.idField]: id } })),
+        ),
+      );
+    }
+  }
+
+  /** The moment of the newest event, once the database's clock is past it: no later event has the same. */
+  async function momentPassed(): Promise<string> {
+    let moment = '';
+    await eventually(async () => {
+      const [row] = await api.database.source.query(
+        `SELECT max(recorded_at) AS moment, max(recorded_at) < date_trunc('milliseconds', clock_timestamp()) AS "isPast"
+         FROM events`,
+      );
+      expect(row.isPast).toBe(true);
+      moment = row.moment.toISOString();
+    });
+    return moment;
+  }
+
+  it.each(isLong ? [1, 2, 3] : [1])(
+    'asOf answers what get-* answered at that moment, in a random history (seed %i)',
+    async (seed) => {
+      const history = new History(randomOf(seed), new Fixture(api, client));
+      await history.begin();
+      const steps: Step[] = Object.values(RECORD_KINDS).flatMap(({ past }) => past?.steps(history) ?? []);
+      const ask = async ({ operation, fields }: Question, asOf?: string) => {
+        const { status, body } = await history.send(operation, { ...fields, ...(asOf ? { asOf } : {}) });
+        return { status, data: body.data, asOf: body.asOf };
+      };
+
+      const past: { moment: string; question: Question; answer: { status: number; data: unknown } }[] = [];
+      for (let round = 0; round < ROUNDS; round += 1) {
+        await pick(history.random, steps)();
+        const moment = await momentPassed();
+        const questions = history.questions();
+        const answers = await Promise.all(questions.map((question) => ask(question)));
+        for (const [n, question] of questions.entries()) past.push({ moment, question, answer: answers[n]! });
+      }
+      const shown = past.flatMap(({ question, answer }) => (answer.status === 200 ? question.operation : []));
+      expect([...new Set(shown)].toSorted()).toEqual(shownInPast.toSorted());
+
+      for (const { moment, question, answer } of past) {
+        const { status, data, asOf } = await ask(question, moment);
+        expect([question.operation, status, data]).toEqual([question.operation, answer.status, answer.data]);
+        if (status === 200) expect(asOf).toEqual({ moment, position: expect.any(Number) });
+      }
+    },
+  );
 });

@@ -1,0 +1,174 @@
+import { operationNamed, operationOf } from '#libs/rpc';
+import { type CreateApiKey } from '../src/auth/index.js';
+import { type Answer, type Api, Client } from './harness.js';
+import { acceptInvitation } from './people-in.js';
+import { picture } from './pictures.js';
+
+/** What an operation is asked. An operation that takes a file gets it as `body`, with its `contentType`. */
+export type Fields = Record<string, unknown>;
+
+/** Kinds of records, and what they are in some of their states. */
+export type RecordName =
+  | 'contact'
+  | 'petition'
+  | 'draft'
+  | 'signature'
+  | 'invalidation'
+  | 'post'
+  | 'publishedPost'
+  | 'list'
+  | 'tag'
+  | 'broadcast'
+  | 'sending'
+  | 'image'
+  | 'apiKey'
+  | 'invitation'
+  | 'member'
+  | 'owner'
+  | 'webhook'
+  | 'event';
+
+type Ids = Record<string, string>;
+type Make = (own: Fixture) => Promise<Ids>;
+
+/** Makes the records that a test needs in one organization, by the API, as any client does. */
+export class Fixture {
+  private static texts = 0;
+  private readonly shared = new Map<RecordName, Promise<Ids>>();
+
+  constructor(
+    readonly api: Api,
+    readonly client: Client,
+  ) {}
+
+  get organizationId(): string {
+    return this.client.organizationId;
+  }
+
+  /** A text that no other record has. */
+  unique(): string {
+    return `n${(Fixture.texts += 1)}`;
+  }
+
+  person() {
+    const text = this.unique();
+    return { email: `${text}@example.org`, firstName: `Ada ${text}`, lastName: 'Lovelace', city: 'London' };
+  }
+
+  /** The id of the one record of this kind that all who ask share, as a field. */
+  the(name: RecordName): Promise<Ids> {
+    if (!this.shared.has(name)) this.shared.set(name, this.a(name));
+    return this.shared.get(name)!;
+  }
+
+  /** The id of a new record, as a field. */
+  a(name: RecordName): Promise<Ids> {
+    return RECORDS[name](this);
+  }
+
+  /** A client of the same organization with a key of its own. */
+  async caller(options: Partial<CreateApiKey>): Promise<Client> {
+    const { key } = await this.api.createKey(this.organizationId, options);
+    return new Client(this.client.origin, this.organizationId, key);
+  }
+
+  /** Sends a request as its operation is declared. */
+  send(operation: string, fields: Fields = {}, { by = this.client, headers = {} } = {}): Promise<Answer> {
+    const { method, bodyTypes } = operationOf(operationNamed(operation))!;
+    if (bodyTypes) {
+      const { body, contentType, ...query } = fields;
+      const type = { 'Content-Type': contentType as string };
+      const path = `/v1/${operation}?${new URLSearchParams(query as Ids).toString()}`;
+      return by.request(method, path, body as string, { ...type, ...headers });
+    }
+    const { organizationId } = by;
+    const all = operation.startsWith('contact.') ? { organizationId, ...fields } : fields;
+    if (method === 'GET') return by.get(operation, all as Ids, headers);
+    return by[method === 'DELETE' ? 'delete' : 'post'](operation, all, headers);
+  }
+
+  /** What the operation answers when nothing refuses it. */
+  async ask(operation: string, fields?: Fields, more?: Parameters<Fixture['send']>[2]): Promise<any> {
+    const { status, body } = await this.send(operation, fields, more);
+    expect({ operation, status, error: body.error }).toEqual({ operation, status: 200 });
+    return body.data;
+  }
+}
+
+export const png = async () => ({ body: await picture(), contentType: 'image/png' });
+export const csv = (...lines: string[]) => ({ body: [...lines, ''].join('\n'), contentType: 'text/csv' });
+
+function makes(operation: string, id: string, fieldsOf: (own: Fixture) => Fields | Promise<Fields>): Make {
+  return async (own) => ({ [id]: (await own.ask(operation, await fieldsOf(own)))[id] });
+}
+
+const named = (own: Fixture) => ({ name: own.unique() });
+
+/** Without a sender nothing can be sent. */
+async function setSender(own: Fixture): Promise<void> {
+  await own.ask('organization.update-organization', {
+    mailFrom: { name: 'Rivers', address: 'news@example.org' },
+    postalAddress: '1 Quay',
+  });
+}
+
+async function makeMember(own: Fixture, role: string): Promise<Ids> {
+  const { email } = own.person();
+  const { invitationId } = await own.ask('team.invite-member', { email, role });
+  await acceptInvitation(own.api, own.client, invitationId);
+  return { memberId: invitationId };
+}
+
+const RECORDS: { [name in RecordName]: Make } = {
+  contact: makes('contact.create-contact', 'contactId', (own) => own.person()),
+  petition: async (own) => {
+    const { petitionId } = await own.ask('petition.create-petition', { ...named(own), goal: 9 });
+    await own.ask('petition.publish-petition', { petitionId });
+    return { petitionId };
+  },
+  draft: makes('petition.create-petition', 'petitionId', named),
+  signature: async (own) => {
+    const fields = { ...(await own.the('petition')), ...(await own.a('contact')) };
+    const { petitionId, signatureId } = await own.ask('petition.add-signature', fields);
+    return { petitionId, signatureId };
+  },
+  invalidation: makes('petition.invalidate-signatures', 'invalidationId', aSignature),
+  post: makes('post.create-post', 'postId', named),
+  publishedPost: async (own) => {
+    const { postId } = await own.a('post');
+    await own.ask('post.publish-post', { postId });
+    return { postId: postId! };
+  },
+  list: makes('list.create-list', 'listId', named),
+  tag: makes('tag.create-tag', 'tagId', named),
+  broadcast: makes('broadcast.create-broadcast', 'broadcastId', async (own) => ({
+    ...named(own),
+    content: 'Hello',
+    audience: { contactIds: [(await own.a('contact')).contactId] },
+  })),
+  /** On its way. Nothing leaves here as long as no reactions are at work. */
+  sending: async (own) => {
+    await setSender(own);
+    const { broadcastId } = await own.a('broadcast');
+    await own.ask('broadcast.send-broadcast', { broadcastId });
+    return { broadcastId: broadcastId! };
+  },
+  image: makes('image.upload-image', 'imageId', png),
+  apiKey: makes('api-key.create-api-key', 'apiKeyId', named),
+  invitation: makes('team.invite-member', 'invitationId', (own) => ({
+    email: own.person().email,
+    role: 'VIEWER',
+  })),
+  member: (own) => makeMember(own, 'VIEWER'),
+  owner: (own) => makeMember(own, 'OWNER'),
+  webhook: makes('webhook.create-webhook', 'webhookId', (own) => ({
+    url: `https://${own.unique()}.invalid/`,
+  })),
+  event: async (own) => ({ eventId: (await own.ask('event.list-events'))[0].id as string }),
+};
+
+/** What invalidate-signatures is asked, each time about another signature. */
+export async function aSignature(own: Fixture): Promise<Fields> {
+  const { petitionId, signatureId } = await own.a('signature');
+  return { petitionId, signatureIds: [signatureId] };
+}

@@ -1,0 +1,524 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client as Connection } from 'pg';
+import { NIL, v7 as uuid } from 'uuid';
+import { Commands } from '#libs/commands';
+import {
+  allScopes,
+  type ErrorCode,
+  ERROR_REASONS,
+  ERROR_STATUS,
+  fieldsOf,
+  operationNamed,
+  operationOf,
+  type OwnReason,
+  systemInput,
+} from '#libs/rpc';
+import { operations, projections, streams } from '../src/modules.js';
+import { CreateOrganization } from '../src/organizations/index.js';
+import { documentedReasons, requireDocumented } from './documented.js';
+import { csv, type Fields, Fixture } from './fixture.js';
+import { type Answer, Api, Client, DatabaseGate } from './harness.js';
+import { type OperationRow, OPERATIONS } from './operations.js';
+import { RECORD_KINDS } from './record-kinds.js';
+
+const SCOPES = allScopes();
+const ROWS = Object.entries(OPERATIONS);
+const definitionOf = (name: string) => operationOf(operationNamed(name))!;
+const isRead = (name: string) => definitionOf(name).method === 'GET';
+
+/** The operations as the checked-in document has them. */
+const DOCUMENTED = Object.fromEntries(
+  Object.entries<object>(JSON.parse(readFileSync(join(__dirname, 'openapi.json'), 'utf8')).paths)
+    .filter(([path]) => path.startsWith('/v1/'))
+    .map(([path, methods]) => [path.slice('/v1/'.length), Object.values(methods)[0]]),
+);
+
+let api: Api;
+let gate: DatabaseGate | undefined;
+let own: Fixture;
+let client: Client;
+beforeAll(async () => {
+  api = await Api.start({ environment: { TRUST_PROXY: 'true' } });
+});
+afterAll(async () => {
+  await api.stop();
+  gate?.stop();
+});
+beforeEach(async () => {
+  client = await api.organization();
+  own = new Fixture(api, client);
+});
+
+describe('the tables', () => {
+  /** Creates and changes of what nothing creates a second time: they need no column `create`. */
+  const NOT_CREATED = [
+    // A suppression is not made: an address is put into a state, and its stream is the same each time.
+    'suppression.create-suppression',
+    // No request makes an organization, an image is what its bytes are (image.e2e), and a member has no name.
+    ...['organization.update-organization', 'image.update-image', 'team.update-member'],
+  ];
+
+  const columnsOf = (row: OperationRow) => ({
+    answeredBy: row.answeredBy !== undefined,
+    create: row.create !== undefined,
+    reasons: Object.keys(row.reasons ?? {}).toSorted(),
+  });
+
+  const names = operations.map((input) => operationOf(input)!.name);
+  it.each([...new Set([...names, ...Object.keys(DOCUMENTED), ...Object.keys(OPERATIONS)])])(
+    '%s has a row in test/operations.ts, with each column that it needs and no other',
+    (name) => {
+      expect({ isOperation: names.includes(name as never), isDocumented: name in DOCUMENTED }).toEqual({
+        isOperation: true,
+        isDocumented: true,
+      });
+      const { method, reasons = [] } = definitionOf(name);
+      expect(OPERATIONS).toHaveProperty([name]);
+      expect(columnsOf(OPERATIONS[name]!)).toEqual({
+        answeredBy: method === 'GET',
+        create: name.includes('.create-') && !NOT_CREATED.includes(name),
+        reasons: reasons.toSorted(),
+      });
+    },
+  );
+
+  it.each(names.filter((name) => name.includes('.update-') && !NOT_CREATED.includes(name)))(
+    '%s is the `update` of the operation that creates what it changes',
+    (name) => expect(ROWS.map(([, { create }]) => create?.update)).toContain(name),
+  );
+
+  const streamTypes = streams.map(({ streamType }) => streamType);
+  const loaded = projections.flatMap(({ snapshots }) => snapshots?.streamType ?? []);
+  it.each([...new Set([...streamTypes, ...Object.keys(RECORD_KINDS)])])(
+    '%s has a row in test/record-kinds.ts, and a column `loading` if a read model holds whole records',
+    (streamType) => {
+      expect(streamTypes).toContain(streamType);
+      expect(RECORD_KINDS).toHaveProperty([streamType]);
+      const { loading } = RECORD_KINDS[streamType]!;
+      expect(loading?.decider.streamType).toBe(loaded.includes(streamType) ? streamType : undefined);
+    },
+  );
+
+  it('every operation with `asOf`, and no other, is in the column `past` of one kind of record', () => {
+    const shown = Object.values(RECORD_KINDS).flatMap(({ past }) => past?.shownBy ?? []);
+    const withPast = names.filter((name) => fieldsOf(operationNamed(name)).has('asOf'));
+    expect(shown.toSorted()).toEqual(withPast.toSorted());
+  });
+});
+
+describe('scopes', () => {
+  /** The operations as a server documents them. */
+  async function served(): Promise<[operation: string, documented: any][]> {
+    const { paths } = (await client.request('GET', '/openapi.json')).body;
+    return Object.entries<object>(paths)
+      .filter(([path]) => path.startsWith('/v1/'))
+      .map(([path, methods]) => [path.slice('/v1/'.length), Object.values(methods)[0]]);
+  }
+
+  it('the documentation says of every operation, and of every field that needs more, what the table says', async () => {
+    const found = (await served()).map(([name, { 'x-scopes': scopes, description }]) => {
+      for (const scope of [scopes.always, ...Object.values(scopes.with)])
+        expect(description).toContain(`\`${scope}\``);
+      return [name, scopes];
+    });
+    const expected = ROWS.map(([name, { scope: always, fields = {} }]) => {
+      const needed = Object.entries(fields).filter(([, scope]) => scope !== null);
+      return [name, { always, with: Object.fromEntries(needed) }];
+    });
+    expect(Object.fromEntries(found)).toEqual(Object.fromEntries(expected));
+    const scopes = ROWS.flatMap(([, { scope, fields = {} }]) => [scope, ...Object.values(fields)]);
+    expect(SCOPES).toEqual(expect.arrayContaining(scopes.filter((scope) => scope !== null)));
+  });
+
+  it('the table names every field that speaks of another service', async () => {
+    const services = new Set(Object.keys(OPERATIONS).map((name) => name.split('.')[0]!));
+    const objects = [...services, 'signature'].map((name) => name.replace('api-key', 'apiKey'));
+    objects.splice(objects.indexOf('organization'), 1);
+    const foreign = new RegExp(`^((${objects.join('|')})(s|Id|Ids)?|publicLog|audience)$`);
+    for (const [name, documented] of await served()) {
+      const [service] = name.split('.');
+      const own =
+        service === 'petition'
+          ? /^(petition|signature)/
+          : new RegExp(`^${service === 'api-key' ? 'apiKey' : service}`);
+      // Its name does not say so, but it searches the names of contacts.
+      const isHidden = (field: string) => `${name} ${field}` === 'petition.list-signatures q';
+      const isForeign = (field: string) => (foreign.test(field) && !own.test(field)) || isHidden(field);
+      const body = documented.requestBody?.content['application/json']?.schema.properties ?? {};
+      const query = documented.parameters.filter((parameter: any) => parameter.in === 'query');
+      const fields = [...Object.keys(body), ...query.map((parameter: any) => parameter.name)];
+      expect([name, fields.filter(isForeign).sort()]).toEqual([
+        name,
+        Object.keys(OPERATIONS[name]!.fields ?? {}).sort(),
+      ]);
+    }
+  });
+
+  /** The smallest request that has the field: records that it names do not exist. */
+  async function askWith(scopes: string[], operation: string, field: string): Promise<Answer> {
+    const values: Fields = {
+      contact: { email: 'ada@example.org' },
+      contactIds: [uuid()],
+      contacts: true,
+      publicLog: true,
+      audience: { contactIds: [uuid()] },
+    };
+    const [service] = operation.split('.');
+    const needsName = service === 'organization' || /\.create-(broadcast|petition|post)$/.test(operation);
+    const record = needsName ? { name: 'x' } : { [`${service}Id`]: uuid() };
+    const body = operation === 'contact.import-contacts' ? csv('email', 'ada@example.org') : {};
+    const fields = { ...(service === 'contact' ? {} : record), ...body, [field]: values[field] ?? uuid() };
+    return own.send(operation, fields, { by: await own.caller({ scopes }) });
+  }
+
+  const conditional = ROWS.flatMap(([operation, { scope, fields = {} }]) =>
+    Object.entries(fields).map(([field, more]) => ({ operation, scope, field, more })),
+  );
+  it.each(conditional)('$operation with $field needs: $more', async ({ operation, scope, field, more }) => {
+    const eventTypes = async () =>
+      (await api.eventTypes(client.organizationId)).filter((type) => type !== 'ApiKeyCreated');
+    const before = await eventTypes();
+    for (const scopes of [[scope], SCOPES.filter((each) => each !== '*' && each !== more)]) {
+      const { status, body } = await askWith(scopes, operation, field);
+      const refusal = [body.error?.code, body.error?.reason];
+      if (more === null) {
+        expect([status, body.error?.code]).toEqual([404, 'NOT_FOUND']);
+      } else {
+        expect([status, ...refusal]).toEqual([403, 'INSUFFICIENT_PERMISSIONS', 'SCOPE_MISSING']);
+        expect(body.error.message).toContain(`lacks the scope ${more}, which \`${field}\` needs`);
+      }
+    }
+    if (more === null) return;
+    // Nothing happened, and a key with both scopes is not refused.
+    expect(await eventTypes()).toEqual(before);
+    expect((await askWith([scope, more], operation, field)).status).not.toBe(403);
+  });
+});
+
+describe('reasons', () => {
+  it.each(
+    ROWS.flatMap(([operation, { reasons = {} }]) =>
+      Object.entries(reasons).map(([reason, provoke]) => [operation, reason as OwnReason, provoke] as const),
+    ),
+  )('%s › %s', async (_, reason, provoke) => {
+    const { status, body } = await provoke(own);
+    const code: ErrorCode = reason in ERROR_REASONS.CONFLICT ? 'CONFLICT' : 'INSUFFICIENT_PERMISSIONS';
+    expect([status, body.error.code, body.error.reason]).toEqual([ERROR_STATUS[code], code, reason]);
+  });
+
+  it('an answer that its operation does not declare fails the test that gets it', () => {
+    const fails = (status: number, reason?: string) => () =>
+      requireDocumented('POST', '/v1/contact.create-contact', {
+        status,
+        body: { error: { code: '', reason } },
+      });
+    expect(fails(409, 'EMAIL_TAKEN')).not.toThrow();
+    expect(fails(409, 'PETITION_CLOSED')).toThrow('does not say');
+    expect(fails(404)).toThrow('does not say');
+  });
+
+  it('a command that loses every race for its record gives up with RECORD_BUSY', async () => {
+    const { organizationId } = client;
+    const commands = api.instances[0]!.app.get(Commands);
+    const input = systemInput(CreateOrganization, organizationId, { name: 'Late' }, 'test');
+    const late = { streamType: 'organization', streamId: organizationId, expectedVersion: 99 };
+    const events = [{ type: 'OrganizationUpdated', data: { name: 'Late' } }];
+    const busy = commands.run(input, () => ({ recordId: organizationId, writes: [{ ...late, events }] }));
+    await expect(busy).rejects.toMatchObject({
+      code: 'SERVICE_UNAVAILABLE',
+      details: { reason: 'RECORD_BUSY' },
+    });
+  });
+
+  describe('the list of reasons', () => {
+    const declared = Object.keys(DOCUMENTED).flatMap((name) =>
+      [...new Set(Object.values(ERROR_STATUS))].flatMap(
+        (status) => documentedReasons(definitionOf(name).method, `/v1/${name}`, status) ?? [],
+      ),
+    );
+    const root = join(__dirname, '..');
+    const files = ['src', 'libs', 'test']
+      .flatMap((folder) =>
+        readdirSync(join(root, folder), { recursive: true }).map((file) => join(folder, String(file))),
+      )
+      .filter((file) => file.endsWith('.ts'));
+    const textOf = (chosen: readonly string[]) =>
+      chosen.map((file) => readFileSync(join(root, file), 'utf8')).join('\n');
+    const tests = textOf(files.filter((file) => file.endsWith('.spec.ts') || file === 'test/operations.ts'));
+    const sources = textOf(
+      files.filter((file) => !file.startsWith('test') && !/spec\.ts$|rpc.errors\.ts$/.test(file)),
+    );
+
+    it.each(Object.values(ERROR_REASONS).flatMap((reasons) => Object.keys(reasons)))(
+      'has %s, which an operation declares, the sources answer, and a test expects',
+      (reason) => {
+        expect(declared).toContain(reason);
+        expect([sources.includes(`'${reason}'`), new RegExp(`\\b${reason}\\b`).test(tests)]).toEqual([
+          true,
+          true,
+        ]);
+      },
+    );
+  });
+});
+
+describe('every operation', () => {
+  let addresses = 0;
+  const stranger = (headers: Record<string, string>): Promise<Answer> => {
+    addresses += 1;
+    const nobody = new Client(api.origin, '', undefined);
+    return nobody.get('post.list-posts', {}, { 'X-Forwarded-For': `10.9.0.${addresses}`, ...headers });
+  };
+  const bearer = (key: string) => stranger({ Authorization: `Bearer ${key}` });
+
+  it.each<[string, string, () => Promise<Answer>]>([
+    ['KEY_MISSING', 'without a key', () => stranger({})],
+    ['KEY_MALFORMED', 'with another scheme', () => stranger({ Authorization: 'Basic eHg6eHg=' })],
+    ['KEY_INVALID', 'with what is no key', () => bearer('adv_1')],
+    ['KEY_INVALID', 'with an unknown key', () => bearer(`adv_aaaaaaaa_${'b'.repeat(40)}`)],
+    [
+      'KEY_INVALID',
+      'with a revoked key',
+      async () => {
+        const { id, key } = await api.createKey(client.organizationId);
+        await api.revokeKey(client.organizationId, id);
+        return bearer(key);
+      },
+    ],
+    [
+      'KEY_EXPIRED',
+      'with an expired key',
+      async () => {
+        const expiresAt = '2020-01-01T00:00:00.000Z';
+        return bearer((await api.createKey(client.organizationId, { expiresAt })).key);
+      },
+    ],
+  ])('401 %s %s', async (reason, _, ask) => {
+    const { status, body } = await ask();
+    expect([status, body.error.code, body.error.reason]).toEqual([401, 'UNAUTHORIZED', reason]);
+  });
+
+  it('403 SCOPE_MISSING with a key that has another scope', async () => {
+    const { status, body } = await (await own.caller({ scopes: ['contact:read'] })).get('post.list-posts');
+    expect([status, body.error.reason]).toEqual([403, 'SCOPE_MISSING']);
+    expect(body.error.message).toContain('post:read');
+  });
+
+  it('429 KEY_RATE with one key, ADDRESS_RATE without a valid key, ORGANIZATION_RATE with a key whose own rate is high', async () => {
+    const refusedOf = async (ask: () => Promise<Answer>) => {
+      // On a slow machine 30 requests can take seconds.
+      for (let rounds = 0; rounds < 20; rounds += 1) {
+        const answers = await Promise.all(Array.from({ length: 30 }, ask));
+        const refused = answers.find(({ status }) => status === 429);
+        if (refused) return refused.body.error.reason as string;
+      }
+      throw new Error('Nothing was refused.');
+    };
+    const slow = await own.caller({ rateLimit: 1 });
+    expect(await refusedOf(() => slow.get('post.list-posts'))).toBe('KEY_RATE');
+    const address = { 'X-Forwarded-For': '10.9.1.1' };
+    expect(await refusedOf(() => stranger(address))).toBe('ADDRESS_RATE');
+    const { origin } = await api.addInstance({ ORGANIZATION_RATE_LIMIT: '5' });
+    // Keys of the operator are not counted for the organization.
+    const made = await client.post('api-key.create-api-key', { name: 'Made', rateLimit: 1_000 });
+    const many = new Client(origin, client.organizationId, made.body.data.key);
+    expect(await refusedOf(() => many.get('post.list-posts'))).toBe('ORGANIZATION_RATE');
+  });
+
+  it('503 DATABASE_UNREACHABLE while the database is away', async () => {
+    gate = await DatabaseGate.before(api.database.url);
+    const { origin } = await api.addInstance({ DATABASE_URL: gate.url });
+    const there = client.at(origin);
+    expect((await there.get('post.list-posts')).status).toBe(200);
+    gate.shut();
+    const { status, body } = await there.get('post.list-posts');
+    gate.open();
+    expect([status, body.error.reason]).toEqual([503, 'DATABASE_UNREACHABLE']);
+  });
+});
+
+describe('the documented errors', () => {
+  type Documented = { method: string; path: string; bodyType: string | undefined; input: object };
+
+  /** Every operation, with a valid input whose ids name no records. */
+  function requests(): Documented[] {
+    const { paths } = JSON.parse(readFileSync(join(__dirname, 'openapi.json'), 'utf8'));
+    return Object.entries<any>(paths)
+      .filter(([path]) => path.startsWith('/v1/'))
+      .flatMap(([path, methods]) =>
+        Object.entries<any>(methods).map(([method, { parameters = [], requestBody }]) => {
+          const [bodyType] = Object.keys(requestBody?.content ?? {});
+          const body = requestBody?.content['application/json']?.schema;
+          const fields = body
+            ? Object.entries<any>(body.properties).map(
+                ([name, schema]) => [name, schema, body.required.includes(name)] as const,
+              )
+            : parameters
+                .filter((parameter: any) => parameter.in === 'query')
+                .map(({ name, schema, required }: any) => [name, schema, required] as const);
+          return { method: method.toUpperCase(), path, bodyType, input: inputOf(fields, path) };
+        }),
+      );
+  }
+
+  function inputOf(fields: readonly (readonly [string, any, boolean])[], path: string): object {
+    return Object.fromEntries(
+      fields.flatMap(([name, schema, required]) => {
+        const names = [name, ...Object.keys(schema.properties ?? {})];
+        const isNamed =
+          names.some((one) => (one === name ? /Ids?$/ : /Ids$/).test(one)) ||
+          ['asOf', 'fromPosition'].includes(name);
+        return required || isNamed ? [[name, valueOf(name, schema, path)]] : [];
+      }),
+    );
+  }
+
+  function valueOf(name: string, schema: any, path: string): unknown {
+    const { type, format, minimum, items, properties } = schema;
+    if (name === 'organizationId') return client.organizationId;
+    if (name === 'asOf') return '2000-01-01T00:00:00Z';
+    if (name === 'url') return 'https://example.org/';
+    // Each operation has another address: what one creates does not exist for the next.
+    if (format === 'email') return `${path.split('.')[1]}@example.org`;
+    if (type === 'array') return [valueOf('', items, path)];
+    if (properties) {
+      const fields = Object.entries<any>(properties);
+      return inputOf(
+        fields.map(([one, its]) => [one, its, false]),
+        path,
+      );
+    }
+    if (schema.enum) return schema.enum[0];
+    return [type].flat().includes('integer') ? minimum : NIL;
+  }
+
+  function ask({ method, path, bodyType, input }: Documented, headers = {}, padding = ''): Promise<Answer> {
+    const isJson = bodyType === 'application/json';
+    const query = isJson ? '' : `?${new URLSearchParams(input as Record<string, string>).toString()}`;
+    const body = bodyType && (isJson ? JSON.stringify(input) : 'email\n') + padding;
+    return client.request(method, path + query, body, {
+      ...(body ? { 'Content-Type': bodyType } : {}),
+      ...headers,
+    });
+  }
+
+  it.each<[number, (operation: Documented) => Promise<Answer>]>([
+    [404, (operation) => ask(operation)],
+    [
+      413,
+      (operation) =>
+        ask(operation, {}, ' '.repeat((operation.bodyType?.startsWith('image/') ? 16 : 1) * 1024 * 1024)),
+    ],
+    [415, (operation) => ask(operation, operation.bodyType ? { 'Content-Type': 'text/plain' } : {})],
+    [422, (operation) => ask(operation, operation.bodyType ? { 'Idempotency-Key': 'used' } : {})],
+  ])('%i is answered by exactly the operations that document it', async (status, asking) => {
+    await client.post('list.create-list', { name: 'x' }, { 'Idempotency-Key': 'used' });
+    const answers = new Map<string, number>();
+    for (const operation of requests()) answers.set(operation.path, (await asking(operation)).status);
+    const documented = requests().filter(
+      ({ method, path }) => documentedReasons(method, path, status) !== undefined,
+    );
+    expect(documented.length).toBeGreaterThan(10);
+    expect([...answers].filter(([, answered]) => answered === status).map(([path]) => path)).toEqual(
+      documented.map(({ path }) => path),
+    );
+  });
+});
+
+describe('the organization', () => {
+  /** Statements that look at what organizations own without naming one, and why they may. */
+  const EXCEPTIONS: { [reason: string]: RegExp } = {
+    'a key is looked up to find out which organization it belongs to':
+      /FROM api_keys_v\d+\.api_keys k .* WHERE public_id = \$1$/,
+    'sealing goes through the events of all organizations':
+      /^SELECT position, organization_id FROM events WHERE position > \$1|^SELECT organization_id FROM signed_notes WHERE look_at/,
+    'what was signed of any becomes a leaf of the log of all':
+      /^SELECT organization_id, note FROM signed_notes WHERE .* NOT logged|^SELECT coalesce\(max\(position\), 0\) AS position FROM checkpoint_leaves$/,
+    'a read model is purged of all that is erased':
+      /^SELECT FROM checkpoints c JOIN events e ON e\.position > c\.clean_position/,
+  };
+
+  /** Asks every operation as clients do: alone, filtered, searched, in the past, and a second time. */
+  async function askEverything(): Promise<void> {
+    // Reads come last, so that they find something.
+    const rows = [...ROWS.filter(([name]) => !isRead(name)), ...ROWS.filter(([name]) => isRead(name))];
+    for (const [name, { ask, asks = {}, otherAsks = [] }] of rows) {
+      for (const one of [...Object.values(asks), ...otherAsks]) await own.ask(name, await one(own));
+      for (const fields of withMore(name, await ask(own))) await own.ask(name, fields);
+      if (isRead(name)) continue;
+      const [fields, headers] = [await ask(own), { 'Idempotency-Key': uuid() }];
+      for (let times = 0; times < 2; times += 1) await own.ask(name, fields, { headers });
+    }
+    const { organizationId } = client;
+    for (const path of ['checkpoint', 'tile/0/000.p/1', 'tile/entries/000.p/1']) {
+      expect((await client.request('GET', `/log/${organizationId}/${path}`)).status).toBe(200);
+    }
+    for (const path of ['checkpoint', 'tile/0/000.p/1']) {
+      expect((await client.request('GET', `/log/all/${path}`)).status).toBe(200);
+    }
+    // It was made public above.
+    expect((await fetch(`${api.origin}/log/${organizationId}/checkpoint`)).status).toBe(200);
+  }
+
+  /** The fields alone, and of a read with each field besides that many reads have. */
+  function withMore(name: string, fields: Fields): Fields[] {
+    if (!isRead(name)) return [fields];
+    const known = fieldsOf(operationNamed(name));
+    const more = [
+      { asOf: new Date().toISOString() },
+      { limit: '1' },
+      { q: 'ada' },
+      { q: 'a' },
+      { createdAfter: '2020-01-01T00:00:00Z' },
+      { sort: 'updatedAt' },
+    ].filter((one) => {
+      const [[field, value]] = Object.entries(one) as [[string, string]];
+      const schema = known.get(field)?.schema;
+      return schema && (schema.enum?.includes(value) ?? true);
+    });
+    return [fields, ...more.map((one) => ({ ...fields, ...one }))];
+  }
+
+  /** The parts of a statement that have their own tables: what stands in each pair of brackets, without that within. */
+  function partsOf(statement: string): string[] {
+    const parts = [''];
+    const open = [0];
+    // A row that is compared, or joined by, begins with the organization.
+    for (const character of statement.replace(/\((\w+\.)?organization_id, /g, 'organization_id = (')) {
+      if (character === '(') open.push(parts.push('') - 1);
+      else if (character === ')') open.pop();
+      else parts[open.at(-1)!] += character;
+    }
+    return parts.flatMap((part) => part.split(/\bUNION\b/));
+  }
+
+  it('is named by every statement that serves a request, wherever it looks at what organizations own', async () => {
+    const owned: { name: string }[] = await api.database.source.query(
+      `SELECT DISTINCT table_name AS name FROM information_schema.columns
+       WHERE column_name = 'organization_id' AND table_schema <> 'information_schema'`,
+    );
+    expect(owned.length).toBeGreaterThan(15);
+    const tables = owned.map(({ name }) => name).join('|');
+    const LOOKS = new RegExp(`\\b(FROM|JOIN|USING|UPDATE)\\s+(\\w+\\.)?(${tables})\\b`);
+    const NAMES = /\borganization_id (=|IN)|= \w+\.organization_id\b/;
+
+    const statements = new Set<string>();
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- called with the connection that it belongs to
+    const { query } = Connection.prototype;
+    Connection.prototype.query = function (this: Connection, ...args: any[]) {
+      const text: string = args[0].text ?? args[0];
+      statements.add(text.replace(/\s+/g, ' ').trim());
+      return (query as (...all: any[]) => unknown).apply(this, args);
+    } as typeof query;
+    await askEverything().finally(() => (Connection.prototype.query = query));
+
+    const looking = [...statements].filter((statement) => LOOKS.test(statement));
+    expect(looking.length).toBeGreaterThan(60);
+    const nameless = looking.filter((statement) =>
+      partsOf(statement).some((part) => LOOKS.test(part) && !NAMES.test(part)),
+    );
+    const isExcepted = (statement: string) => Object.values(EXCEPTIONS).some((one) => one.test(statement));
+    expect(nameless.filter((statement) => !isExcepted(statement))).toEqual([]);
+  });
+});

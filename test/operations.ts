@@ -1,0 +1,962 @@
+import { CommandBus } from '@nestjs/cqrs';
+import { newId } from '#libs/random';
+import { type OwnReason, systemInput } from '#libs/rpc';
+import { FinishBroadcast } from '../src/broadcasts/index.js';
+import { aSignature, csv, type Fields, type Fixture, png } from './fixture.js';
+import { type Answer } from './harness.js';
+
+export type Ask = (own: Fixture) => Fields | Promise<Fields>;
+type Provoke = (own: Fixture) => Promise<Answer>;
+
+/**
+ * What the suite knows of an operation. `operations.e2e.spec.ts` fails for an operation without a row, for a row without an
+ * operation, and for a column that an operation of its kind needs.
+ */
+export type OperationRow = {
+  /** The scope that it needs. */
+  scope: string;
+  /**
+   * Its fields that name records of another service, each with the scope that it needs besides, or null where the operation's own
+   * is enough. Nobody can guess an id, so an id alone says nothing that its owner does not know.
+   */
+  fields?: { [field: string]: string | null };
+  /** What it is asked by a fixture that has made nothing yet. */
+  ask: Ask;
+  /** The same in conditions under which it costs something else. */
+  asks?: { [condition: string]: Ask };
+  /** What else makes it send other statements. */
+  otherAsks?: Ask[];
+  /** Where a GET is answered. With `asOf` it is always the replica. */
+  answeredBy?: 'replica' | { primary: string };
+  /** Of an operation that creates a record: how to create the same record again. */
+  create?: CreateColumn;
+  /** How it comes to each of the reasons that it declares. */
+  reasons?: { [reason in OwnReason]?: Provoke };
+  /** What lets only a few callers ask it at the same moment. */
+  bottleneck?: 'streams of a key' | 'webhooks of an organization' | 'one record';
+};
+
+/** How a kind of record is named, changed, found and ended. Names are made of one letter and digits. */
+export type CreateColumn = {
+  /** The field of the body that names the record. */
+  field: 'name' | 'email' | 'url';
+  nameOf(word: string): string;
+  /** Left out: the record never changes. */
+  update?: string;
+  /** A change that leaves the name as it is. */
+  otherChange: object;
+  list: string;
+  end: string;
+};
+
+/** A name that one letter and digits make. */
+const named = { field: 'name' as const, nameOf: (word: string) => `Name ${word}` };
+
+const BY_KEY = {
+  primary: 'reads one record by its key: to ask whether the replica has it costs the primary as much',
+};
+const MAY_SEAL = { primary: 'may have to seal first' };
+
+/** The second of two records that have the same slug. */
+async function takenSlug(own: Fixture, kind: 'petition' | 'post'): Promise<Answer> {
+  const create = `${kind}.create-${kind}`;
+  await own.ask(create, { name: 'First', slug: 'taken' });
+  return own.send(create, { name: 'Second', slug: 'taken' });
+}
+
+/** By the hand of an administrator who can write to every table. */
+function changeTable(own: Fixture, statement: string): Promise<unknown> {
+  return own.api.database.source.query(`${statement} WHERE organization_id = $1`, [own.organizationId]);
+}
+
+/** Creates as many keys as an organization may have, with that of the fixture's client. */
+async function createAllKeys(own: Fixture): Promise<string> {
+  const made = await Promise.all(
+    Array.from({ length: 100 }, () => own.api.createKey(own.organizationId, { rateLimit: 1 })),
+  );
+  return made[0]!.id;
+}
+
+function broadcastWith(content: string) {
+  return async (own: Fixture) => {
+    const { broadcastId } = await own.ask('broadcast.create-broadcast', { name: 'May', content });
+    return { broadcastId };
+  };
+}
+
+/** A contact that is on a list, or has a tag. */
+async function linked(own: Fixture, kind: 'list' | 'tag', to = own.the(kind)): Promise<Fields> {
+  const fields = { ...(await to), contactIds: [(await own.a('contact')).contactId] };
+  await own.ask(`${kind}.add-contacts`, fields);
+  return fields;
+}
+
+async function signed(own: Fixture): Promise<Fields> {
+  const fields = { ...(await own.the('petition')), ...(await own.a('contact')) };
+  await own.ask('petition.add-signature', fields);
+  return fields;
+}
+
+/** Which contacts are listed or exported: also those of a list, a petition and a tag. */
+const OF_CONTACTS: Ask[] = [
+  () => ({ email: 'ada@example.org' }),
+  () => ({ city: 'London', subscribed: 'true' }),
+  async (own) => ({ listId: (await linked(own, 'list')).listId }),
+  async (own) => ({ petitionId: (await signed(own)).petitionId }),
+  async (own) => ({ tagId: (await linked(own, 'tag')).tagId }),
+];
+
+export const OPERATIONS: { [operation: string]: OperationRow } = {
+  'contact.create-contact': {
+    scope: 'contact:write',
+    ask: (own) => own.person(),
+    otherAsks: [
+      async (own) => {
+        const person = own.person();
+        await own.ask('contact.create-contact', person);
+        return person;
+      },
+      async (own) => {
+        const person = own.person();
+        await own.ask('contact.create-contact', person);
+        return { ...person, city: 'Paris', onConflict: 'update' };
+      },
+    ],
+    create: {
+      field: 'email',
+      nameOf: (word) => `${word}@example.org`,
+      update: 'contact.update-contact',
+      otherChange: { firstName: 'Ada' },
+      list: 'contact.list-contacts',
+      end: 'contact.delete-contact',
+    },
+    reasons: {
+      EMAIL_TAKEN: async (own) => {
+        const { email } = own.person();
+        await own.ask('contact.create-contact', { email });
+        return own.send('contact.create-contact', { email: email.toUpperCase(), firstName: 'Ada' });
+      },
+    },
+  },
+  'contact.get-contact': {
+    scope: 'contact:read',
+    answeredBy: BY_KEY,
+    ask: (own) => own.a('contact'),
+    asks: {
+      'as it was': async (own) => ({ ...(await own.a('contact')), asOf: new Date().toISOString() }),
+    },
+  },
+  'contact.list-contacts': {
+    scope: 'contact:read',
+    fields: { listId: 'list:read', petitionId: 'petition:read', tagId: 'tag:read' },
+    answeredBy: 'replica',
+    ask: () => ({}),
+    asks: { q: () => ({ q: 'ada' }) },
+    otherAsks: [...OF_CONTACTS, () => ({ sort: 'email' })],
+  },
+  'contact.update-contact': {
+    scope: 'contact:write',
+    ask: async (own) => ({ ...(await own.a('contact')), city: own.unique() }),
+    reasons: {
+      EMAIL_TAKEN: async (own) => {
+        const { email } = own.person();
+        await own.ask('contact.create-contact', { email });
+        return own.send('contact.update-contact', { ...(await own.a('contact')), email });
+      },
+    },
+  },
+  'contact.delete-contact': {
+    scope: 'contact:write',
+    ask: (own) => own.a('contact'),
+    otherAsks: [
+      // One who has signed, and has several lists and tags.
+      async (own) => {
+        const { contactId } = await signed(own);
+        for (const kind of ['list', 'tag'] as const)
+          for (const to of [await own.the(kind), await own.a(kind)])
+            await own.ask(`${kind}.add-contacts`, { ...to, contactIds: [contactId] });
+        return { contactId };
+      },
+      async (own) => {
+        const { contactId } = await own.a('contact');
+        await own.ask('contact.delete-contact', { contactId });
+        return { contactId };
+      },
+    ],
+  },
+  'contact.import-contacts': {
+    scope: 'contact:write',
+    fields: { listId: 'list:write' },
+    bottleneck: 'streams of a key',
+    ask: (own) =>
+      csv('email,firstName', ...Array.from({ length: 10 }, () => `${own.unique()}@example.org,Ada`)),
+    otherAsks: ['fail', 'update'].map((onConflict) => async (own: Fixture) => {
+      const { email } = own.person();
+      await own.ask('contact.create-contact', { email });
+      const lines = csv('email,zip,tags', `${email},69001,Donor`, `${own.unique()}@example.org,1,`);
+      return { ...lines, onConflict };
+    }),
+  },
+  'contact.export-contacts': {
+    scope: 'contact:read',
+    fields: { listId: 'list:read', petitionId: 'petition:read', tagId: 'tag:read' },
+    bottleneck: 'streams of a key',
+    answeredBy: 'replica',
+    ask: async (own) => ({ listId: (await linked(own, 'list')).listId }),
+    otherAsks: [
+      () => ({}),
+      () => ({ q: 'ada' }),
+      () => ({ q: 'a' }),
+      () => ({ createdAfter: '2020-01-01T00:00:00Z' }),
+      ...OF_CONTACTS,
+    ],
+  },
+  'petition.create-petition': {
+    scope: 'petition:write',
+    fields: { imageId: null },
+    ask: (own) => ({ name: own.unique(), goal: 9 }),
+    create: {
+      ...named,
+      update: 'petition.update-petition',
+      otherChange: { goal: 7, title: 'Other' },
+      list: 'petition.list-petitions',
+      end: 'petition.delete-petition',
+    },
+    reasons: { SLUG_TAKEN: (own) => takenSlug(own, 'petition') },
+  },
+  'petition.get-petition': {
+    scope: 'petition:read',
+    answeredBy: BY_KEY,
+    ask: (own) => own.the('petition'),
+  },
+  'petition.get-stats': {
+    scope: 'petition:read',
+    answeredBy: 'replica',
+    ask: (own) => own.the('petition'),
+  },
+  'petition.list-petitions': {
+    scope: 'petition:read',
+    answeredBy: 'replica',
+    ask: () => ({}),
+    otherAsks: [() => ({ status: 'PUBLISHED', include: 'content' })],
+  },
+  'petition.update-petition': {
+    scope: 'petition:write',
+    fields: { imageId: null },
+    ask: async (own) => ({ ...(await own.a('petition')), title: own.unique() }),
+    otherAsks: [async (own) => ({ ...(await own.a('petition')), ...(await own.the('image')), goal: 7 })],
+    reasons: {
+      SLUG_TAKEN: async (own) => {
+        await takenSlug(own, 'petition');
+        return own.send('petition.update-petition', { ...(await own.a('draft')), slug: 'taken' });
+      },
+    },
+  },
+  'petition.publish-petition': {
+    scope: 'petition:write',
+    ask: (own) => own.a('draft'),
+    reasons: {
+      PETITION_CLOSED: async (own) => {
+        const fields = { name: 'Over', closesAt: '2020-01-01T00:00:00Z' };
+        const { petitionId } = await own.ask('petition.create-petition', fields);
+        return own.send('petition.publish-petition', { petitionId });
+      },
+    },
+  },
+  'petition.close-petition': {
+    scope: 'petition:write',
+    ask: (own) => own.a('petition'),
+    reasons: {
+      PETITION_NOT_PUBLISHED: async (own) => own.send('petition.close-petition', await own.a('draft')),
+    },
+  },
+  'petition.delete-petition': {
+    scope: 'petition:write',
+    ask: (own) => own.a('draft'),
+    reasons: {
+      PETITION_PUBLISHED: async (own) => own.send('petition.delete-petition', await own.a('petition')),
+    },
+  },
+  'petition.add-signature': {
+    scope: 'petition:write',
+    fields: { contactId: null, contact: 'contact:write' },
+    ask: async (own) => ({ ...(await own.the('petition')), ...(await own.a('contact')) }),
+    asks: {
+      'a new person': async (own) => ({ ...(await own.the('petition')), contact: own.person() }),
+      again: signed,
+    },
+    otherAsks: [
+      async (own) => {
+        const fields = await signed(own);
+        await own.ask('petition.remove-signature', fields);
+        return { ...fields, comment: 'Again' };
+      },
+    ],
+    reasons: {
+      PETITION_NOT_PUBLISHED: async (own) =>
+        own.send('petition.add-signature', { ...(await own.a('draft')), contact: own.person() }),
+      PETITION_CLOSED: async (own) => {
+        const { petitionId } = await own.a('petition');
+        await own.ask('petition.close-petition', { petitionId });
+        return own.send('petition.add-signature', { petitionId, contact: own.person() });
+      },
+    },
+  },
+  'petition.remove-signature': {
+    scope: 'petition:write',
+    fields: { contactId: null },
+    ask: signed,
+  },
+  'petition.list-signatures': {
+    scope: 'petition:read',
+    fields: { q: 'contact:read' },
+    answeredBy: 'replica',
+    ask: (own) => own.the('petition'),
+    otherAsks: [async (own) => ({ ...(await own.the('petition')), status: 'INVALIDATED' })],
+  },
+  'petition.export-signatures': {
+    scope: 'petition:read',
+    fields: { contacts: 'contact:read' },
+    bottleneck: 'streams of a key',
+    answeredBy: 'replica',
+    ask: async (own) => ({ petitionId: (await aSignature(own)).petitionId, contacts: 'true' }),
+    otherAsks: [
+      (own) => own.the('petition'),
+      async (own) => ({ ...(await own.the('petition')), contacts: 'true', format: 'csv', safe: 'true' }),
+    ],
+  },
+  'petition.invalidate-signatures': {
+    scope: 'petition:write',
+    ask: aSignature,
+    otherAsks: [true, false].map((dryRun) => async (own: Fixture) => ({
+      ...(await own.the('petition')),
+      createdAfter: '2020-01-01T00:00:00Z',
+      createdBefore: '2099-01-01T00:00:00Z',
+      emailDomain: 'nowhere.invalid',
+      dryRun,
+    })),
+  },
+  'petition.restore-signatures': { scope: 'petition:write', ask: (own) => own.a('invalidation') },
+  'petition.get-invalidation': {
+    scope: 'petition:read',
+    answeredBy: BY_KEY,
+    ask: (own) => own.the('invalidation'),
+  },
+  'petition.list-invalidations': {
+    scope: 'petition:read',
+    answeredBy: 'replica',
+    // What is shown of an invalidation is asked for besides.
+    ask: async (own) => {
+      await own.the('invalidation');
+      return {};
+    },
+    otherAsks: [
+      (own) => own.the('petition'),
+      () => ({ createdAfter: '2020-01-01T00:00:00Z', updatedBefore: '2099-01-01T00:00:00Z' }),
+    ],
+  },
+  'post.create-post': {
+    scope: 'post:write',
+    fields: { imageId: null },
+    ask: (own) => ({ name: own.unique() }),
+    otherAsks: [(own) => ({ name: own.unique(), content: { blocks: [] } })],
+    create: {
+      ...named,
+      update: 'post.update-post',
+      otherChange: { title: 'Other' },
+      list: 'post.list-posts',
+      end: 'post.delete-post',
+    },
+    reasons: { SLUG_TAKEN: (own) => takenSlug(own, 'post') },
+  },
+  'post.get-post': { scope: 'post:read', answeredBy: BY_KEY, ask: (own) => own.the('post') },
+  'post.list-posts': {
+    scope: 'post:read',
+    answeredBy: 'replica',
+    ask: () => ({}),
+    otherAsks: [() => ({ status: 'PUBLISHED', include: 'content' })],
+  },
+  'post.update-post': {
+    scope: 'post:write',
+    fields: { imageId: null },
+    ask: async (own) => ({ ...(await own.a('post')), title: own.unique() }),
+    reasons: {
+      SLUG_TAKEN: async (own) => {
+        await takenSlug(own, 'post');
+        return own.send('post.update-post', { ...(await own.a('post')), slug: 'taken' });
+      },
+    },
+  },
+  'post.publish-post': { scope: 'post:write', ask: (own) => own.a('post') },
+  'post.archive-post': {
+    scope: 'post:write',
+    ask: (own) => own.a('publishedPost'),
+    reasons: { POST_NOT_PUBLISHED: async (own) => own.send('post.archive-post', await own.a('post')) },
+  },
+  'post.delete-post': { scope: 'post:write', ask: (own) => own.a('post') },
+  'list.create-list': {
+    scope: 'list:write',
+    ask: (own) => ({ name: own.unique() }),
+    create: {
+      ...named,
+      update: 'list.update-list',
+      otherChange: { description: 'Other' },
+      list: 'list.list-lists',
+      end: 'list.delete-list',
+    },
+  },
+  'list.get-list': { scope: 'list:read', answeredBy: BY_KEY, ask: (own) => own.the('list') },
+  'list.list-lists': { scope: 'list:read', answeredBy: 'replica', ask: () => ({}) },
+  'list.update-list': {
+    scope: 'list:write',
+    ask: async (own) => ({ ...(await own.a('list')), description: own.unique() }),
+  },
+  'list.delete-list': {
+    scope: 'list:write',
+    ask: (own) => own.a('list'),
+    otherAsks: [async (own) => ({ listId: (await linked(own, 'list', own.a('list'))).listId })],
+  },
+  'list.add-contacts': {
+    scope: 'list:write',
+    fields: { contactIds: null },
+    ask: async (own) => ({
+      ...(await own.the('list')),
+      contactIds: [(await own.a('contact')).contactId],
+    }),
+  },
+  'list.remove-contacts': {
+    scope: 'list:write',
+    fields: { contactIds: null },
+    ask: (own) => linked(own, 'list'),
+  },
+  'organization.get-organization': { scope: 'organization:read', answeredBy: BY_KEY, ask: () => ({}) },
+  'organization.update-organization': {
+    scope: 'organization:write',
+    fields: { publicLog: 'event:read', imageId: null },
+    bottleneck: 'one record',
+    ask: (own) => ({ website: `https://${own.unique()}.example.org` }),
+    otherAsks: [
+      () => ({ mailFrom: { name: 'Rivers', address: 'news@example.org' }, postalAddress: '1 Quay' }),
+      () => ({ publicLog: true }),
+    ],
+    reasons: {
+      SLUG_TAKEN: async (own) => {
+        const slug = `taken-${newId()}`;
+        const other = await own.api.organization();
+        await other.post('organization.update-organization', { slug });
+        return own.send('organization.update-organization', { slug });
+      },
+    },
+  },
+  'api-key.create-api-key': {
+    scope: 'api-key:write',
+    bottleneck: 'one record',
+    ask: (own) => ({ name: own.unique() }),
+    create: {
+      ...named,
+      otherChange: {},
+      list: 'api-key.list-api-keys',
+      end: 'api-key.revoke-api-key',
+    },
+    reasons: {
+      KEY_EXCEEDS_YOURS: async (own) => {
+        const by = await own.caller({ scopes: ['api-key:write'] });
+        return own.send('api-key.create-api-key', { name: 'More', scopes: ['contact:read'] }, { by });
+      },
+      KEY_LIMIT_REACHED: async (own) => {
+        await createAllKeys(own);
+        return own.send('api-key.create-api-key', { name: 'One more' });
+      },
+    },
+  },
+  'api-key.list-api-keys': { scope: 'api-key:read', answeredBy: 'replica', ask: () => ({}) },
+  'api-key.rotate-api-key': {
+    scope: 'api-key:write',
+    bottleneck: 'one record',
+    ask: async (own) => ({ ...(await own.a('apiKey')), overlapSeconds: 60 }),
+    reasons: {
+      KEY_EXCEEDS_YOURS: async (own) => {
+        const by = await own.caller({ scopes: ['api-key:write'] });
+        return own.send('api-key.rotate-api-key', await own.a('apiKey'), { by });
+      },
+      KEY_ENDED: async (own) => {
+        const fields = await own.a('apiKey');
+        await own.ask('api-key.revoke-api-key', fields);
+        return own.send('api-key.rotate-api-key', fields);
+      },
+      KEY_ROTATED: async (own) => {
+        const fields = await own.a('apiKey');
+        await own.ask('api-key.rotate-api-key', { ...fields, overlapSeconds: 60 });
+        return own.send('api-key.rotate-api-key', { ...fields, overlapSeconds: 30 });
+      },
+      // The old key counts as long as it works beside its successor.
+      KEY_LIMIT_REACHED: async (own) => {
+        const fields = { apiKeyId: await createAllKeys(own), overlapSeconds: 60 };
+        return own.send('api-key.rotate-api-key', fields);
+      },
+    },
+  },
+  'api-key.revoke-api-key': {
+    scope: 'api-key:write',
+    bottleneck: 'one record',
+    ask: (own) => own.a('apiKey'),
+    reasons: {
+      KEY_EXCEEDS_YOURS: async (own) => {
+        const by = await own.caller({ scopes: ['api-key:write'] });
+        return own.send('api-key.revoke-api-key', await own.a('apiKey'), { by });
+      },
+    },
+  },
+  'event.list-events': {
+    scope: 'event:read',
+    answeredBy: 'replica',
+    ask: () => ({}),
+    otherAsks: [
+      async (own) => ({ recordId: (await own.a('contact')).contactId }),
+      () => ({ recordType: 'contact', type: 'ContactUpdated' }),
+      async (own) => ({ actorId: (await own.ask('event.list-events'))[0].actor.id }),
+      async (own) => ({
+        requestId: (await own.ask('event.list-events'))[0].requestId,
+        occurredAfter: '2020-01-01T00:00:00Z',
+      }),
+    ],
+  },
+  'event.get-event': { scope: 'event:read', answeredBy: BY_KEY, ask: (own) => own.the('event') },
+  'event.export-events': {
+    scope: 'event:read',
+    bottleneck: 'streams of a key',
+    answeredBy: 'replica',
+    ask: () => ({}),
+  },
+  'event.get-proof': {
+    scope: 'event:read',
+    answeredBy: MAY_SEAL,
+    ask: (own) => own.the('event'),
+    reasons: {
+      NOT_SEALED: async (own) => {
+        await own.ask('event.get-checkpoint');
+        await changeTable(own, 'UPDATE seals SET root = sha256(root)');
+        await own.a('contact');
+        const [{ id: eventId }] = await own.ask('event.list-events', { type: 'ContactCreated' });
+        return own.send('event.get-proof', { eventId });
+      },
+    },
+  },
+  'event.get-checkpoint': {
+    scope: 'event:read',
+    answeredBy: MAY_SEAL,
+    ask: () => ({}),
+    reasons: {
+      NOT_SEALED: async (own) => {
+        await own.ask('event.get-checkpoint');
+        await changeTable(own, 'UPDATE signed_notes SET note = upper(note)');
+        return own.send('event.get-checkpoint');
+      },
+    },
+  },
+  'tag.create-tag': {
+    scope: 'tag:write',
+    ask: (own) => ({ name: own.unique() }),
+    create: {
+      ...named,
+      update: 'tag.update-tag',
+      otherChange: { description: 'Other' },
+      list: 'tag.list-tags',
+      end: 'tag.delete-tag',
+    },
+  },
+  'tag.get-tag': { scope: 'tag:read', answeredBy: BY_KEY, ask: (own) => own.the('tag') },
+  'tag.list-tags': { scope: 'tag:read', answeredBy: 'replica', ask: () => ({}) },
+  'tag.update-tag': {
+    scope: 'tag:write',
+    ask: async (own) => ({ ...(await own.a('tag')), description: own.unique() }),
+  },
+  'tag.delete-tag': {
+    scope: 'tag:write',
+    ask: (own) => own.a('tag'),
+    otherAsks: [async (own) => ({ tagId: (await linked(own, 'tag', own.a('tag'))).tagId })],
+  },
+  'tag.add-contacts': {
+    scope: 'tag:write',
+    fields: { contactIds: null },
+    ask: async (own) => ({ ...(await own.the('tag')), contactIds: [(await own.a('contact')).contactId] }),
+  },
+  'tag.remove-contacts': {
+    scope: 'tag:write',
+    fields: { contactIds: null },
+    ask: (own) => linked(own, 'tag'),
+  },
+  'team.invite-member': {
+    scope: 'team:write',
+    ask: (own) => ({ email: own.person().email, role: 'EDITOR' }),
+    reasons: {
+      ROLE_EXCEEDS_YOURS: async (own) => {
+        const by = await own.caller({ scopes: ['team:write'] });
+        return own.send('team.invite-member', { email: own.person().email, role: 'OWNER' }, { by });
+      },
+      ALREADY_MEMBER: async (own) => {
+        await own.a('member');
+        const [{ email }] = await own.ask('team.list-members');
+        return own.send('team.invite-member', { email, role: 'VIEWER' });
+      },
+    },
+  },
+  'team.list-members': { scope: 'team:read', answeredBy: 'replica', ask: () => ({}) },
+  'team.update-member': {
+    scope: 'team:write',
+    ask: async (own) => ({ ...(await own.a('member')), role: 'EDITOR' }),
+    reasons: {
+      ROLE_EXCEEDS_YOURS: async (own) => {
+        const fields = { ...(await own.a('owner')), role: 'VIEWER' };
+        return own.send('team.update-member', fields, { by: await own.caller({ scopes: ['team:write'] }) });
+      },
+      LAST_OWNER: async (own) =>
+        own.send('team.update-member', { ...(await own.a('owner')), role: 'VIEWER' }),
+    },
+  },
+  'team.remove-member': {
+    scope: 'team:write',
+    ask: (own) => own.a('member'),
+    reasons: {
+      ROLE_EXCEEDS_YOURS: async (own) => {
+        const by = await own.caller({ scopes: ['team:write'] });
+        return own.send('team.remove-member', await own.a('owner'), { by });
+      },
+      LAST_OWNER: async (own) => own.send('team.remove-member', await own.a('owner')),
+    },
+  },
+  'team.list-invitations': { scope: 'team:read', answeredBy: 'replica', ask: () => ({}) },
+  'team.revoke-invitation': {
+    scope: 'team:write',
+    ask: (own) => own.a('invitation'),
+    reasons: {
+      ROLE_EXCEEDS_YOURS: async (own) => {
+        const invitation = { email: own.person().email, role: 'OWNER' };
+        const { invitationId } = await own.ask('team.invite-member', invitation);
+        const by = await own.caller({ scopes: ['team:write'] });
+        return own.send('team.revoke-invitation', { invitationId }, { by });
+      },
+      INVITATION_ACCEPTED: async (own) => {
+        const { memberId: invitationId } = await own.a('member');
+        return own.send('team.revoke-invitation', { invitationId });
+      },
+    },
+  },
+  'webhook.create-webhook': {
+    scope: 'webhook:write',
+    bottleneck: 'webhooks of an organization',
+    ask: (own) => ({ url: `https://${own.unique()}.invalid/` }),
+    create: {
+      field: 'url',
+      nameOf: (word) => `https://example.org/${word}`,
+      update: 'webhook.update-webhook',
+      otherChange: { description: 'Other' },
+      list: 'webhook.list-webhooks',
+      end: 'webhook.delete-webhook',
+    },
+    reasons: {
+      WEBHOOK_LIMIT_REACHED: async (own) => {
+        for (let n = 0; n < 50; n += 1) await own.a('webhook');
+        return own.send('webhook.create-webhook', { url: 'https://example.org/' });
+      },
+    },
+  },
+  'webhook.get-webhook': {
+    scope: 'webhook:read',
+    bottleneck: 'webhooks of an organization',
+    answeredBy: BY_KEY,
+    ask: (own) => own.the('webhook'),
+  },
+  'webhook.list-webhooks': {
+    scope: 'webhook:read',
+    bottleneck: 'webhooks of an organization',
+    answeredBy: 'replica',
+    ask: () => ({}),
+  },
+  'webhook.update-webhook': {
+    scope: 'webhook:write',
+    bottleneck: 'webhooks of an organization',
+    ask: async (own) => ({ ...(await own.a('webhook')), description: own.unique() }),
+    otherAsks: [async (own) => ({ ...(await own.the('webhook')), eventTypes: ['ContactCreated'] })],
+  },
+  'webhook.pause-webhook': {
+    scope: 'webhook:write',
+    bottleneck: 'webhooks of an organization',
+    ask: (own) => own.a('webhook'),
+  },
+  'webhook.resume-webhook': {
+    scope: 'webhook:write',
+    bottleneck: 'webhooks of an organization',
+    ask: async (own) => {
+      const fields = await own.a('webhook');
+      await own.ask('webhook.pause-webhook', fields);
+      return fields;
+    },
+  },
+  'webhook.rotate-secret': {
+    scope: 'webhook:write',
+    bottleneck: 'webhooks of an organization',
+    ask: (own) => own.a('webhook'),
+    otherAsks: [async (own) => ({ ...(await own.a('webhook')), overlapSeconds: 60 })],
+  },
+  'webhook.test-webhook': {
+    scope: 'webhook:write',
+    bottleneck: 'webhooks of an organization',
+    ask: (own) => own.the('webhook'),
+  },
+  'webhook.list-deliveries': {
+    scope: 'webhook:read',
+    bottleneck: 'webhooks of an organization',
+    answeredBy: 'replica',
+    ask: (own) => own.the('webhook'),
+  },
+  'webhook.redeliver': {
+    scope: 'webhook:write',
+    fields: { eventId: null },
+    bottleneck: 'webhooks of an organization',
+    ask: async (own) => ({ ...(await own.a('webhook')), ...(await own.the('event')) }),
+  },
+  'webhook.replay-webhook': {
+    scope: 'webhook:write',
+    bottleneck: 'webhooks of an organization',
+    ask: async (own) => ({ ...(await own.a('webhook')), fromPosition: 0 }),
+    otherAsks: [async (own) => ({ ...(await own.the('webhook')), from: '2020-01-01T00:00:00Z' })],
+  },
+  'webhook.delete-webhook': {
+    scope: 'webhook:write',
+    bottleneck: 'webhooks of an organization',
+    ask: (own) => own.a('webhook'),
+  },
+  'webhook.list-event-types': {
+    scope: 'webhook:read',
+    bottleneck: 'webhooks of an organization',
+    answeredBy: { primary: 'asks no database for it' },
+    ask: () => ({}),
+  },
+  'image.upload-image': { scope: 'image:write', bottleneck: 'streams of a key', ask: png },
+  'image.get-image': { scope: 'image:read', answeredBy: BY_KEY, ask: (own) => own.the('image') },
+  'image.list-images': { scope: 'image:read', answeredBy: 'replica', ask: () => ({}) },
+  'image.update-image': {
+    scope: 'image:write',
+    bottleneck: 'streams of a key',
+    ask: async (own) => ({ ...(await own.a('image')), alt: own.unique() }),
+  },
+  'image.delete-image': {
+    scope: 'image:write',
+    bottleneck: 'streams of a key',
+    ask: (own) => own.a('image'),
+    otherAsks: [
+      async (own) => {
+        const { imageId } = await own.a('image');
+        await own.ask('petition.update-petition', { ...(await own.the('petition')), imageId });
+        return { imageId, detach: true };
+      },
+    ],
+    reasons: {
+      IMAGE_SHOWN: async (own) => {
+        const { imageId } = await own.a('image');
+        await own.ask('post.create-post', { name: 'Shown', imageId });
+        return own.send('image.delete-image', { imageId });
+      },
+    },
+  },
+  'suppression.create-suppression': {
+    scope: 'suppression:write',
+    ask: (own) => ({ email: own.person().email }),
+    otherAsks: [
+      async (own) => {
+        const { email } = own.person();
+        await own.ask('suppression.create-suppression', { email });
+        return { email, reason: 'BOUNCED' };
+      },
+      async (own) => {
+        const { email } = own.person();
+        await own.ask('contact.create-contact', { email });
+        return { email };
+      },
+    ],
+  },
+  'suppression.list-suppressions': {
+    scope: 'suppression:read',
+    answeredBy: 'replica',
+    ask: () => ({}),
+    otherAsks: [() => ({ email: 'ada@example.org' }), () => ({ reason: 'MANUAL', sort: 'createdAt' })],
+  },
+  'suppression.delete-suppression': {
+    scope: 'suppression:write',
+    ask: async (own) => {
+      const { email } = own.person();
+      await own.ask('suppression.create-suppression', { email });
+      return { email };
+    },
+  },
+  'broadcast.create-broadcast': {
+    scope: 'broadcast:write',
+    fields: { audience: 'contact:read' },
+    ask: (own) => ({ name: own.unique() }),
+    otherAsks: [
+      async (own) => {
+        const [{ listId }, { petitionId }] = [await own.the('list'), await own.the('petition')];
+        const { contactId } = await own.a('contact');
+        const chosen = { listIds: [listId], petitionIds: [petitionId], contactIds: [contactId] };
+        return { name: own.unique(), content: 'Hello', audience: { ...chosen, excludeListIds: [listId] } };
+      },
+    ],
+    create: {
+      ...named,
+      update: 'broadcast.update-broadcast',
+      otherChange: { subject: 'Other' },
+      list: 'broadcast.list-broadcasts',
+      end: 'broadcast.delete-broadcast',
+    },
+  },
+  'broadcast.get-broadcast': {
+    scope: 'broadcast:read',
+    answeredBy: BY_KEY,
+    ask: (own) => own.the('broadcast'),
+    otherAsks: [(own) => own.the('sending')],
+  },
+  'broadcast.list-broadcasts': {
+    scope: 'broadcast:read',
+    // What has become of their recipients, where there are any, comes from the primary.
+    answeredBy: 'replica',
+    ask: () => ({}),
+  },
+  'broadcast.update-broadcast': {
+    scope: 'broadcast:write',
+    fields: { audience: 'contact:read' },
+    ask: async (own) => ({ ...(await own.a('broadcast')), subject: own.unique() }),
+    otherAsks: [
+      async (own) => {
+        const { petitionId } = await own.the('petition');
+        const audience = { petitionIds: [petitionId], filter: { city: 'London' } };
+        return { ...(await own.a('broadcast')), audience };
+      },
+      async (own) => {
+        const { contactId } = await own.a('contact');
+        return { ...(await own.a('broadcast')), audience: { contactIds: [contactId] } };
+      },
+    ],
+    reasons: {
+      BROADCAST_BEGUN: async (own) =>
+        own.send('broadcast.update-broadcast', { ...(await own.a('sending')), content: 'Bye' }),
+    },
+  },
+  'broadcast.delete-broadcast': {
+    scope: 'broadcast:write',
+    ask: (own) => own.a('broadcast'),
+    otherAsks: [
+      async (own) => {
+        const { broadcastId } = await own.a('sending');
+        await own.ask('broadcast.cancel-broadcast', { broadcastId });
+        return { broadcastId };
+      },
+    ],
+    reasons: {
+      BROADCAST_BEGUN: async (own) => own.send('broadcast.delete-broadcast', await own.a('sending')),
+    },
+  },
+  'broadcast.preview-audience': {
+    scope: 'broadcast:read',
+    answeredBy: { primary: 'is taken from one snapshot, as the start is' },
+    ask: (own) => own.the('broadcast'),
+  },
+  'broadcast.preview-broadcast': {
+    scope: 'broadcast:read',
+    fields: { contactId: 'contact:read' },
+    answeredBy: BY_KEY,
+    ask: (own) => own.the('broadcast'),
+    otherAsks: [async (own) => ({ ...(await own.the('broadcast')), ...(await own.a('contact')) })],
+    reasons: {
+      BROADCAST_NOT_READY: async (own) =>
+        own.send('broadcast.preview-broadcast', await broadcastWith('{% if %}')(own)),
+    },
+  },
+  'broadcast.send-test': {
+    scope: 'broadcast:send',
+    ask: async (own) => ({ ...(await own.the('sending')), to: ['me@example.org'] }),
+    reasons: {
+      BROADCAST_NOT_READY: async (own) => {
+        const fields = await broadcastWith('{{ contact.nickname }}')(own);
+        return own.send('broadcast.send-test', { ...fields, to: ['ada@example.org'] });
+      },
+    },
+  },
+  'broadcast.send-broadcast': {
+    scope: 'broadcast:send',
+    ask: async (own) => {
+      // Sets the sender, too.
+      await own.the('sending');
+      return own.a('broadcast');
+    },
+    otherAsks: [
+      async (own) => {
+        await own.the('sending');
+        return { ...(await own.a('broadcast')), sendAt: '2099-01-01T00:00:00Z' };
+      },
+      async (own) => {
+        await own.the('sending');
+        const audience = {
+          petitionIds: [(await own.the('petition')).petitionId],
+          filter: { city: 'London' },
+        };
+        const fields = { name: own.unique(), content: 'Hello', audience };
+        const { broadcastId } = await own.ask('broadcast.create-broadcast', fields);
+        return { broadcastId };
+      },
+    ],
+    reasons: {
+      BROADCAST_BEGUN: async (own) => {
+        const fields = await own.a('sending');
+        await own.ask('broadcast.pause-broadcast', fields);
+        return own.send('broadcast.send-broadcast', fields);
+      },
+      BROADCAST_NOT_READY: async (own) => own.send('broadcast.send-broadcast', await own.a('broadcast')),
+    },
+  },
+  'broadcast.pause-broadcast': {
+    scope: 'broadcast:write',
+    ask: (own) => own.a('sending'),
+    reasons: {
+      BROADCAST_NOT_SENDING: async (own) => own.send('broadcast.pause-broadcast', await own.a('broadcast')),
+    },
+  },
+  'broadcast.resume-broadcast': {
+    scope: 'broadcast:send',
+    ask: async (own) => {
+      const fields = await own.a('sending');
+      await own.ask('broadcast.pause-broadcast', fields);
+      return fields;
+    },
+    reasons: {
+      BROADCAST_NOT_SENDING: async (own) => own.send('broadcast.resume-broadcast', await own.a('broadcast')),
+    },
+  },
+  'broadcast.cancel-broadcast': {
+    scope: 'broadcast:write',
+    ask: (own) => own.a('sending'),
+    reasons: {
+      BROADCAST_BEGUN: async (own) => {
+        const { broadcastId } = await own.a('sending');
+        await own.api.database.source.query(`UPDATE broadcast_recipients SET status = 'SENT'`);
+        const finish = systemInput(FinishBroadcast, own.organizationId, { broadcastId }, 'test');
+        await own.api.instances[0]!.app.get(CommandBus).execute(finish);
+        return own.send('broadcast.cancel-broadcast', { broadcastId });
+      },
+    },
+  },
+  'broadcast.list-recipients': {
+    scope: 'broadcast:read',
+    answeredBy: { primary: 'shows what has become of recipients by now' },
+    ask: (own) => own.the('sending'),
+    otherAsks: [async (own) => ({ ...(await own.the('sending')), status: 'PENDING' })],
+  },
+  'broadcast.retry-recipients': {
+    scope: 'broadcast:send',
+    ask: async (own) => ({ ...(await own.the('sending')), status: 'FAILED' }),
+    reasons: {
+      BROADCAST_NOT_SENDING: async (own) =>
+        own.send('broadcast.retry-recipients', { ...(await own.a('broadcast')), status: 'FAILED' }),
+    },
+  },
+};

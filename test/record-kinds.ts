@@ -1,0 +1,777 @@
+import { CommandBus } from '@nestjs/cqrs';
+import { v7 as uuidv7 } from 'uuid';
+import {
+  DamagedEvent,
+  type Decider,
+  type DomainEvent,
+  NewerEvent,
+  type RecordedEvent,
+} from '#libs/event-store';
+import { Signers } from '#libs/sealing';
+import { apiKey } from '../src/auth/index.js';
+import { broadcast } from '../src/broadcasts/index.js';
+import { contact } from '../src/contacts/index.js';
+import { tellSuccession } from '../src/history/index.js';
+import { image } from '../src/images/index.js';
+import { list } from '../src/lists/index.js';
+import { subscriptions } from '../src/modules.js';
+import { organization, publicLog, sender } from '../src/organizations/index.js';
+import {
+  ConfirmSignature,
+  invalidation,
+  invalidationPlanId,
+  petition,
+  RequestSignature,
+} from '../src/petitions/index.js';
+import { post } from '../src/posts/index.js';
+import { Suppressions } from '../src/suppressions/index.js';
+import { tag } from '../src/tags/index.js';
+import { member } from '../src/team/index.js';
+import { webhook } from '../src/webhooks/index.js';
+import { type Fields, type Fixture } from './fixture.js';
+import { type Answer, Client } from './harness.js';
+import { eventually } from './processes.js';
+import { pick, type Random } from './random.js';
+import { appendSignatures } from './signers.js';
+
+/** A record of a kind: the id of its stream, and what else names it. */
+export type Made = { id: string } & Record<string, string>;
+
+/**
+ * What the suite knows of a kind of record, by the type of its streams. `operations.e2e.spec.ts` fails for a kind without a row, for
+ * a row without a kind, and for a column that the kind needs.
+ */
+export type RecordKind = {
+  make(own: Fixture): Promise<Made>;
+  /** How it is shown. */
+  show(own: Fixture, made: Made): Promise<Answer>;
+  /** Whether what is shown follows from its own history alone. */
+  showsItself: boolean;
+  /** A decision that rests on it; 'none': nothing ever does. */
+  decide: 'none' | ((own: Fixture, made: Made) => Promise<Answer>);
+  /** An event of today that it may have after one of a later version; left out: it has no more. */
+  next?: DomainEvent;
+  /** Where a read model keeps whole records of it, from which commands load them: events at random. */
+  loading?: LoadingColumn;
+  /** Where operations show it as it was. */
+  past?: PastColumn;
+};
+
+export type LoadingColumn = {
+  decider: Decider<any, any>;
+  first(any: Values): DomainEvent;
+  next(any: Values): DomainEvent;
+  /** It has personal data, and its last event is an erasure. */
+  isSubject?: true;
+};
+
+export type PastColumn = {
+  /** The field that names it. */
+  idField: string;
+  /** Operations that show it, now and as it was. */
+  shownBy: string[];
+  /** What happens to it in a random history. */
+  steps(history: RandomHistory): Step[];
+};
+
+export type Step = () => Promise<unknown>;
+
+/** What happens to one organization, at random. */
+export interface RandomHistory {
+  readonly random: Random;
+  /** A name that is new. */
+  name(): string;
+  /** The id of one of the records of a kind. */
+  any(streamType: string): string;
+  /** Sends a request to any of the instances. A refusal is part of history, too. */
+  send(operation: string, fields?: Fields): Promise<Answer>;
+  /** Creates a record, which the history then asks for, too. */
+  create(streamType: string, operation: string, fields: Fields): Promise<string | undefined>;
+  upload(streamType: string): Promise<unknown>;
+}
+
+/** Values for events, at random. */
+export class Values {
+  constructor(readonly random: Random) {}
+
+  pick<One>(from: readonly One[]): One {
+    return pick(this.random, from);
+  }
+
+  word(): string | null {
+    return this.pick(['a', 'b', null]);
+  }
+
+  content(): any {
+    return this.pick([
+      null,
+      'x',
+      { a: [1, 1e300, -0.5, { 'ä"\\': '\u0001 €' }] },
+      [],
+      false,
+      'y'.repeat(9_000),
+    ]);
+  }
+
+  /** One of these events. */
+  event(...events: [type: string, data?: () => DomainEvent['data']][]): DomainEvent {
+    const [type, data] = this.pick(events);
+    return { type, data: data?.() ?? {} };
+  }
+}
+
+const idOf = (id: unknown) => ({ id: id as string });
+const makes = (record: Parameters<Fixture['a']>[0]) => async (own: Fixture) =>
+  idOf(Object.values(await own.a(record))[0]);
+const isShownInHistory = (recordType: string) => (own: Fixture) =>
+  own.send('event.list-events', { recordType });
+
+/** The stream of the newest event of this type of streams. */
+async function lastStream(own: Fixture, recordType: string): Promise<string> {
+  const events = await own.ask('event.list-events', { recordType, limit: '1000' });
+  return events.at(-1).recordId as string;
+}
+
+/** The caller of a public page, who has no key. */
+const publicContext = ({ organizationId }: Fixture) => ({
+  organizationId,
+  actor: { type: 'public' as const, id: null },
+  scopes: [],
+  requestId: 'test',
+});
+
+/** How work is refused that no request asks for. */
+async function refusalOf(work: Promise<unknown>): Promise<Answer> {
+  const refused: unknown = await work.catch((error: unknown) => error);
+  const reason = refused instanceof NewerEvent ? 'NEWER_VERSION' : 'HISTORY_DAMAGED';
+  expect([NewerEvent, DamagedEvent]).toContain((refused as object).constructor);
+  return { status: 503, body: { error: { reason } } } as Answer;
+}
+
+/** Hands an event to a reaction. */
+function react({ api }: Fixture, name: string, event: RecordedEvent): Promise<void> {
+  const reaction = api.instances[0]!.app.get(
+    subscriptions.find((one) => one.name === name)!,
+    { strict: false },
+  );
+  return reaction.handle(event, new AbortController().signal);
+}
+
+/** Reports that a message to the address bounced. */
+function reportBounce({ api, organizationId }: Fixture, email: string) {
+  return api.instances[0]!.app.get(Suppressions, { strict: false }).report(
+    organizationId,
+    { kind: 'bounce', email, messageId: `${uuidv7()}@example.org` },
+    { organizationId, actor: { type: 'system', id: null }, scopes: ['*'], requestId: 'test' },
+  );
+}
+
+const pageFields = { title: 'A', goal: 5, target: null, description: 'Ω', ask: null, imageId: null };
+const invalidated = (any: Values) => ({
+  petitionId: uuidv7(),
+  signatureIds: any.pick([[], [uuidv7()], [uuidv7(), uuidv7()]]),
+  isLast: any.pick([true, false]),
+});
+
+export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
+  organization: {
+    make: (own) => Promise.resolve(idOf(own.organizationId)),
+    show: (own) => own.send('organization.get-organization'),
+    showsItself: true,
+    decide: (own) => own.send('organization.update-organization', { website: 'https://example.org' }),
+    next: { type: 'OrganizationUpdated', data: { country: 'KE' } },
+    loading: {
+      decider: organization,
+      first: () => ({ type: 'OrganizationCreated', data: { name: 'A' } }),
+      next: (any) => ({ type: 'OrganizationUpdated', data: { website: any.word(), email: any.word() } }),
+    },
+    past: {
+      idField: 'organizationId',
+      shownBy: ['organization.get-organization'],
+      steps: (history) => {
+        let isPublic = false;
+        return [
+          () =>
+            history.send('organization.update-organization', {
+              name: history.name(),
+              publicLog: (isPublic = !isPublic),
+              postalAddress: history.name(),
+            }),
+        ];
+      },
+    },
+  },
+  contact: {
+    make: async (own) =>
+      idOf((await own.ask('contact.create-contact', { ...own.person(), bio: 'Ω' })).contactId),
+    show: (own, { id: contactId }) => own.send('contact.get-contact', { contactId }),
+    showsItself: true,
+    decide: (own, { id: contactId }) => own.send('contact.update-contact', { contactId, city: 'Nairobi' }),
+    next: { type: 'ContactUnsubscribed', data: {} },
+    loading: {
+      decider: contact,
+      isSubject: true,
+      first: (any) => ({
+        type: 'ContactCreated',
+        data: { subscribed: true },
+        personal: { email: 'a', city: any.word() },
+      }),
+      next: (any) =>
+        any.pick<() => DomainEvent>([
+          () => ({ type: 'ContactUpdated', data: {}, personal: { email: any.word(), bio: any.word() } }),
+          () => any.event(['ContactSubscribed'], ['ContactUnsubscribed']),
+          () => ({ type: any.random(5) === 0 ? 'ContactErased' : 'ContactSubscribed', data: {} }),
+        ])(),
+    },
+    past: {
+      idField: 'contactId',
+      shownBy: ['contact.get-contact'],
+      steps: (history) => [
+        () => {
+          const email = `${history.name().replace(' ', '-')}@example.org`;
+          return history.create('contact', 'contact.create-contact', { email });
+        },
+        () =>
+          history.send('contact.update-contact', {
+            contactId: history.any('contact'),
+            city: history.name(),
+          }),
+      ],
+    },
+  },
+  sender: {
+    async make(own) {
+      await own.ask('organization.update-organization', { language: 'de' });
+      return idOf(await lastStream(own, 'sender'));
+    },
+    show: (own) => own.send('organization.get-organization'),
+    showsItself: true,
+    decide: (own) => own.send('organization.update-organization', { language: 'fr' }),
+    next: { type: 'SenderUpdated', data: { language: 'es' } },
+    loading: {
+      decider: sender,
+      first: () => ({ type: 'SenderUpdated', data: { language: 'de' } }),
+      next: (any) => ({ type: 'SenderUpdated', data: { replyTo: any.word(), postalAddress: any.word() } }),
+    },
+  },
+  'public-log': {
+    async make(own) {
+      await own.ask('organization.update-organization', { publicLog: true });
+      return idOf(await lastStream(own, 'public-log'));
+    },
+    show: (own) => own.send('organization.get-organization'),
+    showsItself: true,
+    // The newer event may have taken it back.
+    decide: ({ client, organizationId }) =>
+      new Client(client.origin, '', undefined).request('GET', `/log/${organizationId}/checkpoint`),
+    next: { type: 'LogUnpublished', data: {} },
+    loading: {
+      decider: publicLog,
+      first: () => ({ type: 'LogPublished', data: {} }),
+      next: (any) => any.event(['LogPublished'], ['LogUnpublished']),
+    },
+  },
+  'signature-request': {
+    async make(own) {
+      const { petitionId } = await own.a('petition');
+      const command = Object.assign(new RequestSignature(), {
+        ...{ petitionId, email: own.person().email, firstName: 'Ada', lastName: null, comment: 'Ω' },
+        ...{ zip: null, country: null, source: null, suspicion: [], isCommentPublic: false },
+        ...{ subscribe: false, clientAddress: null, organizationId: own.organizationId },
+        context: publicContext(own),
+      });
+      const bus = own.api.instances[0]!.app.get(CommandBus);
+      return idOf((await bus.execute<RequestSignature, { requestId: string }>(command)).requestId);
+    },
+    show: (own, { id: recordId }) => own.send('event.list-events', { recordId }),
+    showsItself: false,
+    decide(own, { id: requestId }) {
+      const { organizationId } = own;
+      const context = publicContext(own);
+      const command = Object.assign(new ConfirmSignature(), { organizationId, requestId, context });
+      return refusalOf(own.api.instances[0]!.app.get(CommandBus).execute(command));
+    },
+  },
+  'signature-invalidation-plan': {
+    async make(own) {
+      const { petitionId } = await own.a('petition');
+      const { store } = own.api.instances[0]!.runtime;
+      await appendSignatures(store, own.organizationId, petitionId!, 1, { suspicion: ['HONEYPOT'] });
+      const fields = { petitionId, suspicion: 'HONEYPOT' };
+      const { invalidationId } = await own.ask('petition.invalidate-signatures', fields);
+      return { id: invalidationPlanId(invalidationId), invalidationId };
+    },
+    show: (own, { invalidationId }) => own.send('petition.get-invalidation', { invalidationId }),
+    showsItself: true,
+    decide(own, { invalidationId }) {
+      const { organizationId } = own;
+      const event = { organizationId, eventId: uuidv7(), data: { invalidationId } };
+      return refusalOf(react(own, 'PlannedInvalidations', event as unknown as RecordedEvent));
+    },
+  },
+  'petition-goal': {
+    async make(own) {
+      const { petitionId } = await own.a('petition');
+      await own.ask('petition.update-petition', { petitionId, goal: 1 });
+      await own.ask('petition.add-signature', { petitionId, contact: own.person() });
+      let id = '';
+      await eventually(async () => (id = await lastStream(own, 'petition-goal')));
+      return { id, petitionId: petitionId! };
+    },
+    show: isShownInHistory('petition-goal'),
+    showsItself: false,
+    // Only its reaction decides on it.
+    async decide(own, { petitionId }) {
+      await own.ask('petition.add-signature', { petitionId, contact: own.person() });
+      const { store } = own.api.instances[0]!.runtime;
+      const [event] = await store.readStream(own.organizationId, await lastStream(own, 'signature'));
+      return refusalOf(react(own, 'PetitionGoals', event!));
+    },
+  },
+  list: {
+    make: makes('list'),
+    show: (own, { id: listId }) => own.send('list.get-list', { listId }),
+    showsItself: true,
+    decide: (own, { id: listId }) => own.send('list.update-list', { listId, description: 'Friends' }),
+    next: { type: 'ListUpdated', data: { description: 'Later' } },
+    loading: {
+      decider: list,
+      first: (any) => ({ type: 'ListCreated', data: { name: 'A', description: any.word() } }),
+      next: (any) => ({
+        type: any.pick(['ListUpdated', 'ListUpdated', 'ListUpdated', 'ListDeleted']),
+        data: { name: any.word() },
+      }),
+    },
+    past: {
+      idField: 'listId',
+      shownBy: ['list.get-list'],
+      steps: (history) => [
+        () => history.create('list', 'list.create-list', { name: history.name() }),
+        () =>
+          history.send('list.add-contacts', {
+            listId: history.any('list'),
+            contactIds: [history.any('contact'), history.any('contact')],
+          }),
+        () =>
+          history.send('list.remove-contacts', {
+            listId: history.any('list'),
+            contactIds: [history.any('contact')],
+          }),
+      ],
+    },
+  },
+  tag: {
+    make: makes('tag'),
+    show: (own, { id: tagId }) => own.send('tag.get-tag', { tagId }),
+    showsItself: true,
+    decide: (own, { id: tagId }) => own.send('tag.update-tag', { tagId, description: 'Friends' }),
+    next: { type: 'TagUpdated', data: { description: 'Later' } },
+    loading: {
+      decider: tag,
+      first: (any) => ({ type: 'TagCreated', data: { name: 'A', description: any.word() } }),
+      next: (any) => ({
+        type: any.pick(['TagUpdated', 'TagUpdated', 'TagDeleted']),
+        data: { name: any.word() },
+      }),
+    },
+    past: {
+      idField: 'tagId',
+      shownBy: ['tag.get-tag'],
+      steps: (history) => [
+        () => history.create('tag', 'tag.create-tag', { name: history.name() }),
+        () =>
+          history.send('tag.add-contacts', {
+            tagId: history.any('tag'),
+            contactIds: [history.any('contact')],
+          }),
+        () =>
+          history.send('tag.remove-contacts', {
+            tagId: history.any('tag'),
+            contactIds: [history.any('contact')],
+          }),
+      ],
+    },
+  },
+  image: {
+    make: makes('image'),
+    show: (own, { id: imageId }) => own.send('image.get-image', { imageId }),
+    showsItself: true,
+    decide: (own, { id: imageId }) => own.send('image.update-image', { imageId, alt: 'Friends' }),
+    next: { type: 'ImageUpdated', data: { alt: 'Later' } },
+    loading: {
+      decider: image,
+      first: (any) => ({
+        type: 'ImageUploaded',
+        data: {
+          name: 'A',
+          alt: any.word(),
+          hash: 'a'.repeat(64),
+          variants: [{ name: '8.jpg', type: 'image/jpeg', width: 8, height: 8, bytes: 99 }],
+        },
+      }),
+      next: (any) =>
+        any.event(
+          ['ImageUpdated', () => ({ name: 'B', alt: any.word() })],
+          ['ImageDeleted', () => ({ hash: 'a'.repeat(64) })],
+        ),
+    },
+    past: {
+      idField: 'imageId',
+      shownBy: ['image.get-image'],
+      steps: (history) => [
+        () => history.upload('image'),
+        () => {
+          const imageId = history.any('image');
+          const [postId, petitionId] = [history.any('post'), history.any('petition')];
+          return pick<Step>(history.random, [
+            () => history.send('image.update-image', { imageId, alt: history.name() }),
+            () => history.send('post.update-post', { postId, imageId }),
+            () => history.send('petition.update-petition', { petitionId, imageId }),
+            () => history.send('image.delete-image', { imageId, detach: true }),
+          ])();
+        },
+      ],
+    },
+  },
+  webhook: {
+    make: makes('webhook'),
+    // Without what is true now alone.
+    async show(own, { id: webhookId }) {
+      const answer = await own.send('webhook.get-webhook', { webhookId });
+      const ofNow = { status: null, position: null, lag: null, lastDelivery: null };
+      return { ...answer, body: { ...answer.body, data: { ...answer.body.data, ...ofNow } } };
+    },
+    showsItself: true,
+    decide: (own, { id: webhookId }) =>
+      own.send('webhook.update-webhook', { webhookId, description: 'Friends' }),
+    next: { type: 'WebhookUpdated', data: { description: 'Later' } },
+    loading: {
+      decider: webhook,
+      first: (any) => ({
+        type: 'WebhookCreated',
+        data: { url: any.word(), description: any.word(), eventTypes: null, personalData: true },
+      }),
+      next: (any) => ({
+        type: any.pick([
+          'WebhookUpdated',
+          'WebhookPaused',
+          'WebhookResumed',
+          'WebhookSecretRotated',
+          'WebhookDeleted',
+        ]),
+        data: { url: any.word(), overlapSeconds: 60 },
+      }),
+    },
+    past: {
+      idField: 'webhookId',
+      shownBy: ['webhook.get-webhook'],
+      steps: (history) => [
+        () =>
+          history.create('webhook', 'webhook.create-webhook', {
+            url: `https://example.org/${history.name()}`,
+          }),
+        () => history.send('webhook.pause-webhook', { webhookId: history.any('webhook') }),
+        () => history.send('webhook.resume-webhook', { webhookId: history.any('webhook') }),
+      ],
+    },
+  },
+  petition: {
+    make: makes('petition'),
+    show: (own, { id: petitionId }) => own.send('petition.get-petition', { petitionId }),
+    showsItself: true,
+    decide: (own, { id: petitionId }) =>
+      own.send('petition.add-signature', { petitionId, contact: own.person() }),
+    next: { type: 'PetitionUpdated', data: { goal: 7 } },
+    loading: {
+      decider: petition,
+      first: (any) => ({
+        type: 'PetitionCreated',
+        data: { name: 'A', ...pageFields, content: any.content() },
+      }),
+      next: (any) =>
+        any.event(
+          ['PetitionUpdated', () => ({ content: any.content() })],
+          ['PetitionUpdated', () => ({ title: any.word(), goal: 7 })],
+          ['PetitionPublished'],
+          ['PetitionClosed'],
+          [any.pick(['PetitionDeleted', 'PetitionPublished'])],
+        ),
+    },
+    past: {
+      idField: 'petitionId',
+      shownBy: ['petition.get-petition', 'petition.get-stats'],
+      steps: (history) => [
+        async () => {
+          const fields = { name: history.name() };
+          const petitionId = await history.create('petition', 'petition.create-petition', fields);
+          await history.send('petition.publish-petition', { petitionId });
+        },
+        () =>
+          history.send('petition.update-petition', {
+            petitionId: history.any('petition'),
+            goal: 1 + history.random(1_000),
+          }),
+        () => history.send('petition.close-petition', { petitionId: history.any('petition') }),
+        () => history.send('petition.publish-petition', { petitionId: history.any('petition') }),
+        () => history.send('petition.delete-petition', { petitionId: history.any('petition') }),
+      ],
+    },
+  },
+  broadcast: {
+    make: makes('broadcast'),
+    show: (own, { id: broadcastId }) => own.send('broadcast.get-broadcast', { broadcastId }),
+    showsItself: true,
+    decide: (own, { id: broadcastId }) =>
+      own.send('broadcast.update-broadcast', { broadcastId, subject: 'New' }),
+    next: { type: 'BroadcastUpdated', data: { subject: 'Later' } },
+    loading: {
+      decider: broadcast,
+      first: (any) => ({
+        type: 'BroadcastCreated',
+        data: {
+          ...{ name: 'A', subject: 'Ω', preheader: any.word(), content: 'x', format: 'HTML' },
+          audience: { listIds: ['a'] },
+        },
+      }),
+      next: (any) =>
+        any.event(
+          ['BroadcastUpdated', () => ({ content: any.pick(['', 'y'.repeat(9_000)]), subject: 'B' })],
+          ['BroadcastScheduled', () => ({ sendAt: '2030-01-01T00:00:00.000Z' })],
+          ['BroadcastStarted', () => ({ sendingId: uuidv7(), position: 1, recipients: 2, digest: 'd' })],
+          ['BroadcastRetried', () => ({ status: 'FAILED' })],
+          ['BroadcastSent', () => ({ sent: 1, failed: 1, skipped: 0, inDoubt: 0 })],
+          [any.pick(['BroadcastPaused', 'BroadcastResumed', 'BroadcastCancelled', 'BroadcastDeleted'])],
+        ),
+    },
+    past: {
+      idField: 'broadcastId',
+      shownBy: ['broadcast.get-broadcast'],
+      steps: (history) => [
+        () => history.create('broadcast', 'broadcast.create-broadcast', { name: history.name() }),
+        () =>
+          history.send('broadcast.update-broadcast', {
+            broadcastId: history.any('broadcast'),
+            subject: history.name(),
+          }),
+      ],
+    },
+  },
+  post: {
+    make: makes('post'),
+    show: (own, { id: postId }) => own.send('post.get-post', { postId }),
+    showsItself: true,
+    decide: (own, { id: postId }) => own.send('post.publish-post', { postId }),
+    next: { type: 'PostUpdated', data: { title: 'Later' } },
+    loading: {
+      decider: post,
+      first: (any) => ({ type: 'PostCreated', data: { name: 'A', ...pageFields, content: any.content() } }),
+      next: (any) =>
+        any.event(
+          ['PostUpdated', () => ({ content: any.content(), name: 'B' })],
+          ['PostPublished'],
+          ['PostArchived'],
+          [any.pick(['PostDeleted', 'PostPublished'])],
+        ),
+    },
+    past: {
+      idField: 'postId',
+      shownBy: ['post.get-post'],
+      steps: (history) => [
+        () => {
+          const fields = { name: history.name(), content: { n: history.random(9) } };
+          return history.create('post', 'post.create-post', fields);
+        },
+        () => history.send('post.publish-post', { postId: history.any('post') }),
+        () => history.send('post.archive-post', { postId: history.any('post') }),
+      ],
+    },
+  },
+  'api-key': {
+    make: async (own) => idOf((await own.api.createKey(own.organizationId)).id),
+    show: (own) => own.send('api-key.list-api-keys'),
+    showsItself: false,
+    decide: (own, { id: apiKeyId }) => own.send('api-key.revoke-api-key', { apiKeyId }),
+    loading: {
+      decider: apiKey,
+      first: () => ({
+        type: 'ApiKeyCreated',
+        data: {
+          ...{ name: 'A', publicId: 'abcdefgh', secretHash: '00', scopes: ['*'], rateLimit: 5 },
+          expiresAt: null,
+        },
+      }),
+      next: (any) =>
+        any.event(['ApiKeyRotated', () => ({ successorId: uuidv7(), overlapSeconds: 9 })], ['ApiKeyRevoked']),
+    },
+  },
+  signature: {
+    async make(own) {
+      const [{ petitionId }, { contactId }] = [await own.a('petition'), await own.a('contact')];
+      const { signatureId: id } = await own.ask('petition.add-signature', { petitionId, contactId });
+      return { id, petitionId: petitionId!, contactId: contactId! };
+    },
+    show: (own, { petitionId }) => own.send('petition.get-petition', { petitionId }),
+    showsItself: false,
+    decide: (own, { petitionId, contactId }) =>
+      own.send('petition.remove-signature', { petitionId, contactId }),
+  },
+  'signature-invalidation': {
+    make: makes('invalidation'),
+    show: (own, { id: invalidationId }) => own.send('petition.get-invalidation', { invalidationId }),
+    showsItself: true,
+    decide: (own, { id: invalidationId }) => own.send('petition.restore-signatures', { invalidationId }),
+    loading: {
+      decider: invalidation,
+      first: (any) => ({
+        type: 'SignaturesInvalidated',
+        data: {
+          ...invalidated(any),
+          condition: any.pick([null, { emailDomain: 'a.example' }]),
+          upTo: 7,
+          matched: 9,
+        },
+      }),
+      next: (any) => ({
+        type: any.pick(['SignaturesInvalidated', 'SignaturesRestored']),
+        data: invalidated(any),
+      }),
+    },
+    past: {
+      idField: 'invalidationId',
+      shownBy: ['petition.get-invalidation'],
+      steps: (history) => {
+        const signatures: { petitionId: string; signatureIds: string[] }[] = [];
+        const sign: Step = async () => {
+          const fields = { petitionId: history.any('petition'), contactId: history.any('contact') };
+          const { body } = await history.send('petition.add-signature', fields);
+          if (!body.data) return;
+          const { petitionId, signatureId } = body.data;
+          signatures.push({ petitionId, signatureIds: [signatureId] });
+        };
+        return [
+          ...[sign, sign, sign, sign],
+          async () => {
+            if (signatures.length === 0) return;
+            const fields = pick(history.random, signatures);
+            await history.create('signature-invalidation', 'petition.invalidate-signatures', fields);
+          },
+          () =>
+            history.send('petition.restore-signatures', {
+              invalidationId: history.any('signature-invalidation'),
+            }),
+          () =>
+            history.send('petition.remove-signature', {
+              petitionId: history.any('petition'),
+              contactId: history.any('contact'),
+            }),
+        ];
+      },
+    },
+  },
+  'list-membership': {
+    async make(own) {
+      const [{ listId }, { contactId }] = [await own.a('list'), await own.a('contact')];
+      await own.ask('list.add-contacts', { listId, contactIds: [contactId] });
+      const id = await lastStream(own, 'list-membership');
+      return { id, listId: listId!, contactId: contactId! };
+    },
+    show: (own, { listId }) => own.send('list.get-list', { listId }),
+    showsItself: false,
+    decide: (own, { listId, contactId }) =>
+      own.send('list.remove-contacts', { listId, contactIds: [contactId] }),
+  },
+  tagging: {
+    async make(own) {
+      const [{ tagId }, { contactId }] = [await own.a('tag'), await own.a('contact')];
+      await own.ask('tag.add-contacts', { tagId, contactIds: [contactId] });
+      return { id: await lastStream(own, 'tagging'), tagId: tagId!, contactId: contactId! };
+    },
+    show: (own, { tagId }) => own.send('tag.get-tag', { tagId }),
+    showsItself: false,
+    decide: (own, { tagId, contactId }) =>
+      own.send('tag.remove-contacts', { tagId, contactIds: [contactId] }),
+  },
+  'history-access': {
+    async make(own) {
+      await own.ask('event.list-events');
+      return idOf(await lastStream(own, 'history-access'));
+    },
+    show: isShownInHistory('history-access'),
+    showsItself: false,
+    decide: 'none',
+  },
+  'history-reads': {
+    async make(own) {
+      await own.ask('event.list-events');
+      await own.api.tellReads(own.organizationId);
+      return idOf(await lastStream(own, 'history-reads'));
+    },
+    show: isShownInHistory('history-reads'),
+    showsItself: false,
+    decide: 'none',
+  },
+  suppression: {
+    async make(own) {
+      const { email } = own.person();
+      const { suppressionId: id } = await own.ask('suppression.create-suppression', { email });
+      return { id, email };
+    },
+    show: (own, { email }) => own.send('suppression.list-suppressions', { email }),
+    showsItself: false,
+    decide: (own, { email }) => own.send('suppression.create-suppression', { email, reason: 'BOUNCED' }),
+    next: { type: 'SuppressionEnded', data: { reason: null } },
+  },
+  member: {
+    make: makes('invitation'),
+    show: (own) => own.send('team.list-invitations'),
+    showsItself: false,
+    decide: (own, { id: invitationId }) => own.send('team.revoke-invitation', { invitationId }),
+    next: { type: 'InvitationRenewed', data: { role: 'EDITOR' } },
+    loading: {
+      decider: member,
+      first: (any) => ({
+        type: 'MemberInvited',
+        data: { userId: uuidv7(), role: any.pick(['OWNER', 'VIEWER']) },
+      }),
+      next: (any) =>
+        any.event(
+          ['InvitationRenewed', () => ({ role: 'EDITOR' })],
+          ['InvitationAccepted'],
+          ['MemberRoleChanged', () => ({ role: 'ADMIN' })],
+          [any.pick(['InvitationRevoked', 'MemberRemoved', 'InvitationAccepted'])],
+        ),
+    },
+  },
+  'suppressed-address': {
+    async make(own) {
+      const { email } = own.person();
+      await own.ask('suppression.create-suppression', { email });
+      return { id: await lastStream(own, 'suppressed-address'), email };
+    },
+    show: (own, { email }) => own.send('suppression.list-suppressions', { email }),
+    showsItself: false,
+    decide: (own, { email }) => own.send('suppression.delete-suppression', { email }),
+  },
+  'contact-mail': {
+    async make(own) {
+      const { email } = own.person();
+      await own.ask('contact.create-contact', { email });
+      await reportBounce(own, email);
+      return { id: await lastStream(own, 'contact-mail'), email };
+    },
+    show: isShownInHistory('contact-mail'),
+    showsItself: false,
+    decide: (own, { email }) => refusalOf(reportBounce(own, email!)),
+  },
+  'signing-key': {
+    async make(own) {
+      const signers = new Signers([Buffer.alloc(32, 2), Buffer.alloc(32, 1)]);
+      const { store } = own.api.instances[0]!.runtime;
+      await tellSuccession(store, own.organizationId, signers.succession(own.organizationId)!);
+      return idOf(await lastStream(own, 'signing-key'));
+    },
+    show: isShownInHistory('signing-key'),
+    showsItself: false,
+    decide: 'none',
+  },
+};
