@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { command } from './commands.js';
 import { Client } from './harness.js';
 import { Visitor } from './people-in.js';

@@ -7,6 +7,7 @@ import { Api, type Client } from './harness.js';
 import { invitationTo, linkTo } from './people-in.js';
 import { eventually } from './processes.js';
 import { picture } from './pictures.js';
+import { comeDue } from './timers.js';
 
 /** Where it is installed: without it what is tried here is not, and `npm test` says so. */
 const inBrowser = findChromium() === undefined ? describe.skip : describe;
@@ -378,10 +379,11 @@ inBrowser('in Chromium', () => {
       audience: { petitionIds: [petitionId] },
     };
     const { broadcastId } = (await client.post('broadcast.create-broadcast', written)).body.data;
-    const sendAt = new Date(Date.now() + 4_000).toISOString();
+    const sendAt = '2099-01-01T00:00:00.000Z';
     await client.post('broadcast.send-broadcast', { broadcastId, sendAt });
     await page.goto(`${home}/broadcasts/${broadcastId}`);
     expect(await page.locator('.deeds').innerText()).toContain(broadcasts.edit);
+    await comeDue(api.database, broadcastId, sendAt);
     await page
       .locator('.badge')
       .and(page.getByText(broadcasts.statuses.SENT, { exact: true }))
