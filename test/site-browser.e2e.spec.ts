@@ -5,6 +5,7 @@ import { NOBODY as NO_BROADCAST, unsubscribeToken } from '../src/broadcasts/inde
 import { Browser, findChromium, type Look } from './browser.js';
 import { Public, type PetitionPage, call } from './petition-page.js';
 import { picture } from './pictures.js';
+import { isLong } from './length.js';
 import { eventually } from './processes.js';
 
 const withChromium = findChromium() === undefined ? describe.skip : describe;
@@ -84,9 +85,11 @@ withChromium('in Chromium', () => {
         `${page.path}/confirm/nothing`,
         '/nobody',
       ];
+      // One of each shape: a petition with its form, a post, a notice. Colours are another's in each look.
+      const examined = isLong ? paths : [page.path, '/clean-rivers/posts/news', '/nobody'];
       for (const path of paths) {
         const answer = await tab.goto(origin + path);
-        expect([path, await window.findings()]).toEqual([path, []]);
+        if (examined.includes(path)) expect([path, await window.findings()]).toEqual([path, []]);
         expect([path, await window.isTooWide()]).toEqual([path, false]);
         expect([path, await tab.locator('h1').count()]).toEqual([path, 1]);
         // What is answered 404 a browser tells its console itself.
