@@ -7,6 +7,7 @@ import { Api, type Client } from './harness.js';
 import { isLong } from './length.js';
 import { invitationTo, linkTo } from './people-in.js';
 import { eventually } from './processes.js';
+import { ageForm } from './petition-page.js';
 import { picture } from './pictures.js';
 import { comeDue } from './timers.js';
 
@@ -174,8 +175,7 @@ inBrowser('in Chromium', () => {
       const href = await page.getByRole('link', { name: petitions.open }).getAttribute('href');
       const signer = await browser.open(look);
       await signer.page.goto(api.origin + href!);
-      // A form that is sent within two seconds is suspicious.
-      await signer.page.waitForTimeout(2_100);
+      await ageForm(signer.page, api, address.split('/').at(-1)!);
       const email = newAddress();
       await signer.type(signer.page.locator('#firstName'), 'Sigrid');
       await signer.type(signer.page.locator('#email'), email);

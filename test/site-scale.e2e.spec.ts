@@ -2,7 +2,7 @@ import { solveChallenge } from 'altcha-lib/v1';
 import { type Challenge } from 'altcha-lib/v1/types';
 import { type CountingProxy, startCountingProxy } from '#libs/testing';
 import { Browser, findChromium } from './browser.js';
-import { call, linkIn, Public, type PetitionPage } from './petition-page.js';
+import { ageForm, call, linkIn, Public, type PetitionPage } from './petition-page.js';
 import { eventually } from './processes.js';
 
 /** 5,000 in the long form. */
@@ -199,7 +199,7 @@ describe('CAPTCHA=altcha', () => {
       try {
         const window = await browser.open({ width: 360 });
         await window.page.goto(asking.api.origin + page.path);
-        await window.page.waitForTimeout(2_000);
+        await ageForm(window.page, asking.api, page.petitionId);
         await window.page.fill('#firstName', 'Ada');
         await window.page.fill('#email', 'browser@example.org');
         await window.page.click('form .button');

@@ -670,6 +670,7 @@ it('a petition closes by itself at its moment, once, also when no instance ran',
     contact: { email: 'late@example.org' },
   });
   expect(late.body.error.reason).toBe('PETITION_CLOSED');
+  await call(client, 'petition.update-petition', { petitionId, closesAt: '2020-01-01T00:00:00.000Z' });
   const again = await client.post('petition.publish-petition', { petitionId });
   expect(again.body.error.reason).toBe('PETITION_CLOSED');
   await call(client, 'petition.update-petition', { petitionId, closesAt: null });
