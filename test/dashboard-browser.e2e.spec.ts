@@ -350,7 +350,10 @@ inBrowser('in Chromium', () => {
     /** Of the next ten seconds of the page's own clock nothing is asked: what is asked after them comes first. */
     const requireStill = async () => {
       const seen: string[] = [];
-      const note = (request: Request) => seen.push(new URL(request.url()).pathname);
+      const note = (request: Request) => {
+        // The browser asks for its icon when it likes.
+        if (['fetch', 'xhr'].includes(request.resourceType())) seen.push(new URL(request.url()).pathname);
+      };
       page.on('request', note);
       await page.clock.runFor(10_000);
       await page.evaluate("fetch('/health/live')");
