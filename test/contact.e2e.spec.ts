@@ -268,7 +268,7 @@ describe('get-contact', () => {
   it('200 with the record as it was at asOf, 404 before it was', async () => {
     const contactId = await create({ city: 'London' });
     const london = (await get(contactId)).body;
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await api.moment();
     await client.post('contact.update-contact', { contactId, city: 'Paris' });
     const paris = (await get(contactId)).body;
 
@@ -381,7 +381,7 @@ describe('delete-contact', () => {
   it('leaves the past with its details erased', async () => {
     const contactId = await create({ city: 'London' });
     const { createdAt } = (await get(contactId)).body.data;
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await api.moment();
     await client.delete('contact.delete-contact', { contactId });
     const { status, body } = await get(contactId, { asOf: createdAt });
     expect(status).toBe(200);

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { type ClientRequest, type IncomingMessage, request, type Server } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TABLE } from './dashboard-pages.js';
 import { Api, type Client } from './harness.js';
-import { invitationTo, signedIn, Visitor } from './people-in.js';
+import { invitationTo, patiently, signedIn, Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 import { eventually } from './processes.js';
 
@@ -32,6 +32,13 @@ function begin(visitor: Visitor, method: string, path: string, headers: Record<s
   return sent;
 }
 
+/** Resolves when the first instance reads what the next request brings: by then it has let its sender in. */
+async function reading(): Promise<void> {
+  const server = api.instances[0]!.app.getHttpServer() as Server;
+  const [request] = (await once(server, 'request')) as [IncomingMessage];
+  await eventually(() => expect(request.listenerCount('data')).toBeGreaterThan(0));
+}
+
 async function answerTo(sent: ClientRequest): Promise<{ status: number; text: string; isWhole: boolean }> {
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
   let text = '';
@@ -58,8 +65,8 @@ describe('an address that is none', () => {
     const owner = await signedIn(api, client, 'OWNER', somebody());
     for (const path of Object.keys(TABLE).filter((each) => each.includes(':'))) {
       const shape = path.replace(/:\w+/g, ':');
-      expect([shape, (await owner.get(at(shape))).status]).toEqual([shape, 404]);
-      await sleep(60);
+      const { status } = await patiently(() => owner.get(at(shape)));
+      expect([shape, status]).toEqual([shape, 404]);
     }
     await requireAlive();
   });
@@ -89,9 +96,10 @@ describe('a file', () => {
     sent.end(beginningOf(type, content));
     const { status, text } = await answerTo(sent);
     expect([status, text]).toEqual([422, expect.stringContaining('<h1')]);
+    const isRead = reading();
     const left = begin(editor, 'POST', at(path), MULTIPART);
     left.write(beginningOf(type, content));
-    await sleep(50);
+    await isRead;
     left.destroy();
     await requireAlive();
   });
@@ -197,9 +205,10 @@ describe('who has left the team', () => {
   ])('does not end what they began: %s', async (path, type, content) => {
     await signedIn(api, client, 'OWNER', somebody());
     const editor = await signedIn(api, client, 'EDITOR', somebody());
+    const isRead = reading();
     const sent = begin(editor, 'POST', at(path), MULTIPART);
     sent.write(beginningOf(type, content));
-    await sleep(200);
+    await isRead;
     await removeOnly('EDITOR');
     sent.end(`\r\n--${BOUNDARY}--\r\n`);
     expect((await answerTo(sent)).status).toBe(404);
@@ -219,6 +228,7 @@ describe('who has left the team', () => {
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
     expect(response.statusCode).toBe(200);
     await removeOnly('AUDITOR');
+    // Twice as long as a file is sent before it is asked again whether they may have it.
     await sleep(1_000);
     let bytes = 0;
     const ended = new Promise<void>((resolve) => response.on('close', resolve).on('error', () => resolve()));
@@ -267,7 +277,8 @@ describe('who was removed', () => {
           ? removed.at(origin).post(at('lists/new'), { name: made.name })
           : removed.at(origin).post(at('keys/new'), made);
       });
-      await sleep(30);
+      // None of them is answered yet, or some are.
+      await Promise.all(own.slice(0, n));
       expect((await client.delete('team.remove-member', { memberId })).status).toBe(200);
       await Promise.all(own);
       const late = await api.database.source.query<{ type: string }[]>(

@@ -2,6 +2,7 @@ import { PAGES, WORDS } from '../src/dashboard/index.js';
 import { Browser, findChromium } from './browser.js';
 import { RECORDS, TABLE } from './dashboard-pages.js';
 import { Api, type Client } from './harness.js';
+import { isLong } from './length.js';
 import { invitationTo } from './people-in.js';
 
 const inBrowser = findChromium() === undefined ? describe.skip : describe;
@@ -10,6 +11,30 @@ if (findChromium() === undefined) console.log('Chromium is not installed: not ev
 /** What is no page, but a file, or a mail as people get it. */
 const isFile = (path: string) =>
   /(^|\/)(export|mail)$|^history\/(checkpoint|events\/:event\/.+)(\/|$)/.test(path);
+
+/** One page of each shape, which axe-core examines for all of its shape. */
+const SHAPES: Record<string, string> = {
+  figures: '',
+  list: 'contacts',
+  record: 'contacts/:contact',
+  form: 'petitions/new',
+  'form with a file': 'contacts/import',
+  confirmation: 'petitions/:petition/delete',
+  'form of many choices': 'keys/new',
+  'wide table': 'contacts/import/:import',
+  'record with figures': 'petitions/:petition',
+  letter: 'broadcasts/:broadcast/preview',
+  event: 'history/events/:event',
+  verification: 'history/verify',
+  'page that goes on by itself': 'workings',
+};
+const isExamined = (path: string) => isLong || Object.values(SHAPES).includes(path);
+
+it('each shape is that of a page', () => {
+  const paths = PAGES.map(({ path }) => path);
+  for (const [shape, path] of Object.entries(SHAPES))
+    expect([shape, paths]).toEqual([shape, expect.arrayContaining([path])]);
+});
 
 inBrowser('every page, of an organization that has something of everything, on a phone, in German', () => {
   let api: Api;
@@ -61,7 +86,7 @@ inBrowser('every page, of an organization that has something of everything, on a
       const seen = {
         status: answer!.status(),
         isPage,
-        findings: await window.findings(),
+        findings: isExamined(path) ? await window.findings() : [],
         isTooWide: await window.isTooWide(),
         headings: await page.locator('h1').count(),
         title: await page.title(),
@@ -83,4 +108,29 @@ inBrowser('every page, of an organization that has something of everything, on a
     expect(faults).toEqual([]);
     window.requireQuiet(api.origin, /status of 404/);
   }, 180_000);
+
+  it('keeps no one out where there is nothing, where a page is missing, and before signing in', async () => {
+    const empty = await api.organization();
+    const window = await browser.open({ width: 360, height: 740, locale: 'de-DE' });
+    const { page } = window;
+    const home = `/dashboard/${empty.organizationId}`;
+    const good = { findings: [], isTooWide: false, headings: 1 };
+    const lookAt = async (path: string) => {
+      await page.goto(api.origin + path);
+      const findings = await window.findings();
+      const seen = {
+        findings,
+        isTooWide: await window.isTooWide(),
+        headings: await page.locator('h1').count(),
+      };
+      expect([path, seen]).toEqual([path, good]);
+    };
+    await lookAt('/dashboard/sign-in');
+    const invitation = await invitationTo(api, empty, 'OWNER', 'first@example.org');
+    await lookAt(invitation);
+    await window.press(WORDS.de.invitation.button);
+    for (const path of [home, `${home}/petitions`, `${home}/nothing`, '/dashboard/account'])
+      await lookAt(path);
+    window.requireQuiet(api.origin, /status of 404/);
+  }, 60_000);
 });

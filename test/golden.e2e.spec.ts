@@ -26,6 +26,7 @@ import { Api } from './harness.js';
 import { picture } from './pictures.js';
 import { eventually } from './processes.js';
 import { published } from './releases.js';
+import { comeDue } from './timers.js';
 
 /**
  * A history that the product wrote, and what the read models made of it. Both are checked in: a change that
@@ -386,8 +387,9 @@ async function makeHistory(): Promise<string> {
   await post('broadcast.update-broadcast', { ...mail, content: 'Dear {{ contact.firstName }}' });
   await post('broadcast.send-broadcast', { ...mail, sendAt: '2099-01-01T00:00:00Z' });
   const hindered = await post('broadcast.create-broadcast', { name: 'Nobody', content: 'x' });
-  const soon = new Date(Date.now() + 200).toISOString();
-  await post('broadcast.send-broadcast', { ...hindered, sendAt: soon });
+  const sendAt = '2099-01-01T00:00:00.000Z';
+  await post('broadcast.send-broadcast', { ...hindered, sendAt });
+  await comeDue(api.database, hindered.broadcastId, sendAt);
   await eventually(async () => expect(await api.eventTypes(organizationId)).toContain('BroadcastHindered'));
   await post('broadcast.send-broadcast', mail);
   await post('broadcast.pause-broadcast', mail);

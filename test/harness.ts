@@ -275,6 +275,15 @@ export class Api {
     );
   }
 
+  /** A moment after all that was recorded, and before all that will be, by the clock that records it. */
+  async moment(): Promise<string> {
+    // Times are answered in milliseconds.
+    const later = 'SELECT clock_timestamp() AS at FROM (SELECT pg_sleep(0.002) OFFSET 0) AS rest';
+    const [row] = await this.database.source.query<[{ at: Date }]>(later);
+    await this.database.source.query(later);
+    return row.at.toISOString();
+  }
+
   /** Of the newest event. */
   async lastPosition(): Promise<string> {
     const [row] = await this.database.source.query<[{ position: string }]>(

@@ -335,9 +335,7 @@ describe('update-image, list-images', () => {
   it('changes name and alternative text; get-image shows the one before with asOf', async () => {
     const imageId = await upload(await picture(), { name: 'Old', alt: 'x' });
     const before = await get(imageId);
-    await sleep(5);
-    const asOf = new Date().toISOString();
-    await sleep(5);
+    const asOf = await api.moment();
     const { body } = await client.post('image.update-image', { imageId, name: 'New', alt: null });
     expect(body.data).toEqual({ ...before, name: 'New', alt: null, updatedAt: expect.stringMatching(ISO) });
     expect(await get(imageId)).toEqual(body.data);
@@ -374,9 +372,7 @@ describe.each([
     expect(await read(id)).toMatchObject({ imageId, image });
     const [listed] = (await client.get(`${kind}.list-${kind}s`)).body.data;
     expect(listed.image).toEqual(image);
-    await sleep(5);
-    const asOf = new Date().toISOString();
-    await sleep(5);
+    const asOf = await api.moment();
     await client.post('image.update-image', { imageId, alt: 'A river' });
     expect((await read(id)).image).toEqual({ ...image, alt: 'A river' });
     expect((await read(id, { asOf })).image).toEqual(image);

@@ -51,7 +51,7 @@ describe('get-organization', () => {
 
   it('asOf answers the organization as it was; 404 before there was one', async () => {
     const before = (await get()).body;
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await api.moment();
     await update({ name: 'Clean Rivers' });
     expect((await get({ asOf: before.data.updatedAt })).body.data).toEqual(before.data);
     const earlier = await get({ asOf: '2001-01-01T00:00:00Z' });
@@ -62,7 +62,7 @@ describe('get-organization', () => {
   it('asOf answers whether the log was public then, and updatedAt when that changed', async () => {
     const moments: string[] = [(await get()).body.data.updatedAt];
     for (const publicLog of [true, false]) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await api.moment();
       moments.push((await update({ publicLog })).body.data.updatedAt);
     }
     expect(new Set(moments).size).toBe(3);
@@ -76,7 +76,7 @@ describe('get-organization', () => {
 
   it('asOf answers as whom it wrote then', async () => {
     const before = (await update({ mailFrom: { address: 'a@rivers.example' }, language: 'de' })).body.data;
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await api.moment();
     const after = (await update({ mailFrom: null, language: 'fr' })).body.data;
     expect(after).toMatchObject({ mailFrom: null, language: 'fr' });
     expect(after.updatedAt > before.updatedAt).toBe(true);

@@ -1,3 +1,4 @@
+import { type Page } from 'playwright-core';
 import { type AcceptedMail, type RedisServer, SmtpServer, startRedis } from '#libs/testing';
 import { formToken } from '../src/site/index.js';
 import { Api, type Client } from './harness.js';
@@ -49,8 +50,7 @@ export class Public {
 
   /** A token as a form that was shown so many seconds ago has it. */
   token(petitionId: string, secondsAgo = 60): string {
-    const { keyring } = this.api.instances[0]!.runtime.store;
-    return formToken(keyring, petitionId, new Date(Date.now() - secondsAgo * 1_000));
+    return tokenOf(this.api, petitionId, secondsAgo);
   }
 
   async get(path: string, headers: Record<string, string> = { Accept: 'text/html' }) {
@@ -102,6 +102,20 @@ export class Public {
     await eventually(() => expect(this.mailsTo(address).length).toBeGreaterThanOrEqual(n));
     return linkIn(this.mailsTo(address)[n - 1]!);
   }
+}
+
+function tokenOf(api: Api, petitionId: string, secondsAgo: number): string {
+  const { keyring } = api.instances[0]!.runtime.store;
+  return formToken(keyring, petitionId, new Date(Date.now() - secondsAgo * 1_000));
+}
+
+/** As if the form had been shown a minute ago: one that is sent within two seconds is taken for a machine's. */
+export async function ageForm(tab: Page, api: Api, petitionId: string): Promise<void> {
+  const field = tab.locator('input[name=token]');
+  await field.evaluate(
+    (element, token) => element.setAttribute('value', token),
+    tokenOf(api, petitionId, 60),
+  );
 }
 
 /** The path of the link that confirms. */

@@ -176,7 +176,7 @@ describe('states', () => {
   it('asOf answers the post as it was', async () => {
     const postId = await create();
     const before = (await get(postId)).body;
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await api.moment();
     await move('publish', postId);
     expect((await get(postId, { asOf: before.data.createdAt })).body.data).toEqual(before.data);
     expect((await get(postId, { asOf: '2001-01-01T00:00:00Z' })).status).toBe(404);

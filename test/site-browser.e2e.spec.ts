@@ -3,8 +3,9 @@ import { createServer } from 'node:http';
 import { type AddressInfo } from 'node:net';
 import { NOBODY as NO_BROADCAST, unsubscribeToken } from '../src/broadcasts/index.js';
 import { Browser, findChromium, type Look } from './browser.js';
-import { Public, type PetitionPage, call } from './petition-page.js';
+import { ageForm, Public, type PetitionPage, call } from './petition-page.js';
 import { picture } from './pictures.js';
+import { isLong } from './length.js';
 import { eventually } from './processes.js';
 
 const withChromium = findChromium() === undefined ? describe.skip : describe;
@@ -84,9 +85,11 @@ withChromium('in Chromium', () => {
         `${page.path}/confirm/nothing`,
         '/nobody',
       ];
+      // One of each shape: a petition with its form, a post, a notice. Colours are another's in each look.
+      const examined = isLong ? paths : [page.path, '/clean-rivers/posts/news', '/nobody'];
       for (const path of paths) {
         const answer = await tab.goto(origin + path);
-        expect([path, await window.findings()]).toEqual([path, []]);
+        if (examined.includes(path)) expect([path, await window.findings()]).toEqual([path, []]);
         expect([path, await window.isTooWide()]).toEqual([path, false]);
         expect([path, await tab.locator('h1').count()]).toEqual([path, 1]);
         // What is answered 404 a browser tells its console itself.
@@ -120,8 +123,7 @@ withChromium('in Chromium', () => {
       };
       const names = await window.tabTo('Skip to the content');
       expect(names).toHaveLength(1);
-      // A person takes their time.
-      await tab.waitForTimeout(2_000);
+      await ageForm(tab, people.api, page.petitionId);
       await press('First name', 'Ada');
       await press('Last name', 'Lovelace');
       await press('E-mail address', email);
@@ -192,7 +194,7 @@ withChromium('in Chromium', () => {
     const window = await browser.open({ width: 360 });
     const { page: tab } = window;
     await tab.goto(origin + page.path);
-    await tab.waitForTimeout(2_000);
+    await ageForm(tab, people.api, page.petitionId);
     await tab.fill('#email', 'not an address');
     await tab.fill('#comment', 'Still here');
     await tab.click('form .button');

@@ -63,7 +63,7 @@ it('update-tag: 200 with the whole tag, and as it was before with asOf', async (
   const tagId = await create({ description: 'Gives' });
   const contactId = await person('ada@example.org');
   const { updatedAt } = (await get(tagId)).body.data;
-  await new Promise((resolve) => setTimeout(resolve, 2));
+  await api.moment();
   expect((await add(tagId, [contactId])).body.data.contacts).toBe(1);
   const { status, body } = await client.post('tag.update-tag', { tagId, name: 'Patron', description: null });
   expect(status).toBe(200);

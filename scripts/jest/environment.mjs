@@ -45,6 +45,7 @@ export default class SharedRealm extends TestEnvironment {
   async setup() {
     await super.setup();
     this.started = { cpu: cpuSeconds(), wall: performance.now() };
+    this.variables = { ...process.env };
   }
 
   async teardown() {
@@ -52,6 +53,9 @@ export default class SharedRealm extends TestEnvironment {
     // Otherwise the next file's events also go to the handlers of this one.
     delete globalThis[Symbol.for('EVENT_HANDLERS')];
     globalThis.console = realConsole;
+    // What a file sets, its own PostgreSQL for example, is gone when it ends. Node.js keeps the object itself.
+    for (const name of Object.keys(process.env)) if (!(name in this.variables)) delete process.env[name];
+    Object.assign(process.env, this.variables);
     await super.teardown();
     if (this.directory) this.recordTiming();
   }

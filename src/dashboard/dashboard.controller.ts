@@ -2,6 +2,7 @@ import { Controller, Get, Post, Req, Res, type Type } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { type Request, type Response } from 'express';
 import { Documented, isId, type Issue, noSuch, RpcError, StreamedAnswer } from '#libs/rpc';
+import { accessTo } from './access.js';
 import { Answering, type Answered, type Asked } from './answering.js';
 import { noticePage, type Page } from './document.js';
 import { type PageDefinition } from './page.js';
@@ -32,10 +33,8 @@ export class DashboardController {
   @Post(['', '{*below}'])
   act(@Req() request: Request, @Res() response: Response): Promise<void> {
     return this.answer(request, response, async (page, visit) => {
-      if (!page.act)
-        return noticePage(visit.words, visit.words.notFound, { status: 405, person: visit.person });
       try {
-        const done = await page.act(visit);
+        const done = await page.act!(visit);
         if ('isShownAgain' in done) return await page.show(visit);
         return 'to' in done ? { redirect: addressOf(visit, done.to, done.done) } : done;
       } catch (error) {
@@ -60,16 +59,17 @@ export class DashboardController {
       response,
       async (asked, person) => {
         const { words } = asked;
-        if (!isMember(person) || !found || found.page.isThere?.(person) === false)
-          return noticePage(words, words.notFound, { status: 404, person });
-        request.caller = this.people.callerOf(person);
+        if (!isMember(person) || !found) return noticePage(words, words.notFound, { status: 404, person });
         const { page, params } = found;
-        const needs = request.method === 'POST' ? (page.changes ?? page.needs) : page.needs;
-        if (needs !== null && !person.may(needs))
-          return noticePage(words, words.forbidden, { status: 403, person });
+        const deed = request.method === 'POST' ? 'act' : 'show';
+        const access = accessTo(page, deed, person);
+        if (access === 'not found') return noticePage(words, words.notFound, { status: 404, person });
+        request.caller = this.people.callerOf(person);
+        if (access === 'forbidden') return noticePage(words, words.forbidden, { status: 403, person });
+        if (access === 'nothing to do') return noticePage(words, words.notFound, { status: 405, person });
         const requireStill = async () => {
           const now = await this.people.find(request, person.organization.id, true);
-          if (!now || !isMember(now) || (needs !== null && !now.may(needs))) throw noSuch('member');
+          if (!now || !isMember(now) || accessTo(page, deed, now) !== 'allowed') throw noSuch('member');
         };
         const answered = await this.within({ ...asked, person, params, requireStill }, (visit) =>
           make(page, visit),

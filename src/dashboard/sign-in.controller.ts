@@ -105,7 +105,12 @@ export class SignInController {
         return Promise.resolve(
           signInPage(words, { email, fault: words.faults.email, isWritten: written !== undefined }),
         );
-      this.links.send(email, languageOf(request.headers['accept-language']), request.ip, readKnown(request));
+      void this.links.send(
+        email,
+        languageOf(request.headers['accept-language']),
+        request.ip,
+        readKnown(request),
+      );
       if (!written) return Promise.resolve(sentPage(words, LINK_MINUTES));
       const folder = isFromThisMachine(request) ? written.directory : undefined;
       return Promise.resolve(writtenPage(words, LINK_MINUTES, folder));

@@ -13,6 +13,7 @@ export { type ListedSession, type Session, SESSION_DAYS, Sessions } from './sess
 export { LINK_MINUTES, SignInLinks } from './sign-in-links.js';
 export { type Membership } from './membership.js';
 export { Team } from './team.js';
+export { TeamMails } from './team-mails.js';
 export { TeamModule } from './team.module.js';
 export { UpdateMember } from './update-member.js';
 export { Users } from './users.js';

@@ -67,9 +67,10 @@ export class SignInLinks {
    * Sends one to whoever is a member anywhere. It happens behind the back of who asks: neither answer nor time tells.
    *
    * @param address of who asks. @param known what their browser was given when somebody signed in there.
+   * @returns resolves when it is sent, or will never be: no answer waits for that.
    */
-  send(email: string, language: string, address: string | undefined, known?: string): void {
-    void this.sendNow(email, language, address, known).catch((error: unknown) =>
+  send(email: string, language: string, address: string | undefined, known?: string): Promise<void> {
+    return this.sendNow(email, language, address, known).catch((error: unknown) =>
       this.logger.error({ message: 'a link to sign in could not be sent', reason: describeError(error) }),
     );
   }

@@ -1,0 +1,20 @@
+import { type PageDefinition } from './page.js';
+import { type Member } from './people.js';
+
+/** What is asked of a page: to show itself, or to do what its form says. */
+export type Deed = 'show' | 'act';
+
+/** `nothing to do`: the page has no form. */
+export type Access = 'allowed' | 'not found' | 'forbidden' | 'nothing to do';
+
+/** Whether a member may open a page, or send its form. The one place that decides it. */
+export function accessTo(
+  page: Pick<PageDefinition, 'needs' | 'changes' | 'isThere' | 'act'>,
+  deed: Deed,
+  member: Member,
+): Access {
+  if (page.isThere?.(member) === false) return 'not found';
+  const needs = deed === 'act' ? (page.changes ?? page.needs) : page.needs;
+  if (needs !== null && !member.may(needs)) return 'forbidden';
+  return deed === 'act' && !page.act ? 'nothing to do' : 'allowed';
+}
