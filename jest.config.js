@@ -3,7 +3,9 @@ import { availableParallelism } from 'node:os';
 
 const { dependencies, devDependencies } = JSON.parse(readFileSync(new URL('package.json', import.meta.url)));
 /** Jest loads its own packages itself. */
-const packages = Object.keys({ ...dependencies, ...devDependencies }).filter((name) => !name.includes('jest'));
+const packages = Object.keys({ ...dependencies, ...devDependencies }).filter(
+  (name) => !name.includes('jest'),
+);
 
 export default {
   testEnvironment: '<rootDir>/scripts/jest/environment.mjs',

@@ -2,13 +2,14 @@
  * npm test: every test against a real PostgreSQL and a real Redis; format, lint, types and module walls beside them.
  * With arguments it only runs Jest, with these arguments: npm test -- libs/rpc -t paging
  * With --inspect or --inspect-brk among them, a debugger can enter: Jest then runs in one process, and waits for whoever looks.
+ * With --timing, it ends with the CPU and wall seconds of each test file.
  *
  * One run tells everything: a failed check does not keep the tests from running. What the checks say is printed when the
  * tests have ended, so that it does not stand between the lines of these.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -48,7 +49,11 @@ const MOST_DISTURBED = 2;
 const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
 const isForDebugger = (argument) => argument.startsWith('--inspect');
 const debuggerArguments = process.argv.slice(2).filter(isForDebugger);
-const jestArguments = process.argv.slice(2).filter((argument) => !isForDebugger(argument));
+const TIMING = '--timing';
+const isTimed = process.argv.includes(TIMING);
+const jestArguments = process.argv
+  .slice(2)
+  .filter((argument) => !isForDebugger(argument) && argument !== TIMING);
 if (debuggerArguments.length > 0) jestArguments.push('--runInBand', '--testTimeout=86400000');
 const failures = [];
 /** Files of tests that failed beside all others, and passed alone. */
@@ -112,6 +117,7 @@ async function runTests() {
       TEST_DATABASE_URL: databaseUrl,
       TEST_TEMPLATE_URL: await createTemplate(databaseUrl, stops),
       TEST_NEWER_NODE: installedNode('24'),
+      ...(isTimed && { TEST_TIMING_DIRECTORY: timingDirectory(directory) }),
       TEST_REDIS_URL: process.env.REDIS_URL ?? (await startRedis(directory, stops)),
     };
     if (interruptedBy) return undefined;
@@ -137,15 +143,32 @@ async function runTests() {
     failures.push({ name: 'Tests', status: 1 });
     return undefined;
   } finally {
+    if (isTimed) printTiming(timingDirectory(directory));
     for (const stop of stops.reverse()) await stop().catch((error) => console.error(error.message));
     unmountBelow(directory);
     rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
+function timingDirectory(directory) {
+  const path = join(directory, 'timing');
+  mkdirSync(path, { recursive: true });
+  return path;
+}
+
+/** CPU seconds count the Jest worker and its child processes that have ended, not the shared PostgreSQL and Redis. */
+function printTiming(path) {
+  const files = readdirSync(path).map((name) => JSON.parse(readFileSync(join(path, name), 'utf8')));
+  const total = files.reduce((sum, { cpu }) => sum + cpu, 0);
+  console.log(`\n  CPU s  wall s  file (${files.length} files, ${total.toFixed(0)} CPU s)`);
+  for (const { path: file, cpu, wall } of files.toSorted((one, other) => other.cpu - one.cpu)) {
+    console.log(`${cpu.toFixed(1).padStart(7)} ${wall.toFixed(1).padStart(7)}  ${relative(root, file)}`);
+  }
+}
+
 /** @returns Jest's exit status and its own results, where it came to any. */
 async function runJest(directory, env, jestsArguments) {
-  const resultsFile = join(directory, 'results.json');
+  const resultsFile = process.env.TEST_RESULTS_FILE ?? join(directory, 'results.json');
   rmSync(resultsFile, { force: true });
   const cache = '--cacheDirectory=node_modules/.cache/jest';
   const args = [...debuggerArguments, join(root, 'node_modules/jest/bin/jest.js'), cache];
