@@ -2,7 +2,7 @@ import { type PageDefinition } from './page.js';
 import { type Member } from './people.js';
 
 /** What is asked of a page: to show itself, or to do what its form says. */
-export type Deed = 'show' | 'act';
+export type PageAction = 'show' | 'act';
 
 /** `nothing to do`: the page has no form. */
 export type Access = 'allowed' | 'not found' | 'forbidden' | 'nothing to do';
@@ -10,11 +10,11 @@ export type Access = 'allowed' | 'not found' | 'forbidden' | 'nothing to do';
 /** Whether a member may open a page, or send its form. The one place that decides it. */
 export function accessTo(
   page: Pick<PageDefinition, 'needs' | 'changes' | 'isThere' | 'act'>,
-  deed: Deed,
+  action: PageAction,
   member: Member,
 ): Access {
   if (page.isThere?.(member) === false) return 'not found';
-  const needs = deed === 'act' ? (page.changes ?? page.needs) : page.needs;
+  const needs = action === 'act' ? (page.changes ?? page.needs) : page.needs;
   if (needs !== null && !member.may(needs)) return 'forbidden';
-  return deed === 'act' && !page.act ? 'nothing to do' : 'allowed';
+  return action === 'act' && !page.act ? 'nothing to do' : 'allowed';
 }

@@ -1,7 +1,7 @@
 import { hasScope } from '#libs/rpc';
 import { TABLE } from '../../test/dashboard-pages.js';
 import { type Role, ROLES, scopesOf } from '../team/index.js';
-import { type Access, accessTo, type Deed } from './access.js';
+import { type Access, accessTo, type PageAction } from './access.js';
 import { PAGES } from './pages.js';
 import { type Member } from './people.js';
 
@@ -15,7 +15,7 @@ function memberWith(role: Role, hasOutbox = true): Member {
   };
 }
 
-const accessOfEach = (page: (typeof PAGES)[number], deed: Deed) =>
+const accessOfEach = (page: (typeof PAGES)[number], deed: PageAction) =>
   ROLES.map((role): [Role, Access] => [role, accessTo(page, deed, memberWith(role))]);
 
 it('every page has a row in the table, and every row a page', () => {

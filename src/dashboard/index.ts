@@ -1,4 +1,4 @@
-export { type Access, accessTo, type Deed } from './access.js';
+export { type Access, accessTo, type PageAction } from './access.js';
 export { DashboardModule } from './dashboard.module.js';
 export { nameOfDashboardPath, PAGES } from './pages.js';
 export { WORDS, type Words } from './words/index.js';
