@@ -432,6 +432,8 @@ async function leaveWhileItIsSent(round: number): Promise<number> {
   const broadcastId = await create({ audience: { contactIds: [ada, bob, cem, dot] } });
   await call('send-broadcast', { broadcastId });
   await call('pause-broadcast', { broadcastId });
+  // A claimed message is either sent or given back, and then waits again.
+  await eventually(async () => expect(await recipients(broadcastId, { status: 'CLAIMED' })).toEqual([]));
   const waiting = (await recipients(broadcastId, { status: 'PENDING' })) as { contactId: string }[];
   const isWaiting = (contactId: string | undefined) => waiting.some((one) => one.contactId === contactId);
   await client.post('contact.update-contact', { contactId: ada, subscribed: false });
