@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type ClientRequest, type IncomingMessage, request, type Server } from 'node:http';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TABLE } from './dashboard-pages.js';
 import { Api, type Client } from './harness.js';
@@ -34,7 +34,7 @@ function begin(visitor: Visitor, method: string, path: string, headers: Record<s
 
 /** Resolves when the first instance reads what the next request brings: by then it has let its sender in. */
 async function reading(): Promise<void> {
-  const server = api.instances[0]!.app.getHttpServer() as Server;
+  const server = api.instances[0]!.app.getHttpServer();
   const [request] = (await once(server, 'request')) as [IncomingMessage];
   await eventually(() => expect(request.listenerCount('data')).toBeGreaterThan(0));
 }
