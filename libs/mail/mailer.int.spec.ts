@@ -496,7 +496,7 @@ describe('stopping', () => {
     const sending = mailer.send(message(), stopping.signal);
     await server.reaches('end');
     stopping.abort();
-    // What gave up after `stopping` would have done so by then: timers of one process fire in their order.
+    // If the mailer gave up after `stopping`, it has done so by now: timers of one process fire in order.
     await sleep(2 * patience.stopping);
     await server.behave({});
     expect(await sending).toMatchObject({ outcome: 'sent' });

@@ -142,7 +142,7 @@ describe('ServerLife', () => {
       () => ownEnd(client)?.bytesRead === client.socket.bytesWritten,
       () => `${client.socket.bytesWritten} bytes of ${ownEnd(client)?.bytesRead}`,
     );
-  /** Another connection is served meanwhile: what the server had to say before is out and was received. */
+  /** Waits until the server has served another connection. By then it has sent everything it was going to send before. */
   const othersAreServed = async () => {
     for (let n = 0; n < 2; n += 1) await (await open()).send(request('/other')).receives('ok');
   };
