@@ -19,11 +19,8 @@ export type Template = { subject: Node[]; preheader: Node[]; html: Node[]; text:
 /** Nobody's subject is longer in any mailbox; RFC 5322 would take 998 bytes in a line. */
 const LONGEST_SUBJECT = 500;
 
-/**
- * A template may not read files, run for long, or fill the memory. The render limit is in milliseconds of wall time, per part (a
- * message has four). It is wide because a busy server once took 100 ms for an honest newsletter, and then rejected it.
- */
-const LIMITS = { parseLimit: 1_000_000, renderLimit: 1_000, memoryLimit: 1_000_000 };
+/** A template may not read files, run for long, or fill the memory. Milliseconds are of each part: a letter has four. */
+const LIMITS = { parseLimit: 1_000_000, renderLimit: 100, memoryLimit: 1_000_000 };
 /**
  * Nobody else is served while a template is read. That takes the square of how many of these there are, so 256 KiB of nothing else took
  * ten seconds; of so many each a twentieth of a second. A long newsletter has some hundred merge fields and some thousand tags.
