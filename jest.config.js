@@ -6,6 +6,8 @@ const { dependencies, devDependencies } = JSON.parse(readFileSync(new URL('packa
 const packages = Object.keys({ ...dependencies, ...devDependencies }).filter(
   (name) => !name.includes('jest'),
 );
+const isLong =
+  process.env.TEST_LENGTH === 'long' || process.argv.some((argument) => argument.includes('.long'));
 
 export default {
   testEnvironment: '<rootDir>/scripts/jest/environment.mjs',
@@ -17,6 +19,8 @@ export default {
     '^#migrations$': '<rootDir>/migrations/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
+  // Only with `npm run test:long`, or when named: npm test -- test/failover.long
+  testPathIgnorePatterns: ['/node_modules/', ...(isLong ? [] : ['\\.long\\.spec\\.ts$'])],
   modulePathIgnorePatterns: ['<rootDir>/dist'],
   transform: { '\\.[mc]?[tj]s$': '<rootDir>/scripts/jest/transform.mjs' },
   transformIgnorePatterns: [`<rootDir>/node_modules/(?!(${packages.join('|')})/)`],

@@ -220,7 +220,8 @@ function summary(results) {
 
 async function startPostgres(directory, stops) {
   const { startEmbeddedPostgres } = await import('../dist/libs/database/embedded-postgres.js');
-  const postgres = await startEmbeddedPostgres({ directory, log: () => {}, createDatabases: true });
+  const options = { directory, log: () => {}, createDatabases: true, isDurable: false };
+  const postgres = await startEmbeddedPostgres(options);
   stops.push(postgres.stop);
   return postgres.url;
 }

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { someOf } from './length.js';
 
 const root = process.cwd();
 
@@ -33,7 +34,7 @@ it('every benchmark tells its options', async () => {
   }
 });
 
-it.each(Object.entries(MEASURED))('%s measures, and loses nothing', async (name, options) => {
+it.each(someOf(Object.entries(MEASURED)))('%s measures, and loses nothing', async (name, options) => {
   expect(await bench(name, ...options)).toMatch(
     /signatures? .*answered|was answered 200|arrived at least once/,
   );

@@ -9,7 +9,7 @@ import { readSchema, type RecordedEvent, type Seal, sealValue, writtenSchema } f
 import { type Projection } from '#libs/projections';
 import { Input, systemInput } from '#libs/rpc';
 import { Signers } from '#libs/sealing';
-import { createTestDatabase } from '#libs/testing';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { projections, streams, upcasters } from '../src/modules.js';
 import { readExported, tellSuccession } from '../src/history/index.js';
 import {
@@ -92,32 +92,37 @@ function missingFrom(events: readonly Pick<RecordedEvent, 'type' | 'schema'>[]):
 /** An exported history has no keys of persons; any will do that is always the same. */
 const seal: Seal = (event, name, value) => sealValue(Buffer.alloc(32, event.subjectId!), name, value);
 
-async function digestOf(projection: Projection, events: readonly RecordedEvent[]): Promise<string> {
-  const database = await createTestDatabase();
-  try {
-    return await inTransaction(database.source, {}, async (transaction) => {
-      await transaction.query('CREATE SCHEMA golden');
-      await transaction.query('SET LOCAL search_path = golden, public');
-      await transaction.query(projection.tables);
-      const handled = events.filter(({ type }) => projection.handles.includes(type));
-      // In pages of seven: what a page has must not matter.
-      for (let n = 0; n < handled.length; n += 7)
-        await projection.apply(handled.slice(n, n + 7), transaction, seal);
-      const hash = createHash('sha256');
-      const tables: { name: string }[] = await transaction.query(
-        `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'golden' ORDER BY 1`,
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+
+afterAll(() => database.drop());
+
+/** The read model's tables live in a schema of their own, for as long as this takes. */
+function digestOf(projection: Projection, events: readonly RecordedEvent[]): Promise<string> {
+  return inTransaction(database.source, {}, async (transaction) => {
+    await transaction.query('CREATE SCHEMA golden');
+    await transaction.query('SET LOCAL search_path = golden, public');
+    await transaction.query(projection.tables);
+    const handled = events.filter(({ type }) => projection.handles.includes(type));
+    // In pages of seven: what a page has must not matter.
+    for (let n = 0; n < handled.length; n += 7)
+      await projection.apply(handled.slice(n, n + 7), transaction, seal);
+    const hash = createHash('sha256');
+    const tables: { name: string }[] = await transaction.query(
+      `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'golden' ORDER BY 1`,
+    );
+    for (const { name } of tables) {
+      const rows: { row: string }[] = await transaction.query(
+        `SELECT to_jsonb(t)::text AS row FROM golden.${name} t ORDER BY 1`,
       );
-      for (const { name } of tables) {
-        const rows: { row: string }[] = await transaction.query(
-          `SELECT to_jsonb(t)::text AS row FROM golden.${name} t ORDER BY 1`,
-        );
-        hash.update(`${name}\n${rows.map(({ row }) => row).join('\n')}\n`);
-      }
-      return hash.digest('hex');
-    });
-  } finally {
-    await database.drop();
-  }
+      hash.update(`${name}\n${rows.map(({ row }) => row).join('\n')}\n`);
+    }
+    await transaction.query('DROP SCHEMA golden CASCADE');
+    return hash.digest('hex');
+  });
 }
 
 /** Appends the history of a new organization, if it has anything that is missing. */

@@ -22,7 +22,11 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { eventually } from '#libs/testing';
-import { startEmbeddedPostgres, type EmbeddedPostgres } from './embedded-postgres.js';
+import {
+  startEmbeddedPostgres,
+  type EmbeddedPostgres,
+  type EmbeddedPostgresOptions,
+} from './embedded-postgres.js';
 import { restoreLinks } from './embedded-postgres-programs.js';
 
 describe('embedded PostgreSQL', () => {
@@ -132,6 +136,14 @@ describe('embedded PostgreSQL', () => {
     expect(await query(url, `SELECT lower('É') AS lower, 'Z' < 'a' AS "byCodePoint"`)).toEqual([
       { lower: 'é', byCodePoint: true },
     ]);
+  });
+
+  it('does not wait for the disk when asked', async () => {
+    directory = await makeDirectory();
+    const { url } = await start({ isDurable: false });
+    await eventually(async () => {
+      expect(await query(url, `SELECT current_setting('fsync') AS value`)).toEqual([{ value: 'off' }]);
+    });
   });
 
   it('two at once create one cluster and start one server; it stops with the last', async () => {
@@ -258,7 +270,7 @@ describe('embedded PostgreSQL', () => {
     return path;
   }
 
-  async function start(options: { createDatabases?: boolean } = {}): Promise<EmbeddedPostgres> {
+  async function start(options: Partial<EmbeddedPostgresOptions> = {}): Promise<EmbeddedPostgres> {
     const postgres = await startEmbeddedPostgres({ directory, log: () => undefined, ...options });
     started.push(postgres);
     return postgres;

@@ -27,6 +27,8 @@ export interface EmbeddedPostgresOptions {
   log: (message: string) => void;
   /** Lets the application's role create databases: for tests. */
   createDatabases?: boolean;
+  /** False: does not wait for the disk, and may lose everything when the machine crashes. For tests. */
+  isDurable?: boolean;
 }
 
 interface Lease {
@@ -60,7 +62,7 @@ const leaseName = 'embedded-postgres lease';
  *   connection of a killed process, and its lock, are gone at once.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  const { directory, log, createDatabases = false } = options;
+  const { directory, log, createDatabases = false, isDurable = true } = options;
   // Not those above it, which PostgreSQL's own user must be able to pass.
   await mkdir(dirname(directory), { recursive: true });
   await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -104,6 +106,10 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   watch();
   await letEndLog(cluster, port);
   if (createDatabases) await lease.client.query(`ALTER ROLE ${applicationRole} CREATEDB`);
+  if (!isDurable) {
+    await lease.client.query('ALTER SYSTEM SET fsync = off');
+    await lease.client.query('SELECT pg_reload_conf()');
+  }
   return {
     url: `postgres://${applicationRole}:${cluster.passwords.application}@127.0.0.1:${port}/${applicationRole}`,
     stop: () => (stopping ??= stop()),

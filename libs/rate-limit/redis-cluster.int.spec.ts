@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'ioredis';
 import { RedisCluster, type RedisNode, RedisSentinel, type RedisServer, startRedis } from '#libs/testing';
+import { longDescribe, longIt } from '../../test/length.js';
 import { connectRedis } from './redis-connection.js';
 import { RedisStorage } from './redis-storage.js';
 import { ResilientStorage } from './resilient-storage.js';
@@ -90,7 +91,7 @@ describe('a Redis Cluster', () => {
     expect([...one.logged, ...other.logged]).toEqual([]);
   });
 
-  it('holds a limit exactly while its slot moves, and nobody notices', async () => {
+  longIt('holds a limit exactly while its slot moves, and nobody notices', async () => {
     const [one, other] = [await open(cluster.url), await open(cluster.url)];
     const group = randomUUID();
     const slot = new Command('get', [group]).getSlot();
@@ -118,7 +119,7 @@ describe('a Redis Cluster', () => {
     await cluster.moveSlot(slot, to, from);
   });
 
-  it('goes on locally while a node is away whose slots nobody takes, and returns by itself', async () => {
+  longIt('goes on locally while a node is away whose slots nobody takes, and returns by itself', async () => {
     const [one, other] = [await open(cluster.url), await open(cluster.url)];
     await third().kill();
     await Promise.all([one.until('local'), other.until('local')]);
@@ -135,7 +136,7 @@ describe('a Redis Cluster', () => {
     await cluster.settled();
   });
 
-  it('shares again when a replica has taken over', async () => {
+  longIt('shares again when a replica has taken over', async () => {
     const [one, other] = [await open(cluster.url), await open(cluster.url)];
     await first().kill();
     await Promise.all([one.until('local'), other.until('local')]);
@@ -151,23 +152,26 @@ describe('a Redis Cluster', () => {
     expect(one.logged).toHaveLength(2);
   });
 
-  it('says what to set, and stays local, when it comes later under a URL that does not speak of it', async () => {
-    const node = second();
-    await node.kill();
-    const limiter = await open(`redis://${node.address}`);
-    await limiter.until('local');
-    await node.start();
-    await cluster.settled();
-    await sleep(3_000);
-    expect(limiter.storage.status).toBe('local');
-    expect(limiter.logged).toEqual([
-      expect.stringMatching(/^warn: Redis cannot be used/),
-      expect.stringMatching(/^warn: .+ add \?cluster=true/),
-    ]);
-  });
+  longIt(
+    'says what to set, and stays local, when it comes later under a URL that does not speak of it',
+    async () => {
+      const node = second();
+      await node.kill();
+      const limiter = await open(`redis://${node.address}`);
+      await limiter.until('local');
+      await node.start();
+      await cluster.settled();
+      await sleep(3_000);
+      expect(limiter.storage.status).toBe('local');
+      expect(limiter.logged).toEqual([
+        expect.stringMatching(/^warn: Redis cannot be used/),
+        expect.stringMatching(/^warn: .+ add \?cluster=true/),
+      ]);
+    },
+  );
 });
 
-describe('Redis with sentinels', () => {
+longDescribe('Redis with sentinels', () => {
   let redis: RedisSentinel;
   beforeAll(async () => {
     redis = await RedisSentinel.start();

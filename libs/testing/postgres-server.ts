@@ -70,6 +70,8 @@ export async function startPostgres({
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
     timezone: 'UTC',
+    // Only a machine that crashes would lose something by it.
+    fsync: 'off',
     ...(replicaOf && { primary_conninfo: `host=127.0.0.1 port=${replicaOf.port} user=postgres` }),
     ...settings,
   }).map(([name, value]) => `-c ${name}='${value}'`);

@@ -11,7 +11,7 @@ import { type Fault } from './faults.js';
 import { type Installation } from './installation.js';
 import { type Caller, Load } from './load.js';
 
-/** Set by `npm run test:faults`: all faults, each so many seconds where that can be chosen, and their bounds hold. */
+/** Set by `npm run test:faults`: how long each fault lasts, where that can be chosen. Recovery then also has to keep its bounds. */
 export const SECONDS = process.env.FAULT_SECONDS;
 const FAULT_MS = 1_000 * Number(SECONDS ?? 1.5);
 const REST_MS = 500;

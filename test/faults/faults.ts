@@ -65,7 +65,6 @@ export const FAULTS: Fault[] = [
     name: 'instances restarted one by one behind haproxy',
     breaks: 'instances',
     bound: 1,
-    isQuick: true,
     isUnnoticed: true,
     isBalanced: true,
     obstacle: needsHaproxy,
@@ -103,7 +102,6 @@ export const FAULTS: Fault[] = [
   },
   {
     name: 'connections to PostgreSQL silent, its locks gone',
-    isQuick: true,
     ...silence({ serverGone: true }),
   },
   { name: 'connections to PostgreSQL silent, its locks held', ...silence() },
@@ -165,7 +163,6 @@ export const FAULTS: Fault[] = [
     name: 'deadlocks of appends and read models with somebody else',
     breaks: 'PostgreSQL',
     bound: 5,
-    isQuick: true,
     isUnnoticed: true,
     async strike(installation) {
       await deadlock(installation, 'unique_keys', 'events');
@@ -176,7 +173,6 @@ export const FAULTS: Fault[] = [
     name: 'Redis killed, later started again',
     breaks: 'Redis',
     bound: 2,
-    isQuick: true,
     strike: (installation, ms) => installation.restartRedis(ms),
   },
   {
