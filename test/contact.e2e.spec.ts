@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
-import { Api, type Client, ISO } from './harness.js';
+import { SharedApi, type Client, ISO } from './harness.js';
 
-let api: Api;
+let api: SharedApi;
 let client: Client;
 beforeAll(async () => {
-  api = await Api.start({ instances: 2 });
+  api = await SharedApi.open();
 });
 afterAll(() => api.stop());
 beforeEach(async () => {

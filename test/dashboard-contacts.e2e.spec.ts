@@ -1,16 +1,16 @@
 import { WORDS } from '../src/dashboard/index.js';
-import { Api, type Client } from './harness.js';
+import { SharedApi, type Client } from './harness.js';
 import { signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 
 const { en, de } = WORDS;
 
-let api: Api;
+let api: SharedApi;
 let client: Client;
 let editor: Visitor;
 let editors = 0;
 beforeAll(async () => {
-  api = await Api.start({ environment: { TRUST_PROXY: '1' } });
+  api = await SharedApi.open();
 });
 afterAll(() => api.stop());
 beforeEach(async () => {

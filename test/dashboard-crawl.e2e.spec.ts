@@ -1,7 +1,7 @@
 import { PAGES, WORDS } from '../src/dashboard/index.js';
 import { Browser, findChromium } from './browser.js';
 import { RECORDS, TABLE } from './dashboard-pages.js';
-import { Api, type Client } from './harness.js';
+import { SharedApi, type Client } from './harness.js';
 import { isLong } from './length.js';
 import { invitationTo } from './people-in.js';
 
@@ -37,13 +37,13 @@ it('each shape is that of a page', () => {
 });
 
 inBrowser('every page, of an organization that has something of everything, on a phone, in German', () => {
-  let api: Api;
+  let api: SharedApi;
   let browser: Browser;
   let client: Client;
   /** Records that pages of one kind share: what is looked at is not changed. */
   const made = new Map<string, string>();
   beforeAll(async () => {
-    api = await Api.start({ environment: { TRUST_PROXY: '1' } });
+    api = await SharedApi.open();
     browser = await Browser.start();
     client = await api.organization();
   });

@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { PAGES, WORDS } from '../src/dashboard/index.js';
 import { type Role } from '../src/team/index.js';
 import { TABLE } from './dashboard-pages.js';
-import { Api, type Client, NOBODY } from './harness.js';
+import { SharedApi, type Client, NOBODY } from './harness.js';
 import { acceptInvitation, patiently, signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 import { picture } from './pictures.js';
@@ -42,9 +42,9 @@ const newPetition = async (client: Client): Promise<string> => {
 const sign = (client: Client, n: number, petitionId: string) =>
   call(client, 'petition.add-signature', { petitionId, contact: { email: address(n), firstName: name(n) } });
 
-let api: Api;
+let api: SharedApi;
 beforeAll(async () => {
-  api = await Api.start({ environment: { TRUST_PROXY: '1' } });
+  api = await SharedApi.open();
 });
 afterAll(() => api.stop());
 

@@ -1,14 +1,14 @@
-import { Api, type Client } from './harness.js';
+import { SharedApi, type Client } from './harness.js';
 import { patiently, signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 
 /** What lists of the dashboard find and export, and what the list of API keys says of them. */
 
-let api: Api;
+let api: SharedApi;
 let client: Client;
 let owner: Visitor;
 beforeAll(async () => {
-  api = await Api.start({ environment: { TRUST_PROXY: '1' } });
+  api = await SharedApi.open();
 });
 afterAll(() => api.stop());
 beforeEach(async () => {

@@ -1,12 +1,11 @@
-import { Mailer } from '#libs/mail';
 import { type Role, ROLES } from '../src/team/index.js';
-import { type Api, type Client } from './harness.js';
+import { type Client, type Product } from './harness.js';
 import { signedIn } from './people-in.js';
 import { call } from './petition-page.js';
 import { picture } from './pictures.js';
 
 /** @param ids what was made for the parts before it. */
-type Maker = (api: Api, client: Client, ids: Record<string, string>) => Promise<string>;
+type Maker = (api: Product, client: Client, ids: Record<string, string>) => Promise<string>;
 
 /** Who may open a page, and who may send its form: all others are refused. */
 export type PageEntry = {
@@ -308,7 +307,7 @@ function pagesOfGroups(section: string, param: string): Record<string, PageEntry
 }
 
 /** One that can be sent. */
-async function draft(api: Api, client: Client): Promise<string> {
+async function draft(api: Product, client: Client): Promise<string> {
   const petitionId = await publishedPetition(api, client);
   const contact = { email: newAddress(), subscribed: true };
   await call(client, 'petition.add-signature', { petitionId, contact });
@@ -326,25 +325,25 @@ async function draft(api: Api, client: Client): Promise<string> {
 }
 
 /** One that is being sent, and stays so: nobody sends in these tests. */
-async function sending(api: Api, client: Client): Promise<string> {
+async function sending(api: Product, client: Client): Promise<string> {
   const broadcastId = await draft(api, client);
   await call(client, 'broadcast.send-broadcast', { broadcastId });
   return broadcastId;
 }
 
-async function pausedBroadcast(api: Api, client: Client): Promise<string> {
+async function pausedBroadcast(api: Product, client: Client): Promise<string> {
   const broadcastId = await sending(api, client);
   await call(client, 'broadcast.pause-broadcast', { broadcastId });
   return broadcastId;
 }
 
-async function pausedWebhook(api: Api, client: Client, ids: Record<string, string>): Promise<string> {
+async function pausedWebhook(api: Product, client: Client, ids: Record<string, string>): Promise<string> {
   const webhookId = await RECORDS.webhook!(api, client, ids);
   await call(client, 'webhook.pause-webhook', { webhookId });
   return webhookId;
 }
 
-async function publishedPetition(api: Api, client: Client): Promise<string> {
+async function publishedPetition(api: Product, client: Client): Promise<string> {
   const petitionId = await RECORDS.petition!(api, client, {});
   await call(client, 'petition.publish-petition', { petitionId });
   return petitionId;
@@ -370,7 +369,7 @@ export const RECORDS: Record<string, Maker> = {
     return location!.split('/').at(-1)!;
   },
   mail: async (api, { organizationId }) => {
-    const { detail } = await api.instances[0]!.app.get(Mailer).send({
+    const { detail } = await api.sendMail({
       organizationId,
       from: { name: 'Rivers', address: 'office@example.org' },
       replyTo: null,

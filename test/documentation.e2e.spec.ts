@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { documentedReasons } from './documented.js';
-import { Api, Client } from './harness.js';
+import { SharedApi, Client } from './harness.js';
 
 /** What clients are generated from: it changes on purpose, together with the code. */
 const CHECKED_IN = join(__dirname, 'openapi.json');
@@ -9,11 +9,11 @@ const CHECKED_IN = join(__dirname, 'openapi.json');
 type Schema = any;
 type Operation = { method: string; path: string; definition: any };
 
-let api: Api;
+let api: SharedApi;
 let client: Client;
 let document: any;
 beforeAll(async () => {
-  api = await Api.start({ environment: { TRUST_PROXY: 'true' } });
+  api = await SharedApi.open();
   client = await api.organization();
   document = (await client.request('GET', '/openapi.json')).body;
 });

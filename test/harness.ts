@@ -1,10 +1,14 @@
 import { type NestExpressApplication } from '@nestjs/platform-express';
 import { CommandBus } from '@nestjs/cqrs';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { v7 as uuidv7 } from 'uuid';
+import { type DataSource } from 'typeorm';
+import { openDatabase } from '#libs/database';
+import { type MailMessage, type MailOutcome, Mailer } from '#libs/mail';
 import { JsonLogger } from '#libs/operations';
 import { type InputClass, ServerLife, systemInput, undeclaredErrors } from '#libs/rpc';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
@@ -12,6 +16,7 @@ import { CreateApiKey, RevokeApiKey } from '../src/auth/index.js';
 import { readConfig } from '../src/config.js';
 import { HistoryReads } from '../src/history/index.js';
 import { Reactions } from '../src/reactions.js';
+import { AcceptInvitation, InvitationLinks } from '../src/team/index.js';
 import { ENDINGS } from '../src/history/verify/index.js';
 import { CreateOrganization } from '../src/organizations/index.js';
 import { openRuntime, type Runtime } from '../src/runtime.js';
@@ -173,13 +178,117 @@ export type Instance = {
 /** Variables of `.env.example`, beside those that the harness sets itself. */
 type Environment = Record<string, string>;
 
+const COMMANDS = { AcceptInvitation, CreateApiKey, CreateOrganization, RevokeApiKey } satisfies Record<
+  string,
+  InputClass
+>;
+type CommandName = keyof typeof COMMANDS;
+
+/** The product on a database, and what tests do beside its requests. */
+export abstract class Product {
+  abstract readonly database: Pick<TestDatabase, 'url' | 'source'>;
+  abstract readonly instances: readonly { origin: string }[];
+
+  /** As the program itself, for which there is no request. */
+  abstract run<Result>(name: CommandName, organizationId: string, fields: object): Promise<Result>;
+
+  /** Where there is no mail server: a file of the outbox. */
+  abstract sendMail(message: MailMessage): Promise<MailOutcome>;
+
+  /** Of the page that an invitation leads to. */
+  abstract invitationUrl(organizationId: string, invitationId: string): Promise<string>;
+
+  get origin(): string {
+    return this.instances[0]!.origin;
+  }
+
+  /** A new organization with a key that no rate limit slows down. */
+  async organization(): Promise<Client> {
+    const organizationId = uuidv7();
+    await this.run('CreateOrganization', organizationId, { name: 'Test organization' });
+    const { key } = await this.createKey(organizationId);
+    return new Client(this.origin, organizationId, key);
+  }
+
+  async createKey(organizationId: string, options: Partial<CreateApiKey> = {}): Promise<Key> {
+    const { apiKeyId: id, key } = await this.run<{ apiKeyId: string; key: string }>(
+      'CreateApiKey',
+      organizationId,
+      { name: 'Test', scopes: ['*'], rateLimit: 'unlimited', expiresAt: null, ...options },
+    );
+    return { id, key };
+  }
+
+  async revokeKey(organizationId: string, apiKeyId: string): Promise<void> {
+    await this.run('RevokeApiKey', organizationId, { apiKeyId });
+  }
+
+  /** Types of the events of an organization, in order. */
+  async eventTypes(organizationId: string): Promise<string[]> {
+    const rows = await this.database.source.query(
+      'SELECT type FROM events WHERE organization_id = $1 ORDER BY position',
+      [organizationId],
+    );
+    return rows.map(({ type }: { type: string }) => type);
+  }
+
+  /** The events after a position, the newest last: by whom, and of what. */
+  async eventsAfter(
+    organizationId: string,
+    position: string,
+  ): Promise<
+    { type: string; actor: string; streamType: string; streamId: string; subjectId: string | null }[]
+  > {
+    return this.database.source.query(
+      `SELECT type, concat_ws(' ', metadata->'actor'->>'type', metadata->'actor'->>'id') AS actor,
+         stream_type AS "streamType", stream_id AS "streamId", subject_id AS "subjectId" FROM events
+       WHERE organization_id = $1 AND position > $2 ORDER BY position`,
+      [organizationId, position],
+    );
+  }
+
+  /** A moment after all that was recorded, and before all that will be, by the clock that records it. */
+  async moment(): Promise<string> {
+    // Times are answered in milliseconds.
+    const later = 'SELECT clock_timestamp() AS at FROM (SELECT pg_sleep(0.002) OFFSET 0) AS rest';
+    const [row] = await this.database.source.query<[{ at: Date }]>(later);
+    await this.database.source.query(later);
+    return row.at.toISOString();
+  }
+
+  /** Of the newest event. */
+  async lastPosition(): Promise<string> {
+    const [row] = await this.database.source.query<[{ position: string }]>(
+      'SELECT coalesce(max(position), 0)::text AS position FROM events',
+    );
+    return row.position;
+  }
+
+  /** Types of events whose personal data nobody can read, although no event of those that verifiers know has ended it. */
+  protected async untoldErasures(): Promise<string[]> {
+    const rows = await this.database.source.query(
+      `SELECT DISTINCT e.type FROM events e
+       WHERE e.personal IS NOT NULL
+         AND NOT EXISTS (
+           SELECT 1 FROM subject_keys k WHERE k.organization_id = e.organization_id AND k.subject_id = e.subject_id)
+         AND NOT EXISTS (
+           SELECT 1 FROM events x
+           WHERE x.organization_id = e.organization_id AND x.stream_id = e.subject_id AND x.type = ANY($1))`,
+      [[...ENDINGS]],
+    );
+    return rows.map(({ type }: { type: string }) => type);
+  }
+}
+
 /** One or more instances of the product in this process, on a database of their own. */
-export class Api {
+export class Api extends Product {
   private constructor(
     readonly database: TestDatabase,
     private readonly environment: Environment,
     readonly instances: Instance[],
-  ) {}
+  ) {
+    super();
+  }
 
   /** @param dump of an older database, to start on (`stored-databases.ts`). */
   static async start({
@@ -226,72 +335,6 @@ export class Api {
     this.instances[0]!.reactions.start();
   }
 
-  get origin(): string {
-    return this.instances[0]!.origin;
-  }
-
-  /** A new organization with a key that no rate limit slows down. */
-  async organization(): Promise<Client> {
-    const organizationId = uuidv7();
-    await this.run(CreateOrganization, organizationId, { name: 'Test organization' });
-    const { key } = await this.createKey(organizationId);
-    return new Client(this.origin, organizationId, key);
-  }
-
-  async createKey(organizationId: string, options: Partial<CreateApiKey> = {}): Promise<Key> {
-    const { apiKeyId: id, key } = await this.run<{ apiKeyId: string; key: string }>(
-      CreateApiKey,
-      organizationId,
-      { name: 'Test', scopes: ['*'], rateLimit: 'unlimited', expiresAt: null, ...options },
-    );
-    return { id, key };
-  }
-
-  async revokeKey(organizationId: string, apiKeyId: string): Promise<void> {
-    await this.run(RevokeApiKey, organizationId, { apiKeyId });
-  }
-
-  /** Types of the events of an organization, in order. */
-  async eventTypes(organizationId: string): Promise<string[]> {
-    const rows = await this.database.source.query(
-      'SELECT type FROM events WHERE organization_id = $1 ORDER BY position',
-      [organizationId],
-    );
-    return rows.map(({ type }: { type: string }) => type);
-  }
-
-  /** The events after a position, the newest last: by whom, and of what. */
-  async eventsAfter(
-    organizationId: string,
-    position: string,
-  ): Promise<
-    { type: string; actor: string; streamType: string; streamId: string; subjectId: string | null }[]
-  > {
-    return this.database.source.query(
-      `SELECT type, concat_ws(' ', metadata->'actor'->>'type', metadata->'actor'->>'id') AS actor,
-         stream_type AS "streamType", stream_id AS "streamId", subject_id AS "subjectId" FROM events
-       WHERE organization_id = $1 AND position > $2 ORDER BY position`,
-      [organizationId, position],
-    );
-  }
-
-  /** A moment after all that was recorded, and before all that will be, by the clock that records it. */
-  async moment(): Promise<string> {
-    // Times are answered in milliseconds.
-    const later = 'SELECT clock_timestamp() AS at FROM (SELECT pg_sleep(0.002) OFFSET 0) AS rest';
-    const [row] = await this.database.source.query<[{ at: Date }]>(later);
-    await this.database.source.query(later);
-    return row.at.toISOString();
-  }
-
-  /** Of the newest event. */
-  async lastPosition(): Promise<string> {
-    const [row] = await this.database.source.query<[{ position: string }]>(
-      'SELECT coalesce(max(position), 0)::text AS position FROM events',
-    );
-    return row.position;
-  }
-
   async stop(): Promise<void> {
     for (const { app, runtime, life, reactions } of this.instances) {
       await life.drain();
@@ -307,24 +350,18 @@ export class Api {
     expect([...undeclaredErrors]).toEqual([]);
   }
 
-  /** Types of events whose personal data nobody can read, although no event of those that verifiers know has ended it. */
-  private async untoldErasures(): Promise<string[]> {
-    const rows = await this.database.source.query(
-      `SELECT DISTINCT e.type FROM events e
-       WHERE e.personal IS NOT NULL
-         AND NOT EXISTS (
-           SELECT 1 FROM subject_keys k WHERE k.organization_id = e.organization_id AND k.subject_id = e.subject_id)
-         AND NOT EXISTS (
-           SELECT 1 FROM events x
-           WHERE x.organization_id = e.organization_id AND x.stream_id = e.subject_id AND x.type = ANY($1))`,
-      [[...ENDINGS]],
-    );
-    return rows.map(({ type }: { type: string }) => type);
+  run<Result>(name: CommandName, organizationId: string, fields: object): Promise<Result> {
+    const command = systemInput(COMMANDS[name] as InputClass, organizationId, fields, 'test');
+    return this.instances[0]!.app.get(CommandBus).execute(command);
   }
 
-  private run<Result>(type: InputClass, organizationId: string, fields: object): Promise<Result> {
-    const command = systemInput(type, organizationId, fields, 'test');
-    return this.instances[0]!.app.get(CommandBus).execute(command);
+  invitationUrl(organizationId: string, invitationId: string): Promise<string> {
+    const links = this.instances[0]!.app.get(InvitationLinks, { strict: false });
+    return Promise.resolve(links.urlOf({ organizationId, invitationId }));
+  }
+
+  sendMail(message: MailMessage): Promise<MailOutcome> {
+    return this.instances[0]!.app.get(Mailer).send(message);
   }
 
   /** What was read of an organization's history in this hour is told, as when the hour is over. */
@@ -334,5 +371,97 @@ export class Api {
       [organizationId],
     );
     await Promise.all(this.instances.map(({ app }) => app.get(HistoryReads).tell()));
+  }
+}
+
+type Host = { process: ChildProcess; url: string; origins: string[] };
+/** One per Jest worker: test code is loaded anew for each file, globals are not. */
+const worker = globalThis as { sharedHost?: Promise<Host> };
+
+/**
+ * Two servers from the bundle, each in a process of its own, and a database: one of each for all test files of a Jest worker. For tests
+ * that need nothing but requests; whoever restarts, counts statements or changes settings starts their own.
+ */
+export class SharedApi extends Product {
+  private static asked = 0;
+
+  private constructor(
+    private readonly host: ChildProcess,
+    readonly database: { url: string; source: DataSource },
+    readonly instances: readonly { origin: string }[],
+  ) {
+    super();
+  }
+
+  static async open(): Promise<SharedApi> {
+    const { process, url, origins } = await (worker.sharedHost ??= startHost());
+    const source = await openDatabase({ url, poolSize: 5, migrations: [] });
+    return new SharedApi(
+      process,
+      { url, source },
+      origins.map((origin) => ({ origin })),
+    );
+  }
+
+  async stop(): Promise<void> {
+    const untold = await this.untoldErasures();
+    await this.database.source.destroy();
+    expect(untold).toEqual([]);
+    expect(await this.ask({})).toEqual([]);
+  }
+
+  run<Result>(command: CommandName, organizationId: string, fields: object): Promise<Result> {
+    return this.ask({ command, organizationId, fields }) as Promise<Result>;
+  }
+
+  invitationUrl(organizationId: string, invitationId: string): Promise<string> {
+    return this.ask({ invitationId, organizationId }) as Promise<string>;
+  }
+
+  sendMail(message: MailMessage): Promise<MailOutcome> {
+    return this.ask({ message }) as Promise<MailOutcome>;
+  }
+
+  private ask(question: object): Promise<unknown> {
+    const n = (SharedApi.asked += 1);
+    return hold(
+      this.host,
+      () =>
+        new Promise((resolve, reject) => {
+          const listen = (answer: { n: number; result?: unknown; error?: string }) => {
+            if (answer.n !== n) return;
+            this.host.off('message', listen);
+            if (answer.error === undefined) resolve(answer.result);
+            else reject(new Error(answer.error));
+          };
+          this.host.on('message', listen);
+          this.host.send({ n, ...question });
+        }),
+    );
+  }
+}
+
+async function startHost(): Promise<Host> {
+  const host = fork(join(__dirname, 'shared-host.mjs'));
+  return hold(host, async () => {
+    const ended = once(host, 'exit').then(() => {
+      throw new Error('What the files of a worker share did not start.');
+    });
+    const [started] = (await Promise.race([once(host, 'message'), ended])) as [
+      { url: string; origins: string[] },
+    ];
+    return { process: host, ...started };
+  });
+}
+
+/** Nothing but what is asked of it keeps this process from ending. */
+async function hold<Result>(host: ChildProcess, work: () => Promise<Result>): Promise<Result> {
+  host.ref();
+  host.channel!.ref();
+  try {
+    return await work();
+  } finally {
+    host.unref();
+    host.channel!.unref();
   }
 }

@@ -2,16 +2,16 @@ import { type CDPSession, type Page } from 'playwright-core';
 import { WORDS, type Words } from '../src/dashboard/index.js';
 import { Browser, findChromium, type Look, type Window } from './browser.js';
 import { newAddress } from './dashboard-pages.js';
-import { Api, type Client } from './harness.js';
+import { SharedApi, type Client } from './harness.js';
 import { invitationTo, signedIn, Visitor } from './people-in.js';
 
 const inBrowser = findChromium() === undefined ? describe.skip : describe;
 if (findChromium() === undefined) console.log('Chromium is not installed: passkeys are not tried in it.');
 
-let api: Api;
+let api: SharedApi;
 let client: Client;
 beforeAll(async () => {
-  api = await Api.start({ instances: 2, environment: { TRUST_PROXY: '1' } });
+  api = await SharedApi.open();
 });
 afterAll(() => api.stop());
 beforeEach(async () => {

@@ -1,9 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AcceptedMail } from '#libs/testing';
-import { CommandBus } from '@nestjs/cqrs';
-import { systemInput } from '#libs/rpc';
-import { AcceptInvitation, InvitationLinks } from '../src/team/index.js';
-import { type Api, type Client } from './harness.js';
+import { type Product, type Client } from './harness.js';
 import { call, randomAddress } from './petition-page.js';
 
 type Fields = Record<string, string> | [name: string, value: string][];
@@ -110,7 +107,7 @@ export async function patiently<Answer extends { status: number; headers: Header
 
 /** Somebody with this role, signed in. */
 export async function signedIn(
-  api: Api,
+  api: Product,
   client: Client,
   role: string,
   email = `${role.toLowerCase()}@example.org`,
@@ -122,11 +119,15 @@ export async function signedIn(
 }
 
 /** The path of the link in an invitation. */
-export async function invitationTo(api: Api, client: Client, role: string, email: string): Promise<string> {
+export async function invitationTo(
+  api: Product,
+  client: Client,
+  role: string,
+  email: string,
+): Promise<string> {
   const { organizationId } = client;
   const { invitationId } = await call(client, 'team.invite-member', { email, role });
-  const links = api.instances[0]!.app.get(InvitationLinks, { strict: false });
-  return new URL(links.urlOf({ organizationId, invitationId })).pathname;
+  return new URL(await api.invitationUrl(organizationId, invitationId)).pathname;
 }
 
 /** The path of the link to sign in, or of the invitation, in a mail. */
@@ -139,10 +140,9 @@ export function linkTo({ content = '' }: AcceptedMail): string {
 
 /** Whoever was invited comes, without a browser. */
 export async function acceptInvitation(
-  api: Api,
+  api: Product,
   { organizationId }: Client,
   invitationId: string,
 ): Promise<void> {
-  const bus = api.instances[0]!.app.get(CommandBus);
-  await bus.execute(systemInput(AcceptInvitation, organizationId, { invitationId }, 'test'));
+  await api.run('AcceptInvitation', organizationId, { invitationId });
 }

@@ -1,10 +1,10 @@
-import { Api, Client, ISO, NOBODY } from './harness.js';
+import { SharedApi, Client, ISO, NOBODY } from './harness.js';
 import { isLong } from './length.js';
 
-let api: Api;
+let api: SharedApi;
 let client: Client;
 beforeAll(async () => {
-  api = await Api.start({ instances: 2 });
+  api = await SharedApi.open();
 });
 afterAll(() => api.stop());
 beforeEach(async () => {

@@ -1,9 +1,9 @@
-import { Api, type Client, ISO, NOBODY } from './harness.js';
+import { SharedApi, type Client, ISO, NOBODY } from './harness.js';
 
-let api: Api;
+let api: SharedApi;
 let client: Client;
 beforeAll(async () => {
-  api = await Api.start({ instances: 2 });
+  api = await SharedApi.open();
 });
 afterAll(() => api.stop());
 beforeEach(async () => {

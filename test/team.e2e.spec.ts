@@ -1,12 +1,12 @@
-import { Api, Client, ISO } from './harness.js';
+import { SharedApi, Client, ISO } from './harness.js';
 import { invitationTo, signedIn, Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 import { eventually } from './processes.js';
 
-let api: Api;
+let api: SharedApi;
 let client: Client;
 beforeAll(async () => {
-  api = await Api.start({ instances: 2, environment: { TRUST_PROXY: '1' } });
+  api = await SharedApi.open();
 });
 afterAll(() => api.stop());
 beforeEach(async () => {

@@ -1,13 +1,13 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Api, type Client } from './harness.js';
+import { SharedApi, type Client } from './harness.js';
 
-let api: Api;
+let api: SharedApi;
 let hostile: Client;
 let innocent: Client;
 const sockets: Socket[] = [];
 beforeAll(async () => {
-  api = await Api.start();
+  api = await SharedApi.open();
   [hostile, innocent] = [await api.organization(), await api.organization()];
   for (const client of [hostile, innocent]) {
     for (let n = 0; n < 4; n += 1) {

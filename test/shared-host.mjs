@@ -1,0 +1,102 @@
+/**
+ * What the test files of one Jest worker share: a database, two servers on it from the bundle, each in a process of its own,
+ * and this process, which runs the commands that no request can (`SharedApi` of `harness.ts` asks for them). It ends with the
+ * worker, however that ends.
+ */
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { CommandBus } from '@nestjs/cqrs';
+import pg from 'pg';
+import { Mailer } from '../dist/libs/mail/index.js';
+import { JsonLogger } from '../dist/libs/operations/index.js';
+import { systemInput } from '../dist/libs/rpc/index.js';
+import { CreateApiKey, RevokeApiKey } from '../dist/src/auth/index.js';
+import { readConfig } from '../dist/src/config.js';
+import { CreateOrganization } from '../dist/src/organizations/index.js';
+import { openRuntime } from '../dist/src/runtime.js';
+import { createApplication } from '../dist/src/server.js';
+import { AcceptInvitation, InvitationLinks } from '../dist/src/team/index.js';
+
+const COMMANDS = { AcceptInvitation, CreateApiKey, CreateOrganization, RevokeApiKey };
+const UNDECLARED = '"message":"undeclared error';
+const { TEST_DATABASE_URL, TEST_TEMPLATE_URL } = process.env;
+
+const servers = [];
+const undeclared = [];
+process.once('disconnect', () => process.exit());
+process.once('exit', () => servers.forEach((server) => server.kill('SIGKILL')));
+
+const { pathname: template } = new URL(TEST_TEMPLATE_URL);
+const name = `test_shared_${randomBytes(6).toString('hex')}`;
+const administrator = new pg.Client({ connectionString: TEST_DATABASE_URL });
+await administrator.connect();
+await administrator.query(`CREATE DATABASE ${name} TEMPLATE ${template.slice(1)}`);
+await administrator.end();
+const { href: url } = Object.assign(new URL(TEST_DATABASE_URL), { pathname: `/${name}` });
+const environment = {
+  NODE_ENV: 'test',
+  DATABASE_URL: url,
+  ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+  DATA_DIR: join(tmpdir(), 'advocacy-tests', name),
+  TRUST_PROXY: '1',
+  VERIFY_EVERY: '0',
+};
+
+const logger = new JsonLogger('silent');
+const config = readConfig(environment);
+const runtime = await openRuntime(config, logger);
+const app = await createApplication(config, runtime, logger);
+await app.init();
+runtime.projections.poll();
+
+const origins = await Promise.all([startServer(), startServer()]);
+process.on('message', async ({ n, ...asked }) => {
+  try {
+    process.send({ n, result: await answer(asked) });
+  } catch (error) {
+    process.send({ n, error: error.stack });
+  }
+});
+process.send({ url, origins });
+
+function answer({ command, invitationId, message, organizationId, fields }) {
+  if (message !== undefined) return app.get(Mailer).send(message);
+  if (invitationId !== undefined)
+    return app.get(InvitationLinks, { strict: false }).urlOf({ organizationId, invitationId });
+  if (command === undefined) return undeclared.splice(0);
+  return app.get(CommandBus).execute(systemInput(COMMANDS[command], organizationId, fields, 'test'));
+}
+
+async function startServer() {
+  const { PATH, HOME, TMPDIR } = process.env;
+  const server = spawn(process.execPath, [join(import.meta.dirname, '../dist/bundle/main.js')], {
+    cwd: join(import.meta.dirname, '../dist'),
+    env: {
+      PATH,
+      HOME,
+      ...(TMPDIR && { TMPDIR }),
+      ...environment,
+      HOST: '127.0.0.1',
+      PORT: '0',
+      SHUTDOWN_DELAY: '0',
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  servers.push(server);
+  const lines = createInterface({ input: server.stdout });
+  const listening = new Promise((resolve) => {
+    lines.on('line', (line) => {
+      if (line.includes(UNDECLARED)) undeclared.push(line);
+      if (line.includes('"message":"listening"')) resolve(JSON.parse(line));
+    });
+  });
+  const { port } = await Promise.race([
+    listening,
+    once(server, 'exit').then(() => Promise.reject(new Error('A shared server ended before it listened.'))),
+  ]);
+  return `http://127.0.0.1:${port}`;
+}
