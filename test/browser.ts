@@ -82,6 +82,8 @@ export class Window {
     readonly page: Page,
     private readonly byKeyboard = false,
   ) {
+    // Nothing is opened without a listener, and one that comes with the key press is known to the browser too late.
+    page.on('filechooser', () => undefined);
     page.on('console', (message) => this.said.push(message.text()));
     page.on('pageerror', (error) => this.said.push(String(error)));
     page.on('request', (request) => this.asked.add(request.url()));

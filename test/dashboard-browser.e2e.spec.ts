@@ -9,7 +9,6 @@ import { invitationTo, linkTo } from './people-in.js';
 import { eventually } from './processes.js';
 import { ageForm } from './petition-page.js';
 import { picture } from './pictures.js';
-import { comeDue } from './timers.js';
 
 /** Where it is installed: without it what is tried here is not, and `npm test` says so. */
 const inBrowser = findChromium() === undefined ? describe.skip : describe;
@@ -395,17 +394,18 @@ inBrowser('in Chromium', () => {
       audience: { petitionIds: [petitionId] },
     };
     const { broadcastId } = (await client.post('broadcast.create-broadcast', written)).body.data;
-    const sendAt = '2099-01-01T00:00:00.000Z';
-    await client.post('broadcast.send-broadcast', { broadcastId, sendAt });
+    await mail.behave({ holds: 'end' });
+    await client.post('broadcast.send-broadcast', { broadcastId });
+    await mail.reaches('end');
     await page.goto(`${home}/broadcasts/${broadcastId}`);
-    expect(await page.locator('.deeds').innerText()).toContain(broadcasts.edit);
-    await comeDue(api.database, broadcastId, sendAt);
+    expect(await page.locator('.deeds').innerText()).toContain(broadcasts.steps.pause);
+    await mail.behave({});
     await page
       .locator('.badge')
       .and(page.getByText(broadcasts.statuses.SENT, { exact: true }))
       .waitFor({ timeout: 30_000 });
     // What can be done follows, what has happened, too; and nothing is asked any more.
-    expect(await page.locator('.deeds').innerText()).not.toContain(broadcasts.edit);
+    expect(await page.locator('.deeds').innerText()).not.toContain(broadcasts.steps.pause);
     expect(await page.locator('.past').innerText()).toContain(WORDS.en.events.BroadcastSent);
     await requireStill();
     window.requireQuiet(api.origin);
