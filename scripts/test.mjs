@@ -1,5 +1,6 @@
 /**
  * npm test: every test against a real PostgreSQL and a real Redis; format, lint, types and module walls beside them.
+ * npm run test:quick: unit tests, one smoke test per module and the types; lint and format of what differs from the last commit.
  * With arguments it only runs Jest, with these arguments: npm test -- libs/rpc -t paging
  * With --inspect or --inspect-brk among them, a debugger can enter: Jest then runs in one process, and waits for whoever looks.
  * With --timing, it ends with the CPU and wall seconds of each test file.
@@ -27,8 +28,10 @@ const PACKAGES = {
   '/usr/share/fonts/truetype/dejavu': 'fonts-dejavu-core',
   pgbouncer: 'pgbouncer',
   faketime: 'faketime',
-  go: 'golang-go',
-  '/usr/share/gocode/src/golang.org/x/mod': 'golang-golang-x-mod-dev',
+  ...(process.env.TEST_LENGTH === 'long' && {
+    go: 'golang-go',
+    '/usr/share/gocode/src/golang.org/x/mod': 'golang-golang-x-mod-dev',
+  }),
 };
 
 /** What is checked without running anything: the names, the programs, their arguments. */
@@ -40,24 +43,16 @@ const CHECKS = [
   ['Module walls', 'depcruise', '--config', '.dependency-cruiser.cjs', 'src', 'libs', 'migrations', 'test'],
 ];
 
-/**
- * Files of tests that may fail while others take the processors, and are then run once more, alone. It is told, because it is a fault
- * each time; more of them are no accident.
- */
-const MOST_DISTURBED = 2;
-
 const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
 const isForDebugger = (argument) => argument.startsWith('--inspect');
 const debuggerArguments = process.argv.slice(2).filter(isForDebugger);
-const TIMING = '--timing';
-const isTimed = process.argv.includes(TIMING);
+const isTimed = process.argv.includes('--timing');
+const isQuick = process.argv.includes('--quick');
 const jestArguments = process.argv
   .slice(2)
-  .filter((argument) => !isForDebugger(argument) && argument !== TIMING);
+  .filter((argument) => !isForDebugger(argument) && !['--timing', '--quick'].includes(argument));
 if (debuggerArguments.length > 0) jestArguments.push('--runInBand', '--testTimeout=86400000');
 const failures = [];
-/** Files of tests that failed beside all others, and passed alone. */
-const disturbed = [];
 const children = new Set();
 let interruptedBy;
 
@@ -69,7 +64,8 @@ for (const signal of Object.keys(signalNumbers)) {
 }
 
 await prepare();
-const checking = jestArguments.length === 0 ? runChecks() : [];
+const checking = jestArguments.length === 0 ? runChecks(isQuick ? quickChecks() : CHECKS) : [];
+if (isQuick && jestArguments.length === 0) jestArguments.push('\\.unit\\.spec\\.ts$', 'test/smoke');
 const results = interruptedBy ? undefined : await runTests();
 for (const { name, status, output } of await checking) {
   console.log(`${name}: ${status === 0 ? 'ok' : 'failed'}`);
@@ -78,20 +74,15 @@ for (const { name, status, output } of await checking) {
   console.log(output);
 }
 
-if (disturbed.length > 0) {
-  console.log(
-    `Failed beside others, passed alone: ${disturbed.join(', ')}. That is a fault of the tests or of the product: mend it.`,
-  );
-}
 if (failures.length > 0) console.log(`Failed: ${failures.map(({ name }) => name).join(', ')}`);
 console.log(summary(results));
 if (interruptedBy) process.exitCode = 128 + signalNumbers[interruptedBy];
 else process.exitCode = failures[0]?.status ?? 0;
 
 /** One after another: each takes a core, and a gigabyte. */
-async function runChecks() {
+async function runChecks(chosen) {
   const checks = [];
-  for (const [name, program, ...args] of CHECKS) {
+  for (const [name, program, ...args] of chosen) {
     let output = '';
     const options = { stdio: ['ignore', 'pipe', 'pipe'], onOutput: (text) => (output += text) };
     const status = await run(join(root, 'node_modules', '.bin', program), args, options);
@@ -101,6 +92,23 @@ async function runChecks() {
   return checks;
 }
 
+/** Types of everything: a change breaks them elsewhere. Without git, or where nothing differs, there is nothing to lint. */
+function quickChecks() {
+  const git = (...args) => spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout ?? '';
+  const changed = [
+    ...git('diff', '--name-only', '--diff-filter=d', 'HEAD').split('\n'),
+    ...git('ls-files', '--others', '--exclude-standard').split('\n'),
+  ].filter(Boolean);
+  const sources = changed.filter((name) => /\.(?:ts|mjs|js|cjs)$/.test(name));
+  return CHECKS.flatMap(([name, ...command]) => {
+    if (name.startsWith('Types')) return [[name, ...command]];
+    if (name === 'Format' && changed.length > 0)
+      return [[name, ...command.slice(0, -1), '--ignore-unknown', ...changed]];
+    if (name === 'Lint' && sources.length > 0) return [[name, ...command.slice(0, -1), ...sources]];
+    return [];
+  });
+}
+
 /** Runs Jest between the start and the stop of the servers; answers Jest's own results. */
 async function runTests() {
   const directory = mkdtempSync(join(tmpdir(), 'advocacy-test-'));
@@ -108,7 +116,7 @@ async function runTests() {
   chmodSync(directory, 0o711);
   const stops = [];
   try {
-    await installPrograms();
+    await installPrograms(isQuick ? ['redis-server'] : Object.keys(PACKAGES));
     const databaseUrl = process.env.DATABASE_URL ?? (await startPostgres(directory, stops));
     const env = {
       ...process.env,
@@ -121,20 +129,7 @@ async function runTests() {
       TEST_REDIS_URL: process.env.REDIS_URL ?? (await startRedis(directory, stops)),
     };
     if (interruptedBy) return undefined;
-    const { status, results } = await runJest(directory, env, jestArguments);
-    const failed = failedFiles(results);
-    if (
-      jestArguments.length === 0 &&
-      failed.length > 0 &&
-      failed.length <= MOST_DISTURBED &&
-      !interruptedBy
-    ) {
-      const alone = await runJest(directory, env, ['--runTestsByPath', ...failed]);
-      if (alone.status === 0) {
-        disturbed.push(...failed.map((path) => relative(root, path)));
-        return merged(results, alone.results);
-      }
-    }
+    const { status, results } = await runJest(directory, env);
     const ran = (results?.numPassedTests ?? 0) + (results?.numFailedTests ?? 0);
     if (status !== 0 || ran === 0) failures.push({ name: 'Tests', status: status || 1 });
     return results;
@@ -167,34 +162,16 @@ function printTiming(path) {
 }
 
 /** @returns Jest's exit status and its own results, where it came to any. */
-async function runJest(directory, env, jestsArguments) {
+async function runJest(directory, env) {
   const resultsFile = process.env.TEST_RESULTS_FILE ?? join(directory, 'results.json');
   rmSync(resultsFile, { force: true });
   const cache = '--cacheDirectory=node_modules/.cache/jest';
   const args = [...debuggerArguments, join(root, 'node_modules/jest/bin/jest.js'), cache];
-  args.push('--json', `--outputFile=${resultsFile}`, ...jestsArguments);
+  args.push('--json', `--outputFile=${resultsFile}`, ...jestArguments);
   const status = await run(process.execPath, args, { env });
   return {
     status,
     results: existsSync(resultsFile) ? JSON.parse(readFileSync(resultsFile, 'utf8')) : undefined,
-  };
-}
-
-function failedFiles(results) {
-  return (results?.testResults ?? []).filter(({ status }) => status === 'failed').map(({ name }) => name);
-}
-
-/** The results of all files, of those that ran twice the second. */
-function merged(first, second) {
-  const again = new Set(second.testResults.map(({ name }) => name));
-  const testResults = [...first.testResults.filter(({ name }) => !again.has(name)), ...second.testResults];
-  const all = testResults.flatMap(({ assertionResults }) => assertionResults);
-  const count = (...statuses) => all.filter(({ status }) => statuses.includes(status)).length;
-  return {
-    numPassedTests: count('passed'),
-    numFailedTests: count('failed'),
-    numPendingTests: count('pending', 'skipped'),
-    numTodoTests: count('todo'),
   };
 }
 
@@ -275,10 +252,9 @@ async function startRedis(directory, stops) {
 }
 
 /** What cannot be installed is told by the tests that are skipped for it; without Redis there are none. */
-async function installPrograms() {
+async function installPrograms(needed) {
   const missing = [];
-  for (const [program, name] of Object.entries(PACKAGES))
-    if (!(await isInstalled(program))) missing.push(name);
+  for (const program of needed) if (!(await isInstalled(program))) missing.push(PACKAGES[program]);
   if (missing.length === 0 || !(await isInstalled('apt-get'))) return;
   const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
   const aptGet = (...args) => {

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { cp, mkdir, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
+import { longIt } from './length.js';
 import { createDirectory, Deployment, eventually, Program } from './processes.js';
 
 const root = resolve(__dirname, '..');
@@ -38,49 +39,52 @@ describe('the Dockerfile', () => {
     }
   });
 
-  it('makes an image whose programs are there, and whose command line works from any directory', async () => {
-    const directory = await createDirectory();
-    const deployment = await Deployment.create();
-    const here = (path: string) => join(directory.path, path);
-    // What the image holds, made here by the same instructions.
-    await mkdir(here('usr/local/bin'), { recursive: true });
-    for (const { name, rest } of stage('image')) {
-      if (name !== 'COPY') continue;
-      const [from, what, to] = rest.split(' ') as [string, string, string];
-      expect(from).toBe('--from=build');
-      const target = join(here('app'), to === './' ? what.replace('/app/', '') : to);
-      const source = what.replace('/app', root);
-      if (to === 'node_modules') await symlink(source, target);
-      else await cp(source, target, { recursive: true });
-    }
-    const inScratch = (command: string) =>
-      command.replaceAll(/(?<= )\/(?=app|usr|data)/g, `${directory.path}/`);
-    const executable = stage('build').flatMap(({ rest }) => /chmod \S+ \S+/.exec(rest) ?? []);
-    const runs = stage('image').flatMap(({ name, rest }) => (name === 'RUN' ? inScratch(rest) : []));
-    for (const command of [...executable, ...runs]) {
-      const done = await new Program('sh', ['-c', command], {}, here('app')).ended;
-      expect(done).toMatchObject({ status: 0, stderr: '' });
-    }
+  longIt(
+    'makes an image whose programs are there, and whose command line works from any directory',
+    async () => {
+      const directory = await createDirectory();
+      const deployment = await Deployment.create();
+      const here = (path: string) => join(directory.path, path);
+      // What the image holds, made here by the same instructions.
+      await mkdir(here('usr/local/bin'), { recursive: true });
+      for (const { name, rest } of stage('image')) {
+        if (name !== 'COPY') continue;
+        const [from, what, to] = rest.split(' ') as [string, string, string];
+        expect(from).toBe('--from=build');
+        const target = join(here('app'), to === './' ? what.replace('/app/', '') : to);
+        const source = what.replace('/app', root);
+        if (to === 'node_modules') await symlink(source, target);
+        else await cp(source, target, { recursive: true });
+      }
+      const inScratch = (command: string) =>
+        command.replaceAll(/(?<= )\/(?=app|usr|data)/g, `${directory.path}/`);
+      const executable = stage('build').flatMap(({ rest }) => /chmod \S+ \S+/.exec(rest) ?? []);
+      const runs = stage('image').flatMap(({ name, rest }) => (name === 'RUN' ? inScratch(rest) : []));
+      for (const command of [...executable, ...runs]) {
+        const done = await new Program('sh', ['-c', command], {}, here('app')).ended;
+        expect(done).toMatchObject({ status: 0, stderr: '' });
+      }
 
-    const [command] = stage('image').filter(({ name }) => name === 'CMD');
-    const [program, ...settings] = JSON.parse(command!.rest) as string[];
-    const main = settings.pop()!;
-    expect(existsSync(here(join('app', main)))).toBe(true);
-    const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } };
-    expect(scripts.start).toBe(['exec', program, ...settings, 'scripts/start.mjs'].join(' '));
+      const [command] = stage('image').filter(({ name }) => name === 'CMD');
+      const [program, ...settings] = JSON.parse(command!.rest) as string[];
+      const main = settings.pop()!;
+      expect(existsSync(here(join('app', main)))).toBe(true);
+      const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } };
+      expect(scripts.start).toBe(['exec', program, ...settings, 'scripts/start.mjs'].join(' '));
 
-    const environment = { ...deployment.environment, PATH: `${here('usr/local/bin')}:${process.env.PATH}` };
-    const advocacy = (...args: string[]) => new Program('advocacy', args, environment, '/').ended;
-    expect((await advocacy('--help')).stdout).toMatch(/^Usage: advocacy \[options\]/);
-    const { status, stdout, stderr } = await advocacy('organization', 'create', '--name', 'Rivers');
-    expect([status, stderr, JSON.parse(stdout)]).toEqual([
-      0,
-      '',
-      expect.objectContaining({ organizationId: expect.any(String), key: expect.stringMatching(/^adv_/) }),
-    ]);
-    await deployment.stop();
-    await directory.remove();
-  });
+      const environment = { ...deployment.environment, PATH: `${here('usr/local/bin')}:${process.env.PATH}` };
+      const advocacy = (...args: string[]) => new Program('advocacy', args, environment, '/').ended;
+      expect((await advocacy('--help')).stdout).toMatch(/^Usage: advocacy \[options\]/);
+      const { status, stdout, stderr } = await advocacy('organization', 'create', '--name', 'Rivers');
+      expect([status, stderr, JSON.parse(stdout)]).toEqual([
+        0,
+        '',
+        expect.objectContaining({ organizationId: expect.any(String), key: expect.stringMatching(/^adv_/) }),
+      ]);
+      await deployment.stop();
+      await directory.remove();
+    },
+  );
 });
 
 describe('docker-compose.yml', () => {

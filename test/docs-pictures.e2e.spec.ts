@@ -3,14 +3,13 @@ import { join } from 'node:path';
 import { type Page } from 'playwright-core';
 import { createDemo } from '../src/demo.js';
 import { WORDS } from '../src/dashboard/index.js';
-import { Browser, findChromium, type Look } from './browser.js';
+import { Browser, type Look } from './browser.js';
 import { Api } from './harness.js';
+import { longDescribe } from './length.js';
 
-/** Pictures are made anew by `UPDATE_PICTURES=1 npm test -- docs-pictures`; without it they are taken all the same, and thrown away. */
+/** `UPDATE_PICTURES=1 npm run test:long -- docs-pictures` makes them anew; without it they are taken all the same, and thrown away. */
 const IS_UPDATE = process.env.UPDATE_PICTURES === '1';
 const DIRECTORY = join(process.cwd(), 'docs', 'pictures');
-const inBrowser = findChromium() === undefined ? describe.skip : describe;
-if (findChromium() === undefined) console.log('Chromium is not installed: pictures for docs/ are not taken.');
 
 const WIDE: Look = { width: 1_120, height: 860 };
 const words = WORDS.en;
@@ -48,7 +47,7 @@ const SCENES: Record<string, { look?: Look; open: (place: Place) => Promise<unkn
   },
 };
 
-inBrowser('the pictures of docs/', () => {
+longDescribe('the pictures of docs/', () => {
   let api: Api;
   let browser: Browser;
   let demo: NonNullable<Awaited<ReturnType<typeof createDemo>>>;

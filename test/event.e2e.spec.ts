@@ -1,14 +1,13 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { v7 as uuidv7 } from 'uuid';
 import { ALL_ORGANIZATIONS, Signers } from '#libs/sealing';
-import { findProgram } from '#libs/testing';
 import { HistoryReads } from '../src/history/index.js';
 import { Api, Client, ISO, NOBODY } from './harness.js';
+import { longIt } from './length.js';
 
 let api: Api;
 let client: Client;
@@ -24,7 +23,6 @@ beforeEach(async () => {
 const HIDDEN = /^h_[0-9a-f]{32}$/;
 /** Where Debian's packages of Go libraries lie. */
 const GO_PATH = '/usr/share/gocode';
-const GO_MODULES = `${GO_PATH}/src/golang.org/x/mod`;
 
 async function person(name: string): Promise<string> {
   const { organizationId } = client;
@@ -580,28 +578,23 @@ describe('/log', () => {
     expect((await client.get('event.get-checkpoint')).body.data.checkpoint).toBe((await checkpoint()).note);
   });
 
-  const go = existsSync(GO_MODULES) ? findProgram('go') : undefined;
-  if (!existsSync(GO_MODULES)) process.stderr.write(`${GO_MODULES} is missing: a test is skipped\n`);
-  (go === undefined ? it.skip : it)(
-    'what Go verifies the checksums of its modules with verifies it as well',
-    async () => {
-      await grow(297);
-      const { verifierKey } = api.instances[0]!.runtime.sealer.signers;
-      const program = [
-        ...['run', join(__dirname, 'stock-tools/main.go')],
-        ...[client.origin, client.organizationId],
-      ];
-      const verified = async (key: string) => {
-        const env = { ...process.env, GO111MODULE: 'off', GOPATH: GO_PATH };
-        const running = promisify(execFile)(go!, [...program, key], { env });
-        running.child.stdin!.end(client.key);
-        return JSON.parse((await running).stdout);
-      };
-      expect(await verified(verifierKey)).toEqual({ leaves: 300, inclusions: 300, consistencies: 300 });
-      const { verifierKey: other } = new Signers([Buffer.alloc(32, 9)]);
-      await expect(verified(other)).rejects.toThrow(/the note: note has no verifiable signatures/);
-    },
-  );
+  longIt('what Go verifies the checksums of its modules with verifies it as well', async () => {
+    await grow(297);
+    const { verifierKey } = api.instances[0]!.runtime.sealer.signers;
+    const program = [
+      ...['run', join(__dirname, 'stock-tools/main.go')],
+      ...[client.origin, client.organizationId],
+    ];
+    const verified = async (key: string) => {
+      const env = { ...process.env, GO111MODULE: 'off', GOPATH: GO_PATH };
+      const running = promisify(execFile)('go', [...program, key], { env });
+      running.child.stdin!.end(client.key);
+      return JSON.parse((await running).stdout);
+    };
+    expect(await verified(verifierKey)).toEqual({ leaves: 300, inclusions: 300, consistencies: 300 });
+    const { verifierKey: other } = new Signers([Buffer.alloc(32, 9)]);
+    await expect(verified(other)).rejects.toThrow(/the note: note has no verifiable signatures/);
+  });
 
   it('all: the log that has each checkpoint, for every key, by hashes alone', async () => {
     const { checkpoint: own, size, proof } = (await client.get('event.get-checkpoint')).body.data;

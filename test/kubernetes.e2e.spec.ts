@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import ts from 'typescript';
 import { parse } from 'yaml';
 import { inspectConfig } from '../src/config.js';
+import { longIt } from './length.js';
 
 const FOLDER = resolve(__dirname, '../deploy/kubernetes');
 const read = (name: string): any => parse(readFileSync(join(FOLDER, name), 'utf8'));
@@ -53,7 +54,7 @@ function mistakesOf(manifests: any[]): string[] {
     .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '));
 }
 
-it('each manifest is what Kubernetes takes', () => {
+longIt('each manifest is what Kubernetes takes', () => {
   const manifests = files.filter((name) => !OTHERS.includes(name)).map(read);
   expect(mistakesOf(manifests)).toEqual([]);
   const { image, ...without } = container;

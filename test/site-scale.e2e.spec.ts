@@ -2,11 +2,12 @@ import { solveChallenge } from 'altcha-lib/v1';
 import { type Challenge } from 'altcha-lib/v1/types';
 import { type CountingProxy, startCountingProxy } from '#libs/testing';
 import { Browser, findChromium } from './browser.js';
+import { isLong } from './length.js';
 import { ageForm, call, linkIn, Public, type PetitionPage } from './petition-page.js';
 import { eventually } from './processes.js';
 
 /** 5,000 in the long form. */
-const PEOPLE = Number(process.env.SITE_PEOPLE ?? 300);
+const PEOPLE = Number(process.env.SITE_PEOPLE ?? (isLong ? 300 : 60));
 const AT_ONCE = 20;
 
 let people: Public;
