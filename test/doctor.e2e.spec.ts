@@ -691,7 +691,8 @@ it('tells of a disk that is nearly full', async () => {
 });
 
 it('of a server that all is well with: no problem, status 0, each check once', async () => {
-  const deployment = await Deployment.create();
+  const durable = await startPostgres({ settings: { fsync: 'on' } });
+  const deployment = await Deployment.create(durable.applicationUrl);
   const mail = await SmtpServer.start({ tls: 'starttls', login: { user: 'us', password: 'p@ss' } });
   const port = String(await findFreePort());
   const environment = {
@@ -705,6 +706,7 @@ it('of a server that all is well with: no problem, status 0, each check once', a
   await deployment.startServer({ ...environment, PORT: port });
   const { status, stdout, stderr } = await cli(['doctor', '--json'], environment);
   await deployment.stop();
+  await durable.remove();
   await mail.stop();
   expect(mail.accepted).toEqual([]);
   expect([status, stderr]).toEqual([0, '']);
