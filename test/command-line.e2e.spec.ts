@@ -370,8 +370,8 @@ it('--help tells of each command, without a database', async () => {
     [['doctor'], ['Changes nothing', '--json', 'Status 1']],
   ];
   await Promise.all(
-    words.map(async ([command, expected]) => {
-      const { status, stdout } = await cli([...command, '--help'], { DATABASE_URL: 'rubbish' });
+    words.map(async ([named, expected]) => {
+      const { status, stdout } = await command([...named, '--help'], { DATABASE_URL: 'rubbish' });
       expect(status).toBe(0);
       for (const word of expected) expect(stdout).toContain(word);
     }),

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from './harness.js';
 import { cli, createDirectory, eventually, ServerProcess } from './processes.js';
+import { command } from './commands.js';
 
 /** What lists can be searched and sorted by; everything else of a person is sealed. */
 const SEARCHED = ['email', 'firstName', 'lastName', 'zip', 'city', 'country'];
@@ -108,7 +109,7 @@ it('after an erasure and a purge no file of the database holds anything of the p
       new Map([...all(own), ...all(others, 'base'), ...all(sealed)]),
     );
 
-    const status = await cli(['--json', 'projections', 'status'], environment);
+    const status = await command(['--json', 'projections', 'status'], environment);
     expect(JSON.parse(status.stdout)).toContainEqual(
       expect.objectContaining({
         name: 'contacts',

@@ -160,7 +160,7 @@ it('an exported history, continued where it stopped, replays to what the API ans
   expect(untilThen.contact).toHaveLength(3);
 
   const lines = (await cli(['history', 'replay', file], {})).stdout;
-  const { stdout } = await cli(['history', 'replay', file, '--sha256'], {});
+  const { stdout } = await command(['history', 'replay', file, '--sha256'], {});
   expect(stdout.trim()).toBe(createHash('sha256').update(lines).digest('hex'));
 });
 
@@ -169,7 +169,7 @@ it('refuses a file that holds something else', async () => {
   await appendFile(file, '{"not":"an event"}\n');
   const { organizationId } = client;
   const args = ['history', 'export', '--organization', organizationId, '--out', file];
-  const { status, stderr } = await cli(args, deployment.environment);
+  const { status, stderr } = await command(args, deployment.environment);
   expect([status, stderr]).toEqual([1, expect.stringMatching(/something else/)]);
   for (const text of [
     'precious',
@@ -182,7 +182,7 @@ it('refuses a file that holds something else', async () => {
     expect((await readFile(file, 'utf8')) === text).toBe(true);
   }
   await writeFile(file, '{"not":"an event"}\n');
-  const replay = await cli(['history', 'replay', file], {});
+  const replay = await command(['history', 'replay', file], {});
   expect([replay.status, replay.stderr]).toEqual([1, expect.stringMatching(/^Line 1 is no event/)]);
 });
 
@@ -240,7 +240,7 @@ it('consistency: one checkpoint continues the other, by an export and by what th
   const byServer = ['--url', client.origin, '--api-key-file', file('api-key')];
   const compare = async (one: string, other: string, ...options: string[]) => {
     const args = ['history', 'consistency', file(one), file(other), '--key', ownKeys.verifierKey, ...options];
-    const { status, stdout, stderr } = await cli(['--json', ...args], {});
+    const { status, stdout, stderr } = await command(['--json', ...args], {});
     return status === 2 && stdout === '' ? [2, stderr] : [status, JSON.parse(stdout).outcome, stderr];
   };
   const sizes = [older.size, newer.size].map((size) => size.toLocaleString('en'));
@@ -249,7 +249,7 @@ it('consistency: one checkpoint continues the other, by an export and by what th
   }
   expect(await compare('older', 'newer', ...byServer)).toEqual([0, 'grew', '']);
   expect(await compare('older', 'other newer', ...byServer)).toEqual([2, 'unproved', '']);
-  const words = await cli(
+  const words = await command(
     ['history', 'consistency', file('older'), file('newer'), '--key', ownKeys.verifierKey, ...byExport],
     {},
   );
@@ -306,9 +306,9 @@ it('projections: status, rebuild and verify while the server runs', async () => 
   ]);
   await run('projections', 'rebuild', 'petitions');
   expect(await answered()).toEqual(before);
-  const alone = await cli(['--json', 'projections', 'verify', 'petitions'], deployment.environment);
+  const alone = await command(['--json', 'projections', 'verify', 'petitions'], deployment.environment);
   expect([alone.status, alone.stdout]).toEqual([0, '{"differences":[]}\n']);
-  const unknown = await cli(['projections', 'rebuild', 'nothing'], deployment.environment);
+  const unknown = await command(['projections', 'rebuild', 'nothing'], deployment.environment);
   expect([unknown.status, unknown.stderr]).toEqual([1, expect.stringMatching(/There are: .*api-keys/)]);
 });
 
@@ -432,11 +432,11 @@ describe('a history that somebody forged by hand in the database', () => {
     const { metricsPort } = server.log.find(({ message }) => message === 'listening')!;
     const scraped = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
     expect(scraped).toContain(`\nadvocacy_refused_organizations ${forged.length}\n`);
-    const status = await cli(['--json', 'history', 'status'], own.environment);
+    const status = await command(['--json', 'history', 'status'], own.environment);
     expect(status.status).toBe(1);
     const refused: { organizationId: string; reason: string }[] = JSON.parse(status.stdout).refused;
     expect(new Set(refused.map(({ organizationId }) => organizationId))).toEqual(new Set(forged.map(idOf)));
-    const doctor = await cli(['doctor'], own.environment);
+    const doctor = await command(['doctor'], own.environment);
     for (const name of forged) {
       expect(refused.find(({ organizationId }) => organizationId === idOf(name))!.reason).toMatch(
         FORGERIES[name]![1],
@@ -445,7 +445,7 @@ describe('a history that somebody forged by hand in the database', () => {
     }
     const out = join(directory, 'again');
     const args = ['history', 'checkpoint', '--organization', idOf('a root'), '--out', out];
-    const again = await cli(args, own.environment);
+    const again = await command(args, own.environment);
     expect([again.status, again.stderr]).toEqual([1, expect.stringMatching(/^Nothing more is sealed/)]);
     expect(await readFile(out, 'utf8')).toBe(before.get('a root').checkpoint);
     // Nor does any of it keep an instance from starting.
@@ -490,12 +490,12 @@ it('key rotate: who has the key before follows it to the one that signs, by the 
   await run('history', 'checkpoint', '--organization', organizationId, '--out', older);
   const SIGNING_KEY = Buffer.alloc(32, 3).toString('base64');
   const next = { ...deployment.environment, SIGNING_KEY, SIGNING_KEY_PREVIOUS: 'derived' };
-  const alone = await cli(['history', 'key', 'rotate'], deployment.environment);
+  const alone = await command(['history', 'key', 'rotate'], deployment.environment);
   expect([alone.status, alone.stderr]).toEqual([
     1,
     expect.stringMatching(/^SIGNING_KEY_PREVIOUS is not set/),
   ]);
-  const { organizations } = JSON.parse((await cli(['--json', 'history', 'key', 'rotate'], next)).stdout);
+  const { organizations } = JSON.parse((await command(['--json', 'history', 'key', 'rotate'], next)).stdout);
   const again = JSON.parse((await command(['--json', 'history', 'key', 'rotate'], next)).stdout);
   expect(again).toMatchObject({ from: key, organizations, told: 0 });
   const to = new Signers([Buffer.alloc(32, 3)]);
@@ -520,7 +520,7 @@ it('key rotate: who has the key before follows it to the one that signs, by the 
     ['--url', client.origin, '--api-key-file', join(directory, 'api-key')],
   ]) {
     const args = ['--json', 'history', 'consistency', older, note, '--key', key, ...proof];
-    const { stdout, stderr } = await cli(args, {});
+    const { stdout, stderr } = await command(args, {});
     expect([stdout && JSON.parse(stdout).outcome, stderr]).toEqual(['grew', '']);
   }
 
@@ -531,7 +531,7 @@ it('key rotate: who has the key before follows it to the one that signs, by the 
   const writes = [{ ...forged, events: [{ type: 'SigningKeyRotated', data }] }];
   const metadata = { actor: { type: 'system' as const, id: 'command-line' }, requestId: 'r' };
   await deployment.store.append({ organizationId, metadata, writes });
-  const refused = await cli(
+  const refused = await command(
     ['history', 'verify', '--organization', organizationId, ...proof],
     deployment.environment,
   );
@@ -588,7 +588,7 @@ it('verify: the file and the database prove against the checkpoint, until somebo
       `${checkpoint}.parts`,
     ),
   ).toMatchObject({ ...proved, warnings: [] });
-  const words = await cli(['history', 'verify', file, '--checkpoint', checkpoint, '--key', text], {});
+  const words = await command(['history', 'verify', file, '--checkpoint', checkpoint, '--key', text], {});
   expect([words.status, words.stdout]).toEqual([0, expect.stringMatching(/^The history is what was sealed/)]);
   expect(words.stderr).toMatch(
     new RegExp(
@@ -622,7 +622,7 @@ it('verify: the file and the database prove against the checkpoint, until somebo
   await exported(tampered);
   for (const which of [[tampered], ['--organization', organizationId]]) {
     const args = ['--json', 'history', 'verify', ...which, ...proof];
-    const { status, stdout, stderr } = await cli(args, deployment.environment);
+    const { status, stdout, stderr } = await command(args, deployment.environment);
     expect(status).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({
       ...{ ok: false, firstWrongPosition: Number(victim.position) },
@@ -636,7 +636,7 @@ it('verify: the file and the database prove against the checkpoint, until somebo
     const verdict = await verifiedByThreads(what, checkpoint, key);
     expect(verdict).toMatchObject({ ok: false, firstWrongPosition: Number(victim.position) });
   }
-  const neither = await cli(['history', 'verify', ...proof], {});
+  const neither = await command(['history', 'verify', ...proof], {});
   expect([neither.status, neither.stderr]).toEqual([1, expect.stringMatching(/name either the file/)]);
 });
 

@@ -16,6 +16,7 @@ import {
   Program,
   type ServerProcess,
 } from './processes.js';
+import { command } from './commands.js';
 
 const { verifierKey } = new Signers([new Keyring(ENCRYPTION_KEY).signingSeed]);
 let directory: string;
@@ -40,10 +41,10 @@ const argumentsOf = (log: string, { origin }: ServerProcess, ...options: string[
 ];
 const argumentsFor = (server: ServerProcess, ...options: string[]) =>
   argumentsOf(client.organizationId, server, ...options);
-const look = (server: ServerProcess) => cli(argumentsFor(server, '--once'), {});
-const lookAtAll = (server: ServerProcess) => cli(argumentsOf('all', server, '--once'), {});
+const look = (server: ServerProcess) => command(argumentsFor(server, '--once'), {});
+const lookAtAll = (server: ServerProcess) => command(argumentsOf('all', server, '--once'), {});
 const anchor = ({ environment }: Deployment) =>
-  cli(['--json', 'history', 'anchor', '--to', join(directory, 'anchors')], environment);
+  command(['--json', 'history', 'anchor', '--to', join(directory, 'anchors')], environment);
 /** With the log of all organizations, where it has grown. */
 const NEW = '{"anchored":2}\n';
 const anchored = () => readdir(join(directory, 'anchors', client.organizationId));
@@ -218,7 +219,7 @@ it('an auditor who has kept the log of all organizations misses the one that som
   const victim = (await original.organization()).at(server.origin);
   const { organizationId } = victim;
   const file = (name: string) => join(directory, name);
-  const run = (...args: string[]) => cli(['--json', 'history', ...args], original.environment);
+  const run = (...args: string[]) => command(['--json', 'history', ...args], original.environment);
   const ofVictim = await run('checkpoint', '--organization', organizationId, '--out', file('theirs'));
   expect(ofVictim.status).toBe(0);
   await run('export', '--organization', organizationId, '--out', file('theirs.ndjson'));
@@ -237,7 +238,7 @@ it('an auditor who has kept the log of all organizations misses the one that som
   ]);
   // By a file, without a server: its checkpoint is in the log.
   const args = ['verify', file('theirs.ndjson'), '--checkpoint', file('theirs'), '--key', verifierKey];
-  const own = await cli(['--json', 'history', ...args], {});
+  const own = await command(['--json', 'history', ...args], {});
   expect(own).toMatchObject({
     status: 0,
     stderr: expect.stringMatching(/number \d+ of the \d+ checkpoints of all/),
@@ -265,21 +266,21 @@ it('an auditor who has kept the log of all organizations misses the one that som
 it('needs no API key where the log is public', async () => {
   const [server] = original.servers.slice(-1);
   const args = argumentsFor(server!, '--once').toSpliced(argumentsFor(server!).indexOf('--api-key-file'), 2);
-  const refused = await cli(args, {});
+  const refused = await command(args, {});
   expect([refused.status, refused.stderr]).toEqual([
     2,
     expect.stringMatching(/status 404 .*needs an API key/),
   ]);
   await client.at(server!.origin).post('organization.update-organization', { publicLog: true });
   const last = await sizeOf(await write(server!, 1));
-  const found = await cli(args, {});
+  const found = await command(args, {});
   expect(found).toMatchObject({ status: 0, stderr: '' });
   expect(sizeTold(found)).toBeGreaterThanOrEqual(last);
 });
 
 it('ends with 2 where it cannot watch, and with what was remembered damaged', async () => {
   const [server] = original.servers.slice(-1);
-  const wrong = await cli(argumentsFor(server!, '--every', 'x'), {});
+  const wrong = await command(argumentsFor(server!, '--every', 'x'), {});
   expect([wrong.status, wrong.stderr]).toEqual([2, expect.stringMatching(/whole number of seconds/)]);
   await writeFile(join(directory, `seen-${client.organizationId}`), '');
   const damaged = await look(server!);

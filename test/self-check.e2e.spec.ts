@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { Client } from './harness.js';
 import { cli, Deployment, eventually, type ServerProcess } from './processes.js';
+import { command } from './commands.js';
 
 const HEALTH_TOKEN = 'a-token-of-the-operator';
 /** Seconds: it goes gently, and other tests take the processors. */
@@ -130,16 +131,16 @@ it('what somebody has changed by hand is found, told once and everywhere, and to
   const scraped = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
   expect(scraped).toMatch(/\nadvocacy_self_check_findings 3\n/);
   expect(scraped).toMatch(/\nadvocacy_self_check_overdue \d+\n/);
-  const status = await cli(['--json', 'history', 'status'], own.environment);
+  const status = await command(['--json', 'history', 'status'], own.environment);
   expect(status.status).toBe(1);
   expect(JSON.parse(status.stdout).selfCheck.findings).toEqual(
     expect.arrayContaining([expect.objectContaining({ kind: 'history', subject: organizationId })]),
   );
-  const doctor = await cli(['doctor'], own.environment);
+  const doctor = await command(['doctor'], own.environment);
   expect(doctor.stdout.replace(/\s+/g, ' ')).toContain('The read model contacts is not what its events make');
 
   await set(data);
-  const rebuilt = await cli(['projections', 'rebuild', 'contacts'], own.environment);
+  const rebuilt = await command(['projections', 'rebuild', 'contacts'], own.environment);
   // Where the check is at it, it is asked again.
   if (rebuilt.status !== 0) {
     await eventually(async () =>
@@ -159,7 +160,7 @@ it('an organization that is gone is missed, although nothing that is there is wr
     await sql(`DELETE FROM ${table} WHERE organization_id = $1`, [organizationId]);
   }
   await untilLookedAt(1);
-  const status = await cli(['--json', 'history', 'status'], own.environment);
+  const status = await command(['--json', 'history', 'status'], own.environment);
   const finding = `The log of all organizations is not what was signed. Organization ${organizationId}: It is gone: the log has a`;
   expect(JSON.parse(status.stdout).selfCheck.findings).toEqual([
     expect.objectContaining({ kind: 'history', subject: 'all', finding: expect.stringContaining(finding) }),

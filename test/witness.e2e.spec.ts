@@ -21,6 +21,7 @@ import {
   Program,
   type ServerProcess,
 } from './processes.js';
+import { command } from './commands.js';
 
 const signers = new Signers([Buffer.alloc(32, 1)]);
 let directory: Awaited<ReturnType<typeof createDirectory>>;
@@ -59,10 +60,10 @@ const add = (url: string, old: number, note: string) => post(url, `old ${old}\n\
 it('its key is its owner’s alone, and is never overwritten', async () => {
   expect((await stat(key)).mode & 0o077).toBe(0);
   const before = await readFile(key, 'utf8');
-  const again = await cli(['witness', '--make-key', 'w.example.org/2', '--key', key], {});
+  const again = await command(['witness', '--make-key', 'w.example.org/2', '--key', key], {});
   expect(again).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining('is there already') });
   expect(await readFile(key, 'utf8')).toBe(before);
-  const lacking = await cli(['witness', '--listen', '0', '--key', key], {});
+  const lacking = await command(['witness', '--listen', '0', '--key', key], {});
   expect(lacking).toMatchObject({
     status: 1,
     stderr: expect.stringContaining('needs --listen, --state and --log'),
@@ -302,10 +303,10 @@ describe('servers that ask witnesses', () => {
     expect(scraped).toMatch(/\nadvocacy_contradicted_organizations 2\n/);
     expect(scraped).toMatch(/\nadvocacy_witnesses_failing \d\n/);
     const environment = { ...backup.environment, ...configured() };
-    const status = await cli(['--json', 'history', 'status'], environment);
+    const status = await command(['--json', 'history', 'status'], environment);
     const { contradicted } = JSON.parse(status.stdout);
     expect([status.status, contradicted.filter(ofClient).length, contradicted.length]).toEqual([1, 2, 4]);
-    const doctor = await cli(['doctor'], environment);
+    const doctor = await command(['doctor'], environment);
     expect(doctor.stdout.replace(/\s+/g, ' ')).toContain('contradicts the history of organization');
 
     // Longer than what they have seen, and still another one.
