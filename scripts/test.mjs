@@ -138,10 +138,22 @@ async function runTests() {
     failures.push({ name: 'Tests', status: 1 });
     return undefined;
   } finally {
-    if (isTimed) printTiming(timingDirectory(directory));
+    if (isTimed) printTiming(timingDirectory(directory), cpuOfPostgres(directory));
     for (const stop of stops.reverse()) await stop().catch((error) => console.error(error.message));
     unmountBelow(directory);
     rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** Of its processes that have ended; undefined where it is not ours. */
+function cpuOfPostgres(directory) {
+  try {
+    const [id] = readFileSync(join(directory, 'postgres/data/postmaster.pid'), 'utf8').split('\n');
+    const stat = readFileSync(`/proc/${id}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100;
+  } catch {
+    return undefined;
   }
 }
 
@@ -151,14 +163,15 @@ function timingDirectory(directory) {
   return path;
 }
 
-/** CPU seconds count the Jest worker and its child processes that have ended, not the shared PostgreSQL and Redis. */
-function printTiming(path) {
+/** CPU seconds of a file count the Jest worker and its child processes that have ended, not the servers that files share. */
+function printTiming(path, postgres) {
   const files = readdirSync(path).map((name) => JSON.parse(readFileSync(join(path, name), 'utf8')));
   const total = files.reduce((sum, { cpu }) => sum + cpu, 0);
   console.log(`\n  CPU s  wall s  file (${files.length} files, ${total.toFixed(0)} CPU s)`);
   for (const { path: file, cpu, wall } of files.toSorted((one, other) => other.cpu - one.cpu)) {
     console.log(`${cpu.toFixed(1).padStart(7)} ${wall.toFixed(1).padStart(7)}  ${relative(root, file)}`);
   }
+  if (postgres !== undefined) console.log(`${postgres.toFixed(1).padStart(7)}          PostgreSQL`);
 }
 
 /** @returns Jest's exit status and its own results, where it came to any. */
