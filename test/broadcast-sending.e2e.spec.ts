@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SmtpServer } from '#libs/testing';
 import { type Client } from './harness.js';
 import { type Deployment, deploymentOfEach, eventually, type ServerProcess } from './processes.js';
+import { longIt } from './length.js';
 
 /** With a thousand and more, the mail server is also frozen for a while. */
 const RECIPIENTS = Number(process.env.BROADCAST_RECIPIENTS ?? 300);
@@ -215,7 +216,7 @@ it.each([
   expect(mail.accepted).toHaveLength(4);
 });
 
-it('who is erased or unsubscribes while their message waits for MAIL_RATE gets nothing', async () => {
+longIt('who is erased or unsubscribes while their message waits for MAIL_RATE gets nothing', async () => {
   const server = await start({ MAIL_RATE: '1', MAIL_CONCURRENCY: '10' });
   const broadcastId = await newBroadcast(server, 10);
   await call(server, 'broadcast.send-broadcast', { broadcastId });
@@ -274,7 +275,7 @@ it('a recipient at whose name the mail server hangs up holds up nobody, and is g
   expect((await status(server, broadcastId)).recipients).toMatchObject({ sent: 39, failed: 1, inDoubt: 0 });
 });
 
-it('what was claimed by a process that stood still is settled when it goes on', async () => {
+longIt('what was claimed by a process that stood still is settled when it goes on', async () => {
   const [frozen, other] = await Promise.all([start(), start()]);
   const broadcastId = await newBroadcast(frozen, 200);
   await mail.behave({ delay: 100 });

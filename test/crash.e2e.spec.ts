@@ -12,7 +12,7 @@ let deployment: Deployment;
 let client: Client;
 deploymentOfEach((own, organization) => ([deployment, client] = [own, organization]));
 
-const MANY = isLong ? 1_000 : 250;
+const MANY = isLong ? 1_000 : 100;
 const AT_A_TIME = 64;
 
 /** Every second request has a key, so that both ways to know a repeated request are tried. */

@@ -4,6 +4,7 @@ import { Api, type Client } from './harness.js';
 import { signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 import { eventually, ServerProcess } from './processes.js';
+import { isLong } from './length.js';
 
 const { en, de } = WORDS;
 
@@ -438,7 +439,7 @@ describe('an import goes on', () => {
 });
 
 describe('an instance that is killed in the middle', () => {
-  const PEOPLE = 12_000;
+  const PEOPLE = isLong ? 12_000 : 3_000;
   const programs: ServerProcess[] = [];
   let own: Api;
   beforeAll(async () => {

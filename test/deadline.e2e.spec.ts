@@ -2,6 +2,7 @@ import { Client as Connection } from 'pg';
 import { type PostgresServer, startPostgres } from '#libs/testing';
 import { type Answer, type Client } from './harness.js';
 import { Deployment, eventually, type ServerProcess } from './processes.js';
+import { longIt } from './length.js';
 
 let postgres: PostgresServer;
 let deployment: Deployment;
@@ -139,32 +140,35 @@ it('PostgreSQL stopped: the log says once what is wrong and what to do, and once
   for (const { level, error } of requests) expect([level, error]).toEqual(['info', 'DATABASE_UNREACHABLE']);
 });
 
-it('a lock on the history: writes get 503, reads go on, readiness says so; released, writes work', async () => {
-  const since = performance.now();
-  const holder = deployment.database.source.createQueryRunner();
-  await holder.startTransaction();
-  await holder.query('SET LOCAL idle_in_transaction_session_timeout = 0');
-  await holder.query('LOCK TABLE events IN EXCLUSIVE MODE');
-  const keys = Array.from({ length: 5 }, (_, n) => `locked-${n}`);
-  try {
-    const answers = keys.map((key) => create(key));
-    await becomesUnready('The database has answered no writes for ten seconds: something holds them up.');
-    // What it says is true: sooner, migrations that hold writers up for some seconds would take all instances away. Ten looks
-    // are nine pauses, of which each timer may take off a millisecond.
-    expect(performance.now() - since).toBeGreaterThan(8_900);
-    expect((await client.get('contact.list-contacts')).status).toBe(200);
-    expect((await health('live')).status).toBe(200);
-    for (const { status, body, headers } of await Promise.all(answers)) {
-      expect([status, body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
-      expect(headers.get('retry-after')).toMatch(/^\d$/);
+longIt(
+  'a lock on the history: writes get 503, reads go on, readiness says so; released, writes work',
+  async () => {
+    const since = performance.now();
+    const holder = deployment.database.source.createQueryRunner();
+    await holder.startTransaction();
+    await holder.query('SET LOCAL idle_in_transaction_session_timeout = 0');
+    await holder.query('LOCK TABLE events IN EXCLUSIVE MODE');
+    const keys = Array.from({ length: 5 }, (_, n) => `locked-${n}`);
+    try {
+      const answers = keys.map((key) => create(key));
+      await becomesUnready('The database has answered no writes for ten seconds: something holds them up.');
+      // What it says is true: sooner, migrations that hold writers up for some seconds would take all instances away. Ten looks
+      // are nine pauses, of which each timer may take off a millisecond.
+      expect(performance.now() - since).toBeGreaterThan(8_900);
+      expect((await client.get('contact.list-contacts')).status).toBe(200);
+      expect((await health('live')).status).toBe(200);
+      for (const { status, body, headers } of await Promise.all(answers)) {
+        expect([status, body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+        expect(headers.get('retry-after')).toMatch(/^\d$/);
+      }
+    } finally {
+      await holder.rollbackTransaction();
+      await holder.release();
     }
-  } finally {
-    await holder.rollbackTransaction();
-    await holder.release();
-  }
-  await becomesReady();
-  await expectDoneOnce(keys);
-});
+    await becomesReady();
+    await expectDoneOnce(keys);
+  },
+);
 
 describe('writes fail', () => {
   const asSuperuser = async (statement: string) => {
@@ -236,7 +240,7 @@ describe('writes fail', () => {
     },
   );
 
-  it('a right that was taken away: readiness says so too', async () => {
+  longIt('a right that was taken away: readiness says so too', async () => {
     await becomesReady();
     await asSuperuser('REVOKE INSERT ON events FROM advocacy');
     try {
@@ -247,7 +251,7 @@ describe('writes fail', () => {
     await becomesReady();
   });
 
-  it('a role that may not log in: 503, as anything that somebody will mend', async () => {
+  longIt('a role that may not log in: 503, as anything that somebody will mend', async () => {
     await asSuperuser('ALTER ROLE advocacy NOLOGIN');
     await cut();
     try {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { testServerUrl } from '#libs/testing';
 import { cli, CLI, Program } from './processes.js';
+import { command } from './commands.js';
 
 const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
 
@@ -22,7 +23,7 @@ it('who was erased after a backup is erased again when it was restored', async (
     return url.href;
   };
   const on = async (database: string, ...args: string[]): Promise<any> => {
-    const { stdout, stderr } = await cli(['--json', ...args], {
+    const { stdout, stderr } = await command(['--json', ...args], {
       DATABASE_URL: urlOf(database),
       ENCRYPTION_KEY,
     });
@@ -86,9 +87,9 @@ it('who was erased after a backup is erased again when it was restored', async (
   expect(await on(restored, 'erasures', 'apply', file('erasures'))).toEqual({ erased: 1, notThere: 1 });
 
   // Without files, as in containers: out of one database into the other.
-  const command = (database: string, args: string) =>
+  const shell = (database: string, args: string) =>
     `DATABASE_URL='${urlOf(database)}' "${process.execPath}" "${CLI}" --json erasures ${args}`;
-  const script = `${command(live, 'list')} | ${command(restored, 'apply -')}`;
+  const script = `${shell(live, 'list')} | ${shell(restored, 'apply -')}`;
   const piped = await new Program('sh', ['-c', script], { ENCRYPTION_KEY }).ended;
   expect([piped.stderr, JSON.parse(piped.stdout)]).toEqual(['', { erased: 1, notThere: 1 }]);
 

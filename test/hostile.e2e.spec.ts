@@ -4,7 +4,7 @@ import http from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client } from './harness.js';
-import { someOf } from './length.js';
+import { longIt, someOf } from './length.js';
 import { Deployment, eventually, ServerProcess } from './processes.js';
 
 /** How long each attack goes on at least, in milliseconds; `npm run test:hostile` takes a minute. */
@@ -383,7 +383,7 @@ describe('an innocent organization gets every answer, each of them right, beside
   });
 });
 
-it('a server with few files takes as many connections as it can, and goes on', async () => {
+longIt('a server with few files takes as many connections as it can, and goes on', async () => {
   const working = await deployment.organization();
   const few = new ServerProcess(deployment.environment, undefined, 600);
   deployment.servers.push(few);

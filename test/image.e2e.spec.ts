@@ -6,6 +6,7 @@ import { startS3Server } from '#libs/testing';
 import { type Answer, Api, type Client, ISO, NOBODY } from './harness.js';
 import { ARTIST, flat, frames, noise, photo, picture } from './pictures.js';
 import { createDirectory, Deployment, eventually, type ServerProcess } from './processes.js';
+import { isLong } from './length.js';
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -475,6 +476,7 @@ describe('delete-image', () => {
 });
 
 describe('processes', () => {
+  const UPLOADS = isLong ? 50 : 12;
   let deployment: Deployment;
   let directory: { path: string; remove(): Promise<void> };
   let own: Client;
@@ -488,7 +490,7 @@ describe('processes', () => {
     await directory.remove();
   });
 
-  it('50 uploads at once, bombs among them: others are served, and the memory of all of it stays below 400 MB', async () => {
+  it(`${UPLOADS} uploads at once, bombs among them: others are served, and the memory of all of it stays below 400 MB`, async () => {
     const server = await deployment.startServer({ DATA_DIR: directory.path });
     const there = own.at(server.origin);
     const large = await noise(6_000, 2_500).jpeg({ quality: 85 }).toBuffer();
@@ -503,7 +505,7 @@ describe('processes', () => {
     let isOver = false;
     const memory = highestMemory(server, () => isOver);
     const uploads = Array.from(
-      { length: 50 },
+      { length: UPLOADS },
       async (_, n) => (await send(kinds[n % kinds.length]!, {}, { by: there })).status,
     );
     const others: number[] = [];

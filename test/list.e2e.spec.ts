@@ -30,6 +30,17 @@ async function persons(number: number): Promise<string[]> {
   }
   return ids;
 }
+/** In one request, which is faster. */
+async function manyPersons(number: number): Promise<string[]> {
+  const lines = Array.from({ length: number }, (_, n) => JSON.stringify({ email: `many-${n}@example.org` }));
+  const type = { 'Content-Type': 'application/x-ndjson' };
+  await client.request('POST', '/v1/contact.import-contacts', lines.join('\n'), type);
+  const { body } = await client.get('contact.export-contacts');
+  const all = (body as string).trimEnd().split('\n');
+  return all
+    .map((line) => JSON.parse(line))
+    .flatMap(({ id, email }) => (email.startsWith('many-') ? id : []));
+}
 const get = (listId: string) => client.get('list.get-list', { listId });
 const add = (listId: string, contactIds: unknown, headers = {}) =>
   client.post('list.add-contacts', { listId, contactIds }, headers);
@@ -117,7 +128,7 @@ describe('add-contacts', () => {
     const foreign = await person();
     client = mine;
     const listId = await create();
-    const ids = await persons(999);
+    const ids = await manyPersons(999);
     ids.splice(500, 0, foreign);
     const { status, body } = await add(listId, ids);
     expect([status, body.error.code]).toEqual([404, 'NOT_FOUND']);

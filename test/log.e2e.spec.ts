@@ -1,5 +1,6 @@
 import { type Client } from './harness.js';
 import { cli, Deployment, eventually, inParallel, type ServerProcess } from './processes.js';
+import { longIt } from './length.js';
 
 let deployment: Deployment;
 let client: Client;
@@ -87,7 +88,7 @@ it('has a line of every request for whoever reads, in their order', async () => 
   expect(server.log.slice(-2).map(({ message }) => message)).toEqual(['stopping', 'stopped']);
 });
 
-it('that nobody reads holds up no answer; what it lost is told, once, to whoever reads on', async () => {
+longIt('that nobody reads holds up no answer; what it lost is told, once, to whoever reads on', async () => {
   server.stopReading();
   await ask(MEMORY_FULL);
   server.readOn();
@@ -108,7 +109,7 @@ it('that nobody reads holds up no end', async () => {
   expect(await server.exited).toEqual({ status: 0, signal: null });
 });
 
-it('whose reader has gone holds up no answer and no end', async () => {
+longIt('whose reader has gone holds up no answer and no end', async () => {
   server.closeOutput();
   await ask(PIPE_FULL);
   server.send('SIGTERM');

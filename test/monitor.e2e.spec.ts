@@ -17,6 +17,7 @@ import {
   type ServerProcess,
 } from './processes.js';
 import { command } from './commands.js';
+import { longIt } from './length.js';
 
 const { verifierKey } = new Signers([new Keyring(ENCRYPTION_KEY).signingSeed]);
 let directory: string;
@@ -119,100 +120,108 @@ it('a database that was restored from an older backup, and written on, is caught
   await fork.end('SIGTERM');
 }, 120_000);
 
-it('goes on while nobody answers, says so once, and forgets nothing when it is killed', async () => {
-  let server = await original.startServer();
-  const port = new URL(server.origin).port;
-  const watch = () => new Program(process.execPath, [CLI, ...argumentsFor(server, '--every', '1')], {});
-  let program = watch();
-  await write(server, 1);
-  await eventually(() => expect(program.stdout).toContain('\n'));
-  await server.end('SIGKILL');
-  await eventually(() =>
-    expect(program.stderr).toMatch(/"nothing could be compared; goes on".*cannot be reached/),
-  );
-  server = await original.startServer({ PORT: port });
-  const last = await sizeOf(await write(server, 1));
-  await eventually(() => expect(program.stderr).toContain('the server answers again'));
-  await eventually(() => expect(sizeTold(program)).toBeGreaterThanOrEqual(last));
-  expect(program.stderr.trim().split('\n')).toHaveLength(2);
-  program.send('SIGKILL');
-  await program.ended;
-  expect(await sizeOf(await seen())).toBeGreaterThanOrEqual(last);
-
-  program = watch();
-  const more = await sizeOf(await write(server, 1));
-  await eventually(() => expect(sizeTold(program)).toBeGreaterThanOrEqual(more));
-  program.send('SIGTERM');
-  expect(await program.ended).toMatchObject({ status: 0, stderr: '' });
-
-  const args = ['history', 'anchor', '--to', join(directory, 'anchors'), '--every', '1'];
-  program = new Program(process.execPath, [CLI, ...args], original.environment);
-  await eventually(() => expect(program.stdout).toMatch(/^\{"anchored":[12]\}\n/));
-  const newest = await sizeOf(await write(server, 1));
-  await eventually(async () =>
-    expect(parseInt((await anchored()).at(-1)!, 10)).toBeGreaterThanOrEqual(newest),
-  );
-  program.send('SIGTERM');
-  expect(await program.ended).toMatchObject({ status: 0, stderr: '' });
-}, 120_000);
-
-it('keeps anchors in a bucket: by two at once, by one that is killed in between, and none of a fork', async () => {
-  const s3 = await startS3Server();
-  const arguments_ = (prefix: string) => [
-    '--json',
-    'history',
-    'anchor',
-    '--to',
-    `s3://${s3.bucket}/${prefix}`,
-  ];
-  const environmentOf = ({ environment }: Deployment) => ({ ...environment, ...s3.environment });
-  const anchorTo = (prefix: string, deployment: Deployment) =>
-    cli(arguments_(prefix), environmentOf(deployment));
-  try {
-    const names = async () => {
-      const listed = await fetch(
-        `${s3.environment.AWS_ENDPOINT_URL_S3}/${s3.bucket}?list-type=2&prefix=kept/`,
-      );
-      return [...(await listed.text()).matchAll(/<Key>kept\/(.*?)<\/Key>/g)].map(([, name]) => name!);
-    };
-    const both = await Promise.all([anchorTo('kept', original), anchorTo('kept', original)]);
-    expect(both).toMatchObject([1, 2].map(() => ({ status: 0, stderr: '' })));
-    const told = both.map(({ stdout }) => JSON.parse(stdout).anchored as number);
-    expect(told[0]! + told[1]!).toBe((await names()).length);
-
-    // Stored, and the answer lost: the next one finds it whole.
-    const size = await sizeOf(await write(original.servers.at(-1)!, 1));
-    s3.answersPuts = false;
-    const puts = () => s3.asked.filter((one) => one.startsWith('PUT')).length;
-    const before = puts();
-    const program = new Program(
-      process.execPath,
-      [CLI, ...arguments_('kept'), '--every', '1'],
-      environmentOf(original),
+longIt(
+  'goes on while nobody answers, says so once, and forgets nothing when it is killed',
+  async () => {
+    let server = await original.startServer();
+    const port = new URL(server.origin).port;
+    const watch = () => new Program(process.execPath, [CLI, ...argumentsFor(server, '--every', '1')], {});
+    let program = watch();
+    await write(server, 1);
+    await eventually(() => expect(program.stdout).toContain('\n'));
+    await server.end('SIGKILL');
+    await eventually(() =>
+      expect(program.stderr).toMatch(/"nothing could be compared; goes on".*cannot be reached/),
     );
-    await eventually(() => expect(puts()).toBeGreaterThan(before));
+    server = await original.startServer({ PORT: port });
+    const last = await sizeOf(await write(server, 1));
+    await eventually(() => expect(program.stderr).toContain('the server answers again'));
+    await eventually(() => expect(sizeTold(program)).toBeGreaterThanOrEqual(last));
+    expect(program.stderr.trim().split('\n')).toHaveLength(2);
     program.send('SIGKILL');
     await program.ended;
-    s3.answersPuts = true;
-    expect(await anchorTo('kept', original)).toMatchObject({ status: 0, stderr: '' });
-    const kept = (await names()).filter((name) => name.startsWith(client.organizationId));
-    expect(parseInt(kept.at(-1)!.split('/')[1]!, 10)).toBeGreaterThanOrEqual(size);
+    expect(await sizeOf(await seen())).toBeGreaterThanOrEqual(last);
 
-    const fork = await anchorTo('kept', backup);
-    expect([fork.status, fork.stderr]).toEqual([
-      1,
-      expect.stringMatching(/does not begin with the \d+ events|was rolled back/),
-    ]);
-    s3.isConditional = false;
-    const unfit = await anchorTo('elsewhere', original);
-    expect([unfit.status, unfit.stderr]).toEqual([
-      1,
-      expect.stringMatching(/takes no notice of If-None-Match/),
-    ]);
-  } finally {
-    await s3.stop();
-  }
-}, 120_000);
+    program = watch();
+    const more = await sizeOf(await write(server, 1));
+    await eventually(() => expect(sizeTold(program)).toBeGreaterThanOrEqual(more));
+    program.send('SIGTERM');
+    expect(await program.ended).toMatchObject({ status: 0, stderr: '' });
+
+    const args = ['history', 'anchor', '--to', join(directory, 'anchors'), '--every', '1'];
+    program = new Program(process.execPath, [CLI, ...args], original.environment);
+    await eventually(() => expect(program.stdout).toMatch(/^\{"anchored":[12]\}\n/));
+    const newest = await sizeOf(await write(server, 1));
+    await eventually(async () =>
+      expect(parseInt((await anchored()).at(-1)!, 10)).toBeGreaterThanOrEqual(newest),
+    );
+    program.send('SIGTERM');
+    expect(await program.ended).toMatchObject({ status: 0, stderr: '' });
+  },
+  120_000,
+);
+
+longIt(
+  'keeps anchors in a bucket: by two at once, by one that is killed in between, and none of a fork',
+  async () => {
+    const s3 = await startS3Server();
+    const arguments_ = (prefix: string) => [
+      '--json',
+      'history',
+      'anchor',
+      '--to',
+      `s3://${s3.bucket}/${prefix}`,
+    ];
+    const environmentOf = ({ environment }: Deployment) => ({ ...environment, ...s3.environment });
+    const anchorTo = (prefix: string, deployment: Deployment) =>
+      cli(arguments_(prefix), environmentOf(deployment));
+    try {
+      const names = async () => {
+        const listed = await fetch(
+          `${s3.environment.AWS_ENDPOINT_URL_S3}/${s3.bucket}?list-type=2&prefix=kept/`,
+        );
+        return [...(await listed.text()).matchAll(/<Key>kept\/(.*?)<\/Key>/g)].map(([, name]) => name!);
+      };
+      const both = await Promise.all([anchorTo('kept', original), anchorTo('kept', original)]);
+      expect(both).toMatchObject([1, 2].map(() => ({ status: 0, stderr: '' })));
+      const told = both.map(({ stdout }) => JSON.parse(stdout).anchored as number);
+      expect(told[0]! + told[1]!).toBe((await names()).length);
+
+      // Stored, and the answer lost: the next one finds it whole.
+      const size = await sizeOf(await write(original.servers.at(-1)!, 1));
+      s3.answersPuts = false;
+      const puts = () => s3.asked.filter((one) => one.startsWith('PUT')).length;
+      const before = puts();
+      const program = new Program(
+        process.execPath,
+        [CLI, ...arguments_('kept'), '--every', '1'],
+        environmentOf(original),
+      );
+      await eventually(() => expect(puts()).toBeGreaterThan(before));
+      program.send('SIGKILL');
+      await program.ended;
+      s3.answersPuts = true;
+      expect(await anchorTo('kept', original)).toMatchObject({ status: 0, stderr: '' });
+      const kept = (await names()).filter((name) => name.startsWith(client.organizationId));
+      expect(parseInt(kept.at(-1)!.split('/')[1]!, 10)).toBeGreaterThanOrEqual(size);
+
+      const fork = await anchorTo('kept', backup);
+      expect([fork.status, fork.stderr]).toEqual([
+        1,
+        expect.stringMatching(/does not begin with the \d+ events|was rolled back/),
+      ]);
+      s3.isConditional = false;
+      const unfit = await anchorTo('elsewhere', original);
+      expect([unfit.status, unfit.stderr]).toEqual([
+        1,
+        expect.stringMatching(/takes no notice of If-None-Match/),
+      ]);
+    } finally {
+      await s3.stop();
+    }
+  },
+  120_000,
+);
 
 it('an auditor who has kept the log of all organizations misses the one that somebody deleted', async () => {
   const server = original.servers.at(-1)!;

@@ -326,7 +326,7 @@ describe('add-signature', () => {
 });
 
 /** How often each of ten clients signs or withdraws. */
-const TIMES = isLong ? 200 : 30;
+const TIMES = isLong ? 200 : 10;
 
 it('one standing signature per contact, however it is signed and withdrawn at once, with keys and without', async () => {
   const petitionId = await open();

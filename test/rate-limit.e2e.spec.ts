@@ -8,6 +8,7 @@ import { type CreateApiKey } from '../src/auth/index.js';
 import { type Answer, Api, Client } from './harness.js';
 
 import { before as versionBefore, ReleaseBuild } from './releases.js';
+import { longIt } from './length.js';
 
 /** Names and values of the headers that speak of the limit. */
 function limitHeaders({ headers }: Answer): Record<string, string> {
@@ -426,7 +427,7 @@ describe('on two instances with Redis', () => {
     expect(statuses(await burst(SHARED))).toEqual({ 200: 10, 429: 30 });
   });
 
-  it(`counts with an instance of ${versionBefore.version} together, as during an upgrade`, async () => {
+  longIt(`counts with an instance of ${versionBefore.version} together, as during an upgrade`, async () => {
     const build = await ReleaseBuild.of(versionBefore);
     if (typeof build === 'string') return console.log(`Skipped: ${build}`);
     const older = await build.start({

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type QueryRunner } from 'typeorm';
 import { type Answer, type Client } from './harness.js';
 import { Deployment, eventually, inParallel, ServerProcess } from './processes.js';
+import { longIt } from './length.js';
 
 let deployment: Deployment;
 let client: Client;
@@ -141,7 +142,7 @@ describe('SIGTERM', () => {
     expect((await server.end('SIGTERM')).status).toBe(0);
   });
 
-  it('ends by itself although the database does not answer', async () => {
+  longIt('ends by itself although the database does not answer', async () => {
     const locked = await lock('contacts_v2.contacts, checkpoints');
     const running = listContacts().catch(() => undefined);
     await locked.waiting();
@@ -156,7 +157,7 @@ describe('SIGTERM', () => {
     expect(server.log.filter(({ message }) => message === 'request failed')).toEqual([]);
   });
 
-  it('status 0 at once while the server waits for its database', async () => {
+  longIt('status 0 at once while the server waits for its database', async () => {
     let attempts = 0;
     const starting = createServer((socket) => {
       attempts += 1;
@@ -228,7 +229,7 @@ describe('SHUTDOWN_DELAY', () => {
     expect(server.log.filter(({ level }) => level !== 'info')).toEqual([]);
   });
 
-  it('ends by itself when it has passed, status 0', async () => {
+  longIt('ends by itself when it has passed, status 0', async () => {
     await stopping('2');
     expect((await server.ended).status).toBe(0);
     expect(server.log.map(({ message }) => message)).toEqual(expect.arrayContaining(['stopping', 'stopped']));
@@ -324,7 +325,7 @@ describe('WEB_CONCURRENCY=2', () => {
     expect(server.log.filter(({ message }) => message === 'stopped')).toHaveLength(2);
   });
 
-  it('kill -9 of the one that started them ends them as SIGTERM does', async () => {
+  longIt('kill -9 of the one that started them ends them as SIGTERM does', async () => {
     await startTwo();
     server.send('SIGKILL');
     // Its output ends with the last of them.
@@ -332,7 +333,7 @@ describe('WEB_CONCURRENCY=2', () => {
     expect(server.log.filter(({ message }) => message === 'stopped')).toHaveLength(2);
   });
 
-  it('one that cannot start says why once, with status 1', async () => {
+  longIt('one that cannot start says why once, with status 1', async () => {
     const PORT = String(new URL((await deployment.startServer()).origin).port);
     const refused = new ServerProcess({ ...deployment.environment, ...SEVERAL, PORT });
     const { status, stderr } = await refused.ended;

@@ -57,7 +57,7 @@ async function listSignatures(petitionId: string, instance: Client): Promise<{ c
   return all;
 }
 
-const SIGNERS = isLong ? 5_000 : 500;
+const SIGNERS = isLong ? 5_000 : 200;
 /** Every twentieth takes it back. */
 const STANDING = SIGNERS * 0.95;
 

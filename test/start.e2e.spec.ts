@@ -15,6 +15,7 @@ import {
 } from './processes.js';
 import { Client } from './harness.js';
 import { Visitor } from './people-in.js';
+import { longIt } from './length.js';
 
 const root = resolve(__dirname, '..');
 const WELCOME = 'A demo organization was made';
@@ -370,49 +371,52 @@ describe('embedded', () => {
     },
   );
 
-  it('start:dev: a save brings a new server, on the same PostgreSQL; what cannot run leaves the one before', async () => {
-    const checkout = join(directory.path, 'checkout');
-    await mkdir(checkout);
-    const parts = ['src', 'libs', 'migrations', 'scripts', 'package.json', 'package-lock.json'];
-    for (const part of parts) await cp(join(root, part), join(checkout, part), { recursive: true });
-    await symlink(join(root, 'node_modules'), join(checkout, 'node_modules'));
-    const source = join(checkout, 'src/serve.ts');
-    const before = await readFile(source, 'utf8');
-    const wrong = join(checkout, 'src/wrong.ts');
-    await writeFile(wrong, 'export const number: number = 1;');
-    // Of one file alone: checking all takes a core for ten seconds.
-    await writeFile(join(checkout, 'tsconfig.json'), '{ "files": ["src/wrong.ts"] }');
+  longIt(
+    'start:dev: a save brings a new server, on the same PostgreSQL; what cannot run leaves the one before',
+    async () => {
+      const checkout = join(directory.path, 'checkout');
+      await mkdir(checkout);
+      const parts = ['src', 'libs', 'migrations', 'scripts', 'package.json', 'package-lock.json'];
+      for (const part of parts) await cp(join(root, part), join(checkout, part), { recursive: true });
+      await symlink(join(root, 'node_modules'), join(checkout, 'node_modules'));
+      const source = join(checkout, 'src/serve.ts');
+      const before = await readFile(source, 'utf8');
+      const wrong = join(checkout, 'src/wrong.ts');
+      await writeFile(wrong, 'export const number: number = 1;');
+      // Of one file alone: checking all takes a core for ten seconds.
+      await writeFile(join(checkout, 'tsconfig.json'), '{ "files": ["src/wrong.ts"] }');
 
-    const environment = { DATA_DIR, HOST: '127.0.0.1', PORT: '0', VERIFY_EVERY: '0' };
-    const dev = new Program('npm', ['run', '--silent', 'start:dev'], environment, checkout);
-    // As many editors do: another file in its place.
-    const save = async (text: string) => {
-      await writeFile(`${source}~`, text);
-      await rename(`${source}~`, source);
-    };
-    const serves = (message: string) =>
-      eventually(async () => {
-        const line = dev.stdout.split('\n').find((one) => one.includes(`"message":"${message}"`));
-        const { port } = JSON.parse(line!);
-        expect((await fetch(`http://127.0.0.1:${port}/health/ready`)).status).toBe(200);
-      });
-    try {
-      await serves('listening');
-      const { pid } = await postmaster();
-      await writeFile(wrong, "export const number: number = 'one';");
-      await save(before.replace("message: 'listening'", "message: 'listening anew'"));
-      await serves('listening anew');
-      // All types are looked at: minutes, where others take the processors.
-      await eventually(() => expect(dev.stderr).toContain('TS2322'), 180);
-      await save('const = ;');
-      await eventually(() => expect(dev.stderr).toContain('Unexpected token'));
-      await serves('listening anew');
-      await save(before.replace("message: 'listening'", "message: 'listening once more'"));
-      await serves('listening once more');
-      expect((await postmaster()).pid).toBe(pid);
-    } finally {
-      expect((await dev.end('SIGINT')).status).toBe(0);
-    }
-    await expect(access(postmasterFile())).rejects.toThrow();
-  });
+      const environment = { DATA_DIR, HOST: '127.0.0.1', PORT: '0', VERIFY_EVERY: '0' };
+      const dev = new Program('npm', ['run', '--silent', 'start:dev'], environment, checkout);
+      // As many editors do: another file in its place.
+      const save = async (text: string) => {
+        await writeFile(`${source}~`, text);
+        await rename(`${source}~`, source);
+      };
+      const serves = (message: string) =>
+        eventually(async () => {
+          const line = dev.stdout.split('\n').find((one) => one.includes(`"message":"${message}"`));
+          const { port } = JSON.parse(line!);
+          expect((await fetch(`http://127.0.0.1:${port}/health/ready`)).status).toBe(200);
+        });
+      try {
+        await serves('listening');
+        const { pid } = await postmaster();
+        await writeFile(wrong, "export const number: number = 'one';");
+        await save(before.replace("message: 'listening'", "message: 'listening anew'"));
+        await serves('listening anew');
+        // All types are looked at: minutes, where others take the processors.
+        await eventually(() => expect(dev.stderr).toContain('TS2322'), 180);
+        await save('const = ;');
+        await eventually(() => expect(dev.stderr).toContain('Unexpected token'));
+        await serves('listening anew');
+        await save(before.replace("message: 'listening'", "message: 'listening once more'"));
+        await serves('listening once more');
+        expect((await postmaster()).pid).toBe(pid);
+      } finally {
+        expect((await dev.end('SIGINT')).status).toBe(0);
+      }
+      await expect(access(postmasterFile())).rejects.toThrow();
+    },
+  );
 });

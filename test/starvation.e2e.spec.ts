@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { type QueryRunner } from 'typeorm';
 import { type Answer, Api, type Client } from './harness.js';
+import { longIt } from './length.js';
 
 /** Of an instance that the tests speak to. */
 const POOL = 5;
@@ -97,14 +98,18 @@ it('pages without filters, and those that look up one record, take no more than 
   for (const page of await Promise.all(pages)) expect([null, 'OVERLOADED']).toContain(outcome(page)[1]);
 });
 
-it('an export that is cut tells it, and one that cannot begin answers 503', async () => {
-  const release = await hold('contacts');
-  const answer = greedy.get('contact.export-contacts');
-  const waiting = innocent.get('post.list-posts');
-  expect((await waiting).status).toBe(200);
-  expect(outcome(await answer)).toEqual([503, 'TIMED_OUT']);
-  await release();
-}, 60_000);
+longIt(
+  'an export that is cut tells it, and one that cannot begin answers 503',
+  async () => {
+    const release = await hold('contacts');
+    const answer = greedy.get('contact.export-contacts');
+    const waiting = innocent.get('post.list-posts');
+    expect((await waiting).status).toBe(200);
+    expect(outcome(await answer)).toEqual([503, 'TIMED_OUT']);
+    await release();
+  },
+  60_000,
+);
 
 it('keys are looked up and health is told while every other connection is taken', async () => {
   const { source } = api.instances[0]!.runtime;

@@ -3,6 +3,7 @@ import { command } from './commands.js';
 import { type Client } from './harness.js';
 import { type Deployment, deploymentOfEach, eventually, type ServerProcess } from './processes.js';
 import { Receiver } from './receiver.js';
+import { longIt } from './length.js';
 
 /** `FAULT_SECONDS`: as the tests of faults, as long as it takes. */
 const IS_LONG = process.env.FAULT_SECONDS !== undefined;
@@ -81,91 +82,97 @@ async function sentToTheEnd(server: ServerProcess, webhookId: string): Promise<v
   });
 }
 
-it('a receiver that fails a third at random, hangs and is away, and an instance that is killed: every event arrives', async () => {
-  const failures = new Map<string, number>();
-  const delivered = new Set<string>();
-  const hung = new Set<string>();
-  const receiver = await Receiver.start(({ id }, response) => {
-    if (hung.size < 5 && !failures.has(id)) {
-      hung.add(id);
-      failures.set(id, MOST_FAILURES);
-      return;
-    }
-    const failed = failures.get(id) ?? 0;
-    if (failed < MOST_FAILURES && Math.random() < 1 / 3) {
-      failures.set(id, failed + 1);
-      response.writeHead(500).end();
-      return;
-    }
-    delivered.add(id);
-    response.end();
-  });
-  const servers = await Promise.all([start(), start(), start()]);
-  const webhookId = await create(servers[0], receiver.at('hook'));
-  const making = makeEvents(servers[1], EVENTS);
-  await eventually(() => expect(delivered.size).toBeGreaterThan(EVENTS / 10));
-  // Whoever holds the lease, sooner or later: one that is killed in the middle of it.
-  servers[0].send('SIGKILL');
-  await making;
-  await receiver.goAway();
-  await sleep(AWAY_MS);
-  await receiver.comeBack();
-  const ids = await eventIds();
-  expect(ids).toHaveLength(EVENTS);
-  await atLast(async () => {
-    // Pauses of minutes are over at once; not what somebody has taken, which is half a minute at most. Of the long form those of who
-    // had its own failures and the absence, too: half an hour.
-    await sql(
-      `UPDATE webhook_retries SET due_at = clock_timestamp()
+longIt(
+  'a receiver that fails a third at random, hangs and is away, and an instance that is killed: every event arrives',
+  async () => {
+    const failures = new Map<string, number>();
+    const delivered = new Set<string>();
+    const hung = new Set<string>();
+    const receiver = await Receiver.start(({ id }, response) => {
+      if (hung.size < 5 && !failures.has(id)) {
+        hung.add(id);
+        failures.set(id, MOST_FAILURES);
+        return;
+      }
+      const failed = failures.get(id) ?? 0;
+      if (failed < MOST_FAILURES && Math.random() < 1 / 3) {
+        failures.set(id, failed + 1);
+        response.writeHead(500).end();
+        return;
+      }
+      delivered.add(id);
+      response.end();
+    });
+    const servers = await Promise.all([start(), start(), start()]);
+    const webhookId = await create(servers[0], receiver.at('hook'));
+    const making = makeEvents(servers[1], EVENTS);
+    await eventually(() => expect(delivered.size).toBeGreaterThan(EVENTS / 10));
+    // Whoever holds the lease, sooner or later: one that is killed in the middle of it.
+    servers[0].send('SIGKILL');
+    await making;
+    await receiver.goAway();
+    await sleep(AWAY_MS);
+    await receiver.comeBack();
+    const ids = await eventIds();
+    expect(ids).toHaveLength(EVENTS);
+    await atLast(async () => {
+      // Pauses of minutes are over at once; not what somebody has taken, which is half a minute at most. Of the long form those of who
+      // had its own failures and the absence, too: half an hour.
+      await sql(
+        `UPDATE webhook_retries SET due_at = clock_timestamp()
        WHERE due_at > clock_timestamp() + interval '35 seconds' AND attempts >= $1`,
-      [IS_LONG ? 5 : 0],
+        [IS_LONG ? 5 : 0],
+      );
+      expect(ids.filter((id) => !delivered.has(id))).toEqual([]);
+    });
+    await atLast(async () =>
+      expect(await sql('SELECT FROM webhook_retries WHERE webhook_id = $1', [webhookId])).toEqual([]),
     );
-    expect(ids.filter((id) => !delivered.has(id))).toEqual([]);
-  });
-  await atLast(async () =>
-    expect(await sql('SELECT FROM webhook_retries WHERE webhook_id = $1', [webhookId])).toEqual([]),
-  );
-  // Nothing that is no event of these, and each under its own id however often it came.
-  expect(new Set(receiver.told.map(({ id }) => id))).toEqual(new Set(ids));
-  expect(receiver.told.every(({ id, body }) => id === body.id)).toBe(true);
-  // First attempts were begun in the order of positions.
-  const first = await sql<{ position: string; created_at: Date }>(
-    `SELECT position, created_at FROM webhook_deliveries WHERE webhook_id = $1 AND attempt = 1
+    // Nothing that is no event of these, and each under its own id however often it came.
+    expect(new Set(receiver.told.map(({ id }) => id))).toEqual(new Set(ids));
+    expect(receiver.told.every(({ id, body }) => id === body.id)).toBe(true);
+    // First attempts were begun in the order of positions.
+    const first = await sql<{ position: string; created_at: Date }>(
+      `SELECT position, created_at FROM webhook_deliveries WHERE webhook_id = $1 AND attempt = 1
      ORDER BY created_at, position`,
-    [webhookId],
-  );
-  const positions = first.map(({ position }) => Number(position));
-  expect(positions).toEqual(positions.toSorted((one, other) => one - other));
-  await receiver.goAway();
-});
+      [webhookId],
+    );
+    const positions = first.map(({ position }) => Number(position));
+    expect(positions).toEqual(positions.toSorted((one, other) => one - other));
+    await receiver.goAway();
+  },
+);
 
-it('a receiver that is away uses up the attempts of few, and is told all soon after it is back', async () => {
-  const receiver = await Receiver.start();
-  const servers = await Promise.all([start(), start()]);
-  const webhookId = await create(servers[0], receiver.at('hook'));
-  await receiver.goAway();
-  await makeEvents(servers[1], 300);
-  const waiting = () => retries(webhookId);
-  await eventually(async () => expect(await waiting()).not.toEqual([]));
-  const noticed = (await waiting()).length;
-  await eventually(async () => expect((await waiting()).length).toBeGreaterThanOrEqual(noticed + 2));
-  // Those under way when it was noticed, and one each time that it was looked for since.
-  expect((await waiting()).length).toBeLessThan(40);
-  // As after an absence of hours, in which they have been tried again and again.
-  await sql(
-    `UPDATE webhook_cursors SET failing_since = failing_since - interval '3 hours' WHERE webhook_id = $1`,
-    [webhookId],
-  );
-  await sql(
-    `UPDATE webhook_retries SET attempts = 6, due_at = due_at + interval '2 hours' WHERE webhook_id = $1`,
-    [webhookId],
-  );
-  await receiver.comeBack();
-  const ids = await eventIds();
-  await atLast(() => expect(new Set(receiver.told.map(({ id }) => id)).size).toBe(ids.length));
-  await atLast(async () => expect(await waiting()).toEqual([]));
-  await receiver.goAway();
-});
+longIt(
+  'a receiver that is away uses up the attempts of few, and is told all soon after it is back',
+  async () => {
+    const receiver = await Receiver.start();
+    const servers = await Promise.all([start(), start()]);
+    const webhookId = await create(servers[0], receiver.at('hook'));
+    await receiver.goAway();
+    await makeEvents(servers[1], 300);
+    const waiting = () => retries(webhookId);
+    await eventually(async () => expect(await waiting()).not.toEqual([]));
+    const noticed = (await waiting()).length;
+    await eventually(async () => expect((await waiting()).length).toBeGreaterThanOrEqual(noticed + 2));
+    // Those under way when it was noticed, and one each time that it was looked for since.
+    expect((await waiting()).length).toBeLessThan(40);
+    // As after an absence of hours, in which they have been tried again and again.
+    await sql(
+      `UPDATE webhook_cursors SET failing_since = failing_since - interval '3 hours' WHERE webhook_id = $1`,
+      [webhookId],
+    );
+    await sql(
+      `UPDATE webhook_retries SET attempts = 6, due_at = due_at + interval '2 hours' WHERE webhook_id = $1`,
+      [webhookId],
+    );
+    await receiver.comeBack();
+    const ids = await eventIds();
+    await atLast(() => expect(new Set(receiver.told.map(({ id }) => id)).size).toBe(ids.length));
+    await atLast(async () => expect(await waiting()).toEqual([]));
+    await receiver.goAway();
+  },
+);
 
 it('an orderly stop: what was sent is known, and not sent again by who goes on', async () => {
   const receiver = await Receiver.start((_, response) => void setTimeout(() => response.end(), 5));
@@ -211,7 +218,7 @@ it('receivers that hang delay nobody of another organization', async () => {
   await receiver.goAway();
 });
 
-it('receivers that hang leave places to others of their organization, too', async () => {
+longIt('receivers that hang leave places to others of their organization, too', async () => {
   const receiver = await Receiver.start(({ path }, response) => {
     if (!path.startsWith('/dead')) response.end();
   });

@@ -22,6 +22,7 @@ import {
   type ServerProcess,
 } from './processes.js';
 import { command } from './commands.js';
+import { longIt } from './length.js';
 
 const signers = new Signers([Buffer.alloc(32, 1)]);
 let directory: Awaited<ReturnType<typeof createDirectory>>;
@@ -251,31 +252,35 @@ describe('servers that ask witnesses', () => {
     expect((await verify('checkpoint', keyOfOne!.verifierKey, keyOfLiar!.verifierKey)).status).toBe(1);
   }, 120_000);
 
-  it('go on while one is killed, keep what both cosigned before, and ask it for what it missed', async () => {
-    const { witnessed: before } = await handedOut();
-    other.program.send('SIGKILL');
-    await other.program.ended;
-    await write();
-    await eventually(async () => {
-      const { checkpoint, witnessed } = await handedOut();
-      expect(sizeOf(checkpoint)).toBeGreaterThan(sizeOf(before));
-      expect(cosigners(checkpoint)).toEqual([true, false, false]);
-      expect(cosigners(witnessed)).toEqual([true, true, false]);
-    });
-    expect((await handedOut()).witnessed).toContain(readNote(before).text);
-    const isAbout = (line: { [field: string]: any }) => line.witness.startsWith('w.example.org/1+');
-    await eventually(() => expect(lines('a witness does not answer').filter(isAbout)).toHaveLength(1));
+  longIt(
+    'go on while one is killed, keep what both cosigned before, and ask it for what it missed',
+    async () => {
+      const { witnessed: before } = await handedOut();
+      other.program.send('SIGKILL');
+      await other.program.ended;
+      await write();
+      await eventually(async () => {
+        const { checkpoint, witnessed } = await handedOut();
+        expect(sizeOf(checkpoint)).toBeGreaterThan(sizeOf(before));
+        expect(cosigners(checkpoint)).toEqual([true, false, false]);
+        expect(cosigners(witnessed)).toEqual([true, true, false]);
+      });
+      expect((await handedOut()).witnessed).toContain(readNote(before).text);
+      const isAbout = (line: { [field: string]: any }) => line.witness.startsWith('w.example.org/1+');
+      await eventually(() => expect(lines('a witness does not answer').filter(isAbout)).toHaveLength(1));
 
-    other = await listen('asked', log, new URL(other.url).port);
-    await eventually(async () => {
-      const { checkpoint, witnessed } = await handedOut();
-      expect(cosigners(checkpoint)).toEqual([true, true, false]);
-      expect(witnessed).toBe(checkpoint);
-    });
-    await eventually(() => expect(lines('the witness answers again').filter(isAbout)).toHaveLength(1));
-    await eventually(() => expect(lines('a witness does not answer')).toHaveLength(2));
-    expect(lines('a witness does not answer').filter(isAbout)).toHaveLength(1);
-  }, 120_000);
+      other = await listen('asked', log, new URL(other.url).port);
+      await eventually(async () => {
+        const { checkpoint, witnessed } = await handedOut();
+        expect(cosigners(checkpoint)).toEqual([true, true, false]);
+        expect(witnessed).toBe(checkpoint);
+      });
+      await eventually(() => expect(lines('the witness answers again').filter(isAbout)).toHaveLength(1));
+      await eventually(() => expect(lines('a witness does not answer')).toHaveLength(2));
+      expect(lines('a witness does not answer').filter(isAbout)).toHaveLength(1);
+    },
+    120_000,
+  );
 
   it('raise the alarm where their database was restored from an older copy and written on, until it is mended', async () => {
     const longest = sizeOf((await handedOut()).checkpoint);

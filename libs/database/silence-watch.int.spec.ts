@@ -9,6 +9,7 @@ import {
 } from '#libs/testing';
 import { type Connection } from './connection.js';
 import { endPatience, inTransaction, isUnavailable, openDatabase } from './index.js';
+import { longIt } from '../../test/length.js';
 
 let proxy: SilentProxy;
 let source: DataSource;
@@ -42,7 +43,7 @@ it('a statement whose connection went silent fails, and the next ones work', asy
   expect(await one()).toEqual([{ one: 1 }]);
 });
 
-it('all connections that nobody has heard of since are given up, idle ones too', async () => {
+longIt('all connections that nobody has heard of since are given up, idle ones too', async () => {
   await Promise.all(Array.from({ length: 5 }, () => source.query('SELECT pg_sleep(0.2)')));
   proxy.silence();
   await expectUnavailable(one());
@@ -60,23 +61,26 @@ it.each(['COMMIT', 'ROLLBACK'])('a %s that is never answered', async (end) => {
   expect(await one()).toEqual([{ one: 1 }]);
 });
 
-it('a transaction that computed while its connection went silent fails at its next statement', async () => {
-  const work = source.transaction(async (sql) => {
-    await sql.query('SELECT 1');
-    proxy.silence();
-    await expectUnavailable(one());
-    await sql.query('SELECT 1');
-  });
-  await expect(work).rejects.toThrow();
-  expect(await one()).toEqual([{ one: 1 }]);
-});
+longIt(
+  'a transaction that computed while its connection went silent fails at its next statement',
+  async () => {
+    const work = source.transaction(async (sql) => {
+      await sql.query('SELECT 1');
+      proxy.silence();
+      await expectUnavailable(one());
+      await sql.query('SELECT 1');
+    });
+    await expect(work).rejects.toThrow();
+    expect(await one()).toEqual([{ one: 1 }]);
+  },
+);
 
 it('a long statement is waited for while the network is well', async () => {
   const [row] = await source.query<{ slept: string }[]>('SELECT pg_sleep(9)::text AS slept');
   expect(row).toEqual({ slept: '' });
 });
 
-it('a long statement is given up when the network is not', async () => {
+longIt('a long statement is given up when the network is not', async () => {
   const runner = source.createQueryRunner();
   const connection = (await runner.connect()) as Connection;
   const long = expectUnavailable(runner.query('SELECT pg_sleep(600)'));
@@ -88,7 +92,7 @@ it('a long statement is given up when the network is not', async () => {
   expect(await one()).toEqual([{ one: 1 }]);
 });
 
-it('a connection that alone went silent is found out by what its backend does', async () => {
+longIt('a connection that alone went silent is found out by what its backend does', async () => {
   const runner = source.createQueryRunner();
   const { connection } = (await runner.connect()) as Connection;
   proxy.silence({ from: (connection.stream as Socket).localPort });
@@ -97,7 +101,7 @@ it('a connection that alone went silent is found out by what its backend does', 
   await expect(slow).resolves.toBeDefined();
 });
 
-it('where nobody answers, statements fail, and work again when somebody does', async () => {
+longIt('where nobody answers, statements fail, and work again when somebody does', async () => {
   endPatience(source);
   proxy.freeze();
   await expectUnavailable(one());
@@ -105,7 +109,7 @@ it('where nobody answers, statements fail, and work again when somebody does', a
   await eventually(one);
 });
 
-it('a pool whose connections are silent can be closed', async () => {
+longIt('a pool whose connections are silent can be closed', async () => {
   const asked = one().catch(() => undefined);
   await asked;
   proxy.silence();

@@ -6,6 +6,7 @@ import { type Sql } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { createTestDatabase, eventually, type TestDatabase } from '#libs/testing';
 import { type Projection, Projections } from './index.js';
+import { longDescribe } from '../../test/length.js';
 
 let database: TestDatabase;
 beforeEach(async () => {
@@ -229,7 +230,7 @@ it('ends a worker that holds the lease and stopped in the middle of a statement'
   stream.destroy();
 });
 
-describe('workers that are slow, not stopped', () => {
+longDescribe('workers that are slow, not stopped', () => {
   const patienceMs = 200;
 
   /** Two instances that leave PostgreSQL waiting for so long in the middle of each page. */

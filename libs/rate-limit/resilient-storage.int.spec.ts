@@ -5,6 +5,7 @@ import { type RedisServer, startRedis } from '#libs/testing';
 import { connectRedis } from './redis-connection.js';
 import { ResilientStorage } from './resilient-storage.js';
 import { acceptedOf, hit } from './storage.contract.js';
+import { longIt } from '../../test/length.js';
 
 const HOUR = 3_600_000;
 
@@ -113,7 +114,7 @@ describe('ResilientStorage', () => {
     expect(logged).toHaveLength(2);
   });
 
-  it('comes back later to a Redis that soon refuses again', async () => {
+  longIt('comes back later to a Redis that soon refuses again', async () => {
     const operator = (await connectRedis(server.url)) as Redis;
     const probesIn = (stats: unknown) => Number(/cmdstat_evalsha:calls=(\d+)/.exec(String(stats))![1]);
     const lose = async () => {

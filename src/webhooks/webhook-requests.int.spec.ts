@@ -8,6 +8,7 @@ import { Destinations } from './destinations.js';
 import { secretOf } from './signatures.js';
 import { WebhookRequests } from './webhook-requests.js';
 import { type StandingWebhook } from './webhook.js';
+import { longIt } from '../../test/length.js';
 
 const ID = '01990a6e-1111-7000-8000-000000000001';
 const keyring = new Keyring(Buffer.alloc(32, 7));
@@ -189,22 +190,26 @@ it.each([200, 500])('an answer of %d that is cut off counts as what it began to 
   rude.close();
 });
 
-it('a connection that nothing goes over is not kept for ever, whatever the other side does', async () => {
-  const open = new Set<Socket>();
-  const patient = createTcpServer((socket) => {
-    open.add(socket);
-    socket.on('close', () => open.delete(socket));
-    socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'));
-  });
-  patient.listen(0, '127.0.0.1');
-  await once(patient, 'listening');
-  const { port: patientPort } = patient.address() as AddressInfo;
-  await send({}, { url: `http://127.0.0.1:${patientPort}/` });
-  expect(open.size).toBe(1);
-  const [socket] = open;
-  await once(socket!, 'close');
-  patient.close();
-}, 30_000);
+longIt(
+  'a connection that nothing goes over is not kept for ever, whatever the other side does',
+  async () => {
+    const open = new Set<Socket>();
+    const patient = createTcpServer((socket) => {
+      open.add(socket);
+      socket.on('close', () => open.delete(socket));
+      socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'));
+    });
+    patient.listen(0, '127.0.0.1');
+    await once(patient, 'listening');
+    const { port: patientPort } = patient.address() as AddressInfo;
+    await send({}, { url: `http://127.0.0.1:${patientPort}/` });
+    expect(open.size).toBe(1);
+    const [socket] = open;
+    await once(socket!, 'close');
+    patient.close();
+  },
+  30_000,
+);
 
 it('a connection that was left open and was closed by the other side is made anew', async () => {
   answer = (_, response) => response.end();
