@@ -273,26 +273,26 @@ it('an auditor who has kept the log of all organizations misses the one that som
 }, 120_000);
 
 it('needs no API key where the log is public', async () => {
-  const [server] = original.servers.slice(-1);
-  const args = argumentsFor(server!, '--once').toSpliced(argumentsFor(server!).indexOf('--api-key-file'), 2);
+  const server = await original.startServer();
+  const args = argumentsFor(server, '--once').toSpliced(argumentsFor(server).indexOf('--api-key-file'), 2);
   const refused = await command(args, {});
   expect([refused.status, refused.stderr]).toEqual([
     2,
     expect.stringMatching(/status 404 .*needs an API key/),
   ]);
-  await client.at(server!.origin).post('organization.update-organization', { publicLog: true });
-  const last = await sizeOf(await write(server!, 1));
+  await client.at(server.origin).post('organization.update-organization', { publicLog: true });
+  const last = await sizeOf(await write(server, 1));
   const found = await command(args, {});
   expect(found).toMatchObject({ status: 0, stderr: '' });
   expect(sizeTold(found)).toBeGreaterThanOrEqual(last);
 });
 
 it('ends with 2 where it cannot watch, and with what was remembered damaged', async () => {
-  const [server] = original.servers.slice(-1);
-  const wrong = await command(argumentsFor(server!, '--every', 'x'), {});
+  const server = await original.startServer();
+  const wrong = await command(argumentsFor(server, '--every', 'x'), {});
   expect([wrong.status, wrong.stderr]).toEqual([2, expect.stringMatching(/whole number of seconds/)]);
   await writeFile(join(directory, `seen-${client.organizationId}`), '');
-  const damaged = await look(server!);
+  const damaged = await look(server);
   expect([damaged.status, damaged.stderr]).toEqual([
     2,
     expect.stringMatching(/seen-.* is damaged: put back/),
