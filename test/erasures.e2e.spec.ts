@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { testServerUrl } from '#libs/testing';
-import { cli, CLI, Program } from './processes.js';
+import { CLI, Program } from './processes.js';
 import { command } from './commands.js';
 
 const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
