@@ -376,7 +376,9 @@ export class Api extends Product {
 
 type Host = { process: ChildProcess; url: string; origins: string[] };
 /** One per Jest worker: test code is loaded anew for each file, globals are not. */
-const worker = globalThis as { sharedHost?: Promise<Host> };
+const worker = globalThis as { sharedHost?: Promise<Host>; sharedEnd?: NodeJS.Timeout };
+/** An idle server takes 4 % of a core with its part of PostgreSQL, and the next file may need none. */
+const IDLE_MS = 5_000;
 
 /**
  * Two servers from the bundle, each in a process of its own, and a database: one of each for all test files of a Jest worker. For tests
@@ -394,6 +396,7 @@ export class SharedApi extends Product {
   }
 
   static async open(): Promise<SharedApi> {
+    clearTimeout(worker.sharedEnd);
     const { process, url, origins } = await (worker.sharedHost ??= startHost());
     const source = await openDatabase({ url, poolSize: 5, migrations: [] });
     return new SharedApi(
@@ -404,6 +407,11 @@ export class SharedApi extends Product {
   }
 
   async stop(): Promise<void> {
+    const end = () => {
+      worker.sharedHost = undefined;
+      this.host.disconnect();
+    };
+    worker.sharedEnd = setTimeout(end, IDLE_MS).unref();
     const untold = await this.untoldErasures();
     await this.database.source.destroy();
     expect(untold).toEqual([]);

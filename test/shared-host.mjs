@@ -1,7 +1,7 @@
 /**
  * What the test files of one Jest worker share: a database, two servers on it from the bundle, each in a process of its own,
- * and this process, which runs the commands that no request can (`SharedApi` of `harness.ts` asks for them). It ends with the
- * worker, however that ends.
+ * and this process, which runs the commands that no request can (`SharedApi` of `harness.ts` asks for them). It ends when the
+ * worker lets go of it, or ends itself.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -27,15 +27,19 @@ const { TEST_DATABASE_URL, TEST_TEMPLATE_URL } = process.env;
 
 const servers = [];
 const undeclared = [];
-process.once('disconnect', () => process.exit());
+process.once('disconnect', async () => {
+  servers.forEach((server) => server.kill('SIGKILL'));
+  await administrator.query(`DROP DATABASE ${name} WITH (FORCE)`).catch(() => undefined);
+  process.exit();
+});
 process.once('exit', () => servers.forEach((server) => server.kill('SIGKILL')));
 
 const { pathname: template } = new URL(TEST_TEMPLATE_URL);
 const name = `test_shared_${randomBytes(6).toString('hex')}`;
 const administrator = new pg.Client({ connectionString: TEST_DATABASE_URL });
+administrator.on('error', () => undefined);
 await administrator.connect();
 await administrator.query(`CREATE DATABASE ${name} TEMPLATE ${template.slice(1)}`);
-await administrator.end();
 const { href: url } = Object.assign(new URL(TEST_DATABASE_URL), { pathname: `/${name}` });
 const environment = {
   NODE_ENV: 'test',

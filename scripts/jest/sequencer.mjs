@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import Sequencer from '@jest/test-sequencer';
 
 /**
@@ -45,6 +46,9 @@ export default class extends Sequencer {
       const found = LONGEST.findIndex((name) => path.includes(`/${name}.`));
       return found === -1 ? LONGEST.length : found;
     };
-    return [...super.sort(tests)].sort((one, other) => place(one) - place(other));
+    const sharesServers = ({ path }) => readFileSync(path, 'utf8').includes('SharedApi.open(');
+    const sorted = [...super.sort(tests)].sort((one, other) => place(one) - place(other));
+    // One after another, so that each worker starts the servers once.
+    return [...sorted.filter(sharesServers), ...sorted.filter((test) => !sharesServers(test))];
   }
 }
