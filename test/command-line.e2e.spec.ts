@@ -12,6 +12,7 @@ import {
   type Result,
   ServerProcess,
 } from './processes.js';
+import { longIt } from './length.js';
 
 let deployment: Deployment;
 let client: Client;
@@ -381,18 +382,18 @@ it('--help tells of each command, without a database', async () => {
 it('says in one sentence what is wrong with the configuration or the database, at once', async () => {
   const { environment } = deployment;
   const PORT = 'abc';
-  expect(mistakeOf(await cli(['migrate'], { ...environment, PORT }))).toMatch(/^PORT must be /);
+  expect(mistakeOf(await command(['migrate'], { ...environment, PORT }))).toMatch(/^PORT must be /);
   const DATABASE_URL = 'postgres://nobody:hunter2@localhost:1/nothing';
-  expect(mistakeOf(await cli(['migrate'], { ...environment, DATABASE_URL }))).toMatch(
+  expect(mistakeOf(await command(['migrate'], { ...environment, DATABASE_URL }))).toMatch(
     /^The database in DATABASE_URL cannot be used: PostgreSQL takes no connections .* Start it, .*\(connect ECONNREFUSED \S+\)\.$/,
   );
   const ENCRYPTION_KEY = Buffer.alloc(32, 8).toString('base64');
-  expect(mistakeOf(await cli(['migrate'], { ...environment, ENCRYPTION_KEY }))).toMatch(
+  expect(mistakeOf(await command(['migrate'], { ...environment, ENCRYPTION_KEY }))).toMatch(
     /^ENCRYPTION_KEY is not /,
   );
 });
 
-it('works embedded, with and without a running server', async () => {
+longIt('works embedded, with and without a running server', async () => {
   const directory = await createDirectory();
   const environment = { DATA_DIR: directory.path };
   const before = answerOf(await cli(['organization', 'create', '--name', 'Before'], environment));

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { type Answer, Api, Client, DatabaseGate, NOBODY } from './harness.js';
 import { Deployment, eventually } from './processes.js';
+import { longIt } from './length.js';
 
 let api: Api;
 let client: Client;
@@ -598,31 +599,36 @@ describe('when something breaks in the middle', () => {
     await deployment.stop();
   });
 
-  it('a client that goes away: the page under way is finished, and the log has one line of it', async () => {
-    const deployment = await Deployment.create();
-    const caller = await deployment.organization();
-    const server = await deployment.startServer();
-    const aborted = begin(
-      caller.at(server.origin),
-      lines(...Array.from({ length: 3_000 }, (_, n) => person(n))),
-    );
-    await eventually(async () => expect(await count(deployment, caller.organizationId)).toBeGreaterThan(400));
-    aborted.destroy();
-    await eventually(() =>
-      expect(server.log.filter(({ path }) => path === '/v1/contact.import-contacts')).toEqual([
-        expect.objectContaining({ message: 'request aborted by the client' }),
-      ]),
-    );
-    const again = await importInto(
-      caller.at(server.origin),
-      lines(...Array.from({ length: 3_000 }, (_, n) => person(n))),
-    );
-    expect(again.body.data).toMatchObject({ failedCount: 0, updated: 0 });
-    expect(await count(deployment, caller.organizationId)).toBe(3_000);
-    const serious = server.log.filter(({ level }) => level === 'error' || level === 'warn');
-    expect(serious).toEqual([]);
-    await deployment.stop();
-  });
+  longIt(
+    'a client that goes away: the page under way is finished, and the log has one line of it',
+    async () => {
+      const deployment = await Deployment.create();
+      const caller = await deployment.organization();
+      const server = await deployment.startServer();
+      const aborted = begin(
+        caller.at(server.origin),
+        lines(...Array.from({ length: 3_000 }, (_, n) => person(n))),
+      );
+      await eventually(async () =>
+        expect(await count(deployment, caller.organizationId)).toBeGreaterThan(400),
+      );
+      aborted.destroy();
+      await eventually(() =>
+        expect(server.log.filter(({ path }) => path === '/v1/contact.import-contacts')).toEqual([
+          expect.objectContaining({ message: 'request aborted by the client' }),
+        ]),
+      );
+      const again = await importInto(
+        caller.at(server.origin),
+        lines(...Array.from({ length: 3_000 }, (_, n) => person(n))),
+      );
+      expect(again.body.data).toMatchObject({ failedCount: 0, updated: 0 });
+      expect(await count(deployment, caller.organizationId)).toBe(3_000);
+      const serious = server.log.filter(({ level }) => level === 'error' || level === 'warn');
+      expect(serious).toEqual([]);
+      await deployment.stop();
+    },
+  );
 
   it('503 when the database goes; what was imported stays, and the same file can be sent again', async () => {
     const gate = await DatabaseGate.before(api.database.url);

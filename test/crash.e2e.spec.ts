@@ -1,5 +1,5 @@
 import { type Answer, type Client } from './harness.js';
-import { isLong } from './length.js';
+import { isLong, longIt } from './length.js';
 import {
   type Deployment,
   deploymentOfEach,
@@ -68,7 +68,7 @@ describe(`kill -9 in the middle of ${MANY} creates`, () => {
     await expectExactly(ids, server);
   });
 
-  it('hurts nobody who goes on with the other instance', async () => {
+  longIt('hurts nobody who goes on with the other instance', async () => {
     const killed = await deployment.startServer();
     const survivor = await deployment.startServer();
     const ids: string[] = [];

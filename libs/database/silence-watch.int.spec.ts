@@ -75,7 +75,7 @@ longIt(
   },
 );
 
-it('a long statement is waited for while the network is well', async () => {
+longIt('a long statement is waited for while the network is well', async () => {
   const [row] = await source.query<{ slept: string }[]>('SELECT pg_sleep(9)::text AS slept');
   expect(row).toEqual({ slept: '' });
 });

@@ -5,6 +5,7 @@ import { EventStore } from '#libs/event-store';
 import { migrations } from '#migrations';
 import { catalogOf, createTestDatabase, type TestDatabase } from '#libs/testing';
 import { type Projection, Projections } from './index.js';
+import { longIt } from '../../test/length.js';
 
 let database: TestDatabase;
 beforeEach(async () => {
@@ -259,7 +260,7 @@ it('says which projections there are', async () => {
   );
 });
 
-it('reads wide events some MiB at a time, to build, to rebuild and to verify', async () => {
+longIt('reads wide events some MiB at a time, to build, to rebuild and to verify', async () => {
   const pages: number[] = [];
   const things = counting();
   const measuring: Projection = {
