@@ -23,7 +23,7 @@ import { prepare } from './prepare.mjs';
 const PACKAGES = {
   'redis-server': 'redis-server',
   haproxy: 'haproxy',
-  chromium: 'chromium',
+  'chromium-headless-shell': 'chromium-headless-shell',
   // Without any a browser shows boxes.
   '/usr/share/fonts/truetype/dejavu': 'fonts-dejavu-core',
   pgbouncer: 'pgbouncer',
