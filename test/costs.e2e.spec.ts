@@ -171,16 +171,7 @@ async function openConnections(): Promise<void> {
 }
 
 /** Tried with many callers also in `npm test`; the others by `npm run test:long`. */
-const BUSIEST = [
-  'contact.create-contact',
-  'contact.get-contact',
-  'contact.list-contacts',
-  'contact.update-contact',
-  'petition.add-signature',
-  'petition.get-petition',
-  'petition.list-signatures',
-  'list.add-contacts',
-];
+const BUSIEST = ['contact.create-contact', 'contact.list-contacts', 'petition.add-signature'];
 
 it.each(CASES)(
   `$name costs what is noted${isLong ? ', and many callers no more each' : ''}`,

@@ -4,6 +4,7 @@ import { Browser, findChromium, type Look, type Window } from './browser.js';
 import { newAddress } from './dashboard-pages.js';
 import { SharedApi, type Client } from './harness.js';
 import { invitationTo, signedIn, Visitor } from './people-in.js';
+import { someOf } from './length.js';
 
 const inBrowser = findChromium() === undefined ? describe.skip : describe;
 if (findChromium() === undefined) console.log('Chromium is not installed: passkeys are not tried in it.');
@@ -21,14 +22,16 @@ beforeEach(async () => {
 /** A passkey belongs to a name: a number has none. */
 const atLocalhost = (n = 0) => api.instances[n]!.origin.replace('127.0.0.1', 'localhost');
 
-inBrowser.each<[string, Look, Words]>([
-  ['wide', {}, WORDS.en],
+const LOOKS: [string, Look, Words][] = [
   [
     'with the keyboard alone, on a phone, in German',
     { width: 360, locale: 'de-DE', byKeyboard: true },
     WORDS.de,
   ],
-])('in Chromium, %s', (_, look, words) => {
+  ['wide', {}, WORDS.en],
+];
+
+inBrowser.each(someOf(LOOKS))('in Chromium, %s', (_, look, words) => {
   let browser: Browser;
   let window: Window;
   let page: Page;
