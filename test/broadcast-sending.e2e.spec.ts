@@ -151,6 +151,24 @@ it('nobody gets it twice, whoever dies: what is missing was refused, or is in do
   });
 });
 
+it('what a mail server took from a process that died meanwhile is in doubt, and is not sent again', async () => {
+  const first = await start();
+  const broadcastId = await newBroadcast(first, 1);
+  await mail.behave({ holds: 'end' });
+  await call(first, 'broadcast.send-broadcast', { broadcastId });
+  await mail.reaches('end');
+  await first.end('SIGKILL');
+  // It has the whole message, and takes it.
+  await mail.behave({});
+  const second = await start();
+  // So long nobody has heard of the first.
+  await deployment.database.source.query(`UPDATE broadcast_senders SET alive_until = '-infinity'`);
+  await eventually(async () => expect((await status(second, broadcastId)).status).toBe('SENT'));
+  await mail.settle();
+  expect([...mail.addresses.values()]).toEqual([1]);
+  expect((await status(second, broadcastId)).recipients).toMatchObject({ total: 1, sent: 0, inDoubt: 1 });
+});
+
 longIt('an orderly stop leaves nothing in doubt, and the others go on', async () => {
   const servers = await Promise.all([start(), start()]);
   const broadcastId = await newBroadcast(servers[0], 200);
