@@ -28,6 +28,7 @@ import {
   type EmbeddedPostgresOptions,
 } from './embedded-postgres.js';
 import { restoreLinks } from './embedded-postgres-programs.js';
+import { longIt } from '../../test/length.js';
 
 describe('embedded PostgreSQL', () => {
   /** One cluster for all tests that do not need a new one: each leaves it stopped. */
@@ -93,7 +94,7 @@ describe('embedded PostgreSQL', () => {
       expect((await once(nobody, 'exit'))[0]).not.toBe(0);
     });
 
-    it('of before, open to all, is closed, and the data are there', async () => {
+    longIt('of before, open to all, is closed, and the data are there', async () => {
       directory = await makeDirectory();
       const first = await start();
       await query(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
@@ -157,7 +158,7 @@ describe('embedded PostgreSQL', () => {
     expect(await readdir(directory)).toEqual(['postgres']);
   });
 
-  it('stops when the last two leave together, and survives starts and stops that cross', async () => {
+  longIt('stops when the last two leave together, and survives starts and stops that cross', async () => {
     const [one, two] = await Promise.all([start(), start()]);
     await Promise.all([one.stop(), two.stop()]);
     expect(await serverProcess()).toBeUndefined();
@@ -172,7 +173,7 @@ describe('embedded PostgreSQL', () => {
     expect(await serverProcess()).toBeUndefined();
   });
 
-  it('stays up for a client that only connects', async () => {
+  longIt('stays up for a client that only connects', async () => {
     const postgres = await start();
     const client = new Client(postgres.url);
     await client.connect();

@@ -85,7 +85,6 @@ export const FAULTS: Fault[] = [
     name: 'PostgreSQL crashed (immediate restart)',
     breaks: 'PostgreSQL',
     bound: 5,
-    isQuick: true,
     strike: ({ postgres }) => restartPostgres(postgres, 'immediate'),
   },
   {
