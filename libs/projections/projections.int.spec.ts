@@ -2,9 +2,9 @@ import { type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { v7 as uuidv7 } from 'uuid';
-import { type Sql } from '#libs/database';
-import { type EventStore } from '#libs/event-store';
-import { createTestDatabase, eventually, type TestDatabase } from '#libs/testing';
+import { openDatabase, type Sql } from '#libs/database';
+import { EventStore } from '#libs/event-store';
+import { createTestDatabase, eventually, startCountingProxy, type TestDatabase } from '#libs/testing';
 import { type Projection, Projections } from './index.js';
 import { longDescribe } from '../../test/length.js';
 
@@ -167,6 +167,37 @@ it('catches up in the background with what a crashed instance left behind', asyn
   await eventually(async () => expect(await countOf('late')).toBe(1));
   await projections.stop();
   expect(await countOf('late')).toBe(1);
+});
+
+it('reads no page for a projection that handles none of the new events, and moves its checkpoint all the same', async () => {
+  const proxy = await startCountingProxy(database.url);
+  const source = await openDatabase({ url: proxy.url, poolSize: 2, migrations: [] });
+  const store = new EventStore(source, database.store.keyring);
+  const idle: Projection = { ...counting('idle'), handles: ['Elsewhere'] };
+  const projections = new Projections(source, store, [counting('concerned'), idle], silent);
+  try {
+    await projections.start();
+    proxy.forget();
+    const position = await count(database.store, 1);
+    projections.poll();
+    await eventually(() =>
+      expect(projections.lastSeen?.statuses).toMatchObject([
+        { name: 'concerned', position, lag: 0 },
+        { name: 'idle', position, lag: 0 },
+      ]),
+    );
+    const pages = proxy.turns.flatMap(({ statements }) =>
+      statements
+        .map((one) => /advance_checkpoint\('(\w+)'/.exec(one)?.[1])
+        .filter((name) => name !== undefined),
+    );
+    expect(new Set(pages)).toEqual(new Set(['concerned']));
+    expect(await countOf('concerned')).toBe(1);
+  } finally {
+    await projections.stop();
+    await source.destroy();
+    await proxy.close();
+  }
 });
 
 it('prepares its tables once when many instances start together', async () => {

@@ -49,6 +49,20 @@ export type ProjectionsOptions = {
   patienceMs?: number;
 };
 
+/** Only where the checkpoint has not moved since it was read: a rebuild may have set it back. */
+const SKIP = `
+  UPDATE checkpoints SET position = $4 WHERE (projection, version) IN (
+    SELECT c.projection, c.version
+    FROM checkpoints c JOIN unnest($1::text[], $2::int[], $3::bigint[]) AS idle(projection, version, position)
+      USING (projection, version, position)
+    WHERE c.failed_at IS NULL FOR UPDATE OF c SKIP LOCKED
+  )`;
+const columnsOf = (statuses: readonly ProjectionStatus[]) => [
+  statuses.map(({ name }) => name),
+  statuses.map(({ version }) => version),
+  statuses.map(({ position }) => position),
+];
+
 type Logger = Pick<LoggerService, 'log' | 'warn' | 'error'>;
 
 /** All read models of the product, kept up with the log by every instance together. */
@@ -282,6 +296,22 @@ export class Projections {
       .finally(() => (this.tidying = undefined));
   }
 
+  /** Projections that handle none of the new events move to the horizon together, in one statement. */
+  private async advanceThose(behind: readonly ProjectionStatus[]): Promise<void> {
+    if (behind.length === 0) return;
+    const horizon = Math.max(...behind.map(({ position, lag }) => position + lag));
+    const types = await this.store.typesBetween(Math.min(...behind.map(({ position }) => position)), horizon);
+    const runnerOf = ({ name }: ProjectionStatus) =>
+      this.runners.find(({ projection }) => projection.name === name)!;
+    const isConcerned = (status: ProjectionStatus) =>
+      !types ||
+      status.failure !== null ||
+      runnerOf(status).projection.handles.some((type) => types.has(type));
+    const idle = behind.filter((status) => !isConcerned(status));
+    if (idle.length > 0) await this.source.query(SKIP, [...columnsOf(idle), horizon]);
+    await Promise.all(behind.filter(isConcerned).map((status) => runnerOf(status).catchUpToHorizon()));
+  }
+
   private async pollUntilStopped(): Promise<void> {
     const { signal } = this.stopping;
     let reachable = true;
@@ -292,13 +322,8 @@ export class Projections {
         this.noteCompany(standing);
         const statuses = this.ownAmong(standing);
         this.lastSeen = { statuses, at: performance.now() };
-        await Promise.all(
-          statuses.map(async (status, index) => {
-            const runner = this.runners[index]!;
-            runner.observe(status);
-            if (status.lag > 0) await runner.catchUpToHorizon();
-          }),
-        );
+        this.runners.forEach((runner, index) => runner.observe(statuses[index]!));
+        await this.advanceThose(statuses.filter(({ lag }) => lag > 0));
         reachable = true;
       } catch (error) {
         const isTold = this.options.troubles?.tell(error) === true;

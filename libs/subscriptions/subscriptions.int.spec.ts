@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { openDatabase } from '#libs/database';
 import { EventStore, type RecordedEvent } from '#libs/event-store';
-import { createTestDatabase, eventually, type TestDatabase } from '#libs/testing';
+import { createTestDatabase, eventually, startCountingProxy, type TestDatabase } from '#libs/testing';
 import { type Subscription, Subscriptions, type Timer } from './index.js';
 
 let database: TestDatabase;
@@ -89,6 +89,32 @@ it('begins with the first event or with what comes from now on, as it says, and 
   await append(database.store, uuidv7(), 0, 3);
   await start(late);
   await eventually(() => expect(seen).toEqual([2, 3]));
+});
+
+it('reads no page for a subscription that handles none of the new events, and moves its cursor all the same', async () => {
+  const proxy = await startCountingProxy(database.url);
+  const source = await openDatabase({ url: proxy.url, poolSize: 2, migrations: [] });
+  const { seen, subscription } = noting();
+  const one = new Subscriptions(source, new EventStore(source, database.store.keyring), logger);
+  const readPages = () =>
+    proxy.turns.flatMap(({ statements }) => statements.filter((text) => text.includes('page_end('))).length;
+  try {
+    await append(database.store, uuidv7(), 0, 1);
+    one.start([{ ...subscription, name: 'idle', handles: ['Elsewhere'] }]);
+    await eventually(() => expect(one.lastSeen).toMatchObject([{ position: 1, lag: 0 }]));
+    expect(readPages()).toBe(0);
+    await one.stop();
+    const other = new Subscriptions(source, new EventStore(source, database.store.keyring), logger);
+    running.push(other);
+    other.start([subscription]);
+    await eventually(() => expect(seen).toEqual([1]));
+    expect(readPages()).toBe(1);
+    await other.stop();
+  } finally {
+    await one.stop();
+    await source.destroy();
+    await proxy.close();
+  }
 });
 
 it('puts off what fails and what comes after it in its stream, and lets all others go on', async () => {

@@ -139,17 +139,39 @@ export class Subscriptions {
         isPrepared = true;
         const rows = await this.source.query<StatusRow[]>(STATUS);
         this.lastSeen = rows.map(statusIn);
-        for (const runner of runners) {
-          const { name } = runner.subscription;
-          const row = rows.find((one) => one.name === name);
-          if (row && (Number(row.lag) > 0 || row.is_due)) begin(name, () => runner.work());
-        }
+        for (const runner of await this.thoseWithWork(runners, rows))
+          begin(runner.subscription.name, () => runner.work());
         if (timers.length > 0 && (await this.timers.areDue()))
           begin('timers', () => this.timers.fire(timers));
       });
       await sleep(isDone ? POLL_MS : 2 * POLL_MS, undefined, { signal }).catch(() => undefined);
     }
     await Promise.all(busy.values());
+  }
+
+  /** The cursors of the others, which handle none of the new events, move to the horizon in one statement. */
+  private async thoseWithWork(
+    runners: readonly SubscriptionRunner[],
+    rows: readonly StatusRow[],
+  ): Promise<SubscriptionRunner[]> {
+    const own = runners.flatMap((runner) => {
+      const row = rows.find(({ name }) => name === runner.subscription.name);
+      return row ? [{ runner, ...row, lag: Number(row.lag), position: Number(row.position) }] : [];
+    });
+    const behind = own.filter(({ lag }) => lag > 0);
+    if (behind.length === 0) return own.filter(({ is_due }) => is_due).map(({ runner }) => runner);
+    const horizon = Math.max(...behind.map(({ position, lag }) => position + lag));
+    const types = await this.store.typesBetween(Math.min(...behind.map(({ position }) => position)), horizon);
+    const isConcerned = ({ runner, lag }: (typeof own)[number]) =>
+      lag > 0 && (!types || runner.subscription.handles.some((type) => types.has(type)));
+    const idle = behind.filter((one) => !isConcerned(one));
+    if (idle.length > 0)
+      await this.source.query(SKIP, [
+        idle.map(({ name }) => name),
+        idle.map(({ position }) => position),
+        horizon,
+      ]);
+    return own.filter((one) => one.is_due || isConcerned(one)).map(({ runner }) => runner);
   }
 
   /** @param work says whether there is more to do at once. */
@@ -190,6 +212,13 @@ function statusIn({ name, position, lag, retrying, parked, parked_events }: Stat
     parkedEvents: (parked_events ?? []).map(({ at, ...event }) => ({ ...event, at: new Date(at) })),
   };
 }
+
+/** Only where the cursor has not moved since it was read, and no instance holds it. */
+const SKIP = `
+  UPDATE subscriptions SET position = $3, holder = NULL, held_until = NULL WHERE name IN (
+    SELECT s.name FROM subscriptions s JOIN unnest($1::text[], $2::bigint[]) AS idle(name, position) USING (name, position)
+    WHERE s.held_until IS NULL OR s.held_until < clock_timestamp() FOR UPDATE OF s SKIP LOCKED
+  )`;
 
 const STATUS = `
   WITH horizon AS MATERIALIZED (SELECT event_horizon() AS position)
