@@ -10,6 +10,7 @@ import { Keyring } from '#libs/event-store';
 import { Signers } from '#libs/sealing';
 import { command } from './commands.js';
 import { Client } from './harness.js';
+import { longDescribe } from './length.js';
 import { Visitor } from './people-in.js';
 import { picture } from './pictures.js';
 import { cli, Deployment, ENCRYPTION_KEY, eventually, type ServerProcess } from './processes.js';
@@ -312,7 +313,7 @@ it('projections: status, rebuild and verify while the server runs', async () => 
   expect([unknown.status, unknown.stderr]).toEqual([1, expect.stringMatching(/There are: .*api-keys/)]);
 });
 
-describe('a history that somebody forged by hand in the database', () => {
+longDescribe('a history that somebody forged by hand in the database', () => {
   const HEALTH_TOKEN = 'a-token-of-the-operator';
   const foreign = new Signers([Buffer.alloc(32, 66)]);
   const ownKeys = new Signers([new Keyring(ENCRYPTION_KEY).signingSeed]);

@@ -203,7 +203,7 @@ describe('the past', () => {
     await own.ask(operation, fields);
   });
 
-  const ROUNDS = 50;
+  const ROUNDS = isLong ? 50 : 25;
   type Question = { operation: string; fields: Fields };
 
   /** What happens to an organization by either instance, and which records there are since. */

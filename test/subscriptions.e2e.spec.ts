@@ -420,7 +420,7 @@ it('each reaction of the program is tried here', async () => {
 });
 
 /** Mail that is sent twice is the worst: those are tried in `npm test`, the others with `test:long`. */
-const SENDING = ['broadcast-schedules', 'invitation-mail', 'signature-requests', 'petition-goals'];
+const SENDING = ['broadcast-schedules', 'signature-requests'];
 const names = Object.keys(REACTIONS).filter((name) => isLong || SENDING.includes(name));
 
 it.each(names)('%s: once by effect, whoever dies', async (name) => {
