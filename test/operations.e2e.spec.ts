@@ -437,6 +437,8 @@ describe('the organization', () => {
       /^SELECT organization_id, note FROM signed_notes WHERE .* NOT logged|^SELECT coalesce\(max\(position\), 0\) AS position FROM checkpoint_leaves$/,
     'a background worker of every instance records the reads of all organizations, an hour after them or when the hour ends':
       /^WITH one AS \( SELECT organization_id, api_key_id, hour FROM history_reads WHERE hour < clock_timestamp\(\)/,
+    'a projection skips the new events of all organizations if it handles none of their types':
+      /^SELECT DISTINCT type FROM events WHERE position > \$1 AND position <= \$2$/,
     'a read model is purged of all that is erased':
       /^SELECT FROM checkpoints c JOIN events e ON e\.position > c\.clean_position/,
   };
