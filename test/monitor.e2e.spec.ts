@@ -72,53 +72,60 @@ async function write(server: ServerProcess, count: number): Promise<string> {
   return checkpoint;
 }
 
-it('a database that was restored from an older backup, and written on, is caught; so is the backup itself', async () => {
-  let server = await original.startServer();
-  await write(server, 2);
-  expect(await look(server)).toMatchObject({ status: 0, stderr: '' });
-  expect(await anchor(original)).toMatchObject({ status: 0, stdout: NEW, stderr: '' });
-  await server.end('SIGTERM');
-  backup = await original.copy();
+longIt(
+  'a database that was restored from an older backup, and written on, is caught; so is the backup itself',
+  async () => {
+    let server = await original.startServer();
+    await write(server, 2);
+    expect(await look(server)).toMatchObject({ status: 0, stderr: '' });
+    expect(await anchor(original)).toMatchObject({ status: 0, stdout: NEW, stderr: '' });
+    await server.end('SIGTERM');
+    backup = await original.copy();
 
-  server = await original.startServer();
-  await write(server, 4);
-  const found = await look(server);
-  expect(found).toMatchObject({ status: 0, stderr: '' });
-  const { size } = JSON.parse(found.stdout);
-  const before = await seen();
-  expect(await sizeOf(before)).toBe(size);
-  expect(await lookAtAll(server)).toMatchObject({ status: 0, stderr: '' });
-  expect(await anchor(original)).toMatchObject({ status: 0, stdout: NEW, stderr: '' });
-  const anchors = await anchored();
-  expect(anchors).toHaveLength(2);
-  await server.end('SIGTERM');
+    server = await original.startServer();
+    await write(server, 4);
+    const found = await look(server);
+    expect(found).toMatchObject({ status: 0, stderr: '' });
+    const { size } = JSON.parse(found.stdout);
+    const before = await seen();
+    expect(await sizeOf(before)).toBe(size);
+    expect(await lookAtAll(server)).toMatchObject({ status: 0, stderr: '' });
+    expect(await anchor(original)).toMatchObject({ status: 0, stdout: NEW, stderr: '' });
+    const anchors = await anchored();
+    expect(anchors).toHaveLength(2);
+    await server.end('SIGTERM');
 
-  const fork = await backup.startServer();
-  const older = await write(fork, 1);
-  expect(await sizeOf(older)).toBeLessThan(size);
-  const rolledBack = await look(fork);
-  expect(rolledBack).toMatchObject({ status: 1, stdout: '' });
-  expect(rolledBack.stderr).toMatch(/rolled back/);
+    const fork = await backup.startServer();
+    const older = await write(fork, 1);
+    expect(await sizeOf(older)).toBeLessThan(size);
+    const rolledBack = await look(fork);
+    expect(rolledBack).toMatchObject({ status: 1, stdout: '' });
+    expect(rolledBack.stderr).toMatch(/rolled back/);
 
-  const forked = await write(fork, 6);
-  expect(await sizeOf(forked)).toBeGreaterThan(size);
-  const caught = await look(fork);
-  expect([caught.status, caught.stderr]).toEqual([1, expect.stringContaining('it has signed two histories')]);
-  // Both notes, as they were signed: whoever has the key can see that it is so.
-  for (const note of [before, forked]) expect(caught.stderr).toContain(note);
-  expect(await seen()).toBe(before);
-  // Whoever looks at the log of all alone sees it too, whichever organization it was.
-  const ofAll = await lookAtAll(fork);
-  expect([ofAll.status, ofAll.stderr]).toEqual([1, expect.stringMatching(/rolled back|signed two/)]);
-  const refused = await anchor(backup);
-  expect(refused).toMatchObject({
-    status: 1,
-    stderr: expect.stringMatching(/does not begin with the \d+ events/),
-  });
-  for (const note of [before, forked]) expect(refused.stderr).toContain(note);
-  expect(await anchored()).toEqual(anchors);
-  await fork.end('SIGTERM');
-}, 120_000);
+    const forked = await write(fork, 6);
+    expect(await sizeOf(forked)).toBeGreaterThan(size);
+    const caught = await look(fork);
+    expect([caught.status, caught.stderr]).toEqual([
+      1,
+      expect.stringContaining('it has signed two histories'),
+    ]);
+    // Both notes, as they were signed: whoever has the key can see that it is so.
+    for (const note of [before, forked]) expect(caught.stderr).toContain(note);
+    expect(await seen()).toBe(before);
+    // Whoever looks at the log of all alone sees it too, whichever organization it was.
+    const ofAll = await lookAtAll(fork);
+    expect([ofAll.status, ofAll.stderr]).toEqual([1, expect.stringMatching(/rolled back|signed two/)]);
+    const refused = await anchor(backup);
+    expect(refused).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/does not begin with the \d+ events/),
+    });
+    for (const note of [before, forked]) expect(refused.stderr).toContain(note);
+    expect(await anchored()).toEqual(anchors);
+    await fork.end('SIGTERM');
+  },
+  120_000,
+);
 
 longIt(
   'goes on while nobody answers, says so once, and forgets nothing when it is killed',

@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { Client } from './harness.js';
 import { cli, Deployment, eventually, type ServerProcess } from './processes.js';
 import { command } from './commands.js';
+import { longIt } from './length.js';
 
 const HEALTH_TOKEN = 'a-token-of-the-operator';
 /** Seconds: it goes gently, and other tests take the processors. */
@@ -154,7 +155,7 @@ it('what somebody has changed by hand is found, told once and everywhere, and to
   expect((await asked(servers[0]!)).status).toBe('ok');
 });
 
-it('an organization that is gone is missed, although nothing that is there is wrong', async () => {
+longIt('an organization that is gone is missed, although nothing that is there is wrong', async () => {
   const { organizationId } = other;
   for (const table of ['seals', 'seal_tiles', 'signed_notes']) {
     await sql(`DELETE FROM ${table} WHERE organization_id = $1`, [organizationId]);

@@ -108,6 +108,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   if (createDatabases) await lease.client.query(`ALTER ROLE ${applicationRole} CREATEDB`);
   if (!isDurable) {
     await lease.client.query('ALTER SYSTEM SET fsync = off');
+    await lease.client.query('ALTER SYSTEM SET full_page_writes = off');
     await lease.client.query('SELECT pg_reload_conf()');
   }
   return {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type S3Server, startS3Server } from '#libs/testing';
 import { AnchorBucket } from './bucket.js';
+import { longIt } from '../../test/length.js';
 import { Anchors, type AnchorStore, bucketLocationOf, type Checkpoint, openAnchorStore } from './index.js';
 import { checkpointName } from './names.js';
 
@@ -135,7 +136,7 @@ describe('a bucket', () => {
   const bucket = (prefix: string, page?: number) =>
     new AnchorBucket({ bucket: server.bucket, prefix }, undefined, page);
 
-  it('of many anchors is asked for a few, wherever the last one is', async () => {
+  longIt('of many anchors is asked for a few, wherever the last one is', async () => {
     const prefix = randomUUID();
     const place = places[BUCKET]!(prefix);
     const sizes = Array.from({ length: 120 }, (_, n) => 7 * (n + 1));

@@ -11,8 +11,6 @@ export type Fault = {
   breaks: 'instances' | 'PostgreSQL' | 'Redis' | 'PgBouncer';
   /** Most seconds until every instance acknowledges writes, and nothing else, again. */
   bound: number;
-  /** Whether it is in the short form, too. */
-  isQuick?: true;
   route?: Route;
   /** Recovery counts from its beginning, for it never ends by itself. */
   isLasting?: true;
@@ -46,7 +44,6 @@ export const FAULTS: Fault[] = [
     name: 'an instance killed (SIGKILL) and started again',
     breaks: 'instances',
     bound: 5,
-    isQuick: true,
     strike: ({ instances: [instance] }) => restartInstance(instance!, 'SIGKILL'),
   },
   {

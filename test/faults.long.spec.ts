@@ -1,15 +1,12 @@
 import { Endurance, LONGEST_MS } from './faults/endurance.js';
 import { type Fault, FAULTS, manyFaults } from './faults/faults.js';
 import { Installation, type Route } from './faults/installation.js';
-import { isLong } from './length.js';
 
 /** Of the line of many faults; printed with it, so that it can be had again. */
 const SEED = Number(process.env.FAULT_SEED ?? Date.now() % 1_000_000);
 
 /** Those of one route together: to change it, all instances start anew. */
-const faults = isLong
-  ? [...FAULTS, manyFaults(SEED)].sort((one, other) => routeOf(one).localeCompare(routeOf(other)))
-  : FAULTS.filter(({ isQuick }) => isQuick);
+const faults = [...FAULTS, manyFaults(SEED)].sort((one, other) => routeOf(one).localeCompare(routeOf(other)));
 
 let installation: Installation;
 let endurance: Endurance;
