@@ -118,7 +118,7 @@ function* text(lines, format) {
 
 async function importFile(server, { organizationId, key }, lines, format, expected) {
   const post = request(
-    `http://127.0.0.1:${server.port}/v1/contact.import-contacts?organizationId=${organizationId}`,
+    `http://127.0.0.1:${server.port}/v1/contact.import-contacts?organizationId=${organizationId}&subscribed=true`,
     {
       method: 'POST',
       headers: {

@@ -33,7 +33,7 @@ export async function importContacts(client, port, organizationId, key, count, f
     const lines = Array.from({ length: Math.min(file, count - done) }, (_, n) =>
       JSON.stringify(personOf(done + n)),
     );
-    const response = await fetch(`http://127.0.0.1:${port}/v1/contact.import-contacts`, {
+    const response = await fetch(`http://127.0.0.1:${port}/v1/contact.import-contacts?subscribed=true`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/x-ndjson' },
       body: `${lines.join('\n')}\n`,

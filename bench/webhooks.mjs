@@ -164,7 +164,7 @@ async function importContacts(port, key, first) {
     JSON.stringify({ email: `person-${first + n}@example.org`, firstName: 'Ada', lastName: 'Lovelace' }),
   );
   const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/x-ndjson' };
-  const path = '/v1/contact.import-contacts';
+  const path = '/v1/contact.import-contacts?subscribed=true';
   const { data } = JSON.parse(await request({ port, path, method: 'POST', headers, body: lines.join('\n') }));
   if (data?.created !== IMPORTED) throw new Error('Contacts were not imported.');
 }

@@ -45,7 +45,7 @@ async function newBroadcast(server: ServerProcess, people: number): Promise<stri
   );
   const { status } = await client
     .at(server.origin)
-    .request('POST', `/v1/contact.import-contacts?listId=${listId}`, lines.join('\n'), {
+    .request('POST', `/v1/contact.import-contacts?listId=${listId}&subscribed=true`, lines.join('\n'), {
       'Content-Type': 'application/x-ndjson',
     });
   expect(status).toBe(200);

@@ -26,7 +26,7 @@ const CLI = resolve(__dirname, '../dist/bundle/cli.js');
 const run = (...args: string[]) => command(['contacts', ...args], deployment.environment);
 const runAlone = (...args: string[]) => cli(['contacts', ...args], deployment.environment);
 const importFile = (file: string, ...options: string[]) =>
-  run('import', file, '--organization', client.organizationId, ...options);
+  run('import', file, '--subscribed', 'yes', '--organization', client.organizationId, ...options);
 const exportTo = (...options: string[]) => run('export', '--organization', client.organizationId, ...options);
 
 async function write(name: string, text: string): Promise<string> {
@@ -55,7 +55,7 @@ describe('contacts import', () => {
     const file = await write('a.csv', 'email,firstName\nada@example.org,Ada\nrubbish,\n');
     const answer = { created: 1, updated: 0, unchanged: 0, failedCount: 1 };
     const failed = [{ line: 3, message: expect.stringContaining('email must be') }];
-    const alone = await runAlone('import', file, '--organization', client.organizationId);
+    const alone = await runAlone('import', file, '--subscribed', 'no', '--organization', client.organizationId);
     expect(answerOf(alone)).toEqual({ ...answer, failed });
     expect(answerOf(await importFile(file, '--json'))).toEqual({
       ...answer,
@@ -70,7 +70,7 @@ describe('contacts import', () => {
   });
 
   it('takes standard input, and the format by its option', async () => {
-    const args = [CLI, 'contacts', 'import', '-', '--format', 'csv', '--organization', client.organizationId];
+    const args = [CLI, 'contacts', 'import', '-', '--format', 'csv', '--subscribed', 'yes', '--organization', client.organizationId];
     const child = spawn(process.execPath, args, {
       cwd: directory,
       env: { PATH: process.env.PATH, ...deployment.environment },
@@ -85,7 +85,7 @@ describe('contacts import', () => {
   it('Ctrl-C stops after the lines under way, and the same command goes on', async () => {
     const people = Array.from({ length: 10_000 }, (_, n) => `{"email":"person-${n}@example.org"}\n`);
     const file = await write('large.ndjson', people.join(''));
-    const args = [CLI, '--json', 'contacts', 'import', file, '--organization', client.organizationId];
+    const args = [CLI, '--json', 'contacts', 'import', file, '--subscribed', 'yes', '--organization', client.organizationId];
     const program = new Program(process.execPath, args, deployment.environment);
     await eventually(async () => expect(await created(client.organizationId)).toBeGreaterThan(0));
     const { status, stdout, stderr } = await program.end('SIGINT');
@@ -128,7 +128,14 @@ describe('contacts import', () => {
         ['import', directory, '--format', 'csv', '--organization', organizationId],
         /^The file cannot be read: it is/,
       ],
-      [['import', bad, '--organization', organizationId], /^nickname is not a column of an import/],
+      [
+        ['import', bad, '--organization', organizationId],
+        /^nickname is not a column of an import: add --unknown ignore/,
+      ],
+      [
+        ['import', good, '--organization', organizationId],
+        /^subscribed is missing: no column states it\. Add --subscribed yes if .*, --subscribed no if not/,
+      ],
     ];
     const results = await Promise.all(mistakes.map(([args]) => runAlone(...args)));
     results.forEach(({ status, stdout, stderr }, n) => {

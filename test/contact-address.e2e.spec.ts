@@ -25,7 +25,7 @@ async function found(email: string): Promise<string[]> {
 const importLines = (...emails: string[]) =>
   client.request(
     'POST',
-    '/v1/contact.import-contacts',
+    '/v1/contact.import-contacts?subscribed=true',
     emails.map((email) => `${JSON.stringify({ email })}\n`).join(''),
     { 'Content-Type': 'application/x-ndjson' },
   );

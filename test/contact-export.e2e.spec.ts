@@ -22,7 +22,7 @@ const exportFrom = (caller: Client, query: Record<string, string> = {}) =>
 
 function importInto(caller: Client, body: string, format: keyof typeof TYPES = 'ndjson') {
   const headers = { 'Content-Type': TYPES[format] };
-  return caller.request('POST', '/v1/contact.import-contacts', body, headers);
+  return caller.request('POST', '/v1/contact.import-contacts?subscribed=true', body, headers);
 }
 
 async function create(...contacts: object[]): Promise<void> {

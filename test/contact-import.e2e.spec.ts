@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { type Answer, Api, Client, DatabaseGate, NOBODY } from './harness.js';
 import { Deployment, eventually } from './processes.js';
@@ -24,7 +26,7 @@ function importInto(
   body: string | Uint8Array<ArrayBuffer>,
   { type = NDJSON, query = {}, headers = {} }: Options = {},
 ): Promise<Answer> {
-  const path = `/v1/contact.import-contacts?${new URLSearchParams(query).toString()}`;
+  const path = `/v1/contact.import-contacts?${new URLSearchParams({ subscribed: 'true', ...query }).toString()}`;
   return caller.request('POST', path, body, { 'Content-Type': type, ...headers });
 }
 const send = (body: string | Uint8Array<ArrayBuffer>, options?: Options) => importInto(client, body, options);
@@ -112,7 +114,7 @@ describe('import-contacts', () => {
     expect((await contacts())[0]).toMatchObject({ firstName: 'Ada' });
   });
 
-  it('merges with onConflict=update: nothing is cleared, and nobody subscribed but by an explicit true', async () => {
+  it('merges with onConflict=update: nothing is cleared, and no one who is unsubscribed is subscribed again', async () => {
     await send(lines({ email: 'Ada@example.org', firstName: 'Ada', city: 'London', subscribed: false }));
     const query = { onConflict: 'update' };
     const merge = lines({ email: 'ada@example.org', firstName: 'Augusta', city: null, zip: '1' });
@@ -126,8 +128,14 @@ describe('import-contacts', () => {
         subscribed: false,
       }),
     ]);
-    await send(lines({ email: 'ada@example.org', subscribed: true }), { query });
-    expect((await contacts())[0].subscribed).toBe(true);
+    const again = lines({ email: 'ada@example.org', subscribed: true });
+    for (const onConflict of ['fail', 'update'])
+      expect((await send(again, { query: { onConflict } })).body).toEqual(done({ unchanged: 1 }));
+    expect((await contacts())[0].subscribed).toBe(false);
+    // A "no" is taken over.
+    await send(lines({ email: 'grace@example.org' }));
+    await send('email,status\ngrace@example.org,Unsubscribed\n', { type: CSV, query });
+    expect((await contacts())[1].subscribed).toBe(false);
   });
 
   it('does what several lines say of one person in their order', async () => {
@@ -194,8 +202,8 @@ describe('import-contacts', () => {
     const { body } = await send(text, { type: CSV });
     expect(body).toEqual(
       done({ created: 3 }, [
-        [4, 'has 2 cells, where the header has 3'],
-        [5, 'subscribed must be true or false'],
+        [4, 'has 2 cells, but the header has 3'],
+        [5, expect.stringMatching(/^subscribed must be yes or no, or a status such as subscribed/)],
         [6, expect.stringMatching(/^has a quote that is not closed/)],
       ]),
     );
@@ -237,7 +245,6 @@ describe('import-contacts', () => {
   it('400 for a CSV header that cannot be taken, which is named; nothing is imported', async () => {
     const mistakes: [string, string][] = [
       ['email,nickname', 'nickname'],
-      ['Email,firstName', 'Email'],
       ['email,city,email', 'email'],
       ['firstName,city', 'email'],
       ['email,', 'Column 2'],
@@ -404,6 +411,87 @@ describe('import-contacts into a list', () => {
   });
 });
 
+describe('who gets email after import-contacts', () => {
+  const CASES = join(import.meta.dirname, 'cases');
+  type Person = { email: string; subscribed?: boolean; suppressed?: string };
+  const expected = JSON.parse(readFileSync(join(CASES, 'expected.json'), 'utf8')) as Record<string, Person[]>;
+  const files = Object.keys(expected).filter((name) => name !== 'about');
+  const suppressions = async () =>
+    (await client.get('suppression.list-suppressions', { limit: '100' })).body.data.map(
+      ({ email, reason }: { email: string; reason: string }) => [email, reason],
+    );
+  const states = async () => (await contacts()).map(({ email, subscribed }) => [email, subscribed]);
+  const text = (...rows: string[]) => `${rows.join('\n')}\n`;
+
+  it.each(files)('%s: everyone is imported, and no one subscribed who said no', async (file) => {
+    const bytes = new Uint8Array(readFileSync(join(CASES, file)));
+    const query = { unknown: 'ignore', subscribed: 'true' };
+    const people = expected[file]!;
+    expect((await send(bytes, { type: CSV, query })).body).toEqual(done({ created: people.length }));
+    expect(await states()).toEqual(people.map(({ email, subscribed = true }) => [email, subscribed]));
+    const blocked = people.filter(({ suppressed }) => suppressed);
+    expect(await suppressions()).toEqual(blocked.map(({ email, suppressed }) => [email, suppressed]));
+    // The same file again changes nothing, and subscribes no one either.
+    const again = { ...query, onConflict: 'update' };
+    expect((await send(bytes, { type: CSV, query: again })).body).toEqual(done({ unchanged: people.length }));
+  });
+
+  it.each([
+    [CSV, text('email', 'a@example.org')],
+    [CSV, text('email,unsubscribed', 'a@example.org,')],
+    [NDJSON, lines({ email: 'a@example.org' }, { email: 'b@example.org', subscribed: true })],
+  ])('%s: 400 if nobody has decided it, and nothing is imported', async (type, body) => {
+    const path = '/v1/contact.import-contacts';
+    const { status, body: answer } = await client.request('POST', path, body, { 'Content-Type': type });
+    expect([status, answer.error.issues[0].path]).toEqual([400, 'subscribed']);
+    expect(answer.error.message).toMatch(/subscribed=true if these people have agreed/);
+    expect(await emails()).toEqual([]);
+  });
+
+  it('is what the line states, and otherwise what the import decides', async () => {
+    const body = text('email,subscribed', 'a@example.org,yes', 'b@example.org,', 'c@example.org,no');
+    const path = '/v1/contact.import-contacts';
+    await client.request('POST', path, body, { 'Content-Type': CSV });
+    expect(await states()).toEqual([
+      ['a@example.org', true],
+      ['b@example.org', false],
+      ['c@example.org', false],
+    ]);
+    await send(lines({ email: 'd@example.org' }), { query: { subscribed: 'false' } });
+    expect((await states())[3]).toEqual(['d@example.org', false]);
+  });
+
+  it.each(['Mailing consent', 'Newsletter 2024', 'Bitte keine Werbung (Widerspruch)'])(
+    'a column %s is not left out with unknown=ignore: 400 names it',
+    async (column) => {
+      const body = text(`email,Shoe size,${column}`, 'a@example.org,42,none');
+      const { status, body: answer } = await send(body, { type: CSV, query: { unknown: 'ignore' } });
+      expect([status, answer.error.issues]).toEqual([
+        400,
+        [{ path: column, message: expect.stringMatching(/^seems to state who gets email/) }],
+      ]);
+    },
+  );
+
+  it('a column that says "unsubscribed" only later fails those rows', async () => {
+    const people = Array.from({ length: 300 }, (_, n) => `p${String(n).padStart(3, '0')}@example.org,member`);
+    const body = text('email,Kind', ...people, 'z@example.org,Unsubscribed', 'zz@example.org,member');
+    const answer = await send(body, { type: CSV, query: { unknown: 'ignore' } });
+    expect(answer.body).toEqual(
+      done({ created: 301 }, [[302, expect.stringMatching(/^states "Unsubscribed" in a column/)]]),
+    );
+  });
+
+  it('addresses that bounced need suppression:write: without it only their rows fail', async () => {
+    const { key } = await api.createKey(client.organizationId, { scopes: ['contact:write'] });
+    const weak = new Client(api.origin, client.organizationId, key);
+    const body = text('email,status', 'a@example.org,active', 'b@example.org,bounced');
+    expect((await importInto(weak, body, { type: CSV })).body).toEqual(
+      done({ created: 1 }, [[3, expect.stringContaining('suppression:write')]]),
+    );
+  });
+});
+
 describe('import-contacts with a column of tags', () => {
   const tags = async (): Promise<any[]> =>
     (await client.get('tag.list-tags', { sort: 'name', limit: '100' })).body.data;
@@ -448,6 +536,20 @@ describe('import-contacts with a column of tags', () => {
       expect((await counts())[0]).toEqual(['Baker', 1]);
     },
   );
+
+  it('reads names with quotation marks of their own, and between commas, semicolons or pipes', async () => {
+    const rows = ['"""VIP"",""Blog readers"""', 'alpha|beta', '"alpha; ""one, two""; beta"', 'Rock "n" roll'];
+    const body = ['email,tags', ...rows.map((cell, n) => `${n}@example.org,${cell}`), ''].join('\n');
+    expect((await send(body, { type: CSV })).body).toEqual(done({ created: 4 }));
+    expect(await counts()).toEqual([
+      ['Blog readers', 1],
+      ['Rock "n" roll', 1],
+      ['VIP', 1],
+      ['alpha', 2],
+      ['beta', 2],
+      ['one, two', 1],
+    ]);
+  });
 
   it('makes many tags at once, each with its contacts', async () => {
     const names = Array.from({ length: 100 }, (_, n) => `Tag ${String(n).padStart(2, '0')}`);
@@ -552,7 +654,7 @@ describe('when something breaks in the middle', () => {
 
   /** An import of which the client has sent these lines, and not the end: what happens now happens in the middle of it. */
   function begin(caller: Client, sent: string): ClientRequest {
-    const begun = request(`${caller.origin}/v1/contact.import-contacts`, {
+    const begun = request(`${caller.origin}/v1/contact.import-contacts?subscribed=true`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${caller.key}`, 'Content-Type': NDJSON },
     });

@@ -1,4 +1,6 @@
 import { parse } from 'csv-parse/sync';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { WORDS } from '../src/dashboard/index.js';
 import { Api, type Client } from './harness.js';
 import { signedIn, type Visitor } from './people-in.js';
@@ -147,6 +149,51 @@ describe('who gets mails', () => {
   });
 });
 
+describe('files of other systems', () => {
+  const CASES = join(import.meta.dirname, 'cases');
+  type Person = { email: string; subscribed?: boolean; suppressed?: string };
+  const expected = JSON.parse(readFileSync(join(CASES, 'expected.json'), 'utf8')) as Record<string, Person[]>;
+
+  it.each(Object.keys(expected).filter((name) => name !== 'about'))(
+    '%s needs no question but for the others, and subscribes no one who said no',
+    async (name) => {
+      const content = new Uint8Array(readFileSync(join(CASES, name)));
+      const people = expected[name]!;
+      const { facts } = await imported(content, { agreed: 'true' });
+      expect(facts).toEqual([String(people.length), '0', '0', '0']);
+      const entries = people.map(({ email, subscribed = true }) => [email, subscribed]);
+      expect(await subscribed()).toEqual(Object.fromEntries(entries));
+      const { data } = (await client.get('suppression.list-suppressions')).body;
+      const blocked = people.filter(({ suppressed }) => suppressed);
+      expect(data.map(({ email, reason }: any) => [email, reason])).toEqual(
+        blocked.map(({ email, suppressed }) => [email, suppressed]),
+      );
+    },
+  );
+
+  it('a column that may state who gets no email is not left out without an answer', async () => {
+    const { location } = await bring(
+      'email,Keine Werbung (Widerspruch)\nada@example.org,ja\nalan@example.org,\n',
+    );
+    const page = (await editor.get(location!)).text;
+    expect(page).toContain(en.contacts.imports.undecided);
+    const refused = await editor.post(location!, { ...chosenIn(page), agreed: 'true' });
+    expect([refused.status, refused.text.includes(en.faultOf('may state who gets no email'))]).toEqual([
+      422,
+      true,
+    ]);
+    expect(await contacts()).toEqual([]);
+    const answered = { 'column-0': 'email', 'column-1': 'optOut', agreed: 'true' };
+    expect((await editor.post(location!, answered)).status).toBe(303);
+    await resultAt(location!);
+    expect(await subscribed()).toEqual({ 'ada@example.org': false, 'alan@example.org': true });
+
+    const { location: other } = await bring('email,Consent form\ngrace@example.org,paper\n');
+    const unrelated = { 'column-0': 'email', 'column-1': 'unrelated' };
+    expect((await editor.post(other!, unrelated)).status).toBe(303);
+  });
+});
+
 it('what is imported in the background was done by whoever asked for it', async () => {
   const before = await api.lastPosition();
   await imported('email\nada@example.org\n');
@@ -158,6 +205,7 @@ it('what is imported in the background was done by whoever asked for it', async 
 });
 
 describe('what was wrong with a line', () => {
+  const NO_STATUS = 'must be yes or no, or a status such as subscribed, unsubscribed';
   const content = [
     'email;Vorname;Nachname;Newsletter;Ort',
     '',
@@ -191,7 +239,7 @@ describe('what was wrong with a line', () => {
           '10',
           'alan@example.org',
           [
-            `${words.subscribed}: ${faultOf('must be true or false')}`,
+            `${words.subscribed}: ${faultOf(NO_STATUS)}`,
             `${words.fields.firstName}: ${faultOf('must have at most 200 characters')}`,
           ].join('; '),
         ],
@@ -203,17 +251,17 @@ describe('what was wrong with a line', () => {
         de.contacts.imports.taken,
         `E-Mail-Adresse: ${de.faultOf('is required')}`,
         `E-Mail-Adresse: ${de.faultOf('must be an e-mail address')}`,
-        `Bekommt E-Mails: ${de.faultOf('must be true or false')}; Vorname: ${de.faultOf('must have at most 200 characters')}`,
+        `Erhält E-Mails: ${de.faultOf(NO_STATUS)}; Vorname: ${de.faultOf('must have at most 200 characters')}`,
         de.contacts.imports.overlong,
       ]);
-      expect(de.faultOf('must be true or false')).not.toContain('true or false');
+      expect(de.faultOf(NO_STATUS)).not.toContain('yes or no');
       const people = await contacts();
       expect(people.map(({ email }) => email).sort()).toEqual([
         'ada@example.org',
         'grace@example.org',
         'lise@example.org',
       ]);
-      expect(people.find(({ email }) => email === 'grace@example.org')!.lastName).toBe('Hopper\nof New York');
+      expect(people.find(({ email }) => email === 'grace@example.org')!.lastName).toBe(`Hopper${end}of New York`);
     },
   );
 
@@ -346,6 +394,7 @@ it.each([en, de])('what the dashboard has exported is imported as it is: $locale
 });
 
 describe('what is no table', () => {
+  const rowsAfter = (count: number) => Array.from({ length: count }, (_, n) => `c${n}@b.org,Bern\n`).join('');
   const zip = new Uint8Array([0x50, 0x4b, 3, 4, 20, 0, 6, 0, 8, 0]);
   const ole = new Uint8Array([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1]);
 
@@ -357,27 +406,22 @@ describe('what is no table', () => {
       'ada@example.org;Ada\nalan@example.org;Alan\n',
       'has an address in its first line',
     ],
-    [
-      'an open quotation mark',
-      'email,Ort\na@b.org,Bern\n\n\nb@b.org,"Bern\nc@b.org,Bern\n',
-      'has a row without an end in line 5',
-    ],
-    [
-      '… and more after it',
-      `email,Ort\n\n"a@b.org,"Bern\n${'c@b.org,Bern\n'.repeat(20)}`,
-      'has a row without an end in line 3',
-    ],
-    [
-      '… and very much',
-      `email,Ort\r\na@b.org,"x\r\ny"\r\nb@b.org,"Bern\r\n${'c@b.org,Bern\r\n'.repeat(50_000)}`,
-      'has a row without an end in line 4',
-    ],
-    ['bytes', 'email\n\0\0\n', 'is no table'],
+    ['bytes', 'email\n\0\0\n', 'is not a table'],
   ])('is refused, and it is said why: %s', async (_, content, why) => {
     const { status, text } = await bring(content);
     expect([status, text.includes(en.faultOf(why))]).toEqual([422, true]);
     expect(en.faultOf(why)).not.toBe(`This ${why}`);
     expect(de.faultOf(why)).not.toContain(why);
+  });
+
+  it.each([
+    ['an open quotation mark', 'email,Ort\na@b.org,Bern\n\n\nb@b.org,"Bern\nc@b.org,Bern\n', '5', 2],
+    ['… and many rows after it', `email,Ort\n\n"a@b.org,Bern\n${rowsAfter(20)}`, '3', 20],
+    ['… and very many', `email,Ort\r\na@b.org,"x\r\ny"\r\nb@b.org,"Bern\r\n${rowsAfter(500)}`, '4', 501],
+  ])('costs its own row only: %s', async (_, content, line, created) => {
+    const { facts, wrong } = await imported(content);
+    expect(facts).toEqual([String(created), '0', '0', '1']);
+    expect(wrong.map(([at, , why]) => [at, why])).toEqual([[line, en.contacts.imports.unreadable]]);
   });
 
   it('no text that Windows writes is', async () => {

@@ -190,6 +190,8 @@ describe('the contact operations', () => {
       organizationId: ownOrganization,
       listId: filter,
       onConflict: { type: 'string', enum: ['fail', 'update'], default: 'fail', required: false },
+      subscribed: { type: 'boolean', required: false },
+      unknown: { type: 'string', enum: ['refuse', 'ignore'], default: 'refuse', required: false },
     },
     'GET contact.export-contacts': {
       organizationId: ownOrganization,

@@ -96,7 +96,11 @@ export class Fixture {
 }
 
 export const png = async () => ({ body: await picture(), contentType: 'image/png' });
-export const csv = (...lines: string[]) => ({ body: [...lines, ''].join('\n'), contentType: 'text/csv' });
+export const csv = (...lines: string[]) => ({
+  body: [...lines, ''].join('\n'),
+  contentType: 'text/csv',
+  subscribed: 'true',
+});
 
 function makes(operation: string, id: string, fieldsOf: (own: Fixture) => Fields | Promise<Fields>): Make {
   return async (own) => ({ [id]: (await own.ask(operation, await fieldsOf(own)))[id] });

@@ -64,7 +64,7 @@ class Target {
 
 const LIST = 'GET /v1/contact.list-contacts?limit=100';
 const CREATE = 'POST /v1/contact.create-contact';
-const IMPORT = 'POST /v1/contact.import-contacts';
+const IMPORT = 'POST /v1/contact.import-contacts?subscribed=true';
 const JSON_CHUNKED = { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' };
 const NDJSON = { 'Content-Type': 'application/x-ndjson', 'Transfer-Encoding': 'chunked' };
 const CSV = { 'Content-Type': 'text/csv', 'Transfer-Encoding': 'chunked' };
@@ -339,7 +339,7 @@ beforeAll(async () => {
   const contacts = Array.from({ length: 500 }, (_, n) => `{"email":"contact-${n}@example.org"}\n`).join('');
   const imported = await attacker
     .at(server.origin)
-    .request('POST', '/v1/contact.import-contacts', contacts, { 'Content-Type': 'application/x-ndjson' });
+    .request('POST', '/v1/contact.import-contacts?subscribed=true', contacts, { 'Content-Type': 'application/x-ndjson' });
   expect(imported.body.data.created).toBe(500);
 });
 afterAll(async () => {

@@ -43,7 +43,7 @@ async function makeEvents(server: ServerProcess, count: number): Promise<void> {
     );
     const { status, body } = await client
       .at(server.origin)
-      .request('POST', '/v1/contact.import-contacts', lines.join('\n'), {
+      .request('POST', '/v1/contact.import-contacts?subscribed=true', lines.join('\n'), {
         'Content-Type': 'application/x-ndjson',
       });
     expect([status, body.data.created]).toEqual([200, 50]);

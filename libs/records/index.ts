@@ -1,1 +1,10 @@
-export { readCsv, readNdjson, type ReadRecord, writeCsv, writeNdjson } from './records.js';
+export {
+  type CsvOptions,
+  delimitersIn,
+  readCsv,
+  readNdjson,
+  type ReadRecord,
+  type ReadRow,
+  writeCsv,
+  writeNdjson,
+} from './records.js';

@@ -6,7 +6,7 @@ export type Line = {
   /** The number of its first line, from 1. */
   line: number;
   bytes: number;
-} & ({ text: string } | { problem: string });
+} & ({ text: string } | { problem: string; firstLine?: string });
 
 /** 1 MiB: a longer record is a broken one, and what is held in memory has an end. */
 const LONGEST = 1024 * 1024;
@@ -20,6 +20,7 @@ const CHUNK_COST = 256;
 const RECORD_COST = 2 * 1024;
 
 const NEWLINE = 0x0a;
+const RETURN = 0x0d;
 const QUOTE = 0x22;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
@@ -155,8 +156,11 @@ export class Lines {
   private giveUpQuote(): Line {
     const { line, secondLine = this.held.length } = this;
     const bytes = secondLine - this.start;
+    let first = this.held.subarray(this.start, secondLine);
+    while (first.at(-1) === NEWLINE || first.at(-1) === RETURN) first = first.subarray(0, -1);
+    const firstLine = isUtf8(first) ? first.toString('utf8') : undefined;
     this.beginAt(secondLine, line + 1);
-    return { line, bytes, problem: UNCLOSED };
+    return { line, bytes, problem: UNCLOSED, ...(firstLine !== undefined && { firstLine }) };
   }
 
   private cut(end: number): Line {
@@ -165,7 +169,7 @@ export class Lines {
     this.beginAt(this.read, line + Math.max(newlines, 1));
     let bytes = this.held.subarray(start, end);
     if (line === 1 && bytes.subarray(0, 3).equals(BYTE_ORDER_MARK)) bytes = bytes.subarray(3);
-    if (bytes.at(-1) === 0x0d) bytes = bytes.subarray(0, -1);
+    if (bytes.at(-1) === RETURN) bytes = bytes.subarray(0, -1);
     if (!isUtf8(bytes)) return { line, bytes: bytes.length, problem: 'is not valid UTF-8' };
     return { line, bytes: bytes.length, text: bytes.toString('utf8') };
   }

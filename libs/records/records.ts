@@ -1,10 +1,9 @@
 import { parse } from 'csv-parse/sync';
 import { stringify } from 'csv-stringify/sync';
 import { invalid } from '#libs/rpc';
-import { Lines, UNCLOSED } from './lines.js';
+import { type Line, Lines, UNCLOSED } from './lines.js';
 
 const QUOTE = 0x22;
-const COMMA = 0x2c;
 
 /** A record as it was read: its fields, or what is wrong with it, in words that quote nothing of it. */
 export type ReadRecord = {
@@ -25,46 +24,78 @@ export async function* readNdjson(chunks: AsyncIterable<Uint8Array>): AsyncGener
   }
 }
 
+/** A row of a table: its cells, at most as many as the header has, or what is wrong with it. */
+export type ReadRow = { line: number; bytes: number } & (
+  { cells: string[] } | { problem: string; cells?: string[] }
+);
+
+export type CsvOptions = {
+  /** One character. Default: a comma. */
+  delimiter?: string;
+  /** Lines before the header. */
+  skip?: number;
+};
+
 /**
- * CSV (RFC 4180) in which line 1 names the columns. An empty cell is a field that is not given; all others are
- * text, without the apostrophe that `writeCsv` puts before a formula.
+ * CSV (RFC 4180) whose first line names the columns. A row can have fewer cells than the header. Cells lose the apostrophe that
+ * `writeCsv` puts before a formula. A quotation mark inside an unquoted cell is part of its text; one that breaks a row costs only that row.
  *
- * @param checkColumns throws when these columns cannot be taken.
- * @throws RpcError BAD_REQUEST when there is no header, or none that can be read.
+ * @param checkColumns throws if it rejects the columns.
+ * @throws RpcError BAD_REQUEST if there is no header, or it cannot be read.
  */
 export async function* readCsv(
   chunks: AsyncIterable<Uint8Array>,
   checkColumns: (columns: readonly string[]) => void,
-): AsyncGenerator<ReadRecord> {
+  { delimiter = ',', skip = 0 }: CsvOptions = {},
+): AsyncGenerator<ReadRow> {
   const lines = new Lines(true);
   let columns: string[] | undefined;
   for await (const record of lines.of(chunks)) {
     const { line, bytes } = record;
-    if ('text' in record && hasTooManyCells(record.text)) {
-      if (!columns) throw invalidHeader(TOO_MANY_CELLS);
-      lines.rereadFromSecondLine();
-      yield { line, bytes, problem: TOO_MANY_CELLS };
-      continue;
-    }
-    const cells = 'text' in record ? parseCells(record.text) : undefined;
+    if (line <= skip) continue;
+    const parsed = parseRow(record, delimiter, columns?.length);
+    if (parsed.endsEarly) lines.rereadFromSecondLine();
     if (!columns) {
-      if (!cells) throw invalidHeader('problem' in record ? record.problem : UNCLOSED);
-      columns = cells.map((name) => name.trim());
+      if ('problem' in parsed) throw invalidHeader(parsed.problem);
+      columns = parsed.cells.map((name) => name.trim());
       checkColumns(columns);
-    } else if ('problem' in record) {
-      yield record;
-    } else if (cells?.length !== columns.length) {
-      lines.rereadFromSecondLine();
-      const problem = cells
-        ? `has ${cells.length} cell${cells.length === 1 ? '' : 's'}, where the header has ${columns.length}`
-        : UNCLOSED;
-      yield { line, bytes, problem };
     } else {
-      const given = columns.map((name, column) => [name, unescapeFormula(cells[column]!)] as const);
-      yield { line, bytes, fields: Object.fromEntries(given.filter(([, cell]) => cell !== '')) };
+      const { endsEarly, ...row } = parsed;
+      yield { line, bytes, ...row, ...(row.cells && { cells: row.cells.map(unescapeFormula) }) };
     }
   }
   if (!columns) throw invalidHeader('is missing');
+}
+
+/** `endsEarly`: what follows the first line is not part of this row. */
+type ParsedRow = { endsEarly?: boolean } & ({ cells: string[] } | { problem: string; cells?: string[] });
+
+/** @param width cells of the header; undefined for the header itself. */
+function parseRow(record: Line, delimiter: string, width: number | undefined): ParsedRow {
+  if (!('text' in record)) {
+    const first = record.firstLine === undefined ? undefined : parseCells(record.firstLine, delimiter);
+    return first && fits(first, width) ? { cells: first.slice(0, width) } : { problem: record.problem };
+  }
+  const { text } = record;
+  if (hasTooManyCells(text, delimiter)) return { endsEarly: true, problem: TOO_MANY_CELLS };
+  const cells = parseCells(text, delimiter);
+  const lineEnd = text.indexOf('\n');
+  // Several lines that are not one row: a stray quotation mark has joined them.
+  if (lineEnd !== -1 && (!cells || (width !== undefined && cells.length !== width))) {
+    const first = parseCells(text.slice(0, lineEnd).replace(/\r$/, ''), delimiter);
+    return first && fits(first, width)
+      ? { endsEarly: true, cells: first.slice(0, width) }
+      : { endsEarly: true, problem: UNCLOSED };
+  }
+  if (!cells) return { endsEarly: true, problem: UNCLOSED };
+  if (fits(cells, width)) return { cells: cells.slice(0, width) };
+  const problem = `has ${cells.length} cells, but the header has ${width}`;
+  return { endsEarly: true, problem, cells };
+}
+
+/** Spreadsheets leave out empty cells at the end of a row, or add some. */
+function fits(cells: readonly string[], width: number | undefined): boolean {
+  return width === undefined || cells.slice(width).every((cell) => cell.trim() === '');
 }
 
 /**
@@ -110,10 +141,21 @@ function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** The parser is asked for one record at a time (10 µs): it cannot go on behind a broken one, and `Lines` can. */
-function parseCells(text: string): string[] | undefined {
+/**
+ * The parser reads one record at a time (10 µs): it cannot continue after a broken one, and `Lines` can.
+ *
+ * @returns undefined unless the text is one row.
+ */
+function parseCells(text: string, delimiter: string): string[] | undefined {
   try {
-    return parse(text, { record_delimiter: '\n', relax_column_count: true })[0];
+    const rows = parse(text, {
+      delimiter,
+      record_delimiter: '\n',
+      relax_column_count: true,
+      // Across lines a stray quotation mark would swallow rows.
+      relax_quotes: !text.includes('\n'),
+    });
+    return rows.length === 1 ? rows[0] : undefined;
   } catch {
     return undefined;
   }
@@ -123,17 +165,22 @@ function parseCells(text: string): string[] | undefined {
 const MOST_CELLS = 1_000;
 const TOO_MANY_CELLS = `has more than ${MOST_CELLS.toLocaleString('en')} cells`;
 
-/** Counted by the commas outside quotes. */
-function hasTooManyCells(text: string): boolean {
-  if (text.length <= MOST_CELLS) return false;
+/** Counted by the delimiters outside quotes. */
+function hasTooManyCells(text: string, delimiter: string): boolean {
+  return text.length > MOST_CELLS && delimitersIn(text, delimiter, MOST_CELLS) >= MOST_CELLS;
+}
+
+/** Those outside quotes. @param most counting stops there. */
+export function delimitersIn(text: string, delimiter: string, most = Infinity): number {
+  const wanted = delimiter.charCodeAt(0);
   let isQuoted = false;
-  let commas = 0;
-  for (let at = 0; at < text.length && commas < MOST_CELLS; at += 1) {
+  let count = 0;
+  for (let at = 0; at < text.length && count < most; at += 1) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) isQuoted = !isQuoted;
-    else if (code === COMMA && !isQuoted) commas += 1;
+    else if (code === wanted && !isQuoted) count += 1;
   }
-  return commas >= MOST_CELLS;
+  return count;
 }
 
 function invalidHeader(problem: string) {

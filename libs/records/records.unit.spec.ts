@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isLong } from '../../test/length.js';
 import { Lines } from './lines.js';
-import { readCsv, readNdjson, type ReadRecord, writeCsv } from './index.js';
+import { type CsvOptions, readCsv, readNdjson, type ReadRecord, writeCsv } from './index.js';
 
 const MIB = 1024 * 1024;
 
@@ -30,8 +30,23 @@ async function readAll(
 }
 
 const ndjson = (text: string | Buffer, sizes?: number[]) => readAll(readNdjson, text, sizes);
-const csv = (text: string | Buffer, sizes?: number[]) =>
-  readAll((chunks) => readCsv(chunks, () => undefined), text, sizes);
+const csv = (text: string | Buffer, sizes?: number[], options?: CsvOptions) =>
+  readAll((chunks) => objectsOf(chunks, options), text, sizes);
+
+async function* objectsOf(
+  chunks: AsyncIterable<Uint8Array>,
+  options?: CsvOptions,
+): AsyncGenerator<ReadRecord> {
+  let columns: readonly string[] = [];
+  for await (const row of readCsv(chunks, (names) => (columns = names), options)) {
+    if ('problem' in row) yield row;
+    else {
+      const { cells, ...rest } = row;
+      const fields = cells.flatMap((cell, n) => (cell === '' ? [] : [[columns[n]!, cell] as const]));
+      yield { ...rest, fields: Object.fromEntries(fields) };
+    }
+  }
+}
 
 describe('readNdjson', () => {
   it('reads one object a line: with a byte order mark, CRLF, blank lines, and no newline at the end', async () => {
@@ -83,21 +98,36 @@ describe('readCsv', () => {
     ]);
   });
 
-  it('tells records with too few or too many cells', async () => {
-    expect(await csv('a,b\n1\n1,2,3\n1,2\n')).toEqual([
-      [2, 'has 1 cell, where the header has 2'],
-      [3, 'has 3 cells, where the header has 2'],
+  it('reports rows with too many cells; cells can be missing or empty at the end', async () => {
+    expect(await csv('a,b\n1\n1,2,3\n1,2\n3,4,,\n')).toEqual([
+      [2, { a: '1' }],
+      [3, 'has 3 cells, but the header has 2'],
       [4, { a: '1', b: '2' }],
+      [5, { a: '3', b: '4' }],
     ]);
   });
 
-  it.each([
-    ['that is never closed', '"'],
-    ['in the middle of a cell', 'x"y'],
-    ['followed by text', '"x"y'],
-    ['followed by text, twice', '"x"y"'],
-  ])('loses no line but its own to a quote %s', async (_, cell) => {
-    expect(await csv(`a,b\n1,${cell}\n2,"x"\n3,"y\nz"\n4,x\n`)).toEqual([
+  it.each([';', '\t', '|'])('reads cells between other delimiters: %j', async (delimiter) => {
+    const text = `sep=${delimiter}\n"a${delimiter}b"${delimiter}c,d\n1${delimiter}"2"\n`;
+    expect(await csv(text, undefined, { delimiter, skip: 1 })).toEqual([
+      [3, { [`a${delimiter}b`]: '1', 'c,d': '2' }],
+    ]);
+  });
+
+  it.each(['x"y', '5" pipe', 'Bob "The Builder"', '"x"y', '"x"y"'])(
+    'keeps a quotation mark inside a cell as text, and the rows that follow: %s',
+    async (cell) => {
+      expect(await csv(`a,b\n1,${cell}\n2,"x"\n3,"y\nz"\n4,${cell}\n`)).toEqual([
+        [2, { a: '1', b: cell }],
+        [3, { a: '2', b: 'x' }],
+        [4, { a: '3', b: 'y\nz' }],
+        [6, { a: '4', b: cell }],
+      ]);
+    },
+  );
+
+  it('loses no line but its own to a quote that is never closed', async () => {
+    expect(await csv(`a,b\n1,"\n2,"x"\n3,"y\nz"\n4,x\n`)).toEqual([
       [2, expect.stringContaining('has a quote that is not closed')],
       [3, { a: '2', b: 'x' }],
       [4, { a: '3', b: 'y\nz' }],

@@ -4,7 +4,7 @@ import { open, rename, rm, stat } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { describeError } from '#libs/database';
-import { type StreamedAnswer } from '#libs/rpc';
+import { RpcError, type StreamedAnswer } from '#libs/rpc';
 import { type ImportAnswer } from '../contacts/index.js';
 import { Progress } from './progress.js';
 import { INTERRUPTED, interruptible, path, print, type Session, UsageError, withSession } from './session.js';
@@ -12,7 +12,14 @@ import { INTERRUPTED, interruptible, path, print, type Session, UsageError, with
 const MEDIA_TYPES = { ndjson: 'application/x-ndjson', csv: 'text/csv' };
 type Format = keyof typeof MEDIA_TYPES;
 
-type ImportOptions = { organization: string; list?: string; onConflict: 'fail' | 'update'; format?: Format };
+type ImportOptions = {
+  organization: string;
+  list?: string;
+  onConflict: 'fail' | 'update';
+  subscribed?: 'yes' | 'no';
+  unknown: 'refuse' | 'ignore';
+  format?: Format;
+};
 type ExportOptions = { organization: string; out?: string; format?: Format };
 
 export function contactsCommands(program: Command): void {
@@ -22,7 +29,7 @@ export function contactsCommands(program: Command): void {
 
   contacts
     .command('import')
-    .description('import a file with one contact a line: NDJSON, or CSV whose first line names the columns')
+    .description('import a file with one contact per line: NDJSON, or CSV whose first line names the columns')
     .argument('<file>', 'the file, or - for standard input', path)
     .requiredOption('--organization <id>', 'the organization it is imported into')
     .option('--list <id>', 'a list to which all contacts of the file are added')
@@ -30,6 +37,20 @@ export function contactsCommands(program: Command): void {
       new Option('--on-conflict <what>', 'what becomes of a contact that has other details than its line')
         .choices(['fail', 'update'])
         .default('fail'),
+    )
+    .addOption(
+      new Option(
+        '--subscribed <answer>',
+        'whether people have agreed to get email if their line does not state it; required unless a column states it',
+      ).choices(['yes', 'no']),
+    )
+    .addOption(
+      new Option(
+        '--unknown <what>',
+        'whether a table with columns that are not recognised is refused or imported without them',
+      )
+        .choices(['refuse', 'ignore'])
+        .default('refuse'),
     )
     .addOption(format("how it is written; default: by the file's ending"))
     .addHelpText(
@@ -54,7 +75,7 @@ Ctrl-C stops after the lines under way (status ${INTERRUPTED}); the same command
 }
 
 async function importFile(session: Session, file: string, options: ImportOptions): Promise<ImportAnswer> {
-  const { organization: organizationId, list: listId, onConflict } = options;
+  const { organization: organizationId, list: listId, onConflict, subscribed, unknown } = options;
   const mediaType = MEDIA_TYPES[options.format ?? formatOf(file)];
   await session.requireOrganization(organizationId);
   const { stream, size } = await openInput(file);
@@ -76,13 +97,15 @@ async function importFile(session: Session, file: string, options: ImportOptions
     mediaType,
     bytes: bytes(),
     onConflict,
+    unknown,
+    ...(subscribed && { subscribed: subscribed === 'yes' }),
     onProgress: (answer) => (soFar = answer),
     ...(listId === undefined ? {} : { listId }),
   });
   try {
     return await session.run<ImportAnswer>(command);
   } catch (error) {
-    if (!interruption.aborted) throw error;
+    if (!interruption.aborted) throw inOptions(error);
     process.exitCode = INTERRUPTED;
     const count = linesOf(soFar).toLocaleString('en');
     process.stderr.write(`Stopped after ${count} lines: the same command goes on where it stopped.\n`);
@@ -91,6 +114,16 @@ async function importFile(session: Session, file: string, options: ImportOptions
     progress.stop();
     stream.destroy();
   }
+}
+
+/** The API names parameters of its query where the command line has options. */
+function inOptions(error: unknown): unknown {
+  if (!(error instanceof RpcError) || error.code !== 'BAD_REQUEST') return error;
+  const message = error.message
+    .replaceAll('send unknown=ignore', 'add --unknown ignore')
+    .replace('Send subscribed=true', 'Add --subscribed yes')
+    .replace('subscribed=false if', '--subscribed no if');
+  return new UsageError(message);
 }
 
 async function exportTo(
@@ -125,7 +158,7 @@ async function exportTo(
 }
 
 function formatOf(file: string): Format {
-  if (/\.csv$/i.test(file)) return 'csv';
+  if (/\.(csv|tsv)$/i.test(file)) return 'csv';
   if (/\.(ndjson|jsonl)$/i.test(file)) return 'ndjson';
   throw new UsageError('Say with --format whether it is ndjson or csv: the name does not end in either.');
 }

@@ -1,9 +1,21 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { CommandBus, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, RecordReader, Requests } from '#libs/commands';
 import { DamagedEvent, NewerEvent } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { type Resource } from '#libs/resources';
-import { comparableEmail, Id, OneOf, Operation, recordSchema, RpcError, StreamedInput } from '#libs/rpc';
+import {
+  comparableEmail,
+  Flag,
+  Id,
+  type Input,
+  type InputClass,
+  OneOf,
+  Operation,
+  recordSchema,
+  type RequestContext,
+  RpcError,
+  StreamedInput,
+} from '#libs/rpc';
 import { ahead } from './ahead.js';
 import { allEnded } from './all-ended.js';
 import { contact, hasEmail, type StandingContact } from './contact.js';
@@ -15,6 +27,8 @@ import {
   type ImportedLine,
   readImport,
 } from './imported-contacts.js';
+import { type Meaning } from './import/columns.js';
+import { type TableFormat } from './import/table.js';
 import { ImportedLinks, type NamedRecords } from './imported-links.js';
 
 /** Failed lines that an answer names; the others it counts. */
@@ -39,14 +53,27 @@ export function importContactsInto(resource: Resource, description: string): voi
   targets.set(resource.idField, resource);
 }
 
+type Suppress = InputClass<Input & { email: string; reason: string }>;
+let suppress: Suppress | undefined;
+
+/** Names the command that suppresses an address. To be called where its module is declared, before the first request. */
+export function suppressImportedBy(command: Suppress): void {
+  suppress = command;
+}
+
 const DESCRIPTION =
-  'A body of any length with one contact a line: NDJSON, or CSV whose first line names the columns. The fields ' +
-  'are those of create-contact; a missing, null or empty one says nothing. A contact that has the address and ' +
-  'all that the line says is `unchanged`; one that differs fails the line, or with `onConflict: update` takes ' +
-  'what the line says. A line that fails loses no other, and is named by its number in the file (at most ' +
-  `${MOST_FAILURES} of them). An import that ended early can be sent again as it is. Exports can be imported as ` +
-  "they are: `id`, `createdAt` and `updatedAt` are ignored, and of a CSV cell like `'+49 …` the apostrophe that keeps " +
-  'spreadsheets from taking it for a formula.';
+  'The body has one contact per line and can be of any length. NDJSON lines have the fields of create-contact. The first line of a CSV ' +
+  'table names its columns: the fields of create-contact, or the names that other systems use for them. The delimiter and the character ' +
+  'set are recognised. A missing, null or empty field is left as it is.\n\n' +
+  'Nobody is subscribed by accident. Columns such as `status`, `unsubscribed` or `No Bulk Emails` are recognised with their values; ' +
+  'one "no" outweighs every "yes". If no column states who gets email, `subscribed` must decide it for everyone else, or the answer is ' +
+  '400. An import never subscribes a contact again who is unsubscribed. Addresses that bounced or complained are also suppressed, which ' +
+  'needs the scope `suppression:write`.\n\n' +
+  'A contact that already has everything its line states is `unchanged`. If it differs, the line fails, or updates the contact with ' +
+  '`onConflict: update`. A line that fails affects no other and is named by its number in the file ' +
+  `(the first ${MOST_FAILURES}). An import that ended early can be sent again unchanged. Exports can be imported as they are: ` +
+  "`id`, `createdAt` and `updatedAt` are ignored, and so is the apostrophe before a CSV cell like `'+49 …`, which keeps spreadsheets " +
+  'from reading it as a formula.';
 
 @Operation({
   method: 'POST',
@@ -70,14 +97,28 @@ export class ImportContacts extends StreamedInput {
   @OneOf(['fail', 'update'], { default: 'fail' })
   onConflict!: 'fail' | 'update';
 
-  /** Told after each page what was done so far. Not a field. */
+  @Flag({
+    optional: true,
+    description:
+      'Whether people get email if their line does not state it. Required unless a column states it. Existing contacts keep their state.',
+  })
+  subscribed?: boolean;
+
+  @OneOf(['refuse', 'ignore'], {
+    default: 'refuse',
+    description: 'Whether a CSV table with unrecognised columns is rejected, or imported without them.',
+  })
+  unknown!: 'refuse' | 'ignore';
+
+  /** Called after each page with the counts so far. Not a field. */
   onProgress?: (done: ImportAnswer) => void;
-  /** Whether new people get mails of whom the line does not say it; undefined: they do. Not a field. */
-  subscribesNew?: boolean;
-  /** Whether a contact that stays as it is, because the line says something else, is linked all the same. Not a field. */
+  /** Called for each line that fails. Not a field. */
+  onFailure?: (failure: { line: number; address: string; message: string }) => void;
+  /** What each column of a CSV table becomes and how the table is written, if someone has chosen it. Not fields. */
+  meanings?: readonly (Meaning | null)[];
+  format?: TableFormat;
+  /** Whether a contact that differs from its line and is left as it is gets linked anyway. Not a field. */
   linksTaken?: boolean;
-  /** Failed lines that the answer names; undefined: as many as the API's. Not a field. */
-  mostFailures?: number;
 }
 
 export type ImportAnswer = {
@@ -114,6 +155,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     private readonly projections: Projections,
     private readonly links: ImportedLinks,
     private readonly byEmail: ContactsByEmail,
+    private readonly bus: CommandBus,
   ) {}
 
   execute(command: ImportContacts): Promise<ImportAnswer> {
@@ -123,7 +165,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   private async import(command: ImportContacts, bytes: AsyncIterable<Uint8Array>): Promise<ImportAnswer> {
     // The key belongs to the whole import; its parts are repeated by their effect.
     const { idempotencyKey, ...context } = command.context;
-    const { organizationId, mediaType, onProgress, linksTaken, mostFailures = MOST_FAILURES } = command;
+    const { organizationId, onProgress, onFailure, linksTaken } = command;
     const given = command as unknown as { [field: string]: string | undefined };
     const into = [...targets].flatMap(([field, resource]) => {
       const id = given[field];
@@ -132,7 +174,9 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     await this.links.require(organizationId, into);
 
     const answer: ImportAnswer = { created: 0, updated: 0, unchanged: 0, failed: [], failedCount: 0 };
-    const lookedUp = ahead(this.lookUp(organizationId, ahead(readImport(mediaType, bytes, context))));
+    const lookedUp = ahead(
+      this.lookUp(organizationId, ahead(readImport(bytes, { ...readingOf(command), context }))),
+    );
     for await (const { page, results } of ahead(this.importPages(command, lookedUp))) {
       await this.projections.catchUpWithLog(WRITTEN);
       const imported = results.flatMap((done, index) => {
@@ -143,10 +187,27 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
         return linksTaken ? [{ contactId, names: NO_NAMES }] : [];
       });
       await this.links.link(context, into, imported);
-      results.forEach((done, index) => add(answer, page[index]!.line, done, mostFailures));
+      await this.block(context, page);
+      results.forEach((done, index) => {
+        const { line, address = '' } = page[index]!;
+        if ('problem' in done) onFailure?.({ line, address, message: done.problem });
+        add(answer, line, done);
+      });
       onProgress?.(answer);
     }
     return answer;
+  }
+
+  /** Whoever bounced or complained elsewhere gets no email here, whatever became of the line. */
+  private async block(context: RequestContext, page: readonly ImportedLine[]): Promise<void> {
+    const { organizationId } = context;
+    const blocked = page.flatMap((line) => ('blocked' in line && line.blocked ? [line] : []));
+    await allEnded(
+      blocked.map(async ({ contact: { email }, blocked: reason }) => {
+        if (!suppress) throw new Error('No module suppresses addresses.');
+        await this.bus.execute(Object.assign(new suppress(), { organizationId, context, email, reason }));
+      }),
+    );
   }
 
   private async *lookUp(
@@ -224,15 +285,19 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
 
   private async importOne(
     given: ImportedContact,
-    { onConflict, subscribesNew }: ImportContacts,
+    { onConflict, subscribed = false }: ImportContacts,
     known?: Known,
   ): Promise<Done> {
     const { context, organizationId: _, ...details } = given;
+    // Never subscribed by accident: what the line does not state was decided for the whole import.
+    const asNew = { ...details, subscribed: details.subscribed ?? subscribed };
     let did: 'created' | 'updated' | 'unchanged' = 'created';
     let takenBy: string | undefined;
 
     const meet = ({ contactId, ...found }: Known): Decision => {
-      const merged = mergeContact(contactId, found, details);
+      // Who has said no stays unsubscribed, whatever an older file states.
+      const { subscribed: stated, ...others } = details;
+      const merged = mergeContact(contactId, found, stated === false ? details : others);
       did = merged.writes.every(({ events }) => events.length === 0) ? 'unchanged' : 'updated';
       if (did === 'updated' && onConflict === 'fail') {
         takenBy = contactId;
@@ -245,10 +310,6 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       takenBy = undefined;
       // Where it is decided again, the contact has changed meanwhile.
       if (known && !afresh) return meet(known);
-      const asNew =
-        details.subscribed === undefined && subscribesNew === false
-          ? { ...details, subscribed: false }
-          : details;
       return newContact(asNew, async (contactId) => {
         const found = await this.byEmail.find(given, contactId, details.email);
         return found && meet({ contactId, ...found });
@@ -274,11 +335,15 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   }
 }
 
-function add(answer: ImportAnswer, line: number, done: Done, mostFailures: number): void {
+function readingOf({ mediaType, subscribed, unknown, meanings, format }: ImportContacts) {
+  return { mediaType, subscribed, unknown, meanings, format };
+}
+
+function add(answer: ImportAnswer, line: number, done: Done): void {
   if ('did' in done) {
     answer[done.did] += 1;
     return;
   }
   answer.failedCount += 1;
-  if (answer.failed.length < mostFailures) answer.failed.push({ line, message: done.problem });
+  if (answer.failed.length < MOST_FAILURES) answer.failed.push({ line, message: done.problem });
 }

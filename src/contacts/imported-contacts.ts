@@ -1,7 +1,8 @@
-import { readCsv, readNdjson, type ReadRecord } from '#libs/records';
+import { readNdjson, type ReadRecord } from '#libs/records';
 import {
   Email,
   fieldsOf,
+  hasScope,
   invalid,
   Names,
   parseInput,
@@ -11,12 +12,28 @@ import {
 } from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
 import { CONTACT_DETAILS } from './contact.js';
+import { isConsent, type Meaning, recognise, suggestsOptOut } from './import/columns.js';
+import { type Blocked, consentIn, isOptOutWord, together } from './import/consent.js';
+import { formatOf, headOf, rowsOf, type TableFormat } from './import/table.js';
 import { type NamedKind, type NamedRecords } from './imported-links.js';
 
-/** A line of an import: a contact and what else it names, or why it is none. */
-export type ImportedLine = { line: number } & (
-  { contact: ImportedContact; names: NamedRecords } | { problem: string }
+/** A line of an import: a contact and what else it names, or why it is none. `address`: as the line has it. */
+export type ImportedLine = { line: number; address?: string } & (
+  { contact: ImportedContact; names: NamedRecords; blocked?: Blocked } | { problem: string }
 );
+
+/** How the lines of an import are to be understood. */
+export type Reading = {
+  mediaType: string;
+  context: RequestContext;
+  /** Whether people get email if their line does not state it. */
+  subscribed?: boolean | undefined;
+  /** What becomes of columns that are not recognised. */
+  unknown?: 'refuse' | 'ignore' | undefined;
+  /** What each column becomes and how the table is written, if someone has chosen it. */
+  meanings?: readonly (Meaning | null)[] | undefined;
+  format?: TableFormat | undefined;
+};
 
 export class ImportedContact extends ContactFields {
   @Email()
@@ -64,25 +81,24 @@ const PAGE_NAMES = 400;
 const PAGE_BYTES = 1024 * 1024;
 
 /**
- * The lines of an import, in pages to be imported at once.
+ * The lines of an import, in pages to be imported together.
  *
- * @throws RpcError BAD_REQUEST when the columns of a CSV text cannot be taken.
+ * @throws RpcError BAD_REQUEST if the columns of a CSV text can't be imported, or no line states whether its person gets email
+ * and nobody has decided it.
  */
 export async function* readImport(
-  mediaType: string,
   bytes: AsyncIterable<Uint8Array>,
-  context: RequestContext,
+  reading: Reading,
 ): AsyncGenerator<ImportedLine[], void> {
-  const isCsv = mediaType === 'text/csv';
-  const records = isCsv ? readCsv(bytes, (columns) => checkColumns(columns, context)) : readNdjson(bytes);
+  const isCsv = reading.mediaType === 'text/csv';
+  const lines = isCsv ? readTable(bytes, reading) : readObjects(bytes, reading);
   let page: ImportedLine[] = [];
   let names = 0;
   let size = 0;
-  for await (const record of records) {
-    const line = readLine(record, isCsv ? 'query' : 'body', context);
+  for await (const { bytes: length, ...line } of lines) {
     page.push(line);
     if ('names' in line) names += [...line.names.values()].flat().length;
-    size += record.bytes;
+    size += length;
     if (page.length < PAGE_LINES && names < PAGE_NAMES && size < PAGE_BYTES) continue;
     yield page;
     page = [];
@@ -92,16 +108,158 @@ export async function* readImport(
   if (page.length > 0) yield page;
 }
 
-function readLine(record: ReadRecord, source: 'query' | 'body', context: RequestContext): ImportedLine {
-  if ('problem' in record) return record;
-  const { line, fields } = record;
+type SizedLine = ImportedLine & { bytes: number };
+
+async function* readObjects(
+  bytes: AsyncIterable<Uint8Array>,
+  { context, subscribed }: Reading,
+): AsyncGenerator<SizedLine> {
+  let isDecided = subscribed !== undefined;
+  for await (const record of readNdjson(bytes)) {
+    if ('problem' in record) {
+      yield record;
+      continue;
+    }
+    const { line, fields } = record;
+    isDecided ||= typeof fields.subscribed === 'boolean';
+    // Of the first person on: nobody is imported before someone has decided it.
+    if (!isDecided && fields.email !== undefined) throw undecided('The first line does not state it');
+    yield { ...toLine(line, fields, context), bytes: record.bytes };
+  }
+}
+
+async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): AsyncGenerator<SizedLine> {
+  const { context, subscribed } = reading;
+  const { head, all } = await headOf(bytes);
+  const format = reading.format ?? formatOf(head);
+  const values = reading.meanings ? [] : await valuesIn(head, format);
+  let columns: readonly string[] = [];
+  let meanings: readonly (string | null)[] = [];
+  let suspicious: ReadonlySet<number> = new Set();
+  const rows = rowsOf(all, format, (names) => {
+    columns = names;
+    meanings = reading.meanings ?? meaningsOf(names, values, reading);
+    const statesConsent = meanings.includes('subscribed');
+    if (!statesConsent && subscribed === undefined) throw undecided('No column states it');
+    // Of these a later row may still say "unsubscribed".
+    suspicious = new Set(
+      reading.meanings ? [] : names.flatMap((name, n) => (suggestsOptOut(name, ['unsubscribed']) ? [n] : [])),
+    );
+  });
+  for await (const row of rows) {
+    const address = row.cells?.[meanings.indexOf('email')]?.trim() ?? '';
+    if ('problem' in row) {
+      yield { line: row.line, bytes: row.bytes, address, problem: row.problem };
+      continue;
+    }
+    const { line, cells, bytes: size } = row;
+    if (cells.every((cell) => cell.trim() === '')) continue;
+    const sized = { line, bytes: size, address };
+    const fields: Record<string, unknown> = {};
+    const consents = [];
+    let problem: string | undefined;
+    for (const [n, meaning] of meanings.entries()) {
+      const cell = cells[n];
+      if (isConsent(meaning)) {
+        const consent = cell === undefined ? undefined : consentIn(meaning, cell);
+        if (consent) consents.push(consent);
+        else if (cell === undefined)
+          problem ??= `has ${cells.length} cells, but the header has ${columns.length}`;
+        else problem ??= NO_CONSENT;
+      } else if (meaning !== null && cell !== undefined && cell.trim() !== '')
+        fields[meaning] = namingColumns.has(meaning) ? namesIn(cell) : cell;
+      else if (meaning === null && cell && suspicious.has(n) && isOptOutWord(cell))
+        problem ??= `states "${cell.trim().slice(0, 30)}" in a column that is not imported: name that column subscribed`;
+    }
+    const consent = together(consents);
+    if (consent.subscribed !== undefined) fields.subscribed = consent.subscribed;
+    const read = toLine(line, fields, context);
+    if (problem !== undefined) {
+      yield { ...sized, problem: 'problem' in read ? `${problem}; ${read.problem}` : problem };
+      continue;
+    }
+    const blocked = 'contact' in read ? consent.blocked : undefined;
+    if (blocked) {
+      // Adds to what the import may do, as a column of tags does.
+      if (!mayBlock(context))
+        yield {
+          ...sized,
+          problem: `states a ${blocked.toLowerCase()} address: that needs the scope suppression:write`,
+        };
+      else yield { ...read, ...sized, blocked };
+    } else yield { ...read, ...sized };
+  }
+}
+
+/** Separated by commas, semicolons or pipes; a name within quotation marks can contain these. */
+function namesIn(cell: string): string[] {
+  const names = cell.matchAll(/\s*(?:"((?:[^"]|"")*)"\s*(?=[,;|]|$)|([^,;|]+))/g);
+  return [...names]
+    .map(([, quoted, plain]) => (quoted?.replaceAll('""', '"') ?? plain!).trim())
+    .filter((name) => name !== '');
+}
+
+const NO_CONSENT =
+  'subscribed must be yes or no, or a status such as subscribed, unsubscribed, bounced, complained or pending';
+
+function mayBlock({ scopes }: RequestContext): boolean {
+  return hasScope(scopes, 'suppression:write');
+}
+
+function undecided(why: string): RpcError {
+  const issue = {
+    path: 'subscribed',
+    message: `is missing: ${why[0]!.toLowerCase()}${why.slice(1)}. Send subscribed=true if these people have agreed to get email, subscribed=false if not`,
+  };
+  return invalid([issue]);
+}
+
+/** Of each column, the values in the rows that have arrived. */
+async function valuesIn(head: Buffer, format: TableFormat): Promise<string[][]> {
+  const values: string[][] = [];
+  let rows = 0;
+  async function* once() {
+    yield head;
+  }
+  for await (const row of rowsOf(once(), format, () => undefined)) {
+    if (!('problem' in row)) row.cells.forEach((cell, n) => (values[n] ??= []).push(cell));
+    rows += 1;
+    if (rows === MOST_EXAMPLES) break;
+  }
+  return values;
+}
+const MOST_EXAMPLES = 200;
+
+/** By the exact names of fields, or as people and other systems name them. @throws RpcError BAD_REQUEST */
+function meaningsOf(
+  columns: readonly string[],
+  values: readonly (readonly string[])[],
+  { context, unknown = 'refuse' }: Reading,
+): (string | null)[] {
+  const recognised = recognise(columns, values);
+  const isKnown = (column: string) => COLUMNS.includes(column);
+  const meanings = columns.map((column, n) => {
+    if (IGNORED.includes(column)) return null;
+    if (isKnown(column)) return column;
+    const meaning = recognised[n] ?? null;
+    return meaning !== null && !isConsent(meaning) && columns.includes(meaning) ? null : meaning;
+  });
+  checkColumns(columns, meanings, values, unknown);
+  for (const meaning of meanings) {
+    const kind = namingColumns.get(meaning ?? '');
+    if (kind) requireScope(context.scopes, scopeToName(kind), meaning!);
+  }
+  return meanings;
+}
+
+function toLine(line: number, fields: Record<string, unknown>, context: RequestContext): ImportedLine {
   for (const ignored of IGNORED) delete fields[ignored];
   for (const column of COLUMNS) {
     const saysNothing = fields[column] === null || fields[column] === '';
     if (saysNothing && column !== 'email') delete fields[column];
   }
   try {
-    const contact = parseInput(ImportedContact, fields, source);
+    const contact = parseInput(ImportedContact, fields, 'body');
     contact.organizationId ??= context.organizationId;
     contact.context = context;
     if (contact.organizationId !== context.organizationId) {
@@ -140,28 +298,31 @@ function describeIssue({ path, message }: { path: string; message: string }): st
   return `${/^[A-Za-z]\w{0,50}$/.test(path) ? path : 'A field'} ${message}`;
 }
 
-function checkColumns(columns: readonly string[], { scopes }: RequestContext): void {
-  for (const column of columns) {
-    const kind = namingColumns.get(column);
-    if (kind) requireScope(scopes, scopeToName(kind), column);
-  }
+function checkColumns(
+  columns: readonly string[],
+  meanings: readonly (string | null)[],
+  values: readonly (readonly string[] | undefined)[],
+  unknown: 'refuse' | 'ignore',
+): void {
   const issues = columns.flatMap((column, at) => {
     const path = column === '' ? `Column ${at + 1}` : column.slice(0, 100);
-    if (column === '') return [{ path, message: 'has no name: name it or take it away' }];
-    if (columns.indexOf(column) < at)
+    const meaning = meanings[at] ?? null;
+    if (meaning !== null && !isConsent(meaning) && meanings.indexOf(meaning) < at)
       return [{ path, message: 'is the name of two columns: keep one of them' }];
-    if (!COLUMNS.includes(column))
+    if (meaning !== null || IGNORED.includes(column)) return [];
+    if (suggestsOptOut(column, values[at] ?? []))
       return [
         {
           path,
-          message: column.includes(';')
-            ? 'holds semicolons: separate the columns by commas'
-            : 'is not a column of an import',
+          message:
+            'seems to state who gets email: name it subscribed or unsubscribed, or remove it if it means something else',
         },
       ];
-    return [];
+    if (unknown === 'ignore') return [];
+    if (column === '') return [{ path, message: 'has no name: name it or take it away' }];
+    return [{ path, message: 'is not a column of an import: send unknown=ignore to import the others' }];
   });
-  if (!columns.includes('email'))
+  if (!meanings.includes('email'))
     issues.push({ path: 'email', message: 'is missing among the columns: every import needs it' });
   if (issues.length === 0) return;
   const { message, details } = invalid(issues);

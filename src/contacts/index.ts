@@ -13,6 +13,13 @@ export { UpdateContact } from './update-contact.js';
 export { type ContactRecord, replayableContacts } from './contact-record.js';
 export { ContactsByIds } from './contacts-by-ids.js';
 export { ExportContacts } from './export-contacts.js';
-export { type ImportAnswer, ImportContacts, importContactsInto } from './import-contacts.js';
+export {
+  type ImportAnswer,
+  ImportContacts,
+  importContactsInto,
+  suppressImportedBy,
+} from './import-contacts.js';
+export { isConsent, type Meaning, MEANINGS, recognise, suggestsOptOut } from './import/columns.js';
+export { lookAt, piecesOf, type TableFormat } from './import/table.js';
 export { importContactsByName } from './imported-contacts.js';
 export { type ChosenBy, type ChosenContact, chosenContacts } from './chosen-contacts.js';

@@ -14,7 +14,7 @@ import {
   requireScope,
   scopeOf,
 } from '#libs/rpc';
-import { type ImportAnswer } from '../contacts/index.js';
+import { type ImportAnswer, type ImportContacts } from '../contacts/index.js';
 import { OrganizationNames } from '../organizations/index.js';
 import { type Role, scopesOf, type Session, Sessions, Team } from '../team/index.js';
 import { isFromThisMachine, readCookie } from './cookie.js';
@@ -35,25 +35,16 @@ type StreamedBody = {
   mediaType: string;
   contentType: string;
   bytes: AsyncIterable<Uint8Array>;
-  onProgress?: (done: ImportAnswer) => void;
-  subscribesNew?: boolean;
-  linksTaken?: boolean;
-  mostFailures?: number;
-};
+} & Partial<HowToImport>;
+
+type HowToImport = Pick<ImportContacts, 'onProgress' | 'onFailure' | 'meanings' | 'format' | 'linksTaken'>;
 
 /** What is imported without a request: somebody has asked for it before. */
 type Importing = {
   fields: Record<string, unknown>;
   bytes: AsyncIterable<Uint8Array>;
-  onProgress: (done: ImportAnswer) => void;
-  /** Whether new people get mails of whom a line does not say it. */
-  subscribesNew: boolean;
-  /** Whether who stays as they are is put on the list all the same. */
-  linksTaken: boolean;
-  /** Failed lines that the answer names. */
-  mostFailures: number;
   isGivenUp: () => boolean;
-};
+} & HowToImport;
 
 /** How an operation is run: for which request, and what its form gave beside fields. */
 type Run = {

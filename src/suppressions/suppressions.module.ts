@@ -1,9 +1,10 @@
 import './erased-with-contacts.js';
 import { ProductModule } from '#libs/modules';
 import { RateLimitGuard } from '#libs/rate-limit';
-import { ContactsModule } from '../contacts/index.js';
+import { ContactsModule, suppressImportedBy } from '../contacts/index.js';
 import { AmazonSns } from './amazon-sns.js';
 import { contactMail } from './contact-mail.js';
+import { CreateSuppression } from './create-suppression.js';
 import { MailHookController } from './mail-hook.controller.js';
 import * as operations from './operations.js';
 import { replayableSuppressions } from './suppression-record.js';
@@ -11,6 +12,8 @@ import { suppressedAddress } from './suppressed-address.js';
 import { suppression } from './suppression.js';
 import { suppressionsProjection } from './suppressions.projection.js';
 import { Suppressions } from './suppressions.js';
+
+suppressImportedBy(CreateSuppression);
 
 /** Asks Amazon itself. */
 const amazonSns = { provide: AmazonSns, useFactory: () => new AmazonSns() };

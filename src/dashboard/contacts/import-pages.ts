@@ -21,9 +21,16 @@ import {
   timeIn,
 } from '../parts.js';
 import { type Visit } from '../visit.js';
-import { type AboutImport, type ContactImport, Imports, LARGEST_TABLE } from './imports.js';
+import {
+  isConsent,
+  lookAt,
+  type Meaning,
+  MEANINGS,
+  recognise,
+  suggestsOptOut,
+} from '../../contacts/index.js';
+import { type AboutImport, type ContactImport, Imports, LARGEST_TABLE, MOST_TOLD } from './imports.js';
 import { choicesOf, toContacts } from './pages.js';
-import { IMPORTED, type Imported, lookAt, meaningOf, MOST_TOLD, OVERLONG } from './table.js';
 
 export const importPages: PageDefinition[] = [
   {
@@ -73,12 +80,17 @@ export const importPages: PageDefinition[] = [
       const file = await visit.upload();
       if (!file) throw invalid([{ path: 'file', message: 'is no file' }]);
       const bytes = await wholeOf(visit, file.bytes);
-      const { columns, examples, lines } = await lookAt(bytes);
+      const { columns, examples, lines, format, values } = await lookAt(bytes);
+      const meanings = recognise(columns, values);
       const about: AboutImport = {
         file: file.name.slice(-200),
         columns,
         examples,
-        meanings: guessed(columns),
+        format,
+        meanings,
+        suspects: columns.flatMap((column, n) =>
+          isConsent(meanings[n]!) || suggestsOptOut(column, values[n] ?? []) ? [n] : [],
+        ),
         onConflict: visit.form.get('onConflict') === 'update' ? 'update' : 'fail',
         listId: visit.may('list:write') ? visit.typed('listId') : null,
       };
@@ -98,10 +110,11 @@ export const importPages: PageDefinition[] = [
       const { about, id } = await visit.find(Imports).find(visit.organizationId, visit.params.import!);
       const meanings = about.columns.map((_, n) => {
         const chosen = visit.form.get(`column-${n}`);
-        return IMPORTED.find((field) => field === chosen) ?? null;
+        return MEANINGS.find((meaning) => meaning === chosen) ?? null;
       });
       const agreed = visit.form.has('agreed');
       requireSense(meanings);
+      requireAnswers(visit, about);
       const userId = visit.person.session.userId;
       await visit.find(Imports).begin(visit.organizationId, id, userId, { ...about, meanings, agreed });
       return { to: `contacts/import/${id}` };
@@ -125,27 +138,27 @@ async function wholeOf(visit: Visit, bytes: AsyncIterable<Uint8Array>): Promise<
   return Buffer.concat(chunks);
 }
 
-/** By the names of the columns; of two that mean the same the first. */
-function guessed(columns: readonly string[]): (Imported | null)[] {
-  const taken = new Set<Imported>();
-  return columns.map((column) => {
-    const meaning = meaningOf(column);
-    if (meaning === undefined || taken.has(meaning)) return null;
-    taken.add(meaning);
-    return meaning;
-  });
-}
-
-/** @throws RpcError BAD_REQUEST where no column has addresses, or two say the same. */
-function requireSense(meanings: readonly (Imported | null)[]): void {
+/** @throws RpcError BAD_REQUEST if no column has addresses, or two become the same field. */
+function requireSense(meanings: readonly (Meaning | null)[]): void {
   const issues = meanings.flatMap((meaning, n) =>
-    meaning !== null && meanings.indexOf(meaning) < n
+    meaning !== null && !isConsent(meaning) && meanings.indexOf(meaning) < n
       ? [{ path: `column-${n}`, message: 'is what another column is already' }]
       : [],
   );
   if (issues.length > 0) throw invalid(issues);
   if (!meanings.includes('email'))
     throw invalid([{ path: 'column-0', message: 'or another column must be the address' }]);
+}
+
+/** Chosen for a column that may state who gets no email, if it states something else. */
+const UNRELATED = 'unrelated';
+
+/** @throws RpcError BAD_REQUEST if a column is left out that may state who gets no email. */
+function requireAnswers(visit: Visit, { suspects = [] }: AboutImport): void {
+  const issues = suspects
+    .filter((n) => (visit.form.get(`column-${n}`) ?? '') === '')
+    .map((n) => ({ path: `column-${n}`, message: 'may state who gets no email' }));
+  if (issues.length > 0) throw invalid(issues);
 }
 
 /** Whoever has left the page of an import finds it again. */
@@ -163,18 +176,21 @@ async function BegunImports(visit: Visit): Promise<Html | null> {
   return SectionOf(imports.begun, Table({ caption: imports.begun, columns, rows }));
 }
 
-function nameOfField({ words }: Visit, field: Imported): string {
+function nameOfField({ words }: Visit, field: Meaning): string {
   const { contacts } = words;
-  if (field === 'subscribed') return contacts.subscribed;
+  if (isConsent(field)) return contacts.imports.consents[field];
   return field === 'tags' ? contacts.imports.tags : contacts.fields[field];
 }
 
 function preview(visit: Visit, { about, lines }: ContactImport) {
   const { imports } = visit.words.contacts;
-  const fields = IMPORTED.filter((field) => field !== 'tags' || visit.may('tag:write'));
-  const choices = [
-    { value: '', text: imports.ignored },
-    ...fields.map((field) => ({ value: field, text: nameOfField(visit, field) })),
+  const fields = MEANINGS.filter((field) => field !== 'tags' || visit.may('tag:write'));
+  const chosen = fields.map((field) => ({ value: field, text: nameOfField(visit, field) }));
+  const choices = [{ value: '', text: imports.ignored }, ...chosen];
+  const choicesOfSuspect = [
+    { value: '', text: imports.undecided },
+    ...chosen,
+    { value: UNRELATED, text: imports.unrelated },
   ];
   const columns = about.columns.map((column, n) =>
     SelectField(visit, {
@@ -183,7 +199,7 @@ function preview(visit: Visit, { about, lines }: ContactImport) {
       hint: exampleOf(visit, about, n),
       value: about.meanings[n] ?? '',
       isOptional: true,
-      choices,
+      choices: about.suspects?.includes(n) ? choicesOfSuspect : choices,
     }),
   );
   return visit.page({
@@ -304,7 +320,8 @@ function failureIn({ words }: Visit, { failure, code }: NonNullable<ContactImpor
 /** Why a line was not imported; what has no words stays as the import says it. */
 function whyOf(visit: Visit, message: string, { listId }: AboutImport): string {
   const { imports } = visit.words.contacts;
-  if (message === OVERLONG) return imports.overlong;
+  if (/^has \d+ cells?, but the header/.test(message)) return imports.overlong;
+  if (/^(has a quote|has more than|is longer than|is not valid)/.test(message)) return imports.unreadable;
   if (message.startsWith('Another contact of your organization has this'))
     return listId === null ? imports.taken : imports.takenAndListed;
   return message
@@ -316,8 +333,10 @@ function whyOf(visit: Visit, message: string, { listId }: AboutImport): string {
 /** The import says "email is required". */
 function issueIn(visit: Visit, issue: string): string {
   const { words } = visit;
-  const field = IMPORTED.find((name) => issue.startsWith(`${name} `));
+  const field = MEANINGS.find((name) => issue.startsWith(`${name} `));
   if (field === undefined) return issue;
-  const name = field === 'tags' ? words.sections.tags : nameOfField(visit, field);
+  const { subscribed } = words.contacts;
+  const short = { tags: words.sections.tags, subscribed };
+  const name = field in short ? short[field as keyof typeof short] : nameOfField(visit, field);
   return `${name}: ${words.faultOf(issue.slice(field.length + 1))}`;
 }

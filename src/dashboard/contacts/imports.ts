@@ -7,15 +7,16 @@ import { EventStore, openBytes, sealBytes } from '#libs/event-store';
 import { type BackgroundWork } from '#libs/modules';
 import { newId } from '#libs/random';
 import { type ErrorCode, invalid, noSuch, RpcError } from '#libs/rpc';
+import { type ImportAnswer, type Meaning, piecesOf, type TableFormat } from '../../contacts/index.js';
 import { People } from '../people.js';
-import {
-  type FileAnswer,
-  ImportableTable,
-  type Imported,
-  MOST_TOLD,
-  textOf,
-  type WrongLine,
-} from './table.js';
+
+/** A line that was not imported, as the file has it; without an address in what earlier versions stored. */
+export type WrongLine = { line: number; address?: string; message: string };
+/** What became of the lines of a file. */
+export type FileAnswer = Omit<ImportAnswer, 'failed'> & { failed: WrongLine[] };
+/** Failed lines that are kept, to be corrected and imported again. Some 3 MB; if there are more, something else is wrong. */
+export const MOST_TOLD = 10_000;
+const LONGEST_ADDRESS = 254;
 
 /** Bytes of a table, and of one piece of it as it is kept. */
 export const LARGEST_TABLE = 20 * 1_024 * 1_024;
@@ -40,7 +41,11 @@ export type AboutImport = {
   columns: string[];
   /** The first rows, for the preview. */
   examples: string[][];
-  meanings: (Imported | null)[];
+  meanings: (Meaning | null)[];
+  /** Columns that may state who gets no email: they are not left out without a question. */
+  suspects?: number[];
+  /** How the file is written; undefined in what earlier versions stored. */
+  format?: TableFormat;
   onConflict: 'fail' | 'update';
   listId: string | null;
   /** Whether those have agreed to get mails of whom the table does not say it; undefined until somebody has said so. */
@@ -266,20 +271,28 @@ export class Imports implements BackgroundWork {
     let failure: RpcError | null = null;
     try {
       const isGivenUp = () => isLost || isForbidden || this.stopping.signal.aborted;
-      const table = new ImportableTable(await this.textOf(id, key), about.meanings);
+      const failed: WrongLine[] = [];
       const imported = await this.people.importFor({ organizationId, userId }, id, {
-        fields: { onConflict: about.onConflict, ...(about.listId === null ? {} : { listId: about.listId }) },
-        bytes: table.bytes(),
-        subscribesNew: about.agreed !== false,
+        fields: {
+          onConflict: about.onConflict,
+          subscribed: String(about.agreed === true),
+          ...(about.listId === null ? {} : { listId: about.listId }),
+        },
+        bytes: piecesOf(await this.bytesOf(id, key)),
+        meanings: about.meanings,
+        ...(about.format && { format: about.format }),
         // "All of them" on a list are all of them.
         linksTaken: true,
-        mostFailures: MOST_TOLD,
+        onFailure: ({ address, ...failure }) => {
+          if (failed.length < MOST_TOLD)
+            failed.push({ ...failure, address: address.slice(0, LONGEST_ADDRESS) });
+        },
         onProgress: ({ created, updated, unchanged, failedCount }) => {
           done = created + updated + unchanged + failedCount;
         },
         isGivenUp,
       });
-      answer = await table.told(imported);
+      answer = { ...imported, failed };
     } catch (error) {
       // It goes on elsewhere, or when the database is there again.
       if (isLost || this.stopping.signal.aborted) return await this.release(id, lease);
@@ -329,9 +342,9 @@ export class Imports implements BackgroundWork {
       .catch(() => undefined);
   }
 
-  private async textOf(id: string, key: Buffer): Promise<string> {
+  private async bytesOf(id: string, key: Buffer): Promise<Buffer> {
     const rows = await this.piecesOf(id);
-    return textOf(Buffer.concat(rows.map(({ number, sealed }) => openBytes(key, sealed, `${id} ${number}`))));
+    return Buffer.concat(rows.map(({ number, sealed }) => openBytes(key, sealed, `${id} ${number}`)));
   }
 
   /** Of the table; once it is imported, of the wrong lines that its result has not. */

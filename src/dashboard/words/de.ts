@@ -31,8 +31,9 @@ const FAULTS = {
   names: 'Namen haben wenige Wörter und höchstens 200 Zeichen',
   excelFile: 'Das ist eine Excel-Datei: Speichern Sie sie als CSV',
   noHeader: 'Die erste Zeile muss die Spalten benennen: Hier steht eine E-Mail-Adresse darin',
-  endlessRow: (line: string) =>
-    `Der Eintrag, der in Zeile ${line} beginnt, lässt sich nicht lesen: Ein Anführungszeichen ist nicht geschlossen oder steht mitten in einer Zelle, oder der Eintrag ist viel zu lang`,
+  noStatus: 'Schreiben Sie ja oder nein oder einen Status wie abonniert, abgemeldet oder unzustellbar',
+  optOutColumn:
+    'Diese Spalte sagt vielleicht, wer keine E-Mails bekommen darf. Wählen Sie aus, was sie bedeutet',
   noTable: 'Das ist keine lesbare Tabelle: Speichern Sie sie als CSV',
   tooWide: 'Diese Tabelle hat mehr als 200 Spalten: Lassen Sie die weg, die niemand braucht',
   noLines: 'Unter den Namen der Spalten steht nichts',

@@ -32,9 +32,9 @@ const FAULTS = {
   names: 'Names have a few words, and no more than 200 characters',
   excelFile: 'This is an Excel file: save it as CSV',
   noHeader: 'The first line must name the columns: here an e-mail address stands in it',
-  endlessRow: (line: string) =>
-    `The row that begins in line ${line} cannot be read: a quotation mark is not closed, or stands in the middle of a cell, or the row is far too long`,
-  noTable: 'This is no table that can be read: save it as CSV',
+  noStatus: 'Write yes or no, or a status such as subscribed, unsubscribed or bounced',
+  optOutColumn: 'This column may say who must not get email. Choose what it means',
+  noTable: 'This file is not a table: save it as CSV',
   tooWide: 'This table has more than 200 columns: leave out those that nobody needs',
   noLines: 'There is nothing under the names of the columns',
   atLeast: (least: string) => `Enter a whole number, at least ${least}`,

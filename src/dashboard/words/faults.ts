@@ -43,8 +43,9 @@ type FaultWords = {
   names: string;
   excelFile: string;
   noHeader: string;
-  endlessRow: (line: string) => string;
   noTable: string;
+  optOutColumn: string;
+  noStatus: string;
   tooWide: string;
   noLines: string;
   /** What no one has translated. */
@@ -116,8 +117,9 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
   [/^or another column must be/, ({ noAddresses }) => noAddresses],
   [/^is an Excel file/, ({ excelFile }) => excelFile],
   [/^has an address in its first line/, ({ noHeader }) => noHeader],
-  [/^has a row without an end in line (\d+)/, ({ endlessRow }, [, line]) => endlessRow(line!)],
-  [/^is no table/, ({ noTable }) => noTable],
+  [/^must be yes or no, or a status/, ({ noStatus }) => noStatus],
+  [/^may state who gets no email/, ({ optOutColumn }) => optOutColumn],
+  [/^is not a table/, ({ noTable }) => noTable],
   [/^has more than 200 columns/, ({ tooWide }) => tooWide],
   [/^has no line under/, ({ noLines }) => noLines],
 ];

@@ -1,0 +1,272 @@
+import {
+  CONSENT_COLUMNS,
+  type ConsentColumn,
+  consentIn,
+  folded,
+  isConsentWord,
+  isOptOutWord,
+} from './consent.js';
+
+/** The fields of contacts that a column can become; `tags` is added by its module. */
+export const IMPORTED_FIELDS = [
+  'email',
+  'firstName',
+  'lastName',
+  'phone',
+  'mobile',
+  'address',
+  'zip',
+  'city',
+  'country',
+  'bio',
+] as const;
+export const MEANINGS = [...IMPORTED_FIELDS, ...CONSENT_COLUMNS, 'tags'] as const;
+/** What a column becomes. Several columns can state consent; every other meaning belongs to one column. */
+export type Meaning = (typeof MEANINGS)[number];
+
+export function isConsent(meaning: string | null): meaning is ConsentColumn {
+  return CONSENT_COLUMNS.some((one) => one === meaning);
+}
+
+/** The names that people and systems give their columns: lower case, letters and digits only, without accents. */
+const NAMES: Record<Meaning, readonly string[]> = {
+  email: [
+    ...[
+      'email',
+      'mail',
+      'emailaddress',
+      'mailaddress',
+      'email1',
+      'email1value',
+      'primaryemail',
+      'emailprimary',
+    ],
+    ...['emailadresse', 'mailadresse', 'adresseemail', 'adressemail', 'adresseelectronique', 'courriel'],
+    ...['correo', 'correoelectronico', 'direcciondecorreo'],
+  ],
+  firstName: ['firstname', 'givenname', 'forename', 'vorname', 'prenom', 'nombre', 'imie'],
+  lastName: [
+    ...[
+      'lastname',
+      'surname',
+      'familyname',
+      'nachname',
+      'familienname',
+      'name',
+      'nom',
+      'apellido',
+      'apellidos',
+    ],
+    'nazwisko',
+  ],
+  phone: ['phone', 'phonenumber', 'telephone', 'tel', 'telefon', 'festnetz', 'telefono', 'can2phone'],
+  mobile: [
+    ...[
+      'mobile',
+      'mobilephone',
+      'mobilenumber',
+      'cell',
+      'cellphone',
+      'mobil',
+      'handy',
+      'mobiltelefon',
+      'movil',
+    ],
+    'portable',
+  ],
+  address: [
+    ...['address', 'street', 'streetaddress', 'adresse', 'strasse', 'anschrift', 'rue', 'direccion'],
+    ...['can2useraddress', 'primaryaddress1', 'address1street', 'strasseprivat'],
+  ],
+  zip: [
+    ...['zip', 'zipcode', 'postcode', 'postalcode', 'plz', 'postleitzahl', 'codepostal', 'codigopostal'],
+    ...['primaryzip', 'address1postalcode', 'postleitzahlprivat'],
+  ],
+  city: [
+    ...['city', 'town', 'ort', 'stadt', 'wohnort', 'ville', 'ciudad', 'can2usercity', 'primarycity'],
+    ...['address1city', 'ortprivat'],
+  ],
+  country: ['country', 'land', 'pays', 'pais', 'primarycountrycode', 'address1country', 'landregionprivat'],
+  bio: ['bio', 'notes', 'note', 'notizen', 'notiz', 'bemerkung', 'bemerkungen', 'remarques', 'notas'],
+  subscribed: [
+    ...['subscribed', 'newsletter', 'emailoptin', 'optin', 'optedin', 'subscriptionstatus', 'emailstatus'],
+    ...[
+      'can2subscriptionstatus',
+      'emailsubscriptionstatus',
+      'subscribedtoemails',
+      'emailsubscribed',
+      'issubscribed',
+    ],
+    ...[
+      'subscriberstatus',
+      'memberstatus',
+      'marketingconsent',
+      'emailconsent',
+      'emailmarketing',
+      'emailpermission',
+    ],
+    ...['acceptsmarketing', 'acceptsemailmarketing', 'emailmarketingconsent', 'subscribedtonewsletter'],
+    ...[
+      'abonniert',
+      'getsmails',
+      'bekommtemails',
+      'erhaltemails',
+      'newsletterabonniert',
+      'einwilligung',
+      'emaileinwilligung',
+      'newslettereinwilligung',
+    ],
+    ...[
+      'infolettre',
+      'lettredinformation',
+      'abonne',
+      'abonnement',
+      'inscrit',
+      'inscritalanewsletter',
+      'consentement',
+    ],
+    ...['suscrito', 'suscripcion', 'boletin', 'consentimiento', 'aceptacorreos'],
+  ],
+  optOut: [
+    ...[
+      'unsubscribed',
+      'unsubscribedat',
+      'unsubtime',
+      'unsubscribetime',
+      'unsubscribedate',
+      'unsubdate',
+      'dateunsubscribed',
+    ],
+    ...[
+      'unsubscribedon',
+      'optout',
+      'optedout',
+      'optoutdate',
+      'emailoptout',
+      'emailoptedout',
+      'useroptout',
+      'isoptout',
+    ],
+    ...[
+      'hasoptedoutofemail',
+      'nobulkemail',
+      'nobulkemails',
+      'nobulkemailsuseroptout',
+      'donotemail',
+      'donotbulkemail',
+    ],
+    ...[
+      'donotcontact',
+      'noemail',
+      'emailblacklisted',
+      'emailblocklisted',
+      'blacklisted',
+      'blocklisted',
+      'suppressed',
+    ],
+    ...['emailsuppressed', 'emaildisabled'],
+    ...[
+      'abgemeldet',
+      'abgemeldetam',
+      'newsletterabgemeldet',
+      'keinnewsletter',
+      'keineemail',
+      'keineemails',
+      'keinmailing',
+    ],
+    ...[
+      'desabonne',
+      'desinscrit',
+      'desinscription',
+      'datededesinscription',
+      'nepascontacter',
+      'pasdemail',
+      'pasdemails',
+    ],
+    ...[
+      'refusdemail',
+      'baja',
+      'dadodebaja',
+      'fechadebaja',
+      'nocontactar',
+      'noenviarcorreo',
+      'noenviarcorreos',
+    ],
+  ],
+  bounced: [
+    ...[
+      'bounced',
+      'bouncedat',
+      'emailbounced',
+      'hardbounced',
+      'hardbounce',
+      'isbad',
+      'emailisbad',
+      'email1isbad',
+    ],
+    ...[
+      'invalidemail',
+      'emailinvalid',
+      'cleantime',
+      'cleanedat',
+      'cleaned',
+      'unzustellbar',
+      'rebotado',
+      'rejete',
+    ],
+  ],
+  complained: ['complained', 'complainedat', 'complaint', 'spamcomplaint', 'markedasspam', 'reportedasspam'],
+  tags: ['tags', 'tag', 'schlagworte', 'schlagworter', 'etiquettes', 'etiquetas'],
+};
+/** Names that state consent in some systems and something else in others. */
+const AMBIGUOUS = ['status', 'statut', 'estado', 'etat', 'optoutstatus'];
+
+/** Parts of names that suggest consent… */
+const SUGGESTS = new RegExp(
+  [
+    'unsub|optout|optedout|optin|optedin|blacklist|blocklist|bounce|donotemail|donotcontact|donotmail|dontemail|nomail|noemail',
+    'bulkemail|suppress|subscri|consent|permission|newsletter|spam|complain|gdpr|marketing',
+    'abmeld|abgemeld|abonn|einwillig|widerspruch|widerruf|dsgvo|desabon|desinscri|infolettre|rgpd|baja$|suscri|boletin',
+  ].join('|'),
+);
+/** …unless they are about other channels, or describe when, how or why. */
+const OTHERWISE =
+  /sms|phone|telef|call|fax|whatsapp|push|campaign|reason|source|(?<!unsub\w*)(time|date|ip|text|count|title|id|tags?|name)$/;
+
+function nameOf(column: string): string {
+  return folded(column).replaceAll(' ', '');
+}
+
+/**
+ * What each column becomes, by its name and its values. If two columns mean the same field, the first is chosen.
+ *
+ * @param values some of each column.
+ */
+export function recognise(
+  columns: readonly string[],
+  values: readonly (readonly string[] | undefined)[],
+): (Meaning | null)[] {
+  const taken = new Set<Meaning>();
+  return columns.map((column, n) => {
+    const name = nameOf(column);
+    const meaning = MEANINGS.find((one) => NAMES[one].includes(name));
+    const cells = (values[n] ?? []).filter((cell) => cell.trim() !== '');
+    if (meaning === undefined) {
+      const isStatus = AMBIGUOUS.includes(name) && cells.length > 0 && cells.every(isConsentWord);
+      return isStatus ? 'subscribed' : null;
+    }
+    if (meaning === 'subscribed' && cells.length > 0 && !cells.some((cell) => consentIn('subscribed', cell)))
+      return null;
+    if (isConsent(meaning)) return meaning;
+    if (taken.has(meaning)) return null;
+    taken.add(meaning);
+    return meaning;
+  });
+}
+
+/** Whether ignoring this column may lose a "no": by its name, or because a cell says "unsubscribed". */
+export function suggestsOptOut(column: string, cells: readonly string[]): boolean {
+  const name = nameOf(column);
+  if (OTHERWISE.test(name)) return false;
+  return SUGGESTS.test(name) || cells.some(isOptOutWord);
+}

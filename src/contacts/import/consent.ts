@@ -1,0 +1,152 @@
+/** Why an address must not receive email, if another system says so. */
+export type Blocked = 'BOUNCED' | 'COMPLAINED';
+
+/** What a cell says about consent. Undefined: it says nothing. */
+export type Consent = { subscribed?: boolean; blocked?: Blocked };
+
+/** What a column says about consent. */
+export const CONSENT_COLUMNS = ['subscribed', 'optOut', 'bounced', 'complained'] as const;
+export type ConsentColumn = (typeof CONSENT_COLUMNS)[number];
+
+/** Lower case, without accents, words separated by one space: "Opted-Out" and "opted_out" are the same. */
+export function folded(text: string): string {
+  return text
+    .normalize('NFD')
+    .replace(/\p{M}/gu, '')
+    .toLowerCase()
+    .replaceAll('ß', 'ss')
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim();
+}
+
+/** The words that systems and people use, in English, German, French and Spanish; folded. */
+const YES = new Set([
+  ...[
+    'true',
+    'yes',
+    'y',
+    '1',
+    'x',
+    'on',
+    'subscribed',
+    'active',
+    'confirmed',
+    'enabled',
+    'checked',
+    'agreed',
+  ],
+  ...['opted in', 'opt in', 'optin', 'optedin'],
+  ...['ja', 'j', 'wahr', 'abonniert', 'angemeldet', 'aktiv', 'bestatigt'],
+  ...['oui', 'vrai', 'abonne', 'abonnee', 'inscrit', 'inscrite', 'actif', 'confirme'],
+  ...['si', 'verdadero', 'suscrito', 'suscrita', 'activo', 'confirmado'],
+]);
+const NO = new Set([
+  ...['false', 'no', 'n', '0', 'off', 'unsubscribed', 'not subscribed', 'never subscribed', 'non subscribed'],
+  ...[
+    'opted out',
+    'opt out',
+    'optout',
+    'optedout',
+    'pending',
+    'unconfirmed',
+    'inactive',
+    'disabled',
+    'blocked',
+  ],
+  ...['blocklisted', 'blacklisted', 'suppressed', 'cancelled', 'canceled', 'archived', 'deleted', 'removed'],
+  ...['unsubscribe', 'transactional', 'soft bounced', 'soft bounce', 'do not email'],
+  ...['nein', 'falsch', 'abgemeldet', 'nicht abonniert', 'inaktiv', 'gesperrt', 'unbestatigt', 'ausstehend'],
+  ...[
+    'non',
+    'faux',
+    'desabonne',
+    'desabonnee',
+    'desinscrit',
+    'desinscrite',
+    'inactif',
+    'en attente',
+    'bloque',
+  ],
+  ...['falso', 'baja', 'dado de baja', 'inactivo', 'pendiente', 'cancelado', 'bloqueado', 'no suscrito'],
+]);
+const BOUNCED = new Set([
+  ...[
+    'bounced',
+    'bouncing',
+    'bounce',
+    'hard bounced',
+    'hard bounce',
+    'hardbounce',
+    'cleaned',
+    'undeliverable',
+  ],
+  ...['unzustellbar', 'zuruckgewiesen', 'rejete', 'non distribuable', 'rebotado', 'devuelto'],
+]);
+const COMPLAINED = new Set([
+  ...[
+    'complained',
+    'complaint',
+    'complaints',
+    'spam',
+    'spam complaint',
+    'marked as spam',
+    'reported spam',
+    'junk',
+  ],
+  ...['beschwerde', 'plainte', 'queja'],
+]);
+/** A cell that some systems write instead of an empty one. */
+const EMPTY = new Set(['', 'null', 'n a', 'na', 'none', 'nil', 'undefined', 'never']);
+
+/** Values that only a column about consent has: an unmapped column that contains one must not be ignored silently. */
+export function isOptOutWord(cell: string): boolean {
+  const word = folded(cell);
+  return (
+    BOUNCED.has(word) ||
+    [
+      'unsubscribed',
+      'opted out',
+      'optedout',
+      'never subscribed',
+      'complained',
+      'blacklisted',
+      'blocklisted',
+    ].includes(word) ||
+    ['abgemeldet', 'desabonne', 'desabonnee', 'desinscrit', 'desinscrite', 'dado de baja'].includes(word)
+  );
+}
+
+/** Whether a column of this name and these values states consent: `status` may also be a membership's. */
+export function isConsentWord(cell: string): boolean {
+  const word = folded(cell);
+  return [YES, NO, BOUNCED, COMPLAINED, EMPTY].some((words) => words.has(word));
+}
+
+/** @returns undefined if the cell of a `subscribed` column is not one of the known words. */
+export function consentIn(kind: ConsentColumn, cell: string): Consent | undefined {
+  const word = folded(cell);
+  if (EMPTY.has(word)) return {};
+  if (kind === 'subscribed') {
+    if (BOUNCED.has(word)) return { subscribed: false, blocked: 'BOUNCED' };
+    if (COMPLAINED.has(word)) return { subscribed: false, blocked: 'COMPLAINED' };
+    if (NO.has(word)) return { subscribed: false };
+    return YES.has(word) ? { subscribed: true } : undefined;
+  }
+  const negative = ['false', 'no', 'n', '0', 'off', 'nein', 'falsch', 'non', 'faux', 'falso'];
+  const harmless = ['subscribed', 'active', 'confirmed', 'enabled', 'opted in', 'valid', 'good', 'ok'];
+  if ([...negative, ...harmless].includes(word)) return {};
+  // Anything else counts, a date or a reason too: to be wrong here must never mean to write to someone who said no.
+  if (kind === 'bounced') return word.startsWith('soft') ? {} : { subscribed: false, blocked: 'BOUNCED' };
+  if (kind === 'complained') return { subscribed: false, blocked: 'COMPLAINED' };
+  if (BOUNCED.has(word)) return { subscribed: false, blocked: 'BOUNCED' };
+  if (COMPLAINED.has(word)) return { subscribed: false, blocked: 'COMPLAINED' };
+  return { subscribed: false };
+}
+
+/** One "no" outweighs every "yes". */
+export function together(said: readonly Consent[]): Consent {
+  const blocked = said.find((one) => one.blocked !== undefined)?.blocked;
+  if (said.some(({ subscribed }) => subscribed === false))
+    return { subscribed: false, ...(blocked && { blocked }) };
+  return said.some(({ subscribed }) => subscribed === true) ? { subscribed: true } : {};
+}

@@ -1,0 +1,177 @@
+import { isUtf8 } from 'node:buffer';
+import { TextDecoder } from 'node:util';
+import { delimitersIn, readCsv, type ReadRow } from '#libs/records';
+import { invalid } from '#libs/rpc';
+import { isOptOutWord } from './consent.js';
+
+/** How the bytes of a table are to be read. */
+export type TableFormat = { encoding: string; delimiter: string; skip: number; endsInReturns: boolean };
+
+/** Bytes in which the format is recognised, if the table is longer. */
+const HEAD = 256 * 1024;
+const DELIMITERS = [',', ';', '\t', '|'];
+/** How workbooks begin: as a ZIP archive, or as those before 2007. */
+const WORKBOOKS = ['504b0304', 'd0cf11e0'];
+/** Excel's way to name the delimiter, in a line before the header. */
+const DELIMITER_LINE = /^"?sep=([^\w\s"]|\t)"?(?=[\r\n]|$)/i;
+/** Letters of Windows-1250 that Windows-1252 reads as signs: no word contains them. */
+const CENTRAL_EUROPEAN = /\p{L}[£³¿¯¹¥¼¾]|[£³¿¯¹¥¼¾]\p{Ll}/u;
+
+/**
+ * Reads how a table is written from its first bytes, of which at least the header must be there.
+ *
+ * @throws RpcError BAD_REQUEST if it is a workbook, or no text.
+ */
+export function formatOf(bytes: Buffer): TableFormat {
+  if (WORKBOOKS.includes(bytes.subarray(0, 4).toString('hex')))
+    throw refused('is an Excel file: save it as CSV');
+  const head = bytes.subarray(0, HEAD);
+  const encoding = encodingOf(head);
+  const text = new TextDecoder(encoding).decode(head, { stream: true });
+  if (text.includes('\0')) throw refused('is not a table that can be read');
+  const named = DELIMITER_LINE.exec(text);
+  const endsInReturns = !text.includes('\n') && text.includes('\r');
+  return {
+    encoding,
+    delimiter: named?.[1] ?? delimiterOf(text),
+    skip: named ? 1 : 0,
+    endsInReturns,
+  };
+}
+
+function encodingOf(head: Buffer): string {
+  if (head[0] === 0xff && head[1] === 0xfe) return 'utf-16le';
+  if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be';
+  // The last character may be cut.
+  if ([0, 1, 2, 3].some((cut) => isUtf8(head.subarray(0, head.length - cut)))) return 'utf-8';
+  return CENTRAL_EUROPEAN.test(new TextDecoder('windows-1252').decode(head))
+    ? 'windows-1250'
+    : 'windows-1252';
+}
+
+/** The one that the header contains most often outside quotation marks. */
+function delimiterOf(text: string): string {
+  const [header = ''] = text.replace(/^[\uFEFF\r\n]+/, '').split(/[\r\n]/, 1);
+  const counts = DELIMITERS.map((delimiter) => delimitersIn(header, delimiter));
+  return DELIMITERS[counts.indexOf(Math.max(...counts))]!;
+}
+
+/** The first chunks of a table until its header is whole, and all chunks. */
+export async function headOf(
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<{ head: Buffer; all: AsyncIterable<Uint8Array> }> {
+  const source = chunks[Symbol.asyncIterator]();
+  const first: Uint8Array[] = [];
+  let size = 0;
+  let isWhole = false;
+  while (!isWhole && size < HEAD && !first.some((chunk) => chunk.includes(0x0a) || chunk.includes(0x0d))) {
+    const next = await source.next();
+    if (next.done) isWhole = true;
+    else {
+      first.push(next.value);
+      size += next.value.length;
+    }
+  }
+  async function* all() {
+    try {
+      yield* first;
+      for (let next = await source.next(); !next.done; next = await source.next()) yield next.value;
+    } finally {
+      await source.return?.();
+    }
+  }
+  return { head: Buffer.concat(first), all: all() };
+}
+
+/**
+ * The rows of a table, without its header.
+ *
+ * @param checkColumns throws if it rejects the columns.
+ */
+export function rowsOf(
+  chunks: AsyncIterable<Uint8Array>,
+  { encoding, delimiter, skip, endsInReturns }: TableFormat,
+  checkColumns: (columns: readonly string[]) => void,
+): AsyncGenerator<ReadRow> {
+  const isPlain = encoding === 'utf-8' && !endsInReturns;
+  const bytes = isPlain ? chunks : asUtf8(chunks, encoding, endsInReturns);
+  return readCsv(bytes, checkColumns, { delimiter, skip });
+}
+
+async function* asUtf8(
+  chunks: AsyncIterable<Uint8Array>,
+  encoding: string,
+  endsInReturns: boolean,
+): AsyncGenerator<Uint8Array> {
+  const decoder = new TextDecoder(encoding);
+  const encoded = (text: string) => Buffer.from(endsInReturns ? text.replaceAll('\r', '\n') : text);
+  for await (const chunk of chunks) yield encoded(decoder.decode(chunk, { stream: true }));
+  yield encoded(decoder.decode());
+}
+
+/** In pieces, so that reading a long table leaves turns to others. */
+export async function* piecesOf(bytes: Buffer): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE);
+}
+const PIECE = 64 * 1024;
+
+/** What someone sees of a table before it is imported. */
+export type Look = {
+  format: TableFormat;
+  columns: string[];
+  /** The first rows. */
+  examples: string[][];
+  /** Some values of each column, for its recognition: those of the first rows, and each that looks like an opt-out. */
+  values: string[][];
+  lines: number;
+};
+
+/** Rows of the preview. */
+const EXAMPLES = 5;
+const LONGEST_EXAMPLE = 100;
+/** Values that are kept of each column. */
+const MOST_VALUES = 200;
+const LONGEST_WORD = 30;
+/** More than someone would look through. */
+const MOST_COLUMNS = 200;
+const ADDRESS = /[^\s@]@[^\s@]+\.[^\s@]/;
+
+/** @throws RpcError BAD_REQUEST unless it is a table with a row under its header. */
+export async function lookAt(bytes: Buffer): Promise<Look> {
+  const format = formatOf(bytes);
+  // All of it is there: a letter that is not ASCII may come late.
+  if (format.encoding === 'utf-8' && !isUtf8(bytes)) format.encoding = encodingOf(bytes);
+  let columns: string[] = [];
+  const look: Omit<Look, 'columns'> = { format, examples: [], values: [], lines: 0 };
+  const rows = rowsOf(piecesOf(bytes), format, (names) => (columns = columnsIn(names)));
+  for await (const row of rows) {
+    look.lines += 1;
+    if ('problem' in row) continue;
+    const cells = row.cells.map((cell) => cell.slice(0, LONGEST_EXAMPLE));
+    if (cells.every((cell) => cell.trim() === '')) {
+      look.lines -= 1;
+      continue;
+    }
+    if (look.examples.length < EXAMPLES) look.examples.push(cells);
+    cells.forEach((cell, n) => {
+      const values = (look.values[n] ??= []);
+      if (cell.trim() === '' || values.includes(cell)) return;
+      if (values.length < MOST_VALUES || (cell.length < LONGEST_WORD && isOptOutWord(cell)))
+        values.push(cell);
+    });
+  }
+  if (look.lines === 0) throw refused('has no line under its header');
+  return { ...look, columns };
+}
+
+/** @throws RpcError BAD_REQUEST if these can't be the names of columns. */
+export function columnsIn(header: readonly string[]): string[] {
+  if (header.length > MOST_COLUMNS) throw refused('has more than 200 columns');
+  // Otherwise the first person would be lost without a word.
+  if (header.some((cell) => ADDRESS.test(cell))) throw refused('has an address in its first line');
+  return header.map((name) => name.trim().slice(0, LONGEST_EXAMPLE));
+}
+
+function refused(message: string) {
+  return invalid([{ path: 'file', message }]);
+}

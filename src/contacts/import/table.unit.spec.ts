@@ -1,0 +1,182 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isConsent, recognise, suggestsOptOut } from './columns.js';
+import { type Consent, type ConsentColumn, consentIn, together } from './consent.js';
+import { formatOf, lookAt, piecesOf, rowsOf } from './table.js';
+
+const CASES = join(import.meta.dirname, '../../../test/cases');
+type Person = {
+  email: string;
+  firstName?: string;
+  lastName?: string;
+  subscribed?: boolean;
+  suppressed?: string;
+};
+const expected = JSON.parse(readFileSync(join(CASES, 'expected.json'), 'utf8')) as Record<string, Person[]>;
+
+/** As an import whose other people have agreed. */
+async function peopleIn(bytes: Buffer): Promise<Person[]> {
+  const { columns, values, format } = await lookAt(bytes);
+  const meanings = recognise(columns, values);
+  const people: Person[] = [];
+  for await (const row of rowsOf(piecesOf(bytes), format, () => undefined)) {
+    if ('problem' in row) throw new Error(row.problem);
+    const { cells } = row;
+    const { subscribed = true, blocked } = together(
+      meanings.flatMap((meaning, n) => (isConsent(meaning) ? [consentIn(meaning, cells[n]!)!] : [])),
+    );
+    const cellOf = (meaning: string) => cells[meanings.findIndex((one) => one === meaning)];
+    const named = { firstName: cellOf('firstName') ?? '', lastName: cellOf('lastName') ?? '' };
+    people.push({ email: cellOf('email')!, ...named, subscribed, ...(blocked && { suppressed: blocked }) });
+  }
+  return people;
+}
+
+describe('files of other systems', () => {
+  it('are all tried', () => {
+    const files = readdirSync(CASES).filter((name) => /\.[ct]sv$/.test(name));
+    expect(files.toSorted()).toEqual(
+      Object.keys(expected)
+        .filter((name) => name !== 'about')
+        .toSorted(),
+    );
+  });
+
+  const files = Object.keys(expected).filter((name) => name !== 'about');
+  it.each(files)('%s: nobody who said no is subscribed, and no one is lost', async (file) => {
+    const people = await peopleIn(readFileSync(join(CASES, file)));
+    expect(people.map(({ email }) => email)).toEqual(expected[file]!.map(({ email }) => email));
+    people.forEach((person, n) => {
+      const { subscribed = true, suppressed, firstName } = expected[file]![n]!;
+      expect({ ...person, suppressed: person.suppressed }).toMatchObject({ subscribed, suppressed });
+      // Ghost and Google have names of their own; both spellings prove the character set.
+      if (firstName !== undefined && person.firstName) expect(person.firstName).toBe(firstName);
+    });
+  });
+
+  it.each(files)('%s: no column is suspected without a reason', async (file) => {
+    const { columns, values } = await lookAt(readFileSync(join(CASES, file)));
+    const meanings = recognise(columns, values);
+    const suspects = columns.filter(
+      (column, n) => !isConsent(meanings[n]!) && suggestsOptOut(column, values[n] ?? []),
+    );
+    expect(suspects).toEqual([]);
+  });
+});
+
+describe('a cell', () => {
+  const NO: Consent = { subscribed: false };
+  it.each<[ConsentColumn, string[], Consent | undefined]>([
+    [
+      'subscribed',
+      ['yes', 'TRUE', '1', 'x', 'Active', 'confirmed', 'Ja', 'oui', 'Sí', 'abonné', 'opted-in'],
+      { subscribed: true },
+    ],
+    [
+      'subscribed',
+      [
+        'no',
+        '0',
+        'Unsubscribed',
+        'opted_out',
+        'pending',
+        'never subscribed',
+        'Non',
+        'abgemeldet',
+        'désabonné',
+      ],
+      NO,
+    ],
+    ['subscribed', ['Soft bounced', 'inactive', 'blocklisted', 'unconfirmed', 'baja'], NO],
+    ['subscribed', ['bounced', 'bouncing', 'Cleaned', 'hard bounce'], { ...NO, blocked: 'BOUNCED' }],
+    ['subscribed', ['complained', 'SPAM'], { ...NO, blocked: 'COMPLAINED' }],
+    ['subscribed', ['', ' ', 'n/a', 'NULL'], {}],
+    ['subscribed', ['perhaps', '12,50', 'member'], undefined],
+    ['optOut', ['yes', '1', 'x', 'true', '2024-05-01 10:00:00', 'No longer interested', 'unsubscribed'], NO],
+    ['optOut', ['', 'no', '0', 'false', 'nein', 'subscribed', 'active'], {}],
+    ['optOut', ['bounced'], { ...NO, blocked: 'BOUNCED' }],
+    ['bounced', ['true', 'hard', '2024-05-01'], { ...NO, blocked: 'BOUNCED' }],
+    ['bounced', ['', 'false', 'soft'], {}],
+    ['complained', ['yes'], { ...NO, blocked: 'COMPLAINED' }],
+  ])('of a column %s: %j', (kind, cells, consent) => {
+    for (const cell of cells) expect([cell, consentIn(kind, cell)]).toEqual([cell, consent]);
+  });
+
+  it('one "no" outweighs every "yes"', () => {
+    expect(together([{ subscribed: true }, {}, { subscribed: false, blocked: 'BOUNCED' }])).toEqual({
+      subscribed: false,
+      blocked: 'BOUNCED',
+    });
+    expect(together([{}, { subscribed: true }])).toEqual({ subscribed: true });
+    expect(together([{}, {}])).toEqual({});
+  });
+});
+
+describe('a column', () => {
+  it.each<[string, string[], string | null]>([
+    ['No Bulk Emails', [], 'optOut'],
+    ['EMAIL_BLACKLISTED', [], 'optOut'],
+    ['Désabonné', [], 'optOut'],
+    ['E-Mail-Adresse', [], 'email'],
+    ['Adresse électronique', [], 'email'],
+    ['status', ['subscribed', 'cleaned'], 'subscribed'],
+    ['status', ['donor'], null],
+    ['Newsletter', ['weekly'], null],
+    ['Hard bounce', ['x'], 'bounced'],
+  ])('%s with %j is %s', (column, values, meaning) => {
+    expect(recognise([column], [values])).toEqual([meaning]);
+  });
+
+  it.each([
+    ['Mailing consent 2024', []],
+    ['Newsletter', ['weekly']],
+    ['Zustand', ['abgemeldet']],
+    ['GDPR', []],
+    ['Bitte keine Werbung (Widerspruch)', []],
+  ])('%s with %j is not left out silently', (column, values) => {
+    expect(suggestsOptOut(column, values)).toBe(true);
+  });
+
+  it.each([
+    ['can2_sms_status', ['unsubscribed']],
+    ['UNSUB_REASON', ['No longer interested']],
+    ['OPTIN_IP', ['192.0.2.1']],
+    ['City', ['Bern']],
+  ])('%s with %j can be left out', (column, values) => {
+    expect(suggestsOptOut(column, values)).toBe(false);
+  });
+});
+
+it('is read line by line whatever ends its lines, and without a line that names the delimiter', async () => {
+  for (const end of ['\n', '\r\n', '\r'])
+    expect(
+      await lookAt(Buffer.from(['sep=;', 'E-Mail;Ort', 'a@example.org;Bern', ''].join(end))),
+    ).toMatchObject({
+      columns: ['E-Mail', 'Ort'],
+      examples: [['a@example.org', 'Bern']],
+      lines: 1,
+    });
+});
+
+it('counts delimiters outside quotation marks', () => {
+  expect(formatOf(Buffer.from('"a,b,c,d";e\n')).delimiter).toBe(';');
+});
+
+/** How often others had a turn meanwhile. */
+async function turnsDuring(work: Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let isGoing = true;
+  const ended = work.finally(() => (isGoing = false));
+  while (isGoing) {
+    await nextTurn();
+    turns += 1;
+  }
+  await ended;
+  return turns;
+}
+
+it('a long table leaves turns to everyone else', async () => {
+  const rows = Array.from({ length: 20_000 }, (_, n) => `p${n}@example.org,Bern`);
+  expect(await turnsDuring(lookAt(Buffer.from(['email,Ort', ...rows].join('\r\n'))))).toBeGreaterThan(30);
+});
