@@ -1,4 +1,5 @@
-import { readNdjson, type ReadRecord } from '#libs/records';
+import { Readable } from 'node:stream';
+import { readNdjson } from '#libs/records';
 import {
   Email,
   fieldsOf,
@@ -218,10 +219,7 @@ function undecided(why: string): RpcError {
 async function valuesIn(head: Buffer, format: TableFormat): Promise<string[][]> {
   const values: string[][] = [];
   let rows = 0;
-  async function* once() {
-    yield head;
-  }
-  for await (const row of rowsOf(once(), format, () => undefined)) {
+  for await (const row of rowsOf(Readable.from([head]), format, () => undefined)) {
     if (!('problem' in row)) row.cells.forEach((cell, n) => (values[n] ??= []).push(cell));
     rows += 1;
     if (rows === MOST_EXAMPLES) break;

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { TextDecoder } from 'node:util';
 import { delimitersIn, readCsv, type ReadRow } from '#libs/records';
 import { invalid } from '#libs/rpc';
@@ -111,7 +112,10 @@ async function* asUtf8(
 
 /** In pieces, so that reading a long table leaves turns to others. */
 export async function* piecesOf(bytes: Buffer): AsyncGenerator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE);
+  for (let at = 0; at < bytes.length; at += PIECE) {
+    yield bytes.subarray(at, at + PIECE);
+    await nextTurn();
+  }
 }
 const PIECE = 64 * 1024;
 
