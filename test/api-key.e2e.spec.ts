@@ -1,12 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuid } from 'uuid';
 import { Projections, replay } from '#libs/projections';
-import { allScopes } from '#libs/rpc';
+import { allScopes, operationNamed, operationOf } from '#libs/rpc';
 import { upcasters } from '../src/modules.js';
 import { type CreateApiKey, replayableApiKeys } from '../src/auth/index.js';
 import { readExported } from '../src/history/index.js';
 import { DatabaseClock } from './database-clock.js';
 import { type Answer, Api, Client, ISO, NOBODY } from './harness.js';
+import { OPERATIONS } from './operations.js';
 import { eventually } from './processes.js';
 import { verifyTwice } from './verifiers.js';
 import { isLong } from './length.js';
@@ -763,6 +768,82 @@ describe('revoke-api-key', () => {
   it('400 without an apiKeyId', async () => {
     const { status, body } = await owner.delete('api-key.revoke-api-key', {});
     expect([status, body.error.issues[0].path]).toEqual([400, 'apiKeyId']);
+  });
+});
+
+describe('a running stream of a key that is revoked', () => {
+  /** A first piece that the server begins to work on, and pieces that go on. */
+  const BODIES: {
+    [operation: string]: { path: string; type: string; first: string; piece: (n: number) => string };
+  } = {
+    'contact.import-contacts': {
+      path: 'contact.import-contacts?subscribed=true',
+      type: 'text/csv',
+      first: 'email\n',
+      piece: (n) => `person-${n}@example.org\n`,
+    },
+    'image.upload-image': {
+      path: 'image.upload-image',
+      type: 'image/png',
+      first: '\x89PNG\r\n\x1a\n',
+      piece: () => 'x',
+    },
+  };
+  const ANSWERS = ['contact.export-contacts', 'event.export-events'];
+
+  it('is tried for each kind; one controller serves them all', () => {
+    const operations = Object.keys(OPERATIONS).map((name) => operationOf(operationNamed(name))!);
+    const namesOf = (of: 'bodyTypes' | 'answerTypes') =>
+      operations.flatMap((one) => (one[of] ? [one.name] : [])).toSorted();
+    expect(namesOf('bodyTypes')).toEqual(Object.keys(BODIES).toSorted());
+    expect(namesOf('answerTypes')).toEqual([...ANSWERS, 'petition.export-signatures'].toSorted());
+  });
+
+  it.each(Object.keys(BODIES))('%s takes no more: 401', async (operation) => {
+    const { path, type, first, piece } = BODIES[operation]!;
+    const caller = await clientWith({ scopes: ['*'] });
+    const sent = request(`${api.origin}/v1/${path}`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${caller.key}`, 'Content-Type': type },
+    });
+    const answered = once(sent, 'response') as Promise<[IncomingMessage]>;
+    let isOver = false;
+    void answered.finally(() => (isOver = true));
+    sent.write(first);
+    await revoke(caller.keyId);
+    for (let n = 0; !isOver; n += 1) {
+      sent.write(piece(n));
+      await sleep(20);
+    }
+    const [response] = await answered;
+    const { error } = JSON.parse(await text(response));
+    expect([response.statusCode, error.reason]).toEqual([401, 'KEY_INVALID']);
+    sent.destroy();
+    // What came within a moment of the revocation may be there, and nothing later.
+    const { length } = (await owner.get('contact.list-contacts', { limit: '100' })).body.data;
+    expect(length).toBeLessThan(100);
+  });
+
+  it.each(ANSWERS)('%s sends no more: it is cut off', async (operation) => {
+    const bio = '🎈'.repeat(5_000);
+    const people = Array.from({ length: 500 }, (_, n) => JSON.stringify({ email: `${n}@example.org`, bio }));
+    const path = '/v1/contact.import-contacts?subscribed=false';
+    const imported = await owner.request('POST', path, people.join('\n'), {
+      'Content-Type': 'application/x-ndjson',
+    });
+    expect(imported.body.data.created).toBe(500);
+    const caller = await clientWith({ scopes: ['*'] });
+    const asked = request(`${api.origin}/v1/${operation}`, {
+      headers: { Authorization: `Bearer ${caller.key}` },
+    });
+    const answered = once(asked, 'response') as Promise<[IncomingMessage]>;
+    asked.end();
+    const [response] = await answered;
+    expect(response.statusCode).toBe(200);
+    // It is not read yet: the server cannot have sent all of it.
+    await revoke(caller.keyId);
+    await refusedSoon(caller.key!);
+    await expect(text(response)).rejects.toThrow('aborted');
   });
 });
 

@@ -26,6 +26,7 @@ import { possibleErrors } from './possible-errors.js';
 import { traced } from '#libs/tracing';
 import { readQuery, refuseQuery } from './query.js';
 import { requireFieldScopes } from './scopes.js';
+import { nowAndThen, whileStanding } from './standing.js';
 import { sendStream, type StreamedAnswer } from './streamed-answer.js';
 import { countAnswer, requireReading } from './unread-answers.js';
 import { allowLongBody } from './pacing.js';
@@ -92,7 +93,7 @@ function addRoute(controller: Type, input: InputClass): void {
         method === 'GET' ? this.queries.execute(command) : this.commands.execute(command),
       );
       if (answerTypes) {
-        await sendStream(result as StreamedAnswer, request, response);
+        await sendStream((result as StreamedAnswer).while(request.requireCaller), request, response);
         return undefined;
       }
       if (request.isGivenUp) throw new ClientGone('The client was answered already.');
@@ -162,7 +163,16 @@ async function readInput(
     isGivenUp: () => request.isGivenUp === true,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   } satisfies RequestContext;
-  if (body) Object.assign(input as StreamedInput, body);
+  if (body) {
+    const { requireCaller } = request;
+    Object.assign(input as StreamedInput, body);
+    if (requireCaller) {
+      (input as StreamedInput).bytes = whileStanding(body.bytes, requireCaller);
+      const check = nowAndThen(requireCaller);
+      // What was read before is not stored after.
+      input.context.standing = () => check().then(() => []);
+    }
+  }
   return input;
 }
 

@@ -9,6 +9,8 @@ declare module 'node:http' {
   interface IncomingMessage {
     /** Set by the authentication when the key is good. */
     caller?: Caller;
+    /** Throws once the caller may not ask any more: their key was revoked or has expired. Set with `caller`. */
+    requireCaller?: () => Promise<void>;
     /** As the client knows it: for its own answer alone. */
     requestId?: string;
     /** Set while an operation works on it, also when its client has gone away meanwhile. */

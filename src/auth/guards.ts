@@ -46,6 +46,10 @@ export class AuthenticationGuard implements CanActivate {
     const { id, organizationId, lineId, scopes, rateLimit, byOperator } = authentication.key;
     this.use.note(organizationId, id);
     request.caller = { organizationId, actor: { type: 'api-key', id }, scopes };
+    request.requireCaller = async () => {
+      const again = await this.authenticator.authenticate(request.headers.authorization, beforeGuess);
+      if ('refusal' in again) throw unauthorized(again.refusal);
+    };
     const limit = requestsPerSecond(rateLimit);
     const limits: RateLimitSubject[] = [];
     // Of the line, not of the key: who rotates with an overlap would get one more limit each time. A key that replaced
@@ -71,12 +75,15 @@ export class AuthorizationGuard implements CanActivate {
     // Who shows a key is told if it is good no more, whatever it was shown for.
     if (mayBePublic(context.getHandler()) && (caller || refusal === NO_KEY)) return true;
     if (!caller) {
-      const { reason, message } = refusal;
-      throw new RpcError('UNAUTHORIZED', message, { reason, headers: { 'WWW-Authenticate': 'Bearer' } });
+      throw unauthorized(refusal);
     }
     requireScope(caller.scopes, scope);
     return true;
   }
+}
+
+function unauthorized({ reason, message }: Refusal): RpcError {
+  return new RpcError('UNAUTHORIZED', message, { reason, headers: { 'WWW-Authenticate': 'Bearer' } });
 }
 
 /** Health, documentation and the like are no API responses. */

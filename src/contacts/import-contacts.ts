@@ -320,6 +320,8 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       const { recordId } = await this.commands.run(given, decide, { visible: false });
       return { did, contactId: recordId };
     } catch (error) {
+      // The key was revoked: the whole import ends.
+      if (error instanceof RpcError && error.code === 'UNAUTHORIZED') throw error;
       if (error instanceof RpcError && error.status < 500)
         return { problem: error.message, ...(takenBy === undefined ? {} : { contactId: takenBy }) };
       if (error instanceof NewerEvent) {

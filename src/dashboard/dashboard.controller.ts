@@ -74,7 +74,7 @@ export class DashboardController {
         const answered = await this.within({ ...asked, person, params, requireStill }, (visit) =>
           make(page, visit),
         );
-        return answered instanceof StreamedAnswer ? whileStill(answered, requireStill) : answered;
+        return answered instanceof StreamedAnswer ? answered.while(requireStill) : answered;
       },
       { takesFile, organizationId: isId(organization) ? organization.toLowerCase() : undefined },
     );
@@ -98,22 +98,6 @@ export class DashboardController {
     }
   }
 }
-
-/** A file is sent for as long as somebody takes it: only as long as they may have it. */
-function whileStill({ contentType, fileName, chunks }: StreamedAnswer, require: () => Promise<void>) {
-  async function* checked() {
-    let checkedAt = performance.now();
-    for await (const chunk of chunks) {
-      if (performance.now() - checkedAt > CHECK_MS) {
-        await require();
-        checkedAt = performance.now();
-      }
-      yield chunk;
-    }
-  }
-  return new StreamedAnswer(contentType, fileName, checked());
-}
-const CHECK_MS = 500;
 
 function addressOf(visit: Visit, to: string, done: string | undefined): string {
   if (done === undefined) return visit.path(to);

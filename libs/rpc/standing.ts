@@ -1,0 +1,24 @@
+/** A caller who may no longer do what a stream does is noticed after this long, and the time that the check itself is remembered. */
+const CHECK_MS = 250;
+
+/** Checks now and then, however often it is asked. @param require throws once the caller may not. */
+export function nowAndThen(require: () => Promise<void>): () => Promise<void> {
+  let checkedAt = performance.now();
+  return async () => {
+    if (performance.now() - checkedAt < CHECK_MS) return;
+    await require();
+    checkedAt = performance.now();
+  };
+}
+
+/** The chunks of a stream, in or out, for as long as its caller may read or write them. */
+export async function* whileStanding<Chunk>(
+  chunks: AsyncIterable<Chunk>,
+  require: () => Promise<void>,
+): AsyncGenerator<Chunk> {
+  const check = nowAndThen(require);
+  for await (const chunk of chunks) {
+    await check();
+    yield chunk;
+  }
+}
