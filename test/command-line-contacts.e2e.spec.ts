@@ -55,7 +55,14 @@ describe('contacts import', () => {
     const file = await write('a.csv', 'email,firstName\nada@example.org,Ada\nrubbish,\n');
     const answer = { created: 1, updated: 0, unchanged: 0, failedCount: 1 };
     const failed = [{ line: 3, message: expect.stringContaining('email must be') }];
-    const alone = await runAlone('import', file, '--subscribed', 'no', '--organization', client.organizationId);
+    const alone = await runAlone(
+      'import',
+      file,
+      '--subscribed',
+      'no',
+      '--organization',
+      client.organizationId,
+    );
     expect(answerOf(alone)).toEqual({ ...answer, failed });
     expect(answerOf(await importFile(file, '--json'))).toEqual({
       ...answer,
@@ -70,7 +77,18 @@ describe('contacts import', () => {
   });
 
   it('takes standard input, and the format by its option', async () => {
-    const args = [CLI, 'contacts', 'import', '-', '--format', 'csv', '--subscribed', 'yes', '--organization', client.organizationId];
+    const args = [
+      CLI,
+      'contacts',
+      'import',
+      '-',
+      '--format',
+      'csv',
+      '--subscribed',
+      'yes',
+      '--organization',
+      client.organizationId,
+    ];
     const child = spawn(process.execPath, args, {
       cwd: directory,
       env: { PATH: process.env.PATH, ...deployment.environment },
@@ -85,7 +103,17 @@ describe('contacts import', () => {
   it('Ctrl-C stops after the lines under way, and the same command goes on', async () => {
     const people = Array.from({ length: 10_000 }, (_, n) => `{"email":"person-${n}@example.org"}\n`);
     const file = await write('large.ndjson', people.join(''));
-    const args = [CLI, '--json', 'contacts', 'import', file, '--subscribed', 'yes', '--organization', client.organizationId];
+    const args = [
+      CLI,
+      '--json',
+      'contacts',
+      'import',
+      file,
+      '--subscribed',
+      'yes',
+      '--organization',
+      client.organizationId,
+    ];
     const program = new Program(process.execPath, args, deployment.environment);
     await eventually(async () => expect(await created(client.organizationId)).toBeGreaterThan(0));
     const { status, stdout, stderr } = await program.end('SIGINT');

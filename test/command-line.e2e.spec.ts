@@ -361,7 +361,17 @@ it('--help tells of each command, without a database', async () => {
     ],
     [
       ['contacts', 'import'],
-      ['<file>', '--organization', '--list', '--on-conflict', '--subscribed', '--unknown', '--format', '"failedCount"', 'Ctrl-C'],
+      [
+        '<file>',
+        '--organization',
+        '--list',
+        '--on-conflict',
+        '--subscribed',
+        '--unknown',
+        '--format',
+        '"failedCount"',
+        'Ctrl-C',
+      ],
     ],
     [
       ['contacts', 'export'],

@@ -261,7 +261,9 @@ describe('what was wrong with a line', () => {
         'grace@example.org',
         'lise@example.org',
       ]);
-      expect(people.find(({ email }) => email === 'grace@example.org')!.lastName).toBe(`Hopper${end}of New York`);
+      expect(people.find(({ email }) => email === 'grace@example.org')!.lastName).toBe(
+        `Hopper${end}of New York`,
+      );
     },
   );
 

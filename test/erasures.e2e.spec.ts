@@ -46,7 +46,16 @@ it('who was erased after a backup is erased again when it was restored', async (
   const contacts = async (...names: string[]) => {
     const lines = names.map((name) => `${JSON.stringify({ email: `${name}@example.org` })}\n`);
     await writeFile(file('new.ndjson'), lines.join(''));
-    await on(live, 'contacts', 'import', file('new.ndjson'), '--subscribed', 'yes', '--organization', organizationId);
+    await on(
+      live,
+      'contacts',
+      'import',
+      file('new.ndjson'),
+      '--subscribed',
+      'yes',
+      '--organization',
+      organizationId,
+    );
     const { rows } = await inLive(`SELECT id, email FROM contacts`);
     return Object.fromEntries(rows.map(({ id, email }) => [email.split('@')[0], id]));
   };

@@ -538,7 +538,8 @@ describe('/log', () => {
     const people = Array.from({ length: count }, () => `${uuidv7()}@example.org\n`).join('');
     const csv = { 'Content-Type': 'text/csv' };
     expect(
-      (await client.request('POST', '/v1/contact.import-contacts?subscribed=true', `email\n${people}`, csv)).status,
+      (await client.request('POST', '/v1/contact.import-contacts?subscribed=true', `email\n${people}`, csv))
+        .status,
     ).toBe(200);
     await api.instances[0]!.runtime.sealer.seal();
   };

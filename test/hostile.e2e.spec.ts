@@ -339,7 +339,9 @@ beforeAll(async () => {
   const contacts = Array.from({ length: 500 }, (_, n) => `{"email":"contact-${n}@example.org"}\n`).join('');
   const imported = await attacker
     .at(server.origin)
-    .request('POST', '/v1/contact.import-contacts?subscribed=true', contacts, { 'Content-Type': 'application/x-ndjson' });
+    .request('POST', '/v1/contact.import-contacts?subscribed=true', contacts, {
+      'Content-Type': 'application/x-ndjson',
+    });
   expect(imported.body.data.created).toBe(500);
 });
 afterAll(async () => {

@@ -205,6 +205,32 @@ describe('signing', () => {
     );
   });
 
+  it.each(['signer', 'nobody'])(
+    'what waits for a petition that is deleted ends, whoever erases it: %s',
+    async (by) => {
+      const page = await people.petition();
+      const { client, petitionId } = page;
+      const { organizationId } = client;
+      await people.sign(page, { email: 'waits@example.org', comment: 'secret' });
+      const link = await people.linkTo('waits@example.org');
+      await call(client, 'petition.close-petition', { petitionId });
+      await client.delete('petition.delete-petition', { petitionId });
+      if (by === 'signer') {
+        const contact = { organizationId, email: 'Waits@example.org' };
+        const { contactId } = await call(client, 'contact.create-contact', contact);
+        expect((await client.delete('contact.delete-contact', { contactId })).status).toBe(200);
+      }
+      const events = async (type: string) => (await client.get('event.list-events', { type })).body.data;
+      if (by !== 'signer')
+        await eventually(async () => expect(await events('SignatureExpired')).toHaveLength(1));
+      expect(await events('SignatureRequested')).toMatchObject([{ data: { personal: null } }]);
+      expect(await events('SignatureExpired')).toMatchObject([
+        { data: { petitionId, reason: expect.stringMatching(/^(ERASED|PETITION_DELETED)$/) } },
+      ]);
+      expect((await people.get(link)).status).not.toBe(200);
+    },
+  );
+
   it('a petition that closes takes nothing more, also what was asked before', async () => {
     const page = await people.petition();
     await people.sign(page, { email: 'slow@example.org' });

@@ -239,6 +239,26 @@ const REACTIONS: { [name: string]: () => Promise<void> } = {
     const thrice = (type: string) => [200, 200, 100].map((count) => ({ type, count }));
     expect(pages).toEqual([...thrice('SignaturesInvalidated'), ...thrice('SignaturesRestored')]);
   },
+  'petition-deletions': async () => {
+    const servers = await Promise.all([start({ DATA_DIR }), start({ DATA_DIR })]);
+    const petitionId = await petition(servers[0], 10);
+    const there = client.at(servers[1].origin);
+    const { url } = (await there.get('petition.get-petition', { petitionId })).body.data;
+    const token = formToken(deployment.store.keyring, petitionId, new Date(Date.now() - 60_000));
+    for (let n = 0; n < 5; n += 1) {
+      const body = new URLSearchParams({ token, email: `person-${n}@example.org`, firstName: 'Ada' });
+      const address = `${servers[1].origin}${new URL(url as string).pathname}/sign`;
+      expect((await fetch(address, { method: 'POST', body, redirect: 'manual' })).status).toBe(303);
+    }
+    await there.post('petition.close-petition', { petitionId });
+    expect((await there.delete('petition.delete-petition', { petitionId })).status).toBe(200);
+    servers[0].send('SIGKILL');
+    const ended = () =>
+      sql<{ reason: string; count: number }>(
+        `SELECT data->>'reason' AS reason, count(*)::int FROM events WHERE type = 'SignatureExpired' GROUP BY 1`,
+      );
+    await eventually(async () => expect(await ended()).toEqual([{ reason: 'PETITION_DELETED', count: 5 }]));
+  },
   'petition-ends': async () => {
     let servers = await Promise.all([start(), start(), start()]);
     const there = () => client.at(servers[0].origin);

@@ -180,7 +180,9 @@ describe('a contact that is erased', () => {
     // Imported once more, it is suppressed as ever.
     const csv = 'email\nbefore@example.org\n';
     const type = { 'Content-Type': 'text/csv' };
-    expect((await client.request('POST', '/v1/contact.import-contacts?subscribed=true', csv, type)).status).toBe(200);
+    expect(
+      (await client.request('POST', '/v1/contact.import-contacts?subscribed=true', csv, type)).status,
+    ).toBe(200);
     const imported = await door().areSuppressed(client.organizationId, ['before@example.org']);
     expect(imported.size).toBe(1);
     await suppress('before@example.org');

@@ -4,7 +4,7 @@ import { open, rename, rm, stat } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { describeError } from '#libs/database';
-import { RpcError, type StreamedAnswer } from '#libs/rpc';
+import { type StreamedAnswer } from '#libs/rpc';
 import { type ImportAnswer } from '../contacts/index.js';
 import { Progress } from './progress.js';
 import { INTERRUPTED, interruptible, path, print, type Session, UsageError, withSession } from './session.js';
@@ -118,7 +118,8 @@ async function importFile(session: Session, file: string, options: ImportOptions
 
 /** The API names parameters of its query where the command line has options. */
 function inOptions(error: unknown): unknown {
-  if (!(error instanceof RpcError) || error.code !== 'BAD_REQUEST') return error;
+  // By its code: the class would load what a mistake at the keyboard has no need of.
+  if (!(error instanceof Error && 'code' in error && error.code === 'BAD_REQUEST')) return error;
   const message = error.message
     .replaceAll('send unknown=ignore', 'add --unknown ignore')
     .replace('Send subscribed=true', 'Add --subscribed yes')

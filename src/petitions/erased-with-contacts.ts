@@ -4,13 +4,20 @@ import { requestKey } from './mailbox-keys.js';
 import { petitions } from './petitions.js';
 import { expireRequest, signatureRequest } from './signature-request.js';
 
+/** Petitions, deleted ones too, that anyone ever asked to sign: one look into the index for each. */
+const ASKED = `
+  WITH RECURSIVE asked AS (
+    (SELECT record_id AS id FROM ${petitions.otherLinkTable} WHERE organization_id = $1 ORDER BY record_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT p.record_id FROM ${petitions.otherLinkTable} p
+            WHERE p.organization_id = $1 AND p.record_id > asked.id ORDER BY p.record_id LIMIT 1)
+    FROM asked WHERE asked.id IS NOT NULL
+  )
+  SELECT id FROM asked WHERE id IS NOT NULL`;
+
 /** What somebody has written on a page and not confirmed yet is nobody's contact: it is found by the mailbox. */
 eraseWithContacts(async ({ records, store, source }, organizationId, emails) => {
-  const [, pending = ''] = petitions.countColumns;
-  const open = await source.query<{ id: string }[]>(
-    `SELECT id FROM ${petitions.table} WHERE organization_id = $1 AND ${pending} > 0`,
-    [organizationId],
-  );
+  const open = await source.query<{ id: string }[]>(ASKED, [organizationId]);
   if (open.length === 0) return { writes: [], erases: [] };
   const mailboxes = [...new Set(emails.map(canonicalEmail))];
   const keys = open.flatMap(({ id }) =>

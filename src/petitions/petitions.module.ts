@@ -8,6 +8,7 @@ import { ChosenSignatures } from './chosen-signatures.js';
 import { ConfirmSignatureHandler } from './confirm-signature.js';
 import { ConfirmationMails } from './confirmation-mails.js';
 import { ExpireRequestHandler, SignatureExpiry } from './expire-request.js';
+import { PetitionDeletions } from './deleted-petition.js';
 import { PetitionGoals } from './goal-reached.js';
 import { Invalidations } from './invalidate-in-pages.js';
 import { invalidations } from './invalidations.js';
@@ -30,7 +31,14 @@ import { Signers } from './signers.js';
   operations,
   resources: [petitions, invalidations],
   streams: [petitionGoal, signatureRequest, invalidationPlan],
-  subscriptions: [PetitionGoals, Invalidations, PlannedInvalidations, AskToConfirm, PetitionEnds],
+  subscriptions: [
+    PetitionGoals,
+    Invalidations,
+    PlannedInvalidations,
+    AskToConfirm,
+    PetitionEnds,
+    PetitionDeletions,
+  ],
   timers: [SignatureExpiry, PetitionEnd],
   upcasters: { ...petitionShapes, ...signatureShapes },
   imports: [ContactsModule, OrganizationsModule, SuppressionsModule],

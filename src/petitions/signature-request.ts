@@ -32,9 +32,9 @@ export type Requested = {
 
 /**
  * TIME: nobody confirmed it. ASKED_AGAIN: `by` stands in its place. SIGNED_BEFORE: it would be the second one of a person. ERASED: the
- * person was, who had written it.
+ * person was, who had written it. PETITION_DELETED: nothing can become of it.
  */
-export type ExpiryReason = 'TIME' | 'ASKED_AGAIN' | 'SIGNED_BEFORE' | 'ERASED';
+export type ExpiryReason = 'TIME' | 'ASKED_AGAIN' | 'SIGNED_BEFORE' | 'ERASED' | 'PETITION_DELETED';
 
 export type SignatureRequestEvent =
   | { type: 'SignatureRequested'; data: Requested; personal: SignerDetails | null }

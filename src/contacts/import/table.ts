@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { TextDecoder } from 'node:util';
 import { delimitersIn, readCsv, type ReadRow } from '#libs/records';
-import { invalid } from '#libs/rpc';
+import { invalid, RpcError } from '#libs/rpc';
 import { isOptOutWord } from './consent.js';
 
 /** How the bytes of a table are to be read. */
@@ -148,7 +148,11 @@ export async function lookAt(bytes: Buffer): Promise<Look> {
   let columns: string[] = [];
   const look: Omit<Look, 'columns'> = { format, examples: [], values: [], lines: 0 };
   const rows = rowsOf(piecesOf(bytes), format, (names) => (columns = columnsIn(names)));
-  for await (const row of rows) {
+  const first = await rows.next().catch((error: unknown) => {
+    throw isHeaderFault(error) ? refused('has a first row that cannot be read') : error;
+  });
+  for (let next = first; !next.done; next = await rows.next()) {
+    const row = next.value;
     look.lines += 1;
     if ('problem' in row) continue;
     const cells = row.cells.map((cell) => cell.slice(0, LONGEST_EXAMPLE));
@@ -174,6 +178,10 @@ export function columnsIn(header: readonly string[]): string[] {
   // Otherwise the first person would be lost without a word.
   if (header.some((cell) => ADDRESS.test(cell))) throw refused('has an address in its first line');
   return header.map((name) => name.trim().slice(0, LONGEST_EXAMPLE));
+}
+
+function isHeaderFault(error: unknown): boolean {
+  return error instanceof RpcError && error.details.issues?.[0]?.path === 'The header';
 }
 
 function refused(message: string) {

@@ -31,6 +31,7 @@ const FAULTS = {
   names: 'Namen haben wenige Wörter und höchstens 200 Zeichen',
   excelFile: 'Das ist eine Excel-Datei: Speichern Sie sie als CSV',
   noHeader: 'Die erste Zeile muss die Spalten benennen: Hier steht eine E-Mail-Adresse darin',
+  noFirstRow: 'Die erste Zeile ist nicht lesbar. Sie muss die Spaltennamen enthalten',
   noStatus: 'Schreiben Sie ja oder nein oder einen Status wie abonniert, abgemeldet oder unzustellbar',
   optOutColumn:
     'Diese Spalte sagt vielleicht, wer keine E-Mails bekommen darf. Wählen Sie aus, was sie bedeutet',

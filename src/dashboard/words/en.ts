@@ -32,6 +32,7 @@ const FAULTS = {
   names: 'Names have a few words, and no more than 200 characters',
   excelFile: 'This is an Excel file: save it as CSV',
   noHeader: 'The first line must name the columns: here an e-mail address stands in it',
+  noFirstRow: 'The first row can’t be read. It must contain the column names',
   noStatus: 'Write yes or no, or a status such as subscribed, unsubscribed or bounced',
   optOutColumn: 'This column may say who must not get email. Choose what it means',
   noTable: 'This file is not a table: save it as CSV',

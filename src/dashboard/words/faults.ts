@@ -46,6 +46,7 @@ type FaultWords = {
   noTable: string;
   optOutColumn: string;
   noStatus: string;
+  noFirstRow: string;
   tooWide: string;
   noLines: string;
   /** What no one has translated. */
@@ -118,6 +119,7 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
   [/^is an Excel file/, ({ excelFile }) => excelFile],
   [/^has an address in its first line/, ({ noHeader }) => noHeader],
   [/^must be yes or no, or a status/, ({ noStatus }) => noStatus],
+  [/^has a first row that cannot be read/, ({ noFirstRow }) => noFirstRow],
   [/^may state who gets no email/, ({ optOutColumn }) => optOutColumn],
   [/^is not a table/, ({ noTable }) => noTable],
   [/^has more than 200 columns/, ({ tooWide }) => tooWide],

@@ -1,0 +1,44 @@
+import { Injectable } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { DataSource } from 'typeorm';
+import { type RecordedEvent } from '#libs/event-store';
+import { Projections } from '#libs/projections';
+import { reactionTo, type Subscription } from '#libs/subscriptions';
+import { ExpireRequest } from './expire-request.js';
+import { petitions } from './petitions.js';
+
+const NAME = 'petition-deletions';
+/** Requests of one look. */
+const PAGE = 100;
+
+/** Ends the signatures that wait for confirmation when their petition is deleted: nothing can become of them. */
+@Injectable()
+export class PetitionDeletions implements Subscription {
+  readonly name = NAME;
+  readonly handles = ['PetitionDeleted'];
+  readonly begins = 'at the first event';
+
+  constructor(
+    private readonly bus: CommandBus,
+    private readonly source: DataSource,
+    private readonly projections: Projections,
+  ) {}
+
+  async handle(event: RecordedEvent): Promise<void> {
+    const { organizationId, streamId: petitionId, position } = event;
+    await this.projections.catchUp(position, [event.type]);
+    const { idempotencyKey: _, ...context } = reactionTo(event, NAME);
+    for (;;) {
+      const pending = await this.source.query<{ id: string }[]>(
+        `SELECT subject_id AS id FROM ${petitions.otherLinkTable}
+         WHERE organization_id = $1 AND record_id = $2 AND ended_at IS NULL ORDER BY created_at, id LIMIT $3`,
+        [organizationId, petitionId, PAGE],
+      );
+      if (pending.length === 0) return;
+      for (const { id: requestId } of pending) {
+        const fields = { requestId, reason: 'PETITION_DELETED', by: null } as const;
+        await this.bus.execute(Object.assign(new ExpireRequest(), fields, { organizationId, context }));
+      }
+    }
+  }
+}
