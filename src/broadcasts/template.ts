@@ -26,6 +26,19 @@ const LIMITS = { parseLimit: 1_000_000, renderLimit: 100, memoryLimit: 1_000_000
  * ten seconds; of so many each a twentieth of a second. A long newsletter has some hundred merge fields and some thousand tags.
  */
 const MOST_MERGES = 1_000;
+/** Of one tag or output. Whoever writes a letter has a few of each; what is deeper or longer takes time that nobody looks at. */
+const LONGEST_MERGE = 2_000;
+const MOST_FILTERS = 20;
+const MOST_OPERANDS = 50;
+const DEEPEST_ACCESS = 5;
+const LONGEST_PATH = 10;
+/** Characters that the filters of one rendering read, together and each: a rendering looks at the time between tags only. */
+const MOST_FILTERED = 1_000_000;
+const LONGEST_FILTERED = 50_000;
+/** Of an argument that names a field: a long path is followed for each element. */
+const LONGEST_ARGUMENT = 200;
+/** Addresses that are turned into links, or recognised as such: each is looked for anew. */
+const MOST_ADDRESSES = 2_000;
 const MOST_MARKS = 20_000;
 /** Deeper ones are left out: what reads them calls itself for each. */
 const DEEPEST = 100;
@@ -45,7 +58,38 @@ function engine(liquid: Liquid): Liquid {
   // They run a text as a template, element after element, and nobody looks at the time, nor which fields it names.
   for (const filter of Object.keys(liquid.filters))
     if (filter.endsWith('_exp')) delete liquid.filters[filter];
+  for (const [name, filter] of Object.entries(liquid.filters)) liquid.filters[name] = bounded(filter);
   return liquid;
+}
+
+type Filter = Liquid['filters'][string];
+/** Characters that the filters of the rendering under way have read, and until when it may take. Renderings are synchronous. */
+let spent = 0;
+
+/** A filter that reads no more than it may. */
+function bounded(filter: Filter): Filter {
+  const run = typeof filter === 'function' ? filter : filter.handler;
+  const handler: typeof run = function (value: unknown, ...parameters: unknown[]) {
+    const size = sizeOf(value);
+    spent += size;
+    if (size > LONGEST_FILTERED || spent > MOST_FILTERED) throw new Error('memory alloc limit exceeded');
+    if (parameters.some((one) => sizeOf(one) > (Array.isArray(value) ? LONGEST_ARGUMENT : LONGEST_FILTERED)))
+      throw new Error('argument limit exceeded');
+    return run.call(this, value, ...parameters) as unknown;
+  };
+  return typeof filter === 'function' ? handler : { ...filter, handler };
+}
+
+/** Characters and elements, those within elements too. */
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (!Array.isArray(value)) return 1;
+  let size = value.length;
+  for (const one of value) {
+    if (size > LONGEST_FILTERED) break;
+    size += typeof one === 'string' ? one.length : 1;
+  }
+  return size;
 }
 
 const markdown = new MarkdownIt({ html: true, linkify: true });
@@ -64,8 +108,10 @@ export function compile(
   hasPetition: boolean,
 ): Template {
   const merges = new Merges(content);
+  for (const part of [subject, preheader ?? '']) new Merges(part);
   // First: what it says is wrong is then told by its place in what was written.
   const asWritten = parse(plain, content);
+  if (format === 'MARKDOWN') requireFewer(/@|:\/\/|www\./gi, merges.hidden, 'addresses', MOST_ADDRESSES);
   if (format === 'MARKDOWN') requireFewer(/[<[*_`~|]/g, merges.hidden, 'characters that mark something up');
   const unsafe = format === 'MARKDOWN' ? markdown.render(merges.hidden) : merges.hidden;
   requireFewer(/</g, unsafe, 'HTML tags');
@@ -96,9 +142,32 @@ export function compile(
   );
 }
 
-function requireFewer(marks: RegExp, text: string, what: string): void {
+function requireFewer(marks: RegExp, text: string, what: string, most = MOST_MARKS): void {
   const count = text.match(marks)?.length ?? 0;
-  if (count > MOST_MARKS) throw tooMany(what, MOST_MARKS);
+  if (count > most) throw tooMany(what, most);
+}
+
+/** @param written one tag or output. @throws TemplateError where reading or running it could take long. */
+function requireBounded(written: string): void {
+  if (written.length > LONGEST_MERGE)
+    throw new TemplateError(
+      'TEMPLATE_INVALID',
+      `A tag or an output has more than ${LONGEST_MERGE.toLocaleString('en')} characters.`,
+    );
+  // Texts are no code.
+  const code = written.replace(/"[^"]*"|'[^']*'/g, '""');
+  const count = (marks: RegExp) => code.match(marks)?.length ?? 0;
+  if (count(/\|/g) > MOST_FILTERS) throw tooMany('filters in one output', MOST_FILTERS);
+  if (count(/\b(and|or|contains)\b|[<>=]=?/g) > MOST_OPERANDS)
+    throw tooMany('conditions in one tag', MOST_OPERANDS);
+  if (/(?:\.\s*[\w-]+\s*){10}|(?:\[[^\]]*\]\s*){10}/.test(code))
+    throw tooMany('parts in one field', LONGEST_PATH);
+  let depth = 0;
+  for (const character of code) {
+    if (character === '[') depth += 1;
+    else if (character === ']') depth -= 1;
+    if (depth > DEEPEST_ACCESS) throw tooMany('brackets within brackets', DEEPEST_ACCESS);
+  }
 }
 
 function tooMany(what: string, most: number): TemplateError {
@@ -108,6 +177,7 @@ function tooMany(what: string, most: number): TemplateError {
 /** @throws TemplateError where it takes too long or too much. */
 export function render(template: Template, fields: MergeFields): Rendered {
   const values = fields as unknown as object;
+  spent = 0;
   try {
     return {
       subject: inOneLine(plain.renderSync(template.subject, values) as string).slice(0, LONGEST_SUBJECT),
@@ -178,9 +248,11 @@ class Merges {
         const written = text.slice(token.begin, token.end);
         // Only what is between tags and outputs is not theirs, other than what `raw` keeps.
         const isLiquid = written.startsWith('{{') || written.startsWith('{%');
+        if (isLiquid) requireBounded(written);
         hidden += isLiquid ? this.hide(written) : written.replace(BEGINNING, (braces) => this.hide(braces));
       }
     } catch (error) {
+      if (error instanceof TemplateError) throw error;
       throw invalid(error);
     }
     if (this.tokens.length > MOST_MERGES) throw tooMany('tags and outputs', MOST_MERGES);
@@ -298,7 +370,10 @@ function sanitized(html: string, merges: Merges): string {
         tagName,
         attribs: Object.fromEntries(
           Object.entries(attribs).filter(
-            ([name, value]) => !['href', 'src'].includes(name) || !merges.beginsWithValue(value),
+            ([name, value]) =>
+              (!['href', 'src'].includes(name) || !merges.beginsWithValue(value)) &&
+              // Roman numbers end, and what writes the text cannot count on.
+              (name !== 'start' || /^[1-9]\d{0,2}$/.test(value)),
           ),
         ),
       }),

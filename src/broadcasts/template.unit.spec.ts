@@ -194,6 +194,51 @@ it('ends what runs for too long or takes too much', () => {
   }
 });
 
+it('refuses a tag or an output that would take long to read or to run', () => {
+  const times = (text: string, count: number) => text.repeat(count);
+  const hostile: [content: string, why: RegExp][] = [
+    [`{{ "${times('%', 1_000)}"${times(' | url_encode', 300)} | size }}`, /more than 2,000 characters/],
+    [`{{ "%"${times(' | url_encode', 21)} }}`, /too many filters in one output: 20/],
+    [`{{ ${times('contact[', 3_000)}"email"${times(']', 3_000)} }}`, /more than 2,000 characters/],
+    [`{{ ${times('contact[', 6)}"email"${times(']', 6)} }}`, /too many brackets within brackets: 5/],
+    [
+      `{% if contact.email${times(' and contact.email', 51)} %}x{% endif %}`,
+      /too many conditions in one tag: 50/,
+    ],
+    [`{{ contact${times('.a', 10)} }}`, /too many parts in one field: 10/],
+    [`{% assign a = "a,a" | split: "," %}{{ a | where: "${times('b.', 150)}b" | size }}`, /argument limit/],
+    [`{% assign a = "a,a" | split: "," %}{{ a | has: "${times('b.', 150)}b" }}`, /argument limit/],
+    [
+      `{% assign s = "aaaaaaaa" %}${times('{% assign s = s | replace: "a", "aaaaaaaa" %}', 40)}`,
+      /memory alloc limit/,
+    ],
+    [
+      `{% assign s = "%" %}${times(`{% assign s = s${times(' | url_encode', 20)} %}`, 300)}`,
+      /memory alloc limit/,
+    ],
+    [times('a@b.co ', 2_001), /too many addresses: 2000/],
+  ];
+  for (const [content, why] of hostile) {
+    expect(() => written({ content })).toThrow(
+      expect.objectContaining({ message: expect.stringMatching(why) }),
+    );
+  }
+  // Of the subject, too.
+  expect(reasonOf({ subject: `{{ "%"${times(' | url_encode', 21)} }}` })).toBe('TEMPLATE_INVALID');
+  // What people write.
+  const greeting =
+    '{% if contact.firstName and contact.lastName or contact.city %}{{ contact.firstName | capitalize }}{% endif %}';
+  expect(written({ content: greeting }, { firstName: 'ada', lastName: 'L' }).text).toContain('Ada');
+});
+
+it('numbers lists as far as they can be numbered', () => {
+  for (const start of ['1', '999', '1000', '10000', '-1', '0', 'x', '1e9'])
+    for (const type of ['i', 'I', 'a', 'A', '1', 'x']) {
+      const content = `<ol type="${type}" start="${start}"><li>here</li><li>there</li></ol>`;
+      expect(written({ content, format: 'HTML' }).text).toContain('here');
+    }
+});
+
 it('runs nothing that was written as text: entities, and braces that Markdown shows as they are', () => {
   const entity = written({ content: '<p>&#123;&#123; contact.nope }} &#123;% if %}</p>', format: 'HTML' });
   expect(entity.html).toContain('<p>{{ contact.nope }} {% if %}</p>');
