@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { digestOfRecipients } from '../src/broadcasts/index.js';
-import { Api, type Client, ISO, NOBODY } from './harness.js';
+import { Api, Client, ISO, NOBODY } from './harness.js';
 import { eventually } from './processes.js';
 import { comeDue } from './timers.js';
 
@@ -209,6 +209,24 @@ it('preview-broadcast: as a contact, or somebody unknown, would get it', async (
   expect(ada.text).toMatch(/Dear <b>Ada<\/b>[^]*1 Quay\nHarbour[^]*Unsubscribe: http/);
   const { status } = await client.get('broadcast.preview-broadcast', { broadcastId, contactId: NOBODY });
   expect(status).toBe(404);
+});
+
+it('the unsubscribe link of a preview works only for callers who may change contacts', async () => {
+  const contactId = await person('ada@example.org');
+  const broadcastId = await create({ subject: 'Hello', content: 'Hello' });
+  const isSubscribed = async () =>
+    (await client.get('contact.get-contact', { contactId, organizationId: client.organizationId })).body.data.subscribed as boolean;
+  const unsubscribe = async (by: Client) => {
+    const { body } = await by.get('broadcast.preview-broadcast', { broadcastId, contactId });
+    const [, path] = /Unsubscribe: https?:\/\/[^/]+(\/u\/\S+)/.exec(body.data.text)!;
+    const one = new URLSearchParams({ 'List-Unsubscribe': 'One-Click' });
+    return (await fetch(`${api.origin}${path}`, { method: 'POST', body: one, redirect: 'manual' })).status;
+  };
+  const { key } = await api.createKey(client.organizationId, { scopes: ['broadcast:read', 'contact:read'] });
+  await unsubscribe(new Client(api.origin, client.organizationId, key));
+  expect(await isSubscribed()).toBe(true);
+  await unsubscribe(client);
+  expect(await isSubscribed()).toBe(false);
 });
 
 it('409 for who looks at, tries or sends what runs for too long; one for whom alone it does holds up nobody', async () => {

@@ -3,7 +3,7 @@ import { RecordReader } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
 import { type MailMessage, Mailer } from '#libs/mail';
 import { Resources } from '#libs/resources';
-import { RpcError } from '#libs/rpc';
+import { hasScope, RpcError } from '#libs/rpc';
 import { type ContactDetails } from '../contacts/index.js';
 import { organization, senderOf, standingOrganization } from '../organizations/index.js';
 import { petitions } from '../petitions/index.js';
@@ -115,10 +115,15 @@ export class Letters {
     return { writing, hindered };
   }
 
-  /** As {@link write}, for who looks at it. @throws RpcError CONFLICT where the template fails. */
-  show(writing: Writing, contact: Recipient | null): Letter {
+  /**
+   * As {@link write}, for a preview.
+   *
+   * @param scopes of whoever looks at it: without `contact:write` the unsubscribe link is nobody's.
+   * @throws RpcError CONFLICT if the template fails.
+   */
+  show(writing: Writing, contact: Recipient | null, scopes: readonly string[]): Letter {
     try {
-      return this.write(writing, contact);
+      return this.write(writing, contact, hasScope(scopes, 'contact:write') ? contact?.id : NOBODY);
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
       throw notReady([{ hindrance: error.hindrance, path: 'content', message: error.message }]);
@@ -140,12 +145,16 @@ export class Letters {
     }
   }
 
-  /** @param contact null: somebody of whom nothing is known. @throws TemplateError */
-  write(writing: Writing, contact: Recipient | null): Letter {
+  /**
+   * @param contact null: somebody of whom nothing is known.
+   * @param unsubscribes the contact whom the link in it unsubscribes.
+   * @throws TemplateError
+   */
+  write(writing: Writing, contact: Recipient | null, unsubscribes = contact?.id): Letter {
     const { organizationId, broadcastId, render, sender, organization, petition } = writing;
     const token = unsubscribeToken(this.store.keyring, {
       organizationId,
-      contactId: contact?.id ?? NOBODY,
+      contactId: unsubscribes ?? NOBODY,
       broadcastId,
     });
     const unsubscribeUrl = `${this.address.url}/u/${token}`;

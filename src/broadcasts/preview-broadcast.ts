@@ -13,10 +13,10 @@ type BroadcastPreview = { broadcastId: string; subject: string; html: string; te
   method: 'GET',
   name: 'broadcast.preview-broadcast',
   object: 'preview',
-  summary: 'See a broadcast as somebody would get it',
+  summary: 'Preview a broadcast',
   description:
-    'Subject, HTML and plain text as they would be sent to the contact, or to somebody of whom nothing is known. Its link to ' +
-    'unsubscribe works.',
+    'Subject, HTML and plain text as they would be sent to the contact, or to someone of whom nothing is known. The unsubscribe ' +
+    'link works only if your key has `contact:write`; otherwise it belongs to no one.',
   answers: recordSchema({
     broadcastId: { type: 'string' },
     subject: { type: 'string' },
@@ -41,7 +41,12 @@ export class PreviewBroadcastHandler implements IQueryHandler<PreviewBroadcast> 
     private readonly letters: Letters,
   ) {}
 
-  async execute({ organizationId, broadcastId, contactId }: PreviewBroadcast): Promise<BroadcastPreview> {
+  async execute({
+    organizationId,
+    broadcastId,
+    contactId,
+    context,
+  }: PreviewBroadcast): Promise<BroadcastPreview> {
     const { state } = await this.records.look(broadcast, organizationId, broadcastId);
     const fields = standingBroadcast(state);
     let recipient: Recipient | null = null;
@@ -53,7 +58,7 @@ export class PreviewBroadcastHandler implements IQueryHandler<PreviewBroadcast> 
     const { writing, hindered } = await this.letters.prepare(organizationId, broadcastId, fields);
     // What only stands against sending it can be looked at.
     if (!writing) throw notReady(hindered.filter(({ hindrance }) => OF_TEMPLATES.includes(hindrance)));
-    const { subject, html, text } = this.letters.show(writing, recipient);
+    const { subject, html, text } = this.letters.show(writing, recipient, context.scopes);
     return { broadcastId, subject, html, text };
   }
 }
