@@ -215,7 +215,8 @@ it('the unsubscribe link of a preview works only for callers who may change cont
   const contactId = await person('ada@example.org');
   const broadcastId = await create({ subject: 'Hello', content: 'Hello' });
   const isSubscribed = async () =>
-    (await client.get('contact.get-contact', { contactId, organizationId: client.organizationId })).body.data.subscribed as boolean;
+    (await client.get('contact.get-contact', { contactId, organizationId: client.organizationId })).body.data
+      .subscribed as boolean;
   const unsubscribe = async (by: Client) => {
     const { body } = await by.get('broadcast.preview-broadcast', { broadcastId, contactId });
     const [, path] = /Unsubscribe: https?:\/\/[^/]+(\/u\/\S+)/.exec(body.data.text)!;
