@@ -353,6 +353,20 @@ it('its audience is what the history says up to the position that its start name
   expect(started.data.digest).toBe(digestOfRecipients(meant));
 });
 
+it('create-broadcast: the same body makes another broadcast once the first is no draft any more', async () => {
+  await person('weekly@example.org');
+  const weekly = { name: 'Weekly news', subject: 'News', content: 'Hello', audience: {} };
+  const create = async () => (await client.post('broadcast.create-broadcast', weekly)).body.data.broadcastId;
+  const first = await create();
+  expect(await create()).toBe(first);
+  expect((await client.post('broadcast.send-broadcast', { broadcastId: first })).status).toBe(200);
+  const second = await create();
+  expect(second).not.toBe(first);
+  expect(await create()).toBe(second);
+  const { data } = (await client.get('broadcast.list-broadcasts')).body;
+  expect(data.map(({ id }: { id: string }) => id).toSorted()).toEqual([first, second].toSorted());
+});
+
 it('send-broadcast: 409 with all that stands against it at once', async () => {
   await client.post('organization.update-organization', { mailFrom: null, postalAddress: null });
   const broadcastId = await create({ content: '{{ contact.nickname }}' });

@@ -452,7 +452,11 @@ describe('the organization', () => {
       for (const fields of withMore(name, await ask(own))) await own.ask(name, fields);
       if (isRead(name)) continue;
       const [fields, headers] = [await ask(own), { 'Idempotency-Key': uuid() }];
-      for (let times = 0; times < 2; times += 1) await own.ask(name, fields, { headers });
+      for (const isReplayed of [false, true]) {
+        const answer = await own.send(name, fields, { headers });
+        const header = answer.headers.get('idempotent-replayed');
+        expect([name, answer.status, header]).toEqual([name, 200, isReplayed ? 'true' : null]);
+      }
     }
     const { organizationId } = client;
     for (const path of ['checkpoint', 'tile/0/000.p/1', 'tile/entries/000.p/1']) {

@@ -79,6 +79,7 @@ describe.each(all)('%s again', (_, records) => {
     const second = await records.create('a', elsewhere);
     expect(second).not.toBe(first);
     expect(await records.create('a')).toBe(second);
+    expect((await records.ask('a')).headers.get('idempotent-replayed')).toBe('true');
     expect(await records.find('a')).toEqual([second]);
   });
 });

@@ -81,15 +81,21 @@ export class Commands {
    * Creates one record, which its name names: the same input again answers this one, as long as it has that name.
    *
    * @param complete what the decision needs besides its events.
+   * @param isRepeated false for a record in whose place the same input makes another.
    */
   create<State extends object, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     input: Input & { name: string },
     decide: () => NoInfer<Event>[] | Promise<NoInfer<Event>[]>,
     complete: (recordId: string, events: NoInfer<Event>[]) => Partial<Decision> = () => ({}),
+    isRepeated: (state: State) => boolean = () => true,
   ): Promise<Outcome> {
     const { organizationId, name } = input;
-    const creates = this.named(decider, organizationId, (state) => 'name' in state && state.name === name);
+    const creates = this.named(
+      decider,
+      organizationId,
+      (state) => 'name' in state && state.name === name && isRepeated(state),
+    );
     return this.run(input, async () => {
       const recordId = newId();
       const events = await decide();
@@ -224,7 +230,9 @@ export class Commands {
   async findTwin(input: Input, check: TwinCheck): Promise<string | undefined> {
     const key = this.requests.identify(input).natural?.();
     const [twin] = key ? await this.ownersOf(input.organizationId, [key]) : [];
-    return twin !== undefined && (await check(twin)).holds ? twin : undefined;
+    if (twin === undefined || !(await check(twin)).holds) return undefined;
+    input.context.onReplay?.();
+    return twin;
   }
 
   private async attempt(
@@ -251,7 +259,7 @@ export class Commands {
           return { ...outcome, decision, recordedAt, ...(position === null ? {} : { position }) };
         }
         case 'replayed':
-          return this.requests.keptAnswer<Outcome>(request.fingerprint!, result);
+          return this.requests.keptAnswer<Outcome>(context, request.fingerprint!, result);
         case 'taken': {
           const twin = result.keys.find(({ key }) => natural?.equals(key));
           if (!twin) {
@@ -262,6 +270,7 @@ export class Commands {
           const { holds, version } = await decision.creates!(twin.owner);
           if (holds) {
             await this.projections.catchUpWithLog();
+            context.onReplay?.();
             return { recordId: twin.owner, version: 1 };
           }
           await this.releaseKeys(context, { streamId: twin.owner, version }, [twin.key]);

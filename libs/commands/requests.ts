@@ -27,11 +27,11 @@ export class Requests {
 
   /** What a request with this Idempotency-Key was answered before. @throws RpcError IDEMPOTENCY_KEY_REUSED. */
   async findAnswer<Answer extends JsonObject>(
-    { organizationId }: RequestContext,
+    context: RequestContext,
     { key, fingerprint }: Identity,
   ): Promise<Answer | undefined> {
-    const found = await this.store.findIdempotent(organizationId, key!);
-    return found && this.keptAnswer<Answer>(fingerprint!, found);
+    const found = await this.store.findIdempotent(context.organizationId, key!);
+    return found && this.keptAnswer<Answer>(context, fingerprint!, found);
   }
 
   /** The record that a command with this Idempotency-Key has made or changed; undefined where there was none. */
@@ -43,6 +43,7 @@ export class Requests {
 
   /** @throws RpcError IDEMPOTENCY_KEY_REUSED where it was kept for a request of another fingerprint. */
   async keptAnswer<Answer extends JsonObject>(
+    { onReplay }: RequestContext,
     fingerprint: Buffer,
     kept: { fingerprint: Buffer; result: JsonObject },
   ): Promise<Answer> {
@@ -54,6 +55,7 @@ export class Requests {
     }
     // What it rests on was stored by another command, whose own catch-up may still be under way.
     await this.projections.catchUpWithLog();
+    onReplay?.();
     return kept.result as Answer;
   }
 
@@ -96,7 +98,7 @@ export class Requests {
     const before = await this.store.findIdempotent(organizationId, key);
     const answer = before ? await readToEnd(hashed) : await work(hashed);
     const fingerprint = keyring.hash('request', operation, canonical(fields), body.digest('hex'));
-    if (before) return this.keptAnswer<Answer>(fingerprint, before);
+    if (before) return this.keptAnswer<Answer>(context, fingerprint, before);
 
     return this.keepAnswer(context, { key, fingerprint }, answer!);
   }
@@ -117,16 +119,17 @@ export class Requests {
 
   /** @returns what is kept: of a twin that was faster, its answer. */
   private async keepAnswer<Answer extends JsonObject>(
-    { organizationId, actor, requestId, isGivenUp }: RequestContext,
+    context: RequestContext,
     { key, fingerprint }: { key: Buffer; fingerprint: Buffer },
     answer: Answer,
   ): Promise<Answer> {
+    const { organizationId, actor, requestId, isGivenUp } = context;
     const idempotency = { key, fingerprint, result: answer };
     const metadata = { actor, requestId };
     const kept = await this.store.append({ organizationId, metadata, writes: [], idempotency, isGivenUp });
     if (kept.status === 'appended') return answer;
     if (kept.status !== 'replayed') throw new Error(`The answer could not be kept: ${kept.status}.`);
-    return this.keptAnswer<Answer>(fingerprint, kept);
+    return this.keptAnswer<Answer>(context, fingerprint, kept);
   }
 
   private keyOf({ idempotencyKey }: Pick<RequestContext, 'idempotencyKey'>): Buffer | undefined {

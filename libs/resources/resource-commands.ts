@@ -51,6 +51,7 @@ export class ResourceCommands {
         if (!resource.hasSlug) return {};
         return this.claimSlug(resource, input, id, created!.data.slug as string | null, isChosen);
       },
+      (state) => resource.isRepeated(state),
     );
     return { [resource.idField]: recordId };
   }

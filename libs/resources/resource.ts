@@ -29,6 +29,8 @@ export type ResourceDeclaration<State extends object, Event extends DomainEvent>
   decider: Decider<State, Event>;
   /** The record's own fields; undefined where there is none, yet or any more. */
   standing(state: State): object | undefined;
+  /** False for a record in whose place the same create makes another. Default: none is. */
+  isRepeated?(state: State): boolean;
   /** Schema of the record as it is answered. Fields that the state has not are null. */
   answers: FieldSchema;
   /** Of the read model: see `Projection`. */
@@ -206,6 +208,10 @@ export class Resource<State extends object = object, Event extends DomainEvent =
   get countedLinks(): { table: string; isSuspendable: boolean }[] {
     const tables = [this.linkTable, this.otherLinkTable].filter((table) => table !== undefined);
     return this.counted.map(({ link }, n) => ({ table: tables[n]!, isSuspendable: link.isSuspendable }));
+  }
+
+  isRepeated(state: State): boolean {
+    return this.declared.isRepeated?.(state) ?? true;
   }
 
   get hasSlug(): boolean {

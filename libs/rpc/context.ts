@@ -17,6 +17,8 @@ export type RequestContext = {
    * @throws RpcError where it is not so.
    */
   standing?: () => Promise<readonly Guard[]>;
+  /** Called if the answer is that of an earlier, identical request. */
+  onReplay?: () => void;
   /** Takes what has to be done before the answer leaves, but not before it is made. Without it that is waited for at once. */
   beforeAnswer?: (work: Promise<unknown>) => void;
 };

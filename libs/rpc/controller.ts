@@ -161,6 +161,9 @@ async function readInput(
     scopes: caller.scopes,
     requestId: request.storedRequestId!,
     isGivenUp: () => request.isGivenUp === true,
+    onReplay: () => {
+      if (!response.headersSent) response.setHeader('Idempotent-Replayed', 'true');
+    },
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   } satisfies RequestContext;
   if (body) {

@@ -66,6 +66,8 @@ export const broadcasts = new Resource({
     const { recipients } = state;
     return { ...state, recipients: recipients && { ...UNKNOWN, ...recipients } };
   },
+  // The newsletter of last week is not the one of this week.
+  isRepeated: (state) => isStanding(state) && state.status === 'DRAFT',
   answers: broadcastSchema,
   version: 1,
   columns: {

@@ -11,8 +11,8 @@ import { broadcastIdSchema, broadcasts } from './broadcasts.js';
   object: 'broadcast',
   summary: 'Create a broadcast',
   description:
-    'It starts as a draft. The same body again answers the one it made first, as long as that exists and has its name; for a ' +
-    'second one like it send an `Idempotency-Key`.',
+    'It starts as a draft. The same body again returns the draft it created first, as long as that is still a draft and has its ' +
+    'name. To create two identical drafts, send an `Idempotency-Key`.',
   answers: broadcastIdSchema,
   // Who writes to contacts chooses among them.
   fieldScopes: { audience: 'contact:read' },

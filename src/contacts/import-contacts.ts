@@ -164,7 +164,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
 
   private async import(command: ImportContacts, bytes: AsyncIterable<Uint8Array>): Promise<ImportAnswer> {
     // The key belongs to the whole import; its parts are repeated by their effect.
-    const { idempotencyKey, ...context } = command.context;
+    const { idempotencyKey, onReplay, ...context } = command.context;
     const { organizationId, onProgress, onFailure, linksTaken } = command;
     const given = command as unknown as { [field: string]: string | undefined };
     const into = [...targets].flatMap(([field, resource]) => {
