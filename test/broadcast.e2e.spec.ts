@@ -354,8 +354,8 @@ it('its audience is what the history says up to the position that its start name
 });
 
 it('create-broadcast: the same body makes another broadcast once the first is no draft any more', async () => {
-  await person('weekly@example.org');
-  const weekly = { name: 'Weekly news', subject: 'News', content: 'Hello', audience: {} };
+  const contactIds = [await person('weekly@example.org')];
+  const weekly = { name: 'Weekly news', subject: 'News', content: 'Hello', audience: { contactIds } };
   const create = async () => (await client.post('broadcast.create-broadcast', weekly)).body.data.broadcastId;
   const first = await create();
   expect(await create()).toBe(first);

@@ -500,6 +500,20 @@ it('what a role may not do is not shown', async () => {
   expect((await admin.get(`${path}/invite`)).text).not.toContain('value="OWNER"');
 });
 
+it.each([
+  [undefined, 'en'],
+  ['fr,de', 'de'],
+  ['de;q=0.1,en;q=0.9', 'en'],
+  ['de-AT', 'de'],
+  ['en;q=0,de', 'de'],
+  ['fr', 'en'],
+  ['*', 'en'],
+])('speaks the language that the browser prefers: %s is %s', async (accepted, language) => {
+  const headers = accepted === undefined ? {} : { 'Accept-Language': accepted };
+  const response = await fetch(`${api.origin}/dashboard/sign-in`, { headers });
+  expect(await response.text()).toContain(`<html lang="${language}"`);
+});
+
 it('says what happened, keeps what was typed, and speaks German', async () => {
   const owner = await signedIn(api, client, 'OWNER', somebody());
   const path = `/dashboard/${client.organizationId}/team`;

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { type Request, type Response } from 'express';
-import { html } from '#libs/pages';
+import { html, languageOf } from '#libs/pages';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { openStream, RpcError, sendStream, StreamedAnswer } from '#libs/rpc';
-import { languageOf, readForm } from '../site/index.js';
+import { readForm } from '../site/index.js';
 import { isFromHere, isPrivate, readCookie, rememberWanted } from './cookie.js';
 import { noticePage, type Page, sendPage } from './document.js';
 import { People, type Person } from './people.js';
-import { type Words, wordsIn } from './words/index.js';
+import { WORDS, type Words, wordsIn } from './words/index.js';
 
 /** What a page answers: itself, a file, or where to go on; `isForWindow`: with the whole window, also where htmx has asked for a part. */
 export type Answered = Page | StreamedAnswer | { redirect: string; isForWindow?: boolean };
@@ -71,7 +71,7 @@ export class Answering {
     make: (asked: Asked) => Promise<Answered>,
     takesFile = false,
   ): Promise<void> {
-    const words = wordsIn(languageOf(request.headers['accept-language']));
+    const words = wordsIn(languageOf(request, Object.keys(WORDS)));
     request.errorPage = (status) => ({
       headers: { 'Content-Type': 'text/html; charset=utf-8' },
       body: noticePage(words, status === 429 ? words.tooMany : words.unavailable, { status }).body,

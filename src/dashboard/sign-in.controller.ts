@@ -3,9 +3,10 @@ import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { type Request, type Response } from 'express';
 import { Mailer } from '#libs/mail';
+import { languageOf } from '#libs/pages';
 import { Documented, isEmailAddress, isId, RpcError, systemInput } from '#libs/rpc';
-import { languageOf } from '../site/index.js';
 import {
+  MAIL_LANGUAGES,
   AcceptInvitation,
   InvitationLinks,
   LINK_MINUTES,
@@ -105,12 +106,7 @@ export class SignInController {
         return Promise.resolve(
           signInPage(words, { email, fault: words.faults.email, isWritten: written !== undefined }),
         );
-      void this.links.send(
-        email,
-        languageOf(request.headers['accept-language']),
-        request.ip,
-        readKnown(request),
-      );
+      void this.links.send(email, languageOf(request, MAIL_LANGUAGES), request.ip, readKnown(request));
       if (!written) return Promise.resolve(sentPage(words, LINK_MINUTES));
       const folder = isFromThisMachine(request) ? written.directory : undefined;
       return Promise.resolve(writtenPage(words, LINK_MINUTES, folder));

@@ -165,9 +165,3 @@ function shortened(text: string): string {
   const characters = [...line];
   return characters.length <= 200 ? line : `${characters.slice(0, 199).join('')}…`;
 }
-
-/** Of the languages that the pages are there in, the one that a browser asks for first. */
-export function languageOf(acceptLanguage: string | undefined): string {
-  const asked = (acceptLanguage ?? '').split(',').map((part) => part.trim().slice(0, 2).toLowerCase());
-  return asked.find((language) => Object.hasOwn(WORDS, language)) ?? 'en';
-}

@@ -3,7 +3,6 @@ export { CAPTCHA } from './proof-of-work.js';
 export { QuickPages } from './quick-pages.js';
 export { SiteModule } from './site.module.js';
 export { loadRichText, type RichText } from './rich-text.js';
-export { languageOf } from './document.js';
 export { readForm } from './read-form.js';
 export { styleOf } from './style.js';
 export { formToken } from './form-token.js';

@@ -1,13 +1,14 @@
 import { Controller, Get, Next, Param, Post, Req, Res } from '@nestjs/common';
 import { type NextFunction, type Request, type Response } from 'express';
 import { Kept } from '#libs/database';
+import { languageOf } from '#libs/pages';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { Documented, isId, LONGEST_SLUG, RpcError } from '#libs/rpc';
 import { isReserved } from '../organizations/index.js';
 import { type Requested, SignatureRequests, type SignerDetails } from '../petitions/index.js';
 import { PublicAddress } from '../public-address.js';
 import { askedPage, confirmPage, endedPage, noticePage, signedPage } from './answer-pages.js';
-import { languageOf, type Page } from './document.js';
+import { type Page } from './document.js';
 import { jsonFeedOf, rssOf, sitemapOf } from './feeds.js';
 import { organizationPage } from './organization-page.js';
 import { progressTexts } from './parts.js';
@@ -20,7 +21,7 @@ import { EMBED_SCRIPT, FRAME_SCRIPT, ICON, PAGE_SCRIPT, PROOF_SCRIPT } from './s
 import { readSource, Signing } from './signing.js';
 import { type Found, type FoundOrganization, type FoundPetition, SiteRecords } from './site-records.js';
 import { type SignForm } from './site-types.js';
-import { type Words, wordsIn } from './words/index.js';
+import { WORDS, type Words, wordsIn } from './words/index.js';
 
 /** Seconds for which anybody may keep what does not change by the second. */
 const KEPT_SECONDS = { feed: 60, script: 3_600 };
@@ -369,7 +370,7 @@ export class SiteController {
   }
 
   private unknownLink(request: Request): Page {
-    const words = wordsIn(languageOf(request.headers['accept-language']));
+    const words = wordsIn(languageOf(request, Object.keys(WORDS)));
     return noticePage({ words, notice: words.unknownLink, status: 404 });
   }
 
@@ -427,7 +428,7 @@ export class SiteController {
     make: () => Promise<Answered>,
   ): Promise<void> {
     if (!this.isOurs(request.params as Named)) return next();
-    const words = wordsIn(languageOf(request.headers['accept-language']));
+    const words = wordsIn(languageOf(request, Object.keys(WORDS)));
     if (readsPages(request))
       request.errorPage = (status) => noticePage({ words, notice: words.unavailable, status });
     let answered = await make();

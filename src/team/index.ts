@@ -11,6 +11,7 @@ export { RevokeInvitation } from './revoke-invitation.js';
 export { type Role, ROLES, scopesOf } from './roles.js';
 export { type ListedSession, type Session, SESSION_DAYS, Sessions } from './sessions.js';
 export { LINK_MINUTES, SignInLinks } from './sign-in-links.js';
+export { MAIL_LANGUAGES } from './mail-words.js';
 export { type Membership } from './membership.js';
 export { Team } from './team.js';
 export { TeamMails } from './team-mails.js';

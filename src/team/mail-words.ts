@@ -87,6 +87,8 @@ const WORDS: Record<string, TeamMailWords> = {
   },
 };
 
+export const MAIL_LANGUAGES = Object.keys(WORDS);
+
 /** In that language, or in English. @returns which it is. */
 export function mailWordsIn(language: string): { language: string; words: TeamMailWords } {
   const words = WORDS[language];

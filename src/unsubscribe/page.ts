@@ -3,6 +3,8 @@ import { html, type Html, trusted } from '#libs/pages';
 import { type LinkedPerson } from './unsubscribe.js';
 import { WORDS, type Words } from './words.js';
 
+export const LANGUAGES = Object.keys(WORDS);
+
 const STYLE = `
 :root{color-scheme:light dark;--ground:#f3f4f6;--sheet:#fff;--ink:#1f2328;--quiet:#57606a;--act:#0b57d0;--on-act:#fff}
 @media (prefers-color-scheme:dark){
@@ -88,10 +90,4 @@ function form(action: string, button: string, question?: string): Html {
     ${question === undefined ? null : html`<p>${question}</p>`}
     <button name="action" value="${action}">${button}</button>
   </form>`;
-}
-
-/** Of the languages that the page is there in, the one that a browser asks for first. */
-export function languageOf(acceptLanguage: string | undefined): string {
-  const asked = (acceptLanguage ?? '').split(',').map((part) => part.trim().slice(0, 2).toLowerCase());
-  return asked.find((language) => Object.hasOwn(WORDS, language)) ?? 'en';
 }

@@ -1,7 +1,8 @@
 import { Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { type Request, type Response } from 'express';
+import { languageOf } from '#libs/pages';
 import { Documented } from '#libs/rpc';
-import { languageOf, PAGE_HEADERS, pageOf } from './page.js';
+import { LANGUAGES, PAGE_HEADERS, pageOf } from './page.js';
 import { Unsubscribing } from './unsubscribe.js';
 
 /** What is read of a form: it has one field. */
@@ -29,7 +30,7 @@ export class UnsubscribeController {
   ): Promise<void> {
     const person = await this.unsubscribing.look(token);
     const isBack = 'subscribed' in request.query;
-    send(request, response, pageOf(person, languageOf(request.headers['accept-language']), isBack));
+    send(request, response, pageOf(person, languageOf(request, LANGUAGES), isBack));
   }
 
   @Post(':token')
