@@ -509,7 +509,7 @@ it.each([
   ['fr', 'en'],
   ['*', 'en'],
 ])('speaks the language that the browser prefers: %s is %s', async (accepted, language) => {
-  const headers = accepted === undefined ? {} : { 'Accept-Language': accepted };
+  const headers: Record<string, string> = accepted === undefined ? {} : { 'Accept-Language': accepted };
   const response = await fetch(`${api.origin}/dashboard/sign-in`, { headers });
   expect(await response.text()).toContain(`<html lang="${language}"`);
 });

@@ -510,6 +510,36 @@ it('three days of nothing but failures: disabled by an event; resume-webhook goe
   await eventually(async () => expect((await get(webhookId)).body.data.status).toBe('ACTIVE'));
 });
 
+it('what waits comes soon once a receiver is back, but no attempt within a second of the one before', async () => {
+  const { webhookId, path } = await create();
+  await makeList('first');
+  await eventually(() => expect(receiver.of(path)).toHaveLength(1));
+  await isAtRest(webhookId);
+  // As after an hour's absence: a hundred wait for a later attempt.
+  await sql(
+    `UPDATE webhook_cursors SET failing_since = clock_timestamp() - interval '1 hour' WHERE webhook_id = $1`,
+    [webhookId],
+  );
+  await sql(
+    `INSERT INTO webhook_retries (webhook_id, position, event_id, attempts, due_at)
+     SELECT $1, 1000000000 + n, gen_random_uuid(), 3, clock_timestamp() + interval '1 hour' FROM generate_series(1, 100) n`,
+    [webhookId],
+  );
+  const [now] = await sql<{ before: string }>('SELECT clock_timestamp()::text AS before');
+  const { before } = now!;
+  await makeList('second');
+  const dueWithin = async (seconds: number) =>
+    (
+      await sql<{ count: number }>(
+        `SELECT count(*)::int FROM webhook_retries
+         WHERE webhook_id = $1 AND due_at < $2::timestamptz + make_interval(secs => $3)`,
+        [webhookId, before, seconds],
+      )
+    )[0]!.count;
+  await eventually(async () => expect(await dueWithin(3_000)).toBe(100));
+  expect(await dueWithin(1)).toBe(0);
+});
+
 it('an answer that holds a person’s address is in no delivery log once the person was erased', async () => {
   const { path, webhookId } = await create({ eventTypes: ['ContactCreated', 'ContactErased'] });
   answers.set(path, (told, response) => void response.end(`seen: ${told.text}`));

@@ -5,7 +5,7 @@ import { accentsOf } from './colours.js';
 import { type SharedAnswer } from './quick-pages.js';
 import { type Picture, type SiteOrganization } from './site-types.js';
 import { styleOf } from './style.js';
-import { type Words, WORDS } from './words/index.js';
+import { type Words } from './words/index.js';
 
 /** A page, ready to be sent. `isShared`: it says the same to everybody. */
 export type Page = SharedAnswer & { status: number; isShared: boolean };

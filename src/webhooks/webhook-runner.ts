@@ -72,9 +72,9 @@ const NOTE_HEALTH = `
   WHERE webhook_id = $1 AND (NOT $2 OR c.failing_since IS NOT NULL)
   RETURNING c.failing_since, c.failing_since < clock_timestamp() - make_interval(days => ${LONGEST_FAILING_DAYS}) AS is_over,
     $3 AND before.failing_since < clock_timestamp() - make_interval(secs => ${ABSENCE_SECONDS}) AS is_back`;
-/** What an instance has taken is due before. */
+/** A second later at the earliest: one of them may have failed a moment ago. What an instance has taken is due before. */
 const COME_SOON = `
-  UPDATE webhook_retries SET due_at = clock_timestamp() + random() * make_interval(secs => ${ABSENCE_SECONDS})
+  UPDATE webhook_retries SET due_at = clock_timestamp() + make_interval(secs => 1 + random() * (${ABSENCE_SECONDS} - 1))
   WHERE webhook_id = $1 AND due_at > clock_timestamp() + make_interval(secs => ${ABSENCE_SECONDS} + 5)`;
 const TAKE_RETRIES = `
   UPDATE webhook_retries SET attempts = attempts + 1, due_at = clock_timestamp() + make_interval(secs => $3)
