@@ -334,9 +334,10 @@ it('SendGrid: of a batch what matters, whatever else is in it', async () => {
     'grace@example.org': 'COMPLAINED',
     'chico@example.org': 'BOUNCED',
     'rachel@example.org': 'BOUNCED',
+    'wangari@example.org': 'UNSUBSCRIBED',
   };
   expect(await suppressed()).toEqual(expected);
-  expect((await send(batch)).body.data).toEqual({ reports: 3 });
+  expect((await send(batch)).body.data).toEqual({ reports: 4 });
   expect(await suppressed()).toEqual(expected);
   expect(await reports()).toHaveLength(4);
   expect(await reports()).toContainEqual([
@@ -361,6 +362,63 @@ it('Mailgun: permanent failures and complaints; the same event again changes not
   expect(await suppressed()).toEqual({});
   expect((await send(mailgun('ada@example.org', { event: 'complained', id: 'other' }))).status).toBe(200);
   expect(await suppressed()).toEqual({ 'ada@example.org': 'COMPLAINED' });
+});
+
+describe('whoever unsubscribes at the provider', () => {
+  const preferences = (topics: string[], unsubscribeAll: boolean) => ({
+    eventType: 'Subscription',
+    notificationType: undefined,
+    mail: { destination: ['ada@example.org'] },
+    subscription: {
+      source: 'UnsubscribeHeader',
+      newTopicPreferences: {
+        unsubscribeAll,
+        topicSubscriptionStatus: topics.map((subscriptionStatus) => ({
+          topicName: 'News',
+          subscriptionStatus,
+        })),
+      },
+    },
+  });
+  const changed = (SuppressSending: boolean, SuppressionReason: string | null = 'ManualSuppression') => ({
+    RecordType: 'SubscriptionChange',
+    Recipient: 'ada@example.org',
+    Origin: 'Recipient',
+    SuppressSending,
+    SuppressionReason,
+  });
+
+  it.each<[string, unknown, string | undefined]>([
+    ['SendGrid', [sendGrid('ada@example.org', { event: 'unsubscribe' })], 'UNSUBSCRIBED'],
+    ['SendGrid, from a group', [sendGrid('ada@example.org', { event: 'group_unsubscribe' })], 'UNSUBSCRIBED'],
+    ['SendGrid, back in a group', [sendGrid('ada@example.org', { event: 'group_resubscribe' })], undefined],
+    ['Mailgun', mailgun('ada@example.org', { event: 'unsubscribed', severity: undefined }), 'UNSUBSCRIBED'],
+    ['Postmark', changed(true), 'UNSUBSCRIBED'],
+    ['Postmark, after a bounce', changed(true, 'HardBounce'), 'BOUNCED'],
+    ['Postmark, after a complaint', changed(true, 'SpamComplaint'), 'COMPLAINED'],
+    ['Postmark, back', changed(false, null), undefined],
+    ['our own form', { type: 'unsubscribe', email: 'ada@example.org' }, 'UNSUBSCRIBED'],
+    ['Amazon SES', sns(ses('x@example.org', preferences([], true))), 'UNSUBSCRIBED'],
+    [
+      'Amazon SES, from a topic',
+      sns(ses('x@example.org', preferences(['OptIn', 'OptOut'], false))),
+      'UNSUBSCRIBED',
+    ],
+    ['Amazon SES, to a topic', sns(ses('x@example.org', preferences(['OptIn'], false))), undefined],
+  ])('gets no more mail, and no other event: %s', async (name, body, reason) => {
+    await contact('ada@example.org');
+    for (let times = 0; times < 2; times += 1)
+      expect((await send(body, name.startsWith('Amazon') ? TEXT : JSON_TYPE)).status).toBe(200);
+    expect(await suppressed()).toEqual(reason === undefined ? {} : { 'ada@example.org': reason });
+    if (reason === 'UNSUBSCRIBED') expect(await reports()).toEqual([]);
+  });
+});
+
+it('a foreign message id is not kept in the history, whatever it contains', async () => {
+  const contactId = await contact('ada@example.org');
+  const foreign = `lovelace.${uuidv7()}@mail.example.org`;
+  await send({ type: 'bounce', email: 'ada@example.org', messageId: foreign });
+  expect(await reports()).toEqual([['ContactBounced', { contactId, messageId: null }]]);
 });
 
 describe('Amazon SES by SNS', () => {
@@ -419,6 +477,8 @@ describe('Amazon SES by SNS', () => {
       'https://example.org/?Action=ConfirmSubscription',
       'http://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription',
       'https://sns.eu-west-1.amazonaws.com.example.org/?Action=ConfirmSubscription',
+      'https://sns.s3.amazonaws.com/?Action=ConfirmSubscription',
+      'https://sns.s3-eu-west-1.amazonaws.com/?Action=ConfirmSubscription',
       'https://sns.eu-west-1.amazonaws.com/?Action=DeleteTopic',
       'http://169.254.169.254/latest/meta-data',
     ]) {
@@ -439,6 +499,7 @@ describe('Amazon SES by SNS', () => {
     ],
     ['a certificate at another port', { SigningCertURL: CERTIFICATE.replace('.com/', '.com:8443/') }],
     ['what is no certificate', { SigningCertURL: 'https://sns.eu-west-1.amazonaws.com/?Action=Publish' }],
+    ['a certificate in a bucket called sns', { SigningCertURL: CERTIFICATE.replace('eu-west-1', 's3') }],
     ['a certificate in somebody’s bucket', { SigningCertURL: CERTIFICATE.replace('sns.', 'bucket.s3.') }],
     ['an address with a name before it', { SigningCertURL: CERTIFICATE.replace('sns.', 'a@sns.') }],
   ])('400 for %s, and nobody else is asked', async (_, changed) => {

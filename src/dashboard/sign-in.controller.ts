@@ -93,7 +93,8 @@ export class SignInController {
       const party = this.partyOf(request);
       const userId = party && (await this.passkeys.signIn(party, jsonIn(form)));
       if (userId !== undefined) return this.begin(asked, userId, '/dashboard');
-      return noticePage(words, { title: words.badLink.title, text: words.passkeys.refused }, { status: 403 });
+      const { refusedTitle: title, refused: text } = words.passkeys;
+      return noticePage(words, { title, text }, { status: 403 });
     });
   }
 

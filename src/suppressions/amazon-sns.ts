@@ -2,7 +2,8 @@ import { createPublicKey, createVerify, type KeyObject } from 'node:crypto';
 import { RpcError } from '#libs/rpc';
 
 /** Amazon's own machines, and nobody else's, in whatever region. */
-const HOST = /^sns\.[a-z0-9-]{1,40}\.amazonaws\.com(\.cn)?$/;
+/** Regions have a number at the end, as in `us-gov-east-1`: other services of Amazon have not. */
+const HOST = /^sns\.[a-z]{2}(-[a-z]{2,12}){1,2}-\d{1,2}\.amazonaws\.com(\.cn)?$/;
 const CERTIFICATE = /^\/SimpleNotificationService-[0-9A-Za-z]{1,64}\.pem$/;
 
 const PATIENCE_MS = 5_000;

@@ -5,14 +5,14 @@ import { type MailReport } from './suppressions.js';
 /** `id`: the provider's, of the event: what it sends again has it again. */
 export type IdentifiedReport = MailReport & { id: string | null };
 
-/** What a message of a provider says: each permanent bounce and each complaint, and what in it is broken. */
+/** What a message of a provider says: each permanent bounce, complaint and unsubscribe, and what in it is broken. */
 export type Reports = { reports: IdentifiedReport[]; issues: Issue[] };
 
 type Found = { kind: MailReport['kind']; email: unknown; path: string; messageId?: unknown; id?: unknown };
 
 const FORMS =
   'must be a report of Postmark, SendGrid, Mailgun or Amazon SES by SNS (not as raw delivery), or of the form ' +
-  '{ type: "bounce" or "complaint", email }';
+  '{ type: "bounce", "complaint" or "unsubscribe", email }';
 
 /**
  * Reads what Postmark, SendGrid and Mailgun send, and our own form. What was delivered, opened or only delayed is none of our
@@ -30,15 +30,18 @@ export function readReports(body: unknown): Reports {
   if (isObject(body)) {
     if ('RecordType' in body) return collected(postmark(body));
     if (isObject(body['event-data'])) return collected(mailgun(body['event-data']));
-    if (body.type === 'bounce' || body.type === 'complaint') return own(body, body.type);
+    const kind = OWN_KINDS.find((one) => one === body.type);
+    if (kind) return own(body, kind);
   }
   return { reports: [], issues: [{ path: '', message: FORMS }] };
 }
 
+const OWN_KINDS = ['bounce', 'complaint', 'unsubscribe'] as const;
+
 /** What Amazon SES says in a message of SNS, by either name of its kind: as a notification, or as a published event. */
 export function readSesReports(message: unknown, id: string): Reports {
   if (!isObject(message)) return { reports: [], issues: [] };
-  const { bounce, complaint, mail } = message;
+  const { bounce, complaint, subscription, mail } = message;
   const messageId = isObject(mail) && isObject(mail.commonHeaders) ? mail.commonHeaders.messageId : undefined;
   const found = (kind: MailReport['kind'], recipients: unknown, path: string): Found[] =>
     (Array.isArray(recipients) ? (recipients as unknown[]) : [undefined]).map((recipient, n) => {
@@ -53,13 +56,37 @@ export function readSesReports(message: unknown, id: string): Reports {
   if (kind === 'Complaint' && isObject(complaint) && complaint.complaintFeedbackType !== 'not-spam') {
     return collected(found('complaint', complaint.complainedRecipients, 'complaint.complainedRecipients'));
   }
+  // From all topics or from one: the list of SES is one for the organization.
+  if (kind === 'Subscription' && isObject(subscription) && optsOut(subscription.newTopicPreferences)) {
+    const [email] = isObject(mail) && Array.isArray(mail.destination) ? (mail.destination as unknown[]) : [];
+    return collected([{ kind: 'unsubscribe', email, path: 'mail.destination[0]', messageId, id }]);
+  }
   return collected([]);
 }
+
+function optsOut(preferences: unknown): boolean {
+  if (!isObject(preferences)) return false;
+  const { unsubscribeAll, topicSubscriptionStatus: topics } = preferences;
+  const isOut = (topic: unknown) => isObject(topic) && topic.subscriptionStatus === 'OptOut';
+  return unsubscribeAll === true || (Array.isArray(topics) && topics.some(isOut));
+}
+
+/** Why Postmark has stopped to write to somebody (Subscription change webhook). */
+const POSTMARK_STOPPED: { [reason: string]: MailReport['kind'] } = {
+  HardBounce: 'bounce',
+  SpamComplaint: 'complaint',
+  ManualSuppression: 'unsubscribe',
+};
 
 /** Types that Postmark itself writes to no more (Bounce API, "Bounce types"). */
 const POSTMARK_PERMANENT = ['HardBounce', 'BadEmailAddress'];
 
-function postmark({ RecordType, Type, Email, ID }: JsonObject): Found[] {
+function postmark(report: JsonObject): Found[] {
+  const { RecordType, Type, Email, ID, Recipient, SuppressSending, SuppressionReason } = report;
+  if (RecordType === 'SubscriptionChange') {
+    const kind = POSTMARK_STOPPED[String(SuppressionReason)] ?? 'unsubscribe';
+    return SuppressSending === true ? [{ kind, email: Recipient, path: 'Recipient' }] : [];
+  }
   const found = { email: Email, path: 'Email', id: ID };
   if (RecordType === 'SpamComplaint' || Type === 'SpamComplaint') return [{ kind: 'complaint', ...found }];
   const isPermanent = RecordType === 'Bounce' && POSTMARK_PERMANENT.includes(Type as string);
@@ -71,6 +98,7 @@ const SENDGRID_DROPPED: { [reason: string]: MailReport['kind'] } = {
   'Bounced Address': 'bounce',
   Invalid: 'bounce',
   'Spam Reporting Address': 'complaint',
+  'Unsubscribed Address': 'unsubscribe',
 };
 
 /** A bounce of the type `blocked` is the server's refusal of this message, not of the address. */
@@ -80,6 +108,7 @@ function sendGrid(event: JsonObject, path: string): Found[] {
   const dropped = typeof reason === 'string' ? SENDGRID_DROPPED[reason] : undefined;
   if (name === 'bounce' && type !== 'blocked') return [{ kind: 'bounce', ...found }];
   if (name === 'dropped' && dropped) return [{ kind: dropped, ...found }];
+  if (name === 'unsubscribe' || name === 'group_unsubscribe') return [{ kind: 'unsubscribe', ...found }];
   return name === 'spamreport' ? [{ kind: 'complaint', ...found }] : [];
 }
 
@@ -87,6 +116,7 @@ function mailgun({ event, severity, recipient, message, id }: JsonObject): Found
   const headers = isObject(message) && isObject(message.headers) ? message.headers : {};
   const found = { email: recipient, path: 'event-data.recipient', messageId: headers['message-id'], id };
   if (event === 'failed' && severity === 'permanent') return [{ kind: 'bounce', ...found }];
+  if (event === 'unsubscribed') return [{ kind: 'unsubscribe', ...found }];
   return event === 'complained' ? [{ kind: 'complaint', ...found }] : [];
 }
 
@@ -123,9 +153,11 @@ function addressIn(value: unknown): string | undefined {
   return isEmailAddress(email) ? email : undefined;
 }
 
-/** Those that this program makes hold the id of a record, and nothing that could be an address. */
-const OWN =
-  /^<?((?=[\w.-]*[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})[\w.-]{1,200}@[\w.-]{1,253})>?$/;
+/** Those that this program gives its messages, now and in earlier versions. */
+const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
+const OWN = new RegExp(
+  `^<?((?:b[\\w-]{43}|broadcast\\.${UUID}\\.${UUID}|(?:invitation|sign-in|signature|webhook-disabled)\\.${UUID})@[\\w.-]{1,253})>?$`,
+);
 
 /** History is for ever: what may be somebody's address is not kept. */
 function ownMessageId(value: unknown, email: string): string | null {

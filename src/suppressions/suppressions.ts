@@ -22,13 +22,19 @@ import {
 } from './suppression.js';
 import { SUPPRESSIONS_TABLE } from './suppressions.projection.js';
 
-/** What a provider reported of a message: that it bounced for good, or that its recipient complained. */
-export type MailReport = { kind: 'bounce' | 'complaint'; email: string; messageId: string | null };
+/** What a provider reported of a message: that it bounced for good, or that its recipient complained or unsubscribed there. */
+export type MailReport = {
+  kind: 'bounce' | 'complaint' | 'unsubscribe';
+  email: string;
+  messageId: string | null;
+};
 
 const REPORTED = {
   bounce: { reason: 'BOUNCED', event: 'ContactBounced' },
   complaint: { reason: 'COMPLAINED', event: 'ContactComplained' },
-} as const satisfies Record<MailReport['kind'], { reason: Reason; event: ContactMailEvent['type'] }>;
+  // The suppression is all that there is to say of it.
+  unsubscribe: { reason: 'UNSUBSCRIBED', event: null },
+} as const satisfies Record<MailReport['kind'], { reason: Reason; event: ContactMailEvent['type'] | null }>;
 
 /** The commands that are no operations. */
 class SuppressAddress extends Input {
@@ -130,12 +136,12 @@ export class Suppressions {
         const contactId = await this.contactOf(input);
         const before = await this.mailOf(organizationId, contactId);
         // It came twice, and what happened in between stays: that somebody lifted the suppression, say.
-        if (messageId !== null && before && isReported(before.state, event, messageId)) {
+        if (event && messageId !== null && before && isReported(before.state, event, messageId)) {
           return { recordId: this.idOf(organizationId, email), writes: [] };
         }
         const decision = await this.decideToSuppress({ ...input, reason }, { contactId });
         const isNew = messageId !== null || decision.writes.some(({ events }) => events.length > 0);
-        if (!before || !isNew) return decision;
+        if (!event || !before || !isNew) return decision;
         const said: StreamWrite = {
           streamType: contactMail.streamType,
           streamId: before.streamId,

@@ -254,8 +254,9 @@ export const de: BaseWords = {
       'Damit meldet sich dann niemand mehr an. Ihr Gerät zeigt ihn vielleicht weiter: Entfernen Sie ihn auch dort.',
     signIn: 'Mit Passkey anmelden',
     or: 'Oder mit einem Passkey',
+    refusedTitle: 'Passkey nicht akzeptiert',
     refused:
-      'Das hat nicht geklappt. Laden Sie die Seite neu und versuchen Sie es noch einmal, oder nehmen Sie einen Link per E-Mail.',
+      'Laden Sie die Anmeldeseite neu und versuchen Sie es noch einmal, oder lassen Sie sich einen Anmeldelink per E-Mail schicken.',
     failed:
       'Ihr Gerät hat es nicht getan. Versuchen Sie es noch einmal, oder nehmen Sie einen Link per E-Mail.',
     done: {
