@@ -84,7 +84,8 @@ const POSTMARK_PERMANENT = ['HardBounce', 'BadEmailAddress'];
 function postmark(report: JsonObject): Found[] {
   const { RecordType, Type, Email, ID, Recipient, SuppressSending, SuppressionReason } = report;
   if (RecordType === 'SubscriptionChange') {
-    const kind = POSTMARK_STOPPED[String(SuppressionReason)] ?? 'unsubscribe';
+    const reason = typeof SuppressionReason === 'string' ? SuppressionReason : '';
+    const kind = POSTMARK_STOPPED[reason] ?? 'unsubscribe';
     return SuppressSending === true ? [{ kind, email: Recipient, path: 'Recipient' }] : [];
   }
   const found = { email: Email, path: 'Email', id: ID };
