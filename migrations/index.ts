@@ -26,6 +26,7 @@ import { Site1764000000030 } from './0030-site.js';
 import { Team1764000000031 } from './0031-team.js';
 import { ContactImports1764000000032 } from './0032-contact-imports.js';
 import { PasskeyChallenges1764000000033 } from './0033-passkey-challenges.js';
+import { DoubtsReturned1764000000034 } from './0034-doubts-returned.js';
 
 export { schema } from './schema.js';
 
@@ -60,4 +61,5 @@ export const migrations = [
   Team1764000000031,
   ContactImports1764000000032,
   PasskeyChallenges1764000000033,
+  DoubtsReturned1764000000034,
 ];

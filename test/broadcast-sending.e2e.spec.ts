@@ -289,9 +289,13 @@ it('a recipient at whose name the mail server hangs up holds up nobody, and is g
     return row!.attempts;
   };
   await eventually(async () => expect(await attempts()).toBeGreaterThan(0));
-  // The pauses between all of them are hours.
-  await sql('UPDATE broadcast_recipients SET attempts = 7, due_at = clock_timestamp() WHERE attempts > 0');
-  await eventually(async () => expect((await status(server, broadcastId)).status).toBe('SENT'), 60);
+  // The pauses between all of them are hours. One that is under way is noted with its own.
+  await eventually(async () => {
+    await sql(
+      `UPDATE broadcast_recipients SET attempts = 7, due_at = clock_timestamp() WHERE attempts > 0 AND status = 'PENDING'`,
+    );
+    expect((await status(server, broadcastId)).status).toBe('SENT');
+  });
   expect((await status(server, broadcastId)).recipients).toMatchObject({ sent: 39, failed: 1, inDoubt: 0 });
 });
 

@@ -505,6 +505,8 @@ it.each([
   ['fr,de', 'de'],
   ['de;q=0.1,en;q=0.9', 'en'],
   ['de-AT', 'de'],
+  ['de-CH, en', 'de'],
+  ['en;q=nonsense,de;q=0.1', 'de'],
   ['en;q=0,de', 'de'],
   ['fr', 'en'],
   ['*', 'en'],

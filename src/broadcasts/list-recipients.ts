@@ -27,7 +27,8 @@ const SORT = 'contactId';
   description:
     'From its start on, in the order of their ids. `PENDING` waits, `CLAIMED` is on its way, `SENT` was accepted by the mail server, `FAILED` ' +
     'was refused by it, `SKIPPED` got nothing (unsubscribed, suppressed or erased since the start, or the broadcast was cancelled), `IN_DOUBT` ' +
-    'may have got it.',
+    'may have got it: the process that sent it crashed, stood still for half a minute or lost the database, or the connection to the mail ' +
+    'server broke after the message was handed over. `detail` has the cause.',
   answers: recordSchema({
     contactId: { type: 'string' },
     status: { type: 'string', enum: [...RECIPIENT_STATUSES] },

@@ -178,10 +178,12 @@ export class Recipients {
   /**
    * What was claimed by a process that has died is in doubt: it may have left.
    *
-   * @returns how many there were.
+   * @returns how many there were, by broadcast and process.
    */
-  async doubtDead(sendingIds: readonly string[]): Promise<number> {
-    const [row] = await this.source.query<{ count: number }[]>(
+  doubtDead(
+    sendingIds: readonly string[],
+  ): Promise<{ broadcastId: string; organizationId: string; holder: string; messages: number }[]> {
+    return this.source.query(
       `WITH doubted AS (
          UPDATE broadcast_recipients r
          SET status = 'IN_DOUBT', detail = '${RECIPIENT_DETAILS.died}',
@@ -189,12 +191,12 @@ export class Recipients {
          WHERE r.sending_id = ANY ($1::uuid[]) AND r.status = 'CLAIMED' AND NOT EXISTS (
            SELECT FROM broadcast_senders a WHERE a.holder = r.holder AND a.alive_until >= clock_timestamp()
          )
-         RETURNING r.sending_id, 'CLAIMED' AS before, r.status AS after
+         RETURNING r.sending_id, r.holder, 'CLAIMED' AS before, r.status AS after
        ), counted AS (${countBy('doubted')})
-       SELECT count(*)::int AS count FROM doubted`,
+       SELECT s.broadcast_id AS "broadcastId", s.organization_id AS "organizationId", d.holder, count(*)::int AS messages
+       FROM doubted d JOIN broadcast_sendings s ON s.id = d.sending_id GROUP BY 1, 2, 3`,
       [sendingIds],
     );
-    return row!.count;
   }
 
   /** Of a cancelled broadcast: whoever has not got it does not get it. @returns whether that is all of them. */

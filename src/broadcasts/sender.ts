@@ -120,12 +120,10 @@ export class BroadcastSender implements BackgroundWork {
     this.halt(new Set(this.sending.map(({ id }) => id)));
     if (this.sending.length > 0 || this.inFlight.size > 0) await this.sayAlive();
     if (open.some(({ hasClaimed }) => hasClaimed)) {
-      const doubted = await this.recipients.doubtDead(open.map(({ id }) => id));
-      if (doubted > 0) {
-        const message =
-          'messages of a process that died are in doubt: broadcast.retry-recipients sends them once more';
-        this.logger.warn({ message, messages: doubted });
-      }
+      const message =
+        'messages of a process that died are in doubt: broadcast.retry-recipients sends them once more';
+      for (const doubted of await this.recipients.doubtDead(open.map(({ id }) => id)))
+        this.logger.warn({ message, ...doubted });
     }
     for (const one of open) await this.settle(one);
     if (this.sending.length > 0) void this.flush();
