@@ -98,8 +98,13 @@ const COMPLAINED = new Set([
 /** A cell that some systems write instead of an empty one. */
 const EMPTY = new Set(['', 'null', 'n a', 'na', 'none', 'nil', 'undefined', 'never']);
 
+/** How such words begin: most cells are asked no more than this. */
+const MAY_BE_OPT_OUT =
+  /^\W*(un|opt|never|bounc|hard|clean|complain|black|block|abgem|d[ée]s(abon|insc)|dado|zur|rej|non.?dis|reb|dev)/i;
+
 /** Values that only a column about consent has: an unmapped column that contains one must not be ignored silently. */
 export function isOptOutWord(cell: string): boolean {
+  if (!MAY_BE_OPT_OUT.test(cell)) return false;
   const word = folded(cell);
   return (
     BOUNCED.has(word) ||

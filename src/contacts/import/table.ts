@@ -146,7 +146,8 @@ export async function lookAt(bytes: Buffer): Promise<Look> {
   // All of it is there: a letter that is not ASCII may come late.
   if (format.encoding === 'utf-8' && !isUtf8(bytes)) format.encoding = encodingOf(bytes);
   let columns: string[] = [];
-  const look: Omit<Look, 'columns'> = { format, examples: [], values: [], lines: 0 };
+  const look: Omit<Look, 'columns' | 'values'> = { format, examples: [], lines: 0 };
+  const values: Set<string>[] = [];
   const rows = rowsOf(piecesOf(bytes), format, (names) => (columns = columnsIn(names)));
   const first = await rows.next().catch((error: unknown) => {
     throw isHeaderFault(error) ? refused('has a first row that cannot be read') : error;
@@ -162,14 +163,13 @@ export async function lookAt(bytes: Buffer): Promise<Look> {
     }
     if (look.examples.length < EXAMPLES) look.examples.push(cells);
     cells.forEach((cell, n) => {
-      const values = (look.values[n] ??= []);
-      if (cell.trim() === '' || values.includes(cell)) return;
-      if (values.length < MOST_VALUES || (cell.length < LONGEST_WORD && isOptOutWord(cell)))
-        values.push(cell);
+      const some = (values[n] ??= new Set());
+      if (cell.trim() === '') return;
+      if (some.size < MOST_VALUES || (cell.length < LONGEST_WORD && isOptOutWord(cell))) some.add(cell);
     });
   }
   if (look.lines === 0) throw refused('has no line under its header');
-  return { ...look, columns };
+  return { ...look, columns, values: Array.from(values, (some) => [...(some ?? [])]) };
 }
 
 /** @throws RpcError BAD_REQUEST if these can't be the names of columns. */
