@@ -3,6 +3,10 @@ import { type SiteOrganization, type SitePost } from './site-types.js';
 
 export type FeedPost = SitePost & { id: string };
 
+/** The newest posts of a feed, and characters of each: readers fetch it again and again, and open what interests them. */
+const MOST_POSTS = 20;
+const LONGEST_EXCERPT = 500;
+
 /** RSS 2.0, with the address of the feed itself, as readers ask for. */
 export function rssOf(organization: SiteOrganization, posts: readonly FeedPost[]): string {
   const { name, url, language } = organization;
@@ -16,13 +20,13 @@ export function rssOf(organization: SiteOrganization, posts: readonly FeedPost[]
 <description>${name}</description>
 <language>${language}</language>
 <atom:link href="${url}/feed.xml" rel="self" type="application/rss+xml"/>
-${posts.map(
+${posts.slice(0, MOST_POSTS).map(
   (post) => html`<item>
 <title>${post.title}</title>
 <link>${post.url}</link>
 <guid isPermaLink="false">${post.id}</guid>
 <pubDate>${post.publishedAt.toUTCString()}</pubDate>
-<description>${String(bodyOf(post, url))}</description>
+<description>${String(excerptOf(post))}</description>
 </item>
 `,
 )}</channel>
@@ -42,11 +46,11 @@ export function jsonFeedOf(organization: SiteOrganization, posts: readonly FeedP
     feed_url: `${url}/feed.json`,
     language,
     ...(logo ? { icon: logo.url } : {}),
-    items: posts.map((post) => ({
+    items: posts.slice(0, MOST_POSTS).map((post) => ({
       id: post.id,
       url: post.url,
       title: post.title,
-      content_html: String(bodyOf(post, url)),
+      content_html: String(excerptOf(post)),
       ...(post.description === null ? {} : { summary: post.description }),
       ...(post.image ? { image: post.image.url } : {}),
       date_published: post.publishedAt.toISOString(),
@@ -70,14 +74,18 @@ ${urls.map(
   );
 }
 
-/** Readers show it elsewhere: addresses on this server become whole. */
-function bodyOf({ description, content, title }: SitePost, url: string): Html {
-  const { origin } = new URL(url);
-  const whole = content
-    ? trusted(String(content).replaceAll('src="/images/', `src="${origin}/images/`))
-    : null;
-  if (!whole && description === null) return html`<p>${title}</p>`;
-  return html`${description === null ? null : html`<p>${description}</p>`}${whole}`;
+/** The description, or else how the post begins; as HTML. */
+function excerptOf({ description, content, title }: SitePost): Html {
+  if (description !== null) return html`<p>${description}</p>`;
+  // Of marked up text only the words; characters stay escaped, as they are there.
+  const words = String(content ?? '')
+    .slice(0, 10 * LONGEST_EXCERPT)
+    .replace(/<[^>]*(>|$)/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim();
+  if (words === '') return html`<p>${title}</p>`;
+  const cut = words.slice(0, LONGEST_EXCERPT).replace(/&[^;]*$/, '');
+  return html`<p>${trusted(words.length > LONGEST_EXCERPT ? `${cut}…` : words)}</p>`;
 }
 
 /** XML 1.0 has no way to write them. */

@@ -37,7 +37,26 @@ it('RSS is what readers read', async () => {
     feedUrl: `${organization.url}/feed.xml`,
   });
   expect(read.items).toMatchObject([{ guid: post.id, link: post.url, isoDate: '2026-11-20T09:30:00.000Z' }]);
-  expect(read.items[0]!.content).toContain('src="https://act.example.org/images/a/1.jpg"');
+  expect(read.items[0]!.content).toContain('Rivers &amp; &lt;Sons&gt;');
+});
+
+it('a feed has the newest twenty posts, and of each how it begins', async () => {
+  const words = html`<h2>Long &amp; &lt;good&gt;</h2><script>alert(1)</script><p>${'river '.repeat(100_000)}</p>`;
+  const posts = Array.from({ length: 50 }, (_, n) => ({
+    ...post,
+    id: `${n}`,
+    description: null,
+    content: words,
+  }));
+  const rss = rssOf(organization, posts);
+  const json = jsonFeedOf(organization, posts);
+  expect([rss.length, json.length].every((length) => length < 40_000)).toBe(true);
+  const { items } = await new RssParser().parseString(rss);
+  expect(items.map(({ guid }) => guid)).toEqual(Array.from({ length: 20 }, (_, n) => `${n}`));
+  expect(items[0]!.content).toMatch(/^<p>Long &amp; &lt;good&gt; alert\(1\) river river .*…<\/p>$/);
+  expect((JSON.parse(json) as { items: object[] }).items).toHaveLength(20);
+  const nothing = { ...post, description: null, content: null };
+  expect(jsonFeedOf(organization, [nothing])).toContain('Rivers &amp; &lt;Sons&gt;');
 });
 
 it('the JSON feed is valid, with posts and without', () => {

@@ -45,8 +45,15 @@ type About = { organization: FoundOrganization; found: FoundPetition; words: Wor
 @Controller()
 @Documented(({ ApiExcludeController }) => [ApiExcludeController()])
 export class SiteController {
-  private readonly pages = new Kept<Answered>();
+  private readonly pages = new Kept<Answered>(1_000, 1_000, (page) =>
+    page && 'body' in page ? page.body.length : 0,
+  );
   private readonly counts = new Kept<SharedAnswer | undefined>();
+  private readonly feeds = new Kept<string | undefined>(
+    KEPT_SECONDS.feed * 1_000,
+    1_000,
+    (text = '') => text.length,
+  );
 
   constructor(
     private readonly records: SiteRecords,
@@ -382,12 +389,17 @@ export class SiteController {
     type: string,
     write: typeof rssOf,
   ): Promise<void> {
-    const found = await this.found(named);
-    if (!found) return next();
-    const { posts } = await this.records.all(found.value);
+    const key = `${named.organization} ${type}`;
+    const text = await this.feeds.get(key, async () => {
+      const found = await this.found(named);
+      return found && write(found.value, (await this.records.all(found.value)).posts);
+    });
+    if (text === undefined) {
+      this.feeds.forget(key);
+      return next();
+    }
     response.set('Access-Control-Allow-Origin', '*');
-    const kept = `public, max-age=${KEPT_SECONDS.feed}`;
-    sendText(request, response, type, write(found.value, posts), kept);
+    sendText(request, response, type, text, `public, max-age=${KEPT_SECONDS.feed}`);
   }
 
   /** Whether an address can be one of the site's at all: nobody looks for what cannot. */

@@ -1,0 +1,39 @@
+import { Kept } from './kept.js';
+
+let now = 0;
+beforeEach(() => {
+  now = 1_000;
+  jest.spyOn(performance, 'now').mockImplementation(() => now);
+});
+
+it('makes a value once for as long as it is kept', async () => {
+  const kept = new Kept<number>(1_000);
+  const make = jest.fn(() => Promise.resolve(7));
+  expect(await Promise.all([kept.get('a', make), kept.get('a', make)])).toEqual([7, 7]);
+  expect(make).toHaveBeenCalledTimes(1);
+  now += 1_000;
+  await kept.get('a', make);
+  expect(make).toHaveBeenCalledTimes(2);
+});
+
+it('forgets what has expired, and the oldest if together they are too large', async () => {
+  const kept = new Kept<string>(1_000, 100, (text) => text.length, 25);
+  for (const key of ['a', 'b']) await kept.get(key, () => Promise.resolve('x'.repeat(10)));
+  expect(kept.held).toEqual({ values: 2, bytes: 20 });
+  await kept.get('c', () => Promise.resolve('x'.repeat(10)));
+  expect(kept.held).toEqual({ values: 2, bytes: 20 });
+  now += 500;
+  await kept.get('d', () => Promise.resolve('x'));
+  now += 600;
+  await kept.get('e', () => Promise.resolve('x'));
+  expect(kept.held).toEqual({ values: 2, bytes: 2 });
+  // One alone is too large: whoever waits for it gets it, and it is not kept.
+  expect(await kept.get('f', () => Promise.resolve('x'.repeat(100)))).toHaveLength(100);
+  expect(kept.held.bytes).toBeLessThanOrEqual(25);
+});
+
+it('does not keep what failed', async () => {
+  const kept = new Kept<string>();
+  await expect(kept.get('a', () => Promise.reject(new Error('away')))).rejects.toThrow('away');
+  expect(await kept.get('a', () => Promise.resolve('there'))).toBe('there');
+});
