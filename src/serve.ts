@@ -114,6 +114,8 @@ async function serve(): Promise<void> {
     runtime.selfCheck.start();
     runtime.cosigning.start();
     reactions.start();
+    // Also at the start: an instance that never runs for an hour would forget nothing.
+    void clean(runtime);
     const cleaning = setInterval(() => void clean(runtime), CLEANING_MS);
 
     const { port } = server.address() as AddressInfo;

@@ -339,6 +339,20 @@ describe('every operation', () => {
 });
 
 describe('the documented errors', () => {
+  it('ROLE_EXCEEDS_YOURS is documented where roles are given or taken', async () => {
+    const { paths } = (await client.request('GET', '/openapi.json')).body;
+    const declared = Object.entries<Record<string, any>>(paths).filter(([, methods]) =>
+      Object.values(methods).some(({ responses }) =>
+        JSON.stringify(responses['403'] ?? '').includes('ROLE_EXCEEDS_YOURS'),
+      ),
+    );
+    expect(declared.map(([path]) => path).toSorted()).toEqual(
+      ['invite-member', 'remove-member', 'revoke-invitation', 'update-member'].map(
+        (name) => `/v1/team.${name}`,
+      ),
+    );
+  });
+
   type Documented = { method: string; path: string; bodyType: string | undefined; input: object };
 
   /** Every operation, with a valid input whose ids name no records. */

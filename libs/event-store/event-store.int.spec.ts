@@ -491,3 +491,18 @@ it('reads no event at a position that the sequence never gave, whoever put it th
     await own.drop();
   }
 });
+
+it('forgets old idempotency keys, thousands in pieces, and keeps the others', async () => {
+  await database.source.query(
+    `INSERT INTO idempotency_keys (organization_id, key, fingerprint, result, recorded_at)
+     SELECT gen_random_uuid(), decode(md5(n::text), 'hex'), '\\x00', '{}',
+       clock_timestamp() - CASE WHEN n <= 2500 THEN interval '25 hours' ELSE interval '23 hours' END
+     FROM generate_series(1, 2600) n`,
+  );
+  expect(await database.store.forgetIdempotencyKeys(24)).toBe(2_500);
+  expect(await database.store.forgetIdempotencyKeys(24)).toBe(0);
+  const [{ count }] = await database.source.query(
+    `SELECT count(*)::int FROM idempotency_keys WHERE fingerprint = '\\x00'`,
+  );
+  expect(count).toBe(100);
+});

@@ -37,6 +37,7 @@ export type StreamNow<Event extends DomainEvent> = {
   isWhole: boolean;
 };
 
+const FORGOTTEN_TOGETHER = 1_000;
 /** Positions that are read in a fraction of the time that a page of each projection takes. */
 const LONGEST_SKIP = 5_000;
 
@@ -378,11 +379,19 @@ export class EventStore {
 
   /** Drops idempotency keys older than this many hours. @returns how many. */
   async forgetIdempotencyKeys(olderThanHours: number): Promise<number> {
-    const [, count] = await this.source.query<[unknown, number]>(
-      `DELETE FROM idempotency_keys WHERE recorded_at < clock_timestamp() - make_interval(hours => $1)`,
-      [olderThanHours],
-    );
-    return count;
+    let forgotten = 0;
+    for (;;) {
+      // Some at a time: after a day of imports there are millions, and no statement may hold up others for minutes.
+      const [, count] = await this.source.query<[unknown, number]>(
+        `DELETE FROM idempotency_keys WHERE (organization_id, key) IN (
+           SELECT organization_id, key FROM idempotency_keys
+           WHERE recorded_at < clock_timestamp() - make_interval(hours => $1)
+           ORDER BY recorded_at LIMIT ${FORGOTTEN_TOGETHER} FOR UPDATE SKIP LOCKED)`,
+        [olderThanHours],
+      );
+      forgotten += count;
+      if (count < FORGOTTEN_TOGETHER) return forgotten;
+    }
   }
 
   /** What opens the values that were sealed with a person's key. */

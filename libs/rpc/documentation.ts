@@ -27,7 +27,7 @@ export const imageSchema: FieldSchema = {
   properties: {
     name: { type: 'string' },
     url: { type: 'string' },
-    alt: { type: 'string' },
+    alt: textOrNull,
     type: { type: 'string' },
   },
 };

@@ -7,7 +7,7 @@ import { type OperationDefinition } from './operation.js';
 export type PossibleError = { status: number; codes: ErrorCode[]; reasons: ErrorReason[] };
 
 /** See `OwnReason`. */
-const OWN: readonly ErrorReason[] = [...reasonsOf('CONFLICT'), 'KEY_EXCEEDS_YOURS'];
+const OWN: readonly ErrorReason[] = [...reasonsOf('CONFLICT'), 'KEY_EXCEEDS_YOURS', 'ROLE_EXCEEDS_YOURS'];
 
 /** All errors that an operation may answer, by status. Most follow from its shape, the others it declares. */
 export function possibleErrors(
