@@ -95,5 +95,7 @@ export class DoubtsReturned1764000000034 implements MigrationInterface {
   }
 
   /** Only text of a function: that of before left more in doubt, and nothing else. */
-  async down(): Promise<void> {}
+  down(): Promise<void> {
+    return Promise.resolve();
+  }
 }
