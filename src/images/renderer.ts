@@ -22,14 +22,18 @@ const LONGEST_WAIT_MS = 20_000;
 @Injectable()
 export class Renderer {
   private readonly gate = new FairGate({ atOnce: 1, ofOneGroup: 1, waiting: 8 });
+  /** Milliseconds that an image may take. Shorter in tests. */
+  longestMs = LONGEST_MS;
 
   /**
    * @param directory where the files are put.
    * @throws RpcError UNSUPPORTED_MEDIA_TYPE for what is no image that is taken, BAD_REQUEST for one that is damaged or too large,
-   *   SERVICE_UNAVAILABLE where too many wait.
+   *   SERVICE_UNAVAILABLE if too many wait, or it took too long.
    */
   async render(organizationId: string, file: string, directory: string): Promise<Variant[]> {
-    const rendered = await this.inTurn(organizationId, () => run(file, directory));
+    const rendered = await this.inTurn(organizationId, () => run(file, directory, this.longestMs));
+    if (rendered === 'late')
+      throw overloaded('This image took too long to decode, on a server that may be busy');
     if ('variants' in rendered) return rendered.variants;
     switch (rendered.problem) {
       case 'not taken':
@@ -56,18 +60,21 @@ export class Renderer {
       return await this.gate.run(group, LONGEST_WAIT_MS, work);
     } catch (error) {
       if (!(error instanceof TooManyWaiting)) throw error;
-      throw new RpcError(
-        'SERVICE_UNAVAILABLE',
-        'Many images are being worked on: send this one again in a moment.',
-        { reason: 'OVERLOADED', headers: { 'Retry-After': '5' } },
-      );
+      throw overloaded('Many images are being worked on');
     }
   }
 }
 
-function run(file: string, directory: string): Promise<Rendered> {
+function overloaded(why: string): RpcError {
+  return new RpcError('SERVICE_UNAVAILABLE', `${why}. Send it again in a moment, or send a smaller one.`, {
+    reason: 'OVERLOADED',
+    headers: { 'Retry-After': '5' },
+  });
+}
+
+function run(file: string, directory: string, longestMs: number): Promise<Rendered | 'late'> {
   // Of what stands in the environment it needs nothing, and keys stand there.
-  const options = { env: {}, timeout: LONGEST_MS, killSignal: 'SIGKILL', maxBuffer: 64 * 1024 } as const;
+  const options = { env: {}, timeout: longestMs, killSignal: 'SIGKILL', maxBuffer: 64 * 1024 } as const;
   return new Promise((resolve, reject) => {
     execFile(
       process.execPath,
@@ -75,7 +82,9 @@ function run(file: string, directory: string): Promise<Rendered> {
       options,
       (error, stdout, stderr) => {
         if (!error) return resolve(JSON.parse(stdout) as Rendered);
-        // Ended by what it had to decode, or by us because that took too long. Otherwise it could not even begin.
+        // By us: that says nothing against the image.
+        if (error.killed) return resolve('late');
+        // By what it had to decode. Otherwise it could not even begin.
         if (error.signal) return resolve({ problem: 'damaged' });
         reject(
           new Error(`Images cannot be rendered: ${stderr.trim().split('\n').find(Boolean) ?? error.message}`),

@@ -4,6 +4,7 @@ import { type RecordedEvent } from '#libs/event-store';
 import { Mailer } from '#libs/mail';
 import { type Subscription } from '#libs/subscriptions';
 import { organization, senderOf } from '../organizations/index.js';
+import { disabledMail } from './disabled-mail-words.js';
 import { webhook } from './webhook.js';
 
 /** Writes to the organization when one of its webhooks was disabled, if it has an address and there is one to write from. */
@@ -32,8 +33,12 @@ export class WebhookDisabledMail implements Subscription {
         from,
         replyTo: null,
         to: owner.email,
-        subject: 'A webhook of yours was disabled',
-        text: textOf(owner.name, webhookId, state.url, event.data.failingSince as string),
+        ...disabledMail(sender.language, {
+          name: owner.name,
+          webhookId,
+          url: state.url,
+          failingSince: new Date(event.data.failingSince as string),
+        }),
         html: null,
         // Of the event: whoever handles it again writes the same message.
         messageId: `webhook-disabled.${eventId}@${from.address.split('@').at(-1)}`,
@@ -45,15 +50,4 @@ export class WebhookDisabledMail implements Subscription {
       outcome.outcome === 'unreachable' || (outcome.outcome === 'refused' && !outcome.permanent);
     if (isLater) throw new Error(`The mail could not be sent: ${outcome.detail}.`);
   }
-}
-
-function textOf(name: string, webhookId: string, url: string, failingSince: string): string {
-  return `Nothing could be delivered to this webhook of ${name} since ${failingSince}:
-
-${url}
-(${webhookId})
-
-So nothing is sent to it any more. Nothing is lost: webhook.list-deliveries shows what it answered, and once it takes requests again
-webhook.resume-webhook goes on where it stopped.
-`;
 }

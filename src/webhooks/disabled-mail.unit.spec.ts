@@ -1,0 +1,21 @@
+import { disabledMail } from './disabled-mail-words.js';
+
+const webhook = {
+  name: 'Rivers',
+  webhookId: '01990a6e-1111-7000-8000-000000000001',
+  url: 'https://rivers.example/hook',
+  failingSince: new Date('2026-11-20T09:30:00Z'),
+};
+
+it.each([
+  ['en', 'A webhook of Rivers was disabled', '20 November 2026'],
+  ['de', 'Ein Webhook von Rivers wurde deaktiviert', '20. November 2026'],
+  ['fr', 'Un webhook de Rivers a été désactivé', '20 novembre 2026'],
+  ['es', 'Se ha desactivado un webhook de Rivers', '20 de noviembre de 2026'],
+  ['pl', 'A webhook of Rivers was disabled', '20 November 2026'],
+])('speaks the language of the organization: %s', (language, subject, since) => {
+  const mail = disabledMail(language, webhook);
+  expect(mail.subject).toBe(subject);
+  for (const part of [since, '9:30 UTC', webhook.url, webhook.webhookId, 'webhook.resume-webhook'])
+    expect(mail.text).toContain(part);
+});
