@@ -158,7 +158,7 @@ describe('contacts import', () => {
       ],
       [
         ['import', bad, '--organization', organizationId],
-        /^nickname is not a column of an import: add --unknown ignore/,
+        /^nickname is not a column of an import; .*Add --unknown ignore to import the file without/,
       ],
       [
         ['import', good, '--organization', organizationId],

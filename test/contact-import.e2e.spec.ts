@@ -448,6 +448,15 @@ describe('who gets email after import-contacts', () => {
     expect(await emails()).toEqual([]);
   });
 
+  it('400 says all that is missing at once', async () => {
+    const bytes = new Uint8Array(readFileSync(join(CASES, 'civicrm.csv')));
+    const path = '/v1/contact.import-contacts';
+    const { status, body } = await client.request('POST', path, bytes, { 'Content-Type': CSV });
+    const paths = body.error.issues.map((issue: { path: string }) => issue.path);
+    expect([status, paths]).toEqual([400, expect.arrayContaining(['Contact ID', 'Group(s)', 'subscribed'])]);
+    expect(body.error.message).toContain('Send unknown=ignore to import the file without these columns.');
+  });
+
   it('is what the line states, and otherwise what the import decides', async () => {
     const body = text('email,subscribed', 'a@example.org,yes', 'b@example.org,', 'c@example.org,no');
     const path = '/v1/contact.import-contacts';

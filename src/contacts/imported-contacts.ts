@@ -5,6 +5,7 @@ import {
   fieldsOf,
   hasScope,
   invalid,
+  type Issue,
   Names,
   parseInput,
   type RequestContext,
@@ -124,13 +125,14 @@ async function* readObjects(
     const { line, fields } = record;
     isDecided ||= typeof fields.subscribed === 'boolean';
     // Of the first person on: nobody is imported before someone has decided it.
-    if (!isDecided && fields.email !== undefined) throw undecided('The first line does not state it');
+    if (!isDecided && fields.email !== undefined)
+      throw invalid([undecided('the first line does not state it')]);
     yield { ...toLine(line, fields, context), bytes: record.bytes };
   }
 }
 
 async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): AsyncGenerator<SizedLine> {
-  const { context, subscribed } = reading;
+  const { context } = reading;
   const { head, all } = await headOf(bytes);
   const format = reading.format ?? formatOf(head);
   const values = reading.meanings ? [] : await valuesIn(head, format);
@@ -140,8 +142,6 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
   const rows = rowsOf(all, format, (names) => {
     columns = names;
     meanings = reading.meanings ?? meaningsOf(names, values, reading);
-    const statesConsent = meanings.includes('subscribed');
-    if (!statesConsent && subscribed === undefined) throw undecided('No column states it');
     // Of these a later row may still say "unsubscribed".
     suspicious = new Set(
       reading.meanings ? [] : names.flatMap((name, n) => (suggestsOptOut(name, ['unsubscribed']) ? [n] : [])),
@@ -207,12 +207,11 @@ function mayBlock({ scopes }: RequestContext): boolean {
   return hasScope(scopes, 'suppression:write');
 }
 
-function undecided(why: string): RpcError {
-  const issue = {
+function undecided(why: string): Issue {
+  return {
     path: 'subscribed',
-    message: `is missing: ${why[0]!.toLowerCase()}${why.slice(1)}. Send subscribed=true if these people have agreed to get email, subscribed=false if not`,
+    message: `is missing: ${why}. Send subscribed=true if these people have agreed to get email, subscribed=false if not`,
   };
-  return invalid([issue]);
 }
 
 /** Of each column, the values in the rows that have arrived. */
@@ -232,7 +231,7 @@ const MOST_EXAMPLES = 200;
 function meaningsOf(
   columns: readonly string[],
   values: readonly (readonly string[])[],
-  { context, unknown = 'refuse' }: Reading,
+  { context, subscribed, unknown = 'refuse' }: Reading,
 ): (string | null)[] {
   const recognised = recognise(columns, values);
   const isKnown = (column: string) => COLUMNS.includes(column);
@@ -242,7 +241,7 @@ function meaningsOf(
     const meaning = recognised[n] ?? null;
     return meaning !== null && !isConsent(meaning) && columns.includes(meaning) ? null : meaning;
   });
-  checkColumns(columns, meanings, values, unknown);
+  checkColumns(columns, meanings, values, { unknown, isDecided: subscribed !== undefined });
   for (const meaning of meanings) {
     const kind = namingColumns.get(meaning ?? '');
     if (kind) requireScope(context.scopes, scopeToName(kind), meaning!);
@@ -296,13 +295,15 @@ function describeIssue({ path, message }: { path: string; message: string }): st
   return `${/^[A-Za-z]\w{0,50}$/.test(path) ? path : 'A field'} ${message}`;
 }
 
+const NOT_A_COLUMN = 'is not a column of an import';
+
 function checkColumns(
   columns: readonly string[],
   meanings: readonly (string | null)[],
   values: readonly (readonly string[] | undefined)[],
-  unknown: 'refuse' | 'ignore',
+  { unknown, isDecided }: { unknown: 'refuse' | 'ignore'; isDecided: boolean },
 ): void {
-  const issues = columns.flatMap((column, at) => {
+  const issues = columns.flatMap((column, at): Issue[] => {
     const path = column === '' ? `Column ${at + 1}` : column.slice(0, 100);
     const meaning = meanings[at] ?? null;
     if (meaning !== null && !isConsent(meaning) && meanings.indexOf(meaning) < at)
@@ -318,13 +319,17 @@ function checkColumns(
       ];
     if (unknown === 'ignore') return [];
     if (column === '') return [{ path, message: 'has no name: name it or take it away' }];
-    return [{ path, message: 'is not a column of an import: send unknown=ignore to import the others' }];
+    return [{ path, message: NOT_A_COLUMN }];
   });
   if (!meanings.includes('email'))
     issues.push({ path: 'email', message: 'is missing among the columns: every import needs it' });
+  if (!isDecided && !meanings.includes('subscribed')) issues.push(undecided('no column states it'));
   if (issues.length === 0) return;
   const { message, details } = invalid(issues);
-  throw new RpcError('BAD_REQUEST', `${message} The columns of an import are ${COLUMNS.join(', ')}.`, {
+  const hint = issues.some((issue) => issue.message === NOT_A_COLUMN)
+    ? ' Send unknown=ignore to import the file without these columns.'
+    : '';
+  throw new RpcError('BAD_REQUEST', `${message}${hint} The columns of an import are ${COLUMNS.join(', ')}.`, {
     issues: details.issues ?? [],
   });
 }
