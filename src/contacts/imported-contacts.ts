@@ -69,7 +69,7 @@ export function describeNamingColumns(): string[] {
   return [...namingColumns].map(
     ([column, kind]) =>
       `\`${column}\` names each ${kind.resource.object} that the contact gets, also one that is \`unchanged\`: the oldest that ` +
-      `has the name, or a new one (at most ${MOST_NAMES}; with commas between them in CSV, as a list or one such text in ` +
+      `has the name, or a new one (at most ${MOST_NAMES}; with commas, semicolons or pipes between them in CSV, as a list or one such text in ` +
       `NDJSON). It needs the scope \`${scopeToName(kind)}\`.`,
   );
 }
@@ -133,9 +133,9 @@ async function* readObjects(
 
 async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): AsyncGenerator<SizedLine> {
   const { context } = reading;
-  const { head, all } = await headOf(bytes);
+  const { head, lines, all } = await headOf(bytes);
   const format = reading.format ?? formatOf(head);
-  const values = reading.meanings ? [] : await valuesIn(head, format);
+  const values = reading.meanings ? [] : await valuesIn(lines, format);
   let columns: readonly string[] = [];
   let meanings: readonly (string | null)[] = [];
   let suspicious: ReadonlySet<number> = new Set();
@@ -215,10 +215,10 @@ function undecided(why: string): Issue {
 }
 
 /** Of each column, the values in the rows that have arrived. */
-async function valuesIn(head: Buffer, format: TableFormat): Promise<string[][]> {
+async function valuesIn(lines: Buffer, format: TableFormat): Promise<string[][]> {
   const values: string[][] = [];
   let rows = 0;
-  for await (const row of rowsOf(Readable.from([head]), format, () => undefined)) {
+  for await (const row of rowsOf(Readable.from([lines]), format, () => undefined)) {
     if (!('problem' in row)) row.cells.forEach((cell, n) => (values[n] ??= []).push(cell));
     rows += 1;
     if (rows === MOST_EXAMPLES) break;

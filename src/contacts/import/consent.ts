@@ -95,8 +95,10 @@ const COMPLAINED = new Set([
   ],
   ...['beschwerde', 'plainte', 'queja'],
 ]);
-/** A cell that some systems write instead of an empty one. */
-const EMPTY = new Set(['', 'null', 'n a', 'na', 'none', 'nil', 'undefined', 'never']);
+/** What some systems write instead of an empty cell. */
+const EMPTY = new Set(['', 'null', 'n a', 'na', 'nil', 'undefined']);
+/** A "no" to "subscribed", and nothing in a column that says who or when has opted out. */
+const NEVER = new Set(['never', 'none', 'nie', 'jamais', 'nunca']);
 
 /** How such words begin: most cells are asked no more than this. */
 const MAY_BE_OPT_OUT =
@@ -124,7 +126,7 @@ export function isOptOutWord(cell: string): boolean {
 /** Whether a column of this name and these values states consent: `status` may also be a membership's. */
 export function isConsentWord(cell: string): boolean {
   const word = folded(cell);
-  return [YES, NO, BOUNCED, COMPLAINED, EMPTY].some((words) => words.has(word));
+  return [YES, NO, NEVER, BOUNCED, COMPLAINED, EMPTY].some((words) => words.has(word));
 }
 
 /** @returns undefined if the cell of a `subscribed` column is not one of the known words. */
@@ -134,12 +136,12 @@ export function consentIn(kind: ConsentColumn, cell: string): Consent | undefine
   if (kind === 'subscribed') {
     if (BOUNCED.has(word)) return { subscribed: false, blocked: 'BOUNCED' };
     if (COMPLAINED.has(word)) return { subscribed: false, blocked: 'COMPLAINED' };
-    if (NO.has(word)) return { subscribed: false };
+    if (NO.has(word) || NEVER.has(word)) return { subscribed: false };
     return YES.has(word) ? { subscribed: true } : undefined;
   }
   const negative = ['false', 'no', 'n', '0', 'off', 'nein', 'falsch', 'non', 'faux', 'falso'];
   const harmless = ['subscribed', 'active', 'confirmed', 'enabled', 'opted in', 'valid', 'good', 'ok'];
-  if ([...negative, ...harmless].includes(word)) return {};
+  if (NEVER.has(word) || [...negative, ...harmless].includes(word)) return {};
   // Anything else counts, a date or a reason too: to be wrong here must never mean to write to someone who said no.
   if (kind === 'bounced') return word.startsWith('soft') ? {} : { subscribed: false, blocked: 'BOUNCED' };
   if (kind === 'complained') return { subscribed: false, blocked: 'COMPLAINED' };

@@ -57,15 +57,17 @@ function delimiterOf(text: string): string {
   return DELIMITERS[counts.indexOf(Math.max(...counts))]!;
 }
 
-/** The first chunks of a table until its header is whole, and all chunks. */
+/** The first chunks of a table until its header is whole, the whole lines among them, and all chunks. */
 export async function headOf(
   chunks: AsyncIterable<Uint8Array>,
-): Promise<{ head: Buffer; all: AsyncIterable<Uint8Array> }> {
+): Promise<{ head: Buffer; lines: Buffer; all: AsyncIterable<Uint8Array> }> {
   const source = chunks[Symbol.asyncIterator]();
   const first: Uint8Array[] = [];
   let size = 0;
   let isWhole = false;
-  while (!isWhole && size < HEAD && !first.some((chunk) => chunk.includes(0x0a) || chunk.includes(0x0d))) {
+  // A return at the end of a chunk may be half of a line end.
+  const endsALine = (chunk: Uint8Array) => chunk.includes(0x0a) || chunk.subarray(0, -1).includes(0x0d);
+  while (!isWhole && size < HEAD && !first.some(endsALine)) {
     const next = await source.next();
     if (next.done) isWhole = true;
     else {
@@ -81,7 +83,9 @@ export async function headOf(
       await source.return?.();
     }
   }
-  return { head: Buffer.concat(first), all: all() };
+  const head = Buffer.concat(first);
+  const end = Math.max(head.lastIndexOf(0x0a), head.lastIndexOf(0x0d));
+  return { head, lines: isWhole ? head : head.subarray(0, end + 1), all: all() };
 }
 
 /**

@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isConsent, recognise, suggestsOptOut } from './columns.js';
 import { type Consent, type ConsentColumn, consentIn, together } from './consent.js';
-import { formatOf, lookAt, piecesOf, rowsOf } from './table.js';
+import { formatOf, headOf, lookAt, piecesOf, rowsOf } from './table.js';
 
 const CASES = join(import.meta.dirname, '../../../test/cases');
 type Person = {
@@ -92,6 +93,8 @@ describe('a cell', () => {
     ['subscribed', ['bounced', 'bouncing', 'Cleaned', 'hard bounce'], { ...NO, blocked: 'BOUNCED' }],
     ['subscribed', ['complained', 'SPAM'], { ...NO, blocked: 'COMPLAINED' }],
     ['subscribed', ['', ' ', 'n/a', 'NULL'], {}],
+    ['subscribed', ['never', 'None', 'nie', 'jamais', 'nunca'], NO],
+    ['optOut', ['never', 'none'], {}],
     ['subscribed', ['perhaps', '12,50', 'member'], undefined],
     ['optOut', ['yes', '1', 'x', 'true', '2024-05-01 10:00:00', 'No longer interested', 'unsubscribed'], NO],
     ['optOut', ['', 'no', '0', 'false', 'nein', 'subscribed', 'active'], {}],
@@ -157,6 +160,20 @@ it('is read line by line whatever ends its lines, and without a line that names 
       examples: [['a@example.org', 'Bern']],
       lines: 1,
     });
+});
+
+it('is recognised wherever its bytes are cut, by whole lines only', async () => {
+  const text = 'email,status\r\na@example.org,unsubscribed\r\n';
+  for (let cut = 1; cut < text.length; cut += 1) {
+    const pieces = [text.slice(0, cut), text.slice(cut)].map((piece) => Buffer.from(piece));
+    const { head, lines, all } = await headOf(Readable.from(pieces));
+    const format = formatOf(head);
+    expect([cut, format.endsInReturns]).toEqual([cut, false]);
+    expect(String(lines)).toMatch(/^email,status\r\n?(a@example\.org,unsubscribed\r\n?)?$/);
+    const rows = [];
+    for await (const row of rowsOf(all, format, () => undefined)) rows.push(row);
+    expect(rows).toMatchObject([{ line: 2, cells: ['a@example.org', 'unsubscribed'] }]);
+  }
 });
 
 it('counts delimiters outside quotation marks', () => {
