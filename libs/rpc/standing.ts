@@ -1,4 +1,4 @@
-/** A caller who may no longer do what a stream does is noticed after this long, and the time that the check itself is remembered. */
+/** Between two checks. The authentication remembers its answer for half a second: together that is less than a second. */
 const CHECK_MS = 250;
 
 /** Checks now and then, however often it is asked. @param require throws once the caller may not. */

@@ -26,7 +26,7 @@ const LIMITS = { parseLimit: 1_000_000, renderLimit: 100, memoryLimit: 1_000_000
  * ten seconds; of so many each a twentieth of a second. A long newsletter has some hundred merge fields and some thousand tags.
  */
 const MOST_MERGES = 1_000;
-/** Of one tag or output. Whoever writes a letter has a few of each; what is deeper or longer takes time that nobody looks at. */
+/** Of one tag or output. A letter needs a few of each; the time limit does not cover what one tag takes. */
 const LONGEST_MERGE = 2_000;
 const MOST_FILTERS = 20;
 const MOST_OPERANDS = 50;
@@ -63,7 +63,7 @@ function engine(liquid: Liquid): Liquid {
 }
 
 type Filter = Liquid['filters'][string];
-/** Characters that the filters of the rendering under way have read, and until when it may take. Renderings are synchronous. */
+/** Characters that the filters of the current rendering have read. Renderings are synchronous. */
 let spent = 0;
 
 /** A filter that reads no more than it may. */

@@ -1,3 +1,4 @@
+import { CONTACT_DETAILS } from '../contact.js';
 import {
   CONSENT_COLUMNS,
   type ConsentColumn,
@@ -7,20 +8,7 @@ import {
   isOptOutWord,
 } from './consent.js';
 
-/** The fields of contacts that a column can become; `tags` is added by its module. */
-export const IMPORTED_FIELDS = [
-  'email',
-  'firstName',
-  'lastName',
-  'phone',
-  'mobile',
-  'address',
-  'zip',
-  'city',
-  'country',
-  'bio',
-] as const;
-export const MEANINGS = [...IMPORTED_FIELDS, ...CONSENT_COLUMNS, 'tags'] as const;
+export const MEANINGS = [...CONTACT_DETAILS, ...CONSENT_COLUMNS, 'tags'] as const;
 /** What a column becomes. Several columns can state consent; every other meaning belongs to one column. */
 export type Meaning = (typeof MEANINGS)[number];
 
@@ -28,195 +16,73 @@ export function isConsent(meaning: string | null): meaning is ConsentColumn {
   return CONSENT_COLUMNS.some((one) => one === meaning);
 }
 
+const words = (text: string) => text.trim().split(/\s+/);
+
 /** The names that people and systems give their columns: lower case, letters and digits only, without accents. */
 const NAMES: Record<Meaning, readonly string[]> = {
-  email: [
-    ...[
-      'email',
-      'mail',
-      'emailaddress',
-      'mailaddress',
-      'email1',
-      'email1value',
-      'primaryemail',
-      'emailprimary',
-    ],
-    ...['emailadresse', 'mailadresse', 'adresseemail', 'adressemail', 'adresseelectronique', 'courriel'],
-    ...['correo', 'correoelectronico', 'direcciondecorreo'],
-  ],
-  firstName: ['firstname', 'givenname', 'forename', 'vorname', 'prenom', 'nombre', 'imie'],
-  lastName: [
-    ...[
-      'lastname',
-      'surname',
-      'familyname',
-      'nachname',
-      'familienname',
-      'name',
-      'nom',
-      'apellido',
-      'apellidos',
-    ],
-    'nazwisko',
-  ],
-  phone: ['phone', 'phonenumber', 'telephone', 'tel', 'telefon', 'festnetz', 'telefono', 'can2phone'],
-  mobile: [
-    ...[
-      'mobile',
-      'mobilephone',
-      'mobilenumber',
-      'cell',
-      'cellphone',
-      'mobil',
-      'handy',
-      'mobiltelefon',
-      'movil',
-    ],
-    'portable',
-  ],
-  address: [
-    ...['address', 'street', 'streetaddress', 'adresse', 'strasse', 'anschrift', 'rue', 'direccion'],
-    ...['can2useraddress', 'primaryaddress1', 'address1street', 'strasseprivat'],
-  ],
-  zip: [
-    ...['zip', 'zipcode', 'postcode', 'postalcode', 'plz', 'postleitzahl', 'codepostal', 'codigopostal'],
-    ...['primaryzip', 'address1postalcode', 'postleitzahlprivat'],
-  ],
-  city: [
-    ...['city', 'town', 'ort', 'stadt', 'wohnort', 'ville', 'ciudad', 'can2usercity', 'primarycity'],
-    ...['address1city', 'ortprivat'],
-  ],
-  country: ['country', 'land', 'pays', 'pais', 'primarycountrycode', 'address1country', 'landregionprivat'],
-  bio: ['bio', 'notes', 'note', 'notizen', 'notiz', 'bemerkung', 'bemerkungen', 'remarques', 'notas'],
-  subscribed: [
-    ...['subscribed', 'newsletter', 'emailoptin', 'optin', 'optedin', 'subscriptionstatus', 'emailstatus'],
-    ...[
-      'can2subscriptionstatus',
-      'emailsubscriptionstatus',
-      'subscribedtoemails',
-      'emailsubscribed',
-      'issubscribed',
-    ],
-    ...[
-      'subscriberstatus',
-      'memberstatus',
-      'marketingconsent',
-      'emailconsent',
-      'emailmarketing',
-      'emailpermission',
-    ],
-    ...['acceptsmarketing', 'acceptsemailmarketing', 'emailmarketingconsent', 'subscribedtonewsletter'],
-    ...[
-      'abonniert',
-      'getsmails',
-      'bekommtemails',
-      'erhaltemails',
-      'newsletterabonniert',
-      'einwilligung',
-      'emaileinwilligung',
-      'newslettereinwilligung',
-    ],
-    ...[
-      'infolettre',
-      'lettredinformation',
-      'abonne',
-      'abonnement',
-      'inscrit',
-      'inscritalanewsletter',
-      'consentement',
-    ],
-    ...['suscrito', 'suscripcion', 'boletin', 'consentimiento', 'aceptacorreos'],
-  ],
-  optOut: [
-    ...[
-      'unsubscribed',
-      'unsubscribedat',
-      'unsubtime',
-      'unsubscribetime',
-      'unsubscribedate',
-      'unsubdate',
-      'dateunsubscribed',
-    ],
-    ...[
-      'unsubscribedon',
-      'optout',
-      'optedout',
-      'optoutdate',
-      'emailoptout',
-      'emailoptedout',
-      'useroptout',
-      'isoptout',
-    ],
-    ...[
-      'hasoptedoutofemail',
-      'nobulkemail',
-      'nobulkemails',
-      'nobulkemailsuseroptout',
-      'donotemail',
-      'donotbulkemail',
-    ],
-    ...[
-      'donotcontact',
-      'noemail',
-      'emailblacklisted',
-      'emailblocklisted',
-      'blacklisted',
-      'blocklisted',
-      'suppressed',
-    ],
-    ...['emailsuppressed', 'emaildisabled'],
-    ...[
-      'abgemeldet',
-      'abgemeldetam',
-      'newsletterabgemeldet',
-      'keinnewsletter',
-      'keineemail',
-      'keineemails',
-      'keinmailing',
-    ],
-    ...[
-      'desabonne',
-      'desinscrit',
-      'desinscription',
-      'datededesinscription',
-      'nepascontacter',
-      'pasdemail',
-      'pasdemails',
-    ],
-    ...[
-      'refusdemail',
-      'baja',
-      'dadodebaja',
-      'fechadebaja',
-      'nocontactar',
-      'noenviarcorreo',
-      'noenviarcorreos',
-    ],
-  ],
-  bounced: [
-    ...[
-      'bounced',
-      'bouncedat',
-      'emailbounced',
-      'hardbounced',
-      'hardbounce',
-      'isbad',
-      'emailisbad',
-      'email1isbad',
-    ],
-    ...[
-      'invalidemail',
-      'emailinvalid',
-      'cleantime',
-      'cleanedat',
-      'cleaned',
-      'unzustellbar',
-      'rebotado',
-      'rejete',
-    ],
-  ],
-  complained: ['complained', 'complainedat', 'complaint', 'spamcomplaint', 'markedasspam', 'reportedasspam'],
-  tags: ['tags', 'tag', 'schlagworte', 'schlagworter', 'etiquettes', 'etiquetas'],
+  email: words(`
+    email mail emailaddress mailaddress email1 email1value primaryemail emailprimary emailadresse
+    mailadresse adresseemail adressemail adresseelectronique courriel correo correoelectronico
+    direcciondecorreo
+  `),
+  firstName: words(`
+    firstname givenname forename vorname prenom nombre imie
+  `),
+  lastName: words(`
+    lastname surname familyname nachname familienname name nom apellido apellidos nazwisko
+  `),
+  phone: words(`
+    phone phonenumber telephone tel telefon festnetz telefono can2phone
+  `),
+  mobile: words(`
+    mobile mobilephone mobilenumber cell cellphone mobil handy mobiltelefon movil portable
+  `),
+  address: words(`
+    address street streetaddress adresse strasse anschrift rue direccion can2useraddress primaryaddress1
+    address1street strasseprivat
+  `),
+  zip: words(`
+    zip zipcode postcode postalcode plz postleitzahl codepostal codigopostal primaryzip
+    address1postalcode postleitzahlprivat
+  `),
+  city: words(`
+    city town ort stadt wohnort ville ciudad can2usercity primarycity address1city ortprivat
+  `),
+  country: words(`
+    country land pays pais primarycountrycode address1country landregionprivat
+  `),
+  bio: words(`
+    bio notes note notizen notiz bemerkung bemerkungen remarques notas
+  `),
+  subscribed: words(`
+    subscribed newsletter emailoptin optin optedin subscriptionstatus emailstatus can2subscriptionstatus
+    emailsubscriptionstatus subscribedtoemails emailsubscribed issubscribed subscriberstatus
+    memberstatus marketingconsent emailconsent emailmarketing emailpermission acceptsmarketing
+    acceptsemailmarketing emailmarketingconsent subscribedtonewsletter abonniert getsmails bekommtemails
+    erhaltemails newsletterabonniert einwilligung emaileinwilligung newslettereinwilligung infolettre
+    lettredinformation abonne abonnement inscrit inscritalanewsletter consentement suscrito suscripcion
+    boletin consentimiento aceptacorreos
+  `),
+  optOut: words(`
+    unsubscribed unsubscribedat unsubtime unsubscribetime unsubscribedate unsubdate dateunsubscribed
+    unsubscribedon optout optedout optoutdate emailoptout emailoptedout useroptout isoptout
+    hasoptedoutofemail nobulkemail nobulkemails nobulkemailsuseroptout donotemail donotbulkemail
+    donotcontact noemail emailblacklisted emailblocklisted blacklisted blocklisted suppressed
+    emailsuppressed emaildisabled abgemeldet abgemeldetam newsletterabgemeldet keinnewsletter keineemail
+    keineemails keinmailing desabonne desinscrit desinscription datededesinscription nepascontacter
+    pasdemail pasdemails refusdemail baja dadodebaja fechadebaja nocontactar noenviarcorreo
+    noenviarcorreos
+  `),
+  bounced: words(`
+    bounced bouncedat emailbounced hardbounced hardbounce isbad emailisbad email1isbad invalidemail
+    emailinvalid cleantime cleanedat cleaned unzustellbar rebotado rejete
+  `),
+  complained: words(`
+    complained complainedat complaint spamcomplaint markedasspam reportedasspam
+  `),
+  tags: words(`
+    tags tag schlagworte schlagworter etiquettes etiquetas
+  `),
 };
 /** Names that state consent in some systems and something else in others. */
 const AMBIGUOUS = ['status', 'statut', 'estado', 'etat', 'optoutstatus'];

@@ -19,87 +19,39 @@ export function folded(text: string): string {
     .trim();
 }
 
+const words = (text: string) => new Set(text.split(',').map((word) => word.trim().replace(/\s+/g, ' ')));
+
 /** The words that systems and people use, in English, German, French and Spanish; folded. */
-const YES = new Set([
-  ...[
-    'true',
-    'yes',
-    'y',
-    '1',
-    'x',
-    'on',
-    'subscribed',
-    'active',
-    'confirmed',
-    'enabled',
-    'checked',
-    'agreed',
-  ],
-  ...['opted in', 'opt in', 'optin', 'optedin'],
-  ...['ja', 'j', 'wahr', 'abonniert', 'angemeldet', 'aktiv', 'bestatigt'],
-  ...['oui', 'vrai', 'abonne', 'abonnee', 'inscrit', 'inscrite', 'actif', 'confirme'],
-  ...['si', 'verdadero', 'suscrito', 'suscrita', 'activo', 'confirmado'],
-]);
-const NO = new Set([
-  ...['false', 'no', 'n', '0', 'off', 'unsubscribed', 'not subscribed', 'never subscribed', 'non subscribed'],
-  ...[
-    'opted out',
-    'opt out',
-    'optout',
-    'optedout',
-    'pending',
-    'unconfirmed',
-    'inactive',
-    'disabled',
-    'blocked',
-  ],
-  ...['blocklisted', 'blacklisted', 'suppressed', 'cancelled', 'canceled', 'archived', 'deleted', 'removed'],
-  ...['unsubscribe', 'transactional', 'soft bounced', 'soft bounce', 'do not email'],
-  ...['nein', 'falsch', 'abgemeldet', 'nicht abonniert', 'inaktiv', 'gesperrt', 'unbestatigt', 'ausstehend'],
-  ...[
-    'non',
-    'faux',
-    'desabonne',
-    'desabonnee',
-    'desinscrit',
-    'desinscrite',
-    'inactif',
-    'en attente',
-    'bloque',
-  ],
-  ...['falso', 'baja', 'dado de baja', 'inactivo', 'pendiente', 'cancelado', 'bloqueado', 'no suscrito'],
-]);
-const BOUNCED = new Set([
-  ...[
-    'bounced',
-    'bouncing',
-    'bounce',
-    'hard bounced',
-    'hard bounce',
-    'hardbounce',
-    'cleaned',
-    'undeliverable',
-  ],
-  ...['unzustellbar', 'zuruckgewiesen', 'rejete', 'non distribuable', 'rebotado', 'devuelto'],
-]);
-const COMPLAINED = new Set([
-  ...[
-    'complained',
-    'complaint',
-    'complaints',
-    'spam',
-    'spam complaint',
-    'marked as spam',
-    'reported spam',
-    'junk',
-  ],
-  ...['beschwerde', 'plainte', 'queja'],
-]);
+const YES = words(`
+  true, yes, y, 1, x, on, subscribed, active, confirmed, enabled, checked, agreed, opted in, opt in,
+  optin, optedin, ja, j, wahr, abonniert, angemeldet, aktiv, bestatigt, oui, vrai, abonne, abonnee,
+  inscrit, inscrite, actif, confirme, si, verdadero, suscrito, suscrita, activo, confirmado
+`);
+const NO = words(`
+  false, no, n, 0, off, unsubscribed, not subscribed, never subscribed, non subscribed, opted out, opt
+  out, optout, optedout, pending, unconfirmed, inactive, disabled, blocked, blocklisted, blacklisted,
+  suppressed, cancelled, canceled, archived, deleted, removed, unsubscribe, transactional, soft
+  bounced, soft bounce, do not email, nein, falsch, abgemeldet, nicht abonniert, inaktiv, gesperrt,
+  unbestatigt, ausstehend, non, faux, desabonne, desabonnee, desinscrit, desinscrite, inactif, en
+  attente, bloque, falso, baja, dado de baja, inactivo, pendiente, cancelado, bloqueado, no suscrito
+`);
+const BOUNCED = words(`
+  bounced, bouncing, bounce, hard bounced, hard bounce, hardbounce, cleaned, undeliverable,
+  unzustellbar, zuruckgewiesen, rejete, non distribuable, rebotado, devuelto
+`);
+const COMPLAINED = words(`
+  complained, complaint, complaints, spam, spam complaint, marked as spam, reported spam, junk,
+  beschwerde, plainte, queja
+`);
 /** What some systems write instead of an empty cell. */
 const EMPTY = new Set(['', 'null', 'n a', 'na', 'nil', 'undefined']);
 /** A "no" to "subscribed", and nothing in a column that says who or when has opted out. */
 const NEVER = new Set(['never', 'none', 'nie', 'jamais', 'nunca']);
 
+const OPT_OUT = words(`
+  unsubscribed, opted out, optedout, never subscribed, complained, blacklisted, blocklisted,
+  abgemeldet, desabonne, desabonnee, desinscrit, desinscrite, dado de baja
+`);
 /** How such words begin: most cells are asked no more than this. */
 const MAY_BE_OPT_OUT =
   /^\W*(un|opt|never|bounc|hard|clean|complain|black|block|abgem|d[ée]s(abon|insc)|dado|zur|rej|non.?dis|reb|dev)/i;
@@ -108,19 +60,7 @@ const MAY_BE_OPT_OUT =
 export function isOptOutWord(cell: string): boolean {
   if (!MAY_BE_OPT_OUT.test(cell)) return false;
   const word = folded(cell);
-  return (
-    BOUNCED.has(word) ||
-    [
-      'unsubscribed',
-      'opted out',
-      'optedout',
-      'never subscribed',
-      'complained',
-      'blacklisted',
-      'blocklisted',
-    ].includes(word) ||
-    ['abgemeldet', 'desabonne', 'desabonnee', 'desinscrit', 'desinscrite', 'dado de baja'].includes(word)
-  );
+  return BOUNCED.has(word) || OPT_OUT.has(word);
 }
 
 /** Whether a column of this name and these values states consent: `status` may also be a membership's. */
