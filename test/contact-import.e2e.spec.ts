@@ -412,7 +412,7 @@ describe('import-contacts into a list', () => {
 });
 
 describe('who gets email after import-contacts', () => {
-  const CASES = join(import.meta.dirname, 'cases');
+  const CASES = join(import.meta.dirname, 'imported-files');
   type Person = { email: string; subscribed?: boolean; suppressed?: string };
   const expected = JSON.parse(readFileSync(join(CASES, 'expected.json'), 'utf8')) as Record<string, Person[]>;
   const files = Object.keys(expected).filter((name) => name !== 'about');

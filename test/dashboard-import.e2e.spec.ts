@@ -150,7 +150,7 @@ describe('who gets mails', () => {
 });
 
 describe('files of other systems', () => {
-  const CASES = join(import.meta.dirname, 'cases');
+  const CASES = join(import.meta.dirname, 'imported-files');
   type Person = { email: string; subscribed?: boolean; suppressed?: string };
   const expected = JSON.parse(readFileSync(join(CASES, 'expected.json'), 'utf8')) as Record<string, Person[]>;
 

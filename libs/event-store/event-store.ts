@@ -147,16 +147,25 @@ export class EventStore {
   }
 
   /**
-   * The types of the events after one position and up to another, so that readers of other types can skip them all.
-   * Undefined if the range is too long to read: each reader's own page then costs less.
+   * Readers of the log that are behind, by whether one of the events that they have not read concerns them. Whoever is far behind
+   * reads pages as ever: to look at all of it would cost more, and must not make the others do the same.
+   *
+   * @returns `horizon`: up to which the idle ones can move.
    */
-  async typesBetween(after: number, upTo: number): Promise<ReadonlySet<string> | undefined> {
-    if (upTo - after > LONGEST_SKIP) return undefined;
+  async splitByNews<Reader extends { position: number; lag: number }>(
+    behind: readonly Reader[],
+    handles: (reader: Reader) => readonly string[],
+  ): Promise<{ concerned: Reader[]; idle: Reader[]; horizon: number }> {
+    const near = behind.filter(({ lag }) => lag <= LONGEST_SKIP);
+    if (near.length === 0) return { concerned: [...behind], idle: [], horizon: 0 };
+    const horizon = Math.max(...near.map(({ position, lag }) => position + lag));
     const rows = await this.source.query<{ type: string }[]>(
       'SELECT DISTINCT type FROM events WHERE position > $1 AND position <= $2',
-      [after, upTo],
+      [Math.min(...near.map(({ position }) => position)), horizon],
     );
-    return new Set(rows.map(({ type }) => type));
+    const types = new Set(rows.map(({ type }) => type));
+    const idle = near.filter((reader) => !handles(reader).some((type) => types.has(type)));
+    return { concerned: behind.filter((reader) => !idle.includes(reader)), idle, horizon };
   }
 
   /** The highest position given out so far; events below it may still be on their way. */

@@ -298,18 +298,15 @@ export class Projections {
 
   /** Projections that handle none of the new events move to the horizon together, in one statement. */
   private async advanceThose(behind: readonly ProjectionStatus[]): Promise<void> {
-    if (behind.length === 0) return;
-    const horizon = Math.max(...behind.map(({ position, lag }) => position + lag));
-    const types = await this.store.typesBetween(Math.min(...behind.map(({ position }) => position)), horizon);
     const runnerOf = ({ name }: ProjectionStatus) =>
       this.runners.find(({ projection }) => projection.name === name)!;
-    const isConcerned = (status: ProjectionStatus) =>
-      !types ||
-      status.failure !== null ||
-      runnerOf(status).projection.handles.some((type) => types.has(type));
-    const idle = behind.filter((status) => !isConcerned(status));
+    const { concerned, idle, horizon } = await this.store.splitByNews(
+      behind.filter(({ failure }) => failure === null),
+      (status) => runnerOf(status).projection.handles,
+    );
     if (idle.length > 0) await this.source.query(SKIP, [...columnsOf(idle), horizon]);
-    await Promise.all(behind.filter(isConcerned).map((status) => runnerOf(status).catchUpToHorizon()));
+    const failing = behind.filter(({ failure }) => failure !== null);
+    await Promise.all([...concerned, ...failing].map((status) => runnerOf(status).catchUpToHorizon()));
   }
 
   private async pollUntilStopped(): Promise<void> {

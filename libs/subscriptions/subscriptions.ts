@@ -158,20 +158,17 @@ export class Subscriptions {
       const row = rows.find(({ name }) => name === runner.subscription.name);
       return row ? [{ runner, ...row, lag: Number(row.lag), position: Number(row.position) }] : [];
     });
-    const behind = own.filter(({ lag }) => lag > 0);
-    if (behind.length === 0) return own.filter(({ is_due }) => is_due).map(({ runner }) => runner);
-    const horizon = Math.max(...behind.map(({ position, lag }) => position + lag));
-    const types = await this.store.typesBetween(Math.min(...behind.map(({ position }) => position)), horizon);
-    const isConcerned = ({ runner, lag }: (typeof own)[number]) =>
-      lag > 0 && (!types || runner.subscription.handles.some((type) => types.has(type)));
-    const idle = behind.filter((one) => !isConcerned(one));
+    const { concerned, idle, horizon } = await this.store.splitByNews(
+      own.filter(({ lag }) => lag > 0),
+      ({ runner }) => runner.subscription.handles,
+    );
     if (idle.length > 0)
       await this.source.query(SKIP, [
         idle.map(({ name }) => name),
         idle.map(({ position }) => position),
         horizon,
       ]);
-    return own.filter((one) => one.is_due || isConcerned(one)).map(({ runner }) => runner);
+    return own.filter((one) => one.is_due || concerned.includes(one)).map(({ runner }) => runner);
   }
 
   /** @param work says whether there is more to do at once. */

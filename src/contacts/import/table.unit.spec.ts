@@ -6,7 +6,7 @@ import { isConsent, recognise, suggestsOptOut } from './columns.js';
 import { type Consent, type ConsentColumn, consentIn, together } from './consent.js';
 import { formatOf, headOf, lookAt, piecesOf, rowsOf } from './table.js';
 
-const CASES = join(import.meta.dirname, '../../../test/cases');
+const CASES = join(import.meta.dirname, '../../../test/imported-files');
 type Person = {
   email: string;
   firstName?: string;
