@@ -27,6 +27,7 @@ import { Team1764000000031 } from './0031-team.js';
 import { ContactImports1764000000032 } from './0032-contact-imports.js';
 import { PasskeyChallenges1764000000033 } from './0033-passkey-challenges.js';
 import { DoubtsReturned1764000000034 } from './0034-doubts-returned.js';
+import { WebhookNews1764000000035 } from './0035-webhook-news.js';
 
 export { schema } from './schema.js';
 
@@ -62,4 +63,5 @@ export const migrations = [
   ContactImports1764000000032,
   PasskeyChallenges1764000000033,
   DoubtsReturned1764000000034,
+  WebhookNews1764000000035,
 ];

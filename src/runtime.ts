@@ -128,7 +128,13 @@ async function openOn(
     await prepareSchema(source, logger);
     reads = new ReadSource(source, replicaOf(config, reserved, logger));
     await reads.start();
-    const store = new EventStore(source, new Keyring(master, config.previousEncryptionKey), upcasters, reads);
+    const store = new EventStore(
+      source,
+      new Keyring(master, config.previousEncryptionKey),
+      upcasters,
+      reads,
+      reserved,
+    );
     await openKeyring(source, store.keyring);
     readModels = new Projections(source, store, projections, logger, {
       purgeAfterHours: config.erasurePurgeHours,

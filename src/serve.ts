@@ -110,7 +110,7 @@ async function serve(): Promise<void> {
     isServing = true;
     endPatience(runtime.source);
     runtime.projections.poll();
-    runtime.sealer.start();
+    runtime.sealer.start(runtime.store.pulse);
     runtime.selfCheck.start();
     runtime.cosigning.start();
     reactions.start();

@@ -154,8 +154,8 @@ describe('ready', () => {
 
   it('200 and degraded while the history of an organization is not what was signed before', async () => {
     const { source } = api.database;
-    const { sealer } = api.instances[0]!.runtime;
-    sealer.start();
+    const { sealer, store } = api.instances[0]!.runtime;
+    sealer.start(store.pulse);
     try {
       const { organizationId } = await api.organization();
       await sealer.seal();

@@ -51,12 +51,12 @@ export class AppendQueue {
   private failed = 0;
   private isDiskFull = false;
 
-  /** @param given told the position of each command that was appended. */
+  /** @param given told of each command that was appended, and its position. */
   constructor(
     private readonly source: DataSource,
     private readonly keyring: Keyring,
     private readonly upcasters: Upcasters,
-    private readonly given: (position: number) => void,
+    private readonly given: (position: number, command: AppendCommand) => void,
   ) {}
 
   /**
@@ -129,7 +129,7 @@ export class AppendQueue {
       this.answered += 1;
       this.isDiskFull = false;
       results.forEach((result, index) => {
-        if (result.status === 'appended') this.given(result.position ?? 0);
+        if (result.status === 'appended') this.given(result.position ?? 0, batch[index]!.command);
         this.answer(batch[index]!, result);
       });
     } catch (error) {

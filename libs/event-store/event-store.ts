@@ -21,6 +21,7 @@ import { type DomainEvent, type Json, type JsonObject, type RecordedEvent } from
 import { type EventFilter, historyQuery } from './history-query.js';
 import { type Keyring } from './keyring.js';
 import { openValue } from './personal-data.js';
+import { Pulse } from './pulse.js';
 import { type Upcasters } from './upcasting.js';
 
 /** How far a stream is read. */
@@ -45,17 +46,26 @@ const LONGEST_SKIP = 5_000;
 export class EventStore {
   readonly appends: AppendQueue;
   readonly rows: EventRows;
+  readonly pulse: Pulse;
   /** A position that was given out, the highest known here. */
   private given = 0;
 
-  /** @param reads where the history and pasts are read. */
+  /**
+   * @param reads where the history and pasts are read.
+   * @param reserved a source with a connection free while work waits for the others.
+   */
   constructor(
     private readonly source: DataSource,
     readonly keyring: Keyring,
     upcasters: Upcasters = {},
     private readonly reads: Sql = source,
+    reserved: Sql = source,
   ) {
-    this.appends = new AppendQueue(source, keyring, upcasters, (position) => this.wasGiven(position));
+    this.pulse = new Pulse(reserved);
+    this.appends = new AppendQueue(source, keyring, upcasters, (position, command) => {
+      this.wasGiven(position);
+      this.pulse.appended(command);
+    });
     this.rows = new EventRows(keyring, upcasters);
   }
 

@@ -18,6 +18,7 @@ export { EventStore, type Past, type StreamNow, type Until, wrappedKeyOf } from 
 export { type EventFilter } from './history-query.js';
 export { type KeyCheck, Keyring, type KeyringFault } from './keyring.js';
 export { open as openBytes, openValue, seal as sealBytes, sealValue } from './personal-data.js';
+export { Pulse, type Watch } from './pulse.js';
 export { Rewrapping } from './rewrapping.js';
 export {
   type Cast,

@@ -12,7 +12,7 @@ const ANSWER_MS = 2_000;
 /** For this process's own pauses: after a long one timer and answer are both due, and Node runs timers first. */
 const GRACE_MS = 20;
 /** Without an append that was answered for so long it is tried whether one would be. */
-const IDLE_LOOKS = 5;
+const IDLE_LOOKS = 15;
 /** Appends wait for seconds where a migration indexes the history or a lease is taken over: longer, and they hang. */
 const HUNG_LOOKS = 10;
 /** After this long PostgreSQL has ended the transactions that a process left standing. */
@@ -113,7 +113,9 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
     this.looks += 1;
     if (this.readFailure === undefined) this.silentLooks = 0;
     else this.silentLooks += 1;
-    this.askOnce().catch(() => undefined);
+    // The background asks for more than that, four times a second.
+    if (performance.now() - this.store.pulse.answeredAt < LOOK_MS) this.readsWork();
+    else this.askOnce().catch(() => undefined);
 
     const before = this.seen;
     const hasAnswered = this.lookAtAppends();

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
 import { isForbidden } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
-import { type Projection } from './projection.js';
+import { type Projection, schemaOf } from './projection.js';
 import { type BuildOptions, Rebuild, type RowDifference, UnderWay } from './rebuild.js';
 import { type Serving, type StandingVersion } from './serving.js';
 
@@ -157,8 +157,12 @@ export class Maintenance {
         version,
       });
     }
+    const leftovers = await this.source.query<{ nspname: string }[]>(
+      `SELECT nspname FROM pg_namespace WHERE nspname ~ '_(old|beside)$'`,
+    );
     for (const projection of this.projections) {
-      await new Rebuild(projection, this.source, this.store, {}).tidy();
+      const isLeft = leftovers.some(({ nspname }) => nspname.startsWith(`${schemaOf(projection)}_`));
+      if (isLeft) await new Rebuild(projection, this.source, this.store, {}).tidy();
       const { purgeAfterHours = 0 } = this.options;
       if (purgeAfterHours === 0 || !(await this.holdsErased(projection, purgeAfterHours))) continue;
       if (await this.rebuildUnlessUnderWay(projection, { signal, gently: true })) {

@@ -7,6 +7,7 @@ import {
   isCollision,
   isUnavailable,
   Lease,
+  literal,
   type Sql,
   type TroubleLog,
 } from '#libs/database';
@@ -15,14 +16,13 @@ import { traced } from '#libs/tracing';
 import { Maintenance } from './maintenance.js';
 import { ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
 import { type Projection, type Snapshots } from './projection.js';
-import { HEARTBEAT_MS, Serving, type StandingVersion } from './serving.js';
+import { HEARTBEAT_MS, Serving, SILENT_SECONDS, type StandingVersion } from './serving.js';
 
-/**
- * How often each instance looks for events that no command of its own brought: of instances that crashed
- * between an append and the projection, and for projections that failed.
- */
+/** Between two looks at projections that are behind, or fail: what is appended here is brought by its own command. */
 const POLL_MS = 500;
 
+/** Of so many heartbeats one tidies up. */
+const BEATS_TO_TIDY = 6;
 /** Before what could not be tidied up is tried again: readers may have been in the way. */
 const PAUSE_AFTER_FAILURE_MS = 60_000;
 
@@ -282,9 +282,11 @@ export class Projections {
   /** What is due every few seconds. Tidying up may take minutes, and holds up nothing else. */
   private async keep(): Promise<void> {
     if (performance.now() < this.beatAt) return;
-    this.beatAt = performance.now() + (this.options.heartbeatMs ?? HEARTBEAT_MS);
+    const { heartbeatMs = HEARTBEAT_MS } = this.options;
+    this.beatAt = performance.now() + heartbeatMs;
     await this.serving.beat();
     if (performance.now() < this.tidyAt) return;
+    this.tidyAt = performance.now() + BEATS_TO_TIDY * heartbeatMs;
     this.tidying ??= this.maintenance
       .tidyUp(this.stopping.signal)
       .catch((error: unknown) => {
@@ -311,6 +313,7 @@ export class Projections {
 
   private async pollUntilStopped(): Promise<void> {
     const { signal } = this.stopping;
+    const watch = this.store.pulse.watch(this.question);
     let reachable = true;
     while (!signal.aborted) {
       try {
@@ -330,6 +333,24 @@ export class Projections {
         reachable = false;
       }
       await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+      if (reachable) await watch.next(signal, this.beatAt - performance.now());
     }
+  }
+
+  /**
+   * SQL: whether there are events that a projection has not seen, one that fails, or instances of other versions, of whose records
+   * nobody tells in time. Instances of version 0.1.0 do not say so: they are found by the looks that come in any case.
+   */
+  private get question(): string {
+    const own = this.own().map(({ name, version }) => `(${literal(name)}, ${version})`);
+    const names = this.own().map(({ name }) => literal(name));
+    if (own.length === 0) return 'false';
+    return `EXISTS (
+        SELECT FROM checkpoints c WHERE (c.projection, c.version) IN (${own.join(', ')})
+          AND (c.position < h.horizon OR c.failed_at IS NOT NULL)
+      ) OR EXISTS (
+        SELECT FROM serving s WHERE s.projection IN (${names.join(', ')}) AND (s.projection, s.version) NOT IN (${own.join(', ')})
+          AND s.seen_at > clock_timestamp() - make_interval(secs => ${SILENT_SECONDS})
+      )`;
   }
 }

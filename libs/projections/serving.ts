@@ -5,8 +5,8 @@ import { type ProjectionStatus } from './projection-runner.js';
 import { type Projection, schemaOf } from './projection.js';
 
 /** An instance says so often which versions it serves, and is taken for gone when it was silent for so long. */
-export const HEARTBEAT_MS = 5_000;
-const SILENT_SECONDS = 60;
+export const HEARTBEAT_MS = 10_000;
+export const SILENT_SECONDS = 60;
 /** Before it is dropped, a version must have been served by nobody for so long: restarts and rollbacks take less. */
 const GRACE_MS = 300_000;
 /** Who serves a version moves it while there are writes; an instance that hangs is ended after 10 s. */

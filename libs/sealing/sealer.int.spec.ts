@@ -432,7 +432,7 @@ describe('what an earlier version has sealed', () => {
     await sql('DELETE FROM signed_notes WHERE organization_id = $1', [unknown]);
     const both = new Signers([Buffer.alloc(32, 4), Buffer.alloc(32, 3)]);
     const starting = new Sealer(database.source, both, logger);
-    starting.start();
+    starting.start(database.store.pulse);
     try {
       for (let isSigned = false; !isSigned;) {
         const notes = await sql('SELECT note FROM signed_notes WHERE organization_id = ANY ($1)', [
@@ -723,7 +723,7 @@ describe('tiles that somebody damaged', () => {
         [organizationId],
       );
       expect(due).toBe(true);
-      other.start();
+      other.start(database.store.pulse);
       while (await refusedAmong(organizationId));
       expect(await checkpoints.prove(organizationId, event)).toEqual(proof);
       expect(await checkpoints.parts(proof.checkpoint)).toBe(parts);

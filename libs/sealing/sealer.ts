@@ -1,16 +1,26 @@
 import { type LoggerService } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
-import { describeError, inTransaction, Lease, type Sql, type TroubleLog } from '#libs/database';
+import { describeError, inTransaction, Lease, literal, type Sql, type TroubleLog } from '#libs/database';
+import { type Pulse, type Watch } from '#libs/event-store';
 import { type Block, Blocks, refuse } from './blocks.js';
 import { REFUSALS } from './growth.js';
 import { Mending } from './mending.js';
-import { logNameOf } from './note.js';
+import { ALL_ORGANIZATIONS, logNameOf } from './note.js';
 import { type Signers } from './signers.js';
 import { readStoredTrees } from './stored-trees.js';
 
-/** A block ends after so long, or when it is full. */
+/** Between two blocks, unless one is full. */
 const SEAL_EVERY_MS = 3_000;
+/** What `lastSeen` says is so old at most. */
+const LOOK_EVERY_MS = 60_000;
+
+/** SQL: whether there is something to seal, to add to the log of all organizations, to look at once more. See the indices of `signed_notes`. */
+const UNSIGNED = `EXISTS (SELECT FROM signed_notes n WHERE n.look_at <= clock_timestamp() AND n.refused IS NULL)`;
+const UNSEALED = `(SELECT position FROM sealing) < h.horizon OR ${UNSIGNED}`;
+const UNLOGGED = `EXISTS (SELECT FROM signed_notes n WHERE NOT n.logged AND n.note IS NOT NULL AND n.refused IS NULL
+  AND n.organization_id <> ${literal(ALL_ORGANIZATIONS)}) OR ${UNSIGNED}`;
+const TO_MEND = `EXISTS (SELECT FROM signed_notes n WHERE n.look_at <= clock_timestamp() AND n.refused IS NOT NULL)`;
 
 export type Progress = {
   /** How far sealing is, of all instances together, and the last position given out so far. */
@@ -52,17 +62,20 @@ export class Sealer {
   }
 
   /** Starts to seal in the background, and to look at what is not sealed. */
-  start(): void {
+  start(pulse: Pulse): void {
     let isMarked = false;
+    const watch = (question: string) => pulse.watch(question);
     this.running = Promise.all([
-      this.untilStopped('history not sealed', async () => {
+      this.untilStopped('history not sealed', watch(UNSEALED), async () => {
         if (!isMarked) await this.markUnsigned();
         isMarked = true;
         await this.seal({ ifFree: true });
         this.lastSeen = await this.progress();
       }),
-      this.untilStopped('checkpoints not added to the log of all organizations', () => this.logAll()),
-      this.untilStopped('refused histories not looked at', () => this.mending.run()),
+      this.untilStopped('checkpoints not added to the log of all organizations', watch(UNLOGGED), () =>
+        this.logAll(),
+      ),
+      this.untilStopped('refused histories not looked at', watch(TO_MEND), () => this.mending.run()),
     ]);
   }
 
@@ -173,7 +186,7 @@ export class Sealer {
     );
   }
 
-  private async untilStopped(failure: string, work: () => Promise<void>): Promise<void> {
+  private async untilStopped(failure: string, watch: Watch, work: () => Promise<void>): Promise<void> {
     const { signal } = this.stopping;
     let failing = false;
     while (!signal.aborted) {
@@ -187,6 +200,9 @@ export class Sealer {
         failing = true;
       }
       await sleep(SEAL_EVERY_MS, undefined, { signal }).catch(() => undefined);
+      // Another instance may be at it.
+      const isBehind = this.lastSeen !== undefined && this.lastSeen.sealed < this.lastSeen.last;
+      if (!failing) await watch.next(signal, isBehind ? SEAL_EVERY_MS : LOOK_EVERY_MS);
     }
   }
 }

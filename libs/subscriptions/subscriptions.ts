@@ -1,14 +1,17 @@
 import { type LoggerService } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
-import { describeError, type TroubleLog } from '#libs/database';
+import { describeError, literal, type TroubleLog } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { type Subscription } from './subscription.js';
 import { SubscriptionRunner } from './subscription-runner.js';
 import { type Timer, Timers } from './timers.js';
 
-/** How often each instance looks for what there is to react to. */
-const POLL_MS = 500;
+/** After a look that failed. */
+const REST_MS = 1_000;
+/** What `lastSeen` says is so old at most, and so old while something is behind. */
+const LOOK_EVERY_MS = 10_000;
+const LOOK_OFTEN_MS = 500;
 
 export type SubscriptionStatus = {
   name: string;
@@ -132,6 +135,10 @@ export class Subscriptions {
         this.workWhileThereIs(name, work).finally(() => busy.delete(name)),
       );
     };
+    const handled = new Set(runners.flatMap(({ subscription }) => subscription.handles));
+    const watch = this.store.pulse.watch(questionOf(runners, timers), ({ writes }) =>
+      writes.some(({ events }) => events.some(({ type }) => handled.has(type))),
+    );
     let isPrepared = false;
     while (!signal.aborted) {
       const isDone = await this.tried('subscriptions', async () => {
@@ -144,7 +151,9 @@ export class Subscriptions {
         if (timers.length > 0 && (await this.timers.areDue()))
           begin('timers', () => this.timers.fire(timers));
       });
-      await sleep(isDone ? POLL_MS : 2 * POLL_MS, undefined, { signal }).catch(() => undefined);
+      if (!isDone) await sleep(REST_MS, undefined, { signal }).catch(() => undefined);
+      const isBehind = this.lastSeen?.some(({ lag }) => lag > 0) ?? false;
+      await watch.next(signal, isBehind ? LOOK_OFTEN_MS : LOOK_EVERY_MS);
     }
     await Promise.all(busy.values());
   }
@@ -208,6 +217,20 @@ function statusIn({ name, position, lag, retrying, parked, parked_events }: Stat
     parked: Number(parked),
     parkedEvents: (parked_events ?? []).map(({ at, ...event }) => ({ ...event, at: new Date(at) })),
   };
+}
+
+/** SQL: whether a cursor that nobody holds is behind the horizon, or an event's next attempt or a timer is due. */
+function questionOf(runners: readonly SubscriptionRunner[], timers: readonly Timer[]): string {
+  const list = (names: readonly string[]) => `ARRAY[${names.map(literal).join(', ')}]::text[]`;
+  const names = list(runners.map(({ subscription }) => subscription.name));
+  return `EXISTS (
+      SELECT FROM subscriptions s WHERE s.name = ANY (${names}) AND s.position < h.horizon
+        AND (s.held_until IS NULL OR s.held_until < clock_timestamp())
+    ) OR EXISTS (
+      SELECT FROM subscription_retries r WHERE r.subscription = ANY (${names}) AND r.due_at <= clock_timestamp()
+    ) OR EXISTS (
+      SELECT FROM timers t WHERE t.timer = ANY (${list(timers.map(({ name }) => name))}) AND t.next_at <= clock_timestamp()
+    )`;
 }
 
 /** Only where the cursor has not moved since it was read, and no instance holds it. */

@@ -88,6 +88,16 @@ const has = (status: 'PENDING' | 'CLAIMED', sendingId: string) => `(
 ) IS NOT NULL`;
 const hasUnsettled = (sendingId: string) => `(${has('PENDING', sendingId)} OR ${has('CLAIMED', sendingId)})`;
 
+/** The broadcast that was started with these recipients; of a sending `s`. */
+const ITS_BROADCAST = `LEFT JOIN ${broadcasts.table} b ON b.organization_id = s.organization_id AND b.id = s.broadcast_id
+  AND b.state->>'sendingId' = s.id::text`;
+
+/** SQL: whether anything is to be sent, ended, or claimed by somebody who may have died. */
+export const HAS_WORK = `EXISTS (
+  SELECT FROM broadcast_sendings s ${ITS_BROADCAST}
+  WHERE NOT s.is_over AND (b.status IN ('SENDING', 'SENT', 'CANCELLED') OR ${has('CLAIMED', 's.id')})
+)`;
+
 /** One statement, so that a round trip and a commit are all that a message costs beside its own. */
 const SETTLE_AND_CLAIM = `
   SELECT sending_id AS "sendingId", contact_id AS "contactId", attempts
@@ -129,9 +139,7 @@ export class Recipients {
     return this.source.query<Sending[]>(
       `SELECT s.id, s.organization_id AS "organizationId", s.broadcast_id AS "broadcastId", b.status,
          ${has('PENDING', 's.id')} AS "hasPending", ${has('CLAIMED', 's.id')} AS "hasClaimed"
-       FROM broadcast_sendings s
-       LEFT JOIN ${broadcasts.table} b ON b.organization_id = s.organization_id AND b.id = s.broadcast_id
-         AND b.state->>'sendingId' = s.id::text
+       FROM broadcast_sendings s ${ITS_BROADCAST}
        WHERE NOT s.is_over`,
     );
   }

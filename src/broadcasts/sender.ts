@@ -3,6 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { RecordReader } from '#libs/commands';
 import { describeError, TroubleLog } from '#libs/database';
+import { EventStore } from '#libs/event-store';
 import { Mailer } from '#libs/mail';
 import { type BackgroundWork } from '#libs/modules';
 import { newId } from '#libs/random';
@@ -13,9 +14,17 @@ import { broadcast, isStanding } from './broadcast.js';
 import { FinishBroadcast } from './finish-broadcast.js';
 import { Letters, messageIdOf, type Recipient, type Writing } from './letters.js';
 import { RECIPIENT_DETAILS } from './recipient-details.js';
-import { ALIVE_SECONDS, type Claimed, later, Recipients, type Sending, type Settled } from './recipients.js';
+import {
+  ALIVE_SECONDS,
+  type Claimed,
+  HAS_WORK,
+  later,
+  Recipients,
+  type Sending,
+  type Settled,
+} from './recipients.js';
 
-/** How often each instance looks what there is to send, and whether it was paused. */
+/** While anything is sent: how often is looked what there is, and whether it was paused. */
 const POLL_MS = 250;
 /** What ends is noted with what else ends within so long, unless that is half of all that can be on its way. */
 const GATHER_MS = 20;
@@ -71,6 +80,7 @@ export class BroadcastSender implements BackgroundWork {
   private pausedUntil = 0;
 
   constructor(
+    private readonly store: EventStore,
     private readonly recipients: Recipients,
     private readonly letters: Letters,
     private readonly mailer: Mailer,
@@ -92,13 +102,15 @@ export class BroadcastSender implements BackgroundWork {
 
   private async run(): Promise<void> {
     const { signal } = this.stopping;
+    const watch = this.store.pulse.watch(HAS_WORK);
     while (!signal.aborted) {
       try {
         await this.look();
       } catch (error) {
         this.tell(error);
+        await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
       }
-      await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+      await watch.next(signal, this.sending.length > 0 || this.inFlight.size > 0 ? POLL_MS : FORGET_EVERY_MS);
     }
     for (const controller of this.halting.values()) controller.abort();
     const latest = performance.now() + LONGEST_STOP_MS;

@@ -34,9 +34,11 @@ export class WebhookCursorsFollow implements Subscription {
     const { streamId: webhookId, organizationId, position } = event;
     await inTransaction(this.source, LIMITS, async (transaction) => {
       if (event.type === 'WebhookCreated') {
+        // Held, so that whoever looks through the log beyond it finds the cursor.
+        await transaction.query('SELECT FROM webhook_news FOR UPDATE');
         await transaction.query(
-          `INSERT INTO webhook_cursors (webhook_id, organization_id, position, told) VALUES ($1, $2, $3, $3)
-           ON CONFLICT DO NOTHING`,
+          `INSERT INTO webhook_cursors (webhook_id, organization_id, position, told, news)
+           SELECT $1, $2, $3, $3, position FROM webhook_news ON CONFLICT DO NOTHING`,
           [webhookId, organizationId, position],
         );
         return;

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { Commands } from '#libs/commands';
-import { describeError, TroubleLog } from '#libs/database';
+import { describeError, inTransaction, type Transaction, TroubleLog } from '#libs/database';
 import { EventStore } from '#libs/event-store';
 import { type BackgroundWork } from '#libs/modules';
 import { Input, systemInput } from '#libs/rpc';
@@ -12,7 +12,7 @@ import { type Target, WebhookRunner } from './webhook-runner.js';
 import { disableWebhook, webhook } from './webhook.js';
 import { webhooks } from './webhooks.js';
 
-/** How often each instance looks for what there is to send, and which webhooks are active still. */
+/** While anything is sent: how often is looked whether the webhook is active still. */
 const POLL_MS = 250;
 /**
  * Webhooks that an instance works on at once: of one organization, and of those whose last attempt has failed, only a part, in all and
@@ -25,6 +25,8 @@ const FAILING_OF_ONE_ORGANIZATION = 2;
 /** What is under way when the program stops is awaited for so long. */
 const PATIENCE_MS = 4_000;
 const FORGET_EVERY_MS = 3_600_000;
+const MOST_KNOWN = 10_000;
+const LIMITS = { statement: 60_000 };
 
 type Row = {
   webhook_id: string;
@@ -34,19 +36,42 @@ type Row = {
   is_due: boolean;
 };
 
+/** Positions that are looked through at once. */
+const LARGEST_STEP = 5_000;
+const TAKE_NEWS = 'SELECT position FROM webhook_news WHERE position < $1 FOR UPDATE SKIP LOCKED';
+/** Of the organizations with events after $1, up to $2; then everything up to $2 was looked through. */
+const TELL_NEWS = `
+  WITH news AS (
+    SELECT organization_id, max(position) AS position FROM events WHERE position > $1 AND position <= $2 GROUP BY organization_id
+  ), told AS (
+    UPDATE webhook_cursors c SET news = n.position FROM news n
+    WHERE c.organization_id = n.organization_id AND c.news < n.position
+  )
+  UPDATE webhook_news SET position = $2`;
+
+const IS_BEHIND = 'c.news > c.position AND (c.held_until IS NULL OR c.held_until < clock_timestamp())';
+const ACTIVE = `
+  JOIN ${webhooks.table} w ON w.organization_id = c.organization_id AND w.id = c.webhook_id AND w.status = 'ACTIVE'`;
+
+const IS_ANYTHING_TO_DO = `(SELECT position FROM webhook_news) < h.horizon
+  OR EXISTS (SELECT FROM webhook_cursors c ${ACTIVE} WHERE ${IS_BEHIND})
+  OR EXISTS (
+    SELECT FROM webhook_retries r JOIN webhook_cursors c ON c.webhook_id = r.webhook_id ${ACTIVE}
+    WHERE r.due_at <= clock_timestamp()
+  )`;
+
 /** $1: those that are worked on. Organizations in turn, the first of each first. */
 const POLL = `
-  WITH horizon AS MATERIALIZED (SELECT event_horizon() AS position),
-  looked AS (
-    SELECT c.webhook_id, c.organization_id, c.failing_since IS NOT NULL AS is_failing,
-      (c.held_until IS NULL OR c.held_until < clock_timestamp()) AND EXISTS (
-        SELECT FROM events e WHERE e.organization_id = c.organization_id AND e.position > c.position AND e.position <= h.position
-      ) AS is_behind,
+  WITH concerned AS (
+    SELECT webhook_id FROM webhook_cursors WHERE news > position
+    UNION SELECT webhook_id FROM webhook_retries WHERE due_at <= clock_timestamp()
+    UNION SELECT unnest($1::uuid[])
+  ), looked AS (
+    SELECT c.webhook_id, c.organization_id, c.failing_since IS NOT NULL AS is_failing, ${IS_BEHIND} AS is_behind,
       EXISTS (
         SELECT FROM webhook_retries r WHERE r.webhook_id = c.webhook_id AND r.due_at <= clock_timestamp()
       ) AS is_due
-    FROM webhook_cursors c CROSS JOIN horizon h
-    JOIN ${webhooks.table} w ON w.organization_id = c.organization_id AND w.id = c.webhook_id AND w.status = 'ACTIVE'
+    FROM concerned JOIN webhook_cursors c ON c.webhook_id = concerned.webhook_id ${ACTIVE}
   )
   SELECT *, row_number() OVER (PARTITION BY organization_id ORDER BY is_failing, random()) AS turn FROM looked
   WHERE is_behind OR is_due OR webhook_id = ANY ($1::uuid[])
@@ -71,6 +96,8 @@ export class WebhookSender implements BackgroundWork {
   private readonly busy = new Map<string, Target & { isFailing: boolean; done: Promise<void> }>();
   /** As of the last look: of those that are worked on. */
   private active = new Set<string>();
+  /** Organizations that have webhooks, as far as this instance has seen: what it appends of theirs is sent at once. */
+  private readonly known = new Set<string>();
 
   constructor(
     private readonly source: DataSource,
@@ -96,24 +123,46 @@ export class WebhookSender implements BackgroundWork {
 
   private async pollUntilStopped(): Promise<void> {
     const { signal } = this.stopping;
+    const watch = this.store.pulse.watch(IS_ANYTHING_TO_DO, ({ organizationId }) =>
+      this.known.has(organizationId),
+    );
     while (!signal.aborted) {
       const isDone = await this.tried('webhooks', () => this.look());
-      await sleep(isDone ? POLL_MS : 4 * POLL_MS, undefined, { signal }).catch(() => undefined);
+      if (!isDone) await sleep(4 * POLL_MS, undefined, { signal }).catch(() => undefined);
+      await watch.next(signal, this.busy.size > 0 ? POLL_MS : FORGET_EVERY_MS);
     }
   }
 
   private async look(): Promise<void> {
+    await this.tellNews();
     const workedOn = new Set([...this.busy.values()].map(({ webhookId }) => webhookId));
     const rows = await this.source.query<Row[]>(POLL, [[...workedOn]]);
     // Of those that are begun below too: they were active a moment ago.
     this.active = new Set(rows.map(({ webhook_id }) => webhook_id));
+    if (this.known.size > MOST_KNOWN) this.known.clear();
     for (const row of rows) {
+      this.known.add(row.organization_id);
       if (row.is_behind) this.begin(row, 'first');
       if (row.is_due) this.begin(row, 'again');
     }
     if (Date.now() - this.forgottenAt < FORGET_EVERY_MS) return;
     this.forgottenAt = Date.now();
     this.forgetting = this.tried('deliveries', () => this.deliveries.forget());
+  }
+
+  /** Tells the cursors of organizations that have new events. One instance at a time; the others find what it has told. */
+  private async tellNews(): Promise<void> {
+    // Before the events are read, in a statement of its own.
+    const horizon = await this.store.horizon();
+    const step = (transaction: Transaction) =>
+      // In two statements: a cursor that is made meanwhile is seen by the second.
+      transaction.query<{ position: string }[]>(TAKE_NEWS, [horizon]).then(async ([taken]) => {
+        if (!taken) return false;
+        const upTo = Math.min(horizon, Number(taken.position) + LARGEST_STEP);
+        await transaction.query(TELL_NEWS, [taken.position, upTo]);
+        return upTo < horizon;
+      });
+    while (await inTransaction(this.source, LIMITS, step));
   }
 
   private begin({ webhook_id: webhookId, organization_id, is_failing }: Row, what: 'first' | 'again'): void {

@@ -91,6 +91,7 @@ type Row = {
 export class Imports implements BackgroundWork {
   private readonly stopping = new AbortController();
   private readonly logger = new Logger('imports');
+  private readonly watch;
   private running: Promise<void> | undefined;
 
   constructor(
@@ -98,7 +99,9 @@ export class Imports implements BackgroundWork {
     private readonly store: EventStore,
     private readonly people: People,
     private readonly troubles: TroubleLog,
-  ) {}
+  ) {
+    this.watch = store.pulse.watch(`EXISTS (SELECT FROM contact_imports WHERE ${IS_FREE})`);
+  }
 
   /**
    * Keeps a table, to be looked at first. Of one person a few are kept; the oldest give way.
@@ -200,6 +203,7 @@ export class Imports implements BackgroundWork {
        WHERE organization_id = $1 AND id = $2 AND status = 'KEPT'`,
       [organizationId, id, sealJson(key, id, 'about', about), userId],
     );
+    this.watch.wake();
   }
 
   start(): void {
@@ -214,9 +218,7 @@ export class Imports implements BackgroundWork {
   private async work(): Promise<void> {
     const { signal } = this.stopping;
     let tidyAt = 0;
-    for (;;) {
-      await sleep(LOOK_MS, undefined, { signal, ref: false }).catch(() => undefined);
-      if (signal.aborted) return;
+    while (!signal.aborted) {
       try {
         if (performance.now() >= tidyAt) {
           tidyAt = performance.now() + TIDY_MS;
@@ -231,7 +233,9 @@ export class Imports implements BackgroundWork {
       } catch (error) {
         if (!this.troubles.tell(error))
           this.logger.warn({ message: 'imports of the dashboard wait', reason: describeError(error) });
+        await sleep(LOOK_MS, undefined, { signal, ref: false }).catch(() => undefined);
       }
+      await this.watch.next(signal, TIDY_MS);
     }
   }
 
@@ -241,7 +245,7 @@ export class Imports implements BackgroundWork {
     const [[row]] = await this.source.query<[Row[], number]>(
       `UPDATE contact_imports SET lease = $1, leased_until = clock_timestamp() + make_interval(secs => $2), lines_done = 0
        WHERE id = (
-         SELECT id FROM contact_imports WHERE status = 'RUNNING' AND leased_until < clock_timestamp()
+         SELECT id FROM contact_imports WHERE ${IS_FREE}
          ORDER BY leased_until LIMIT 1 FOR UPDATE SKIP LOCKED)
        RETURNING *`,
       [lease, LEASE_SECONDS],
@@ -356,6 +360,7 @@ export class Imports implements BackgroundWork {
   }
 }
 
+const IS_FREE = `status = 'RUNNING' AND leased_until < clock_timestamp()`;
 const INSERT_PIECE = 'INSERT INTO contact_import_chunks (import_id, number, sealed) VALUES ($1, $2, $3)';
 
 function sealJson(key: Buffer, id: string, name: string, value: object): Buffer {

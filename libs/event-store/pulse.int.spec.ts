@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto';
+import { openDatabase } from '#libs/database';
+import { createTestDatabase, eventually, startCountingProxy, type TestDatabase } from '#libs/testing';
+import { Keyring } from './keyring.js';
+import { EventStore } from './event-store.js';
+import { Pulse } from './pulse.js';
+
+let database: TestDatabase;
+const LONG = 3_600_000;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await database.source.query('CREATE TABLE work (id int)');
+});
+afterAll(() => database.drop());
+beforeEach(() => database.source.query('TRUNCATE work'));
+
+const newStore = () => new EventStore(database.source, new Keyring(Buffer.alloc(32, 1)));
+const HAS_WORK = 'EXISTS (SELECT FROM work)';
+
+/** How often it was woken. */
+function counting(wait: () => Promise<void>, stop: AbortSignal): { times: number; ended: Promise<void> } {
+  const count = { times: 0, ended: Promise.resolve() };
+  count.ended = (async () => {
+    for (;;) {
+      await wait();
+      if (stop.aborted) return;
+      count.times += 1;
+    }
+  })();
+  return count;
+}
+
+it('wakes those who have something to do, again and again while they have, and no others', async () => {
+  const { pulse } = newStore();
+  const stop = new AbortController();
+  const [busy, idle] = [HAS_WORK, 'false'].map((question) => {
+    const watch = pulse.watch(question);
+    return counting(() => watch.next(stop.signal, LONG), stop.signal);
+  });
+  await database.source.query('INSERT INTO work VALUES (1)');
+  await eventually(() => expect(busy!.times).toBeGreaterThan(2));
+  expect(idle!.times).toBe(0);
+  stop.abort();
+  await Promise.all([busy!.ended, idle!.ended]);
+});
+
+it('asks one statement for all, and none while nobody waits', async () => {
+  const proxy = await startCountingProxy(database.url);
+  const source = await openDatabase({ url: proxy.url, poolSize: 2, migrations: [] });
+  const pulse = new Pulse(source);
+  const stop = new AbortController();
+  const watches = Array.from({ length: 10 }, () => pulse.watch('false'));
+  const waiting = watches.map((watch) => watch.next(stop.signal, LONG));
+  await eventually(() => expect(pulse.answeredAt).toBeGreaterThan(0));
+  proxy.forget();
+  const before = pulse.answeredAt;
+  await eventually(() => expect(pulse.answeredAt).toBeGreaterThan(before));
+  await proxy.quiet();
+  expect(proxy.turns.length).toBeLessThanOrEqual(2);
+  stop.abort();
+  await Promise.all(waiting);
+  const last = pulse.answeredAt;
+  // A marker: by then another pulse has looked three times.
+  const other = newStore().pulse;
+  const marker = other.watch('true');
+  for (let n = 0; n < 3; n += 1) await marker.next(new AbortController().signal, LONG);
+  expect(pulse.answeredAt).toBe(last);
+  await source.destroy();
+  await proxy.close();
+});
+
+it('wakes whom an append of the same instance concerns without asking', async () => {
+  const store = newStore();
+  const stop = new AbortController();
+  const metadata = { actor: { type: 'system' as const, id: 'test' }, requestId: 'test' };
+  const organizationId = randomUUID();
+  const watch = store.pulse.watch('false', (appended) => appended.organizationId === organizationId);
+  const other = store.pulse.watch('false');
+  const [woken, asleep] = [watch, other].map((one) =>
+    counting(() => one.next(stop.signal, LONG), stop.signal),
+  );
+  const append = (to: string) =>
+    store.append({
+      organizationId: to,
+      metadata,
+      writes: [
+        {
+          streamType: 'thing',
+          streamId: randomUUID(),
+          expectedVersion: 0,
+          events: [{ type: 'Made', data: {} }],
+        },
+      ],
+    });
+  await append(randomUUID());
+  await append(organizationId);
+  await eventually(() => expect(woken!.times).toBe(1));
+  expect(asleep!.times).toBe(0);
+  stop.abort();
+  await Promise.all([woken!.ended, asleep!.ended]);
+});
+
+it('does not lose a call that comes while its work is under way', async () => {
+  const { pulse } = newStore();
+  const watch = pulse.watch('false');
+  watch.wake();
+  await watch.next(new AbortController().signal, LONG);
+});
+
+it('wakes everybody where it gets no answer: one table that is locked holds up no work on others', async () => {
+  const { pulse } = newStore();
+  const stop = new AbortController();
+  pulse.watch(HAS_WORK);
+  const watch = pulse.watch('false');
+  const other = counting(() => watch.next(stop.signal, LONG), stop.signal);
+  const holder = database.source.createQueryRunner();
+  await holder.startTransaction();
+  await holder.query('LOCK TABLE work');
+  await eventually(() => expect(other.times).toBeGreaterThan(0));
+  await holder.rollbackTransaction();
+  await holder.release();
+  stop.abort();
+  await other.ended;
+});

@@ -1,0 +1,86 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { NIL } from 'uuid';
+import { type CountingProxy, eventually, startCountingProxy } from '#libs/testing';
+import { webhooks } from '../src/webhooks/index.js';
+import { Client } from './harness.js';
+import { Deployment } from './processes.js';
+import { Receiver } from './receiver.js';
+
+/** Each kind of background work comes to its turn in this time, but those of an hour and the looks of a minute. */
+const SECONDS = 20;
+const MOST_A_SECOND = 5;
+
+type Idle = { own: Deployment; proxy: CountingProxy; client: Client };
+const all: Idle[] = [];
+let receiver: Receiver;
+
+beforeAll(async () => {
+  receiver = await Receiver.start();
+});
+afterAll(async () => {
+  await Promise.all(all.map(({ own, proxy }) => Promise.all([own.stop(), proxy.close()])));
+  await receiver.goAway();
+});
+
+/** One instance, an organization with a webhook, and others with the others, to whom nothing happens. */
+async function startWith(count: number): Promise<Idle> {
+  const own = await Deployment.create();
+  const proxy = await startCountingProxy(own.database.url);
+  const { organizationId, key } = await own.organization();
+  const { origin } = await own.startServer({ DATABASE_URL: proxy.url, WEBHOOK_ALLOW_PRIVATE: 'true' });
+  const client = new Client(origin, organizationId, key);
+  const idle = { own, proxy, client };
+  all.push(idle);
+  expect((await client.post('webhook.create-webhook', { url: receiver.at('hook') })).status).toBe(200);
+  const { source } = own.database;
+  await eventually(async () => expect(await source.query('SELECT FROM webhook_cursors')).toHaveLength(1));
+  await source.query(
+    `WITH others AS MATERIALIZED (
+       SELECT gen_random_uuid() AS id, gen_random_uuid() AS organization_id FROM generate_series(2, $1::int)
+     ), made AS (
+       INSERT INTO ${webhooks.table} SELECT (jsonb_populate_record(w, to_jsonb(o))).* FROM ${webhooks.table} w, others o
+     )
+     INSERT INTO webhook_cursors (webhook_id, organization_id, position, told, news)
+     SELECT id, organization_id, 1, 1, 1 FROM others`,
+    [count],
+  );
+  return idle;
+}
+
+/** Until all of it is sealed, delivered and taken in. */
+async function untilIdle({ own: { database } }: Idle): Promise<void> {
+  await eventually(async () => {
+    const [row] = await database.source.query<object[]>(
+      `SELECT last_position() - (SELECT position FROM sealing) AS "unsealed",
+         (SELECT count(*)::int FROM signed_notes WHERE NOT logged AND organization_id <> '${NIL}') AS "unlogged",
+         (SELECT count(*)::int FROM checkpoints WHERE position < last_position()) AS projections,
+         (SELECT count(*)::int FROM subscriptions WHERE position < last_position()) AS subscriptions,
+         (SELECT count(*)::int FROM webhook_cursors WHERE news > position OR holder IS NOT NULL) AS webhooks`,
+    );
+    expect(row).toEqual({ unsealed: '0', unlogged: 0, projections: 0, subscriptions: 0, webhooks: 0 });
+  });
+}
+
+it('an instance to which nothing happens asks PostgreSQL five times a second at most, with one webhook as with 10,000', async () => {
+  const idle = await Promise.all([startWith(1), startWith(10_000)]);
+  await Promise.all(idle.map(untilIdle));
+  for (const { proxy } of idle) proxy.forget();
+  const begun = performance.now();
+  await sleep(SECONDS * 1_000);
+  const seconds = (performance.now() - begun) / 1_000;
+  const [one, many] = idle.map(({ proxy }) => proxy.turns.flatMap(({ statements }) => statements));
+  for (const statements of [one!, many!]) {
+    // It does look, and not more often on a slow machine.
+    expect(statements.filter((text) => text.includes('webhook_news')).length).toBeGreaterThan(1);
+    expect(statements.length / seconds).toBeLessThanOrEqual(MOST_A_SECOND);
+  }
+
+  // And it wakes up.
+  for (const [n, { client }] of idle.entries()) {
+    const email = `awake-${n}@example.org`;
+    const { organizationId } = client;
+    expect((await client.post('contact.create-contact', { organizationId, email })).status).toBe(200);
+    const told = () => receiver.of('hook').map(({ text }) => text);
+    await eventually(() => expect(told().join('\n')).toContain(email));
+  }
+});
