@@ -182,7 +182,7 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'advocacy_projections_seen_seconds',
     type: 'gauge',
-    help: 'Seconds since the background last saw the read models; it looks twice a second.',
+    help: 'Seconds since the background last saw the read models; up to ten while nothing happens.',
     read: ({ projections: { lastSeen } }) =>
       lastSeen ? [{ value: (performance.now() - lastSeen.at) / 1_000 }] : [],
   },
