@@ -66,7 +66,11 @@ it('who was erased after a backup is erased again when it was restored', async (
       `SELECT 'contacts_v' || max(version) AS schema FROM checkpoints WHERE projection = 'contacts'`,
     );
     await client.query(`SET search_path = ${rows[0].schema}`);
-    return client.query(sql).finally(() => client.end());
+    try {
+      return await client.query(sql);
+    } finally {
+      await client.end();
+    }
   };
 
   const { organizationId } = await on(live, 'organization', 'create', '--name', 'Rivers');

@@ -1,10 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import ts from 'typescript';
 import { parse } from 'yaml';
 import { inspectConfig } from '../src/config.js';
 import { longIt } from './length.js';
 
+const TSC = resolve(__dirname, '../node_modules/.bin/tsc');
 const FOLDER = resolve(__dirname, '../deploy/kubernetes');
 const read = (name: string): any => parse(readFileSync(join(FOLDER, name), 'utf8'));
 const files = readdirSync(FOLDER).filter((name) => name.endsWith('.yaml'));
@@ -30,28 +31,26 @@ function mistakesOf(manifests: any[]): string[] {
       return `import { ${kind} as Kind${n} } from 'kubernetes-types/${KINDS[apiVersion]}';\nexport const manifest${n}: Kind${n} = ${object};`;
     })
     .join('\n');
-  const name = join(__dirname, 'manifests.ts');
-  const options = {
-    strict: true,
-    noEmit: true,
-    skipLibCheck: true,
-    types: [],
-    module: ts.ModuleKind.Node16,
-    moduleResolution: ts.ModuleResolutionKind.Node16,
-  };
-  const disk = ts.createCompilerHost(options);
-  const host: ts.CompilerHost = {
-    ...disk,
-    fileExists: (file) => file === name || disk.fileExists(file),
-    getSourceFile: (file, ...rest) =>
-      file === name
-        ? ts.createSourceFile(file, source, ts.ScriptTarget.ES2022)
-        : disk.getSourceFile(file, ...rest),
-  };
-  const program = ts.createProgram([name], options, host);
-  return ts
-    .getPreEmitDiagnostics(program)
-    .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '));
+  // Where its imports are found.
+  const folder = mkdtempSync(join(resolve(__dirname, '../node_modules'), '.manifests-'));
+  try {
+    const file = join(folder, 'manifests.cts');
+    writeFileSync(file, source);
+    const options = [
+      '--noEmit',
+      '--strict',
+      '--skipLibCheck',
+      '--types',
+      '',
+      '--module',
+      'node16',
+      '--ignoreConfig',
+    ];
+    const { stdout } = spawnSync(TSC, [...options, file], { encoding: 'utf8' });
+    return stdout.split('\n').filter(Boolean);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 longIt('each manifest is what Kubernetes takes', () => {

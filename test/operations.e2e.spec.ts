@@ -526,7 +526,7 @@ describe('the organization', () => {
     const NAMES = /\borganization_id (=|IN)|= \w+\.organization_id\b/;
 
     const statements = new Set<string>();
-    // eslint-disable-next-line @typescript-eslint/unbound-method -- called with the connection that it belongs to
+    // oxlint-disable-next-line typescript/unbound-method -- called with the connection that it belongs to
     const { query } = Connection.prototype;
     Connection.prototype.query = function (this: Connection, ...args: any[]) {
       const text: string = args[0].text ?? args[0];

@@ -101,7 +101,14 @@ const COLUMNS: { [table in Table]: ElementType[] } = {
   ],
 };
 type Table =
-  'streams' | 'subjects' | 'idempotency' | 'claims' | 'releases' | 'subjectKeys' | 'ends' | 'events';
+  | 'streams'
+  | 'subjects'
+  | 'idempotency'
+  | 'claims'
+  | 'releases'
+  | 'subjectKeys'
+  | 'ends'
+  | 'events';
 
 const CALL = (() => {
   let parameter = 0;

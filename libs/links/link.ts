@@ -11,7 +11,8 @@ import { type AtErasure, type LinkChange } from '#libs/projections';
 
 /** A link, as its stream tells: of which record and which person, and whether it stands. */
 export type LinkState =
-  { status: 'unknown' } | { status: 'standing' | 'ended'; recordId: string; subjectId: string };
+  | { status: 'unknown' }
+  | { status: 'standing' | 'ended'; recordId: string; subjectId: string };
 
 /** What persons links are of: the module that has them says it once for all links. */
 export type Subject = {

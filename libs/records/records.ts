@@ -26,7 +26,8 @@ export async function* readNdjson(chunks: AsyncIterable<Uint8Array>): AsyncGener
 
 /** A row of a table: its cells, at most as many as the header has, or what is wrong with it. */
 export type ReadRow = { line: number; bytes: number } & (
-  { cells: string[] } | { problem: string; cells?: string[] }
+  | { cells: string[] }
+  | { problem: string; cells?: string[] }
 );
 
 export type CsvOptions = {

@@ -125,7 +125,11 @@ async function withDatabase<Result>(work: (sql: Sql) => Promise<Result>): Promis
   const config = loadConfig();
   if (config.databaseUrl !== undefined) {
     const source = await openDatabase({ url: config.databaseUrl, poolSize: 2, migrations: [] });
-    return work(source).finally(() => source.destroy());
+    try {
+      return await work(source);
+    } finally {
+      await source.destroy();
+    }
   }
   const { JsonLogger } = await import('#libs/operations');
   const { openRuntime } = await import('../runtime.js');

@@ -21,7 +21,8 @@ import { type NamedKind, type NamedRecords } from './imported-links.js';
 
 /** A line of an import: a contact and what else it names, or why it is none. `address`: as the line has it. */
 export type ImportedLine = { line: number; address?: string } & (
-  { contact: ImportedContact; names: NamedRecords; blocked?: Blocked } | { problem: string }
+  | { contact: ImportedContact; names: NamedRecords; blocked?: Blocked }
+  | { problem: string }
 );
 
 /** How the lines of an import are to be understood. */

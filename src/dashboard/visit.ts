@@ -312,6 +312,7 @@ function versionOf({ updatedAt }: { updatedAt: string | Date }): string {
 function doneIn(words: Words, name: string | undefined): string | undefined {
   const [section = '', what = ''] = (name ?? '').split('.');
   const all = (Object.hasOwn(words, section) ? words[section as keyof Words] : undefined) as
-    { done?: Record<string, string> } | undefined;
+    | { done?: Record<string, string> }
+    | undefined;
   return all?.done && Object.hasOwn(all.done, what) ? all.done[what] : undefined;
 }

@@ -14,7 +14,8 @@ export const MOST_NAMED = 1_000;
 
 /** Signatures of a petition that somebody means: those that count, at or below a position of the log. */
 export type Choice = { petitionId: string; upTo: number } & (
-  { condition: InvalidationCondition & Partial<PlannedCondition> } | { signatureIds: readonly string[] }
+  | { condition: InvalidationCondition & Partial<PlannedCondition> }
+  | { signatureIds: readonly string[] }
 );
 
 /** Finds signatures in the read model. */

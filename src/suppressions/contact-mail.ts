@@ -5,7 +5,8 @@ import { type Decider, streamIdOf } from '#libs/event-store';
 type Reported = { contactId: string; messageId: string | null };
 
 export type ContactMailEvent =
-  { type: 'ContactBounced'; data: Reported } | { type: 'ContactComplained'; data: Reported };
+  | { type: 'ContactBounced'; data: Reported }
+  | { type: 'ContactComplained'; data: Reported };
 
 /** What became of mail to a contact: what was reported of which message. */
 export type ContactMail = { reported: readonly string[] };

@@ -35,5 +35,9 @@ async function withDraft(file: string, text: string, put: (draft: string) => Pro
     await rm(draft, { force: true });
   }
   const directory = await open(dirname(file));
-  await directory.sync().finally(() => directory.close());
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
 }

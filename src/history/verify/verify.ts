@@ -214,7 +214,11 @@ async function withThreads<Found>(
 ): Promise<Found> {
   if (count === 0) return work(undefined);
   const threads = new CheckThreads(count, of);
-  return work(threads).finally(() => threads.end());
+  try {
+    return await work(threads);
+  } finally {
+    await threads.end();
+  }
 }
 
 async function withCheckpoint(

@@ -1,6 +1,12 @@
 /** What is wrong with what somebody has written. */
 export type FormFault =
-  'email' | 'emailMissing' | 'firstNameMissing' | 'tooLong' | 'tooLate' | 'tooFast' | 'unstorable';
+  | 'email'
+  | 'emailMissing'
+  | 'firstNameMissing'
+  | 'tooLong'
+  | 'tooLate'
+  | 'tooFast'
+  | 'unstorable';
 
 /** A sentence or two for a page of its own. */
 export type Notice = { title: string; text: string };
