@@ -56,7 +56,9 @@ const LOOK_UP = /FROM api_keys_v\d+\.api_keys k .* WHERE public_id = (\$1|ANY \(
 /** What instances ask at times of their own. */
 const BACKGROUND = [
   LOOK_UP,
-  // Once a second: health.
+  // Four times a second: whether there is anything to do.
+  /^WITH h AS MATERIALIZED \(SELECT event_horizon/,
+  // Health, where that was not answered.
   /FROM checkpoints c ORDER BY c\.projection, c\.version$/,
 ];
 /** … and write, now and then: when keys were last used, and whether writing works. What is counted meanwhile does not count. */

@@ -453,6 +453,8 @@ describe('the organization', () => {
       /^WITH one AS \( SELECT organization_id, api_key_id, hour FROM history_reads WHERE hour < clock_timestamp\(\)/,
     'a projection skips the new events of all organizations if it handles none of their types':
       /^SELECT DISTINCT type FROM events WHERE position > \$1 AND position <= \$2$/,
+    'the background asks whether there is anything to do for anybody':
+      /^WITH h AS MATERIALIZED \(SELECT event_horizon/,
     'a read model is purged of all that is erased':
       /^SELECT FROM checkpoints c JOIN events e ON e\.position > c\.clean_position/,
   };

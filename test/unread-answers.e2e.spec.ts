@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '#libs/testing';
 import { SharedApi, type Client } from './harness.js';
 
 let api: SharedApi;
@@ -41,17 +42,15 @@ it('answers that nobody reads are bounded, cost only who asked for them, and are
   const before = held();
   // More than the system takes in, which is some MB a connection; then one answer waits on each.
   for (let n = 0; n < 40; n += 1) askWithoutReading(hostile, 10);
-  let refused = await hostile.get('organization.get-organization');
-  for (let n = 0; n < 200 && refused.status === 200; n += 1) {
-    await sleep(100);
-    refused = await hostile.get('organization.get-organization');
-  }
-  expect([refused.status, refused.body.error.reason, refused.headers.get('retry-after')]).toEqual([
-    503,
-    'OVERLOADED',
-    '1',
-  ]);
-  expect(refused.body.error.message).toMatch(/^\d\d MiB of answers wait/);
+  // While the machine is slow it refuses for other reasons as well.
+  await eventually(async () => {
+    const refused = await hostile.get('organization.get-organization');
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(refused.body.error).toMatchObject({
+      reason: 'OVERLOADED',
+      message: expect.stringMatching(/^\d\d MiB of answers wait/),
+    });
+  });
   expect((await hostile.post('post.create-post', { name: 'A' })).status).toBe(503);
   // 400 MiB were asked for.
   expect(held() - before).toBeLessThan(100);
