@@ -93,8 +93,15 @@ const dribble =
       for (const socket of sockets) if (socket.writable) socket.write(bytes);
   };
 
+/** What it is compared with. */
+const REST = 'nothing at all';
+
 /** What is done to the server; each line is an attack, under the name that its test has. */
 const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
+  [REST]: async (target) => {
+    while (!target.isOver) await sleep(100);
+  },
+
   'CONNECT and upgrades, reset': resetAfter((target) => [
     'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n',
     `CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n${'x'.repeat(10_000)}`,
@@ -251,16 +258,58 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
       expect([200, 400, 429, 503]).toContain(status);
       await sleep(50);
     }),
+
+  'templates and Markdown that compute': async (target) => {
+    const times = (text: string, count: number) => text.repeat(count);
+    const contents = [
+      `{{ "${times('%', 1_000)}"${times(' | url_encode', 20)} | size }}`,
+      `{% assign s = "%" %}${times(`{% assign s = s${times(' | url_encode', 20)} %}`, 300)}`,
+      `{% for a in (1..1000) %}{% for b in (1..1000) %}{{ a | times: b }}{% endfor %}{% endfor %}`,
+      `{% assign a = "a,a" | split: "," %}{{ a | where: "${times('b.', 100)}b" | size }}`,
+      times('a@b.co ', 2_000),
+      times('{{ contact.firstName }} ', 1_000),
+      times('> ', 10_000),
+    ];
+    const { attacker: client, origin } = target;
+    let n = 0;
+    await target.repeat(5, async () => {
+      const content = contents[(n += 1) % contents.length];
+      const created = await client
+        .at(origin)
+        .post('broadcast.create-broadcast', { name: `Hostile ${n}`, content });
+      expect([200, 429, 503]).toContain(created.status);
+      if (created.status !== 200) return sleep(100);
+      const { broadcastId } = created.body.data;
+      const shown = await client.at(origin).get('broadcast.preview-broadcast', { broadcastId });
+      expect([200, 409, 429, 503]).toContain(shown.status);
+    });
+  },
+
+  'feeds and pages, of posts without end': async (target) => {
+    const { attacker: client, origin } = target;
+    const content = 'A word **and** another. '.repeat(2_000);
+    for (let n = 0; n < 10 && !target.isOver; n += 1)
+      await client
+        .at(origin)
+        .post('post.create-post', { name: `Post ${n} ${randomBytes(3).toString('hex')}`, content });
+    const site = `/${client.organizationId}`;
+    let n = 0;
+    await target.repeat(10, async () => {
+      const path = [`${site}/feed.xml`, `${site}?page=${n}`, `${site}/nothing-${n}`, site][(n += 1) % 4]!;
+      const { status } = await ask(origin, 'GET', path, '');
+      expect([200, 301, 302, 303, 307, 308, 404, 429, 503]).toContain(status);
+    });
+  },
 };
 
 const agent = new http.Agent({ keepAlive: true });
 
-/** One request; every other one on a connection of its own. */
 /** Also where the server has cut it: whoever is cut may still have something to send, and is told so (ECONNRESET). */
 function closed(socket: Socket): Promise<void> {
   return new Promise((resolve) => socket.once('close', () => resolve()));
 }
 
+/** One request; every other one on a connection of its own. */
 function ask(origin: string, method: string, path: string, key: string, body?: string, isKept = true) {
   return new Promise<{ status: number; text: string }>((resolve, reject) => {
     const headers = {
@@ -300,6 +349,8 @@ class Innocent {
 
   /** How often it has made a contact and read it. */
   rounds = 0;
+  /** Milliseconds that each answer took. */
+  took: number[] = [];
 
   /** Works until told to stop. @throws for any request that is not answered 200, or not with what was written. */
   async work(isOver: () => boolean): Promise<void> {
@@ -317,12 +368,21 @@ class Innocent {
   }
 
   private async data(...[method, path, key, body, isKept]: Asked): Promise<any> {
+    const begun = performance.now();
     const { status, text } = await ask(this.origin, method, path, key, body, isKept);
+    this.took.push(performance.now() - begun);
     if (status !== 200) throw new Error(`${method} ${path}: ${status} ${text}`);
     return JSON.parse(text).data;
   }
 }
 type Asked = [method: string, path: string, key: string, body: string | undefined, isKept: boolean];
+
+/** By attack: milliseconds of the slowest answers but one in a hundred. */
+const latencies = new Map<string, number>();
+
+function slowestOf(took: readonly number[]): number {
+  return took.toSorted((one, other) => one - other)[Math.floor(took.length * 0.99)]!;
+}
 
 let deployment: Deployment;
 let server: ServerProcess;
@@ -345,6 +405,13 @@ beforeAll(async () => {
   expect(imported.body.data.created).toBe(500);
 });
 afterAll(async () => {
+  // For whoever runs it for a minute each; nobody's test depends on how fast a machine is.
+  const rest = latencies.get(REST);
+  if (process.env.HOSTILE_SECONDS !== undefined && rest !== undefined)
+    for (const [name, ms] of latencies)
+      process.stderr.write(
+        `${ms.toFixed(0).padStart(6)} ms ${(ms / rest).toFixed(1).padStart(5)} × rest  ${name}\n`,
+      );
   agent.destroy();
   await deployment.stop();
 });
@@ -354,6 +421,7 @@ describe('an innocent organization gets every answer, each of them right, beside
     '%s',
     async (name) => {
       const enough = innocent.rounds + ROUNDS;
+      innocent.took = [];
       const target = new Target(server.origin, attacker, () => innocent.rounds >= enough);
       const attack = ATTACKS[name]!(target);
       let isOver = false;
@@ -361,6 +429,7 @@ describe('an innocent organization gets every answer, each of them right, beside
         const ended = attack.finally(() => (isOver = true));
         await Promise.all([innocent.work(() => isOver), ended]);
         expect(innocent.rounds).toBeGreaterThanOrEqual(enough);
+        latencies.set(name, slowestOf(innocent.took));
       } finally {
         target.leave();
         await attack.catch(() => undefined);
