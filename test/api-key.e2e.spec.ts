@@ -13,7 +13,7 @@ import { type Answer, Api, Client, ISO, NOBODY } from './harness.js';
 import { OPERATIONS } from './operations.js';
 import { eventually } from './processes.js';
 import { verifyTwice } from './verifiers.js';
-import { isLong } from './length.js';
+import { isLong, someOf } from './length.js';
 
 const SCOPES = allScopes();
 let api: Api;
@@ -886,7 +886,7 @@ describe('scopes', () => {
     expect(SCOPES).toEqual(expect.arrayContaining(needed));
   });
 
-  it.each(SCOPES)('a key with %s may call exactly the operations that need it', async (scope) => {
+  it.each(someOf(SCOPES, 3))('a key with %s may call exactly the operations that need it', async (scope) => {
     const client = await clientWith({ scopes: [scope] });
     for (const operation of await operations()) {
       const body = operation.method === 'GET' ? undefined : '{}';

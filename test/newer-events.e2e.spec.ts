@@ -4,6 +4,7 @@ import { csv, Fixture } from './fixture.js';
 import { Api, Client } from './harness.js';
 import { type Made, RECORD_KINDS, type RecordKind } from './record-kinds.js';
 import { verifyTwice } from './verifiers.js';
+import { someOf } from './length.js';
 
 /**
  * Events that a later version of this program wrote, by its own event store into the streams of every kind: of a type
@@ -124,7 +125,7 @@ describe.each(streams.map(({ streamType, events }) => [streamType, Object.keys(e
       );
     });
 
-    it.each(types)('%s in an unknown shape stops nobody, and is not guessed', async (type) => {
+    it.each(someOf(types))('%s in an unknown shape stops nobody, and is not guessed', async (type) => {
       const made = await kind.make(own);
       await append(streamType, made.id, { type, data: { what: 'ever' } });
 
