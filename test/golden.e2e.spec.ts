@@ -253,6 +253,13 @@ async function makeHistory(): Promise<string> {
   const [ada, chico, rachel, wangari] = contactIds as [string, string, string, string];
   await post('contact.update-contact', { contactId: ada, city: null, phone: '+44 20', subscribed: false });
   await post('contact.update-contact', { contactId: ada, subscribed: true, email: 'ada@example.net' });
+  const consent = {
+    source: 'Paper list',
+    text: 'Keep me informed',
+    at: '2024-05-31T12:00:00Z',
+    ip: '2001:db8::7',
+  };
+  await post('contact.update-contact', { contactId: ada, subscribed: true, consent });
   const { listId } = await post('list.create-list', { name: 'Friends' });
   await post('list.update-list', { listId, description: 'Who helps' });
   await post('list.add-contacts', { listId, contactIds: [ada, chico, rachel] });

@@ -121,6 +121,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
         await own.ask('contact.create-contact', person);
         return { ...person, city: 'Paris', onConflict: 'update' };
       },
+      (own) => ({ ...own.person(), subscribed: true, consent: { text: 'Keep me informed' } }),
     ],
     create: {
       field: 'email',
@@ -157,6 +158,13 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   'contact.update-contact': {
     scope: 'contact:write',
     ask: async (own) => ({ ...(await own.a('contact')), city: own.unique() }),
+    otherAsks: [
+      async (own) => ({
+        ...(await own.a('contact')),
+        subscribed: true,
+        consent: { source: 'Telephone', at: '2024-05-31T12:00:00Z' },
+      }),
+    ],
     reasons: {
       EMAIL_TAKEN: async (own) => {
         const { email } = own.person();
@@ -164,6 +172,17 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
         return own.send('contact.update-contact', { ...(await own.a('contact')), email });
       },
     },
+  },
+  'contact.list-consents': {
+    scope: 'contact:read',
+    answeredBy: { primary: 'reads the few events that say yes or no for one person, by their index' },
+    ask: (own) => own.a('contact'),
+    otherAsks: [
+      async (own) => {
+        const consent = { text: 'Keep me informed', ip: '203.0.113.7' };
+        return own.ask('contact.create-contact', { ...own.person(), subscribed: true, consent });
+      },
+    ],
   },
   'contact.delete-contact': {
     scope: 'contact:write',

@@ -173,6 +173,8 @@ const invalidated = (any: Values) => ({
   isLast: any.pick([true, false]),
 });
 
+const AGREED = { subscribed: true, consent: { text: 'Keep me informed' } };
+
 export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
   organization: {
     make: (own) => Promise.resolve(idOf(own.organizationId)),
@@ -238,6 +240,15 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
           }),
       ],
     },
+  },
+  consent: {
+    async make(own) {
+      const { contactId } = await own.ask('contact.create-contact', { ...own.person(), ...AGREED });
+      return { id: await lastStream(own, 'consent'), contactId };
+    },
+    show: (own, { contactId }) => own.send('contact.list-consents', { contactId }),
+    showsItself: false,
+    decide: (own, { contactId }) => own.send('contact.update-contact', { contactId, ...AGREED }),
   },
   sender: {
     async make(own) {

@@ -60,12 +60,12 @@ export const STREAM_PAGE = firstBytes(`
 export const ABOUT = firstBytes(`
   SELECT about.position FROM (
     (SELECT e.position FROM events e WHERE e.organization_id = $1 AND e.stream_id = $2 AND e.position > 0
-       AND e.position < $4
+       AND e.position < $4 AND ($5::text[] IS NULL OR e.type = ANY ($5))
      ORDER BY e.version DESC LIMIT $3)
     UNION ALL
     (SELECT e.position FROM events e
      WHERE e.organization_id = $1 AND e.subject_id = $2 AND e.subject_id <> e.stream_id AND e.position > 0
-       AND e.position < $4
+       AND e.position < $4 AND ($5::text[] IS NULL OR e.type = ANY ($5))
      ORDER BY e.position DESC LIMIT $3)
   ) about ORDER BY about.position DESC LIMIT $3`);
 

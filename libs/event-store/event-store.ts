@@ -300,6 +300,7 @@ export class EventStore {
    * The newest events of a record, and those of other records that say something about this person, newest first.
    *
    * @param most as many of them, fewer where they are wide (`PAGE_BYTES`), one at least. @param before a position: only those before it.
+   * @param types only these types of events.
    * @returns also whether there are more.
    */
   async readAbout(
@@ -307,8 +308,10 @@ export class EventStore {
     recordId: string,
     most: number,
     before = Number.MAX_SAFE_INTEGER,
+    types: readonly string[] | null = null,
   ): Promise<{ events: RecordedEvent[]; hasMore: boolean }> {
-    const rows = await this.source.query<PageRow[]>(ABOUT, [organizationId, recordId, most + 1, before]);
+    const values = [organizationId, recordId, most + 1, before, types];
+    const rows = await this.source.query<PageRow[]>(ABOUT, values);
     const events = this.rows.readStored(await this.inLog(rows.slice(0, most)));
     return { events, hasMore: isCut(rows) || rows.length > most };
   }

@@ -20,6 +20,11 @@ export function schemaWithout(schema: FieldSchema, field: string): FieldSchema {
 
 export const timestamp: FieldSchema = { type: 'string', format: 'date-time' };
 export const textOrNull: FieldSchema = { type: ['string', 'null'] };
+/** Who caused an event. */
+export const actorSchema = recordSchema({
+  type: { type: 'string', enum: ['api-key', 'user', 'system', 'public'] },
+  id: textOrNull,
+});
 
 /** An attached image; null until images can be stored. */
 export const imageSchema: FieldSchema = {

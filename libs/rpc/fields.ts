@@ -5,6 +5,7 @@ import {
   type ValidationArguments,
   ValidationTypes,
 } from 'class-validator';
+import { isIP } from 'node:net';
 import { isEmailAddress } from './email-address.js';
 import { storedBytes } from '#libs/database';
 
@@ -449,11 +450,38 @@ export function isMoment(text: string): boolean {
   return date.getUTCDate() === Number(day) && year >= 1 && year <= 9_999;
 }
 
+const NO_MOMENT =
+  'must be an RFC 3339 timestamp, like 2026-11-20T09:30:00.000Z (in an address a + is written %2B)';
+
 /** A moment; arrives in the handler as the text it was, known to be a valid date. */
 export function Timestamp(options: FieldOptions = {}): PropertyDecorator {
   return field(options, { type: 'string', format: 'date-time' }, (value) =>
-    typeof value === 'string' && isMoment(value)
-      ? undefined
-      : 'must be an RFC 3339 timestamp, like 2026-11-20T09:30:00.000Z (in an address a + is written %2B)',
+    typeof value === 'string' && isMoment(value) ? undefined : NO_MOMENT,
   );
 }
+
+/** Clocks of two computers differ by seconds; minutes are a mistake. */
+const CLOCK_DIFFERENCE_MS = 60_000;
+
+/** A moment that is over. */
+export function PastTimestamp(options: FieldOptions = {}): PropertyDecorator {
+  return field(options, { type: 'string', format: 'date-time' }, (value) => {
+    if (typeof value !== 'string' || !isMoment(value)) return NO_MOMENT;
+    const isOver = Date.parse(value) <= Date.now() + CLOCK_DIFFERENCE_MS;
+    return isOver ? undefined : 'must not be in the future';
+  });
+}
+
+/** An address of the internet, version 4 or 6. */
+export function IpAddress(options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    options,
+    { type: 'string', maxLength: LONGEST_IP },
+    (value) =>
+      typeof value === 'string' && value.length <= LONGEST_IP && isIP(value) !== 0
+        ? undefined
+        : 'must be an IP address, like 203.0.113.7 or 2001:db8::7',
+    trim(options.nullable === true),
+  );
+}
+const LONGEST_IP = 45;

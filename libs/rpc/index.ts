@@ -2,6 +2,7 @@ export { type RequestContext } from './context.js';
 export { operationsModule, pathOf, VERSION } from './controller.js';
 export { comparableEmail, isEmailAddress } from './email-address.js';
 export {
+  actorSchema,
   errorExamples,
   errorSchemas,
   imageSchema,
@@ -37,12 +38,14 @@ export {
   Id,
   Ids,
   Integer,
+  IpAddress,
   isId,
   isMoment,
   LONGEST_SLUG,
   Names,
   Nested,
   OneOf,
+  PastTimestamp,
   Slug,
   Text,
   Timestamp,
@@ -77,6 +80,7 @@ export {
   type Page,
   Paged,
   PageInput,
+  malformedCursor,
   pageOf,
   TimeFilters,
 } from './paging.js';

@@ -1,4 +1,5 @@
 import { Integer, isId, isMoment, OneOf, Text, Timestamp } from './fields.js';
+import { type RpcError } from './errors.js';
 import { Input, invalid } from './input.js';
 
 /** One page of a list operation. */
@@ -110,5 +111,11 @@ function readCursor(cursor: string, sort: string): Place {
       if (!value.includes('\0') && (!isTime || isMoment(value))) return [value, id];
     }
   }
-  throw invalid([{ path: 'cursor', message: 'is malformed: give the cursor of the page before, unchanged' }]);
+  throw malformedCursor();
+}
+
+export function malformedCursor(): RpcError {
+  return invalid([
+    { path: 'cursor', message: 'is malformed: give the cursor of the page before, unchanged' },
+  ]);
 }

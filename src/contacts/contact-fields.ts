@@ -1,4 +1,5 @@
-import { Email, Flag, Input, Text } from '#libs/rpc';
+import { Email, Flag, Input, Nested, Text } from '#libs/rpc';
+import { ConsentFields } from './consent-fields.js';
 
 /** The fields that describe a contact, all optional: what create-contact and update-contact have in common. */
 export abstract class ContactFields extends Input {
@@ -7,6 +8,12 @@ export abstract class ContactFields extends Input {
 
   @Flag({ optional: true, description: 'Whether the person wants to hear from the organization.' })
   subscribed?: boolean;
+
+  @Nested(() => ConsentFields, {
+    optional: true,
+    description: 'What proves that the person agreed, or did not. Needs `subscribed`.',
+  })
+  consent?: ConsentFields;
 
   @Text({ max: 200, optional: true, nullable: true, example: 'Ada' })
   firstName?: string | null;

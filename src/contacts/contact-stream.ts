@@ -1,6 +1,9 @@
 import { type StreamWrite } from '#libs/event-store';
 import { contact, type ContactEvent } from './contact.js';
 
+/** What is decided of a contact that is at this version. */
+export type ContactChange = { contactId: string; version: number; events: ContactEvent[] };
+
 /** Events for a contact's stream; the contact is the subject of its personal data. */
 export function contactWrite(
   contactId: string,

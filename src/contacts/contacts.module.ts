@@ -3,6 +3,8 @@ import { ProductModule } from '#libs/modules';
 import { Linking } from '#libs/resources';
 import { ContactsByEmail } from './contact-address.js';
 import { replayableContacts } from './contact-record.js';
+import { consent } from './consent.js';
+import { Consents } from './consents.js';
 import { contact } from './contact.js';
 import { ContactsByIds } from './contacts-by-ids.js';
 import { ContactsTable } from './contacts-table.js';
@@ -17,11 +19,11 @@ const linking = {
     new Linking(commands, records, contacts),
   inject: [Commands, RecordReader, ContactsTable],
 };
-const forOthers = [ContactsByEmail, ContactsByIds, ContactsTable, linking];
+const forOthers = [Consents, ContactsByEmail, ContactsByIds, ContactsTable, linking];
 
 @ProductModule({
   operations,
-  streams: [contact],
+  streams: [contact, consent],
   projections: [contactsProjection],
   replayables: [replayableContacts],
   providers: [...forOthers, ImportedLinks],

@@ -3,6 +3,8 @@ import { type Decision, Commands } from '#libs/commands';
 import { Email, Flag, Id, OneOf, Operation } from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
 import { contactIdSchema } from './contact-record.js';
+import { requireStated } from './consent-fields.js';
+import { Consents } from './consents.js';
 import { contact, hasEmail } from './contact.js';
 import { ContactsByEmail, emailTaken } from './contact-address.js';
 import { mergeContact, newContact } from './contact-write.js';
@@ -39,9 +41,11 @@ export class CreateContactHandler implements ICommandHandler<CreateContact> {
   constructor(
     private readonly commands: Commands,
     private readonly byEmail: ContactsByEmail,
+    private readonly consents: Consents,
   ) {}
 
   async execute(command: CreateContact): Promise<{ contactId: string }> {
+    requireStated(command);
     // The default belongs to a new contact: an existing one is subscribed again by an explicit true alone.
     if (command.onConflict === 'fail') command.subscribed ??= true;
     const { recordId } = await this.commands.run(command, () => this.decide(command));
@@ -50,10 +54,11 @@ export class CreateContactHandler implements ICommandHandler<CreateContact> {
 
   private decide(command: CreateContact): Decision {
     const { context, organizationId, onConflict, ...given } = command;
-    const created = newContact(given, async (contactId) => {
+    const writing = { organizationId, consents: this.consents };
+    const created = newContact(writing, given, async (contactId) => {
       const found = await this.byEmail.find(command, contactId, command.email);
       if (!found) return undefined;
-      if (onConflict === 'update') return mergeContact(contactId, found, given);
+      if (onConflict === 'update') return mergeContact(writing, contactId, found, given);
       throw emailTaken('Use update-contact, or create-contact with onConflict: update.');
     });
     // An update may have to happen again after the record changed: only its effect is idempotent.

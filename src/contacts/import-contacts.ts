@@ -19,6 +19,7 @@ import {
 import { ahead } from './ahead.js';
 import { allEnded } from './all-ended.js';
 import { contact, hasEmail, type StandingContact } from './contact.js';
+import { Consents } from './consents.js';
 import { ContactsByEmail, emailKeys, emailTaken } from './contact-address.js';
 import { mergeContact, newContact } from './contact-write.js';
 import {
@@ -156,6 +157,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     private readonly links: ImportedLinks,
     private readonly byEmail: ContactsByEmail,
     private readonly bus: CommandBus,
+    private readonly consents: Consents,
   ) {}
 
   execute(command: ImportContacts): Promise<ImportAnswer> {
@@ -288,16 +290,19 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     { onConflict, subscribed = false }: ImportContacts,
     known?: Known,
   ): Promise<Done> {
-    const { context, organizationId: _, ...details } = given;
+    const { context, organizationId, ...details } = given;
+    const writing = { organizationId, consents: this.consents };
     // Never subscribed by accident: what the line does not state was decided for the whole import.
     const asNew = { ...details, subscribed: details.subscribed ?? subscribed };
     let did: 'created' | 'updated' | 'unchanged' = 'created';
     let takenBy: string | undefined;
 
-    const meet = ({ contactId, ...found }: Known): Decision => {
-      // Who has said no stays unsubscribed, whatever an older file states.
-      const { subscribed: stated, ...others } = details;
-      const merged = mergeContact(contactId, found, stated === false ? details : others);
+    const meet = async ({ contactId, ...found }: Known): Promise<Decision> => {
+      // A contact who has said no stays unsubscribed, whatever an older file states.
+      const { subscribed: stated, consent, ...others } = details;
+      const isKept = found.state.subscribed && asNew.subscribed && consent !== undefined;
+      const said = stated === false ? details : isKept ? { ...others, consent } : others;
+      const merged = await mergeContact(writing, contactId, found, said);
       did = merged.writes.every(({ events }) => events.length === 0) ? 'unchanged' : 'updated';
       if (did === 'updated' && onConflict === 'fail') {
         takenBy = contactId;
@@ -305,12 +310,12 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       }
       return merged;
     };
-    const decide = (afresh: boolean): Decision => {
+    const decide = (afresh: boolean): Decision | Promise<Decision> => {
       did = 'created';
       takenBy = undefined;
       // Where it is decided again, the contact has changed meanwhile.
       if (known && !afresh) return meet(known);
-      return newContact(asNew, async (contactId) => {
+      return newContact(writing, asNew, async (contactId) => {
         const found = await this.byEmail.find(given, contactId, details.email);
         return found && meet({ contactId, ...found });
       });

@@ -1,6 +1,9 @@
 export { chooseContactsBy } from './contact-filters.js';
 export { contactLink } from './contact-links.js';
 export { ContactsByEmail, emailKeys } from './contact-address.js';
+export { consent, type Evidence } from './consent.js';
+export { ConsentFields, evidenceOf, requireStated } from './consent-fields.js';
+export { Consents } from './consents.js';
 export { contact, type ContactDetails } from './contact.js';
 export { contactsProjection } from './contacts.projection.js';
 export { ContactsTable, hasEmailDomain, joinCountry, searchContacts } from './contacts-table.js';

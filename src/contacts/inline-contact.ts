@@ -1,6 +1,7 @@
 import { type Claim, type Decision } from '#libs/commands';
-import { Email, Flag } from '#libs/rpc';
+import { Email, Flag, type Input } from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
+import { type Consents } from './consents.js';
 import { newContact } from './contact-write.js';
 
 /** A person given along with another record: found by the address, or created in the same command. */
@@ -14,8 +15,10 @@ export class InlineContact extends ContactFields {
 
 /** What creates the contact, for a decision of another module's. @param taken see `Claim.taken`. */
 export function createInline(
-  { organizationId, context, ...fields }: InlineContact,
+  consents: Consents,
+  { organizationId }: Input,
+  { organizationId: _, context, ...fields }: InlineContact,
   taken: Claim['taken'],
 ): Decision {
-  return newContact(fields, taken);
+  return newContact({ organizationId, consents }, fields, taken);
 }

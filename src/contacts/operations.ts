@@ -3,6 +3,7 @@ export * from './create-contact.js';
 export * from './get-contact.js';
 export * from './list-contacts.js';
 export * from './update-contact.js';
+export * from './list-consents.js';
 export * from './delete-contact.js';
 export * from './import-contacts.js';
 export * from './export-contacts.js';

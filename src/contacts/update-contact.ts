@@ -3,6 +3,8 @@ import { Commands } from '#libs/commands';
 import { Id, Operation } from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
 import { type ContactRecord, contactSchema, recordFromHistory } from './contact-record.js';
+import { evidenceOf, requireStated } from './consent-fields.js';
+import { Consents } from './consents.js';
 import { contact, standing, updateContact } from './contact.js';
 import { emailTaken, moveEmail } from './contact-address.js';
 import { contactWrite } from './contact-stream.js';
@@ -23,19 +25,29 @@ export class UpdateContact extends ContactFields {
 
 @CommandHandler(UpdateContact)
 export class UpdateContactHandler implements ICommandHandler<UpdateContact> {
-  constructor(private readonly commands: Commands) {}
+  constructor(
+    private readonly commands: Commands,
+    private readonly consents: Consents,
+  ) {}
 
   async execute(command: UpdateContact): Promise<ContactRecord> {
-    const { context, organizationId, contactId, ...changes } = command;
+    requireStated(command);
+    const { context, organizationId, contactId, consent, ...changes } = command;
+    const evidence = evidenceOf(consent);
     const answered = await this.commands.change(
       contact,
       command,
       contactId,
       (state) => updateContact(standing(state), changes),
-      (loaded, events) => {
-        const before = standing(loaded.state).details.email!;
+      async ({ state, version }, events) => {
+        const before = standing(state).details.email!;
+        const change = { contactId, version, events };
+        const given = changes.subscribed ?? standing(state).subscribed;
         return {
-          writes: [contactWrite(contactId, loaded.version, events)],
+          writes: [
+            contactWrite(contactId, version, events),
+            ...(await this.consents.ofChange(organizationId, change, given, evidence)),
+          ],
           ...moveEmail(before, changes.email ?? before, contactId, () =>
             Promise.reject(emailTaken('Give another address, or delete one of the two contacts.')),
           ),

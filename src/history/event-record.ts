@@ -1,5 +1,5 @@
 import { type Actor, isObject, type JsonObject, type RecordedEvent } from '#libs/event-store';
-import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
+import { actorSchema, recordSchema, timestamp } from '#libs/rpc';
 
 /** An event as the API answers it. */
 export type EventRecord = {
@@ -29,10 +29,7 @@ export const eventSchema = recordSchema({
       'The request that caused it: its X-Request-Id where that is a UUID, a ULID or 32 hexadecimal digits, else a keyed ' +
       'hash of it, `h_…`; the filter `requestId` finds both.',
   },
-  actor: recordSchema({
-    type: { type: 'string', enum: ['api-key', 'user', 'system', 'public'] },
-    id: textOrNull,
-  }),
+  actor: actorSchema,
   data: {
     type: ['object', 'null'],
     description:

@@ -3,7 +3,16 @@ import { Commands, type Decision, RecordReader } from '#libs/commands';
 import { type Guard } from '#libs/event-store';
 import { ResourceCommands } from '#libs/resources';
 import { Id, Input, invalid, isId, Nested, noSuch, Operation, RpcError, Text } from '#libs/rpc';
-import { ContactsByEmail, ContactsTable, createInline, emailKeys, InlineContact } from '../contacts/index.js';
+import {
+  Consents,
+  ContactsByEmail,
+  ContactsTable,
+  createInline,
+  emailKeys,
+  evidenceOf,
+  InlineContact,
+  requireStated,
+} from '../contacts/index.js';
 import { OpenPetitions } from './open-petitions.js';
 import { petitions, signature } from './petitions.js';
 import { type SignatureAnswer, signatureAnswerSchema } from './signature-record.js';
@@ -17,7 +26,8 @@ import { type SignatureAnswer, signatureAnswerSchema } from './signature-record.
     'Only while the petition is published. The signer is a contact (`contactId`), or a person (`contact`) who is ' +
     'found by e-mail address or created in the same step; what is known of a contact is not changed. One ' +
     'standing signature per contact: signing again answers the first one, also after the close, and a new comment ' +
-    'is not taken (withdraw and sign again).',
+    'is not taken (withdraw and sign again). `contact.consent` is recorded for a new contact, and for one whose ' +
+    '`subscribed` is the same already.',
   answers: signatureAnswerSchema,
   reasons: ['PETITION_NOT_PUBLISHED', 'PETITION_CLOSED'],
   // It makes contacts, and its answer tells whether somebody was one.
@@ -54,11 +64,13 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
     private readonly resources: ResourceCommands,
     private readonly contacts: ContactsTable,
     private readonly byEmail: ContactsByEmail,
+    private readonly consents: Consents,
     private readonly open: OpenPetitions,
   ) {}
 
   async execute(command: AddSignature): Promise<SignatureAnswer> {
     requireOneSigner(command);
+    if (command.contact) requireStated(command.contact, 'contact.');
     const { recordId, decision, position } = await this.commands.run(command, (afresh) =>
       this.decide(command, afresh),
     );
@@ -91,9 +103,17 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
   /** A new contact signs, unless somebody has the address already: then they do. */
   private signAsPerson(command: AddSignature, open: Guard): Decision {
     const contact = command.contact!;
-    const created = createInline(contact, async (owner) => {
-      const held = await this.byEmail.hold(command, owner, contact.email);
-      return held && sign(command, owner, [open, held]);
+    const created = createInline(this.consents, command, contact, async (owner) => {
+      const found = await this.byEmail.find(command, owner, contact.email);
+      if (!found) return undefined;
+      const signed = sign(command, owner, [open, { streamId: owner, version: found.version }]);
+      // The contact is not changed. What they have said before can be proved once more.
+      if (contact.subscribed !== found.state.subscribed || signed.writes.length === 0) return signed;
+      const same = { contactId: owner, version: found.version, events: [] };
+      const { organizationId } = command;
+      const evidence = evidenceOf(contact.consent);
+      const recorded = await this.consents.ofChange(organizationId, same, contact.subscribed, evidence);
+      return { ...signed, writes: [...signed.writes, ...recorded] };
     });
     const signed = sign(command, created.recordId, [open]);
     return {

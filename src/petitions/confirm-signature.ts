@@ -2,7 +2,7 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision } from '#libs/commands';
 import { EventStore, type Guard, type JsonObject } from '#libs/event-store';
 import { Input, RpcError } from '#libs/rpc';
-import { ContactsByEmail, createInline, InlineContact } from '../contacts/index.js';
+import { Consents, ContactsByEmail, createInline, InlineContact } from '../contacts/index.js';
 import { Suppressions } from '../suppressions/index.js';
 import { canonicalEmail } from './canonical-email.js';
 import { networksOf } from './client-networks.js';
@@ -35,6 +35,7 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
     private readonly requests: SignatureRequests,
     private readonly signers: Signers,
     private readonly byEmail: ContactsByEmail,
+    private readonly consents: Consents,
     private readonly open: OpenPetitions,
     private readonly store: EventStore,
     private readonly suppressions: Suppressions,
@@ -103,7 +104,7 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
       };
     };
     const contact = contactOf(command, { ...state, signer });
-    const created = createInline(contact, async (owner) => {
+    const created = createInline(this.consents, command, contact, async (owner) => {
       if (state.subscribe && isProved) {
         const subscribed = await this.byEmail.subscribe(command, owner, signer.email);
         return subscribed && sign(owner, [open, ...subscribed.guards], subscribed.writes);

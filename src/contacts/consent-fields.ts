@@ -1,0 +1,46 @@
+import { invalid, IpAddress, PastTimestamp, Text } from '#libs/rpc';
+import { type Evidence } from './consent.js';
+
+/** What proves the yes or no that a request states. */
+export class ConsentFields {
+  @Text({
+    max: 200,
+    optional: true,
+    example: 'Sign-up form on our website',
+    description: 'Where it was said.',
+  })
+  source?: string;
+
+  @Text({ max: 2_000, optional: true, description: 'The wording that the person saw.' })
+  text?: string;
+
+  @PastTimestamp({ optional: true, description: 'When it was said. By default, the time of the request.' })
+  at?: string;
+
+  @IpAddress({ optional: true, description: "The person's IP address at that time." })
+  ip?: string;
+
+  /** Of `text`, if one of our own pages showed it. Not a field. */
+  language?: string;
+}
+
+/** Moments in one form, so that the same evidence is the same. Undefined if there is none. */
+export function evidenceOf(given: ConsentFields | undefined): Evidence | undefined {
+  const { source, text, language, at, ip } = given ?? {};
+  const moment = at && new Date(at).toISOString();
+  const said = Object.entries({ source, text, language, at: moment, ip }).filter(
+    ([, value]) => value !== undefined,
+  );
+  return said.length > 0 ? Object.fromEntries(said) : undefined;
+}
+
+/** @throws RpcError BAD_REQUEST for evidence without a yes or no. */
+export function requireStated(
+  { consent, subscribed }: { consent?: ConsentFields; subscribed?: boolean },
+  prefix = '',
+): void {
+  if (consent === undefined || subscribed !== undefined) return;
+  throw invalid([{ path: `${prefix}subscribed`, message: MUST_BE_STATED }]);
+}
+
+export const MUST_BE_STATED = 'is required with consent: true if the person agreed, false if not';

@@ -1,0 +1,109 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { RecordReader } from '#libs/commands';
+import { type Actor } from '#libs/event-store';
+import {
+  actorSchema,
+  Id,
+  Input,
+  Integer,
+  malformedCursor,
+  Operation,
+  type Page,
+  recordSchema,
+  Text,
+  textOrNull,
+  timestamp,
+} from '#libs/rpc';
+import { type Evidence } from './consent.js';
+import { type ConsentChange, Consents, isGiven } from './consents.js';
+import { contact, standing } from './contact.js';
+
+/** A yes or no as the API answers it. */
+export type ConsentRecord = {
+  given: boolean;
+  at: string;
+  source: string | null;
+  text: string | null;
+  language: string | null;
+  ip: string | null;
+  actor: Actor;
+  eventId: string;
+};
+
+const consentSchema = recordSchema({
+  given: { type: 'boolean', description: 'Whether the person agreed to get email.' },
+  at: { ...timestamp, description: 'When it was said: as its evidence states, or when it was recorded.' },
+  source: textOrNull,
+  text: { ...textOrNull, description: 'The wording that the person saw.' },
+  language: { ...textOrNull, description: 'Of `text`, if one of our own pages showed it.' },
+  ip: textOrNull,
+  actor: actorSchema,
+  eventId: {
+    type: 'string',
+    description: 'The event that proves it, for event.get-event and event.get-proof.',
+  },
+});
+
+@Operation({
+  method: 'GET',
+  name: 'contact.list-consents',
+  object: 'consents',
+  summary: 'List what a contact has agreed to',
+  description:
+    'Each time the contact was subscribed or unsubscribed, and each `consent` that was sent along, newest first. ' +
+    'Erasing the contact destroys the evidence.',
+  answers: consentSchema,
+  list: true,
+})
+export class ListConsents extends Input {
+  @Id()
+  contactId!: string;
+
+  @Integer({ min: 1, max: 100, default: 25, description: 'Records a page.' })
+  limit!: number;
+
+  @Text({ max: 100, optional: true, description: '`pagination.cursor` of the page before.' })
+  cursor?: string;
+}
+
+@QueryHandler(ListConsents)
+export class ListConsentsHandler implements IQueryHandler<ListConsents> {
+  constructor(
+    private readonly records: RecordReader,
+    private readonly consents: Consents,
+  ) {}
+
+  async execute({ organizationId, contactId, limit, cursor }: ListConsents): Promise<Page<ConsentRecord>> {
+    const place = cursor === undefined ? undefined : readCursor(cursor);
+    standing((await this.records.look(contact, organizationId, contactId)).state);
+    const { said, next } = await this.consents.list(organizationId, contactId, limit, place);
+    return {
+      records: said.map(consentRecord),
+      pagination: { cursor: next ? `${next.before}.${next.proved}` : null, hasMore: next !== undefined },
+    };
+  }
+}
+
+function readCursor(cursor: string): { before: number; proved: number } {
+  if (!/^\d{1,15}\.\d{1,9}$/.test(cursor)) throw malformedCursor();
+  const [before, proved] = cursor.split('.').map(Number);
+  return { before: before!, proved: proved! };
+}
+
+function consentRecord(event: ConsentChange): ConsentRecord {
+  const { source = null, text = null, language = null, at, ip = null } = evidenceIn(event);
+  return {
+    given: isGiven(event),
+    at: at ?? event.recordedAt.toISOString(),
+    source,
+    text,
+    language,
+    ip,
+    actor: event.metadata.actor,
+    eventId: event.eventId,
+  };
+}
+
+function evidenceIn(event: ConsentChange): Evidence {
+  return event.type === 'ConsentRecorded' ? (event.personal ?? {}) : {};
+}

@@ -1,0 +1,214 @@
+import { type Answer, type Client, ISO, SharedApi } from './harness.js';
+
+let api: SharedApi;
+let client: Client;
+beforeAll(async () => {
+  api = await SharedApi.open();
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  client = await api.organization();
+});
+
+const SOURCE = 'Paper list, Lyon market';
+const TEXT = 'Rivers may keep me informed by e-mail.';
+const EVIDENCE = { source: SOURCE, text: TEXT, at: '2024-05-31T12:00:00.000Z', ip: '203.0.113.7' };
+const NO_EVIDENCE = { source: null, text: null, language: null, ip: null };
+
+async function create(fields: object = {}): Promise<string> {
+  const { organizationId } = client;
+  const answer = await client.post('contact.create-contact', {
+    organizationId,
+    email: 'ada@example.org',
+    ...fields,
+  });
+  expect([answer.status, answer.body.error]).toEqual([200, undefined]);
+  return answer.body.data.contactId;
+}
+const update = (contactId: string, fields: object): Promise<Answer> =>
+  client.post('contact.update-contact', { contactId, ...fields });
+async function consentsOf(contactId: string, query: Record<string, string> = {}): Promise<any[]> {
+  const { status, body } = await client.get('contact.list-consents', { contactId, ...query });
+  expect([status, body.object]).toEqual([200, 'consents']);
+  return body.data;
+}
+const given = (consents: any[]): boolean[] => consents.map((consent) => consent.given);
+
+describe('list-consents', () => {
+  it('200 with every field when a contact is created with evidence', async () => {
+    const contactId = await create({ subscribed: true, consent: EVIDENCE });
+    const actor = { type: 'api-key', id: expect.any(String) };
+    expect(await consentsOf(contactId)).toEqual([
+      { given: true, ...EVIDENCE, language: null, actor, eventId: expect.any(String) },
+    ]);
+  });
+
+  it('names the event that proves it', async () => {
+    const contactId = await create({ subscribed: true, consent: EVIDENCE });
+    await update(contactId, { subscribed: false });
+    const types = [];
+    for (const { eventId } of await consentsOf(contactId))
+      types.push((await client.get('event.get-event', { eventId })).body.data.type);
+    expect(types).toEqual(['ContactUnsubscribed', 'ConsentRecorded']);
+  });
+
+  it('shows each change, newest first, also without evidence', async () => {
+    const contactId = await create();
+    await update(contactId, { city: 'Lyon' });
+    await update(contactId, { subscribed: false });
+    await update(contactId, { subscribed: true, city: 'Paris', consent: { text: TEXT } });
+    const consents = await consentsOf(contactId);
+    expect(given(consents)).toEqual([true, false, true]);
+    expect(consents[0]).toMatchObject({ ...NO_EVIDENCE, text: TEXT, at: expect.stringMatching(ISO) });
+    expect(consents[1]).toMatchObject({ ...NO_EVIDENCE, at: expect.stringMatching(ISO) });
+  });
+
+  it('shows consent given once more, and the same evidence once', async () => {
+    const contactId = await create();
+    for (const text of ['One', 'Other', 'Other'])
+      await update(contactId, { subscribed: true, consent: { text } });
+    const consents = await consentsOf(contactId);
+    expect(consents.map(({ text }) => text)).toEqual(['Other', 'One', null]);
+  });
+
+  it('shows the same evidence again when it changes the contact again', async () => {
+    const contactId = await create({ subscribed: true, consent: EVIDENCE });
+    await update(contactId, { subscribed: false });
+    await update(contactId, { subscribed: true, consent: EVIDENCE });
+    const consents = await consentsOf(contactId);
+    expect([given(consents), consents.map(({ text }) => text)]).toEqual([
+      [true, false, true],
+      [TEXT, null, TEXT],
+    ]);
+  });
+
+  it.each(['1', '2', '3', '100'])('pages of %s show each consent once, in order', async (limit) => {
+    const contactId = await create({ subscribed: true, consent: { text: '0' } });
+    for (const text of ['1', '2', '3', '4', '5'])
+      await update(contactId, { subscribed: text > '3' || text === '2', consent: { text } });
+    const texts: string[] = [];
+    let cursor: string | null = '';
+    for (let pages = 0; cursor !== null && pages < 10; pages += 1) {
+      const query: Record<string, string> = { contactId, limit, ...(cursor && { cursor }) };
+      const { data, pagination }: any = (await client.get('contact.list-consents', query)).body;
+      expect(data.length).toBeLessThanOrEqual(Number(limit));
+      texts.push(...data.map(({ text }: any) => text));
+      expect(pagination.hasMore).toBe(pagination.cursor !== null);
+      ({ cursor } = pagination);
+    }
+    expect(texts).toEqual(['5', '4', '3', '2', '1', '0']);
+  });
+
+  it('pages that end early because of their size show each consent once', async () => {
+    const contactId = await create();
+    const wide = (n: number) => `${n}${'\u0001'.repeat(1_990)}`;
+    for (let n = 0; n < 100; n += 1)
+      await update(contactId, { subscribed: n % 2 === 1, consent: { text: wide(n) } });
+    const texts: string[] = [];
+    let cursor: string | null = '';
+    for (let pages = 0; cursor !== null && pages < 10; pages += 1) {
+      const query: Record<string, string> = { contactId, limit: '100', ...(cursor && { cursor }) };
+      const { data, pagination }: any = (await client.get('contact.list-consents', query)).body;
+      texts.push(...data.map(({ text }: any) => text));
+      ({ cursor } = pagination);
+    }
+    expect(texts.map((text) => text && parseInt(text))).toEqual([
+      ...Array.from({ length: 100 }, (_, n) => 99 - n),
+      null,
+    ]);
+  });
+
+  it('400 for a cursor of another list', async () => {
+    const contactId = await create();
+    const { status, body } = await client.get('contact.list-consents', { contactId, cursor: 'x' });
+    expect([status, body.error.issues[0].path]).toEqual([400, 'cursor']);
+  });
+
+  it('404 once the contact is erased, and the history keeps none of the evidence', async () => {
+    const contactId = await create({ subscribed: true, consent: EVIDENCE });
+    await client.delete('contact.delete-contact', { contactId });
+    expect((await client.get('contact.list-consents', { contactId })).status).toBe(404);
+    const { body } = await client.get('event.list-events', { limit: '1000' });
+    expect(JSON.stringify(body)).toContain('ConsentRecorded');
+    for (const value of [SOURCE, TEXT, EVIDENCE.ip, '2024-05-31'])
+      expect(JSON.stringify(body)).not.toContain(value);
+  });
+});
+
+describe('consent', () => {
+  it.each([
+    ['source', 'x'.repeat(201)],
+    ['text', 'x'.repeat(2_001)],
+    ['at', '3000-01-01T00:00:00Z'],
+    ['at', 'yesterday'],
+    ['ip', '300.1.1.1'],
+    ['ip', 'localhost'],
+    ['language', 'en'],
+  ])('400 when %s is %s', async (field, value) => {
+    const { organizationId } = client;
+    const { status, body } = await client.post('contact.create-contact', {
+      organizationId,
+      email: 'ada@example.org',
+      subscribed: true,
+      consent: { [field]: value },
+    });
+    expect([status, body.error.issues[0].path]).toEqual([400, `consent.${field}`]);
+  });
+
+  it('accepts IPv6 and a time of another offset', async () => {
+    const consent = { ip: '2001:db8::7', at: '2024-05-31T14:00:00+02:00' };
+    const contactId = await create({ subscribed: true, consent });
+    expect(await consentsOf(contactId)).toMatchObject([
+      { ip: '2001:db8::7', at: '2024-05-31T12:00:00.000Z' },
+    ]);
+  });
+
+  it('400 without a yes or no: create-contact, update-contact, add-signature', async () => {
+    const contactId = await create();
+    const { organizationId } = client;
+    const contact = { email: 'grace@example.org', consent: EVIDENCE };
+    for (const [path, answer] of [
+      ['subscribed', await client.post('contact.create-contact', { organizationId, ...contact })],
+      ['subscribed', await update(contactId, { consent: EVIDENCE })],
+      ['contact.subscribed', await client.post('petition.add-signature', { petitionId: contactId, contact })],
+    ] as const)
+      expect([answer.status, answer.body.error.issues[0].path]).toEqual([400, path]);
+  });
+
+  it('create-contact merges: the existing contact gets the evidence with the change', async () => {
+    const contactId = await create({ subscribed: false });
+    await create({ onConflict: 'update', subscribed: true, consent: EVIDENCE });
+    const consents = await consentsOf(contactId);
+    expect([given(consents), consents[0].text]).toEqual([[true, false], TEXT]);
+  });
+
+  describe('of add-signature', () => {
+    async function sign(fields: object): Promise<void> {
+      const { petitionId } = (await client.post('petition.create-petition', { name: 'Clean rivers' }))
+        .body.data;
+      await client.post('petition.publish-petition', { petitionId });
+      const contact = { email: 'ada@example.org', ...fields };
+      const { status } = await client.post('petition.add-signature', { petitionId, contact });
+      expect(status).toBe(200);
+    }
+    const contactId = async () =>
+      (await client.get('contact.list-contacts', { email: 'ada@example.org' })).body.data[0].id as string;
+
+    it('is recorded for a new contact', async () => {
+      await sign({ subscribed: true, consent: EVIDENCE });
+      expect(await consentsOf(await contactId())).toMatchObject([{ given: true, ...EVIDENCE }]);
+    });
+
+    it('is recorded for a contact who has agreed before', async () => {
+      await create();
+      await sign({ subscribed: true, consent: EVIDENCE });
+      expect(given(await consentsOf(await contactId()))).toEqual([true, true]);
+    });
+
+    it('changes no contact who has said no', async () => {
+      await create({ subscribed: false });
+      await sign({ subscribed: true, consent: EVIDENCE });
+      expect(given(await consentsOf(await contactId()))).toEqual([false]);
+    });
+  });
+});
