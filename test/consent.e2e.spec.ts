@@ -184,8 +184,8 @@ describe('consent', () => {
 
   describe('of add-signature', () => {
     async function sign(fields: object): Promise<void> {
-      const { petitionId } = (await client.post('petition.create-petition', { name: 'Clean rivers' }))
-        .body.data;
+      const { petitionId } = (await client.post('petition.create-petition', { name: 'Clean rivers' })).body
+        .data;
       await client.post('petition.publish-petition', { petitionId });
       const contact = { email: 'ada@example.org', ...fields };
       const { status } = await client.post('petition.add-signature', { petitionId, contact });
@@ -209,6 +209,109 @@ describe('consent', () => {
       await create({ subscribed: false });
       await sign({ subscribed: true, consent: EVIDENCE });
       expect(given(await consentsOf(await contactId()))).toEqual([false]);
+    });
+  });
+});
+
+describe('of import-contacts', () => {
+  const LATER = new Date(Date.now() + 55_000).toISOString();
+
+  async function imported(columns: string, row: string, query: object = {}): Promise<any> {
+    const parameters = new URLSearchParams({ onConflict: 'update', ...query });
+    const path = `/v1/contact.import-contacts?${parameters.toString()}`;
+    const table = `email,${columns}\nada@example.org,${row}\n`;
+    const { status, body } = await client.request('POST', path, table, { 'Content-Type': 'text/csv' });
+    expect([status, body.error]).toEqual([200, undefined]);
+    return body.data;
+  }
+  const ada = async () =>
+    (await client.get('contact.list-contacts', { email: 'ada@example.org' })).body.data[0];
+  const consents = async () => consentsOf((await ada()).id);
+
+  it('records the columns opt-in time, opt-in IP and source of people who are subscribed', async () => {
+    await imported(
+      'status,Opt-in time,Opt-in IP,Source',
+      'subscribed,2024-05-31 12:00:00,203.0.113.7,"Fair, Lyon"',
+    );
+    const evidence = { at: '2024-05-31T12:00:00.000Z', ip: '203.0.113.7', source: 'Fair, Lyon', text: null };
+    expect(await consents()).toMatchObject([{ given: true, ...evidence }]);
+  });
+
+  it('takes the first that is not empty of OPTIN_TIME and CONFIRM_TIME', async () => {
+    await imported('OPTIN_TIME,CONFIRM_TIME', ',2024-05-31 12:00:00', { subscribed: 'true' });
+    expect(await consents()).toMatchObject([{ given: true, at: '2024-05-31T12:00:00.000Z' }]);
+  });
+
+  it('records no opt-in as evidence of a no', async () => {
+    await imported('status,OPTIN_TIME,OPTIN_IP', 'unsubscribed,2024-05-31 12:00:00,203.0.113.7');
+    expect(await consents()).toMatchObject([{ given: false, ...NO_EVIDENCE }]);
+  });
+
+  it.each([
+    ['OPTIN_TIME', '03/04/2024', /^consentTime must be a date such as/],
+    ['OPTIN_TIME', '3000-01-01', /^consentTime must not be in the future/],
+    ['OPTIN_IP', 'localhost', /^consentIp must be an IP address/],
+    ['source', 'x'.repeat(201), /^consentSource must have at most 200/],
+  ])('a row fails whose %s is %s', async (column, cell, message) => {
+    const { failed } = await imported(column, cell, { subscribed: 'true' });
+    expect(failed).toEqual([{ line: 2, message: expect.stringMatching(message) }]);
+  });
+
+  it('the same file twice records once, and changes nothing', async () => {
+    const file = ['status,OPTIN_TIME', 'subscribed,2024-05-31 12:00:00'] as const;
+    expect(await imported(...file)).toMatchObject({ created: 1 });
+    expect(await imported(...file)).toMatchObject({ unchanged: 1 });
+    expect(await consents()).toHaveLength(1);
+  });
+
+  it('adds the evidence to a contact who is subscribed, only with onConflict=update', async () => {
+    await create();
+    const file = ['status,OPTIN_TIME', 'subscribed,2024-05-31 12:00:00'] as const;
+    expect(await imported(...file, { onConflict: 'fail' })).toMatchObject({ unchanged: 1 });
+    expect(await imported(...file)).toMatchObject({ updated: 1 });
+    expect(await consents()).toMatchObject([
+      { given: true, at: '2024-05-31T12:00:00.000Z' },
+      { given: true },
+    ]);
+  });
+
+  it('NDJSON: a line fails whose consent states no yes or no', async () => {
+    const line = { email: 'ada@example.org', consent: { text: TEXT } };
+    const first = { email: 'grace@example.org', subscribed: true, consent: { text: TEXT } };
+    const body = `${JSON.stringify(first)}\n${JSON.stringify(line)}\n`;
+    const type = { 'Content-Type': 'application/x-ndjson' };
+    const answer = await client.request('POST', '/v1/contact.import-contacts', body, type);
+    expect(answer.body.data).toMatchObject({ created: 1, failed: [{ line: 2 }] });
+  });
+
+  describe('a contact who is unsubscribed', () => {
+    it('is subscribed again when the row proves that they agreed later', async () => {
+      await create({ subscribed: false });
+      expect(await imported('status,OPTIN_TIME', `subscribed,${LATER}`)).toMatchObject({ updated: 1 });
+      expect(await ada()).toMatchObject({ subscribed: true });
+      expect(await consents()).toMatchObject([
+        { given: true, at: LATER.slice(0, 19) + '.000Z' },
+        { given: false },
+      ]);
+    });
+
+    it.each([
+      ['agreed before', 'status,OPTIN_TIME', 'subscribed,2024-05-31', {}],
+      ['has no time', 'status,OPTIN_IP', 'subscribed,203.0.113.7', {}],
+      ['says no', 'status,OPTIN_TIME', `unsubscribed,${LATER}`, {}],
+      ['is to be left as it is', 'status,OPTIN_TIME', `subscribed,${LATER}`, { onConflict: 'fail' }],
+    ])('stays unsubscribed when the row %s', async (_, columns, row, query) => {
+      await create({ subscribed: false });
+      await imported(columns, row, query);
+      expect(await ada()).toMatchObject({ subscribed: false });
+      expect(given(await consents())).toEqual([false]);
+    });
+
+    it.each(['UNSUBSCRIBED', 'BOUNCED', 'MANUAL'])('stays so while the address is %s', async (reason) => {
+      await create({ subscribed: false });
+      await client.post('suppression.create-suppression', { email: 'ada@example.org', reason });
+      await imported('status,OPTIN_TIME', `subscribed,${LATER}`);
+      expect(await ada()).toMatchObject({ subscribed: false });
     });
   });
 });

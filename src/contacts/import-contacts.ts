@@ -1,6 +1,6 @@
 import { CommandBus, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, RecordReader, Requests } from '#libs/commands';
-import { DamagedEvent, NewerEvent } from '#libs/event-store';
+import { DamagedEvent, EventStore, type Guard, NewerEvent } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { type Resource } from '#libs/resources';
 import {
@@ -19,9 +19,9 @@ import {
 import { ahead } from './ahead.js';
 import { allEnded } from './all-ended.js';
 import { contact, hasEmail, type StandingContact } from './contact.js';
-import { Consents } from './consents.js';
+import { Consents, isGiven } from './consents.js';
 import { ContactsByEmail, emailKeys, emailTaken } from './contact-address.js';
-import { mergeContact, newContact } from './contact-write.js';
+import { type GivenContact, mergeContact, newContact } from './contact-write.js';
 import {
   describeNamingColumns,
   type ImportedContact,
@@ -54,12 +54,23 @@ export function importContactsInto(resource: Resource, description: string): voi
   targets.set(resource.idField, resource);
 }
 
+/** @returns what must stay as it is for the address to be unsuppressed; undefined if it is suppressed. */
+type Unsuppressed = (
+  reads: { records: RecordReader; store: EventStore },
+  organizationId: string,
+  email: string,
+) => Promise<Guard | undefined>;
 type Suppress = InputClass<Input & { email: string; reason: string }>;
 let suppress: Suppress | undefined;
+let unsuppressed: Unsuppressed | undefined;
 
-/** Names the command that suppresses an address. To be called where its module is declared, before the first request. */
-export function suppressImportedBy(command: Suppress): void {
+/**
+ * Names the command that suppresses an address, and how to know whether it is. To be called where the module is declared, before the
+ * first request.
+ */
+export function suppressImportedBy(command: Suppress, whether: Unsuppressed): void {
   suppress = command;
+  unsuppressed = whether;
 }
 
 const DESCRIPTION =
@@ -68,7 +79,9 @@ const DESCRIPTION =
   'set are recognised. A missing, null or empty field is left as it is.\n\n' +
   'Nobody is subscribed by accident. Columns such as `status`, `unsubscribed` or `No Bulk Emails` are recognised with their values; ' +
   'one "no" outweighs every "yes". If no column states who gets email, `subscribed` must decide it for everyone else, or the answer is ' +
-  '400. An import never subscribes a contact again who is unsubscribed. Addresses that bounced or complained are also suppressed, which ' +
+  '400. An import does not subscribe a contact again who is unsubscribed, unless the line has `onConflict: update` and proves that the ' +
+  'person agreed after that (`consent.at`, or an opt-in time) and the address is not suppressed. Columns such as `opt-in time`, ' +
+  '`opt-in IP` and `source` are recorded as `consent` of those who are subscribed. Addresses that bounced or complained are also suppressed, which ' +
   'needs the scope `suppression:write`.\n\n' +
   'A contact that already has everything its line states is `unchanged`. If it differs, the line fails, or updates the contact with ' +
   '`onConflict: update`. A line that fails affects no other and is named by its number in the file ' +
@@ -158,6 +171,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     private readonly byEmail: ContactsByEmail,
     private readonly bus: CommandBus,
     private readonly consents: Consents,
+    private readonly store: EventStore,
   ) {}
 
   execute(command: ImportContacts): Promise<ImportAnswer> {
@@ -285,6 +299,24 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     return known;
   }
 
+  /**
+   * Whether a contact who has said no has agreed after that, and nothing else keeps mail from the address.
+   *
+   * @returns what this rests on; undefined if it is not so.
+   */
+  private async saidYesSince(
+    organizationId: string,
+    contactId: string,
+    email: string,
+    at: string | undefined,
+  ): Promise<Guard | undefined> {
+    if (at === undefined) return undefined;
+    const { said } = await this.consents.list(organizationId, contactId, 1);
+    const [last] = said;
+    if (!last || isGiven(last) || Date.parse(at) <= last.recordedAt.getTime()) return undefined;
+    return unsuppressed?.({ records: this.records, store: this.store }, organizationId, email);
+  }
+
   private async importOne(
     given: ImportedContact,
     { onConflict, subscribed = false }: ImportContacts,
@@ -300,9 +332,18 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     const meet = async ({ contactId, ...found }: Known): Promise<Decision> => {
       // A contact who has said no stays unsubscribed, whatever an older file states.
       const { subscribed: stated, consent, ...others } = details;
-      const isKept = found.state.subscribed && asNew.subscribed && consent !== undefined;
-      const said = stated === false ? details : isKept ? { ...others, consent } : others;
-      const merged = await mergeContact(writing, contactId, found, said);
+      const isProved = asNew.subscribed && consent !== undefined && onConflict === 'update';
+      const again =
+        isProved && !found.state.subscribed
+          ? await this.saidYesSince(organizationId, contactId, details.email, consent.at)
+          : undefined;
+      let said: GivenContact = stated === false ? details : others;
+      if (again) said = { ...others, consent, subscribed: true };
+      else if (isProved && found.state.subscribed) said = { ...others, consent };
+      const merged = {
+        ...(await mergeContact(writing, contactId, found, said)),
+        guards: again ? [again] : [],
+      };
       did = merged.writes.every(({ events }) => events.length === 0) ? 'unchanged' : 'updated';
       if (did === 'updated' && onConflict === 'fail') {
         takenBy = contactId;

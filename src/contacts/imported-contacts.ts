@@ -12,10 +12,19 @@ import {
   requireScope,
   RpcError,
 } from '#libs/rpc';
+import { type ConsentFields, MUST_BE_STATED } from './consent-fields.js';
 import { ContactFields } from './contact-fields.js';
 import { CONTACT_DETAILS } from './contact.js';
-import { isConsent, type Meaning, recognise, suggestsOptOut } from './import/columns.js';
+import {
+  isConsent,
+  isEvidence,
+  isOfOneColumn,
+  type Meaning,
+  recognise,
+  suggestsOptOut,
+} from './import/columns.js';
 import { type Blocked, consentIn, isOptOutWord, together } from './import/consent.js';
+import { EVIDENCE_COLUMNS, EVIDENCE_FIELDS, momentIn } from './import/evidence.js';
 import { formatOf, headOf, rowsOf, type TableFormat } from './import/table.js';
 import { type NamedKind, type NamedRecords } from './imported-links.js';
 
@@ -45,7 +54,13 @@ export class ImportedContact extends ContactFields {
 
 /** What an export says of a contact and an import cannot: so that an export can be imported as it is. */
 const IGNORED = ['id', 'createdAt', 'updatedAt'];
-const COLUMNS: string[] = [...CONTACT_DETAILS, 'subscribed', 'organizationId', ...IGNORED];
+const COLUMNS: string[] = [
+  ...CONTACT_DETAILS,
+  'subscribed',
+  ...EVIDENCE_COLUMNS,
+  'organizationId',
+  ...IGNORED,
+];
 
 /** The columns in which a line names records of other modules. */
 const namingColumns = new Map<string, NamedKind>();
@@ -128,7 +143,11 @@ async function* readObjects(
     // Of the first person on: nobody is imported before someone has decided it.
     if (!isDecided && fields.email !== undefined)
       throw invalid([undecided('the first line does not state it')]);
-    yield { ...toLine(line, fields, context), bytes: record.bytes };
+    const read = toLine(line, fields, context);
+    const isProvedOnly = 'contact' in read && read.contact.consent && read.contact.subscribed === undefined;
+    if (isProvedOnly && subscribed === undefined)
+      yield { line, bytes: record.bytes, problem: `subscribed ${MUST_BE_STATED}` };
+    else yield { ...read, bytes: record.bytes };
   }
 }
 
@@ -159,6 +178,7 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
     const sized = { line, bytes: size, address };
     const fields: Record<string, unknown> = {};
     const consents = [];
+    const evidence: ConsentFields = {};
     let problem: string | undefined;
     for (const [n, meaning] of meanings.entries()) {
       const cell = cells[n];
@@ -168,6 +188,9 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
         else if (cell === undefined)
           problem ??= `has ${cells.length} cells, but the header has ${columns.length}`;
         else problem ??= NO_CONSENT;
+      } else if (isEvidence(meaning)) {
+        const said = cell?.trim();
+        if (said) evidence[EVIDENCE_FIELDS[meaning]] ??= said;
       } else if (meaning !== null && cell !== undefined && cell.trim() !== '')
         fields[meaning] = namingColumns.has(meaning) ? namesIn(cell) : cell;
       else if (meaning === null && cell && suspicious.has(n) && isOptOutWord(cell))
@@ -175,7 +198,16 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
     }
     const consent = together(consents);
     if (consent.subscribed !== undefined) fields.subscribed = consent.subscribed;
-    const read = toLine(line, fields, context);
+    // Where and when people opted in proves no "no".
+    if ((consent.subscribed ?? reading.subscribed) && Object.keys(evidence).length > 0) {
+      if (evidence.at !== undefined) {
+        const moment = momentIn(evidence.at);
+        if (moment === undefined) problem ??= NO_TIME;
+        evidence.at = moment;
+      }
+      fields.consent = evidence;
+    }
+    const read = inColumns(toLine(line, fields, context));
     if (problem !== undefined) {
       yield { ...sized, problem: 'problem' in read ? `${problem}; ${read.problem}` : problem };
       continue;
@@ -193,6 +225,16 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
   }
 }
 
+/** Problems of `consent` by the columns that it was made of. */
+function inColumns(read: ImportedLine): ImportedLine {
+  if (!('problem' in read)) return read;
+  const problem = EVIDENCE_COLUMNS.reduce(
+    (text, column) => text.replaceAll(`consent.${EVIDENCE_FIELDS[column]} `, `${column} `),
+    read.problem,
+  );
+  return { ...read, problem };
+}
+
 /** Separated by commas, semicolons or pipes; a name within quotation marks can contain these. */
 function namesIn(cell: string): string[] {
   const names = cell.matchAll(/\s*(?:"((?:[^"]|"")*)"\s*(?=[,;|]|$)|([^,;|]+))/g);
@@ -201,6 +243,8 @@ function namesIn(cell: string): string[] {
     .filter((name) => name !== '');
 }
 
+const NO_TIME =
+  'consentTime must be a date such as 2024-05-31 or 2024-05-31 14:30, which no other country reads differently';
 const NO_CONSENT =
   'subscribed must be yes or no, or a status such as subscribed, unsubscribed, bounced, complained or pending';
 
@@ -240,7 +284,7 @@ function meaningsOf(
     if (IGNORED.includes(column)) return null;
     if (isKnown(column)) return column;
     const meaning = recognised[n] ?? null;
-    return meaning !== null && !isConsent(meaning) && columns.includes(meaning) ? null : meaning;
+    return meaning !== null && isOfOneColumn(meaning) && columns.includes(meaning) ? null : meaning;
   });
   checkColumns(columns, meanings, values, { unknown, isDecided: subscribed !== undefined });
   for (const meaning of meanings) {
@@ -293,7 +337,7 @@ const MOST_ISSUES = 5;
 
 /** A field's name that is no name at all may be somebody's data, in the wrong place. */
 function describeIssue({ path, message }: { path: string; message: string }): string {
-  return `${/^[A-Za-z]\w{0,50}$/.test(path) ? path : 'A field'} ${message}`;
+  return `${/^[A-Za-z][\w.]{0,50}$/.test(path) ? path : 'A field'} ${message}`;
 }
 
 const NOT_A_COLUMN = 'is not a column of an import';
@@ -307,7 +351,7 @@ function checkColumns(
   const issues = columns.flatMap((column, at): Issue[] => {
     const path = column === '' ? `Column ${at + 1}` : column.slice(0, 100);
     const meaning = meanings[at] ?? null;
-    if (meaning !== null && !isConsent(meaning) && meanings.indexOf(meaning) < at)
+    if (isOfOneColumn(meaning) && meanings.indexOf(meaning) < at)
       return [{ path, message: 'is the name of two columns: keep one of them' }];
     if (meaning !== null || IGNORED.includes(column)) return [];
     if (suggestsOptOut(column, values[at] ?? []))

@@ -22,7 +22,15 @@ export {
   importContactsInto,
   suppressImportedBy,
 } from './import-contacts.js';
-export { isConsent, type Meaning, MEANINGS, recognise, suggestsOptOut } from './import/columns.js';
+export {
+  isConsent,
+  isEvidence,
+  isOfOneColumn,
+  type Meaning,
+  MEANINGS,
+  recognise,
+  suggestsOptOut,
+} from './import/columns.js';
 export { lookAt, piecesOf, type TableFormat } from './import/table.js';
 export { importContactsByName } from './imported-contacts.js';
 export { type ChosenBy, type ChosenContact, chosenContacts } from './chosen-contacts.js';

@@ -9,11 +9,16 @@ import { MailHookController } from './mail-hook.controller.js';
 import * as operations from './operations.js';
 import { replayableSuppressions } from './suppression-record.js';
 import { suppressedAddress } from './suppressed-address.js';
-import { suppression } from './suppression.js';
+import { suppressionIdOf } from './suppression-id.js';
+import { isSuppressed, suppression } from './suppression.js';
 import { suppressionsProjection } from './suppressions.projection.js';
 import { Suppressions } from './suppressions.js';
 
-suppressImportedBy(CreateSuppression);
+suppressImportedBy(CreateSuppression, async ({ records, store }, organizationId, email) => {
+  const streamId = suppressionIdOf(store.keyring, organizationId, email);
+  const { state, version } = await records.load(suppression, organizationId, streamId);
+  return isSuppressed(state) ? undefined : { streamId, version };
+});
 
 /** Asks Amazon itself. */
 const amazonSns = { provide: AmazonSns, useFactory: () => new AmazonSns() };

@@ -7,13 +7,23 @@ import {
   isConsentWord,
   isOptOutWord,
 } from './consent.js';
+import { EVIDENCE_COLUMNS, type EvidenceColumn } from './evidence.js';
 
-export const MEANINGS = [...CONTACT_DETAILS, ...CONSENT_COLUMNS, 'tags'] as const;
-/** What a column becomes. Several columns can state consent; every other meaning belongs to one column. */
+export const MEANINGS = [...CONTACT_DETAILS, ...CONSENT_COLUMNS, ...EVIDENCE_COLUMNS, 'tags'] as const;
+/** What a column becomes. Several columns can state or prove consent; every other meaning belongs to one column. */
 export type Meaning = (typeof MEANINGS)[number];
 
 export function isConsent(meaning: string | null): meaning is ConsentColumn {
   return CONSENT_COLUMNS.some((one) => one === meaning);
+}
+
+export function isEvidence(meaning: string | null): meaning is EvidenceColumn {
+  return EVIDENCE_COLUMNS.some((one) => one === meaning);
+}
+
+/** Whether only one column can become it. */
+export function isOfOneColumn(meaning: string | null): boolean {
+  return meaning !== null && !isConsent(meaning) && !isEvidence(meaning);
 }
 
 const words = (text: string) => text.trim().split(/\s+/);
@@ -80,6 +90,28 @@ const NAMES: Record<Meaning, readonly string[]> = {
   complained: words(`
     complained complainedat complaint spamcomplaint markedasspam reportedasspam
   `),
+  consentTime: words(`
+    consenttime optintime optindate optinat optinon optedinat optedinon optintimestamp confirmtime confirmdate
+    confirmedat confirmedon confirmationtime confirmationdate consentdate consentat consentedat consenttimestamp
+    dateoptin dateofconsent subscribedat subscribedon subscribedate subscriptiondate datesubscribed
+    optinzeit optinzeitpunkt optindatum datumdereinwilligung zeitpunktdereinwilligung einwilligungam einwilligungsdatum einwilligungszeitpunkt
+    zustimmungsdatum abonniertam bestatigtam anmeldedatum anmeldezeitpunkt
+    datedoptin dateconsentement datedeconsentement dateduconsentement dateabonnement datedabonnement
+    dateinscription datedinscription abonnele inscritle
+    fechaoptin fechadeoptin fechaconsentimiento fechadeconsentimiento fechadelconsentimiento
+    fechasuscripcion fechadesuscripcion fechadealta suscritoel
+  `),
+  consentIp: words(`
+    consentip optinip optinipaddress confirmip confirmipaddress consentipaddress signupip signupipaddress
+    subscribeip subscriptionip ipoptin ipsignup einwilligungip ipeinwilligung anmeldeip ipanmeldung
+    ipadresseanmeldung ipconsentement ipduconsentement ipinscription adresseipinscription
+    ipconsentimiento ipdelconsentimiento ipsuscripcion ipalta direccionipalta
+  `),
+  consentSource: words(`
+    consentsource source optinsource signupsource subscriptionsource subscribesource sourceofconsent
+    quelle herkunft anmeldequelle einwilligungsquelle origine sourceduconsentement sourceinscription
+    sourcedinscription fuente origen fuentedeconsentimiento origendelconsentimiento origendelalta
+  `),
   tags: words(`
     tags tag schlagworte schlagworter etiquettes etiquetas
   `),
@@ -123,7 +155,7 @@ export function recognise(
     }
     if (meaning === 'subscribed' && cells.length > 0 && !cells.some((cell) => consentIn('subscribed', cell)))
       return null;
-    if (isConsent(meaning)) return meaning;
+    if (!isOfOneColumn(meaning)) return meaning;
     if (taken.has(meaning)) return null;
     taken.add(meaning);
     return meaning;

@@ -23,6 +23,8 @@ import {
 import { type Visit } from '../visit.js';
 import {
   isConsent,
+  isEvidence,
+  isOfOneColumn,
   lookAt,
   type Meaning,
   MEANINGS,
@@ -141,7 +143,7 @@ async function wholeOf(visit: Visit, bytes: AsyncIterable<Uint8Array>): Promise<
 /** @throws RpcError BAD_REQUEST if no column has addresses, or two become the same field. */
 function requireSense(meanings: readonly (Meaning | null)[]): void {
   const issues = meanings.flatMap((meaning, n) =>
-    meaning !== null && !isConsent(meaning) && meanings.indexOf(meaning) < n
+    isOfOneColumn(meaning) && meanings.indexOf(meaning) < n
       ? [{ path: `column-${n}`, message: 'is what another column is already' }]
       : [],
   );
@@ -179,6 +181,7 @@ async function BegunImports(visit: Visit): Promise<Html | null> {
 function nameOfField({ words }: Visit, field: Meaning): string {
   const { contacts } = words;
   if (isConsent(field)) return contacts.imports.consents[field];
+  if (isEvidence(field)) return contacts.imports.evidence[field];
   return field === 'tags' ? contacts.imports.tags : contacts.fields[field];
 }
 

@@ -33,6 +33,9 @@ const FAULTS = {
   noHeader: 'Die erste Zeile muss die Spalten benennen: Hier steht eine E-Mail-Adresse darin',
   noFirstRow: 'Die erste Zeile ist nicht lesbar. Sie muss die Spaltennamen enthalten',
   noStatus: 'Schreiben Sie ja oder nein oder einen Status wie abonniert, abgemeldet oder unzustellbar',
+  unclearTime: 'Schreiben Sie ein eindeutiges Datum wie 2024-05-31 oder 31.05.2024 14:30',
+  pastTime: 'Dieser Zeitpunkt liegt in der Zukunft',
+  ipAddress: 'Schreiben Sie eine IP-Adresse wie 203.0.113.7',
   optOutColumn:
     'Diese Spalte sagt vielleicht, wer keine E-Mails bekommen darf. Wählen Sie aus, was sie bedeutet',
   noTable: 'Das ist keine lesbare Tabelle: Speichern Sie sie als CSV',

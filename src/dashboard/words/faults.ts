@@ -46,6 +46,9 @@ type FaultWords = {
   noTable: string;
   optOutColumn: string;
   noStatus: string;
+  unclearTime: string;
+  pastTime: string;
+  ipAddress: string;
   noFirstRow: string;
   tooWide: string;
   noLines: string;
@@ -119,6 +122,9 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
   [/^is an Excel file/, ({ excelFile }) => excelFile],
   [/^has an address in its first line/, ({ noHeader }) => noHeader],
   [/^must be yes or no, or a status/, ({ noStatus }) => noStatus],
+  [/^must be a date such as/, ({ unclearTime }) => unclearTime],
+  [/^must not be in the future/, ({ pastTime }) => pastTime],
+  [/^must be an IP address/, ({ ipAddress }) => ipAddress],
   [/^has a first row that cannot be read/, ({ noFirstRow }) => noFirstRow],
   [/^may state who gets no email/, ({ optOutColumn }) => optOutColumn],
   [/^is not a table/, ({ noTable }) => noTable],
