@@ -387,6 +387,75 @@ describe('against fraud', () => {
   });
 });
 
+describe('consent', () => {
+  const TEXT = 'Flüsse & Söhne darf mich per E-Mail auf dem Laufenden halten';
+  const FROM = '203.0.113.7';
+
+  /** Of an organization that speaks German. */
+  async function germanPetition(fields: object = {}): Promise<PetitionPage> {
+    const page = await people.petition(fields);
+    const names = { name: 'Flüsse & Söhne', language: 'de' };
+    await call(page.client, 'organization.update-organization', names);
+    await eventually(async () => expect((await people.get(page.path)).text).toContain('auf dem Laufenden'));
+    return page;
+  }
+  async function consents({ client }: PetitionPage): Promise<any[]> {
+    const [{ id: contactId }] = (await client.get('contact.list-contacts')).body.data;
+    return (await client.get('contact.list-consents', { contactId })).body.data;
+  }
+  const seen = ({ path }: PetitionPage) => ({ source: path, text: TEXT, language: 'de', ip: FROM });
+
+  it.each([
+    ['yes', true, { subscribe: 'yes' }],
+    ['no', false, {}],
+  ])(
+    'a confirmed signature records the %s with the text, the language and the time of the form',
+    async (_, given, said) => {
+      const page = await germanPetition();
+      const email = `consent-${given}@example.org`;
+      await people.sign(page, { email, ...said }, { from: FROM });
+      const link = await people.linkTo(email);
+      await call(page.client, 'organization.update-organization', { name: 'Renamed', language: 'fr' });
+      await confirm(link);
+      const { data } = (await page.client.get('event.list-events', { type: 'SignatureRequested' })).body;
+      expect(await consents(page)).toEqual([
+        {
+          ...{ given, ...seen(page), at: data[0].occurredAt },
+          ...{ actor: { type: 'public', id: null }, eventId: expect.any(String) },
+        },
+      ]);
+    },
+  );
+
+  it('is recorded for a contact who has agreed before, and subscribes who had not', async () => {
+    const page = await germanPetition();
+    const { organizationId } = page.client;
+    const person = { organizationId, email: 'returns@example.org', subscribed: false };
+    await call(page.client, 'contact.create-contact', person);
+    await people.sign(page, { email: 'returns@example.org', subscribe: 'yes' }, { from: FROM });
+    await confirm(await people.linkTo('returns@example.org'));
+    expect(await consents(page)).toMatchObject([
+      { given: true, ...seen(page) },
+      { given: false, text: null },
+    ]);
+  });
+
+  it('without a proof of the mailbox is recorded of new contacts only', async () => {
+    const page = await germanPetition({ confirmation: 'NONE' });
+    await people.sign(page, { email: 'unproved@example.org', subscribe: 'yes' }, { from: FROM });
+    await eventually(async () => expect(await counted(page)).toEqual([1, 0]));
+    expect(await consents(page)).toMatchObject([{ given: true, ...seen(page) }]);
+  });
+
+  it('of a signature that is confirmed, no second copy can be read', async () => {
+    const page = await germanPetition();
+    await people.sign(page, { email: 'copy@example.org' }, { from: FROM });
+    await confirm(await people.linkTo('copy@example.org'));
+    const { data } = (await page.client.get('event.list-events', { type: 'ConsentRecorded' })).body;
+    expect(data.map(({ data: { personal } }: any) => personal?.text ?? null)).toEqual([null, TEXT]);
+  });
+});
+
 describe('against who knows an address', () => {
   const bySelf = async ({ client }: PetitionPage, contactId: string) => {
     const { organizationId } = client;

@@ -98,6 +98,24 @@ it.each([
   expect([response.status, await isSubscribed(contactId)]).toEqual([200, false]);
 });
 
+it('records what the person saw, and in which language', async () => {
+  const contactId = await person();
+  const link = linkFor(contactId);
+  await press(link, 'action=unsubscribe');
+  await press(link, 'action=subscribe');
+  await press(link, 'List-Unsubscribe=One-Click');
+  const { data } = (await client.get('contact.list-consents', { contactId })).body;
+  const page = { source: 'Unsubscribe page', language: 'de', ip: expect.stringMatching(/^(127|::1)/) };
+  const off = 'Möchten Sie keine E-Mails mehr von Rivers & <Sons> erhalten? Abmelden';
+  const on = 'Sie erhalten keine E-Mails mehr von Rivers & <Sons>. War das ein Versehen? Wieder anmelden';
+  expect(data).toMatchObject([
+    { given: false, source: 'List-Unsubscribe', text: null, language: null, ip: null },
+    { given: true, ...page, text: on },
+    { given: false, ...page, text: off },
+    { given: true, source: null },
+  ]);
+});
+
 it('takes back no more than it did: what else was suppressed stays so', async () => {
   const contactId = await person();
   await client.post('suppression.create-suppression', { email: 'ada@example.org', reason: 'COMPLAINED' });

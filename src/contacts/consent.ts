@@ -41,6 +41,11 @@ export function consentIdOf(
   return streamIdOf(keyring.hash('consent', organizationId, contactId, String(given), canonical(evidence)));
 }
 
+/** Of a person who is no contact yet there is one. */
+export function pendingConsentIdOf(keyring: Keyring, organizationId: string, subjectId: string): string {
+  return streamIdOf(keyring.hash('pending consent', organizationId, subjectId));
+}
+
 /** @param recorded how often the same evidence was recorded before. */
 export function recordConsent(
   recorded: number,

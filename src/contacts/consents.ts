@@ -10,6 +10,7 @@ import {
   consentIdOf,
   consentWrite,
   type Evidence,
+  pendingConsentIdOf,
   recordConsent,
 } from './consent.js';
 import { type ContactChange } from './contact-stream.js';
@@ -56,6 +57,20 @@ export class Consents {
     const { version: recorded } = await this.records.load(consent, organizationId, id);
     const recording = recordConsent(recorded, given, changeIn(version, events), evidence);
     return recording.length > 0 ? [consentWrite(id, contactId, recorded, recording)] : [];
+  }
+
+  /** What keeps the evidence of a person who is no contact yet. Its key is theirs: `subjectId`, a stream of the same command. */
+  ofPending(organizationId: string, subjectId: string, given: boolean, evidence?: Evidence): StreamWrite[] {
+    if (!evidence) return [];
+    const id = pendingConsentIdOf(this.store.keyring, organizationId, subjectId);
+    return [consentWrite(id, subjectId, 0, recordConsent(0, given, null, evidence))];
+  }
+
+  /** What `ofPending` has kept, with its time; undefined if there is none. */
+  async pending(organizationId: string, subjectId: string): Promise<Evidence | undefined> {
+    const id = pendingConsentIdOf(this.store.keyring, organizationId, subjectId);
+    const { state, createdAt } = await this.records.load(consent, organizationId, id);
+    return state.evidence && createdAt ? { ...state.evidence, at: createdAt.toISOString() } : undefined;
   }
 
   /**

@@ -2,6 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { type Claim, Commands, type Decision, RecordReader } from '#libs/commands';
 import { type Guard } from '#libs/event-store';
 import { comparableEmail, type Input, RpcError } from '#libs/rpc';
+import { type Evidence } from './consent.js';
+import { Consents } from './consents.js';
 import { contactWrite } from './contact-stream.js';
 import { contact, hasEmail, type StandingContact, updateContact } from './contact.js';
 
@@ -52,6 +54,7 @@ export class ContactsByEmail {
   constructor(
     private readonly commands: Commands,
     private readonly records: RecordReader,
+    private readonly consents: Consents,
   ) {}
 
   /**
@@ -80,12 +83,15 @@ export class ContactsByEmail {
     input: Input,
     contactId: string,
     email: string,
+    evidence?: Evidence,
   ): Promise<Required<Pick<Decision, 'guards' | 'writes'>> | undefined> {
     const found = await this.find(input, contactId, email);
     if (!found) return undefined;
     const { state, version } = found;
     const events = updateContact(state, { subscribed: true });
-    if (events.length === 0) return { guards: [{ streamId: contactId, version }], writes: [] };
-    return { guards: [], writes: [contactWrite(contactId, version, events)] };
+    const change = { contactId, version, events };
+    const recorded = await this.consents.ofChange(input.organizationId, change, true, evidence);
+    if (events.length === 0) return { guards: [{ streamId: contactId, version }], writes: recorded };
+    return { guards: [], writes: [contactWrite(contactId, version, events), ...recorded] };
   }
 }

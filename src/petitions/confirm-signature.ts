@@ -2,7 +2,7 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision } from '#libs/commands';
 import { EventStore, type Guard, type JsonObject } from '#libs/event-store';
 import { Input, RpcError } from '#libs/rpc';
-import { Consents, ContactsByEmail, createInline, InlineContact } from '../contacts/index.js';
+import { Consents, ContactsByEmail, createInline, type Evidence, InlineContact } from '../contacts/index.js';
 import { Suppressions } from '../suppressions/index.js';
 import { canonicalEmail } from './canonical-email.js';
 import { networksOf } from './client-networks.js';
@@ -103,10 +103,11 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
         ],
       };
     };
-    const contact = contactOf(command, { ...state, signer });
+    const evidence = await this.consents.pending(organizationId, requestId);
+    const contact = contactOf(command, { ...state, signer }, evidence);
     const created = createInline(this.consents, command, contact, async (owner) => {
       if (state.subscribe && isProved) {
-        const subscribed = await this.byEmail.subscribe(command, owner, signer.email);
+        const subscribed = await this.byEmail.subscribe(command, owner, signer.email, evidence);
         return subscribed && sign(owner, [open, ...subscribed.guards], subscribed.writes);
       }
       const held = await this.byEmail.hold(command, owner, signer.email);
@@ -139,8 +140,9 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
 function contactOf(
   { organizationId, context }: ConfirmSignature,
   { signer, subscribe }: Pending,
+  consent: Evidence | undefined,
 ): InlineContact {
   const { email, firstName, lastName, zip, country } = signer;
-  const fields = { email, firstName, lastName, zip, country, subscribed: subscribe };
+  const fields = { email, firstName, lastName, zip, country, subscribed: subscribe, consent };
   return Object.assign(new InlineContact(), fields, { organizationId, context });
 }

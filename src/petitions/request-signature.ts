@@ -2,6 +2,7 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands } from '#libs/commands';
 import { newId } from '#libs/random';
 import { Input } from '#libs/rpc';
+import { Consents } from '../contacts/index.js';
 import { OpenPetitions } from './open-petitions.js';
 import { signatureRequest, type SignatureRequestEvent, type Suspicion } from './signature-request.js';
 
@@ -24,6 +25,8 @@ export class RequestSignature extends Input {
   subscribe!: boolean;
   source!: string | null;
   clientAddress!: string | null;
+  /** What they saw where they said whether they want that. */
+  consent?: { source: string; text: string; language: string };
   suspicion!: Suspicion[];
 }
 
@@ -32,13 +35,15 @@ export class RequestSignatureHandler implements ICommandHandler<RequestSignature
   constructor(
     private readonly commands: Commands,
     private readonly open: OpenPetitions,
+    private readonly consents: Consents,
   ) {}
 
   /** @throws RpcError NOT_FOUND, or CONFLICT unless the petition takes signatures. */
   async execute(command: RequestSignature): Promise<{ requestId: string }> {
     const { organizationId, petitionId, email, firstName, lastName, zip, country, comment, clientAddress } =
       command;
-    const { source, suspicion, isCommentPublic, subscribe } = command;
+    const { source, suspicion, isCommentPublic, subscribe, consent } = command;
+    const evidence = consent && { ...consent, ...(clientAddress === null ? {} : { ip: clientAddress }) };
     const requested: SignatureRequestEvent = {
       type: 'SignatureRequested',
       data: { petitionId, source, suspicion, isCommentPublic, subscribe },
@@ -54,7 +59,8 @@ export class RequestSignatureHandler implements ICommandHandler<RequestSignature
         subjectId: requestId,
       };
       const guards = [await this.open.guard(organizationId, petitionId, afresh)];
-      return { recordId: requestId, guards, writes: [write] };
+      const kept = this.consents.ofPending(organizationId, requestId, subscribe, evidence);
+      return { recordId: requestId, guards, writes: [write, ...kept] };
     });
     return { requestId: recordId };
   }

@@ -10,7 +10,7 @@ import { faultOf, formToken } from './form-token.js';
 import { ProofOfWork } from './proof-of-work.js';
 import { type FoundOrganization, type FoundPetition } from './site-records.js';
 import { type SignForm, TEXT_FIELDS, type TextField, type Values } from './site-types.js';
-import { type FormFault } from './words/index.js';
+import { type FormFault, wordsIn } from './words/index.js';
 
 const LONGEST: Record<TextField, number> = {
   firstName: 200,
@@ -59,6 +59,7 @@ export class Signing {
     if (this.proof.isAsked && !(await this.proof.holds(given.get('altcha'))))
       suspicion.push('NO_PROOF_OF_WORK');
     const { values, source } = form;
+    const words = wordsIn(organization.language);
     const text = (field: TextField) => (values[field] === '' ? null : (values[field] ?? null));
     await this.execute(request, organization.id, RequestSignature, {
       petitionId: petition.id,
@@ -72,6 +73,11 @@ export class Signing {
       subscribe: values.subscribe === true,
       source,
       clientAddress: request.ip?.replace(/^::ffff:/, '') ?? null,
+      consent: {
+        source: petition.petition.path,
+        text: words.subscribe(organization.name),
+        language: words.locale,
+      },
       suspicion: suspicion,
     });
     return { status: 'taken' };

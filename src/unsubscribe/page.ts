@@ -61,6 +61,20 @@ export function pageOf(person: LinkedPerson | undefined, language: string, isBac
   );
 }
 
+/** What people read before they press a button of the page, and that button. */
+export function wordingOf(
+  { organization, language }: LinkedPerson,
+  action: 'unsubscribe' | 'subscribe',
+): { text: string; language: string } {
+  const spoken = language in WORDS ? language : 'en';
+  const { unsubscribe, unsubscribed } = WORDS[spoken]!;
+  const sentences =
+    action === 'unsubscribe'
+      ? [unsubscribe.text(organization), unsubscribe.button]
+      : [unsubscribed.text(organization), unsubscribed.undo, unsubscribed.button];
+  return { text: sentences.join(' '), language: spoken };
+}
+
 function contentOf(
   person: LinkedPerson | undefined,
   words: Words,

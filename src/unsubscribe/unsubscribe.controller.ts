@@ -2,8 +2,12 @@ import { Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { type Request, type Response } from 'express';
 import { languageOf } from '#libs/pages';
 import { Documented } from '#libs/rpc';
-import { LANGUAGES, PAGE_HEADERS, pageOf } from './page.js';
+import { type ConsentFields } from '../contacts/index.js';
+import { LANGUAGES, PAGE_HEADERS, pageOf, wordingOf } from './page.js';
 import { Unsubscribing } from './unsubscribe.js';
+
+/** Where people say it, as the history has it. */
+const [PAGE, ONE_CLICK] = ['Unsubscribe page', 'List-Unsubscribe'];
 
 /** What is read of a form: it has one field. */
 const LARGEST_FORM = 4_096;
@@ -41,15 +45,32 @@ export class UnsubscribeController {
   ): Promise<void> {
     const form = await readForm(request);
     const isBack = /(^|&)action=subscribe(&|$)/.test(form);
-    if (isBack) await this.unsubscribing.subscribe(token);
-    else await this.unsubscribing.unsubscribe(token);
+    const isOneClick = /List-Unsubscribe/i.test(form);
+    if (isBack) await this.unsubscribing.subscribe(token, await this.seen(token, 'subscribe', request));
+    else if (isOneClick) await this.unsubscribing.unsubscribe(token, { source: ONE_CLICK });
+    else await this.unsubscribing.unsubscribe(token, await this.seen(token, 'unsubscribe', request));
     if (request.isGivenUp) return;
-    if (/List-Unsubscribe/i.test(form)) {
+    if (isOneClick) {
       response.status(200).type('text/plain').send('Unsubscribed.\n');
       return;
     }
     // The page that follows can be loaded again without doing it again.
     response.redirect(303, `/u/${encodeURIComponent(token)}${isBack ? '?subscribed' : ''}`);
+  }
+
+  /** What proves what they have said. A mail program's server has another address than the person: `ip` is of the page alone. */
+  private async seen(
+    token: string,
+    action: 'subscribe' | 'unsubscribe',
+    { ip }: Request,
+  ): Promise<ConsentFields> {
+    const person = await this.unsubscribing.look(token);
+    const address = ip?.replace(/^::ffff:/, '');
+    return {
+      source: PAGE,
+      ...(person && wordingOf(person, action)),
+      ...(address === undefined ? {} : { ip: address }),
+    };
   }
 }
 

@@ -4,7 +4,7 @@ import { RecordReader } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
 import { systemInput } from '#libs/rpc';
 import { NOBODY, readUnsubscribeToken, Recipients } from '../broadcasts/index.js';
-import { contact, UpdateContact } from '../contacts/index.js';
+import { type ConsentFields, contact, UpdateContact } from '../contacts/index.js';
 import { senderOf } from '../organizations/index.js';
 import { Suppressions } from '../suppressions/index.js';
 
@@ -51,8 +51,12 @@ export class Unsubscribing {
     };
   }
 
-  /** Doing it twice changes nothing. Nothing happens where the token is none of ours, or the person was erased. */
-  async unsubscribe(token: string): Promise<void> {
+  /**
+   * Doing it twice changes nothing. Nothing happens where the token is none of ours, or the person was erased.
+   *
+   * @param consent what they saw, and where.
+   */
+  async unsubscribe(token: string, consent: ConsentFields): Promise<void> {
     const person = readUnsubscribeToken(this.store.keyring, token);
     if (!person) return;
     const { organizationId, contactId, broadcastId } = person;
@@ -61,12 +65,12 @@ export class Unsubscribing {
     // Before the contact: whoever is imported anew is not written to either.
     const { context } = systemInput(UpdateContact, organizationId, {}, ACTOR);
     await this.suppressions.suppress(organizationId, email.address, 'UNSUBSCRIBED', context);
-    await this.setSubscribed(organizationId, contactId, false);
+    await this.setSubscribed(organizationId, contactId, false, consent);
     await this.recipients.noteAftermath(organizationId, broadcastId, contactId, 'unsubscribed');
   }
 
   /** Takes it back. What somebody else has suppressed, a mail server say, stays so. */
-  async subscribe(token: string): Promise<void> {
+  async subscribe(token: string, consent: ConsentFields): Promise<void> {
     const person = readUnsubscribeToken(this.store.keyring, token);
     if (!person) return;
     const { organizationId, contactId } = person;
@@ -74,7 +78,7 @@ export class Unsubscribing {
     if (!email) return;
     const { context } = systemInput(UpdateContact, organizationId, {}, ACTOR);
     await this.suppressions.unsuppress(organizationId, email.address, context, 'UNSUBSCRIBED');
-    await this.setSubscribed(organizationId, contactId, true);
+    await this.setSubscribed(organizationId, contactId, true, consent);
   }
 
   private async emailOf(
@@ -86,7 +90,13 @@ export class Unsubscribing {
     return { address: state.details.email, isSubscribed: state.subscribed };
   }
 
-  private async setSubscribed(organizationId: string, contactId: string, subscribed: boolean): Promise<void> {
-    await this.commands.execute(systemInput(UpdateContact, organizationId, { contactId, subscribed }, ACTOR));
+  private async setSubscribed(
+    organizationId: string,
+    contactId: string,
+    subscribed: boolean,
+    consent: ConsentFields,
+  ): Promise<void> {
+    const fields = { contactId, subscribed, consent };
+    await this.commands.execute(systemInput(UpdateContact, organizationId, fields, ACTOR));
   }
 }
