@@ -193,6 +193,36 @@ describe('the page of a contact', () => {
 
   const linkTo = (path: string, name: string) => `<a href="${at(path)}">${name}</a>`;
 
+  it('shows what they have agreed to, and what proves it, in pages', async () => {
+    const consent = { source: 'Fair <Lyon>', text: 'Keep me informed', ip: '203.0.113.7' };
+    const contactId = await person('ada@example.org', { subscribed: true, consent });
+    for (const words of [en, de]) {
+      const { consents } = words.contacts;
+      const text = await shown(`contacts/${contactId}`, speaking(words));
+      expect(text).toContain(`<h2>${consents.title}</h2>`);
+      for (const said of [
+        consents.yes,
+        '<q lang="">Keep me informed</q>',
+        consents.source('Fair &lt;Lyon&gt;'),
+        consents.ip('203.0.113.7'),
+      ])
+        expect(text).toContain(said);
+      expect(text).not.toContain(consents.older);
+    }
+    for (let n = 0; n < 10; n += 1)
+      await call(client, 'contact.update-contact', {
+        contactId,
+        subscribed: n % 2 === 1,
+        consent: { text: `Text ${n}` },
+      });
+    const newest = await shown(`contacts/${contactId}`);
+    expect(newest).toContain('Text 9');
+    expect(newest).not.toContain('Keep me informed');
+    const [, older] = /href="([^"]*consents=[^"]*)"/.exec(newest)!;
+    const { text } = await editor.get(older!.replace(/#.*/, '').replaceAll('&amp;', '&'));
+    expect(text).toContain('Keep me informed');
+  });
+
   it('names the lists, the tags and the petitions to which they belong, and leads to them', async () => {
     const { contactId, listId, tagId, petitionId } = await belonging();
     for (const words of [en, de]) {

@@ -4,6 +4,7 @@ export { ContactsByEmail, emailKeys } from './contact-address.js';
 export { consent, type Evidence } from './consent.js';
 export { ConsentFields, evidenceOf, requireStated } from './consent-fields.js';
 export { Consents } from './consents.js';
+export { type ConsentRecord } from './list-consents.js';
 export { contact, type ContactDetails } from './contact.js';
 export { contactsProjection } from './contacts.projection.js';
 export { ContactsTable, hasEmailDomain, joinCountry, searchContacts } from './contacts-table.js';

@@ -17,6 +17,7 @@ import {
 import { RecordPast } from '../record-past.js';
 import { type SuppressionRecord } from '../suppressions/pages.js';
 import { type Visit } from '../visit.js';
+import { ConsentsOf } from './consents.js';
 
 const DETAILS = [
   'firstName',
@@ -122,10 +123,11 @@ export const contactPages: PageDefinition[] = [
     show: async (visit) => {
       const { words } = visit;
       const found = contactOf(visit);
-      const [contact, mails, belonging, past] = await Promise.all([
+      const [contact, mails, belonging, consents, past] = await Promise.all([
         found,
         found.then((one) => MailsTo(visit, one)),
         BelongingOf(visit, visit.params.contact!),
+        ConsentsOf(visit, visit.params.contact!),
         RecordPast(visit, visit.params.contact!),
       ]);
       const { edit, erase, fields, subscribed } = words.contacts;
@@ -151,7 +153,7 @@ export const contactPages: PageDefinition[] = [
           ...belonging,
           { name: words.since, value: dateIn(words, contact.createdAt) },
         ])}
-        ${past}`,
+        ${consents} ${past}`,
       });
     },
   },

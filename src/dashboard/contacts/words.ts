@@ -13,6 +13,15 @@ const en = {
   blocked: (why: string) => `No: the address is blocked (${why})`,
   signed: 'Signed petitions',
   andOthers: 'and others',
+  consents: {
+    title: 'Consent to email',
+    yes: 'Agreed to receive email',
+    no: 'Said no to email',
+    source: (source: string) => `Source: ${source}`,
+    ip: (address: string) => `IP address ${address}`,
+    by: (who: string) => `Recorded by ${who}`,
+    older: 'Show older entries',
+  },
   filters: { subscribed: 'Subscribed', list: 'On the list', tag: 'With the tag', petition: 'Signed' },
   adding: {
     title: 'Add a contact',
@@ -127,6 +136,15 @@ const de: typeof en = {
   blocked: (why) => `Nein: Die Adresse ist gesperrt (${why})`,
   signed: 'Unterschriebene Petitionen',
   andOthers: 'und weitere',
+  consents: {
+    title: 'Einwilligung in E-Mails',
+    yes: 'Hat dem Erhalt von E-Mails zugestimmt',
+    no: 'Möchte keine E-Mails erhalten',
+    source: (source) => `Herkunft: ${source}`,
+    ip: (address) => `IP-Adresse ${address}`,
+    by: (who) => `Eingetragen von: ${who}`,
+    older: 'Ältere Einträge anzeigen',
+  },
   filters: {
     subscribed: 'Erhält E-Mails',
     list: 'Auf der Liste',

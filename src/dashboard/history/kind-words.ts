@@ -2,6 +2,7 @@
 const en = {
   'api-key': 'API key',
   broadcast: 'Broadcast',
+  consent: 'Evidence of consent',
   contact: 'Contact',
   'contact-mail': 'Mail to a contact',
   'history-access': 'Reading of the history',
@@ -31,6 +32,7 @@ const en = {
 const de: typeof en = {
   'api-key': 'API-Schlüssel',
   broadcast: 'Rundschreiben',
+  consent: 'Nachweis der Einwilligung',
   contact: 'Kontakt',
   'contact-mail': 'E-Mails an einen Kontakt',
   'history-access': 'Lesen des Verlaufs',

@@ -1,0 +1,51 @@
+import { html, type Html } from '#libs/pages';
+import { type ConsentRecord } from '../../contacts/index.js';
+import { SectionOf, timeIn } from '../parts.js';
+import { actorsOf } from '../record-past.js';
+import { type Visit } from '../visit.js';
+
+const MOST = 10;
+
+/** What a contact has agreed to, newest first, and what proves it. */
+export async function ConsentsOf(visit: Visit, contactId: string): Promise<Html> {
+  const { words } = visit;
+  const cursor = visit.query('consents');
+  const place = cursor === undefined ? {} : { cursor };
+  const { records, pagination } = await visit.run<{
+    records: ConsentRecord[];
+    pagination: { cursor: string | null };
+  }>('contact.list-consents', { contactId, limit: MOST, ...place });
+  const nameOf = await actorsOf(
+    visit,
+    records.map(({ actor }) => ({ metadata: { actor } })),
+  );
+  const { consents } = words.contacts;
+  return SectionOf(consents.title, [
+    html`<span id="consents"></span>
+      <ul class="past consents">
+      ${records.map(
+        ({ given, at, text, language, source, ip, actor }) =>
+          html`<li>
+            <p>${given ? consents.yes : consents.no}</p>
+            ${text === null ? null : html`<p><q lang="${language ?? ''}">${text}</q></p>`}
+            <p class="small">
+              ${[
+                timeIn(words, new Date(at)),
+                source && consents.source(source),
+                ip && consents.ip(ip),
+                consents.by(nameOf({ metadata: { actor } })),
+              ]
+                .filter((part) => part !== null)
+                .join(' · ')}
+            </p>
+          </li>`,
+      )}
+    </ul>`,
+    cursor === undefined
+      ? null
+      : html`<p><a href="${visit.withQuery({ consents: null })}#consents">${words.past.newest}</a></p>`,
+    pagination.cursor === null
+      ? null
+      : html`<p><a href="${visit.withQuery({ consents: pagination.cursor })}#consents">${consents.older}</a></p>`,
+  ]);
+}
