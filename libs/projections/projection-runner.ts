@@ -13,15 +13,9 @@ import {
   type Transaction,
 } from '#libs/database';
 import { type EventRow, type EventStore, type RecordedEvent } from '#libs/event-store';
+import { PageSize } from './page-size.js';
 import { type Projection, schemaOf } from './projection.js';
 
-/**
- * Events of one transaction: enough to be set-based. As many as are worked on in a second, because everybody waits for
- * the lease meanwhile: 5,000 on a quiet machine, and on one that twenty processes share 16 MiB of contacts took 4 s.
- */
-const LARGEST_PAGE = 5_000;
-const FIRST_PAGE = 500;
-const LONG_PAGE_MS = 1_000;
 /** A page that takes longer is halved. */
 const PAGE_LIMITS = { statement: 60_000 };
 /** Between two looks at a horizon that another instance's append still holds back. */
@@ -49,7 +43,7 @@ export class ProjectionRunner {
   private position = 0;
   private flight: Promise<Progress> | undefined;
   private failing = false;
-  private pageLimit = FIRST_PAGE;
+  private readonly pageSize = new PageSize();
 
   constructor(
     readonly projection: Projection,
@@ -142,12 +136,12 @@ export class ProjectionRunner {
         inTransactionFrom(this.source, PAGE_LIMITS, this.advanceStatement, work),
       );
       this.position = Math.max(this.position, progress.position);
-      this.fitPage(performance.now() - arrivedAt);
+      this.pageSize.fit(performance.now() - arrivedAt);
       if (this.failing) this.recover();
       return progress;
     } catch (error) {
       // It may have been taken for one that stands still: a smaller page is quicker to send and to work on.
-      if (isUnavailable(error)) this.fitPage(Infinity);
+      if (isUnavailable(error)) this.pageSize.halve();
       if (positions.length === 0) throw error;
       // Ended in the middle of it: again at once; that fails if the database is away.
       if (isConnectionLost(error)) return { position: this.position, horizon: positions.at(-1)! };
@@ -164,12 +158,7 @@ export class ProjectionRunner {
     const path = `${schemaOf(this.projection)}, public`;
     return `SELECT a.reached, a.horizon, (a.event).*, a.wrapped_key
       FROM advance_checkpoint(${literal(name)}, ${version}, ARRAY[${handles.map(literal).join(', ')}]::text[],
-        ${this.pageLimit}, '${patienceMs}', ${literal(path)}) a`;
-  }
-
-  private fitPage(tookMs: number): void {
-    if (tookMs > LONG_PAGE_MS) this.pageLimit = Math.ceil(this.pageLimit / 2);
-    else if (tookMs < LONG_PAGE_MS / 2) this.pageLimit = Math.min(2 * this.pageLimit, LARGEST_PAGE);
+        ${this.pageSize.limit}, '${patienceMs}', ${literal(path)}) a`;
   }
 
   /**
@@ -200,7 +189,7 @@ export class ProjectionRunner {
     const position = positions.at(-1)!;
     if (isCollision(error)) throw error;
     if (positions.length > 1) {
-      this.pageLimit = Math.ceil(positions.length / 2);
+      this.pageSize.halve(positions.length);
       return { position: this.position, horizon: position };
     }
     // One event that takes too long says nothing against it: a lock may be in the way. It is tried again.

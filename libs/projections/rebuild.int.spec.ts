@@ -285,3 +285,57 @@ longIt('reads wide events some MiB at a time, to build, to rebuild and to verify
   expect(mebibytes).toBeGreaterThan(3 * 68);
   expect(Math.max(...pages)).toBeLessThan(20 * 1024 * 1024);
 });
+
+/** Ends its own connection where a page has more events than that. */
+const endingAbove = (most: number): Projection => {
+  const things = counting();
+  const apply: Projection['apply'] = async (events, transaction, seal) => {
+    if (events.length > most) await transaction.query('SELECT pg_terminate_backend(pg_backend_pid())');
+    await things.apply(events, transaction, seal);
+  };
+  return { ...things, apply };
+};
+
+it('rebuild and verify finish with smaller pages when pages lose their connection', async () => {
+  const writer = await open();
+  const id = uuidv7();
+  for (let version = 0; version < 30; version += 1) await count(writer, id, version);
+  const { projections } = await open(endingAbove(7));
+  const positions: number[] = [];
+  await projections.maintenance.rebuild('things', { onProgress: (position) => positions.push(position) });
+  expect(await times(writer, id)).toBe(30);
+  // Pages of fewer than all 30 events, each from where the one before ended.
+  expect(positions.length).toBeGreaterThan(1);
+  expect(positions).toEqual([...new Set(positions)].sort((one, other) => one - other));
+  expect(await projections.maintenance.verify('things')).toEqual([]);
+});
+
+it('rebuild applies no event twice when the connection is lost after PostgreSQL has committed a page', async () => {
+  const writer = await open();
+  const id = uuidv7();
+  for (let version = 0; version < 3; version += 1) await count(writer, id, version);
+  const things = counting();
+  let losses = 0;
+  const apply: Projection['apply'] = async (events, transaction, seal) => {
+    await things.apply(events, transaction, seal);
+    transaction.afterCommit(() => {
+      losses += 1;
+      if (losses === 1) throw Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
+    });
+  };
+  const { projections } = await open({ ...things, apply });
+  await projections.maintenance.rebuild('things');
+  expect(losses).toBe(1);
+  expect(await times(writer, id)).toBe(3);
+});
+
+it('rebuild names the cause and the position when it gives up', async () => {
+  const writer = await open();
+  await count(writer, uuidv7(), 0);
+  const { projections } = await open(endingAbove(0));
+  await expect(projections.maintenance.rebuild('things')).rejects.toThrow(
+    /^things cannot be built from the 1 events after position 0, in 10 attempts .*: Connections to PostgreSQL were ended: .*\(terminating connection/,
+  );
+  const left = await database.source.query("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'things%'");
+  expect(left).toEqual([{ nspname: 'things_v1' }]);
+});

@@ -4,6 +4,7 @@ import { newId } from '#libs/random';
 import {
   describeError,
   inTransaction,
+  isTransient,
   isUnavailable,
   Lease,
   type Sql,
@@ -12,14 +13,15 @@ import {
 } from '#libs/database';
 import { type EventStore, type RecordedEvent } from '#libs/event-store';
 import { takeIndexes } from './late-indexes.js';
+import { PageSize } from './page-size.js';
 import { type Projection, schemaOf } from './projection.js';
 
-/** Events of one transaction while building. */
-const PAGE = 5_000;
 /** So many events may be left for the transaction that everybody waits for. */
 const LAST_PAGE = 500;
-/** Swaps that may be ended because they stood still, or with their connection. */
-const MOST_SWAPS = 5;
+/** Failures in a row: with the pauses in between, 17 s without PostgreSQL, or a page of 5,000 events halved to 10. */
+const MOST_FAILURES = 10;
+const FIRST_RETRY_PAUSE_MS = 100;
+const LONGEST_RETRY_PAUSE_MS = 4_000;
 /** Differences that are told; more would be a broken read model, which a few show as well. */
 const MOST_DIFFERENCES = 100;
 /** Who was not heard of for so long builds no more; a page under way is no silence, however long. */
@@ -69,8 +71,9 @@ export class Rebuild {
   private readonly beside: string;
   private readonly old: string;
   private readonly lease: Lease;
-  /** Everything up to here is in the new tables. */
+  /** Everything up to here is in the new tables. Each step reads it anew: whether a lost connection's COMMIT was done is unknown. */
   private position = 0;
+  private readonly pageSize = new PageSize();
   /** Who was erased up to here has never been in the new tables. */
   private cleanPosition = 0;
   /** What makes the indexes that the new tables have not yet. */
@@ -98,8 +101,11 @@ export class Rebuild {
   async swap(): Promise<void> {
     await this.building(async () => {
       await this.makeIndexes();
-      await this.step((transaction) => transaction.query(`DROP SCHEMA IF EXISTS ${this.old} CASCADE`));
-      while (!(await this.swapUnlessEnded())) await this.advance();
+      await this.retrying(() =>
+        this.step((transaction) => transaction.query(`DROP SCHEMA IF EXISTS ${this.old} CASCADE`)),
+      );
+      // A swap that took too long between two statements was ended, and is undone: what is left is less the next time.
+      while (!(await this.retrying(() => this.lease.run(() => this.trySwap())))) await this.advance();
     });
     // Not in the swap's transaction: it waits for readers of the old tables, and nobody may wait for that.
     await this.tidy();
@@ -109,14 +115,16 @@ export class Rebuild {
   async compare(): Promise<RowDifference[]> {
     // Rows are compared by their keys, so no other index is made.
     return this.building(() =>
-      this.step(
-        async (transaction) => {
-          // The snapshot is the one position at which both are compared.
-          const live = await this.livePosition(transaction);
-          await this.applyRest(transaction, live);
-          return this.findDifferences(transaction);
-        },
-        { isSnapshot: true },
+      this.retrying(() =>
+        this.step(
+          async (transaction) => {
+            // The snapshot is the one position at which both are compared.
+            const live = await this.livePosition(transaction);
+            await this.applyRest(transaction, live);
+            return this.findDifferences(transaction);
+          },
+          { isSnapshot: true },
+        ),
       ),
     );
   }
@@ -167,18 +175,20 @@ export class Rebuild {
   }
 
   private async analyze(): Promise<void> {
-    await this.step(async (transaction) => {
+    const analyzeTables = async (transaction: Transaction) => {
       for (const table of await this.tables(transaction)) {
         await transaction.query(`ANALYZE ${this.beside}.${table}`);
       }
-    });
+    };
+    await this.retrying(() => this.step(analyzeTables));
   }
 
   /** One by one: what is written meanwhile is little. */
   private async makeIndexes(): Promise<void> {
     for (const definition of this.indexes) {
-      this.options.signal?.throwIfAborted();
-      await this.resting(() => this.step((transaction) => transaction.query(definition)));
+      await this.resting(() =>
+        this.retrying(() => this.step((transaction) => transaction.query(definition))),
+      );
     }
     // Statistics for the first readers: of expressions that are indexed too.
     if (this.indexes.length > 0) await this.analyze();
@@ -201,16 +211,17 @@ export class Rebuild {
 
   /** A transaction beside which nobody else builds. */
   private async step<Result>(
-    work: (transaction: Transaction) => Promise<Result>,
+    work: (transaction: Transaction, now: number) => Promise<Result>,
     limits: TransactionLimits = {},
   ): Promise<Result> {
     for (let attempt = 1; ; attempt += 1) {
       const done = await inTransaction(this.source, limits, async (transaction) => {
-        const { free, builder, now } = await this.look(transaction);
+        const { free, builder, now, position } = await this.look(transaction);
         if (!free) return undefined;
         if (builder !== this.builder) throw this.underWay();
+        this.position = position;
         await this.sign(transaction, now);
-        return { result: await work(transaction) };
+        return { result: await work(transaction, now) };
       });
       if (done) return done.result;
       // Somebody looks whether we build, which takes a moment; or a version before 0.3.0 has begun to build.
@@ -219,8 +230,10 @@ export class Rebuild {
     }
   }
 
-  /** Takes the lock, if it is free, until the transaction ends, and tells who builds. */
-  private async look(transaction: Sql): Promise<{ free: boolean; builder: string | undefined; now: number }> {
+  /** Takes the lock, if it is free, until the transaction ends. @returns who builds, and how far the new tables are. */
+  private async look(
+    transaction: Sql,
+  ): Promise<{ free: boolean; builder: string | undefined; now: number; position: number }> {
     // Versions before 0.3.0 hold the lock while they build, and sign nothing.
     const [row] = await transaction.query<{ free: boolean; comment: string | null; now: number }[]>(
       `SELECT pg_try_advisory_xact_lock($1, hashtext($2)) AS free,
@@ -229,13 +242,14 @@ export class Rebuild {
       [REBUILD_LOCK, this.live, this.beside],
     );
     const { free, comment, now } = row!;
-    const [builder, heardOf] = comment?.split(' ') ?? [];
+    const [builder, heardOf, position = 0] = comment?.split(' ') ?? [];
     const isHeardOf = builder === this.builder || Number(heardOf) > now - SILENT_SECONDS;
-    return { free, builder: isHeardOf ? builder : undefined, now };
+    return { free, builder: isHeardOf ? builder : undefined, now, position: Number(position) };
   }
 
   private async sign(transaction: Sql, now: number): Promise<void> {
-    await transaction.query(`COMMENT ON SCHEMA ${this.beside} IS '${this.builder} ${now}'`);
+    const comment = `${this.builder} ${now} ${this.position}`;
+    await transaction.query(`COMMENT ON SCHEMA ${this.beside} IS '${comment}'`);
   }
 
   private underWay(): UnderWay {
@@ -246,18 +260,51 @@ export class Rebuild {
 
   /** Applies one page. @returns how many positions lie between the new tables and the live ones now. */
   private async advance(): Promise<number> {
-    this.options.signal?.throwIfAborted();
-    const live = await this.livePosition(this.source);
-    try {
-      await this.resting(() => this.step((transaction) => this.applyPage(transaction, live)));
-    } catch (error) {
-      this.options.signal?.throwIfAborted();
-      if (error instanceof UnderWay) throw error;
-      const where = `the ${PAGE.toLocaleString('en')} events after position ${this.position}`;
-      throw new Error(`${this.projection.name} cannot be built from ${where}: ${describeError(error)}`);
-    }
+    let live = 0;
+    const page = async (transaction: Transaction, now: number) => {
+      await this.applyPage(transaction, live);
+      await this.sign(transaction, now);
+    };
+    await this.retrying(async () => {
+      live = await this.livePosition(this.source);
+      const begin = performance.now();
+      await this.resting(() => this.step(page));
+      this.pageSize.fit(performance.now() - begin);
+    });
     this.options.onProgress?.(this.position, live);
     return live - this.position;
+  }
+
+  /**
+   * Repeats what PostgreSQL undid because its connection was lost or it took too long: with pages of half the size, which are
+   * sent and processed sooner.
+   */
+  private async retrying<Result>(work: () => Promise<Result>): Promise<Result> {
+    const { name } = this.projection;
+    let pause = FIRST_RETRY_PAUSE_MS;
+    for (let attempt = 1; ; attempt += 1) {
+      this.options.signal?.throwIfAborted();
+      const { position } = this;
+      try {
+        return await work();
+      } catch (error) {
+        this.options.signal?.throwIfAborted();
+        if (error instanceof UnderWay) throw error;
+        // It was read over the connection that is lost.
+        this.ahead = undefined;
+        const canRetry = isUnavailable(error) || isTransient(error);
+        if (!canRetry || attempt === MOST_FAILURES) {
+          const times = canRetry ? `, in ${attempt} attempts with smaller and smaller pages` : '';
+          const where = `the ${this.pageSize.limit.toLocaleString('en')} events after position ${position}`;
+          throw new Error(`${name} cannot be built from ${where}${times}: ${describeError(error, true)}`, {
+            cause: error,
+          });
+        }
+        this.pageSize.halve();
+      }
+      await sleep(pause, undefined, { signal: this.options.signal });
+      pause = Math.min(2 * pause, LONGEST_RETRY_PAUSE_MS);
+    }
   }
 
   /** Who works gently rests as long as they worked. */
@@ -272,8 +319,9 @@ export class Rebuild {
   private async applyPage(transaction: Transaction, upTo: number): Promise<void> {
     const { handles } = this.projection;
     const read = async (after: number): Promise<Page> => {
-      const end = await this.store.pageEnd(after, upTo, PAGE, handles, transaction);
-      const events = this.store.readAll(after, end, PAGE, handles, transaction);
+      const { limit } = this.pageSize;
+      const end = await this.store.pageEnd(after, upTo, limit, handles, transaction);
+      const events = this.store.readAll(after, end, limit, handles, transaction);
       // Told to who takes the page.
       events.catch(() => undefined);
       return { after, end, events };
@@ -291,19 +339,6 @@ export class Rebuild {
   /** What is left for one transaction is little. */
   private async applyRest(transaction: Transaction, upTo: number): Promise<void> {
     while (this.position < upTo) await this.applyPage(transaction, upTo);
-  }
-
-  /** A swap that took too long between two statements was ended, and is undone: what is left is less the next time. */
-  private async swapUnlessEnded(): Promise<boolean> {
-    for (let attempt = 1; ; attempt += 1) {
-      const { position } = this;
-      try {
-        return await this.lease.run(() => this.trySwap());
-      } catch (error) {
-        this.position = position;
-        if (!isUnavailable(error) || attempt === MOST_SWAPS) throw error;
-      }
-    }
   }
 
   /** The lease is held meanwhile: nothing is applied to the live tables, and writers wait for the swap. */
