@@ -260,6 +260,75 @@ describe('rubbish', () => {
     socket.destroy();
   });
 
+  /** Writes the whole request before it reads anything, as simple clients do. */
+  async function writeThenRead(head: string[], body: Buffer): Promise<string> {
+    const { hostname, port } = new URL(api.origin);
+    const socket = connect(Number(port), hostname);
+    socket.pause();
+    const lines = [...head, 'Host: x', `Authorization: Bearer ${client.key}`, '', ''];
+    socket.write(lines.join('\r\n'));
+    await new Promise<void>((resolve, reject) => {
+      socket.once('error', reject);
+      socket.write(body, (error) => (error ? reject(error) : resolve()));
+    });
+    let answer = '';
+    socket.setEncoding('utf8').on('data', (chunk: string) => (answer += chunk));
+    socket.resume();
+    // Whole, also where the server keeps the connection.
+    while (!/"requestId":[^]*\}\}$/.test(answer)) await once(socket, 'data');
+    socket.destroy();
+    return answer;
+  }
+
+  const UPLOAD = '/v1/image.upload-image';
+  describe.each([
+    ['JSON', CREATE, 'application/json', 24 * MIB],
+    ['a file', UPLOAD, 'image/png', 48 * MIB],
+    ['a form', UPLOAD, 'multipart/form-data; boundary=x', 48 * MIB],
+  ])('413 for %s far above its limit', (_what, path, type, size) => {
+    const start = type.startsWith('multipart')
+      ? '--x\r\nContent-Disposition: form-data; name="a"; filename="a"\r\n\r\n'
+      : '';
+    const body = Buffer.concat([Buffer.from(start), Buffer.alloc(size, 'x')]);
+    const chunked = Buffer.concat([
+      Buffer.from(`${body.length.toString(16)}\r\n`),
+      body,
+      Buffer.from('\r\n0\r\n\r\n'),
+    ]);
+    const head = [`POST ${path} HTTP/1.1`, `Content-Type: ${type}`];
+    const framings: [string, string, Buffer][] = [
+      ['announced', `Content-Length: ${body.length}`, body],
+      ['in chunks', 'Transfer-Encoding: chunked', chunked],
+    ];
+    const cases = framings.flatMap(([name, header, bytes]) =>
+      ['keep-alive', 'close'].map((connection) => ({ name, header, bytes, connection })),
+    );
+
+    it.each(cases)(
+      'reaches a client that writes everything first: $name, $connection',
+      async ({ header, bytes, connection }) => {
+        const answer = await writeThenRead([...head, header, `Connection: ${connection}`], bytes);
+        expect(answer).toMatch(/^HTTP\/1\.1 413 [^]*"PAYLOAD_TOO_LARGE"/);
+      },
+    );
+
+    it('reaches fetch', async () => {
+      const headers = { 'Content-Type': type, Authorization: `Bearer ${client.key}` };
+      const options = { method: 'POST', headers, duplex: 'half' } as const;
+      const whole = await fetch(api.origin + path, { ...options, body });
+      expect([whole.status, await whole.json()]).toMatchObject([
+        413,
+        { error: { code: 'PAYLOAD_TOO_LARGE' } },
+      ]);
+      const parts = new Blob([body]).stream();
+      const streamed = await fetch(api.origin + path, { ...options, body: parts });
+      expect([streamed.status, await streamed.json()]).toMatchObject([
+        413,
+        { error: { code: 'PAYLOAD_TOO_LARGE' } },
+      ]);
+    });
+  });
+
   it('takes 1 MiB to the byte, and one byte more is 413', async () => {
     const body = JSON.stringify({ bio: '' });
     const whole = JSON.stringify({ bio: 'x'.repeat(MIB - body.length) });

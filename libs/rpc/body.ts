@@ -1,5 +1,6 @@
 import express, { type Request, type Response } from 'express';
 import { isUtf8 } from 'node:buffer';
+import { type IncomingMessage } from 'node:http';
 import { RpcError } from './errors.js';
 
 /** 1 MiB. */
@@ -114,11 +115,11 @@ export function refuseBody(request: Request): void {
   }
 }
 
-function hasBody({ headers }: Request): boolean {
+export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** Node reads and drops the rest of the body: closed before its end, the connection would be reset, the answer lost. */
+/** The rest of the body is read and dropped: see UnreadBodies. */
 function tooLarge(largest = LARGEST_BODY): RpcError {
   const mebibytes = Math.floor(largest / 1024 / 1024);
   return new RpcError(

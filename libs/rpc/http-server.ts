@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BareAnswers, clientFault, type DocsUrl, LINGER_MS } from './bare-answers.js';
 import { type ErrorCode } from './errors.js';
 import { DEADLINE, hasLongBody, Pacing, SLOWEST } from './pacing.js';
+import { UnreadBodies } from './unread-bodies.js';
 
 /** Milliseconds. Node looks for requests beyond their time every 30 s: they end up to that much later. */
 export const timeouts = {
@@ -71,6 +72,7 @@ export class ServerLife {
   private readonly awaitingRefusal = new WeakSet<ServerResponse>();
   private readonly pacing = new Pacing();
   private readonly bare: BareAnswers;
+  private readonly unread: UnreadBodies;
   private readonly mostConnections: number;
   private readonly lingerMs: number;
   private readonly looking: NodeJS.Timeout;
@@ -89,12 +91,14 @@ export class ServerLife {
       lookMs?: number;
       lingerMs?: number;
       mostConnections?: number;
+      unreadLimits?: { bytes: number; seconds: number };
       servedToTheEnd?: string;
     } = {},
   ) {
     Object.assign(server, timeouts);
     this.lingerMs = options.lingerMs ?? LINGER_MS;
     this.bare = new BareAnswers(docsUrl, this.lingerMs);
+    this.unread = new UnreadBodies(this.lingerMs, options.unreadLimits);
     this.mostConnections = options.mostConnections ?? mostConnections();
     this.looking = setInterval(() => this.look(), options.lookMs ?? 1_000).unref();
     const serve = server.listeners('request') as RequestListener[];
@@ -111,10 +115,12 @@ export class ServerLife {
       }
       const before = running && [...running].at(-1);
       running?.add(response);
+      this.unread.expect(request);
       // A dozen places wait for its end. It lives for one request: nothing gathers.
       response.setMaxListeners(0);
       response.on('close', () => {
         running?.delete(response);
+        this.unread.drain(request);
         if (running?.size === 0 && !socket.destroyed) this.idle.set(socket, socket.bytesRead);
       });
       const isEnding = this.end !== undefined && request.url !== options.servedToTheEnd;
@@ -163,6 +169,7 @@ export class ServerLife {
     // Node listens itself, but no longer once it has handed a connection over (CONNECT): a reset that nobody
     // listens for ends the process.
     socket.on('error', ignore);
+    this.unread.guard(socket);
     if (this.running.size >= this.mostConnections) {
       // Who holds a connection for nothing loses it to who may have something to ask.
       const [longestIdle] = this.silent.size > 0 ? this.silent : this.idle.keys();
@@ -286,7 +293,9 @@ export class ServerLife {
    * being sent, and from 26 on connections that have not asked anything yet, whose request may be on its way.
    */
   private closeIdleConnections(): void {
-    for (const [socket, heard] of this.idle) if (socket.bytesRead === heard) socket.destroy();
+    for (const [socket, heard] of this.idle) {
+      if (socket.bytesRead === heard && !this.unread.isDraining(socket)) socket.destroy();
+    }
   }
 
   private allRunning(): ServerResponse[] {
@@ -295,7 +304,7 @@ export class ServerLife {
 
   private handleClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
     const timedOut = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-    if (timedOut && hasLongBody(socket)) return;
+    if (timedOut && (hasLongBody(socket) || this.unread.isDraining(socket as Socket))) return;
     // Already answered; more bytes of the same bad request.
     if (socket.writableEnded) return;
     // Nothing was asked on this connection: an answer could be taken for that of the next request.

@@ -1,0 +1,53 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { ServerLife } from './http-server.js';
+
+const MIB = 1024 * 1024;
+const NEVER = { bytes: Infinity, seconds: 3_600 };
+const answerEarly: RequestListener = (_request, response) => void response.writeHead(413).end('too large');
+
+let stop: (() => Promise<void>) | undefined;
+afterEach(() => stop?.());
+
+/** @param announced bytes of the body, of which none are sent. */
+async function connectTo(
+  unreadLimits: { bytes: number; seconds: number },
+  announced = 1e12,
+): Promise<Socket> {
+  const server = createServer(answerEarly);
+  const life = new ServerLife(server, () => 'http://localhost/errors', { lingerMs: 100, unreadLimits });
+  stop = () => life.drain(0);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.setEncoding('utf8').write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${announced}\r\n\r\n`);
+  return socket;
+}
+
+async function readAll(socket: Socket): Promise<string> {
+  let answer = '';
+  for await (const chunk of socket) answer += chunk as string;
+  return answer;
+}
+
+it('an unread body closes its connection after the answer when it exceeds the bytes', async () => {
+  const socket = await connectTo({ ...NEVER, bytes: MIB });
+  const chunk = Buffer.alloc(64 * 1024);
+  const write = () => void (socket.writable && socket.write(chunk, () => setImmediate(write)));
+  write();
+  expect(await readAll(socket)).toMatch(/^HTTP\/1.1 413 [^]*too large/);
+});
+
+it('an unread body closes its connection after the answer when it exceeds the time', async () => {
+  const socket = await connectTo({ ...NEVER, seconds: 0.2 });
+  expect(await readAll(socket)).toMatch(/^HTTP\/1.1 413 [^]*too large/);
+});
+
+it('an unread body within the limits keeps its connection for the next request', async () => {
+  const socket = await connectTo(NEVER, MIB);
+  await once(socket, 'data');
+  socket.write(Buffer.alloc(MIB));
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  expect(await readAll(socket)).toMatch(/^HTTP\/1.1 413 /);
+});

@@ -1,0 +1,78 @@
+import { type IncomingMessage } from 'node:http';
+import { type Socket } from 'node:net';
+import { hasBody } from './body.js';
+
+/** The largest import that a client may send in vain, and a minute: as long as Node allows for a whole request. */
+const LIMITS = { bytes: 256 * 1024 * 1024, seconds: 60 };
+const LOOKS_PER_SECOND = 10;
+
+/**
+ * Bodies whose requests are answered before they have ended. Many clients send the whole body before they read: if the server
+ * closed the connection, or stopped reading, the client would get a reset or hang, and never see the answer. So the rest is
+ * read and dropped, up to a limit; then the connection is closed.
+ */
+export class UnreadBodies {
+  /** The last request with a body of each connection. */
+  private readonly requests = new WeakMap<Socket, IncomingMessage>();
+  private readonly draining = new WeakMap<Socket, { isLast: boolean }>();
+
+  constructor(
+    private readonly lingerMs: number,
+    private readonly limits = LIMITS,
+  ) {}
+
+  /** Node closes a connection right after its last answer (`Connection: close`): only once the body has ended. */
+  guard(socket: Socket): void {
+    const destroySoon = socket.destroySoon.bind(socket);
+    socket.destroySoon = () => {
+      const request = this.requests.get(socket);
+      if (!request || request.complete || socket.destroyed) destroySoon();
+      else this.drain(request, true);
+    };
+  }
+
+  expect(request: IncomingMessage): void {
+    if (hasBody(request)) this.requests.set(request.socket, request);
+  }
+
+  isDraining(socket: Socket): boolean {
+    return this.draining.has(socket);
+  }
+
+  /**
+   * Reads and drops the rest of the body, if there is one.
+   *
+   * @param isLast whether the connection is to be closed after it.
+   */
+  drain(request: IncomingMessage, isLast = false): void {
+    const { socket } = request;
+    if (request.complete || socket.destroyed) return;
+    const underWay = this.draining.get(socket);
+    if (underWay) {
+      underWay.isLast ||= isLast;
+      return;
+    }
+    const drain = { isLast };
+    this.draining.set(socket, drain);
+    const begin = socket.bytesRead;
+    let looks = this.limits.seconds * LOOKS_PER_SECOND;
+    const stop = () => {
+      clearInterval(looking);
+      this.draining.delete(socket);
+      if (drain.isLast) socket.destroySoon();
+    };
+    const looking = setInterval(() => {
+      looks -= 1;
+      if (request.complete) stop();
+      else if (looks <= 0 || socket.bytesRead - begin > this.limits.bytes) {
+        clearInterval(looking);
+        // The client still gets the answer and the end, if it reads them now.
+        socket.end();
+        setTimeout(() => socket.destroy(), this.lingerMs).unref();
+      }
+    }, 1_000 / LOOKS_PER_SECOND).unref();
+    request.once('end', stop);
+    socket.once('close', () => clearInterval(looking));
+    request.resume();
+  }
+}
