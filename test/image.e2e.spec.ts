@@ -255,9 +255,47 @@ describe('upload-image', () => {
     expect(await api.eventTypes(client.organizationId)).not.toContain('ImageUploaded');
   });
 
-  it('of 5,000 frames the first remains; what stands behind the end of an image does not', async () => {
-    const moving = await get(await upload(await frames(5_000), {}, { type: 'image/gif' }));
-    expect(moving).toMatchObject({ width: 8, height: 8 });
+  it('an animation stays one, in each width, with a still beside it', async () => {
+    const animation = await frames(3, { width: 400, height: 30 });
+    const image = await get(await upload(animation, {}, { type: 'image/gif' }));
+    expect(image).toMatchObject({ type: 'image/webp', width: 400, height: 30 });
+    expect(image.variants.map(({ type, width }: any) => [type, width])).toEqual([
+      ['image/jpeg', 320],
+      ['image/webp', 320],
+      ['image/jpeg', 400],
+      ['image/webp', 400],
+    ]);
+    for (const { url, type, width } of image.variants) {
+      const file = Buffer.from(await (await at(url)).arrayBuffer());
+      const {
+        pages = 1,
+        pageHeight,
+        height: whole,
+        delay,
+        loop,
+      } = await sharp(file, { pages: -1 }).metadata();
+      expect([url, pages, pageHeight ?? whole]).toEqual([
+        url,
+        type === 'image/webp' ? 3 : 1,
+        (width * 30) / 400,
+      ]);
+      if (type === 'image/webp') expect([delay, loop]).toEqual([[70, 80, 90], 2]);
+    }
+  });
+
+  it.each([
+    ['frames', () => frames(501), /has too many frames: send an animation of at most 500 frames/],
+    [
+      'pixels in all frames',
+      () => frames(60, { width: 1_000, height: 1_000 }),
+      /has too many pixels: send an animation of at most 50 megapixels in all its frames/,
+    ],
+  ])('400 for an animation of too many %s', async (_what, make, message) => {
+    const { status, body } = await send(await make(), {}, { type: 'image/gif' });
+    expect([status, body.error.message]).toEqual([400, expect.stringMatching(message)]);
+  });
+
+  it('what stands behind the end of an image does not remain', async () => {
     const script = Buffer.from('<script>alert(1)</script>');
     const image = await get(await upload(Buffer.concat([await picture(), script])));
     for (const { url } of image.variants)

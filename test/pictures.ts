@@ -53,11 +53,12 @@ function chunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([length, typed, check]);
 }
 
-/** A GIF of so many frames, each of another colour. */
-export function frames(count: number): Promise<Buffer> {
-  const side = 8;
-  const pixels = Buffer.alloc(side * side * 3 * count);
-  for (let n = 0; n < count; n += 1) pixels.fill(n * 37, n * side * side * 3, (n + 1) * side * side * 3);
-  const raw = { width: side, height: side * count, channels: 3 as const, pageHeight: side };
-  return sharp(pixels, { raw, limitInputPixels: false }).gif({ effort: 1 }).toBuffer();
+/** A GIF of so many frames, each of another colour, shown longer each time; it plays twice. */
+export function frames(count: number, { width, height } = { width: 8, height: 8 }): Promise<Buffer> {
+  const size = width * height * 3;
+  const pixels = Buffer.alloc(size * count);
+  for (let n = 0; n < count; n += 1) pixels.fill(n * 37, n * size, (n + 1) * size);
+  const raw = { width, height: height * count, channels: 3 as const, pageHeight: height };
+  const delay = Array.from({ length: count }, (_, n) => 70 + 10 * (n % 10));
+  return sharp(pixels, { raw, limitInputPixels: false }).gif({ effort: 1, delay, loop: 2 }).toBuffer();
 }

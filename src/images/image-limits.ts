@@ -1,5 +1,7 @@
 /** Of what is taken: pixels of an image, in millions. */
 export const MOST_MEGAPIXELS = 50;
+/** Of an animation, whose frames together have no more pixels than an image. */
+export const MOST_FRAMES = 500;
 /** The decoder of AVIF takes 20 bytes a pixel, four times what others do: with these 330 MB. */
 export const MOST_AVIF_MEGAPIXELS = 16;
 /** Of a file. */

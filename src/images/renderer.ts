@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { FairGate, TooManyWaiting } from '#libs/database';
 import { invalid, RpcError } from '#libs/rpc';
 import { type Variant } from './image.js';
-import { MOST_AVIF_MEGAPIXELS, MOST_MEGAPIXELS, TAKEN_TYPES } from './image-limits.js';
+import { MOST_AVIF_MEGAPIXELS, MOST_FRAMES, MOST_MEGAPIXELS, TAKEN_TYPES } from './image-limits.js';
 import { type Rendered } from './processing.js';
 
 /** Compiled, wherever this is run from. */
@@ -48,6 +48,22 @@ export class Renderer {
             message:
               `has too many pixels: send an image of at most ${MOST_MEGAPIXELS} megapixels ` +
               `(${MOST_AVIF_MEGAPIXELS} as AVIF, which takes more memory)`,
+          },
+        ]);
+      case 'too many frames':
+        throw invalid([
+          {
+            path: '',
+            message: `has too many frames: send an animation of at most ${MOST_FRAMES} frames, or a still image`,
+          },
+        ]);
+      case 'too large in all frames':
+        throw invalid([
+          {
+            path: '',
+            message:
+              `has too many pixels: send an animation of at most ${MOST_MEGAPIXELS} megapixels in all its frames together ` +
+              '(fewer frames, or smaller ones), or a still image',
           },
         ]);
       case 'damaged':

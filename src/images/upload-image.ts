@@ -7,7 +7,13 @@ import { newId } from '#libs/random';
 import { Input, Operation, StreamedInput, Text } from '#libs/rpc';
 import { image } from './image.js';
 import { ImageFiles } from './image-files.js';
-import { MOST_AVIF_MEGAPIXELS, MOST_MEBIBYTES, MOST_MEGAPIXELS, TAKEN_TYPES } from './image-limits.js';
+import {
+  MOST_AVIF_MEGAPIXELS,
+  MOST_FRAMES,
+  MOST_MEBIBYTES,
+  MOST_MEGAPIXELS,
+  TAKEN_TYPES,
+} from './image-limits.js';
 import { imageIdSchema } from './images.js';
 import { FORM_TYPE, LARGEST_FORM, receiveFile } from './received-file.js';
 import { Renderer } from './renderer.js';
@@ -23,8 +29,9 @@ const UNNAMED = 'image';
   description:
     `The bytes are the body, or the one file of a form (${FORM_TYPE}), which may have the fields \`name\` and \`alt\` too; the name of ` +
     `the file stands for a missing name. At most ${MOST_MEBIBYTES} MiB and ${MOST_MEGAPIXELS} megapixels (${MOST_AVIF_MEGAPIXELS} as ` +
-    'AVIF). What others are shown is made anew of what can be seen: no place, camera or other data of a photo stays in it, and of ' +
-    'moving pictures the first remains. The same bytes again answer the image that is there.',
+    'AVIF). What others are shown is made anew of what can be seen: no place, camera or other data of a photo stays in it. ' +
+    `An animated GIF or WebP becomes an animated WebP, with a still image of its first frame among the variants; it has at most ${MOST_FRAMES} ` +
+    `frames and ${MOST_MEGAPIXELS} megapixels in all of them together. The same bytes again answer the image that is there.`,
   answers: imageIdSchema,
   bodyTypes: [...TAKEN_TYPES, FORM_TYPE],
   largestBody: LARGEST_FORM,
