@@ -6,10 +6,18 @@ import {
   RequestCounts,
   serveMetrics,
 } from '#libs/operations';
+import { Mailer } from '#libs/mail';
 import { Concurrency, RateLimitStatus } from '#libs/rate-limit';
+import { TIMER_BACKLOG } from '#libs/subscriptions';
+import { BROADCAST_BACKLOG } from './broadcasts/index.js';
 import { type Config, ConfigError } from './config.js';
+import { IMPORT_BACKLOG } from './dashboard/index.js';
+import { Renderer } from './images/index.js';
 import { type Runtime } from './runtime.js';
 import { programVersion } from './version.js';
+import { WEBHOOK_BACKLOG } from './webhooks/index.js';
+
+const BACKLOGS = [BROADCAST_BACKLOG, WEBHOOK_BACKLOG, IMPORT_BACKLOG, TIMER_BACKLOG];
 
 /**
  * Serves the metrics of an instance where METRICS_PORT asks for it.
@@ -35,11 +43,13 @@ export async function serveInsight(
     selfCheck,
     witnesses: cosigning,
     subscriptions,
+    mailer: app.get(Mailer, { strict: false }),
+    images: app.get(Renderer, { strict: false }),
     main: source,
     pools: { main: source, reserved: reserved.source },
   };
   try {
-    return await serveMetrics({ host, port }, sources, new ScrapedDatabase(sealer, reserved));
+    return await serveMetrics({ host, port }, sources, new ScrapedDatabase(sealer, reserved, BACKLOGS));
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
     throw new ConfigError([`Port ${port} of METRICS_PORT is taken: set it to a free one.`]);

@@ -48,7 +48,11 @@ describe('metrics', () => {
   beforeAll(async () => {
     deployment = await Deployment.create();
     const organization = await deployment.organization();
-    server = await deployment.startServer({ METRICS_PORT: '0', VERIFY_EVERY: '3600' });
+    server = await deployment.startServer({
+      METRICS_PORT: '0',
+      VERIFY_EVERY: '3600',
+      MAIL_URL: 'smtp://127.0.0.1:1',
+    });
     client = organization.at(server.origin);
     await eventually(async () => expect(await scrape()).toContain('advocacy_projection_lag_positions{'));
   });
@@ -134,6 +138,47 @@ describe('metrics', () => {
     await proxy.close();
   });
 
+  it('tell what waits for background work, and for how long', async () => {
+    const { source } = deployment.database;
+    const [organizationId, id] = [
+      '01990a6e-1111-7000-8000-000000000001',
+      '01990a6e-1111-7000-8000-000000000002',
+    ];
+    await source.query(
+      `INSERT INTO timers (timer, id, organization_id, due_at, next_at)
+       SELECT 'unknown', $1, $2, t, t FROM (SELECT clock_timestamp() - interval '1 hour' AS t) AS due`,
+      [id, organizationId],
+    );
+    await source.query(
+      `INSERT INTO broadcast_sendings (id, organization_id, broadcast_id, total, sent, in_doubt) VALUES ($1, $2, $1, 10, 3, 2)`,
+      [id, organizationId],
+    );
+    const text = await scrape();
+    expect(valueOf(text, 'advocacy_timers_overdue')).toBe(1);
+    expect(valueOf(text, 'advocacy_timer_oldest_seconds')).toBeGreaterThanOrEqual(3_600);
+    expect(valueOf(text, 'advocacy_broadcast_recipients_waiting')).toBe(5);
+    expect(valueOf(text, 'advocacy_broadcast_recipients_in_doubt')).toBe(2);
+    for (const name of ['broadcast_oldest_due', 'webhook_oldest_retry', 'import_oldest'])
+      expect(valueOf(text, `advocacy_${name}_seconds`)).toBe(0);
+    await source.query("DELETE FROM timers WHERE timer = 'unknown'");
+    await source.query('DELETE FROM broadcast_sendings');
+  });
+
+  it('see the mail server away', async () => {
+    const one = await deployment.startServer({ METRICS_PORT: '0', MAIL_URL: 'smtp://127.0.0.1:1' });
+    const inviting = client.at(one.origin);
+    const input = { email: 'owner@example.org', role: 'OWNER' };
+    expect((await inviting.post('team.invite-member', input)).status).toBe(200);
+    await eventually(async () => {
+      const texts = await Promise.all([scrape(one), scrape()]);
+      const sum = (sample: string) => texts.reduce((all, text) => all + valueOf(text, sample)!, 0);
+      expect(sum('advocacy_mail_outcomes_total{outcome="unreachable"}')).toBeGreaterThan(0);
+      expect(sum('advocacy_mail_last_unreachable_timestamp_seconds')).toBeGreaterThan(1.7e9);
+      expect(sum('advocacy_mail_waiting')).toBeGreaterThanOrEqual(0);
+    });
+    await one.end('SIGKILL');
+  });
+
   it('are nowhere without METRICS_PORT, and end with the process', async () => {
     const without = await deployment.startServer();
     expect(without.log.find(({ message }) => message === 'listening')).not.toHaveProperty('metricsPort');
@@ -178,7 +223,7 @@ describe('metrics', () => {
     const ofAlerts: string[] = groups.flatMap(({ rules }: { rules: { expr: string }[] }) =>
       rules.map(({ expr }) => expr),
     );
-    expect([ofPanels.length, ofAlerts.length]).toEqual([expect.any(Number), 25]);
+    expect([ofPanels.length, ofAlerts.length]).toEqual([expect.any(Number), 33]);
     for (const expression of [...ofPanels, ...ofAlerts]) {
       const asked = metricsIn(expression);
       expect(asked).not.toEqual([]);

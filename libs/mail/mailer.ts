@@ -1,5 +1,6 @@
 import { type LoggerService, type OnApplicationShutdown } from '@nestjs/common';
 import { setMaxListeners } from 'node:events';
+import { Tally } from '#libs/measures';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compose } from './compose.js';
 import { MailFiles } from './mail-files.js';
@@ -36,10 +37,16 @@ export class Mailer implements OnApplicationShutdown {
   /** Who sends where the organization says nothing else. */
   readonly defaultFrom: MailAddress | null;
 
+  /** Messages by what became of them; `refused` for good (`rejected`) or to be tried again (`deferred`). */
+  readonly outcomes = new Tally(['sent', 'deferred', 'rejected', 'unreachable', 'in-doubt']);
+  /** Milliseconds since 1970; 0: never. */
+  readonly lastAt = { sent: 0, unreachable: 0 };
+
   private readonly server: SmtpPool | undefined;
   private readonly files: MailFiles;
   private readonly rate: MailRate | undefined;
-  private readonly underWay = new Map<AbortController, Promise<unknown>>();
+  /** The oldest first. */
+  private readonly underWay = new Map<AbortController, { sending: Promise<unknown>; since: number }>();
   private readonly waiting: (() => void)[] = [];
   private places: number;
   private readonly closing = new AbortController();
@@ -83,13 +90,20 @@ export class Mailer implements OnApplicationShutdown {
       signal.addEventListener('abort', stop, { once: true });
     }
     const sending = this.sendInTurn(message, stopping.signal, onTurn);
-    this.underWay.set(stopping, sending);
+    this.underWay.set(stopping, { sending, since: performance.now() });
     try {
       return await sending;
     } finally {
       this.underWay.delete(stopping);
       signal?.removeEventListener('abort', stop);
     }
+  }
+
+  /** Messages that wait for their turn or their answer in this process, and for how long the oldest of them has. */
+  get load(): { messages: number; oldestSeconds: number } {
+    const [oldest] = this.underWay.values();
+    const oldestSeconds = oldest ? (performance.now() - oldest.since) / 1_000 : 0;
+    return { messages: this.underWay.size, oldestSeconds };
   }
 
   /** Where messages go that go to no server; undefined where they do. */
@@ -99,7 +113,7 @@ export class Mailer implements OnApplicationShutdown {
 
   /** Stops all that waits, and answers when what is under way has ended: in about five seconds at most. */
   async close(): Promise<void> {
-    const sending = [...this.underWay.values()];
+    const sending = [...this.underWay.values()].map((one) => one.sending);
     this.closing.abort();
     for (const stopping of this.underWay.keys()) stopping.abort();
     await Promise.allSettled(sending);
@@ -119,13 +133,17 @@ export class Mailer implements OnApplicationShutdown {
     if (!(await this.takePlace(signal))) return STOPPED;
     try {
       const composed = await compose(message);
-      if ('outcome' in composed) return composed;
+      if ('outcome' in composed) {
+        this.count(composed);
+        return composed;
+      }
       if (this.rate) {
         const milliseconds = await this.rate.reserve();
         if (milliseconds > 0) await sleep(milliseconds, undefined, { signal }).catch(() => undefined);
       }
       if (signal.aborted) return STOPPED;
       const result = await (this.server ?? this.files).send(composed, signal, this.closing.signal, onTurn);
+      this.count(result);
       if (!signal.aborted) this.tell(result);
       return result;
     } finally {
@@ -157,6 +175,13 @@ export class Mailer implements OnApplicationShutdown {
     const next = this.waiting.shift();
     if (next) next();
     else this.places += 1;
+  }
+
+  private count(result: MailOutcome): void {
+    const { outcome } = result;
+    if (outcome === 'refused') this.outcomes.add(result.permanent ? 'rejected' : 'deferred');
+    else this.outcomes.add(outcome);
+    if (outcome === 'sent' || outcome === 'unreachable') this.lastAt[outcome] = Date.now();
   }
 
   /** That mail cannot be sent is said once, and that it can be again. */

@@ -2,6 +2,7 @@ import { type DataSource } from 'typeorm';
 import { poolUse, wideQueries } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { type Distribution } from '#libs/measures';
+import { type Mailer } from '#libs/mail';
 import { type Projections } from '#libs/projections';
 import { type Concurrency, decisions, type RateLimitStatus } from '#libs/rate-limit';
 import { errorAnswers, streamsOpen, unreadBytes } from '#libs/rpc';
@@ -9,7 +10,7 @@ import { type Subscriptions, type SubscriptionStatus } from '#libs/subscriptions
 import { type DatabaseWatch } from './database-watch.js';
 import { standardOutput } from './output.js';
 import { type RequestCounts } from './request-counts.js';
-import { type DatabaseFacts } from './scraped-database.js';
+import { type Backlog, type DatabaseFacts } from './scraped-database.js';
 import { type SelfCheckStatus } from './self-check-status.js';
 import { type WitnessStatus } from './witness-status.js';
 
@@ -27,6 +28,8 @@ export type Sources = {
   selfCheck: SelfCheckStatus;
   witnesses: WitnessStatus;
   subscriptions: Subscriptions;
+  mailer: Pick<Mailer, 'load' | 'outcomes' | 'lastAt'>;
+  images: { readonly use: { running: number; waiting: number; turnedAway: number } };
 };
 
 type Labels = Record<string, string>;
@@ -252,6 +255,114 @@ export const METRICS: readonly Metric[] = [
     read: ({ subscriptions }) => ofEach(subscriptions, ({ parked }) => parked),
   },
   {
+    name: 'advocacy_mail_waiting',
+    type: 'gauge',
+    help: 'Messages that wait in this instance for their turn, or for the answer of the mail server.',
+    read: ({ mailer }) => [{ value: mailer.load.messages }],
+  },
+  {
+    name: 'advocacy_mail_oldest_seconds',
+    type: 'gauge',
+    help: 'Seconds for which the oldest of these messages has waited; 0 if there are none.',
+    read: ({ mailer }) => [{ value: mailer.load.oldestSeconds }],
+  },
+  {
+    name: 'advocacy_mail_outcomes_total',
+    type: 'counter',
+    help: 'Attempts to send a message by outcome: sent, deferred (tried again), rejected for good, unreachable (the mail server), in-doubt.',
+    labels: ['outcome'],
+    read: ({ mailer }) =>
+      mailer.outcomes.entries().map(([outcome, value]) => ({ value, labels: { outcome } })),
+  },
+  {
+    name: 'advocacy_mail_last_sent_timestamp_seconds',
+    type: 'gauge',
+    help: 'When this instance last sent a message, in seconds since 1970; 0 if it has sent none.',
+    read: ({ mailer }) => [{ value: mailer.lastAt.sent / 1_000 }],
+  },
+  {
+    name: 'advocacy_mail_last_unreachable_timestamp_seconds',
+    type: 'gauge',
+    help: 'When this instance last could not reach the mail server; later than the last message that any instance has sent, it is away.',
+    read: ({ mailer }) => [{ value: mailer.lastAt.unreachable / 1_000 }],
+  },
+  {
+    name: 'advocacy_broadcast_recipients_waiting',
+    type: 'gauge',
+    help: 'Recipients of unfinished broadcasts whose message is not sent yet, paused broadcasts included.',
+    read: backlog('recipientsWaiting'),
+  },
+  {
+    name: 'advocacy_broadcast_recipients_in_doubt',
+    type: 'gauge',
+    help: 'Recipients of the newest 1,000 broadcasts whose message may have been sent or not: broadcast.retry-recipients sends it again.',
+    read: backlog('recipientsInDoubt'),
+  },
+  {
+    name: 'advocacy_broadcast_oldest_due_seconds',
+    type: 'gauge',
+    help: 'Seconds for which the oldest message of a broadcast that is being sent has been due.',
+    read: backlog('recipientSeconds'),
+  },
+  {
+    name: 'advocacy_webhooks_behind',
+    type: 'gauge',
+    help: 'Active webhooks with events that were not sent yet, 10,000 at most.',
+    read: backlog('webhooksBehind'),
+  },
+  {
+    name: 'advocacy_webhook_retries_due',
+    type: 'gauge',
+    help: 'Deliveries to active webhooks whose retry is due, 10,000 at most.',
+    read: backlog('webhookRetriesDue'),
+  },
+  {
+    name: 'advocacy_webhook_oldest_retry_seconds',
+    type: 'gauge',
+    help: 'Seconds for which the oldest of these retries has been due.',
+    read: backlog('webhookRetrySeconds'),
+  },
+  {
+    name: 'advocacy_imports_running',
+    type: 'gauge',
+    help: 'Imports of the dashboard that are not finished, 10,000 at most.',
+    read: backlog('importsRunning'),
+  },
+  {
+    name: 'advocacy_import_oldest_seconds',
+    type: 'gauge',
+    help: 'Seconds for which no instance has worked on the oldest of these imports.',
+    read: backlog('importSeconds'),
+  },
+  {
+    name: 'advocacy_timers_overdue',
+    type: 'gauge',
+    help: 'Timers that are due and have not fired, 10,000 at most.',
+    read: backlog('timersOverdue'),
+  },
+  {
+    name: 'advocacy_timer_oldest_seconds',
+    type: 'gauge',
+    help: 'Seconds for which the oldest of these timers has been due.',
+    read: backlog('timerSeconds'),
+  },
+  {
+    name: 'advocacy_images',
+    type: 'gauge',
+    help: 'Uploaded images that this instance renders, and those that wait for it.',
+    labels: ['state'],
+    read: ({ images: { use } }) => [
+      { value: use.running, labels: { state: 'running' } },
+      { value: use.waiting, labels: { state: 'waiting' } },
+    ],
+  },
+  {
+    name: 'advocacy_images_refused_total',
+    type: 'counter',
+    help: 'Uploaded images that did not get their turn in time.',
+    read: ({ images }) => [{ value: images.use.turnedAway }],
+  },
+  {
     name: 'advocacy_database_up',
     type: 'gauge',
     help: '1 if the database answered this scrape within a second; what it says is its last word otherwise.',
@@ -314,6 +425,11 @@ export const METRICS: readonly Metric[] = [
     read: () => [{ value: standardOutput.droppedInAll }],
   },
 ];
+
+/** As the database last said, which says the same to every instance. */
+function backlog(name: keyof Backlog): Metric['read'] {
+  return (_, { [name]: value }) => (value === undefined ? [] : [{ value }]);
+}
 
 /** As this instance last saw it. */
 function ofEach({ lastSeen = [] }: Subscriptions, value: (status: SubscriptionStatus) => number): Sample[] {

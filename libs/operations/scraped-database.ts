@@ -1,8 +1,23 @@
 import { type ReservedConnections } from '#libs/database';
 import { type Sealer, type SealingProgress } from '#libs/sealing';
 
+/** What waits for background work; of whatever kind of module. `…Seconds`: how long the oldest has waited. */
+export type Backlog = Record<(typeof BACKLOG)[number], number>;
+const BACKLOG = [
+  'recipientsWaiting',
+  'recipientsInDoubt',
+  'recipientSeconds',
+  'webhooksBehind',
+  'webhookRetriesDue',
+  'webhookRetrySeconds',
+  'importsRunning',
+  'importSeconds',
+  'timersOverdue',
+  'timerSeconds',
+] as const;
+
 /** What only the database knows, as it last said. */
-export type DatabaseFacts = { answered: boolean } & Partial<SealingProgress>;
+export type DatabaseFacts = { answered: boolean } & Partial<SealingProgress> & Partial<Backlog>;
 
 /** A scrape waits so long for the database, and then tells what it last said. */
 const PATIENCE_MS = 1_000;
@@ -15,14 +30,15 @@ export class ScrapedDatabase {
   constructor(
     private readonly sealer: Sealer,
     private readonly reserved: ReservedConnections,
+    /** SQL of rows that together have the columns of `Backlog`, each bounded. */
+    private readonly backlogs: readonly string[],
   ) {}
 
   async look(): Promise<DatabaseFacts> {
-    this.asking ??= this.sealer
-      .progress(this.reserved.source)
+    this.asking ??= this.ask()
       .then(
-        (progress) => {
-          this.facts = { answered: true, ...progress };
+        (facts) => {
+          this.facts = { answered: true, ...facts };
         },
         () => {
           this.facts = { ...this.facts, answered: false };
@@ -34,5 +50,14 @@ export class ScrapedDatabase {
     const found = await Promise.race([this.asking, late]);
     clearTimeout(timer);
     return found === 'late' ? { ...this.facts, answered: false } : this.facts;
+  }
+
+  private async ask(): Promise<SealingProgress & Backlog> {
+    const { source } = this.reserved;
+    const progress = await this.sealer.progress(source);
+    const from = this.backlogs.map((sql, n) => `(${sql}) AS b${n}`).join(', ');
+    const [row] = await source.query<Record<string, unknown>[]>(`SELECT * FROM ${from}`);
+    const backlog = Object.fromEntries(BACKLOG.map((name) => [name, Number(row![name])]));
+    return { ...progress, ...(backlog as Backlog) };
   }
 }

@@ -24,6 +24,11 @@ export type Timer = {
 type Row = { organization_id: string; id: string; due_at: Date; attempts: number };
 
 /** Rows with a time at which something is due. */
+/** SQL of a row for metrics: timers that are due and were not fired, 10,000 at most, and the seconds of the oldest. */
+export const TIMER_BACKLOG = `
+  SELECT count(*) AS "timersOverdue", coalesce(extract(epoch FROM clock_timestamp() - min(next_at)), 0) AS "timerSeconds"
+  FROM (SELECT next_at FROM timers WHERE next_at <= clock_timestamp() ORDER BY next_at LIMIT 10000) AS due`;
+
 export class Timers {
   constructor(
     private readonly source: DataSource,

@@ -5,7 +5,7 @@ export { BroadcastsModule } from './broadcasts.module.js';
 export { digestOfRecipients } from './audience.js';
 export { Places } from './places.js';
 export { RECIPIENT_DETAILS, type RecipientDetail } from './recipient-details.js';
-export { Recipients } from './recipients.js';
+export { BROADCAST_BACKLOG, Recipients } from './recipients.js';
 export { NOBODY } from './letters.js';
 export { CONTACT_FIELDS, ORGANIZATION_FIELDS, PETITION_FIELDS } from './merge-fields.js';
 export { readUnsubscribeToken, unsubscribeToken } from './unsubscribe-token.js';

@@ -98,6 +98,23 @@ export const HAS_WORK = `EXISTS (
   WHERE NOT s.is_over AND (b.status IN ('SENDING', 'SENT', 'CANCELLED') OR ${has('CLAIMED', 's.id')})
 )`;
 
+/**
+ * SQL of a row for metrics: recipients that wait, those in doubt, and for how many seconds the oldest is due. Of a thousand
+ * sendings at most: those that are open, and for the doubts the newest.
+ */
+export const BROADCAST_BACKLOG = `
+  WITH open AS (SELECT * FROM broadcast_sendings WHERE NOT is_over LIMIT 1000)
+  SELECT
+    (SELECT coalesce(sum(total - sent - failed - skipped - in_doubt), 0) FROM open) AS "recipientsWaiting",
+    (SELECT coalesce(sum(in_doubt), 0) FROM (SELECT in_doubt FROM broadcast_sendings ORDER BY id DESC LIMIT 1000) AS newest)
+      AS "recipientsInDoubt",
+    (SELECT coalesce(max(greatest(0, extract(epoch FROM clock_timestamp() - greatest(r.due_at, s.created_at)))), 0)
+     FROM open s ${ITS_BROADCAST}
+     CROSS JOIN LATERAL (
+       SELECT due_at FROM broadcast_recipients WHERE sending_id = s.id AND status = 'PENDING' ORDER BY due_at LIMIT 1
+     ) AS r
+     WHERE b.status = 'SENDING') AS "recipientSeconds"`;
+
 /** One statement, so that a round trip and a commit are all that a message costs beside its own. */
 const SETTLE_AND_CLAIM = `
   SELECT sending_id AS "sendingId", contact_id AS "contactId", attempts

@@ -25,6 +25,11 @@ export class Renderer {
   /** Milliseconds that an image may take. Shorter in tests. */
   longestMs = LONGEST_MS;
 
+  /** Images that are rendered and that wait for it, and how many found no turn. */
+  get use(): { running: number; waiting: number; turnedAway: number } {
+    return this.gate.use;
+  }
+
   /**
    * @param directory where the files are put.
    * @throws RpcError UNSUPPORTED_MEDIA_TYPE for what is no image that is taken, BAD_REQUEST for one that is damaged or too large,

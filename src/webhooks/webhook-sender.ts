@@ -60,6 +60,18 @@ const IS_ANYTHING_TO_DO = `(SELECT position FROM webhook_news) < h.horizon
     WHERE r.due_at <= clock_timestamp()
   )`;
 
+/** SQL of a row for metrics: webhooks with events to send, retries that are due (10,000 at most), and the seconds of the oldest. */
+export const WEBHOOK_BACKLOG = `
+  WITH due AS (
+    SELECT r.due_at FROM webhook_retries r JOIN webhook_cursors c ON c.webhook_id = r.webhook_id ${ACTIVE}
+    WHERE r.due_at <= clock_timestamp() ORDER BY r.due_at LIMIT 10000
+  )
+  SELECT
+    (SELECT count(*) FROM (SELECT FROM webhook_cursors c ${ACTIVE} WHERE c.news > c.position LIMIT 10000) AS behind)
+      AS "webhooksBehind",
+    (SELECT count(*) FROM due) AS "webhookRetriesDue",
+    (SELECT coalesce(extract(epoch FROM clock_timestamp() - min(due_at)), 0) FROM due) AS "webhookRetrySeconds"`;
+
 /** $1: those that are worked on. Organizations in turn, the first of each first. */
 const POLL = `
   WITH concerned AS (

@@ -82,6 +82,12 @@ type Row = {
   result: Buffer | null;
 };
 
+/** SQL of a row for metrics: imports that run, and for how many seconds no process has worked on the oldest of those. */
+export const IMPORT_BACKLOG = `
+  SELECT count(*) AS "importsRunning",
+    coalesce(greatest(0, extract(epoch FROM clock_timestamp() - min(greatest(leased_until, made_at)))), 0) AS "importSeconds"
+  FROM (SELECT leased_until, made_at FROM contact_imports WHERE status = 'RUNNING' ORDER BY leased_until LIMIT 10000) AS running`;
+
 /**
  * Tables of contacts on their way in. What somebody has brought is kept encrypted until it is imported, and imported in the
  * background by whichever instance takes it: an instance that dies leaves it to another, which begins it again. That changes nothing
