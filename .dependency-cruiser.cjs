@@ -5,6 +5,7 @@ const libs = [
   'tracing',
   'random',
   'measures',
+  'threads',
   'storage',
   'pages',
   'database',

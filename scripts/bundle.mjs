@@ -20,6 +20,8 @@ const ENTRIES = {
   main: 'src/main.js',
   cli: 'src/cli.js',
   'check-thread': 'src/history/verify/check-thread.js',
+  'rich-text-thread': 'src/site/rich-text-thread.js',
+  'template-thread': 'src/broadcasts/template-thread.js',
 };
 
 /** Large, or with programs of their own, and needed by few; or CommonJS that is loaded by `import()`, which has no names in a bundle. */

@@ -10,21 +10,15 @@ import { petitions } from '../petitions/index.js';
 import { PublicAddress } from '../public-address.js';
 import { type Audience, type BroadcastFields, type Hindrance } from './broadcast.js';
 import { htmlOf, type Sender, textOf } from './layout.js';
-import {
-  CONTACT_FIELDS,
-  type MergeFields,
-  PETITION_FIELDS,
-  type Rendered,
-  TemplateError,
-} from './merge-fields.js';
+import { CONTACT_FIELDS, type MergeFields, PETITION_FIELDS, TemplateError } from './merge-fields.js';
+import { type CompiledTemplate, templates } from './templates.js';
 import { unsubscribeToken } from './unsubscribe-token.js';
 
 /** What every letter of a broadcast has in common. */
 export type Writing = {
   organizationId: string;
   broadcastId: string;
-  /** @throws TemplateError */
-  render: (fields: MergeFields) => Rendered;
+  template: CompiledTemplate;
   sender: Sender & { from: MailMessage['from']; replyTo: string | null };
   organization: MergeFields['organization'];
   petition: MergeFields['petition'];
@@ -35,7 +29,14 @@ export type Hindered = { hindrance: Hindrance; path: string; message: string };
 /** Who gets it. */
 export type Recipient = { id: string } & ContactDetails;
 
-export type Letter = { subject: string; html: string; text: string; unsubscribeUrl: string };
+export type Letter = {
+  subject: string;
+  html: string;
+  text: string;
+  unsubscribeUrl: string;
+  /** Milliseconds that its template took. */
+  took: number;
+};
 
 const TRIALS = 2;
 
@@ -84,21 +85,20 @@ export class Letters {
       hinder('NO_PUBLIC_URL', '', message);
     }
     const petitionId = onlyPetition(fields.audience);
-    let render: Writing['render'] | undefined;
-    // Its libraries cost every start a tenth of its time, and are needed by who has a broadcast.
-    const templates = await import('./template.js');
+    const { subject, preheader, content, format } = fields;
+    let template: CompiledTemplate | undefined;
     try {
-      const template = templates.compile(fields, petitionId !== undefined);
-      render = (values) => templates.render(template, values);
+      const hasPetition = petitionId !== undefined;
+      template = await templates.compile({ subject, preheader, content, format, hasPetition });
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
       hinder(error.hindrance, error.part, error.message);
     }
-    if (!render) return { hindered };
+    if (!template) return { hindered };
     const writing: Writing = {
       organizationId,
       broadcastId,
-      render,
+      template,
       sender: {
         name: from?.name ?? name,
         postalAddress: sender.postalAddress,
@@ -110,7 +110,7 @@ export class Letters {
       organization: { name, website, email, country, postalAddress: sender.postalAddress },
       petition: petitionId === undefined ? undefined : await this.petition(organizationId, petitionId),
     };
-    const unwritable = this.trial(writing);
+    const unwritable = await this.trial(writing);
     if (unwritable) return { hindered: [...hindered, unwritable] };
     return { writing, hindered };
   }
@@ -121,9 +121,9 @@ export class Letters {
    * @param scopes of whoever looks at it: without `contact:write` the unsubscribe link is nobody's.
    * @throws RpcError CONFLICT if the template fails.
    */
-  show(writing: Writing, contact: Recipient | null, scopes: readonly string[]): Letter {
+  async show(writing: Writing, contact: Recipient | null, scopes: readonly string[]): Promise<Letter> {
     try {
-      return this.write(writing, contact, hasScope(scopes, 'contact:write') ? contact?.id : NOBODY);
+      return await this.write(writing, contact, hasScope(scopes, 'contact:write') ? contact?.id : NOBODY);
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
       throw notReady([{ hindrance: error.hindrance, path: 'content', message: error.message }]);
@@ -131,10 +131,10 @@ export class Letters {
   }
 
   /** What runs for too long, or takes too much, is told before anybody gets it. */
-  private trial(writing: Writing): Hindered | undefined {
+  private async trial(writing: Writing): Promise<Hindered | undefined> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        this.write(writing, null);
+        await this.write(writing, null);
         return undefined;
       } catch (error) {
         if (!(error instanceof TemplateError)) throw error;
@@ -150,8 +150,8 @@ export class Letters {
    * @param unsubscribes the contact whom the link in it unsubscribes.
    * @throws TemplateError
    */
-  write(writing: Writing, contact: Recipient | null, unsubscribes = contact?.id): Letter {
-    const { organizationId, broadcastId, render, sender, organization, petition } = writing;
+  async write(writing: Writing, contact: Recipient | null, unsubscribes = contact?.id): Promise<Letter> {
+    const { organizationId, broadcastId, template, sender, organization, petition } = writing;
     const token = unsubscribeToken(this.store.keyring, {
       organizationId,
       contactId: unsubscribes ?? NOBODY,
@@ -159,7 +159,7 @@ export class Letters {
     });
     const unsubscribeUrl = `${this.address.url}/u/${token}`;
     const fields = Object.fromEntries(CONTACT_FIELDS.map((field) => [field, contact?.[field] ?? null]));
-    const rendered = render({
+    const { rendered, took } = await template.render({
       contact: fields as MergeFields['contact'],
       organization,
       ...(petition ? { petition } : {}),
@@ -170,6 +170,7 @@ export class Letters {
       html: htmlOf(rendered, sender, unsubscribeUrl),
       text: textOf(rendered, sender, unsubscribeUrl),
       unsubscribeUrl,
+      took,
     };
   }
 

@@ -41,6 +41,8 @@ export class TemplateError extends Error {
     message: string,
     /** Which part of the broadcast it is about. */
     readonly part: 'subject' | 'preheader' | 'content' = 'content',
+    /** Milliseconds until it failed. */
+    readonly took = 0,
   ) {
     super(message);
   }

@@ -58,7 +58,7 @@ export class PreviewBroadcastHandler implements IQueryHandler<PreviewBroadcast> 
     const { writing, hindered } = await this.letters.prepare(organizationId, broadcastId, fields);
     // What only stands against sending it can be looked at.
     if (!writing) throw notReady(hindered.filter(({ hindrance }) => OF_TEMPLATES.includes(hindrance)));
-    const { subject, html, text } = this.letters.show(writing, recipient, context.scopes);
+    const { subject, html, text } = await this.letters.show(writing, recipient, context.scopes);
     return { broadcastId, subject, html, text };
   }
 }

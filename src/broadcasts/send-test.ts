@@ -60,7 +60,7 @@ export class SendTestHandler implements ICommandHandler<SendTest> {
     const fields = standingBroadcast(state);
     const { writing, hindered } = await this.letters.prepare(organizationId, broadcastId, fields);
     if (!writing || hindered.some(({ hindrance }) => hindrance === 'NO_SENDER')) throw notReady(hindered);
-    const letter = this.letters.show(writing, null, []);
+    const letter = await this.letters.show(writing, null, []);
     const test = { ...letter, subject: `[Test] ${letter.subject}` };
     const outcomes = await Promise.all(
       to.map(async (address, n) => {

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { RecordReader } from '#libs/commands';
 import { describeError, TroubleLog } from '#libs/database';
 import { EventStore } from '#libs/event-store';
@@ -13,6 +13,7 @@ import { Suppressions } from '../suppressions/index.js';
 import { broadcast, isStanding } from './broadcast.js';
 import { FinishBroadcast } from './finish-broadcast.js';
 import { Letters, messageIdOf, type Recipient, type Writing } from './letters.js';
+import { TemplateError } from './merge-fields.js';
 import { RECIPIENT_DETAILS } from './recipient-details.js';
 import {
   ALIVE_SECONDS,
@@ -281,14 +282,8 @@ export class BroadcastSender implements BackgroundWork {
       return;
     }
     const lookedAt = performance.now();
-    for (const [n, one] of messages.entries()) {
-      const begun = performance.now();
+    for (const [n, one] of messages.entries())
       void this.deliverOne(one, recipients[n]!, writing, { sending: sending!, signal, lookedAt });
-      // A template may take a while to write; everybody else's requests and broadcasts come between, and have most of the time.
-      const took = performance.now() - begun;
-      if (took > SLOW_MS) this.resting.set(sendingId, performance.now() + 10 * took);
-      await nextTurn();
-    }
   }
 
   /** Never rejects. */
@@ -302,8 +297,11 @@ export class BroadcastSender implements BackgroundWork {
     let message;
     try {
       const id = messageIdOf(writing.broadcastId, recipient.id);
-      message = this.letters.message(writing, this.letters.write(writing, recipient), recipient.email!, id);
+      const letter = await this.letters.write(writing, recipient);
+      this.noteWritten(sending.id, letter.took);
+      message = this.letters.message(writing, letter, recipient.email!, id);
     } catch (error) {
+      if (error instanceof TemplateError) this.noteWritten(sending.id, error.took);
       // Later: it may have taken too long only because the machine stood still.
       return this.note(later(one, describeError(error)));
     }
@@ -346,6 +344,11 @@ export class BroadcastSender implements BackgroundWork {
       case 'in-doubt':
         return this.note(settledAs(one, 'IN_DOUBT', sent.detail));
     }
+  }
+
+  /** One thread writes all letters: of a template that takes long there are few, so that other broadcasts have most of its time. */
+  private noteWritten(sendingId: string, took: number): void {
+    if (took > SLOW_MS) this.resting.set(sendingId, performance.now() + 10 * took);
   }
 
   /** Of each message who gets it, as they are now; or why nobody does. */

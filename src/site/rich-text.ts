@@ -1,95 +1,75 @@
 import { createHash } from 'node:crypto';
-import { type Tag } from 'sanitize-html';
 import { isObject, type Json } from '#libs/event-store';
-import { escapeHtml, type Html, trusted } from '#libs/pages';
+import { type Html, trusted } from '#libs/pages';
+import { BoundedThread, JobStopped } from '#libs/threads';
+import { paragraphsOf } from './paragraphs.js';
+import { type richTextHtml } from './rich-text-html.js';
 
-/** What a text may be made of; everything else of it is its words. */
-const TAGS = ['p', 'br', 'hr', 'h2', 'h3', 'h4', 'strong', 'em', 's', 'u', 'code', 'pre', 'blockquote'];
-const LISTS_AND_TABLES = ['ul', 'ol', 'li', 'a', 'img', 'table', 'thead', 'tbody', 'tr', 'th', 'td'];
-
-/** Deeper ones are left out: what reads them calls itself for each. */
-const DEEPEST = 50;
-/** Nobody else is served while a text is read, and that may take the square of these. */
-const MOST_MARKS = 20_000;
-/** Pages are made anew each second, and a text is seldom another one: characters of what is remembered. */
+/**
+ * Characters of a text that is read without the thread, which takes a moment to start and some 20 MB. The worst that we know takes
+ * 30 ms; the worst of 256 KiB takes half a second.
+ */
+const SHORT = 4_096;
+/** To read a text in the thread. */
+const LIMIT_MS = 1_000;
+/** Pages are rendered again each second, and a text seldom changes: characters of what is remembered. */
 const MOST_REMEMBERED = 4 * 1_024 * 1_024;
 
-/** Content as a page shows it: null where it is no text. */
-export type RichText = (content: Json) => Html | null;
+type RichTextJobs = { html: typeof richTextHtml };
+export type RichTextThread = BoundedThread<RichTextJobs>;
 
-/** Its libraries cost a start a tenth of its time, and are needed by who has a page. */
-export async function loadRichText(): Promise<RichText> {
-  const [{ default: MarkdownIt }, { default: sanitizeHtml }] = await Promise.all([
-    import('markdown-it'),
-    import('sanitize-html'),
-  ]);
-  // What is HTML in a Markdown text is shown as it was typed.
-  const markdown = new MarkdownIt({ html: false, linkify: true });
-  const sanitized = (unsafe: string) =>
-    trusted(
-      sanitizeHtml(unsafe, {
-        allowedTags: [...TAGS, ...LISTS_AND_TABLES],
-        allowedAttributes: { a: ['href', 'rel'], img: ['src', 'alt', 'loading'], ol: ['start'] },
-        allowedSchemes: ['http', 'https', 'mailto'],
-        allowProtocolRelative: false,
-        nestingLimit: DEEPEST,
-        transformTags: {
-          // The page has its own.
-          h1: 'h2',
-          h5: 'h4',
-          h6: 'h4',
-          b: 'strong',
-          i: 'em',
-          del: 's',
-          a: (tagName, { href = '' }) => {
-            // Elsewhere, in a feed say, it would lead to somebody else's page.
-            const whole: Record<string, string> = /^(https?:|mailto:)/i.test(href) ? { href } : {};
-            return { tagName, attribs: { ...whole, rel: 'nofollow noopener ugc' } };
-          },
-          img(tagName, { src = '', alt = '' }): Tag {
-            // Others would learn who reads the page.
-            if (!src.startsWith('/images/')) return { tagName: 'em', attribs: {}, text: alt };
-            return { tagName, attribs: { src, alt, loading: 'lazy' } };
-          },
-        },
-      }),
-    );
-  const shownOf = (content: Json): Html | null => {
-    if (typeof content === 'string') return sanitized(fromMarkdown(content));
-    if (!isObject(content)) return null;
-    if (typeof content.markdown === 'string') return sanitized(fromMarkdown(content.markdown));
-    return content.type === 'doc' ? sanitized(nodesOf(content.content, 0)) : null;
-  };
-  const remembered = new Map<string, Html | null>();
-  let size = 0;
-  return (content) => {
+/** Shows what users wrote as HTML. */
+export class RichText {
+  private readonly remembered = new Map<string, Promise<string | null>>();
+  private size = 0;
+
+  constructor(
+    private readonly thread: RichTextThread = new BoundedThread<RichTextJobs>(
+      new URL('./rich-text-thread.js', import.meta.url),
+      { html: LIMIT_MS },
+    ),
+  ) {}
+
+  /** Null if the content is no text. A text that takes too long is shown as it was typed. */
+  async show(content: Json): Promise<Html | null> {
     const text = textOf(content);
-    if (text === undefined) return shownOf(content);
-    const key = createHash('sha256').update(text).digest('base64');
-    let shown = remembered.get(key);
-    if (shown === undefined) {
-      shown = shownOf(content);
-      size += text.length;
-      if (size > MOST_REMEMBERED) {
-        remembered.clear();
-        size = text.length;
-      }
-      remembered.set(key, shown);
-    }
-    return shown;
-  };
+    const html = await (text === undefined ? this.here(content) : this.remember(text, content));
+    return html === null ? null : trusted(html);
+  }
 
-  function fromMarkdown(text: string): string {
-    const marks = text.match(/[[*_`~|<>#@:+\n-]/g)?.length ?? 0;
-    if (marks <= MOST_MARKS) return markdown.render(text);
-    return text
-      .split(/\n{2,}/)
-      .map((paragraph) => `<p>${escapeHtml(paragraph)}</p>`)
-      .join('');
+  private remember(text: string, content: Json): Promise<string | null> {
+    const key = createHash('sha256').update(text).digest('base64');
+    const known = this.remembered.get(key);
+    if (known) return known;
+    const html = text.length > SHORT ? this.inThread(content) : this.here(content);
+    this.size += text.length;
+    if (this.size > MOST_REMEMBERED) {
+      this.remembered.clear();
+      this.size = text.length;
+    }
+    this.remembered.set(key, html);
+    html.catch(() => this.remembered.delete(key));
+    return html;
+  }
+
+  /** Its packages take a tenth of a start. Only instances with pages load them. */
+  private async here(content: Json): Promise<string | null> {
+    const { richTextHtml } = await import('./rich-text-html.js');
+    return richTextHtml(content);
+  }
+
+  private async inThread(content: Json): Promise<string | null> {
+    try {
+      return await this.thread.run('html', content);
+    } catch (error) {
+      if (!(error instanceof JobStopped)) throw error;
+      const text = isObject(content) ? content.markdown : content;
+      return typeof text === 'string' ? paragraphsOf(text) : null;
+    }
   }
 }
 
-/** Undefined where it is too deep to be written: of the top of it something can be shown all the same. */
+/** Undefined if it is too deep to be written. The top of it can be shown all the same. */
 function textOf(content: Json): string | undefined {
   try {
     return JSON.stringify(content);
@@ -98,80 +78,5 @@ function textOf(content: Json): string | undefined {
   }
 }
 
-/** Nodes of ProseMirror's schema and of TipTap's, which writes them in camel case. */
-const BLOCKS: Record<string, string> = {
-  paragraph: 'p',
-  blockquote: 'blockquote',
-  bulletlist: 'ul',
-  listitem: 'li',
-  table: 'table',
-  tablerow: 'tr',
-  tableheader: 'th',
-  tablecell: 'td',
-};
-const MARKS: Record<string, string> = {
-  bold: 'strong',
-  strong: 'strong',
-  italic: 'em',
-  em: 'em',
-  strike: 's',
-  underline: 'u',
-  code: 'code',
-};
-
-function nodesOf(nodes: Json | undefined, depth: number): string {
-  if (!Array.isArray(nodes) || depth > DEEPEST) return '';
-  return nodes.map((node) => (isObject(node) ? nodeOf(node as Node, depth) : '')).join('');
-}
-
-type Node = { type?: Json; text?: Json; attrs?: Json; marks?: Json; content?: Json };
-
-/** Of what is not known its words. */
-function nodeOf({ type, text, attrs, marks, content }: Node, depth: number): string {
-  const name = typeof type === 'string' ? type.replaceAll('_', '').toLowerCase() : '';
-  const attributes: Record<string, Json> = isObject(attrs) ? attrs : {};
-  const inside = () => nodesOf(content, depth + 1);
-  switch (name) {
-    case 'text':
-      return typeof text === 'string' ? marked(escapeHtml(text), marks) : '';
-    case 'hardbreak':
-      return '<br>';
-    case 'horizontalrule':
-      return '<hr>';
-    case 'heading': {
-      // The title of the page is its only first one.
-      const level = Math.min(4, Math.max(2, Number(attributes.level) || 2));
-      return `<h${level}>${inside()}</h${level}>`;
-    }
-    case 'codeblock':
-      return `<pre><code>${inside()}</code></pre>`;
-    case 'orderedlist': {
-      const start = Number(attributes.start ?? attributes.order);
-      return `<ol${Number.isInteger(start) ? ` start="${start}"` : ''}>${inside()}</ol>`;
-    }
-    case 'image':
-      return `<img src="${escaped(attributes.src)}" alt="${escaped(attributes.alt)}">`;
-    default: {
-      const tag = Object.hasOwn(BLOCKS, name) ? BLOCKS[name]! : undefined;
-      return tag === undefined ? inside() : `<${tag}>${inside()}</${tag}>`;
-    }
-  }
-}
-
-function marked(text: string, marks: Json | undefined): string {
-  if (!Array.isArray(marks)) return text;
-  return marks.slice(0, Object.keys(MARKS).length).reduce<string>((inside, mark) => {
-    if (!isObject(mark) || typeof mark.type !== 'string') return inside;
-    const name = mark.type.toLowerCase();
-    if (name === 'link') {
-      const href = isObject(mark.attrs) ? (mark.attrs as Record<string, Json>).href : undefined;
-      return `<a href="${escaped(href)}">${inside}</a>`;
-    }
-    const tag = Object.hasOwn(MARKS, name) ? MARKS[name]! : undefined;
-    return tag === undefined ? inside : `<${tag}>${inside}</${tag}>`;
-  }, text);
-}
-
-function escaped(value: Json | undefined): string {
-  return typeof value === 'string' ? escapeHtml(value) : '';
-}
+/** One thread for all of the process. */
+export const richText = new RichText();

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
 import { Kept } from '#libs/database';
 import { type Json } from '#libs/event-store';
+import { type Html } from '#libs/pages';
 import { compare } from '#libs/projections';
 import { type ResourceRecord, Resources } from '#libs/resources';
 import { isId } from '#libs/rpc';
@@ -16,7 +17,7 @@ import { type Confirmation, petitions, PublicComments } from '../petitions/index
 import { posts } from '../posts/index.js';
 import { PublicAddress } from '../public-address.js';
 import { type FeedPost } from './feeds.js';
-import { loadRichText, type RichText } from './rich-text.js';
+import { richText } from './rich-text.js';
 import { type Picture, type SiteOrganization, type SitePetition, type SitePost } from './site-types.js';
 
 /** Comments on a page, records on one, and in a feed. */
@@ -38,7 +39,6 @@ export class SiteRecords {
   private readonly petitionPages = new Kept<Found<FoundPetition>>();
   private readonly postPages = new Kept<Found<FoundPost>>();
   private readonly published = new Kept<{ petitions: FoundPetition[]; posts: FeedPost[] }>();
-  private richText: Promise<RichText> | undefined;
 
   constructor(
     private readonly resources: Resources,
@@ -189,10 +189,9 @@ export class SiteRecords {
     };
   }
 
-  private async html(content: Json): Promise<ReturnType<RichText>> {
+  private async html(content: Json): Promise<Html | null> {
     if (content === null || content === undefined) return null;
-    this.richText ??= loadRichText();
-    return (await this.richText)(content);
+    return richText.show(content);
   }
 
   private async picture(organizationId: string, imageId: string | null): Promise<Picture | null> {

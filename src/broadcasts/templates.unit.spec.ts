@@ -1,0 +1,88 @@
+import { pathToFileURL } from 'node:url';
+import { BoundedThread } from '#libs/threads';
+import { CONTACT_FIELDS, type MergeFields, ORGANIZATION_FIELDS } from './merge-fields.js';
+import { type templateJobs } from './template-jobs.js';
+import { Templates, type TemplateThread } from './templates.js';
+
+const nothing = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, null]));
+const values = (firstName: string) =>
+  ({
+    contact: { ...nothing(CONTACT_FIELDS), firstName },
+    organization: nothing(ORGANIZATION_FIELDS),
+    unsubscribeUrl: 'https://act.example.org/u/token',
+  }) as MergeFields;
+const written = (content: string, subject = 'News') =>
+  ({ subject, preheader: null, content, format: 'MARKDOWN', hasPetition: false }) as const;
+
+/** A thread like the product's, but for one contact and one text it never ends. */
+function strange(): TemplateThread {
+  const dist = pathToFileURL(`${process.cwd()}/dist/`).href;
+  const source = `
+    import { serveJobs } from '${dist}libs/threads/index.js';
+    import { templateJobs } from '${dist}src/broadcasts/template-jobs.js';
+    const { compile, render } = templateJobs();
+    serveJobs({
+      compile: (id, source) => { while (source.content === 'Spin'); return compile(id, source); },
+      render: (id, values) => { while (values.contact.firstName === 'Spin'); return render(id, values); },
+    });`;
+  return new BoundedThread<ReturnType<typeof templateJobs>>(
+    new URL(`data:text/javascript,${encodeURIComponent(source)}`),
+    {
+      compile: 1_000,
+      render: 1_000,
+    },
+  );
+}
+
+/** Takes a tenth of a second to write: the limit of one part. */
+const ENDLESS = '{% for a in (1..100000) %}{% for b in (1..100000) %}{% endfor %}{% endfor %}';
+
+it('writes to each recipient with what is known of them', async () => {
+  const template = await new Templates().compile(written('Dear **{{ contact.firstName }}**'));
+  const letters = await Promise.all(['Ada', 'Bob'].map((name) => template.render(values(name))));
+  expect(letters.map(({ rendered }) => rendered.text)).toEqual(['Dear Ada', 'Dear Bob']);
+  expect(letters[0]!.rendered.html).toContain('<strong>Ada</strong>');
+});
+
+it('rejects with what is wrong with a template, and where', async () => {
+  await expect(new Templates().compile(written('x', '{{ contact.nickname }}'))).rejects.toMatchObject({
+    hindrance: 'UNKNOWN_MERGE_FIELD',
+    part: 'subject',
+  });
+  const template = await new Templates().compile(written(ENDLESS));
+  await expect(template.render(values('Ada'))).rejects.toMatchObject({ hindrance: 'TEMPLATE_INVALID' });
+});
+
+it('stops a template that takes too long, says so, and writes all others', async () => {
+  const templates = new Templates(strange());
+  const source = written('Dear {{ contact.firstName }}');
+  const [slow, other] = await Promise.all([templates.compile(source), templates.compile(source)]);
+  const outcomes = await Promise.allSettled([slow.render(values('Spin')), other.render(values('Bob'))]);
+  expect(outcomes).toEqual([
+    {
+      status: 'rejected',
+      reason: expect.objectContaining({
+        hindrance: 'TEMPLATE_INVALID',
+        message: 'The template takes too long.',
+      }),
+    },
+    {
+      status: 'fulfilled',
+      value: expect.objectContaining({ rendered: expect.objectContaining({ text: 'Dear Bob' }) }),
+    },
+  ]);
+  await expect(templates.compile(written('Spin'))).rejects.toThrow('The template takes too long.');
+});
+
+it('teaches a thread what it does not know: a new one, and one that had to drop templates', async () => {
+  const thread = strange();
+  const templates = new Templates(thread);
+  const many = await Promise.all(
+    Array.from({ length: 100 }, (_, n) => templates.compile(written(`${n} {{ contact.firstName }}`))),
+  );
+  for (let time = 0; time < 2; time += 1) {
+    const letters = await Promise.all(many.map((template) => template.render(values('Ada'))));
+    expect(letters.map(({ rendered }) => rendered.text)).toEqual(many.map((_, n) => `${n} Ada`));
+    await thread.end();
+  }
+});

@@ -1,0 +1,136 @@
+import MarkdownIt from 'markdown-it';
+import sanitizeHtml, { type Tag } from 'sanitize-html';
+import { isObject, type Json } from '#libs/event-store';
+import { escapeHtml } from '#libs/pages';
+import { paragraphsOf } from './paragraphs.js';
+
+/** What a text may be made of; everything else of it is its words. */
+const TAGS = ['p', 'br', 'hr', 'h2', 'h3', 'h4', 'strong', 'em', 's', 'u', 'code', 'pre', 'blockquote'];
+const LISTS_AND_TABLES = ['ul', 'ol', 'li', 'a', 'img', 'table', 'thead', 'tbody', 'tr', 'th', 'td'];
+
+/** Deeper ones are left out: what reads them calls itself for each. */
+const DEEPEST = 50;
+/** Reading a text may take the square of these. */
+const MOST_MARKS = 20_000;
+// What is HTML in a Markdown text is shown as it was typed.
+const markdown = new MarkdownIt({ html: false, linkify: true });
+
+/** Content as the HTML of a page: null where it is no text. */
+export function richTextHtml(content: Json): string | null {
+  if (typeof content === 'string') return sanitized(fromMarkdown(content));
+  if (!isObject(content)) return null;
+  if (typeof content.markdown === 'string') return sanitized(fromMarkdown(content.markdown));
+  return content.type === 'doc' ? sanitized(nodesOf(content.content, 0)) : null;
+}
+
+function sanitized(unsafe: string): string {
+  return sanitizeHtml(unsafe, {
+    allowedTags: [...TAGS, ...LISTS_AND_TABLES],
+    allowedAttributes: { a: ['href', 'rel'], img: ['src', 'alt', 'loading'], ol: ['start'] },
+    allowedSchemes: ['http', 'https', 'mailto'],
+    allowProtocolRelative: false,
+    nestingLimit: DEEPEST,
+    transformTags: {
+      // The page has its own.
+      h1: 'h2',
+      h5: 'h4',
+      h6: 'h4',
+      b: 'strong',
+      i: 'em',
+      del: 's',
+      a: (tagName, { href = '' }) => {
+        // Elsewhere, in a feed say, it would lead to somebody else's page.
+        const whole: Record<string, string> = /^(https?:|mailto:)/i.test(href) ? { href } : {};
+        return { tagName, attribs: { ...whole, rel: 'nofollow noopener ugc' } };
+      },
+      img(tagName, { src = '', alt = '' }): Tag {
+        // Others would learn who reads the page.
+        if (!src.startsWith('/images/')) return { tagName: 'em', attribs: {}, text: alt };
+        return { tagName, attribs: { src, alt, loading: 'lazy' } };
+      },
+    },
+  });
+}
+
+function fromMarkdown(text: string): string {
+  const marks = text.match(/[[*_`~|<>#@:+\n-]/g)?.length ?? 0;
+  return marks <= MOST_MARKS ? markdown.render(text) : paragraphsOf(text);
+}
+
+/** Nodes of ProseMirror's schema and of TipTap's, which writes them in camel case. */
+const BLOCKS: Record<string, string> = {
+  paragraph: 'p',
+  blockquote: 'blockquote',
+  bulletlist: 'ul',
+  listitem: 'li',
+  table: 'table',
+  tablerow: 'tr',
+  tableheader: 'th',
+  tablecell: 'td',
+};
+const MARKS: Record<string, string> = {
+  bold: 'strong',
+  strong: 'strong',
+  italic: 'em',
+  em: 'em',
+  strike: 's',
+  underline: 'u',
+  code: 'code',
+};
+
+function nodesOf(nodes: Json | undefined, depth: number): string {
+  if (!Array.isArray(nodes) || depth > DEEPEST) return '';
+  return nodes.map((node) => (isObject(node) ? nodeOf(node as Node, depth) : '')).join('');
+}
+
+type Node = { type?: Json; text?: Json; attrs?: Json; marks?: Json; content?: Json };
+
+/** Of what is not known its words. */
+function nodeOf({ type, text, attrs, marks, content }: Node, depth: number): string {
+  const name = typeof type === 'string' ? type.replaceAll('_', '').toLowerCase() : '';
+  const attributes: Record<string, Json> = isObject(attrs) ? attrs : {};
+  const inside = () => nodesOf(content, depth + 1);
+  switch (name) {
+    case 'text':
+      return typeof text === 'string' ? marked(escapeHtml(text), marks) : '';
+    case 'hardbreak':
+      return '<br>';
+    case 'horizontalrule':
+      return '<hr>';
+    case 'heading': {
+      // The title of the page is its only first one.
+      const level = Math.min(4, Math.max(2, Number(attributes.level) || 2));
+      return `<h${level}>${inside()}</h${level}>`;
+    }
+    case 'codeblock':
+      return `<pre><code>${inside()}</code></pre>`;
+    case 'orderedlist': {
+      const start = Number(attributes.start ?? attributes.order);
+      return `<ol${Number.isInteger(start) ? ` start="${start}"` : ''}>${inside()}</ol>`;
+    }
+    case 'image':
+      return `<img src="${escaped(attributes.src)}" alt="${escaped(attributes.alt)}">`;
+    default: {
+      const tag = Object.hasOwn(BLOCKS, name) ? BLOCKS[name]! : undefined;
+      return tag === undefined ? inside() : `<${tag}>${inside()}</${tag}>`;
+    }
+  }
+}
+
+function marked(text: string, marks: Json | undefined): string {
+  if (!Array.isArray(marks)) return text;
+  return marks.slice(0, Object.keys(MARKS).length).reduce<string>((inside, mark) => {
+    if (!isObject(mark) || typeof mark.type !== 'string') return inside;
+    const name = mark.type.toLowerCase();
+    if (name === 'link') {
+      const href = isObject(mark.attrs) ? (mark.attrs as Record<string, Json>).href : undefined;
+      return `<a href="${escaped(href)}">${inside}</a>`;
+    }
+    const tag = Object.hasOwn(MARKS, name) ? MARKS[name]! : undefined;
+    return tag === undefined ? inside : `<${tag}>${inside}</${tag}>`;
+  }, text);
+}
+
+function escaped(value: Json | undefined): string {
+  return typeof value === 'string' ? escapeHtml(value) : '';
+}
