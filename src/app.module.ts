@@ -92,7 +92,7 @@ export class AppModule {
         { provide: WitnessStatus, useValue: cosigning },
         ...forModules,
       ],
-      exports: [...forModules.map(({ provide }) => provide), RequestCounts],
+      exports: [...forModules.map(({ provide }) => provide), RequestCounts, DatabaseWatch],
       imports: [
         CqrsModule.forRoot(),
         CommandsModule.of(source, reads, reserved, store, projections, troubles),

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DatabaseWatch, METRICS } from '#libs/operations';
 import { type Answer, Api, Client, DatabaseGate } from './harness.js';
 import { eventually } from './processes.js';
 
@@ -96,6 +97,36 @@ describe('ready', () => {
     const { body } = await new Client(untold.origin, '', HEALTH_TOKEN).request('GET', '/health/ready');
     expect(body.data).not.toHaveProperty('projections');
     expect(body.data).not.toHaveProperty('sealing');
+  });
+
+  it('stays 200 and is degraded for a trouble of a second; the metric says the same', async () => {
+    await until(({ status }) => status === 200);
+    const watch = api.instances[0]!.app.get(DatabaseWatch);
+    gate.shut();
+    await eventually(() => expect(watch.trouble).toBeDefined());
+    const isReady = METRICS.find(({ name }) => name === 'advocacy_ready')!;
+    const metric = () => isReady.read({ watch } as never, { answered: false })[0]!.value;
+    expect([(await ask('ready')).status, metric()]).toEqual([200, 1]);
+    await until(({ status }) => status === 503);
+    expect(metric()).toBe(0);
+    gate.open();
+    await until(({ status }) => status === 200);
+    expect(metric()).toBe(1);
+  });
+
+  it('site pages that were served before still are while the database is away', async () => {
+    const client = await api.organization();
+    const slug = 'friends-of-the-river';
+    expect((await client.post('organization.update-organization', { slug })).status).toBe(200);
+    const page = async () => {
+      const answer = await fetch(`${origin}/${slug}`);
+      return [answer.status, await answer.text()];
+    };
+    const before = await page();
+    expect(before[0]).toBe(200);
+    gate.shut();
+    await until(({ status }) => status === 503);
+    expect(await page()).toEqual(before);
   });
 
   it('asks the database once a second at most, whoever asks, also while it fails', async () => {

@@ -4,6 +4,7 @@ import { isTimedOut, isTransient, ReservedConnections, TroubleLog, troubleOf } f
 import { EventStore } from '#libs/event-store';
 import { Projections, type ProjectionStatus } from '#libs/projections';
 import { isOfApi, RpcError } from '#libs/rpc';
+import { SteadyTrouble } from './steady-trouble.js';
 
 /** How often is looked at what the database does. All times below are counted in looks: a process that hangs counts none. */
 const LOOK_MS = 1_000;
@@ -55,6 +56,8 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
   private tried = 0;
   private lookedAt = performance.now();
   private told: string | undefined;
+  private statuses: ProjectionStatus[] | undefined;
+  private readonly steady = new SteadyTrouble();
 
   constructor(
     private readonly reserved: ReservedConnections,
@@ -85,6 +88,26 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
     const statuses = await this.askOnce();
     if (this.trouble !== undefined) throw this.refusal(this.trouble);
     return statuses;
+  }
+
+  /** Why load balancers should leave this instance out; undefined when they should not. The metric says the same. */
+  get unreadiness(): string | undefined {
+    return this.steady.trouble;
+  }
+
+  /**
+   * The same as `ask`, for load balancers: trouble that does not last is none, and the last statuses are returned.
+   *
+   * @throws RpcError when the instance is not ready, or has never been.
+   */
+  async askSteadily(): Promise<ProjectionStatus[]> {
+    if (this.unreadiness !== undefined) throw this.refusal(this.unreadiness);
+    try {
+      return (this.statuses = await this.askOnce());
+    } catch (error) {
+      if (this.statuses === undefined || this.unreadiness !== undefined) throw error;
+      return this.statuses;
+    }
   }
 
   /** Middleware: where nothing at all is answered, most requests are told at once instead of each waiting for it. */
@@ -128,6 +151,7 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
     if (!hasAnswered && (isInDoubt || this.idleLooks >= IDLE_LOOKS)) void this.probe(hungBefore);
     if (this.hungLooks >= HUNG_LOOKS) this.troubles.tell(undefined, SOMETHING_HOLDS_UP);
     if (this.trouble === undefined && !isInDoubt) this.troubles.works();
+    this.steady.look(this.trouble);
     this.tell();
   }
 
@@ -234,7 +258,7 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
 
   /** Once each time that it changes: load balancers leave the instance out meanwhile. */
   private tell(): void {
-    const { trouble } = this;
+    const { unreadiness: trouble } = this;
     if (trouble === this.told) return;
     if (trouble === undefined) this.logger.log({ message: 'ready again: the database reads and writes' });
     else this.logger.warn({ message: 'not ready', trouble });

@@ -149,7 +149,8 @@ export class HealthController {
   }
 
   /**
-   * Ready as long as the database reads and writes. Redis away or a read model failing is told as `degraded`, and
+   * Ready as long as the database reads and writes; not ready after three seconds of trouble, and ready again after three to
+   * five without. Redis away or a read model failing is told as `degraded`, and
    * keeps the traffic: every other instance would be in the same state.
    */
   @Get('ready')
@@ -183,7 +184,8 @@ export class HealthController {
         reason: 'SHUTTING_DOWN',
       });
     }
-    const projections = await this.database.ask();
+    const projections = await this.database.askSteadily();
+    const isTroubled = this.database.trouble !== undefined;
     const rateLimit = this.rateLimit.describe();
     const replica = this.reads.trouble;
     const failing = projections.some(({ failure }) => failure !== null);
@@ -196,11 +198,12 @@ export class HealthController {
       (witnesses?.contradicted ?? 0) > 0;
     const reactions = this.subscriptions.lastSeen;
     const isParked = reactions?.some(({ parked }) => parked > 0) ?? false;
-    const degraded = rateLimit === 'local' || typeof replica === 'string' || failing || isChanged || isParked;
+    const degraded =
+      isTroubled || rateLimit === 'local' || typeof replica === 'string' || failing || isChanged || isParked;
     return {
       data: {
         status: degraded ? 'degraded' : 'ok',
-        database: 'ok',
+        database: isTroubled ? 'does not answer at the moment' : 'ok',
         redis: { memory: 'not configured', shared: 'ok', local: 'not used: limits count per instance' }[
           rateLimit
         ],

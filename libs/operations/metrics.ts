@@ -372,7 +372,7 @@ export const METRICS: readonly Metric[] = [
     name: 'advocacy_ready',
     type: 'gauge',
     help: '0 while the database does not read and write for this instance, so that /health/ready says no.',
-    read: ({ watch }) => [{ value: Number(watch.trouble === undefined) }],
+    read: ({ watch }) => [{ value: Number(watch.unreadiness === undefined) }],
   },
   {
     name: 'advocacy_pool_size',

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http';
-import { RequestCounts } from '#libs/operations';
+import { DatabaseWatch, RequestCounts } from '#libs/operations';
 import { answerHeaders } from '#libs/rpc';
 
 /** What is the same for everybody who asks for it in this second. `madeAt`: of `performance.now()`. */
@@ -8,6 +8,8 @@ export type SharedAnswer = { headers: Readonly<Record<string, string>>; body: Bu
 
 /** Milliseconds. */
 const KEPT_MS = 1_000;
+/** As long as the database is in trouble, for so long: nothing can be changed then that a page would have to show. */
+const KEPT_IN_TROUBLE_MS = 10 * 60_000;
 /** Then all are forgotten. */
 const MOST = 1_000;
 /** Of one turn of the event loop: a millisecond. */
@@ -26,7 +28,10 @@ export class QuickPages {
   private signing = 0;
   private readonly waiting: { response: ServerResponse; known: Known }[] = [];
 
-  constructor(private readonly counts: RequestCounts) {}
+  constructor(
+    private readonly counts: RequestCounts,
+    private readonly watch: DatabaseWatch,
+  ) {}
 
   /** @param name as which it is counted. */
   keep(url: string, name: string, { headers, body, madeAt }: SharedAnswer): void {
@@ -41,8 +46,12 @@ export class QuickPages {
   readonly answer = ({ method, url = '' }: IncomingMessage, response: ServerResponse): boolean => {
     const known = method === 'GET' ? this.known.get(url) : undefined;
     if (!known) return false;
-    if (performance.now() >= known.until) {
-      this.known.delete(url);
+    const now = performance.now();
+    if (now >= known.until && (this.watch.trouble === undefined || now >= known.until + KEPT_IN_TROUBLE_MS)) {
+      // It stays until there is another, in case the database gets into trouble; not one that is moved or deleted.
+      response.once('close', () => {
+        if (response.statusCode > 200 && response.statusCode < 500) this.known.delete(url);
+      });
       return false;
     }
     if (this.signing === 0) this.send(response, known);
