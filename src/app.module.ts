@@ -23,6 +23,7 @@ import { Checkpoints, Sealer } from '#libs/sealing';
 import { openStorage, Storage } from '#libs/storage';
 import { Subscriptions } from '#libs/subscriptions';
 import { ORGANIZATION_RATE_LIMIT } from './auth/index.js';
+import { BROADCAST_RECIPIENT_DAYS } from './broadcasts/index.js';
 import { type Config } from './config.js';
 import { silenceAmazon } from './environment.js';
 import { Cosigning } from './cosigning/index.js';
@@ -62,6 +63,7 @@ export class AppModule {
       mailUrl,
       site,
       captcha,
+      broadcastRecipientDays,
     } = config;
     const { sealer, selfCheck, cosigning, checkpoints, subscriptions } = foundation;
     // Whoever writes to files only tries it out.
@@ -77,6 +79,7 @@ export class AppModule {
       { provide: Storage, useFactory: () => storageOf(config) },
       { provide: ORGANIZATION_RATE_LIMIT, useValue: organizationRateLimit },
       { provide: CAPTCHA, useValue: captcha },
+      { provide: BROADCAST_RECIPIENT_DAYS, useValue: broadcastRecipientDays },
       { provide: Destinations, useValue: new Destinations(webhookAllowPrivate) },
     ];
     return {

@@ -34,6 +34,8 @@ export type Config = {
   mailConcurrency: number;
   /** Messages a second over all instances; undefined: as many as there can be. */
   mailRate: number | undefined;
+  /** After so many days, the recipients of a broadcast that is over are deleted; its figures stay. 0: never. */
+  broadcastRecipientDays: number;
   /** 32 bytes; undefined: the embedded mode makes its own. */
   encryptionKey: Buffer | undefined;
   /** 32 bytes: the one before it, until `keys rewrap` has wrapped all with the new one. */
@@ -146,6 +148,7 @@ export function inspectConfig(environment: Environment): Inspected {
     mailFrom: mailFrom(get('MAIL_FROM'), wrong),
     mailConcurrency: integer('MAIL_CONCURRENCY', 10, 1, 1_000),
     mailRate: get('MAIL_RATE') === undefined ? undefined : integer('MAIL_RATE', 0, 1, 1_000_000),
+    broadcastRecipientDays: integer('BROADCAST_RECIPIENT_DAYS', 730, 0, 36_500),
     encryptionKey: encryptionKey(get('ENCRYPTION_KEY'), databaseUrl !== undefined, wrong),
     previousEncryptionKey: keyOf('ENCRYPTION_KEY_PREVIOUS', get('ENCRYPTION_KEY_PREVIOUS'), wrong),
     signingKey: keyOf('SIGNING_KEY', get('SIGNING_KEY'), wrong),

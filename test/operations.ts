@@ -969,6 +969,16 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     answeredBy: { primary: 'shows what has become of recipients by now' },
     ask: (own) => own.the('sending'),
     otherAsks: [async (own) => ({ ...(await own.the('sending')), status: 'PENDING' })],
+    reasons: {
+      RECIPIENTS_DELETED: async (own) => {
+        const { broadcastId } = await own.a('sending');
+        await own.api.database.source.query(
+          `DELETE FROM broadcast_recipients r USING broadcast_sendings s WHERE s.id = r.sending_id AND s.broadcast_id = $1`,
+          [broadcastId],
+        );
+        return own.send('broadcast.list-recipients', { broadcastId });
+      },
+    },
   },
   'broadcast.retry-recipients': {
     scope: 'broadcast:send',

@@ -51,6 +51,8 @@ export const ERROR_REASONS = {
       'The broadcast is not being sent: it can be neither paused nor resumed nor retried.',
     BROADCAST_NOT_READY:
       'The broadcast cannot be sent as it is. error.issues names everything that stands against it; mend it and send it again.',
+    RECIPIENTS_DELETED:
+      'The recipients of the broadcast were deleted because it is older than the operator keeps them. get-broadcast still returns how many there were.',
     SLUG_TAKEN: 'Another page of this kind is found by the slug, or was within a year. Choose another.',
     KEY_ENDED: 'The API key to be rotated was revoked or has expired. Create a new one.',
     KEY_ROTATED:

@@ -4,6 +4,7 @@ export { BroadcastFigures } from './broadcast-figures.js';
 export { BroadcastsModule } from './broadcasts.module.js';
 export { digestOfRecipients } from './audience.js';
 export { Places } from './places.js';
+export { BROADCAST_RECIPIENT_DAYS } from './sender.js';
 export { RECIPIENT_DETAILS, type RecipientDetail } from './recipient-details.js';
 export { BROADCAST_BACKLOG, Recipients } from './recipients.js';
 export { NOBODY } from './letters.js';

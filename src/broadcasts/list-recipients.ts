@@ -10,6 +10,7 @@ import {
   type Page,
   pageOf,
   recordSchema,
+  RpcError,
   Text,
   textOrNull,
 } from '#libs/rpc';
@@ -28,7 +29,8 @@ const SORT = 'contactId';
     'From its start on, in the order of their ids. `PENDING` waits, `CLAIMED` is on its way, `SENT` was accepted by the mail server, `FAILED` ' +
     'was refused by it, `SKIPPED` got nothing (unsubscribed, suppressed or erased since the start, or the broadcast was cancelled), `IN_DOUBT` ' +
     'may have got it: the process that sent it crashed, stood still for half a minute or lost the database, or the connection to the mail ' +
-    'server broke after the message was handed over. `detail` has the cause.',
+    'server broke after the message was handed over. `detail` has the cause. The operator can have recipients deleted some time after the ' +
+    'broadcast (by default two years); the request then fails with `RECIPIENTS_DELETED`, and `get-broadcast` still returns the figures.',
   answers: recordSchema({
     contactId: { type: 'string' },
     status: { type: 'string', enum: [...RECIPIENT_STATUSES] },
@@ -36,6 +38,7 @@ const SORT = 'contactId';
     detail: textOrNull,
   }),
   list: true,
+  reasons: ['RECIPIENTS_DELETED'],
 })
 export class ListRecipients extends Input {
   @Id()
@@ -65,6 +68,14 @@ export class ListRecipientsHandler implements IQueryHandler<ListRecipients> {
     const { sendingId } = standingBroadcast(state);
     if (sendingId === null) return pageOf({ sort: SORT }, [], undefined);
     const found = await this.recipients.page(sendingId, { status, after: after?.[1], limit: limit + 1 });
+    if (found.length === 0 && (await this.recipients.areDeleted(organizationId, sendingId)))
+      throw new RpcError(
+        'CONFLICT',
+        'The recipients of this broadcast were deleted. Use get-broadcast for its figures.',
+        {
+          reason: 'RECIPIENTS_DELETED',
+        },
+      );
     const records = found.slice(0, limit);
     const last = records.at(-1);
     const next = found.length > limit && last ? ([last.contactId, last.contactId] as const) : undefined;

@@ -1,5 +1,6 @@
 import { newId } from '#libs/random';
 import { createTestDatabase } from '#libs/testing';
+import { Recipients } from './recipients.js';
 
 it('settles and claims by keys, however few recipients there were when they were last counted', async () => {
   const database = await createTestDatabase();
@@ -85,6 +86,43 @@ it('who is in doubt and surely got nothing waits again while others wait, and ot
     await insert(ids[3]!, 'IN_DOUBT');
     await settle(ids[3]!, 'PENDING');
     expect(await stateOf(ids[3]!)).toEqual({ status: 'IN_DOUBT', detail: 'It died.' });
+  } finally {
+    await database.drop();
+  }
+});
+
+it('deletes recipients of broadcasts that are old and over, keeps the figures, and accepts late bounces', async () => {
+  const database = await createTestDatabase();
+  const { source } = database;
+  const recipients = new Recipients(source);
+  try {
+    const organizationId = newId();
+    const sending = async (age: string, isOver: boolean, count = 3) => {
+      const id = newId();
+      await source.query(
+        `INSERT INTO broadcast_sendings (id, organization_id, broadcast_id, total, sent, is_over, created_at)
+         VALUES ($1, $2, $1, $3, $3, $4, clock_timestamp() - $5::interval)`,
+        [id, organizationId, count, isOver, age],
+      );
+      await source.query(
+        `INSERT INTO broadcast_recipients (sending_id, contact_id, status)
+         SELECT $1, gen_random_uuid(), 'SENT' FROM generate_series(1, $2)`,
+        [id, count],
+      );
+      return id;
+    };
+    const old = await sending('11 days', true, 15_000);
+    const kept = [await sending('11 days', false), await sending('9 days', true)];
+    const [recipient] = await recipients.page(old, { status: undefined, after: undefined, limit: 1 });
+    expect(await recipients.areDeleted(organizationId, old)).toBe(false);
+    expect(await recipients.deleteOld(10)).toBe(true);
+    expect(await recipients.deleteOld(10)).toBe(false);
+    expect(await recipients.areDeleted(organizationId, old)).toBe(true);
+    for (const id of kept)
+      expect(await recipients.page(id, { status: undefined, after: undefined, limit: 10 })).toHaveLength(3);
+    await recipients.noteAftermath(organizationId, old, recipient!.contactId, 'bounced');
+    const figures = await recipients.figures(organizationId, [old]);
+    expect(figures.get(old)).toMatchObject({ total: 15_000, sent: 15_000, bounced: 0 });
   } finally {
     await database.drop();
   }

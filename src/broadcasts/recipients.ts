@@ -347,6 +347,37 @@ export class Recipients {
     );
   }
 
+  /** Whether the recipients were deleted, by {@link deleteOld}. */
+  async areDeleted(organizationId: string, sendingId: string): Promise<boolean> {
+    const [row] = await this.source.query<{ are: boolean }[]>(
+      `SELECT EXISTS (SELECT FROM broadcast_sendings WHERE id = $1 AND organization_id = $2 AND total > 0)
+         AND NOT EXISTS (SELECT FROM broadcast_recipients WHERE sending_id = $1) AS are`,
+      [sendingId, organizationId],
+    );
+    return row!.are;
+  }
+
+  /** Deletes some of the recipients of broadcasts that began this many days ago and are over. @returns whether there may be more. */
+  async deleteOld(days: number): Promise<boolean> {
+    const [row] = await this.source.query<{ count: number }[]>(
+      `WITH old AS (
+         SELECT r.sending_id, r.contact_id
+         FROM broadcast_sendings s JOIN broadcast_recipients r ON r.sending_id = s.id
+         WHERE s.is_over AND s.created_at < clock_timestamp() - make_interval(days => $1)
+         LIMIT ${PAGE} FOR UPDATE OF r SKIP LOCKED
+       ), deleted AS (
+         DELETE FROM broadcast_recipients r USING old
+         WHERE r.sending_id = old.sending_id AND r.contact_id = old.contact_id
+           -- Somebody may have retried them since.
+           AND r.status NOT IN ('PENDING', 'CLAIMED')
+         RETURNING 1
+       )
+       SELECT count(*)::int AS count FROM deleted`,
+      [days],
+    );
+    return row!.count === PAGE;
+  }
+
   /** Recipients of broadcasts that are no more, or that were never started with them; processes that died. */
   async forget(): Promise<void> {
     await this.source.query(

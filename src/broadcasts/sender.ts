@@ -1,4 +1,4 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RecordReader } from '#libs/commands';
@@ -47,6 +47,9 @@ const SLOW_MS = 50;
 const FORGET_EVERY_MS = 3_600_000;
 const ACTOR = 'broadcasts';
 
+/** Days after which recipients of broadcasts that are over are deleted; 0: never. */
+export const BROADCAST_RECIPIENT_DAYS = Symbol('BROADCAST_RECIPIENT_DAYS');
+
 /**
  * Sends broadcasts: every instance claims messages, each committed as claimed before it leaves, as many as it has connections to
  * the mail server. Nobody is elected; what a process had claimed when it died is in doubt, and not sent by anybody.
@@ -58,6 +61,7 @@ export class BroadcastSender implements BackgroundWork {
   private readonly logger = new Logger('broadcasts');
   private running: Promise<void> | undefined;
   private flushing: Promise<void> | undefined;
+  private deleting: Promise<void> | undefined;
 
   /** What is claimed here and not noted as settled. */
   private readonly inFlight = new Map<string, Claimed>();
@@ -89,6 +93,7 @@ export class BroadcastSender implements BackgroundWork {
     private readonly records: RecordReader,
     private readonly commands: CommandBus,
     private readonly troubles: TroubleLog,
+    @Inject(BROADCAST_RECIPIENT_DAYS) private readonly recipientDays: number,
   ) {}
 
   start(): void {
@@ -119,6 +124,7 @@ export class BroadcastSender implements BackgroundWork {
       await this.flush();
       if (this.inFlight.size > 0) await sleep(20);
     }
+    await this.deleting;
     // Whoever has left something is not gone: others wait until it is taken for dead.
     if (this.saidAliveAt > 0 && this.inFlight.size === 0)
       await this.recipients.leave(this.holder).catch(() => undefined);
@@ -143,6 +149,20 @@ export class BroadcastSender implements BackgroundWork {
     if (performance.now() - this.forgottenAt > FORGET_EVERY_MS) {
       this.forgottenAt = performance.now();
       await this.recipients.forget();
+      this.deleting ??= this.deleteOld().finally(() => {
+        this.deleting = undefined;
+      });
+    }
+  }
+
+  /** Beside the sending: it may be millions. Never rejects. */
+  private async deleteOld(): Promise<void> {
+    if (this.recipientDays === 0) return;
+    try {
+      while (!this.stopping.signal.aborted && (await this.recipients.deleteOld(this.recipientDays)));
+    } catch (error) {
+      // An hour later again.
+      this.tell(error);
     }
   }
 

@@ -156,6 +156,7 @@ export const de: BaseWords = {
       'So, wie es um das Rundschreiben jetzt steht, geht das nicht. Seine Seite zeigt, was geht.',
     BROADCAST_NOT_SENDING: 'Das Rundschreiben wird gerade nicht verschickt.',
     BROADCAST_NOT_READY: 'So kann das Rundschreiben nicht verschickt werden.',
+    RECIPIENTS_DELETED: 'Die Empfänger dieser älteren E-Mail wurden gelöscht. Die Zahlen bleiben erhalten.',
     SLUG_TAKEN: 'Eine andere Seite hat diese Adresse oder hatte sie im letzten Jahr. Wählen Sie eine andere.',
     KEY_ENDED: 'Dieser Schlüssel wurde widerrufen oder ist abgelaufen. Legen Sie einen neuen an.',
     KEY_ROTATED: 'Dieser Schlüssel hat schon einen Nachfolger.',

@@ -166,6 +166,7 @@ export const en = {
     BROADCAST_BEGUN: 'As it is with the broadcast now, this cannot be done. Its page shows what can.',
     BROADCAST_NOT_SENDING: 'The broadcast is not being sent.',
     BROADCAST_NOT_READY: 'The broadcast cannot be sent as it is.',
+    RECIPIENTS_DELETED: 'This broadcast is older than its recipients are kept. Its figures remain.',
     SLUG_TAKEN: 'Another page has this address, or had it within the last year. Choose another.',
     KEY_ENDED: 'This key was revoked or has expired. Make a new one.',
     KEY_ROTATED: 'This key has a successor already.',
