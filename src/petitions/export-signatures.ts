@@ -4,16 +4,7 @@ import { EventStore } from '#libs/event-store';
 import { findRows, type RowPage } from '#libs/projections';
 import { writeCsv, writeNdjson } from '#libs/records';
 import { Resources } from '#libs/resources';
-import {
-  CreationFilters,
-  Flag,
-  Id,
-  OneOf,
-  Operation,
-  recordSchema,
-  StreamedAnswer,
-  textOrNull,
-} from '#libs/rpc';
+import { CreationFilters, Flag, Id, OneOf, Operation, StreamedAnswer, textOrNull } from '#libs/rpc';
 import { type ContactRecord, ContactsByIds } from '../contacts/index.js';
 import { petitions } from './petitions.js';
 import { type SignatureRecord, signatureSchema } from './signature-record.js';
@@ -41,12 +32,15 @@ type Exported = SignatureRecord & Partial<Signer>;
     'the first line, unset ones empty. With `contacts` each says who has signed; those of the erased say nobody. What people write ' +
     'may be a formula to a spreadsheet: with `safe` an apostrophe stands before it. An answer that ends without its last chunk ' +
     '(RFC 9112, section 8) is not whole: ask again.',
-  answers: recordSchema({
-    ...signatureSchema.properties,
-    ...Object.fromEntries(
-      OF_CONTACT.map((field) => [field, { ...textOrNull, description: 'With `contacts`.' }]),
-    ),
-  }),
+  answers: {
+    ...signatureSchema,
+    properties: {
+      ...signatureSchema.properties,
+      ...Object.fromEntries(
+        OF_CONTACT.map((field) => [field, { ...textOrNull, description: 'Only with `contacts`.' }]),
+      ),
+    },
+  },
   answerTypes: ['application/x-ndjson', 'text/csv'],
   fieldScopes: { contacts: 'contact:read' },
 })
