@@ -46,6 +46,20 @@ it.each(pages)('%s links only to what is there', (page) => {
   }
 });
 
+it('shell blocks of the README use only variables that it introduces', () => {
+  const blocks = [...read('README.md').matchAll(/^```(?:sh|bash)?\n([^]*?)^```/gm)].map(
+    ([, block]) => block!,
+  );
+  // Printed by the first start, or ids that the calls before them answered; each block sets the others itself.
+  const introduced = new Set(['KEY', 'ORG', 'CONTACT', 'PETITION', 'IMAGE', 'BROADCAST', 'ID', 'PWD']);
+  for (const block of blocks) {
+    for (const [, name] of block.matchAll(/\b([A-Z][A-Z_]*)=/g)) introduced.add(name!);
+    for (const [, name] of block.matchAll(/\$\{?([A-Z][A-Z_]*)/g)) {
+      expect([block, name, introduced.has(name!) || /_KEY$/.test(name!)]).toEqual([block, name, true]);
+    }
+  }
+});
+
 it('every command that is documented is one, with its options', () => {
   const lines = pages.flatMap((page) =>
     [...read(page).matchAll(/^(?:npm run -s cli --|docker compose .* api advocacy) (?!--help)(.*)$/gm)].map(
