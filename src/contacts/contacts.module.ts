@@ -9,7 +9,7 @@ import { contact } from './contact.js';
 import { ContactsByIds } from './contacts-by-ids.js';
 import { ContactsTable } from './contacts-table.js';
 import { contactsProjection } from './contacts.projection.js';
-import { ImportedLinks } from './imported-links.js';
+import { ImportedLinks } from './import/imported-links.js';
 import * as operations from './operations.js';
 
 /** Links records of other modules to contacts. */

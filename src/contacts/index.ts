@@ -22,7 +22,7 @@ export {
   ImportContacts,
   importContactsInto,
   suppressImportedBy,
-} from './import-contacts.js';
+} from './import/import-contacts.js';
 export {
   isConsent,
   isEvidence,
@@ -33,5 +33,5 @@ export {
   suggestsOptOut,
 } from './import/columns.js';
 export { lookAt, piecesOf, type TableFormat } from './import/table.js';
-export { importContactsByName } from './imported-contacts.js';
+export { importContactsByName } from './import/imported-contacts.js';
 export { type ChosenBy, type ChosenContact, chosenContacts } from './chosen-contacts.js';

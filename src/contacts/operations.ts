@@ -5,5 +5,5 @@ export * from './list-contacts.js';
 export * from './update-contact.js';
 export * from './list-consents.js';
 export * from './delete-contact.js';
-export * from './import-contacts.js';
+export * from './import/import-contacts.js';
 export * from './export-contacts.js';

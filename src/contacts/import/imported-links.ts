@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import { Linking, type Resource, Resources } from '#libs/resources';
 import { Input, type InputClass, type RequestContext, RpcError } from '#libs/rpc';
 import { allEnded } from './all-ended.js';
-import { ContactsTable } from './contacts-table.js';
+import { ContactsTable } from '../contacts-table.js';
 
 /** A record that contacts are linked to: its kind, and its id. */
 export type Target = { resource: Resource; id: string };

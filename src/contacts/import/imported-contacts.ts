@@ -12,9 +12,9 @@ import {
   requireScope,
   RpcError,
 } from '#libs/rpc';
-import { type ConsentFields, MUST_BE_STATED } from './consent-fields.js';
-import { ContactFields } from './contact-fields.js';
-import { CONTACT_DETAILS } from './contact.js';
+import { type ConsentFields, MUST_BE_STATED } from '../consent-fields.js';
+import { ContactFields } from '../contact-fields.js';
+import { CONTACT_DETAILS } from '../contact.js';
 import {
   isConsent,
   isEvidence,
@@ -22,10 +22,10 @@ import {
   type Meaning,
   recognise,
   suggestsOptOut,
-} from './import/columns.js';
-import { type Blocked, consentIn, isOptOutWord, together } from './import/consent.js';
-import { EVIDENCE_COLUMNS, EVIDENCE_FIELDS, momentIn } from './import/evidence.js';
-import { formatOf, headOf, rowsOf, type TableFormat } from './import/table.js';
+} from './columns.js';
+import { type Blocked, consentIn, isOptOutWord, together } from './consent.js';
+import { EVIDENCE_COLUMNS, EVIDENCE_FIELDS, momentIn } from './evidence.js';
+import { formatOf, headOf, rowsOf, type TableFormat } from './table.js';
 import { type NamedKind, type NamedRecords } from './imported-links.js';
 
 /** A line of an import: a contact and what else it names, or why it is none. `address`: as the line has it. */

@@ -18,18 +18,18 @@ import {
 } from '#libs/rpc';
 import { ahead } from './ahead.js';
 import { allEnded } from './all-ended.js';
-import { contact, hasEmail, type StandingContact } from './contact.js';
-import { Consents, isGiven } from './consents.js';
-import { ContactsByEmail, emailKeys, emailTaken } from './contact-address.js';
-import { type GivenContact, mergeContact, newContact } from './contact-write.js';
+import { contact, hasEmail, type StandingContact } from '../contact.js';
+import { Consents, isGiven } from '../consents.js';
+import { ContactsByEmail, emailKeys, emailTaken } from '../contact-address.js';
+import { type GivenContact, mergeContact, newContact } from '../contact-write.js';
 import {
   describeNamingColumns,
   type ImportedContact,
   type ImportedLine,
   readImport,
 } from './imported-contacts.js';
-import { type Meaning } from './import/columns.js';
-import { type TableFormat } from './import/table.js';
+import { type Meaning } from './columns.js';
+import { type TableFormat } from './table.js';
 import { ImportedLinks, type NamedRecords } from './imported-links.js';
 
 /** Failed lines that an answer names; the others it counts. */
