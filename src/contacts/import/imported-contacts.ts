@@ -15,14 +15,7 @@ import {
 import { type ConsentFields, MUST_BE_STATED } from '../consent-fields.js';
 import { ContactFields } from '../contact-fields.js';
 import { CONTACT_DETAILS } from '../contact.js';
-import {
-  isConsent,
-  isEvidence,
-  isOfOneColumn,
-  type Meaning,
-  recognise,
-  suggestsOptOut,
-} from './columns.js';
+import { isConsent, isEvidence, isOfOneColumn, type Meaning, recognise, suggestsOptOut } from './columns.js';
 import { type Blocked, consentIn, isOptOutWord, together } from './consent.js';
 import { EVIDENCE_COLUMNS, EVIDENCE_FIELDS, momentIn } from './evidence.js';
 import { formatOf, headOf, rowsOf, type TableFormat } from './table.js';
