@@ -277,6 +277,7 @@ describe('embedded', () => {
   };
   const keyIn = (text: string) => /adv_[A-Za-z0-9]{8}_[A-Za-z0-9]{32,}/.exec(text)?.[0];
   let key: string;
+  let organizationId: string;
   /** Whoever came in by the link that the terminal showed. */
   let owner: Visitor;
 
@@ -311,12 +312,12 @@ describe('embedded', () => {
     expect(page).toMatch(/<img\s+src="\/images\//);
 
     // Whoever opens its link is in, as an owner of what was made.
-    const [, organizationId] = /^ +organization +(\S+)$/m.exec(text())!;
+    organizationId = /^ +organization +(\S+)$/m.exec(text())![1]!;
     const [, link] = /^ +dashboard +(http:\/\/\S+)$/m.exec(text())!;
     const { origin, pathname } = new URL(link!);
     owner = new Visitor(origin);
     expect((await owner.get(pathname)).text).toContain('<form method="post">');
-    const home = `/dashboard/${organizationId!}`;
+    const home = `/dashboard/${organizationId}`;
     expect((await owner.post(pathname)).location).toBe(home);
     expect((await owner.get(home)).text).toContain('<h1>Demo organization</h1>');
     expect((await demo.get('team.list-members')).body.data).toMatchObject([
@@ -373,6 +374,31 @@ describe('embedded', () => {
       expect(await isRunning(port)).toBe(false);
     },
   );
+
+  it('the README: each call works as it is pasted, in order, on what the first start made', async () => {
+    const folder = join(directory.path, 'pasted');
+    await mkdir(folder);
+    await cp(join(root, 'src/demo-river.jpg'), join(folder, 'bridge.jpg'));
+    const readme = await readFile(join(root, 'README.md'), 'utf8');
+    const blocks = [...readme.matchAll(/^```\w*\n([^]*?)^```$/gm)].map(([, block]) => block!);
+    const calls = blocks
+      .flatMap((block) => block.replaceAll('\\\n', ' ').split('\n'))
+      .filter((line) => /^(curl|printf 'email)/.test(line));
+    expect(calls.length).toBeGreaterThan(15);
+    const server = await ServerProcess.start({ DATA_DIR });
+    // "ids that creates answered"
+    const ids: Environment = { KEY: key, ORG: organizationId };
+    for (const call of calls) {
+      const here = call.replaceAll('localhost:3000', new URL(server.origin).host);
+      const shell = `cd ${folder}; curl() { command curl -sS --fail-with-body "$@"; }; ${here}`;
+      const { status, stdout, stderr } = await new Program('bash', ['-c', shell], ids).ended;
+      expect([call, status, stdout, stderr]).toEqual([call, 0, stdout, '']);
+      if (!stdout.startsWith('{')) continue;
+      for (const [name, id] of Object.entries<string>(JSON.parse(stdout).data))
+        if (name.endsWith('Id')) ids[name.slice(0, -2).toUpperCase()] = id;
+    }
+    expect((await server.end('SIGTERM')).status).toBe(0);
+  });
 
   longIt(
     'start:dev: a save brings a new server, on the same PostgreSQL; what cannot run leaves the one before',
