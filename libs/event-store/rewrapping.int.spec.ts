@@ -99,6 +99,7 @@ it('whoever runs with both keys wraps with the new one from the moment on; with 
   // What is being stored when it begins is stored before.
   const runner = database.source.createQueryRunner();
   await runner.startTransaction();
+  await runner.query('SET LOCAL idle_in_transaction_session_timeout = 0');
   const late = uuidv7();
   await runner.query('INSERT INTO subject_keys VALUES ($1, $2, $3)', [
     organizationId,

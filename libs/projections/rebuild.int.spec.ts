@@ -245,6 +245,7 @@ it('gives way to who builds already, of whatever version, and takes over from wh
     }
   };
   await another.startTransaction();
+  await another.query('SET LOCAL idle_in_transaction_session_timeout = 0');
   const slow = new Projections(source, database.store, [{ ...things, apply }], silent);
   await expect(slow.maintenance.rebuild('things')).rejects.toThrow(/already/);
   await takingOver;
