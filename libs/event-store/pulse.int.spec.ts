@@ -118,7 +118,7 @@ it('wakes everybody where it gets no answer: one table that is locked holds up n
   await holder.startTransaction();
   await holder.query('SET LOCAL idle_in_transaction_session_timeout = 0');
   await holder.query('LOCK TABLE work');
-  await eventually(() => expect(other.times).toBeGreaterThan(1));
+  await eventually(() => expect(other.times).toBeGreaterThan(0));
   await holder.rollbackTransaction();
   await holder.release();
   stop.abort();
