@@ -69,6 +69,11 @@ export class Mailer implements OnApplicationShutdown {
     this.rate = rate === undefined ? undefined : new MailRate(rate, redisUrl, logger);
   }
 
+  /** Whether the server lets us in, asked without a message. */
+  async isUsable(): Promise<boolean> {
+    return (await this.server?.probe(this.closing.signal)) === undefined;
+  }
+
   /**
    * Never rejects for what the message's data, the server or the network are like.
    *

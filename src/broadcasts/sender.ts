@@ -355,9 +355,9 @@ export class BroadcastSender implements BackgroundWork {
       case 'unreachable':
         if (typeof now === 'string') return this.note(settledAs(one, 'SKIPPED', now));
         if (signal.aborted) return this.note(settledAs(one, 'PENDING', null));
-        // It may be this very message at which the server hangs up: others first.
+        // It may be this very message at which the server hangs up: others first, and it counts as tried if the server lets us in.
         return this.note(
-          couldBeUsed
+          couldBeUsed || (await this.mailer.isUsable())
             ? later(one, sent.detail)
             : { ...settledAs(one, 'PENDING', sent.detail), pauseSeconds: UNREACHABLE_SECONDS },
         );
