@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { access, cp, mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { join, resolve } from 'node:path';
 import { startRedis } from '#libs/testing';
 import { migrations } from '#migrations';
@@ -391,7 +392,14 @@ describe('embedded', () => {
     for (const call of calls) {
       const here = call.replaceAll('localhost:3000', new URL(server.origin).host);
       const shell = `cd ${folder}; curl() { command curl -sS --fail-with-body "$@"; }; ${here}`;
-      const { status, stdout, stderr } = await new Program('bash', ['-c', shell], ids).ended;
+      const paste = () => new Program('bash', ['-c', shell], ids).ended;
+      let pasted = await paste();
+      // Nobody pastes ten calls in a second, which is what the key may do.
+      while (pasted.stdout.includes('RATE_LIMIT_EXCEEDED')) {
+        await sleep(200);
+        pasted = await paste();
+      }
+      const { status, stdout, stderr } = pasted;
       expect([call, status, stdout, stderr]).toEqual([call, 0, stdout, '']);
       if (!stdout.startsWith('{')) continue;
       for (const [name, id] of Object.entries<string>(JSON.parse(stdout).data))
