@@ -3,6 +3,7 @@ import { type CreateApiKey } from '../src/auth/index.js';
 import { DatabaseClock } from './database-clock.js';
 import { type Answer, Api, Client } from './harness.js';
 import { Deployment, eventually } from './processes.js';
+import { someOf } from './length.js';
 
 /** A module that shifts the clock of the process that imports it, as if its machine's were wrong. */
 function shiftedClock(milliseconds: number): string {
@@ -153,10 +154,12 @@ describe('a key that is not good', () => {
     await eventually(async () => expectUnauthorized(await list(soon), 'expired'));
   });
 
-  it.each([
-    ['ahead', 3_600_000],
-    ['behind', -3_600_000],
-  ])('ends when the database says so, on an instance whose clock is an hour %s', async (_, shift) => {
+  it.each(
+    someOf([
+      ['ahead', 3_600_000],
+      ['behind', -3_600_000],
+    ] as const),
+  )('ends when the database says so, on an instance whose clock is an hour %s', async (_, shift) => {
     const deployment = await Deployment.create();
     try {
       const clock = await DatabaseClock.of(deployment.database);

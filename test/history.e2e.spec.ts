@@ -10,7 +10,7 @@ import { Keyring } from '#libs/event-store';
 import { Signers } from '#libs/sealing';
 import { command } from './commands.js';
 import { Client } from './harness.js';
-import { longDescribe } from './length.js';
+import { longDescribe, longIt } from './length.js';
 import { Visitor } from './people-in.js';
 import { picture } from './pictures.js';
 import { cli, Deployment, ENCRYPTION_KEY, eventually, type ServerProcess } from './processes.js';
@@ -271,7 +271,7 @@ it('consistency: one checkpoint continues the other, by an export and by what th
   ]);
 }, 120_000);
 
-it('projections: status, rebuild and verify while the server runs', async () => {
+longIt('projections: status, rebuild and verify while the server runs', async () => {
   const status = await run('projections', 'status');
   const names = status.map(({ name }: { name: string }) => name);
   expect(names).toEqual([

@@ -627,8 +627,7 @@ it('create-webhook: 409 for one more than an organization may have, not for one 
   expect(listed).toHaveLength(50);
   for (const { id: webhookId } of listed) await client.delete('webhook.delete-webhook', { webhookId });
 
-  const made = [];
-  for (let n = 0; n < 50; n += 1) made.push(await create());
+  const made = await Promise.all(Array.from({ length: 50 }, () => create()));
   const { status, body } = await client.post('webhook.create-webhook', { url: receiver.at('one-more') });
   expect([status, body.error.reason]).toEqual([409, 'WEBHOOK_LIMIT_REACHED']);
   const again = await client.post('webhook.create-webhook', { url: receiver.at(made[0]!.path) });
