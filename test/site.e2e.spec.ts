@@ -295,7 +295,7 @@ describe('what was written', () => {
 
 describe('against fraud', () => {
   /** More than the 500 that one network may send. */
-  const FORMS = isLong ? 2_000 : 300;
+  const FORMS = isLong ? 2_000 : 1_000;
 
   it(`${FORMS} forms of a script: nothing counts, no contact, three mails to a mailbox at most, and others sign`, async () => {
     const page = await people.petition();
