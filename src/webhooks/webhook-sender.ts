@@ -108,7 +108,7 @@ export class WebhookSender implements BackgroundWork {
   private readonly busy = new Map<string, Target & { isFailing: boolean; done: Promise<void> }>();
   /** As of the last look: of those that are worked on. */
   private active = new Set<string>();
-  /** Organizations that have webhooks, as far as this instance has seen: what it appends of theirs is sent at once. */
+  /** Organizations with webhooks that this instance has seen: it sends what it appends for them at once. */
   private readonly known = new Set<string>();
 
   constructor(
@@ -162,18 +162,18 @@ export class WebhookSender implements BackgroundWork {
     this.forgetting = this.tried('deliveries', () => this.deliveries.forget());
   }
 
-  /** Tells the cursors of organizations that have new events. One instance at a time; the others find what it has told. */
+  /** Marks the cursors of organizations that have new events. One instance does it at a time, for all of them. */
   private async tellNews(): Promise<void> {
     // Before the events are read, in a statement of its own.
     const horizon = await this.store.horizon();
-    const step = (transaction: Transaction) =>
-      // In two statements: a cursor that is made meanwhile is seen by the second.
-      transaction.query<{ position: string }[]>(TAKE_NEWS, [horizon]).then(async ([taken]) => {
-        if (!taken) return false;
-        const upTo = Math.min(horizon, Number(taken.position) + LARGEST_STEP);
-        await transaction.query(TELL_NEWS, [taken.position, upTo]);
-        return upTo < horizon;
-      });
+    // In two statements: a cursor that is made meanwhile is seen by the second.
+    const step = async (transaction: Transaction) => {
+      const [taken] = await transaction.query<{ position: string }[]>(TAKE_NEWS, [horizon]);
+      if (!taken) return false;
+      const upTo = Math.min(horizon, Number(taken.position) + LARGEST_STEP);
+      await transaction.query(TELL_NEWS, [taken.position, upTo]);
+      return upTo < horizon;
+    };
     while (await inTransaction(this.source, LIMITS, step));
   }
 
