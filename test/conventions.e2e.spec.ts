@@ -159,7 +159,7 @@ describe('rubbish', () => {
     expect([status, Object.keys(body)]).toEqual([200, ['data', 'object']]);
   });
 
-  const nested = (open: string, close: string) => open.repeat(100_000) + close.repeat(100_000);
+  const nested = (open: string, close: string, count = 100_000) => open.repeat(count) + close.repeat(count);
   it.each<[string, () => string | Uint8Array<ArrayBuffer>]>([
     ['half an object', () => '{"email":'],
     ['two objects', () => '{}{}'],
@@ -171,11 +171,11 @@ describe('rubbish', () => {
     ['a bare word', () => 'undefined'],
     ['an object without fields', () => '{}'],
     ['100,000 arrays in each other', () => nested('[', ']')],
-    ['100,000 objects in each other', () => nested('{"a":', '}').replace('}', '1}')],
+    ['30,000 objects in each other', () => nested('{"a":', '}', 30_000).replace('}', '1}')],
     ['a field of 100,000 arrays in each other', () => `{"firstName":${nested('[', ']')}}`],
     [
-      'a field of 100,000 objects in each other',
-      () => `{"firstName":${nested('{"a":', '}').replace(':}', ':1}')}}`,
+      'a field of 29,000 objects in each other',
+      () => `{"firstName":${nested('{"a":', '}', 29_000).replace(':}', ':1}')}}`,
     ],
     ['a field name of 500,000 characters', () => JSON.stringify({ ...person(), ['x'.repeat(500_000)]: 1 })],
     ['an empty field name', () => JSON.stringify({ ...person(), '': 1 })],

@@ -251,13 +251,21 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
     });
   },
 
-  'bodies of a megabyte': (target) =>
-    target.repeat(3, async () => {
-      const body = JSON.stringify({ name: 'x', content: Array.from({ length: 200_000 }, () => 1) });
+  'bodies of a megabyte': (target) => {
+    // Made once: it is the server that is to work. A parser takes most time for names that it has not seen.
+    const contents = [
+      new Array(500_000).fill(1),
+      Object.fromEntries(Array.from({ length: 29_000 }, (_, index) => [`n${'x'.repeat(20)}${index}`, 1])),
+    ];
+    const bodies = contents.map((content) => JSON.stringify({ name: 'x', content }));
+    let n = 0;
+    return target.repeat(3, async () => {
+      const body = bodies[(n += 1) % bodies.length]!;
       const { status } = await ask(target.origin, 'POST', '/v1/post.create-post', target.attacker.key!, body);
-      expect([200, 400, 429, 503]).toContain(status);
+      expect([400, 429, 503]).toContain(status);
       await sleep(50);
-    }),
+    });
+  },
 
   'templates and Markdown that compute': async (target) => {
     const times = (text: string, count: number) => text.repeat(count);

@@ -42,8 +42,8 @@ export type Field = {
   schema: FieldSchema;
   /** Before validation: trims, turns '' to null where it may be, reads a query's text. */
   normalize(value: unknown, source: Source): unknown;
-  /** Whether class-validator finds nothing wrong with it, by the same rule. */
-  holds(value: unknown): boolean;
+  /** What is wrong with a value, in the words of its issue; undefined if nothing is. */
+  problem(value: unknown): string | undefined;
   /** Whether it must be the id of a record that there is: otherwise the answer is 404. */
   namesRecord: boolean;
   /** Of an object with fields of its own: their class. */
@@ -105,7 +105,7 @@ function field(
     const name = String(property);
     const isLeftOut = (value: unknown) =>
       (optional && value === undefined) || (options.nullable === true && value === null);
-    const isGood = (value: unknown) => missing(value) === undefined && problem(value) === undefined;
+    const problemOf = (value: unknown) => (value === undefined ? 'is required' : problem(value));
     declareField(target, name, {
       required: !optional,
       nullable: options.nullable === true,
@@ -113,7 +113,7 @@ function field(
       schema: documented(schema, options),
       namesRecord: options.namesRecord === true,
       normalize,
-      holds: (value) => isLeftOut(value) || isGood(value),
+      problem: (value) => (isLeftOut(value) ? undefined : problemOf(value)),
     });
     ValidateIf((_, value) => !isLeftOut(value))(target, property);
     registerDecorator({
@@ -121,9 +121,8 @@ function field(
       target: target.constructor,
       propertyName: name,
       validator: {
-        validate: isGood,
-        defaultMessage: (context?: ValidationArguments) =>
-          missing(context?.value) ?? problem(context?.value) ?? 'is invalid',
+        validate: (value) => problemOf(value) === undefined,
+        defaultMessage: (context?: ValidationArguments) => problemOf(context?.value) ?? 'is invalid',
       },
     });
   };
@@ -134,7 +133,7 @@ const FIELD = 'field';
 
 const onlyFields = new WeakMap<object, boolean>();
 
-/** Whether an input class has no rule of class-validator but those of its fields: then `Field.holds` says all. */
+/** Whether an input class has no rule of class-validator but those of its fields: then `Field.problem` says all. */
 export function hasOnlyFields(type: new () => object): boolean {
   let known = onlyFields.get(type);
   if (known === undefined) {
@@ -145,10 +144,6 @@ export function hasOnlyFields(type: new () => object): boolean {
     onlyFields.set(type, known);
   }
   return known;
-}
-
-function missing(value: unknown): string | undefined {
-  return value === undefined ? 'is required' : undefined;
 }
 
 function documented(schema: FieldSchema, options: FieldOptions): FieldSchema {
@@ -301,15 +296,16 @@ const DEEPEST_JSON = 64;
 /** Any JSON, at most `maxBytes` as PostgreSQL writes it (`storedBytes`); null counts as not set. */
 export function AnyJson(options: FieldOptions & { maxBytes: number }): PropertyDecorator {
   return field({ nullable: true, ...options }, {}, (value) => {
-    if (hasInfinity(value)) return 'must not contain numbers beyond the range of a double (IEEE 754)';
     if (isDeeperThan(value, DEEPEST_JSON)) return `must not be nested deeper than ${DEEPEST_JSON} levels`;
     const text = JSON.stringify(value);
-    if (storedBytes(value, text) > options.maxBytes) {
+    // Stored, it is never shorter: most of what is too large is refused without a look at each number in it.
+    if (text.length > options.maxBytes || storedBytes(value, text) > options.maxBytes) {
       return (
         `must have at most ${options.maxBytes / 1024} KiB of JSON as it is stored: with a space after each comma ` +
         'and colon, and every number written out (1e308 has 309 digits)'
       );
     }
+    if (hasInfinity(value)) return 'must not contain numbers beyond the range of a double (IEEE 754)';
     // In JSON both are written as escapes, which a backslash of the text itself cannot imitate.
     return /(?<!\\)(\\\\)*\\u(0000|d[89ab][0-9a-f]{2}|d[c-f][0-9a-f]{2})/.test(text)
       ? 'must not contain NUL characters or lone surrogates'
@@ -318,16 +314,24 @@ export function AnyJson(options: FieldOptions & { maxBytes: number }): PropertyD
 }
 
 /** JSON.parse makes Infinity of 1e400, which JSON cannot write. */
-function hasInfinity(value: unknown, levels = DEEPEST_JSON): boolean {
+function hasInfinity(value: unknown): boolean {
   if (typeof value === 'number') return !Number.isFinite(value);
-  if (typeof value !== 'object' || value === null || levels < 0) return false;
-  return Object.values(value).some((inner) => hasInfinity(inner, levels - 1));
+  return typeof value === 'object' && value !== null && Object.values(value).some(hasInfinity);
 }
 
+/** Loops over the value itself: `Object.values(value).some(…)` took ten times as long, of 1 MiB up to 90 ms. */
 function isDeeperThan(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeeperThan(inner, levels - 1));
+  if (levels === 0) return true;
+  if (Array.isArray(value)) {
+    for (const inner of value) if (isDeeperThan(inner, levels - 1)) return true;
+    return false;
+  }
+  for (const name in value) if (isDeeperThan((value as JsonMembers)[name], levels - 1)) return true;
+  return false;
 }
+
+type JsonMembers = { [name: string]: unknown };
 
 /** A list of 1 to `max` identifiers. */
 export function Ids(options: FieldOptions & { max: number }): PropertyDecorator {
