@@ -68,12 +68,18 @@ export class Connection extends Client implements Watched {
   /** It ends as soon as it is in no transaction. */
   isRetired = false;
   private isHeldBack = false;
+  /**
+   * Whether PostgreSQL keeps prepared statements for this connection: not where a pooler such as PgBouncer leads each transaction
+   * to another server. Such a pooler says a process id of its own at the start.
+   */
+  keepsStatements = false;
 
   constructor(config: ConnectionConfig) {
     super({ ...config, pipeline: true });
     const { watch, ...own } = config;
     readMoments(this);
     this.once('connect', () => watch.add(this, own));
+    this.once('connect', () => void this.findWhetherDirect());
     this.once('end', () => watch.remove(this));
     this.on('drain', () => (this.quietSince = undefined));
     const { connection } = this;
@@ -84,6 +90,13 @@ export class Connection extends Client implements Watched {
       this.isAtRest = status === 'I';
       if (this.isAtRest && this.isRetired) void this.end();
     });
+  }
+
+  private async findWhetherDirect(): Promise<void> {
+    const asked: Promise<{ rows: { id: number }[] }> = this.query('SELECT pg_backend_pid() AS id');
+    // What is wrong with the connection is said to whoever uses it.
+    const { rows } = await asked.catch(() => ({ rows: [] }));
+    this.keepsStatements = rows[0]?.id === this.backend;
   }
 
   get backend(): number {

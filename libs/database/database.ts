@@ -34,8 +34,8 @@ const MIGRATION_LOCK = 7_021_947_360;
 const LONGEST_MIGRATION_MS = 3_600_000;
 
 /**
- * Opens the pool. Nothing here outlives a transaction (no session settings, no named statements), so that
- * PgBouncer in transaction mode may stand in between.
+ * Opens the pool. Nothing here outlives a transaction (no session settings), so that PgBouncer in transaction mode may stand in
+ * between. Statements are prepared only if nothing does.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<DataSource> {
   // Loaded by who opens a database: see `trouble.ts`.

@@ -1,6 +1,6 @@
 import { DataSource, type QueryRunner } from 'typeorm';
 import { type Connection } from './connection.js';
-import { run } from './statements.js';
+import { runAlone } from './statements.js';
 
 /** What is used of pg's pool. */
 type Pool = { connect(): Promise<Connection & { release(isToBeEnded: boolean): void }> };
@@ -13,7 +13,7 @@ export class PooledSource extends DataSource {
   /** @param runner the transaction that TypeORM runs it in. */
   override async query<Result>(text: string, values?: unknown[], runner?: QueryRunner): Promise<Result> {
     if (runner) return super.query<Result>(text, values, runner);
-    return this.use((connection) => run<Result>(connection, text, values));
+    return this.use((connection) => runAlone<Result>(connection, text, values));
   }
 
   /** Runs `work` on a connection of the pool. */

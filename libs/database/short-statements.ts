@@ -1,7 +1,7 @@
 import { type Connection } from './connection.js';
 import { type FairGate, TooManyWaiting } from './fair-gate.js';
 import { type PooledSource } from './pooled-source.js';
-import { run } from './statements.js';
+import { runAlone } from './statements.js';
 
 /** Statements that share a turn. Each waits for those before it, and keeps the connection that they have. */
 const MOST_OF_A_TURN = 16;
@@ -77,7 +77,7 @@ async function sendAll(connection: Connection, statements: readonly Waiting[]): 
   connection.holdBack();
   await Promise.all(
     statements.map(({ text, values, resolve, reject }) =>
-      run<unknown[]>(connection, text, values).then(resolve, reject),
+      runAlone<unknown[]>(connection, text, values).then(resolve, reject),
     ),
   );
 }

@@ -1,5 +1,7 @@
 import { QueryFailedError } from 'typeorm/error/QueryFailedError.js';
 import { type Connection } from './connection.js';
+import { neverPrepare, preparedName } from './prepared-names.js';
+import { isStalePreparedStatement } from './trouble.js';
 
 export type Outcome = { command: string; rows: unknown[]; rowCount: number | null };
 
@@ -8,16 +10,38 @@ export async function run<Result>(connection: Connection, text: string, values?:
   return answerOf(await outcomeOf(connection, text, values)) as Result;
 }
 
-/** @throws QueryFailedError */
+/** The same for a statement that is in no transaction, so that it can be sent again. */
+export async function runAlone<Result>(
+  connection: Connection,
+  text: string,
+  values?: unknown[],
+): Promise<Result> {
+  try {
+    return await run<Result>(connection, text, values);
+  } catch (error) {
+    if (!isStalePreparedStatement(error)) throw error;
+    return run<Result>(connection, text, values);
+  }
+}
+
+/**
+ * A statement with values that repeats is prepared once for each connection.
+ *
+ * @throws QueryFailedError
+ */
 export async function outcomeOf(
   connection: Connection,
   text: string,
   values?: unknown[],
+  isPrepared = true,
 ): Promise<Outcome | Outcome[]> {
+  const name = isPrepared && values && connection.keepsStatements ? preparedName(text) : undefined;
   try {
-    const outcome: Promise<Outcome | Outcome[]> = connection.query(text, values);
+    const outcome: Promise<Outcome | Outcome[]> =
+      name === undefined ? connection.query(text, values) : connection.query({ name, text, values });
     return await outcome;
   } catch (error) {
+    if (isStalePreparedStatement(error)) neverPrepare(text);
     throw new QueryFailedError(text, values, error as Error);
   }
 }

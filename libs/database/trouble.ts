@@ -187,7 +187,20 @@ export function isTurnedAway(error: unknown): boolean {
 const COLLISIONS = new Set(['40P01', '40001']);
 
 export function isCollision(error: unknown): boolean {
-  return COLLISIONS.has(said(error).code);
+  return COLLISIONS.has(said(error).code) || isStalePreparedStatement(error);
+}
+
+/**
+ * Whether a prepared statement no longer fits, because a migration changed the type of its result, or is unknown to the server
+ * that it was sent to. It did nothing, and succeeds if it is sent as text.
+ */
+export function isStalePreparedStatement(error: unknown): boolean {
+  const { code, routine } = (error instanceof QueryFailedError ? error.driverError : error) as {
+    code?: string;
+    routine?: string;
+  };
+  // The message of the second is in the server's language.
+  return code === '26000' || (code === '0A000' && routine === 'RevalidateCachedQuery');
 }
 
 /** Limits of time: of a statement, of waiting for a lock, of a transaction that sends nothing. */

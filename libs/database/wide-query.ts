@@ -5,7 +5,7 @@ import { FairGate } from './fair-gate.js';
 import { type PooledSource } from './pooled-source.js';
 import { ReadSource } from './read-source.js';
 import { ShortStatements } from './short-statements.js';
-import { outcomeOf, run } from './statements.js';
+import { answerOf, outcomeOf } from './statements.js';
 
 /**
  * Statements whose cost the client decides: pages of lists, searches and the history; pages of exports, which are ten
@@ -86,7 +86,8 @@ export async function queryWide<Row>(
               connection,
               `BEGIN READ ONLY; SET LOCAL statement_timeout = ${LONGEST_MS[kind]}`,
             );
-            const rows = run<Row[]>(connection, text, values);
+            // Its best plan depends on what is asked: a prepared one serves all values alike.
+            const rows = outcomeOf(connection, text, values, false).then(answerOf) as Promise<Row[]>;
             const ended = outcomeOf(connection, 'ROLLBACK');
             rows.then(resolve, reject);
             // The organization's part is free when the connection is.

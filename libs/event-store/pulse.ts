@@ -121,7 +121,7 @@ export class Pulse {
   }
 
   private async answers(): Promise<boolean[]> {
-    const [row] = await this.source.query<{ answers: boolean[] }[]>(this.statement);
+    const [row] = await this.source.query<{ answers: boolean[] }[]>(this.statement, []);
     this.answeredAt = performance.now();
     return row!.answers;
   }
