@@ -26,5 +26,5 @@ STOPSIGNAL SIGTERM
 # Healthy as soon as it answers. Before that come migrations and the building of read models: an hour, as in deploy/kubernetes.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=1h \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT ?? 3000}/health/live`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-# As `npm start`: see ARCHITECTURE.md, "Memory".
+# As `npm start`: see docs/decisions/0038-memory-settings.md.
 CMD ["node", "--max-semi-space-size=16", "--heap-growing-percent=200", "dist/bundle/main.js"]

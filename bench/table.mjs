@@ -1,5 +1,5 @@
 /**
- * The table of README.md: node bench/table.mjs FILE…, of what `npm run bench -- --json FILE` wrote. A column for each
+ * The table of docs/benchmarks.md: node bench/table.mjs FILE…, of what `npm run bench -- --json FILE` wrote. A column for each
  * version of Node.js; where a benchmark ran more than once, the median of its runs, and the least and the most of them.
  */
 import { readFileSync } from 'node:fs';

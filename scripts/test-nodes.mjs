@@ -1,5 +1,5 @@
 /**
- * npm run test:nodes: on each line of Node.js that people run, beside the one of npm test: a start as the README has it, some
+ * npm run test:nodes: on each line of Node.js that people run, beside the one of npm test: a start as in the README, some
  * tests from outside, and a second of a benchmark. With arguments only these: npm run test:nodes -- 24
  */
 import { spawn } from 'node:child_process';

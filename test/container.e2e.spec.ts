@@ -99,7 +99,7 @@ describe('docker-compose.yml', () => {
   });
 
   it('has the services and the programs of the commands that are documented', () => {
-    const commands = [...read('README.md').matchAll(/docker compose (?:run|exec)\b.*/g)].map(
+    const commands = [...read('docs/guides/containers.md').matchAll(/docker compose (?:run|exec)\b.*/g)].map(
       ([line]) => line,
     );
     expect(commands.length).toBeGreaterThan(0);

@@ -534,7 +534,7 @@ type Proof = {
   checkpoint: string;
 };
 
-// What follows is written from ARCHITECTURE.md, "The history, for auditors", alone.
+// What follows is written from docs/spec/audit-log.md alone.
 
 const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
 const bytesOf = (text: string) => Buffer.from(text, 'base64');

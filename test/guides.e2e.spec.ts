@@ -1,70 +1,151 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { ERROR_REASONS, ERROR_STATUS } from '#libs/rpc';
+import { withoutCode } from './markdown.js';
 
 const root = resolve(__dirname, '..');
 const read = (name: string) => readFileSync(join(root, name), 'utf8');
-const guides = readdirSync(join(root, 'docs'))
-  .filter((name) => name.endsWith('.md'))
-  .map((name) => join('docs', name));
-const pages = ['README.md', ...guides];
+const filesIn = (folder: string) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name));
+
+const docs = filesIn('docs').filter((name) => name.endsWith('.md'));
+const pages = [...readdirSync(root).filter((name) => name.endsWith('.md')), ...docs];
+const written = pages.filter((page) => !page.startsWith('docs/reference/'));
+const runbooks = docs.filter((page) => page.startsWith('docs/guides/runbooks/'));
 
 const sources = ['src', 'libs']
-  .flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
-  )
+  .flatMap(filesIn)
   .filter((name) => name.endsWith('.ts') && !name.endsWith('.spec.ts'))
+  .map(read)
+  .join('\n');
+/** Variables of tests, and the columns of files of other systems. */
+const tests = filesIn('test')
+  .filter((name) => /\.(ts|csv)$/.test(name))
   .map(read)
   .join('\n');
 const variables = [...read('.env.example').matchAll(/^# ?([A-Z_]+)=/gm)].map(([, name]) => name!);
 
-it('every variable that is read is in .env.example and in the table of the README', () => {
+it('docs/reference is what the code says; npm run reference writes it', () => {
+  execFileSync(process.execPath, ['scripts/reference.mjs', '--check'], { cwd: root, stdio: 'pipe' });
+});
+
+it('every variable that is read is in .env.example', () => {
   const config = read('src/config.ts');
   const names = [...config.matchAll(/(?:get|integer|url)\('([A-Z_]+)'/g)]
     .map(([, name]) => name!)
     // Node.js's own, which the image sets.
     .filter((name) => name !== 'NODE_ENV');
   expect(names.length).toBeGreaterThan(10);
-  const table = read('README.md').split('## Configuration')[1]!.split('\n## ')[0]!;
-  for (const name of names) {
-    expect([name, variables.includes(name), table.includes(`\`${name}\``)]).toEqual([name, true, true]);
-  }
+  expect(names.filter((name) => !variables.includes(name))).toEqual([]);
 });
 
-it.each(guides)('%s names only variables that there are', (page) => {
+it.each(docs)('%s names only variables, codes and values that exist', (page) => {
+  const codes = [...Object.keys(ERROR_STATUS), ...Object.values(ERROR_REASONS).flatMap(Object.keys)];
+  const values = [...read('test/openapi.json').matchAll(/"([A-Z]+(?:_[A-Z]+)+)"/g)].map(([, name]) => name!);
+  const known = new Set([...variables, ...codes, ...values]);
+  const isColumn = (name: string) => sources.includes(` ${name.replaceAll('_', '').toLowerCase()} `);
   const named = [...read(page).matchAll(/`([A-Z]+(?:_[A-Z]+)+)`/g)].map(([, name]) => name!);
-  for (const name of named) expect(variables).toContain(name);
+  expect(named.filter((name) => !known.has(name) && !tests.includes(name) && !isColumn(name))).toEqual([]);
 });
 
-it.each(pages)('%s links only to what is there', (page) => {
-  for (const [, target] of read(page).matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)) {
-    expect([target, existsSync(join(root, page, '..', target!))]).toEqual([target, true]);
-  }
-  for (const [name] of read(page).matchAll(
-    /\b(?:docs|deploy\/kubernetes|bench|migrations|test)\/[\w./-]*\w/g,
-  )) {
-    expect([name, existsSync(join(root, name))]).toEqual([name, true]);
-  }
-});
-
-it('shell blocks of the README use only variables that it introduces', () => {
-  const blocks = [...read('README.md').matchAll(/^```(?:sh|bash)?\n([^]*?)^```/gm)].map(
-    ([, block]) => block!,
+/** The anchors that GitHub makes of the headings of a page. */
+function anchorsOf(page: string): string[] {
+  const seen = new Map<string, number>();
+  return [...withoutCode(read(page), { keepsInline: true }).matchAll(/^#{1,6} (.+)$/gm)].map(
+    ([, heading]) => {
+      const slug = heading!
+        .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+        .replaceAll(' ', '-');
+      const before = seen.get(slug) ?? 0;
+      seen.set(slug, before + 1);
+      return before === 0 ? slug : `${slug}-${before}`;
+    },
   );
-  // Printed by the first start, or ids that the calls before them answered; each block sets the others itself.
-  const introduced = new Set(['KEY', 'ORG', 'CONTACT', 'PETITION', 'IMAGE', 'BROADCAST', 'ID', 'PWD']);
-  for (const block of blocks) {
-    for (const [, name] of block.matchAll(/\b([A-Z][A-Z_]*)=/g)) introduced.add(name!);
-    for (const [, name] of block.matchAll(/\$\{?([A-Z][A-Z_]*)/g)) {
-      expect([block, name, introduced.has(name!) || name!.endsWith('_KEY')]).toEqual([block, name, true]);
+}
+
+it.each(pages)('%s links only to pages, files and headings that exist', (page) => {
+  for (const [, target] of withoutCode(read(page)).matchAll(/\]\(([^)\s]+)\)/g)) {
+    if (/^[a-z]+:/.test(target!)) continue;
+    const [path, anchor] = target!.split('#') as [string, string?];
+    const file = path === '' ? page : join(page, '..', path);
+    expect([target, existsSync(join(root, file))]).toEqual([target, true]);
+    if (anchor !== undefined) expect([target, anchorsOf(file).includes(anchor)]).toEqual([target, true]);
+  }
+});
+
+it.each(pages)('%s names only files that exist', (page) => {
+  const named = [
+    ...read(page)
+      // A Deployment of Kubernetes.
+      .replaceAll('deploy/advocacy', '')
+      .matchAll(/(?<![\w/-])(?:docs|deploy|bench|migrations|test|src|libs|scripts)\/[\w./-]*\w/g),
+  ].map(([name]) => name);
+  // `test/petition` is short for the tests whose path begins like this.
+  const endings = [
+    '',
+    '.ts',
+    '.spec.ts',
+    '.mjs',
+    '.e2e.spec.ts',
+    '.long.spec.ts',
+    '.int.spec.ts',
+    '.unit.spec.ts',
+  ];
+  const isThere = (name: string) => endings.some((ending) => existsSync(join(root, name + ending)));
+  expect(named.filter((name) => !isThere(name))).toEqual([]);
+});
+
+it('every page of docs is linked from another one', () => {
+  const linked = new Set(
+    pages.flatMap((page) =>
+      [...read(page).matchAll(/\]\(([^)\s#]+)/g)].map(([, target]) => join(page, '..', target!)),
+    ),
+  );
+  expect(docs.filter((page) => !linked.has(page))).toEqual([]);
+});
+
+it.each(['src', 'libs', 'test', 'scripts', 'bench', 'deploy', '.env.example', 'Dockerfile'])(
+  '%s names only pages that exist',
+  (name) => {
+    const files = name.includes('.') || name === 'Dockerfile' ? [name] : filesIn(name);
+    for (const file of files.filter((one) => /\.(ts|mjs|ya?ml|example)$|Dockerfile/.test(one))) {
+      const named = [
+        ...read(file).matchAll(/\b(?:docs\/[\w/-]+|README|ARCHITECTURE|CONTRIBUTING|CHANGELOG)\.md/g),
+      ];
+      for (const [page] of named)
+        expect([file, page, existsSync(join(root, page))]).toEqual([file, page, true]);
+    }
+  },
+);
+
+it('shell blocks use only variables that a first start prints, that responses contain, or that they set', () => {
+  const introduced = new Set(
+    'KEY ORG CONTACT PETITION IMAGE BROADCAST LIST WEBHOOK ID PWD DATABASE_URL DATA_DIR HEALTH_TOKEN'.split(
+      ' ',
+    ),
+  );
+  for (const page of written) {
+    const blocks = [...read(page).matchAll(/^ *```(?:sh|bash)?\n([^]*?)^ *```/gm)].map(([, block]) => block!);
+    for (const block of blocks) {
+      const own = new Set([...block.matchAll(/\b([A-Z][A-Z_]*)=/g)].map(([, name]) => name!));
+      for (const [, name] of block.matchAll(/\$\{?([A-Z][A-Z_]*)/g)) {
+        const isKnown = introduced.has(name!) || own.has(name!) || name!.endsWith('_KEY');
+        expect([page, block, name, isKnown]).toEqual([page, block, name, true]);
+      }
     }
   }
 });
 
 it('every command that is documented is one, with its options', () => {
-  const lines = pages.flatMap((page) =>
-    [...read(page).matchAll(/^(?:npm run -s cli --|docker compose .* api advocacy) (?!--help)(.*)$/gm)].map(
-      ([, line]) => line!,
-    ),
+  const lines = written.flatMap((page) =>
+    [
+      ...read(page).matchAll(
+        /^ *(?:npm run -s cli --|docker compose .* api advocacy|kubectl .* -- advocacy) (?!--help)(.*)$/gm,
+      ),
+    ].map(([, line]) => line!),
   );
   expect(lines.length).toBeGreaterThan(20);
   // By the files of the commands: asking each for its help costs a process of a second.
@@ -85,18 +166,44 @@ it('every command that is documented is one, with its options', () => {
   }
 });
 
-it('every line of the log that a guide names is one', () => {
-  const [symptoms] = read('docs/at-night.md').split('## What never');
-  const rows = symptoms!.split('\n').filter((line) => line.startsWith('|'));
-  const messages = rows
-    .slice(2)
-    .flatMap((row) =>
-      [...(row.split('|')[2] ?? '').matchAll(/`([a-z][^`]{7,})`/gi)].map(([, text]) => text!),
-    );
-  expect(messages.length).toBeGreaterThan(10);
-  for (const message of messages) {
-    // Paths and names of tables are no messages.
-    if (/^[/\w-]+$/.test(message) || /^projections? (status|rebuild|verify|purge)$/.test(message)) continue;
-    expect([message, sources.includes(message)]).toEqual([message, true]);
+it('every log message that a runbook names is one', () => {
+  const index = read('docs/guides/runbooks/README.md').split('## Never')[0]!;
+  const named = [
+    ...index
+      .split('\n')
+      .filter((line) => line.startsWith('|'))
+      .slice(2)
+      .map((row) => row.split('|')[2]!),
+    // A paragraph that begins with **Log:**, up to the next one.
+    ...runbooks.flatMap((page) => read(page).match(/\*\*Log:\*\*[^]*?\n\n/g) ?? []),
+  ];
+  const messages = named
+    .flatMap((text) => [...text.matchAll(/`([a-z][^`]{7,})`/gi)].map(([, message]) => message!))
+    .filter((message) => message.includes(' '));
+  expect(messages.length).toBeGreaterThan(40);
+  expect(messages.filter((message) => !sources.includes(message))).toEqual([]);
+});
+
+it('every promise names tests that exist, and says which of them run only in npm run test:long', () => {
+  const text = read('docs/internals/failure-model.md');
+  const rows = text
+    .split('## What fails')[0]!
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .slice(1);
+  expect(rows.length).toBeGreaterThan(20);
+  const specs = ['src', 'libs', 'test'].flatMap(filesIn).filter((name) => name.endsWith('.spec.ts'));
+  const onlyLong = new Set<string>();
+  for (const row of rows.filter((one) => !/^\| -+/.test(one))) {
+    const names = [...row.split('|')[3]!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!);
+    expect([row, names.length > 0]).toEqual([row, true]);
+    for (const name of names) {
+      const found = specs.filter((spec) => spec.startsWith(`${name}.`) || spec.startsWith(`${name}/`));
+      expect([name, found.length > 0]).toEqual([name, true]);
+      if (found.every((spec) => spec.endsWith('.long.spec.ts'))) onlyLong.add(name);
+    }
   }
+  const [, sentence] = /^`npm test` runs these files, except ([^]*?)\.$/m.exec(text)!;
+  const said = [...sentence!.matchAll(/`(test\/[^`]+)`/g)].map(([, name]) => name!);
+  expect(said.toSorted()).toEqual([...onlyLong].toSorted());
 });

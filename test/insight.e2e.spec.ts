@@ -197,19 +197,6 @@ describe('metrics', () => {
     expect([status, stderr]).toEqual([1, expect.stringContaining(`Port ${port} of METRICS_PORT is taken`)]);
   });
 
-  it('are those of docs/metrics.md', () => {
-    const rows = [
-      ...read('docs/metrics.md').matchAll(/^\| `(advocacy_\w+)` +\| (\w+) +\| (.*?) +\| (.*?) +\|$/gm),
-    ];
-    const expected = METRICS.map(({ name, type, labels = [], help }) => [
-      name,
-      type,
-      labels.join(', '),
-      help,
-    ]);
-    expect(rows.map(([, ...cells]) => cells)).toEqual(expected);
-  });
-
   it('are all that the dashboard and the alerts ask for', async () => {
     const names = namesOf(await scrape());
     const { schemaVersion, panels, templating } = JSON.parse(read('deploy/grafana/advocacy-api.json'));

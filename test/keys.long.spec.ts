@@ -111,7 +111,7 @@ class Load {
   }
 }
 
-it('the master key is replaced under load, as docs/production.md says: nobody is lost, unreadable or there twice', async () => {
+it('the master key is replaced under load, as docs/guides/keys.md says: nobody is lost, unreadable or there twice', async () => {
   const { source } = deployment.database;
   const [a, b] = [await deployment.startServer(), await deployment.startServer()];
   const key = (await cli(['--json', 'history', 'key'], deployment.environment)).stdout;

@@ -10,7 +10,7 @@ const { version } = versionBefore;
 
 const stored = (name: string): StoredDatabase => {
   const found = storedDatabases().find((one) => one.name.endsWith(`-${name}`));
-  if (!found) throw new Error(`There is no stored database of ${name}: see CONTRIBUTING.md, "Release".`);
+  if (!found) throw new Error(`There is no stored database of ${name}: see docs/internals/releasing.md.`);
   return found;
 };
 

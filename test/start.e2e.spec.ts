@@ -376,18 +376,40 @@ describe('embedded', () => {
     },
   );
 
-  it('the README: each call works as it is pasted, in order, on what the first start made', async () => {
+  // In the order in which people read them: each page uses what the calls of those before have made.
+  const PASTED = [
+    'README.md',
+    'docs/tutorials/first-petition.md',
+    'docs/tutorials/first-email.md',
+    'docs/tutorials/moving.md',
+    'docs/tutorials/webhook.md',
+    'docs/guides/authentication.md',
+    'docs/guides/imports.md',
+    'docs/guides/images.md',
+    'docs/guides/public-site.md',
+    'docs/guides/broadcasts.md',
+    'docs/guides/webhooks.md',
+  ];
+
+  it('README, tutorials and guides: each call works as it is pasted, in order, on what the first start made', async () => {
     const folder = join(directory.path, 'pasted');
     await mkdir(folder);
     await cp(join(root, 'src/demo-river.jpg'), join(folder, 'bridge.jpg'));
-    const readme = await readFile(join(root, 'README.md'), 'utf8');
-    const blocks = [...readme.matchAll(/^```\w*\n([^]*?)^```$/gm)].map(([, block]) => block!);
-    const calls = blocks
-      .flatMap((block) => block.replaceAll('\\\n', ' ').split('\n'))
-      .filter((line) => /^(curl|printf 'email)/.test(line));
-    expect(calls.length).toBeGreaterThan(15);
-    const server = await ServerProcess.start({ DATA_DIR });
-    // "ids that creates answered"
+    const calls: string[] = [];
+    for (const page of PASTED) {
+      const text = await readFile(join(root, page), 'utf8');
+      const blocks = [...text.matchAll(/^( *)```\w*\n([^]*?)^\1```$/gm)].map(([, , block]) => block!);
+      const ofPage = blocks
+        .flatMap((block) => block.replaceAll('\\\n', ' ').split('\n'))
+        .map((line) => line.trim())
+        .filter((line) => /^(curl|printf) /.test(line));
+      expect([page, ofPage.length > 0]).toEqual([page, true]);
+      calls.push(...ofPage);
+    }
+    expect(calls.length).toBeGreaterThan(40);
+    // The receiver of the tutorial is on this machine.
+    const server = await ServerProcess.start({ DATA_DIR, WEBHOOK_ALLOW_PRIVATE: 'true' });
+    // Ids that calls before have returned.
     const ids: Environment = { KEY: key, ORG: organizationId };
     for (const call of calls) {
       const here = call.replaceAll('localhost:3000', new URL(server.origin).host);

@@ -1,7 +1,7 @@
 /**
  * The second verifier: node test/verifier.mjs FILE --checkpoint C --key K [--parts P] [--proof T]
  *
- * Written from ARCHITECTURE.md, "The history, for auditors", alone, and as literally as it goes: it imports nothing
+ * Written from docs/spec/audit-log.md alone, and as literally as it goes: it imports nothing
  * but Node.js, and holds the hash of every leaf in memory. It prints the verdict; its status is 0 where that is ok.
  */
 import { createHash, createPublicKey, verify } from 'node:crypto';

@@ -37,12 +37,12 @@ type Declaration = ModuleMetadata & {
   streams?: readonly StreamKind[];
   projections?: readonly Projection[];
   replayables?: readonly Replayable[];
-  /** What reacts to events: see CONTRIBUTING.md, "Add a reaction". They are providers of the module. */
+  /** What reacts to events: see docs/internals/extending.md, "Add a reaction". They are providers of the module. */
   subscriptions?: readonly Type<Subscription>[];
   /** What happens at a time; and what goes on all the time. They are providers of the module, too. */
   timers?: readonly Type<Timer>[];
   background?: readonly Type<BackgroundWork>[];
-  /** Of the events that have or will have another shape than the first: see CONTRIBUTING.md, "Add an event". */
+  /** Of the events that have or will have another shape than the first: see docs/internals/extending.md, "Add an event". */
   upcasters?: Upcasters;
 };
 

@@ -100,7 +100,7 @@ export class ErrorFilter implements ExceptionFilter {
     if (!this.failsUndeclared) return answer;
     return new RpcError(
       'INTERNAL_SERVER_ERROR',
-      `${what} is an error that the operation does not declare: "Add an operation" in CONTRIBUTING.md says how to.`,
+      `${what} is an error that the operation does not declare: "Add an operation" in docs/internals/extending.md says how to.`,
     );
   }
 

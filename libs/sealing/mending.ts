@@ -76,7 +76,7 @@ export class Mending {
       reason,
       advice:
         'somebody changed it, a key is missing, or a restore was not whole: change nothing, copy the database, ' +
-        'and see docs/at-night.md',
+        'and see docs/guides/runbooks/history-quarantined.md',
     });
   }
 

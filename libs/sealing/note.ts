@@ -37,7 +37,7 @@ export function originOf(organizationId: string): string {
   return `advocacy-api/${logNameOf(organizationId)}`;
 }
 
-/** The text that is signed (C2SP tlog-checkpoint), with two extension lines: ARCHITECTURE.md, "Checkpoint". */
+/** The text that is signed (C2SP tlog-checkpoint), with two extension lines: docs/spec/audit-log.md, "Checkpoint". */
 export function textOf({ organizationId, size, root, position, sealedAt }: SealedTree): string {
   return [
     originOf(organizationId),

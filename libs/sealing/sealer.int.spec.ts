@@ -455,7 +455,7 @@ describe('what an earlier version has sealed', () => {
 describe('the log of all organizations', () => {
   type Entry = { organization_id: string; size: string; root: Buffer };
   const entries = (): Promise<Entry[]> => sql('SELECT * FROM checkpoint_leaves ORDER BY position');
-  /** By hand, as ARCHITECTURE.md has it. */
+  /** By hand, as docs/spec/audit-log.md has it. */
   const hashOf = ({ organization_id, size, root }: Entry) =>
     leafHash(
       Buffer.concat([
@@ -639,7 +639,7 @@ describe('the log of all organizations', () => {
 });
 
 it('is signed by another key after the key was lost, by the statements of the guide', async () => {
-  const guide = await readFile(join(__dirname, '../../docs/production.md'), 'utf8');
+  const guide = await readFile(join(__dirname, '../../docs/guides/keys.md'), 'utf8');
   const [, statements] = /^```sql\n(UPDATE signed_notes .*?)^```/ms.exec(guide)!;
   const own = await createTestDatabase();
   try {

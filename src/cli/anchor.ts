@@ -38,7 +38,7 @@ anchored: another history, or a shorter one, after a restore of a backup, say. B
 is anchored stays. The witnesses in WITNESS_URLS are asked to cosign what is new before it is kept. Put the directory where the server
 cannot change what is there: a disk of another machine, written once. A bucket is found and opened by the environment variables of
 Amazon's tools (AWS_REGION, AWS_ACCESS_KEY_ID, …; AWS_ENDPOINT_URL_S3 of a
-store that is not Amazon's); docs/production.md, "Anchors", has the rights that it takes.`,
+store that is not Amazon's); docs/guides/anchors-and-witnesses.md has the rights that it takes.`,
     )
     .action((options: Options) => withSession(program, (session) => anchor(session, options)));
 }

@@ -87,7 +87,7 @@ export function historyCommands(program: Command): void {
       'after',
       '\nPrints { "sealed", "last", "refused": [{ "organizationId", "since", "reason" }, 100 at most], "selfCheck": { "findings": ' +
         '[{ "kind", "subject", "finding", "since" }], "subjects", "current" }, "contradicted": [{ "organizationId", "witness", "since", ' +
-        '"reason" }] }; status 1 if anything is refused, found or contradicted. What to do then: docs/at-night.md.',
+        '"reason" }] }; status 1 if anything is refused, found or contradicted. What to do then: docs/guides/runbooks/history-quarantined.md.',
     )
     .action(() =>
       withSession(program, async ({ runtime: { sealer, selfCheck, cosigning } }) => {
@@ -140,7 +140,9 @@ async function writeCheckpoint(
   const refusal = await sealer.mend(id);
   if (refusal !== undefined) {
     const whose = id === organization ? 'of this organization' : 'in the log of all organizations';
-    process.stderr.write(`Nothing more is sealed ${whose}: ${refusal}. See docs/at-night.md.\n`);
+    process.stderr.write(
+      `Nothing more is sealed ${whose}: ${refusal}. See docs/guides/runbooks/history-quarantined.md.\n`,
+    );
     process.exitCode = 1;
   }
   if (id === ALL_ORGANIZATIONS) {

@@ -11,7 +11,7 @@ export function keysCommands(program: Command): void {
       'after',
       '\nServers go on meanwhile: all must have both keys. Interrupted anywhere, it is run again and goes on. Prints\n' +
         '{ "rewrapped", "unreadable" }: the keys that it wrapped anew, and those that open with neither master, because\n' +
-        'somebody changed them: status 1. docs/production.md, "Keys", has all steps.',
+        'somebody changed them: status 1. docs/guides/keys.md has all steps.',
     )
     .action(() => withSession(program, rewrap));
 }

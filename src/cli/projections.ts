@@ -50,7 +50,7 @@ export function projectionCommands(program: Command): void {
       'after',
       '\nPrints { "rebuilt", "underWay", "earlierVersions", "logEnded" }: read models rebuilt, those that somebody else is ' +
         'rebuilding, versions that should be dropped, and whether PostgreSQL let us end its log (roles need pg_checkpoint and ' +
-        'EXECUTE on pg_switch_wal). What remains then, and where: ARCHITECTURE.md, "What remains after an erasure".',
+        'EXECUTE on pg_switch_wal). What remains then, and where: docs/guides/erasure.md.',
     )
     .action(() =>
       withSession(program, ({ runtime }) =>

@@ -238,7 +238,7 @@ export class Cosigning implements WitnessStatus {
       ...{ organizationId: logNameOf(organizationId), witness, reason },
       advice:
         'a backup was restored, somebody rewrote the history, or a copy of the database is written on elsewhere: change ' +
-        'nothing, copy the database, and see docs/at-night.md',
+        'nothing, copy the database, and see docs/guides/runbooks/witness-contradicts.md',
     });
   }
 

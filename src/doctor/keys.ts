@@ -21,7 +21,7 @@ export const encryptionKey: DatabaseCheck = {
       return [
         warning(
           'ENCRYPTION_KEY is not in use yet: the database goes by ENCRYPTION_KEY_PREVIOUS.',
-          'Once every instance has both, run keys rewrap (docs/production.md, "Keys").',
+          'Once every instance has both, run keys rewrap (docs/guides/keys.md).',
         ),
       ];
     }

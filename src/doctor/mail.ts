@@ -15,7 +15,7 @@ export const mail: Check = {
       return [
         warning(
           'MAIL_URL is not set: mail is written to files under DATA_DIR/mail, where this can be written, and sent to nobody.',
-          'Set MAIL_URL to the server that sends your mail: docs/production.md, "Mail".',
+          'Set MAIL_URL to the server that sends your mail: docs/guides/mail.md.',
         ),
       ];
     }

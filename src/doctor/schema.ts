@@ -22,7 +22,7 @@ export const migrations: DatabaseCheck = {
       found.push(
         warning(
           `${pending.join(', ')} has not run here yet.`,
-          'The first server of this version runs it when it starts; migrate does it now. UPGRADING: README.md, "Upgrading".',
+          'The first server of this version runs it when it starts; migrate does it now. UPGRADING: docs/guides/upgrades.md.',
         ),
       );
     }
@@ -60,7 +60,7 @@ function judge({ parts, indexes }: Missing): Finding[] {
     found.push(
       problem(
         `Every migration has run, and yet there is no ${parts.join(', no ')}: no server starts on it.`,
-        'Somebody dropped or changed it, or a backup was restored in part: restore it whole (docs/backup.md), or start the version that made it.',
+        'Somebody dropped or changed it, or a backup was restored in part: restore it whole (docs/guides/restore.md), or start the version that made it.',
       ),
     );
   }

@@ -54,7 +54,7 @@ export const seals: DatabaseCheck = {
         problem(
           `The ${organization_id === ALL_ORGANIZATIONS ? 'log of all organizations' : `history of organization ${organization_id}`} ` +
             `is not what was sealed before, and is sealed no more: ${refused}.`,
-          'Somebody changed it, a key is missing, or a backup was restored in part: docs/at-night.md says what to do first.',
+          'Somebody changed it, a key is missing, or a backup was restored in part: docs/guides/runbooks/history-quarantined.md says what to do first.',
         ),
       );
     }

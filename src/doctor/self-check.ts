@@ -22,7 +22,7 @@ export const selfCheck: DatabaseCheck = {
         problem(
           finding,
           kind === 'history'
-            ? 'Somebody has changed it. Change nothing, take a copy of the database; docs/at-night.md says what then.'
+            ? 'Somebody has changed it. Change nothing, take a copy of the database; docs/guides/runbooks/data-changed-by-hand.md says what then.'
             : 'Somebody has changed it by hand, or it is a mistake of this program: projections rebuild mends it.',
         ),
       );

@@ -27,7 +27,7 @@ export const witnesses: DatabaseCheck = {
       found.push(
         problem(
           `The witness ${key} contradicts ${logOf(organization_id)}: ${reason}.`,
-          'A backup was restored, somebody rewrote the history, or a copy is written on elsewhere: docs/at-night.md says what to do.',
+          'A backup was restored, somebody rewrote the history, or a copy is written on elsewhere: docs/guides/runbooks/witness-contradicts.md says what to do.',
         ),
       );
     }

@@ -1,5 +1,5 @@
 /**
- * Verifies an exported history in a browser, with WebCrypto: written from ARCHITECTURE.md, "The history, for auditors", alone. It
+ * Verifies an exported history in a browser, with WebCrypto: written from docs/spec/audit-log.md alone. It
  * knows nothing of the server but these formats.
  */
 

@@ -119,7 +119,7 @@ async function showCheckpoints(visit: Visit) {
   });
 }
 
-/** As the README has it. */
+/** As docs/guides/audit-log.md has it. */
 const COMMAND = 'npm run -s cli -- history verify events.ndjson --checkpoint checkpoint.txt --key key.txt';
 
 /** Of a checkpoint that somebody has kept: that its history is the beginning of this one. */
@@ -160,6 +160,6 @@ async function LogOf(visit: Visit): Promise<Html> {
     : html`<p>${logPrivate}</p>`;
 }
 
-/** The second line of a checkpoint, and the fifth: ARCHITECTURE.md, "Checkpoint". */
+/** The second line of a checkpoint, and the fifth: docs/spec/audit-log.md, "Checkpoint". */
 const sizeOf = (note: string) => Number(note.split('\n')[1]);
 const sealedAtOf = (note: string) => note.split('\n')[4]!.replace('sealed ', '');

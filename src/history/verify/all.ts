@@ -8,7 +8,7 @@ import { HASH } from './sha256.js';
 import { type Claim, claimHash, Tree } from './tree.js';
 import { type Against, againstOf } from './verdict.js';
 
-/** The log that has a leaf for each checkpoint of each organization: ARCHITECTURE.md, "The log of all organizations". */
+/** The log that has a leaf for each checkpoint of each organization: docs/spec/audit-log.md, "The log of all organizations". */
 
 /** What a verification of the log, and of every organization that is in it, found. */
 export type AllVerdict = {

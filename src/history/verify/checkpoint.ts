@@ -16,7 +16,7 @@ import {
 import { HASH } from './sha256.js';
 import { Tree } from './tree.js';
 
-/** What a checkpoint says: ARCHITECTURE.md, "Checkpoint". */
+/** What a checkpoint says: docs/spec/audit-log.md, "Checkpoint". */
 export type Checkpoint = {
   organizationId: string;
   /** Events in the tree. */

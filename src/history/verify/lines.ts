@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { addEvent, type Batch, isId, newBatch } from './batch.js';
 import { canonical, digestOf, inQuotes, isSorted, type Quote } from './digest.js';
 
-/** A line of an export: ARCHITECTURE.md, "Export". */
+/** A line of an export: docs/spec/audit-log.md, "Export". */
 type Line = {
   position: number;
   previousPosition: number;

@@ -5,7 +5,7 @@ import { MOST_SUCCESSIONS, SUCCESSION, type Succession } from './key-chain.js';
 import { HASH } from './sha256.js';
 import { nodeHash } from './tree.js';
 
-/** Hashes of one tile, and levels of the tree that one stands for: ARCHITECTURE.md, "Tiles". */
+/** Hashes of one tile, and levels of the tree that one stands for: docs/spec/audit-log.md, "Tiles". */
 const TILE_WIDTH = 256;
 const LEVELS_A_TILE = 8;
 /** So many are no larger than an answer may be. */

@@ -97,7 +97,7 @@ function rowsOf(sql: Sql, organizationId: string): Promise<EventRow[]> {
   );
 }
 
-/** The lines of an export, written from the rows after ARCHITECTURE.md, "Export". */
+/** The lines of an export, written from the rows after docs/spec/audit-log.md, "Export". */
 async function exportOf(sql: Sql, organizationId: string): Promise<string> {
   const rows = await rowsOf(sql, organizationId);
   const readable = rows.map((row) => {

@@ -27,7 +27,7 @@ import { MOST_WARNINGS, type Verdict } from './verdict.js';
 import { verifyEvents } from './verify-events.js';
 
 /**
- * The auditor's verification of a history, written from ARCHITECTURE.md, "The history, for auditors": it shares no
+ * The auditor's verification of a history, written from docs/spec/audit-log.md: it shares no
  * code with what writes the history, so that a mistake there is not made here again.
  */
 
