@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ERROR_REASONS, ERROR_STATUS } from '#libs/rpc';
 import { withoutCode } from './markdown.js';
+import { faultsOf } from './prose.js';
 
 const root = resolve(__dirname, '..');
 const read = (name: string) => readFileSync(join(root, name), 'utf8');
@@ -96,6 +97,24 @@ it.each(pages)('%s names only files that exist', (page) => {
   ];
   const isThere = (name: string) => endings.some((ending) => existsSync(join(root, name + ending)));
   expect(named.filter((name) => !isThere(name))).toEqual([]);
+});
+
+/** Words of text, without numbers and code: what a reader has to read. */
+const wordsOf = (page: string) =>
+  withoutCode(read(page), { keepsInline: true })
+    .split(/\s+/)
+    .filter((word) => /\p{L}/u.test(word)).length;
+
+it.each(written)('%s is no longer than a page may be', (page) => {
+  // A specification and a list of changes are as long as what they are about.
+  const most: Record<string, number> = { 'README.md': 1_200, 'CHANGELOG.md': Infinity };
+  expect(wordsOf(page)).toBeLessThanOrEqual(
+    most[page] ?? (/^docs\/(decisions|spec)\//.test(page) ? Infinity : 1_500),
+  );
+});
+
+it.each(written)('%s is plain English', (page) => {
+  expect(faultsOf(read(page))).toEqual([]);
 });
 
 it('every page of docs is linked from another one', () => {
@@ -206,4 +225,16 @@ it('every promise names tests that exist, and says which of them run only in npm
   const [, sentence] = /^`npm test` runs these files, except ([^]*?)\.$/m.exec(text)!;
   const said = [...sentence!.matchAll(/`(test\/[^`]+)`/g)].map(([, name]) => name!);
   expect(said.toSorted()).toEqual([...onlyLong].toSorted());
+});
+
+it.each([
+  ['Who signs twice, is refused.', 1],
+  ['The server is told at once.', 2],
+  ['It looks at the events, of which there are many.', 1],
+  [`It ${'reads and '.repeat(20)}stops.`, 1],
+  ['| Where | What |', 0],
+  ['What grows?', 0],
+  ['The server rejects the request. `is told at once` is code.', 0],
+])('the check of prose finds in "%s": %i', (text, count) => {
+  expect(faultsOf(text)).toHaveLength(count);
 });
