@@ -28,6 +28,7 @@ import { ContactImports1764000000032 } from './0032-contact-imports.js';
 import { PasskeyChallenges1764000000033 } from './0033-passkey-challenges.js';
 import { DoubtsReturned1764000000034 } from './0034-doubts-returned.js';
 import { WebhookNews1764000000035 } from './0035-webhook-news.js';
+import { Releases1764000000036 } from './0036-releases.js';
 
 export { schema } from './schema.js';
 
@@ -64,4 +65,5 @@ export const migrations = [
   PasskeyChallenges1764000000033,
   DoubtsReturned1764000000034,
   WebhookNews1764000000035,
+  Releases1764000000036,
 ];

@@ -2,6 +2,7 @@ import { type LoggerService } from '@nestjs/common';
 import { type DataSource } from 'typeorm';
 import {
   describeError,
+  isMigrated,
   isUnavailable,
   migrate,
   missingFromSchema,
@@ -9,8 +10,10 @@ import {
   type ReplicaOptions,
   type TroubleLog,
 } from '#libs/database';
+import { canServeTogether, describeRelease, liveReleases } from '#libs/projections';
 import { migrations, schema } from '#migrations';
 import { type Config, ConfigError } from './config.js';
+import { programVersion } from './version.js';
 
 /** Where the database is, and who hears of it. */
 export type Address = { url: string; config: Config; logger: LoggerService; troubles: TroubleLog };
@@ -64,6 +67,23 @@ export async function prepareSchema(source: DataSource, logger: LoggerService): 
       statements: missing.indexes,
     });
   }
+}
+
+/**
+ * For commands, which migrate as a server does when it starts: what instances of an incompatible version do with the migrated
+ * database is unknown.
+ *
+ * @throws ConfigError
+ */
+export async function refuseToMigrateBesideIncompatible(source: DataSource): Promise<void> {
+  if (await isMigrated(source)) return;
+  const own = programVersion();
+  const found = (await liveReleases(source)).filter(({ release }) => !canServeTogether(own, release));
+  if (found.length === 0) return;
+  throw new ConfigError([
+    `The database was not migrated to ${own}: ${found.map(describeRelease).join(', ')} cannot serve beside it. Stop them first. ` +
+      'An instance that crashed counts for one minute. To migrate all the same, run migrate --force.',
+  ]);
 }
 
 /**

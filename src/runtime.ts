@@ -17,10 +17,19 @@ import { Subscriptions } from '#libs/subscriptions';
 import { projections, upcasters } from './modules.js';
 import { type Config, ConfigError } from './config.js';
 import { Cosigning } from './cosigning/index.js';
-import { type Address, connect, prepareSchema, reasonIn, replicaOf, unusable } from './database.js';
+import {
+  type Address,
+  connect,
+  prepareSchema,
+  reasonIn,
+  refuseToMigrateBesideIncompatible,
+  replicaOf,
+  unusable,
+} from './database.js';
 import { masterKeyOf, openKeyring } from './encryption.js';
 import { SelfCheck } from './self-check/index.js';
 import { signersOf } from './signing.js';
+import { programVersion } from './version.js';
 
 /** The database and what stands on it: the same for the server and for the command line. */
 export type Runtime = {
@@ -46,6 +55,8 @@ export type Patience = {
   databaseWaitMs: number;
   /** Ends the waiting. */
   signal?: AbortSignal;
+  /** Whether pending migrations run while instances of an incompatible version serve. Otherwise that is an error. */
+  migratesBesideIncompatible?: boolean;
 };
 
 /**
@@ -71,7 +82,7 @@ export async function openRuntime(
     const master = await masterKeyOf(config);
     const url = config.databaseUrl ?? embedded!.url;
     const address = { url, config, logger, troubles: new TroubleLog(logger) };
-    return await untilAvailable(config, logger, patience, () => openOn(address, master, embedded));
+    return await untilAvailable(config, logger, patience, () => openOn(address, master, embedded, patience));
   } catch (error) {
     await embedded?.stop();
     throw error;
@@ -107,6 +118,7 @@ async function openOn(
   address: Address,
   master: Buffer,
   embedded: { stop(): Promise<void> } | undefined,
+  { migratesBesideIncompatible }: Patience,
 ): Promise<Runtime> {
   const { config, logger, troubles } = address;
   const source = await connect(address, config.databasePoolSize);
@@ -125,6 +137,7 @@ async function openOn(
   try {
     const reserved = await connect(address, RESERVED_CONNECTIONS);
     sources.push(reserved);
+    if (!migratesBesideIncompatible) await refuseToMigrateBesideIncompatible(source);
     await prepareSchema(source, logger);
     reads = new ReadSource(source, replicaOf(config, reserved, logger));
     await reads.start();
@@ -138,6 +151,7 @@ async function openOn(
     await openKeyring(source, store.keyring);
     readModels = new Projections(source, store, projections, logger, {
       purgeAfterHours: config.erasurePurgeHours,
+      release: programVersion(),
       reserved,
       troubles,
     });

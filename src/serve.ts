@@ -97,6 +97,8 @@ async function serve(): Promise<void> {
   const runtime = await openRuntime(config, logger, {
     databaseWaitMs: DATABASE_WAIT_MS,
     signal: stopping.signal,
+    // A server that ended would be started again by its supervisor, and be down until somebody reads why. It warns.
+    migratesBesideIncompatible: true,
   });
   let reactions: Reactions | undefined;
   try {

@@ -341,6 +341,28 @@ describe('migrate', () => {
     expect(await empty.database.source.query('SELECT FROM events')).toEqual([]);
     await empty.stop();
   });
+
+  it('refuses while instances of an incompatible version serve, unless forced', async () => {
+    const deployment = await Deployment.create();
+    const { source } = deployment.database;
+    // Makes a function that exists already: it can run again.
+    await source.query(`DELETE FROM migrations WHERE name LIKE 'DoubtsReturned%'`);
+    await source.query(`
+      INSERT INTO serving (instance, projection, version, seen_at, release, host)
+      SELECT gen_random_uuid(), 'contacts', 1, now(), '0.2.1', unnest(ARRAY['api-1', 'api-2'])`);
+    // Other commands would migrate, too.
+    for (const args of [['migrate'], ['projections', 'status']]) {
+      const { status, stderr } = await cli(args, deployment.environment);
+      expect([status, stderr]).toEqual([
+        1,
+        expect.stringMatching(/not migrated to .*2 instances of 0\.2\.1 \(api-1, api-2\).*migrate --force/),
+      ]);
+    }
+    const forced = await cli(['migrate', '--force'], deployment.environment);
+    expect(answerOf(forced)).toEqual({ migrated: true });
+    expect(answerOf(await cli(['migrate'], deployment.environment))).toEqual({ migrated: true });
+    await deployment.stop();
+  });
 });
 
 it('--help tells of each command, without a database', async () => {

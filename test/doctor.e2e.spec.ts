@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
@@ -24,6 +24,7 @@ import { schema } from '#migrations';
 import { inspectConfig, readConfig } from '../src/config.js';
 import { examine, type Examined } from '../src/doctor/index.js';
 import { openRuntime } from '../src/runtime.js';
+import { programVersion } from '../src/version.js';
 import { cli, Deployment, type Environment, eventually, Program } from './processes.js';
 
 const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
@@ -435,6 +436,16 @@ const PATIENTS: Patient[] = [
     warning('projections', /events to read, and no server serves it/),
   ),
   patient(
+    'an instance of a version that cannot serve beside this one, and one that can',
+    sql(
+      `INSERT INTO serving (instance, projection, version, seen_at, release, host)
+       SELECT gen_random_uuid(), 'contacts', 1, clock_timestamp(), release, 'api-' || release
+       FROM unnest(ARRAY['0.2.1', '${programVersion()}']) release`,
+    ),
+    problem('releases', /^1 instance of 0\.2\.1 \(api-0\.2\.1\) cannot serve beside \d/, /upgrades\.md/),
+    warning('redis', /^2 instances run without REDIS_URL/),
+  ),
+  patient(
     'read models that lag behind, and five instances without Redis',
     sql(
       event(`clock_timestamp() - interval '2 minutes'`),
@@ -718,6 +729,7 @@ it('of a server that all is well with: no problem, status 0, each check once', a
     ...[
       'encryption key',
       'migrations',
+      'releases',
       'projections',
       'seals',
       'self-check',
@@ -729,6 +741,10 @@ it('of a server that all is well with: no problem, status 0, each check once', a
       'address',
     ],
   ]);
+  const [release] = findings.filter(({ check }) => check === 'releases');
+  expect(release!.message).toBe(
+    `Running: 1 instance of ${programVersion()} (${hostname()}). Compatible with ${programVersion()}.`,
+  );
   // How the tests' own PostgreSQL is set is not ours to say.
   const ofTheServer = ['role', 'settings', 'storage'];
   expect(findings.filter(({ level, check }) => level !== 'ok' && !ofTheServer.includes(check))).toEqual([]);

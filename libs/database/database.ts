@@ -103,7 +103,7 @@ export async function migrate(source: DataSource): Promise<string[]> {
 }
 
 /** Asked without the lock, so that a start with nothing to migrate waits for nobody. */
-async function isMigrated(source: DataSource): Promise<boolean> {
+export async function isMigrated(source: DataSource): Promise<boolean> {
   const [table] = await source.query<{ there: boolean }[]>(
     `SELECT to_regclass('migrations') IS NOT NULL AS there`,
   );

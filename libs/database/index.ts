@@ -1,6 +1,7 @@
 export {
   endPatience,
   exclusively,
+  isMigrated,
   migrate,
   openDatabase,
   CONNECTIONS_BESIDE_THE_POOL,

@@ -10,6 +10,7 @@ export {
 export { type Column, type RecordRow, RecordTable } from './record-table.js';
 export { Projections, type ProjectionsOptions } from './projections.js';
 export { type Purged } from './maintenance.js';
+export { canServeTogether, describeRelease, liveReleases } from './releases.js';
 export {
   compare,
   type Condition,

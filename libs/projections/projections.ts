@@ -16,7 +16,8 @@ import { traced } from '#libs/tracing';
 import { Maintenance } from './maintenance.js';
 import { ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
 import { type Projection, type Snapshots } from './projection.js';
-import { HEARTBEAT_MS, Serving, SILENT_SECONDS, type StandingVersion } from './serving.js';
+import { canServeTogether, describeRelease, type LiveRelease, SILENT_SECONDS } from './releases.js';
+import { HEARTBEAT_MS, Serving, type StandingVersion } from './serving.js';
 
 /** Between two looks at projections that are behind, or fail: what is appended here is brought by its own command. */
 const POLL_MS = 500;
@@ -41,6 +42,8 @@ export type ProjectionsOptions = {
    * `Maintenance.purge`.
    */
   purgeAfterHours?: number;
+  /** The version of this program, which instances announce to each other. Without it, none is announced or judged. */
+  release?: string;
   /** See `Serving`, and `Maintenance.drop`; shorter in tests. */
   heartbeatMs?: number;
   graceMs?: number;
@@ -78,6 +81,8 @@ export class Projections {
   private tidyAt = 0;
   private readonly skipped = new Set<string>();
   private accompanied: ReadonlySet<string> = new Set();
+  /** Releases that serve the same database and cannot serve beside this one, as last logged. */
+  private unsupported = '';
   private looking: Promise<number> | undefined;
   /** What the background saw when it last looked, and when (`performance.now()`): asks nobody. */
   lastSeen: { statuses: readonly ProjectionStatus[]; at: number } | undefined;
@@ -92,7 +97,7 @@ export class Projections {
     this.snapshots = new Map(
       projections.flatMap(({ snapshots }) => (snapshots ? [[snapshots.streamType, snapshots] as const] : [])),
     );
-    this.serving = new Serving(source, projections, store.keyring.ids, options.graceMs);
+    this.serving = new Serving(source, projections, store.keyring.ids, options.graceMs, options.release);
     this.maintenance = new Maintenance(projections, source, store, this.serving, logger, options);
     const lookout = options.reserved ?? source;
     this.runners = projections.map(
@@ -138,7 +143,7 @@ export class Projections {
 
   /** Creates what is missing and catches up, so that an instance that serves never serves the past. */
   async start(): Promise<void> {
-    await this.serving.beat();
+    this.warnOf(await this.serving.beat());
     this.noteCompany(await this.serving.standing());
     for (const runner of this.runners) await runner.prepare();
     await fewAtOnce(this.runners, (runner) => this.catchUpAtStart(runner));
@@ -223,6 +228,21 @@ export class Projections {
     this.accompanied = new Set(this.serving.servedBeside(standing).map(({ name }) => name));
   }
 
+  /** Logs instances of releases that cannot serve beside this one: whenever they change, not with every heartbeat. */
+  private warnOf(live: readonly LiveRelease[]): void {
+    const { release } = this.options;
+    if (release === undefined) return;
+    const found = live.filter((other) => !canServeTogether(release, other.release)).map(describeRelease);
+    const before = this.unsupported;
+    this.unsupported = found.join(', ');
+    if (found.length === 0 || this.unsupported === before) return;
+    this.logger.warn({
+      message: 'instances of an incompatible version serve the same database: stop them, or this one',
+      release,
+      incompatible: found,
+    });
+  }
+
   private async catchUpOne(runner: ProjectionRunner, position: number): Promise<void> {
     let giveUpAt: number | undefined;
     for (;;) {
@@ -284,7 +304,7 @@ export class Projections {
     if (performance.now() < this.beatAt) return;
     const { heartbeatMs = HEARTBEAT_MS } = this.options;
     this.beatAt = performance.now() + heartbeatMs;
-    await this.serving.beat();
+    this.warnOf(await this.serving.beat());
     if (performance.now() < this.tidyAt) return;
     this.tidyAt = performance.now() + BEATS_TO_TIDY * heartbeatMs;
     this.tidying ??= this.maintenance

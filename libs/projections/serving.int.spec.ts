@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { createTestDatabase, eventually, type TestDatabase } from '#libs/testing';
@@ -158,6 +159,28 @@ it('an instance that does not say that it serves is company while its checkpoint
     await named('somebody');
     expect(newer.hasCompany).toBe(true);
   });
+});
+
+it('an instance warns of live instances that are more than one minor version away, once', async () => {
+  const warnings = (release: string) =>
+    silent.warn.mock.calls.flatMap(([line]) => (line.release === release ? line.incompatible : []));
+  const previous = await instance(1, { release: '0.5.3', heartbeatMs: 20 });
+  previous.poll();
+  await instance(1, { release: '0.6.0' });
+  expect([warnings('0.5.3'), warnings('0.6.0')]).toEqual([[], []]);
+  const next = await instance(1, { release: '0.7.0' });
+  const expected = [`1 instance of 0.5.3 (${hostname()})`];
+  expect(warnings('0.7.0')).toEqual(expected);
+  // The instance that was there first, too.
+  await eventually(() => expect(warnings('0.5.3')).toEqual([`1 instance of 0.7.0 (${hostname()})`]));
+  await next.stop();
+  // Those of releases before 0.6.0 do not announce which one they are.
+  await instance(1);
+  await instance(1, { release: '0.6.1' });
+  expect(warnings('0.6.1')).toEqual([]);
+  await instance(1, { release: '0.8.0' });
+  const all = ['0.5.0', '0.5.3', '0.6.0', '0.6.1'];
+  expect(warnings('0.8.0')).toEqual(all.map((release) => `1 instance of ${release} (${hostname()})`));
 });
 
 it('an erasure reaches an earlier version that nobody serves any more, whatever it had read', async () => {

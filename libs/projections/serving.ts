@@ -1,12 +1,13 @@
+import { hostname } from 'node:os';
 import { type DataSource } from 'typeorm';
 import { newId } from '#libs/random';
 import { inTransaction, Lease, type Sql } from '#libs/database';
 import { type ProjectionStatus } from './projection-runner.js';
 import { type Projection, schemaOf } from './projection.js';
+import { LIVE_RELEASES, type LiveRelease, SILENT_SECONDS } from './releases.js';
 
-/** An instance says so often which versions it serves, and is taken for gone when it was silent for so long. */
+/** How often an instance says which versions it serves. */
 export const HEARTBEAT_MS = 10_000;
-export const SILENT_SECONDS = 60;
 /** Before it is dropped, a version must have been served by nobody for so long: restarts and rollbacks take less. */
 const GRACE_MS = 300_000;
 /** Who serves a version moves it while there are writes; an instance that hangs is ended after 10 s. */
@@ -57,20 +58,31 @@ export class Serving {
     /** Ids of the master keys that this instance has. */
     private readonly masters: readonly Buffer[],
     private readonly graceMs = GRACE_MS,
+    /** The version of this program. */
+    private readonly release: string | undefined = undefined,
   ) {}
 
-  /** Says that this instance serves its versions. To be said before it looks for their tables. */
-  async beat(): Promise<void> {
-    await this.source.query(
-      `INSERT INTO serving (instance, projection, version, seen_at, masters)
-       SELECT $1, s.projection, s.version, clock_timestamp(), $4::bytea[]
-       FROM unnest($2::text[], $3::int[]) AS s(projection, version)
-       ON CONFLICT (instance, projection, version) DO UPDATE SET seen_at = excluded.seen_at`,
+  /**
+   * Says that this instance serves its versions. To be said before it looks for their tables.
+   *
+   * @returns the releases that had instances before.
+   */
+  beat(): Promise<LiveRelease[]> {
+    return this.source.query(
+      `WITH beat AS (
+         INSERT INTO serving (instance, projection, version, seen_at, masters, release, host)
+         SELECT $2, s.projection, s.version, clock_timestamp(), $5::bytea[], $6, $7
+         FROM unnest($3::text[], $4::int[]) AS s(projection, version)
+         ON CONFLICT (instance, projection, version) DO UPDATE SET seen_at = excluded.seen_at
+       ) ${LIVE_RELEASES}`,
       [
+        SILENT_SECONDS,
         this.instance,
         this.projections.map(({ name }) => name),
         this.projections.map(({ version }) => version),
         this.masters,
+        this.release,
+        hostname(),
       ],
     );
   }

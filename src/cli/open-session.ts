@@ -29,11 +29,15 @@ export type Session = {
   requireLog: (name: string) => Promise<string>;
 };
 
-/** Opens the database and all that works on it, and runs the work. */
-export async function inSession(work: (session: Session) => Promise<void>): Promise<void> {
+/**
+ * Opens the database and all that works on it, and runs the work.
+ *
+ * @param force whether the database is migrated also beside instances of an incompatible version.
+ */
+export async function inSession(work: (session: Session) => Promise<void>, force = false): Promise<void> {
   const config = loadConfig();
   const logger = new JsonLogger('silent');
-  const runtime = await openRuntime(config, logger);
+  const runtime = await openRuntime(config, logger, { databaseWaitMs: 0, migratesBesideIncompatible: force });
   try {
     const module = AppModule.of(runtime, { ...config, redisUrl: undefined });
     const app = await NestFactory.createApplicationContext(module, { logger });

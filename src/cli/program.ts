@@ -48,7 +48,10 @@ A first organization with its key, and a second key that may only read contacts:
   program
     .command('migrate')
     .description('bring the database up to date; servers do the same when they start')
+    .option('--force', 'also while instances of an incompatible version serve')
     .addHelpText('after', '\nPrints { "migrated": true } when the database is up to date.')
-    .action(() => withSession(program, () => Promise.resolve({ migrated: true })));
+    .action((options: { force?: true }) =>
+      withSession(program, () => Promise.resolve({ migrated: true }), options),
+    );
   return program;
 }

@@ -20,6 +20,7 @@ export const INTERRUPTED = 130;
 export async function withSession(
   program: Command,
   work: (session: Session) => Promise<unknown>,
+  { force }: { force?: boolean } = {},
 ): Promise<void> {
   try {
     const { inSession } = await import('./open-session.js');
@@ -28,7 +29,7 @@ export async function withSession(
       if (answer === undefined) return;
       const indent = program.opts<{ json?: true }>().json ? 0 : 2;
       process.stdout.write(`${JSON.stringify(answer, null, indent)}\n`);
-    });
+    }, force);
   } catch (error) {
     process.stderr.write(`${describeError(error)}\n`);
     process.exitCode = 1;

@@ -17,6 +17,7 @@ import { type Check, type DatabaseCheck, type Patient } from './patient.js';
 import { readModels } from './read-models.js';
 import { ReadOnlyDatabase } from './read-only-database.js';
 import { redis } from './redis.js';
+import { releases } from './releases.js';
 import { replica } from './replica.js';
 import { role } from './role.js';
 import { extensions, migrations } from './schema.js';
@@ -30,7 +31,7 @@ export type Examined = Finding & { check: string };
 
 const OF_THE_DATABASE: readonly DatabaseCheck[] = [
   ...[databaseCheck, role, settings, connections, extensions, clock, encryptionKey],
-  ...[migrations, readModels, seals, witnesses, selfCheck, activity, storage],
+  ...[migrations, releases, readModels, seals, witnesses, selfCheck, activity, storage],
 ];
 
 const OF_THE_REST: readonly Check[] = [replica, disk, redis, mail, images, address];

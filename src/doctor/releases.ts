@@ -1,0 +1,24 @@
+import { canServeTogether, describeRelease, liveReleases } from '#libs/projections';
+import { programVersion } from '../version.js';
+import { type Finding, ok, problem } from './finding.js';
+import { type DatabaseCheck } from './patient.js';
+
+/** Whether the instances on this database are of releases that can serve together, and with this one. */
+export const releases: DatabaseCheck = {
+  name: 'releases',
+  async examine({ database }) {
+    const own = programVersion();
+    const live = await liveReleases(database);
+    const found: Finding[] = live
+      .filter(({ release }) => !canServeTogether(own, release))
+      .map((other) =>
+        problem(
+          `${describeRelease(other)} cannot serve beside ${own}: each may write what the other cannot read.`,
+          'Stop them, or everything of this version, and upgrade one minor version at a time: docs/guides/upgrades.md.',
+        ),
+      );
+    if (found.length > 0) return found;
+    const list = live.map(describeRelease).join(', ');
+    return [ok(live.length === 0 ? 'No instance runs.' : `Running: ${list}. Compatible with ${own}.`)];
+  },
+};
