@@ -238,3 +238,35 @@ it.each([
 ])('the check of prose finds in "%s": %i', (text, count) => {
   expect(faultsOf(text)).toHaveLength(count);
 });
+
+it('every label of the dashboard that a page names is one', () => {
+  const words = filesIn('src/dashboard')
+    .filter((name) => name.endsWith('.ts'))
+    .map(read)
+    .join('\n');
+  const labels = written.flatMap((page) =>
+    read(page)
+      .split('\n')
+      // Those of other systems.
+      .filter((line) => !line.includes('Mailchimp'))
+      .flatMap((line) =>
+        [...line.matchAll(/\b(?:open|under|then) \*\*([^*]+)\*\*/gi)].map(([, label]) => label!),
+      ),
+  );
+  expect(labels.length).toBeGreaterThan(10);
+  expect(labels.filter((label) => !words.includes(`'${label}'`))).toEqual([]);
+});
+
+it.each(docs.filter((page) => /decisions\/\d/.test(page)))(
+  '%s has a context, a decision and its consequences',
+  (page) => {
+    const headings = [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading!);
+    const number = Number(/\d+/.exec(page));
+    expect(headings[0]).toMatch(new RegExp(`^${number}\\. `));
+    expect(headings.slice(1).filter((heading) => heading !== 'Rejected')).toEqual([
+      'Context',
+      'Decision',
+      'Consequences',
+    ]);
+  },
+);

@@ -395,7 +395,7 @@ describe('embedded', () => {
     const folder = join(directory.path, 'pasted');
     await mkdir(folder);
     await cp(join(root, 'src/demo-river.jpg'), join(folder, 'bridge.jpg'));
-    const calls: string[] = [];
+    const calls: { page: string; call: string }[] = [];
     for (const page of PASTED) {
       const text = await readFile(join(root, page), 'utf8');
       const blocks = [...text.matchAll(/^( *)```\w*\n([^]*?)^\1```$/gm)].map(([, , block]) => block!);
@@ -404,29 +404,54 @@ describe('embedded', () => {
         .map((line) => line.trim())
         .filter((line) => /^(curl|printf) /.test(line));
       expect([page, ofPage.length > 0]).toEqual([page, true]);
-      calls.push(...ofPage);
+      calls.push(...ofPage.map((call) => ({ page, call })));
     }
     expect(calls.length).toBeGreaterThan(40);
+
     // The receiver of the tutorial is on this machine.
     const server = await ServerProcess.start({ DATA_DIR, WEBHOOK_ALLOW_PRIVATE: 'true' });
+    const free = createServer().listen(0, '127.0.0.1');
+    await once(free, 'listening');
+    const receiverPort = String((free.address() as AddressInfo).port);
+    free.close();
+    const tutorial = await readFile(join(root, 'docs/tutorials/webhook.md'), 'utf8');
+    const [, code] = /^```js\n([^]*?)^```$/m.exec(tutorial)!;
+    await writeFile(join(folder, 'receiver.mjs'), code!.replace('4000', receiverPort));
+    await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
+    let receiver: Program | undefined;
+
     // Ids that calls before have returned.
     const ids: Environment = { KEY: key, ORG: organizationId };
-    for (const call of calls) {
-      const here = call.replaceAll('localhost:3000', new URL(server.origin).host);
-      const shell = `cd ${folder}; curl() { command curl -sS --fail-with-body "$@"; }; ${here}`;
-      let pasted!: Result;
-      // Nobody pastes ten calls in a second, which is what the key may do.
-      await eventually(async () => {
-        pasted = await new Program('bash', ['-c', shell], ids).ended;
-        expect(pasted.stdout).not.toContain('RATE_LIMIT_EXCEEDED');
-      });
-      const { status, stdout, stderr } = pasted;
-      expect([call, status, stdout, stderr]).toEqual([call, 0, stdout, '']);
-      if (!stdout.startsWith('{')) continue;
-      for (const [name, id] of Object.entries<string>(JSON.parse(stdout).data))
-        if (name.endsWith('Id')) ids[name.slice(0, -2).toUpperCase()] = id;
+    try {
+      for (const { page, call } of calls) {
+        const here = call
+          .replaceAll('localhost:3000', new URL(server.origin).host)
+          .replaceAll('localhost:4000', `localhost:${receiverPort}`);
+        const shell = `cd ${folder}; curl() { command curl -sS --fail-with-body "$@"; }; ${here}`;
+        let pasted!: Result;
+        // Nobody pastes ten calls in a second, which is what the key may do.
+        await eventually(async () => {
+          pasted = await new Program('bash', ['-c', shell], ids).ended;
+          expect(pasted.stdout).not.toContain('RATE_LIMIT_EXCEEDED');
+        });
+        const { status, stdout, stderr } = pasted;
+        expect([page, call, status, stdout, stderr]).toEqual([page, call, 0, stdout, '']);
+        if (!stdout.startsWith('{')) continue;
+        const { data } = JSON.parse(stdout);
+        for (const [name, id] of Object.entries<string>(data))
+          if (name.endsWith('Id')) ids[name.slice(0, -2).toUpperCase()] = id;
+        if (page === 'docs/tutorials/webhook.md' && data.secret) {
+          const SECRET: string = data.secret;
+          receiver = new Program(process.execPath, [join(folder, 'receiver.mjs')], { SECRET });
+          await eventually(() => fetch(`http://localhost:${receiverPort}`, { method: 'POST' }));
+        }
+        if (call.includes('webhook.test-webhook')) expect(data).toMatchObject({ delivered: true });
+      }
+      await eventually(() => expect(receiver!.stdout).toContain('PetitionSigned'));
+    } finally {
+      await receiver?.end('SIGTERM');
+      expect((await server.end('SIGTERM')).status).toBe(0);
     }
-    expect((await server.end('SIGTERM')).status).toBe(0);
   });
 
   longIt(
