@@ -136,7 +136,7 @@ async function broadcast(instances, place, { isAsked = false } = {}) {
     const rest = isAsked ? await ask() : undefined;
 
     // What the import has left to do is not the broadcast's.
-    await call('GET', 'event.get-checkpoint');
+    await call('GET', 'history.get-checkpoint');
     await sink.count();
     const serversBefore = servers.map(({ pid }) => cpuOf(pid));
     const databaseBefore = cpuOfAll(postmaster);

@@ -95,7 +95,7 @@ function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId })
   const list = (operation, more = '') => `${operation}?limit=${SHOWN}${more}`;
   const organization = `&organizationId=${organizationId}`;
   // Pages of a record end with its past.
-  const pastOf = (recordId) => `event.list-events?recordId=${recordId}&limit=100`;
+  const pastOf = (recordId) => `history.list-events?recordId=${recordId}&limit=100`;
   return [
     {
       name: 'contacts',
@@ -152,12 +152,12 @@ function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId })
     {
       name: 'history',
       page: dashboard('/history'),
-      operations: [list('event.list-events')],
+      operations: [list('history.list-events')],
     },
     {
       name: 'event',
       page: dashboard(`/history/events/${eventId}`),
-      operations: [`event.get-event?eventId=${eventId}`],
+      operations: [`history.get-event?eventId=${eventId}`],
     },
   ];
 }
@@ -173,7 +173,7 @@ async function fill(url, { servers, organizationId, key, call }, count) {
     await signAll(call, petitionId, few);
     const { listId } = await call('POST', 'list.create-list', { name: 'Readers' });
     await call('POST', 'list.add-contacts', { listId, contactIds: few });
-    const [event] = await call('GET', 'event.list-events?limit=1');
+    const [event] = await call('GET', 'history.list-events?limit=1');
     // As autovacuum would within a minute.
     await client.query('VACUUM (ANALYZE)');
     return { contactId: ids[0], petitionId, listId, eventId: event.id };

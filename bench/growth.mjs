@@ -150,7 +150,7 @@ async function fill({ server, organizationId, key, call, env, pool }, events, pr
   const listContacts = `contact.list-contacts?organizationId=${organizationId}`;
   const listSignatures = `petition.list-signatures?petitionId=${petitionId}`;
   const get = (path, values) => ({ path: `/v1/${path}`, ids: values });
-  const list = (filter, values) => get(`event.list-events?${filter}`, values);
+  const list = (filter, values) => get(`history.list-events?${filter}`, values);
   return {
     'get-contact': get(`contact.get-contact?organizationId=${organizationId}&contactId={id}`, contactFile),
     'get-petition': get(`petition.get-petition?petitionId=${petitionId}`),

@@ -306,7 +306,7 @@ function eventTypesPage() {
   const kinds = [...new Set(streams.map(({ streamType }) => streamType))].toSorted();
   return page(
     'Event types',
-    'Every change is an event. `recordType` in `event.list-events` is the kind of record; `eventTypes` of a webhook contains types. ' +
+    'Every change is an event. `recordType` in `history.list-events` is the kind of record; `eventTypes` of a webhook contains types. ' +
       '[Webhooks](../guides/webhooks.md) and [The audit log](../guides/audit-log.md) deliver them.',
     table(
       ['Record type', 'Event types'],

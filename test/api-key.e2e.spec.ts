@@ -470,7 +470,7 @@ describe('a key ends with the one that made it', () => {
     await rotated(child, child);
     await rotated(maker, maker, 60);
     await revoke(maker.keyId);
-    const { body } = await owner.get('event.export-events');
+    const { body } = await owner.get('history.export-events');
     const events = body
       .trimEnd()
       .split('\n')
@@ -788,7 +788,7 @@ describe('a running stream of a key that is revoked', () => {
       piece: () => 'x',
     },
   };
-  const ANSWERS = ['contact.export-contacts', 'event.export-events'];
+  const ANSWERS = ['contact.export-contacts', 'history.export-events'];
 
   it('is tried for each kind; one controller serves them all', () => {
     const operations = Object.keys(OPERATIONS).map((name) => operationOf(operationNamed(name))!);
@@ -938,15 +938,15 @@ describe('the secret of a key', () => {
     const { body: keys } = await client.get('api-key.list-api-keys');
     expect(keys.data.map(({ name }: any) => name)).toContain('Stored');
 
-    const { body } = await owner.get('event.list-events', { recordId: id });
+    const { body } = await owner.get('history.list-events', { recordId: id });
     const [event] = body.data;
-    const one = await owner.get('event.get-event', { eventId: event.id });
+    const one = await owner.get('history.get-event', { eventId: event.id });
     for (const shown of [event, one.body.data]) {
       expect(shown).toMatchObject({ type: 'ApiKeyCreated', data: { name: 'Stored' } });
       expect(JSON.stringify(shown)).not.toMatch(new RegExp(`secretHash|${secretHash}`));
     }
-    const proof = await owner.get('event.get-proof', { eventId: event.id });
-    const exported = (await owner.get('event.export-events')).body;
+    const proof = await owner.get('history.get-proof', { eventId: event.id });
+    const exported = (await owner.get('history.export-events')).body;
     expect(exported.includes(secretHash)).toBe(!isPersonal);
     const { verifierKey } = api.instances[0]!.runtime.signers;
     expect(await verifyTwice(exported, proof.body.data.checkpoint, verifierKey)).toMatchObject({ ok: true });

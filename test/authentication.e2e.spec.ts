@@ -251,7 +251,7 @@ describe('scopes', () => {
     [['contact:write'], { ...mayNot, ...mayWrite }],
     [['contact:read', 'contact:write'], { ...may, ...mayWrite }],
     [['petition:read'], { ...mayNot, ...mayNotWrite }],
-    [['petition:read', 'list:write', 'event:read'], { ...mayNot, ...mayNotWrite }],
+    [['petition:read', 'list:write', 'history:read'], { ...mayNot, ...mayNotWrite }],
     [[], { ...mayNot, ...mayNotWrite }],
   ])('%j', async (scopes, expected) => {
     expect(await operations(await clientWith({ scopes }))).toEqual(expected);

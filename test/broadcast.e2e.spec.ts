@@ -305,7 +305,7 @@ it('its audience is what the history says up to the position that its start name
   await client.delete('list.remove-contacts', { listId, contactIds: [contactIds[12]] });
   await sent(broadcastId);
 
-  const events = (await client.get('event.list-events', { limit: '1000' })).body.data as {
+  const events = (await client.get('history.list-events', { limit: '1000' })).body.data as {
     type: string;
     recordId: string;
     position: number;
@@ -434,7 +434,7 @@ it('sends to each once, with what each may undo it by, and says what became of t
   expect(headerOf(mail!, 'Message-ID')).toMatch(/^<b[\w-]{43}@example\.org>$/);
   expect(headerOf(mail!, 'Auto-Submitted')).toBeUndefined();
 
-  const { body } = await client.get('event.list-events', { recordId: broadcastId });
+  const { body } = await client.get('history.list-events', { recordId: broadcastId });
   const [created, start, end] = body.data;
   expect([created.type, start.type, end.type]).toEqual([
     'BroadcastCreated',
@@ -530,7 +530,7 @@ it('is sent at its moment; what stands against it then makes a draft of it again
   for (const id of [broadcastId, hindered]) await comeDue(api.database, id, soon);
   await sent(broadcastId);
   await eventually(async () => expect(await get(hindered)).toMatchObject({ status: 'DRAFT', sendAt: null }));
-  const { body } = await client.get('event.list-events', { recordId: hindered, type: 'BroadcastHindered' });
+  const { body } = await client.get('history.list-events', { recordId: hindered, type: 'BroadcastHindered' });
   expect(body.data[0].data).toEqual({ hindrances: ['NO_RECIPIENTS'] });
   expect(await mails()).toHaveLength(1);
 });

@@ -40,7 +40,7 @@ it('a record changed after the clock was set back is read whole, now and as of e
   const between = new Date(new Date(closed.updatedAt).getTime() - 1).toISOString();
   expect(await asOf(between)).toEqual(updated);
 
-  const { data: events } = (await client.get('event.list-events', { recordId: petitionId, limit: '1000' }))
+  const { data: events } = (await client.get('history.list-events', { recordId: petitionId, limit: '1000' }))
     .body;
   const times = events.map(({ occurredAt }: { occurredAt: string }) => occurredAt);
   expect(times).toEqual(times.toSorted());
@@ -59,8 +59,8 @@ it('a key that is revoked, or replaced at once, after the clock was set back is 
 it('the history is exported and proved', async () => {
   await clock.set('-1 day');
   await post('list.create-list', { name: 'Earlier' });
-  const { checkpoint } = (await client.get('event.get-checkpoint')).body.data;
-  const exported = (await client.get('event.export-events')).body;
+  const { checkpoint } = (await client.get('history.get-checkpoint')).body.data;
+  const exported = (await client.get('history.export-events')).body;
   const { signers } = api.instances[0]!.runtime;
   const verdict = await verifyTwice(exported, checkpoint, signers.verifierKey);
   expect(verdict).toMatchObject({ ok: true, firstWrongPosition: null });

@@ -48,7 +48,7 @@ describe('list-consents', () => {
     await update(contactId, { subscribed: false });
     const types = [];
     for (const { eventId } of await consentsOf(contactId))
-      types.push((await client.get('event.get-event', { eventId })).body.data.type);
+      types.push((await client.get('history.get-event', { eventId })).body.data.type);
     expect(types).toEqual(['ContactUnsubscribed', 'ConsentRecorded']);
   });
 
@@ -128,7 +128,7 @@ describe('list-consents', () => {
     const contactId = await create({ subscribed: true, consent: EVIDENCE });
     await client.delete('contact.delete-contact', { contactId });
     expect((await client.get('contact.list-consents', { contactId })).status).toBe(404);
-    const { body } = await client.get('event.list-events', { limit: '1000' });
+    const { body } = await client.get('history.list-events', { limit: '1000' });
     expect(JSON.stringify(body)).toContain('ConsentRecorded');
     for (const value of [SOURCE, TEXT, EVIDENCE.ip, '2024-05-31'])
       expect(JSON.stringify(body)).not.toContain(value);

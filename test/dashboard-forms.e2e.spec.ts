@@ -257,7 +257,7 @@ it('whose signature is taken out is said before', async () => {
 
 it.each([
   [['contact:read', 'petition:read'], 'contact.list-contacts'],
-  [['event:read'], 'event.list-events'],
+  [['history:read'], 'history.list-events'],
   [['team:read'], 'team.list-members'],
   [['organization:read', 'contact:read'], 'organization.get-organization'],
 ])('a new key with %j is tried with what it may', async (scopes, operation) => {

@@ -74,7 +74,7 @@ function linkIn(html: string, text: string): string | undefined {
 
 type Stored = { id: string; position: number; type: string; recordId: string; requestId: string };
 async function events(query: Record<string, string> = {}, of = client): Promise<Stored[]> {
-  return (await of.get('event.list-events', { limit: '1000', ...query })).body.data as Stored[];
+  return (await of.get('history.list-events', { limit: '1000', ...query })).body.data as Stored[];
 }
 
 async function contact(fields: object = {}): Promise<string> {
@@ -129,7 +129,7 @@ describe('history', () => {
     }[];
     expect(reading).toMatchObject({
       actor: { type: 'user' },
-      data: { operation: 'event.list-events' },
+      data: { operation: 'history.list-events' },
     });
     expect(linesOf(await read('history'))[0]).toMatchObject({
       what: 'The history was read',
@@ -294,7 +294,7 @@ describe('checkpoints', () => {
   });
 
   it('of before: the proof that it is the beginning of the newest', async () => {
-    const before = (await client.get('event.get-checkpoint')).body.data as { size: number };
+    const before = (await client.get('history.get-checkpoint')).body.data as { size: number };
     await contact({ email: 'later@example.org' });
     const page = await read(`history/checkpoints?size=${before.size - 1}`);
     const link = linkIn(page, 'Download the proof')!;
@@ -304,7 +304,7 @@ describe('checkpoints', () => {
       path: string[];
     };
     expect(proof).toMatchObject({ older: before.size - 1 });
-    const { data } = (await client.get('event.get-checkpoint', { size: String(proof.older) })).body;
+    const { data } = (await client.get('history.get-checkpoint', { size: String(proof.older) })).body;
     if (data.size === proof.size) expect(data.consistency).toEqual(proof.path);
     expect(proof.path.length).toBeGreaterThan(0);
   });

@@ -425,7 +425,7 @@ export const RECORDS: Record<string, Maker> = {
     return (await call(client, 'webhook.create-webhook', { url })).webhookId as string;
   },
   event: async (_, client) => {
-    const { data } = (await client.get('event.list-events', { limit: '1' })).body;
+    const { data } = (await client.get('history.list-events', { limit: '1' })).body;
     return data[0].id as string;
   },
   member: async (api, client) => {

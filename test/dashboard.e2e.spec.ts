@@ -69,7 +69,7 @@ describe('coming in', () => {
     expect((await new Visitor(api.origin).post(invitation)).status).toBe(410);
     // The history has it from whoever came.
     const [{ userId }] = (await client.get('team.list-members')).body.data;
-    const joined = (await client.get('event.list-events', { type: 'InvitationAccepted' })).body.data;
+    const joined = (await client.get('history.list-events', { type: 'InvitationAccepted' })).body.data;
     expect(joined).toEqual([expect.objectContaining({ actor: { type: 'user', id: userId } })]);
 
     const again = new Visitor(api.origin);

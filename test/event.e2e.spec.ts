@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { v7 as uuidv7 } from 'uuid';
 import { ALL_ORGANIZATIONS, Signers } from '#libs/sealing';
 import { HistoryReads } from '../src/history/index.js';
-import { Api, Client, ISO, NOBODY } from './harness.js';
+import { type Answer, Api, Client, ISO, NOBODY } from './harness.js';
 import { longIt } from './length.js';
 
 let api: Api;
@@ -32,7 +32,7 @@ async function person(name: string): Promise<string> {
 }
 type Found = { position: number; type: string; data: any; [field: string]: any };
 async function events(query: Record<string, string> = {}): Promise<Found[]> {
-  const { status, body } = await client.get('event.list-events', { limit: '1000', ...query });
+  const { status, body } = await client.get('history.list-events', { limit: '1000', ...query });
   expect([status, body.object]).toEqual([200, 'events']);
   return body.data;
 }
@@ -43,6 +43,49 @@ async function hourOver(): Promise<Found[]> {
   await api.tellReads(client.organizationId);
   return events({ type: 'HistoryReadsCollected' });
 }
+
+describe('the former name event', () => {
+  it('in a path leads to the same answer, marked as deprecated', async () => {
+    await person('Ada');
+    const [former, current] = [
+      await client.get('history.list-events', { type: 'ContactCreated' }),
+      await client.get('history.list-events', { type: 'ContactCreated' }),
+    ];
+    expect(former.body).toEqual(current.body);
+    const marks = ({ headers }: Answer) => ['deprecation', 'sunset', 'link'].map((name) => headers.get(name));
+    expect(marks(former)).toEqual([
+      '@1796083200',
+      'Fri, 31 Dec 2027 23:59:59 GMT',
+      '</v1/history.list-events>; rel="successor-version"',
+    ]);
+    expect(marks(current)).toEqual([null, null, null]);
+  });
+
+  it('with an operation that never existed is 404', async () => {
+    expect((await client.get('event.list-everything')).status).toBe(404);
+  });
+
+  it('in a scope is the scope history:read, stored as instances of the version before know it', async () => {
+    const { organizationId } = client;
+    const made = await client.post('api-key.create-api-key', {
+      organizationId,
+      name: 'Auditor',
+      scopes: ['history:read', 'history:read', 'api-key:write'],
+    });
+    expect(made.status).toBe(200);
+    const { apiKeyId, key } = made.body.data;
+    const keys = (await client.get('api-key.list-api-keys')).body.data as { id: string; scopes: string[] }[];
+    expect(keys.find(({ id }) => id === apiKeyId)!.scopes).toEqual(['api-key:write', 'history:read']);
+    const auditor = new Client(client.origin, organizationId, key);
+    expect((await auditor.get('history.list-events')).status).toBe(200);
+    const stored = (await events({ recordId: apiKeyId })).map(({ data }) => data.scopes);
+    expect(stored).toEqual([['api-key:write', 'history:read']]);
+    for (const scope of ['history:read', 'history:read']) {
+      const body = { organizationId, name: scope, scopes: [scope] };
+      expect((await auditor.post('api-key.create-api-key', body)).status).toBe(200);
+    }
+  });
+});
 
 describe('list-events', () => {
   it('200 with every field, oldest first', async () => {
@@ -79,7 +122,7 @@ describe('list-events', () => {
     const sizes: number[] = [];
     let after = '0';
     for (let more = true; more;) {
-      const { body } = await client.get('event.list-events', { limit: '1000', type: 'PostCreated', after });
+      const { body } = await client.get('history.list-events', { limit: '1000', type: 'PostCreated', after });
       expect(JSON.stringify(body).length).toBeLessThan(1.4 * 1024 * 1024);
       names.push(...body.data.map(({ data }: Found) => data.name));
       sizes.push(body.data.length);
@@ -88,7 +131,7 @@ describe('list-events', () => {
     }
     expect(names).toEqual(Array.from({ length: 9 }, (_, n) => `Post ${n}`));
     expect(sizes).toHaveLength(2);
-    const exported: string = (await client.get('event.export-events')).body;
+    const exported: string = (await client.get('history.export-events')).body;
     const lines = exported
       .trimEnd()
       .split('\n')
@@ -117,7 +160,7 @@ describe('list-events', () => {
     const seen: Found[] = [];
     let after = '0';
     for (let pages = 0; pages < 50; pages += 1) {
-      const { body } = await client.get('event.list-events', { limit: '2', after });
+      const { body } = await client.get('history.list-events', { limit: '2', after });
       seen.push(...body.data);
       expect(body.pagination.hasMore).toBe(body.pagination.cursor !== null);
       if (!body.pagination.hasMore) break;
@@ -134,7 +177,7 @@ describe('list-events', () => {
     const [{ id: eventId, data, actor }] = (await events({ type: 'HistoryRead' })) as [Found];
     expect(actor).toEqual({ type: 'api-key', id: expect.any(String) });
     expect(data).toEqual({
-      operation: 'event.list-events',
+      operation: 'history.list-events',
       asked: {
         limit: 1000,
         after: 0,
@@ -142,7 +185,7 @@ describe('list-events', () => {
         occurredAfter: expect.stringMatching(/^2026-01-01T00:00:00/),
       },
     });
-    await client.get('event.get-event', { eventId });
+    await client.get('history.get-event', { eventId });
     expect(await hourOver()).toHaveLength(1);
   });
 
@@ -151,7 +194,7 @@ describe('list-events', () => {
     const clients = api.instances.map(({ origin }) => client.at(origin));
     let after = '0';
     const poll = async (one: Client) => {
-      const { status, body } = await one.get('event.list-events', { after, limit: '2' });
+      const { status, body } = await one.get('history.list-events', { after, limit: '2' });
       expect(status).toBe(200);
       after = String(body.data.at(-1)?.position ?? after);
       return types(body.data);
@@ -161,9 +204,12 @@ describe('list-events', () => {
     expect(seen.filter((type) => type === 'HistoryRead')).toHaveLength(1);
     for (let n = 0; n < 10; n += 1) expect(await poll(clients[n % 2]!)).toEqual([]);
 
-    const { body } = await client.post('api-key.create-api-key', { name: 'Auditor', scopes: ['event:read'] });
+    const { body } = await client.post('api-key.create-api-key', {
+      name: 'Auditor',
+      scopes: ['history:read'],
+    });
     const auditor = new Client(api.origin, client.organizationId, body.data.key);
-    await Promise.all([auditor, auditor.at(clients[1]!.origin)].map((one) => one.get('event.list-events')));
+    await Promise.all([auditor, auditor.at(clients[1]!.origin)].map((one) => one.get('history.list-events')));
     expect(await poll(clients[0]!)).toEqual(['ApiKeyCreated', 'HistoryRead']);
   });
 
@@ -174,10 +220,10 @@ describe('list-events', () => {
     const upTo = (await events({ after: String(last), type: 'ContactCreated' })).length;
     expect(upTo).toBe(0);
     for (let n = 0; n < 2; n += 1) {
-      await client.get('event.list-events', { recordId: contactId, limit: '1', after: String(first) });
+      await client.get('history.list-events', { recordId: contactId, limit: '1', after: String(first) });
     }
-    await client.get('event.get-event', { eventId: all[1]!.id });
-    await client.get('event.get-event', { eventId: all[3]!.id });
+    await client.get('history.get-event', { eventId: all[1]!.id });
+    await client.get('history.get-event', { eventId: all[3]!.id });
     const before = await api.database.source.query(
       'SELECT organization_id FROM history_reads WHERE organization_id = $1',
       [client.organizationId],
@@ -196,7 +242,7 @@ describe('list-events', () => {
       ),
       data.reads.find(({ asked }: any) => asked.type),
       data.reads.find(({ asked }: any) => asked.recordId),
-      data.reads.find(({ operation }: any) => operation === 'event.get-event'),
+      data.reads.find(({ operation }: any) => operation === 'history.get-event'),
     ];
     expect(whole).toMatchObject({ times: 1, positions: [[1, expect.any(Number)]] });
     expect(whole.positions[0][1]).toBeGreaterThanOrEqual(last);
@@ -205,7 +251,7 @@ describe('list-events', () => {
     expect(found).toMatchObject({ times: 2, asked: { recordId: contactId } });
     expect(found.positions).toEqual([[first + 1, expect.any(Number)]]);
     expect(got).toEqual({
-      operation: 'event.get-event',
+      operation: 'history.get-event',
       asked: {},
       times: 2,
       positions: [1, 3].map((n) => [all[n]!.position, all[n]!.position]),
@@ -321,22 +367,22 @@ describe('list-events', () => {
     ['occurredAfter', 'yesterday'],
     ['sort', 'createdAt'],
   ])('400 for %s=%s', async (field, value) => {
-    const { status, body } = await client.get('event.list-events', { [field]: value });
+    const { status, body } = await client.get('history.list-events', { [field]: value });
     expect([status, body.error.issues[0].path]).toEqual([400, field]);
   });
 
-  it('403 without the scope event:read', async () => {
+  it('403 without the scope history:read', async () => {
     const { key } = await api.createKey(client.organizationId, { scopes: ['contact:read'] });
     const { Client: Other } = await import('./harness.js');
     const lesser = new Other(client.origin, client.organizationId, key);
-    const { status, body } = await lesser.get('event.list-events');
+    const { status, body } = await lesser.get('history.list-events');
     expect([status, body.error.code]).toEqual([403, 'INSUFFICIENT_PERMISSIONS']);
   });
 });
 
 describe('export-events', () => {
   const lines = async (query: Record<string, string> = {}): Promise<any[]> => {
-    const { status, body, headers } = await client.get('event.export-events', query);
+    const { status, body, headers } = await client.get('history.export-events', query);
     expect([status, headers.get('content-type')]).toEqual([200, 'application/x-ndjson']);
     expect(headers.get('content-disposition')).toBe('attachment; filename="events.ndjson"');
     return body === ''
@@ -405,12 +451,12 @@ describe('get-event', () => {
   it('200 as list-events has it; 404 for an unknown one and another organization’s', async () => {
     await person('Ada');
     const [event] = await events({ type: 'ContactCreated' });
-    const { status, body } = await client.get('event.get-event', { eventId: event!.id });
+    const { status, body } = await client.get('history.get-event', { eventId: event!.id });
     expect([status, body]).toEqual([200, { data: event, object: 'event' }]);
     const other = await api.organization();
     for (const eventId of [event!.id, NOBODY, 'x']) {
-      expect((await other.get('event.get-event', { eventId })).status).toBe(404);
-      expect((await other.get('event.get-proof', { eventId })).status).toBe(404);
+      expect((await other.get('history.get-event', { eventId })).status).toBe(404);
+      expect((await other.get('history.get-proof', { eventId })).status).toBe(404);
     }
   });
 });
@@ -436,7 +482,7 @@ describe('get-proof', () => {
     for (const [n, { id, position }] of (await events({ type: 'ContactCreated' })).entries()) {
       const { status, body } = await client
         .at(api.instances[n % 2]!.origin)
-        .get('event.get-proof', { eventId: id });
+        .get('history.get-proof', { eventId: id });
       expect([status, body.object, body.data.event.position]).toEqual([200, 'proof', position]);
       const { event, index, path, checkpoint } = body.data;
       const [origin, size, root] = checkpoint.split('\n');
@@ -452,12 +498,12 @@ describe('get-proof', () => {
 
 describe('get-checkpoint', () => {
   it('200 with the path from an older one; 400 for a size that is not there yet', async () => {
-    const older = await client.get('event.get-checkpoint');
+    const older = await client.get('history.get-checkpoint');
     expect([older.status, older.body.object]).toEqual([200, 'checkpoint']);
     await person('Ada');
     const [event] = await events({ type: 'ContactCreated' });
-    await client.get('event.get-proof', { eventId: event!.id });
-    const newer = await client.get('event.get-checkpoint', { size: String(older.body.data.size) });
+    await client.get('history.get-proof', { eventId: event!.id });
+    const newer = await client.get('history.get-checkpoint', { size: String(older.body.data.size) });
     expect(newer.body.data.size).toBeGreaterThan(older.body.data.size);
     expect(newer.body.data.consistency.length).toBeGreaterThan(0);
     const { checkpoint, parts, size } = newer.body.data;
@@ -467,7 +513,7 @@ describe('get-checkpoint', () => {
       .split('\n')
       .map((line: string) => Number(line.split(' ')[2]));
     expect(leaves.reduce((sum: number, count: number) => sum + count, 0)).toBe(size);
-    const beyond = await client.get('event.get-checkpoint', { size: '1000' });
+    const beyond = await client.get('history.get-checkpoint', { size: '1000' });
     expect([beyond.status, beyond.body.error.issues[0].path]).toEqual([400, 'size']);
   });
 
@@ -475,7 +521,7 @@ describe('get-checkpoint', () => {
     const { sealer } = api.instances[0]!.runtime;
     const { source } = api.database;
     const { organizationId } = client;
-    const { body } = await client.get('event.get-checkpoint');
+    const { body } = await client.get('history.get-checkpoint');
     const [, size, root] = body.data.checkpoint.split('\n');
     const changes = ['root = sha256(root)', 'size = size + 7', 'position = position + 1'];
     for (const [n, change] of changes.entries()) {
@@ -483,7 +529,7 @@ describe('get-checkpoint', () => {
       await person(`beside-${n}`);
       await sealer.seal();
       for (const { origin } of api.instances) {
-        const again = await client.at(origin).get('event.get-checkpoint');
+        const again = await client.at(origin).get('history.get-checkpoint');
         expect(again.body.data.checkpoint.split('\n').slice(1, 3)).toEqual([size, root]);
       }
     }
@@ -551,7 +597,7 @@ describe('/log', () => {
       seen.push(await checkpoint());
       expect(seen.at(-1)!.size).toBe(size);
     }
-    const exported = (await client.get('event.export-events')).body
+    const exported = (await client.get('history.export-events')).body
       .trimEnd()
       .split('\n')
       .map((line: string) => {
@@ -576,7 +622,7 @@ describe('/log', () => {
       Buffer.concat([rootOf(leaves.slice(0, 256)), rootOf(leaves.slice(256, 512))]),
     );
     for (const { size, root } of seen) expect(rootOf(leaves.slice(0, size)).toString('base64')).toBe(root);
-    expect((await client.get('event.get-checkpoint')).body.data.checkpoint).toBe((await checkpoint()).note);
+    expect((await client.get('history.get-checkpoint')).body.data.checkpoint).toBe((await checkpoint()).note);
   });
 
   longIt('what Go verifies the checksums of its modules with verifies it as well', async () => {
@@ -598,7 +644,7 @@ describe('/log', () => {
   });
 
   it('all: the log that has each checkpoint, for every key, by hashes alone', async () => {
-    const { checkpoint: own, size, proof } = (await client.get('event.get-checkpoint')).body.data;
+    const { checkpoint: own, size, proof } = (await client.get('history.get-checkpoint')).body.data;
     const [lines, ...rest] = proof.split('\n\n');
     const [header, number, ...path] = lines.split('\n');
     expect([header, number]).toEqual(['c2sp.org/tlog-proof@v1', expect.stringMatching(/^index \d+$/)]);
@@ -689,7 +735,7 @@ describe('/log', () => {
     expect((await ask(`${organizationId}/tile/entries/000.p/${size}`)).status).toBe(200);
   });
 
-  it('404 for another organization and without a key, 403 without the scope event:read; public, 200 for all', async () => {
+  it('404 for another organization and without a key, 403 without the scope history:read; public, 200 for all', async () => {
     await checkpoint();
     const { organizationId } = client;
     const other = await api.organization();

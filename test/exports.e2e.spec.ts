@@ -35,7 +35,7 @@ beforeAll(async () => {
 /** Each export with each choice that changes its rows. */
 const QUERIES: Record<string, () => Record<string, string>[]> = {
   'contact.export-contacts': () => [{ format: 'ndjson' }, { format: 'csv' }],
-  'event.export-events': () => [{}],
+  'history.export-events': () => [{}],
   'petition.export-signatures': () =>
     ['ndjson', 'csv'].flatMap((format) =>
       ['false', 'true'].map((contacts) => ({ petitionId, format, contacts })),

@@ -173,7 +173,7 @@ const RECORDS: { [name in RecordName]: Make } = {
   webhook: makes('webhook.create-webhook', 'webhookId', (own) => ({
     url: `https://${own.unique()}.invalid/`,
   })),
-  event: async (own) => ({ eventId: (await own.ask('event.list-events'))[0].id as string }),
+  event: async (own) => ({ eventId: (await own.ask('history.list-events'))[0].id as string }),
 };
 
 /** What invalidate-signatures is asked, each time about another signature. */

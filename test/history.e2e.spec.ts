@@ -370,7 +370,7 @@ longDescribe('a history that somebody forged by hand in the database', () => {
     const grow = async () => {
       for (const client of clients.values()) await client.post('list.create-list', { name: uuidv7() });
     };
-    const checkpointOf = async (name: string) => (await of(name).get('event.get-checkpoint')).body;
+    const checkpointOf = async (name: string) => (await of(name).get('history.get-checkpoint')).body;
     const asked = new Client(server.origin, '', HEALTH_TOKEN);
     const health = async () => (await asked.request('GET', '/health/ready')).body.data;
     const told = (name: string) =>
@@ -474,7 +474,7 @@ longDescribe('a history that somebody forged by hand in the database', () => {
         expect([name, data.size]).toEqual([name, before.get(name).size + 2]);
         ({ checkpoint } = data);
       });
-      const history = (await of(name).at(second.origin).get('event.export-events')).body;
+      const history = (await of(name).at(second.origin).get('history.export-events')).body;
       for (const each of [before.get(name).checkpoint, checkpoint]) {
         expect(await verifyTwice(history, each, ownKeys.verifierKey)).toMatchObject({ ok: true });
       }

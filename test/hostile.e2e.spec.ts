@@ -211,8 +211,8 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
     const asked = [
       'contact.list-contacts?q=nobody-is-called-this',
       'contact.list-contacts?country=XX&city=Nowhere',
-      'event.list-events?requestId=none&limit=1000',
-      'event.list-events?type=NothingHappened',
+      'history.list-events?requestId=none&limit=1000',
+      'history.list-events?type=NothingHappened',
       'petition.list-petitions?q=%25_%25',
     ];
     let n = 0;

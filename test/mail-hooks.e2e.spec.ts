@@ -44,7 +44,7 @@ async function suppressed(): Promise<{ [email: string]: string }> {
   return Object.fromEntries(body.data.map(({ email, reason }: any) => [email, reason]));
 }
 async function reports(): Promise<[type: string, data: object][]> {
-  const { body } = await client.get('event.list-events', { recordType: 'contact-mail' });
+  const { body } = await client.get('history.list-events', { recordType: 'contact-mail' });
   return body.data.map(({ type, data }: any) => [type, data]);
 }
 const messageId = () => `broadcast.${uuidv7()}.${uuidv7()}@mail.example.org`;
@@ -260,7 +260,7 @@ describe('our own form', () => {
     await send({ type: 'complaint', email: 'nobody@example.org', messageId: 'nobody.else@example.org' });
     const { body } = await client.get('suppression.list-suppressions');
     expect(body.data.map(({ email }: { email: null }) => email)).toEqual([null, null]);
-    const history = (await client.get('event.export-events')).body;
+    const history = (await client.get('history.export-events')).body;
     expect(history).not.toMatch(/ada@example|nobody/);
   });
 

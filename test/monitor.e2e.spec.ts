@@ -63,12 +63,12 @@ async function write(server: ServerProcess, count: number): Promise<string> {
   let eventId = '';
   for (let n = 0; n < count; n += 1) {
     const { listId } = (await own.post('list.create-list', { name: uuidv7() })).body.data;
-    const events = await own.get('event.list-events', { recordId: listId });
+    const events = await own.get('history.list-events', { recordId: listId });
     eventId = events.body.data[0].id;
   }
-  const { checkpoint } = (await own.get('event.get-proof', { eventId })).body.data;
+  const { checkpoint } = (await own.get('history.get-proof', { eventId })).body.data;
   // It is in the log of all organizations then.
-  expect((await own.get('event.get-checkpoint')).body.data.proof).toContain('\nadvocacy-api/all\n');
+  expect((await own.get('history.get-checkpoint')).body.data.proof).toContain('\nadvocacy-api/all\n');
   return checkpoint;
 }
 

@@ -111,11 +111,11 @@ describe.each(streams.map(({ streamType, events }) => [streamType, Object.keys(e
       await expectRefused(kind, made, 'HISTORY_DAMAGED');
       await expectOthersGoOn(kind);
 
-      const events = await own.ask('event.list-events', { recordId: made.id, limit: '1000' });
+      const events = await own.ask('history.list-events', { recordId: made.id, limit: '1000' });
       const damaged = events.filter(({ data }: { data: unknown }) => data === null);
       expect(damaged).toHaveLength(4);
-      expect(await own.ask('event.get-event', { eventId: damaged[0].id })).toEqual(damaged[0]);
-      const exported = await own.send('event.export-events');
+      expect(await own.ask('history.get-event', { eventId: damaged[0].id })).toEqual(damaged[0]);
+      const exported = await own.send('history.export-events');
       const lines = exported.body
         .trimEnd()
         .split('\n')
@@ -173,13 +173,13 @@ it('the history is listed, exported, proved and past records are shown, whatever
   expect((await asOf(before.updatedAt)).body.data).toEqual(before);
   expect(await asOf('9999-01-01T00:00:00Z')).toMatchObject(refusal);
 
-  const events = await own.ask('event.list-events', { recordId: petitionId });
+  const events = await own.ask('history.list-events', { recordId: petitionId });
   expect(events.slice(-2)).toMatchObject([
     { type: UNKNOWN, data: { what: 'ever' } },
     { type: 'PetitionClosed' },
   ]);
-  const { checkpoint } = await own.ask('event.get-checkpoint');
-  const exported = (await own.send('event.export-events')).body;
+  const { checkpoint } = await own.ask('history.get-checkpoint');
+  const exported = (await own.send('history.export-events')).body;
   const { signers } = api.instances[0]!.runtime;
   expect(await verifyTwice(exported, checkpoint, signers.verifierKey)).toMatchObject({ ok: true });
 });

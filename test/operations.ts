@@ -451,7 +451,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   'organization.get-organization': { scope: 'organization:read', answeredBy: BY_KEY, ask: () => ({}) },
   'organization.update-organization': {
     scope: 'organization:write',
-    fields: { publicLog: 'event:read', imageId: null },
+    fields: { publicLog: 'history:read', imageId: null },
     bottleneck: 'one record',
     ask: (own) => ({ website: `https://${own.unique()}.example.org` }),
     otherAsks: [
@@ -526,50 +526,50 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
       },
     },
   },
-  'event.list-events': {
-    scope: 'event:read',
+  'history.list-events': {
+    scope: 'history:read',
     answeredBy: 'replica',
     ask: () => ({}),
     otherAsks: [
       async (own) => ({ recordId: (await own.a('contact')).contactId }),
       () => ({ recordType: 'contact', type: 'ContactUpdated' }),
-      async (own) => ({ actorId: (await own.ask('event.list-events'))[0].actor.id }),
+      async (own) => ({ actorId: (await own.ask('history.list-events'))[0].actor.id }),
       async (own) => ({
-        requestId: (await own.ask('event.list-events'))[0].requestId,
+        requestId: (await own.ask('history.list-events'))[0].requestId,
         occurredAfter: '2020-01-01T00:00:00Z',
       }),
     ],
   },
-  'event.get-event': { scope: 'event:read', answeredBy: BY_KEY, ask: (own) => own.the('event') },
-  'event.export-events': {
-    scope: 'event:read',
+  'history.get-event': { scope: 'history:read', answeredBy: BY_KEY, ask: (own) => own.the('event') },
+  'history.export-events': {
+    scope: 'history:read',
     bottleneck: 'streams of a key',
     answeredBy: 'replica',
     ask: () => ({}),
   },
-  'event.get-proof': {
-    scope: 'event:read',
+  'history.get-proof': {
+    scope: 'history:read',
     answeredBy: MAY_SEAL,
     ask: (own) => own.the('event'),
     reasons: {
       NOT_SEALED: async (own) => {
-        await own.ask('event.get-checkpoint');
+        await own.ask('history.get-checkpoint');
         await changeTable(own, 'UPDATE seals SET root = sha256(root)');
         await own.a('contact');
-        const [{ id: eventId }] = await own.ask('event.list-events', { type: 'ContactCreated' });
-        return own.send('event.get-proof', { eventId });
+        const [{ id: eventId }] = await own.ask('history.list-events', { type: 'ContactCreated' });
+        return own.send('history.get-proof', { eventId });
       },
     },
   },
-  'event.get-checkpoint': {
-    scope: 'event:read',
+  'history.get-checkpoint': {
+    scope: 'history:read',
     answeredBy: MAY_SEAL,
     ask: () => ({}),
     reasons: {
       NOT_SEALED: async (own) => {
-        await own.ask('event.get-checkpoint');
+        await own.ask('history.get-checkpoint');
         await changeTable(own, 'UPDATE signed_notes SET note = upper(note)');
-        return own.send('event.get-checkpoint');
+        return own.send('history.get-checkpoint');
       },
     },
   },

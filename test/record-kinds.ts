@@ -124,11 +124,11 @@ const idOf = (id: unknown) => ({ id: id as string });
 const makes = (record: Parameters<Fixture['a']>[0]) => async (own: Fixture) =>
   idOf(Object.values(await own.a(record))[0]);
 const isShownInHistory = (recordType: string) => (own: Fixture) =>
-  own.send('event.list-events', { recordType });
+  own.send('history.list-events', { recordType });
 
 /** The stream of the newest event of this type of streams. */
 async function lastStream(own: Fixture, recordType: string): Promise<string> {
-  const events = await own.ask('event.list-events', { recordType, limit: '1000' });
+  const events = await own.ask('history.list-events', { recordType, limit: '1000' });
   return events.at(-1).recordId as string;
 }
 
@@ -294,7 +294,7 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
       const bus = own.api.instances[0]!.app.get(CommandBus);
       return idOf((await bus.execute<RequestSignature, { requestId: string }>(command)).requestId);
     },
-    show: (own, { id: recordId }) => own.send('event.list-events', { recordId }),
+    show: (own, { id: recordId }) => own.send('history.list-events', { recordId }),
     showsItself: false,
     decide(own, { id: requestId }) {
       const { organizationId } = own;
@@ -704,7 +704,7 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
   },
   'history-access': {
     async make(own) {
-      await own.ask('event.list-events');
+      await own.ask('history.list-events');
       return idOf(await lastStream(own, 'history-access'));
     },
     show: isShownInHistory('history-access'),
@@ -713,7 +713,7 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
   },
   'history-reads': {
     async make(own) {
-      await own.ask('event.list-events');
+      await own.ask('history.list-events');
       await own.api.tellReads(own.organizationId);
       return idOf(await lastStream(own, 'history-reads'));
     },

@@ -69,7 +69,7 @@ describe('signing', () => {
       { comment: 'I swim <there>', status: 'CONFIRMED', source: 'newsletter', suspicion: [] },
     ]);
     // Who confirmed did it as nobody’s key.
-    const { data: events } = (await client.get('event.list-events', { type: 'PetitionSigned' })).body;
+    const { data: events } = (await client.get('history.list-events', { type: 'PetitionSigned' })).body;
     expect(events[0].actor).toEqual({ type: 'public', id: null });
     await eventually(async () => {
       const { text } = await people.get(page.path);
@@ -198,11 +198,11 @@ describe('signing', () => {
     expect((await people.get(link)).status).toBe(410);
     expect((await confirm(link)).status).toBe(303);
     expect([await counted(page), await contacts(page)]).toEqual([[0, 0], []]);
-    const events = (await page.client.get('event.list-events', { type: 'SignatureRequested' })).body.data;
+    const events = (await page.client.get('history.list-events', { type: 'SignatureRequested' })).body.data;
     expect(events).toMatchObject([{ data: { personal: null } }]);
-    expect((await page.client.get('event.list-events', { type: 'SignatureExpired' })).body.data).toHaveLength(
-      1,
-    );
+    expect(
+      (await page.client.get('history.list-events', { type: 'SignatureExpired' })).body.data,
+    ).toHaveLength(1);
   });
 
   it.each(['signer', 'nobody'])(
@@ -220,7 +220,7 @@ describe('signing', () => {
         const { contactId } = await call(client, 'contact.create-contact', contact);
         expect((await client.delete('contact.delete-contact', { contactId })).status).toBe(200);
       }
-      const events = async (type: string) => (await client.get('event.list-events', { type })).body.data;
+      const events = async (type: string) => (await client.get('history.list-events', { type })).body.data;
       if (by !== 'signer')
         await eventually(async () => expect(await events('SignatureExpired')).toHaveLength(1));
       expect(await events('SignatureRequested')).toMatchObject([{ data: { personal: null } }]);
@@ -417,7 +417,7 @@ describe('consent', () => {
       const link = await people.linkTo(email);
       await call(page.client, 'organization.update-organization', { name: 'Renamed', language: 'fr' });
       await confirm(link);
-      const { data } = (await page.client.get('event.list-events', { type: 'SignatureRequested' })).body;
+      const { data } = (await page.client.get('history.list-events', { type: 'SignatureRequested' })).body;
       expect(await consents(page)).toEqual([
         {
           ...{ given, ...seen(page), at: data[0].occurredAt },
@@ -451,7 +451,7 @@ describe('consent', () => {
     const page = await germanPetition();
     await people.sign(page, { email: 'copy@example.org' }, { from: FROM });
     await confirm(await people.linkTo('copy@example.org'));
-    const { data } = (await page.client.get('event.list-events', { type: 'ConsentRecorded' })).body;
+    const { data } = (await page.client.get('history.list-events', { type: 'ConsentRecorded' })).body;
     expect(data.map(({ data: { personal } }: any) => personal?.text ?? null)).toEqual([null, TEXT]);
   });
 });

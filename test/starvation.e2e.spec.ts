@@ -50,7 +50,7 @@ it('one organization’s slow queries take its part of the connections; all that
       innocent.get('contact.list-contacts', { email }),
       innocent.get('contact.list-contacts', { q: 'person' }),
       innocent.get('petition.get-petition', data),
-      innocent.get('event.list-events', { type: 'PetitionSigned' }),
+      innocent.get('history.list-events', { type: 'PetitionSigned' }),
       innocent.post('contact.create-contact', { organizationId, email: `other-${round}@example.org` }),
       greedy.get('list.get-list', { listId: 'none' }),
     ]);

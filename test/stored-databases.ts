@@ -238,7 +238,7 @@ async function fill(client: Client): Promise<Partial<StoredDatabase>> {
   const ended = await post('api-key.create-api-key', { name: 'Ended', scopes: ['contact:read'] });
   await remove('api-key.revoke-api-key', { apiKeyId: ended?.apiKeyId });
   await post('organization.update-organization', { name: 'Stored and renamed' });
-  if (has('event.list-events')) await client.get('event.list-events', { recordId: ada });
+  if (has('history.list-events')) await client.get('history.list-events', { recordId: ada });
 
   return {
     answers: await answersOf(client, petitionId, has),

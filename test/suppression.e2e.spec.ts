@@ -25,8 +25,8 @@ async function person(email: string): Promise<string> {
 const erase = (contactId: string) => client.delete('contact.delete-contact', { contactId });
 /** The history as somebody reads it who may read all that is readable. */
 async function history(): Promise<string> {
-  const { body } = await client.get('event.list-events', { limit: '1000' });
-  return JSON.stringify(body) + JSON.stringify((await client.get('event.export-events')).body);
+  const { body } = await client.get('history.list-events', { limit: '1000' });
+  return JSON.stringify(body) + JSON.stringify((await client.get('history.export-events')).body);
 }
 const events = async () =>
   (await api.eventTypes(client.organizationId)).filter((type) => type.includes('Suppress'));

@@ -91,7 +91,7 @@ it('revoke-invitation: the link opens nothing from then on, and the address is g
   for (const answer of [await visitor.get(path), await visitor.post(path)]) {
     expect([answer.status, answer.text]).toEqual([410, expect.stringContaining('This link does not work')]);
   }
-  const exported = (await client.get('event.export-events')).body as string;
+  const exported = (await client.get('history.export-events')).body as string;
   expect(exported).toContain('MemberInvited');
   expect(exported).not.toContain('ada@example.org');
   // The address is free again.
@@ -148,9 +148,9 @@ describe('remove-member', () => {
     expect((await client.delete('team.remove-member', { memberId })).status).toBe(200);
     for (const { origin } of api.instances)
       await eventually(async () => expect((await visitor.at(origin).get(path)).status).toBe(404));
-    const { data } = (await client.get('event.list-events', { type: 'MemberInvited', limit: '100' })).body;
+    const { data } = (await client.get('history.list-events', { type: 'MemberInvited', limit: '100' })).body;
     expect(data).toContainEqual(expect.objectContaining({ actor: { type: 'user', id: userId } }));
-    expect((await client.get('event.export-events')).body).not.toContain('ada@example.org');
+    expect((await client.get('history.export-events')).body).not.toContain('ada@example.org');
   });
 
   it('two owners who remove each other at the same moment: one remains', async () => {

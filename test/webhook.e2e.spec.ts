@@ -158,7 +158,7 @@ it('what happens is sent as get-event shows it, signed, in order, and only that 
     expect(at.slice(n + 1).filter((later) => later < position).length).toBeLessThanOrEqual(7);
   }
   for (const { id, headers, text, body } of told) {
-    const { body: shown } = await client.get('event.get-event', { eventId: id });
+    const { body: shown } = await client.get('history.get-event', { eventId: id });
     expect(body).toEqual(shown.data);
     expect(new StandardWebhook(secret).verify(text, headers as Record<string, string>)).toEqual(body);
     expect(headers['content-type']).toBe('application/json');
@@ -237,7 +237,7 @@ let strict: Promise<Api> | undefined;
 const strictApi = () => (strict ??= Api.start());
 afterAll(async () => (await strict)?.stop());
 
-it('a key without event:read: no personal data, and it gets none by changing a webhook that is sent it', async () => {
+it('a key without history:read: no personal data, and it gets none by changing a webhook that is sent it', async () => {
   const { key } = await api.createKey(client.organizationId, { scopes: ['webhook:read', 'webhook:write'] });
   const weak = Object.assign(Object.create(Object.getPrototypeOf(client)), client, { key }) as Client;
   const { path, webhookId } = await create({}, weak);
@@ -431,7 +431,7 @@ it('replay-webhook: exactly the events after the position, or from the moment on
   for (let n = 0; n < 10; n += 1) await makeList(`after ${n}`);
   await eventually(() => expect(receiver.of(path)).toHaveLength(10));
   const historyNow = async () =>
-    (await client.get('event.list-events', { type: 'ListCreated', limit: '100' })).body.data;
+    (await client.get('history.list-events', { type: 'ListCreated', limit: '100' })).body.data;
   const { position, occurredAt } = (await historyNow()).find(({ data }: any) => data.name === 'before 5');
 
   const replayed = async (from: object, isMeant: (event: any) => boolean) => {

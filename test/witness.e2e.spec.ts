@@ -190,7 +190,7 @@ describe('servers that ask witnesses', () => {
     ...{ WITNESS_EVERY: '1', HEALTH_TOKEN, METRICS_PORT: '0' },
   });
   const write = () => client.post('list.create-list', { name: uuidv7() });
-  const handedOut = async () => (await client.get('event.get-checkpoint')).body.data;
+  const handedOut = async () => (await client.get('history.get-checkpoint')).body.data;
   const cosigners = (note: string | null) =>
     [keyOfOne!.verifierKey, verifierKey, keyOfLiar!.verifierKey].map(
       (witness) =>

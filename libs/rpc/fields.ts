@@ -375,7 +375,11 @@ export function Emails(options: FieldOptions & { max: number }): PropertyDecorat
 }
 
 /** A list of different words out of a few, which are asked for when they are needed. */
-export function WordsOf(words: () => readonly string[], options: FieldOptions = {}): PropertyDecorator {
+export function WordsOf(
+  words: () => readonly string[],
+  options: FieldOptions = {},
+  currentName: (word: string) => string = (word) => word,
+): PropertyDecorator {
   return field(
     options,
     {
@@ -392,7 +396,10 @@ export function WordsOf(words: () => readonly string[], options: FieldOptions = 
       Array.isArray(value) && value.length > 0 && value.every((word) => words().includes(word as string))
         ? undefined
         : `must be a list of one or more of: ${words().join(', ')}`,
-    (value) => (Array.isArray(value) ? [...new Set<unknown>(value)] : value),
+    (value) =>
+      Array.isArray(value)
+        ? [...new Set<unknown>(value.map((word) => (typeof word === 'string' ? currentName(word) : word)))]
+        : value,
   );
 }
 

@@ -2,6 +2,7 @@ import { type NestApplicationOptions } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express } from 'express';
 import http from 'node:http';
+import { followFormerName } from './former-names.js';
 
 /** An `app.get(…)`, `app.post(…)` … as Express keeps it. */
 type Route = { stack: { method?: string }[] };
@@ -92,7 +93,9 @@ export class RpcExpressAdapter extends ExpressAdapter {
     }
     const app = this.getInstance<Express>();
     // Node answers a missing Host with a bare 400; ServerLife does it in the envelope.
+    const isKnown = (path: string) => this.knows(path);
     const serve: http.RequestListener = (request, response) => {
+      followFormerName(request, response, isKnown);
       if (!this.quick?.(request, response)) (app as unknown as http.RequestListener)(request, response);
     };
     this.httpServer = http.createServer({ ...classesFor(app), requireHostHeader: false }, serve);

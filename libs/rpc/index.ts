@@ -61,6 +61,7 @@ export {
   operationsAmong,
   type OperationDefinition,
 } from './operation.js';
+export { currentScope, storedScope } from './former-names.js';
 export {
   allScopes,
   declareScopes,

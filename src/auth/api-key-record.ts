@@ -1,4 +1,4 @@
-import { recordSchema, scopeSchema, timestamp } from '#libs/rpc';
+import { currentScope, recordSchema, scopeSchema, timestamp } from '#libs/rpc';
 import { type RecordRow, replayable } from '#libs/projections';
 import { apiKey, type ApiKey, DEFAULT_RATE_LIMIT, knownApiKey } from './api-key.js';
 
@@ -63,7 +63,7 @@ export function apiKeyRecord(
     createdAt: row.created_at,
     name,
     prefix: `adv_${publicId}`,
-    scopes,
+    scopes: scopes.map(currentScope),
     rateLimit: rateLimit === 'unlimited' ? null : (rateLimit ?? DEFAULT_RATE_LIMIT),
     expiresAt,
     lastUsedAt,

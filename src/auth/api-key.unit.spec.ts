@@ -93,7 +93,7 @@ it('has its hash from the data or from the personal part of its event, else one 
 describe('requireScopes', () => {
   it.each([
     [['*'], ['*']],
-    [['*'], ['contact:read', 'event:read']],
+    [['*'], ['contact:read', 'history:read']],
     [['contact:read', 'api-key:write'], ['contact:read']],
     [['contact:read'], []],
   ])('%j may grant %j', (own, granted) => {

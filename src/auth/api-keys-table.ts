@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { ReservedConnections } from '#libs/database';
 import { DamagedEvent, EventStore, NewerEvent } from '#libs/event-store';
 import { Projections } from '#libs/projections';
+import { currentScope } from '#libs/rpc';
 import { type ApiKey, apiKey, knownApiKey, type RateLimit } from './api-key.js';
 import { API_KEYS_TABLE, apiKeysProjection } from './api-keys.projection.js';
 
@@ -111,7 +112,7 @@ export class ApiKeysTable {
         organizationId: organization_id,
         lineId: line_id,
         secretHash: Buffer.from(secretHash, 'hex'),
-        scopes,
+        scopes: scopes.map(currentScope),
         rateLimit,
         byOperator: by_operator,
         ended,

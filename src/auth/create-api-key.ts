@@ -4,11 +4,13 @@ import { Commands, type Decision, writeTo } from '#libs/commands';
 import { EventStore, type Keyring, type StreamWrite } from '#libs/event-store';
 import {
   allScopes,
+  currentScope,
   Input,
   Integer,
   invalid,
   Operation,
   type RpcError,
+  storedScope,
   Text,
   Timestamp,
   WordsOf,
@@ -36,7 +38,11 @@ export class CreateApiKey extends Input {
   @Text({ max: 200, example: 'Website' })
   name!: string;
 
-  @WordsOf(allScopes, { default: ['*'], description: '`*` is everything.', example: ['contact:read'] })
+  @WordsOf(
+    allScopes,
+    { default: ['*'], description: '`*` is everything.', example: ['contact:read'] },
+    currentScope,
+  )
   scopes!: string[];
 
   @Integer({
@@ -68,7 +74,9 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
     const own = await this.keys.ownOf(context);
     // Before the request is compared with others: with or without the defaults, in any order and offset it is the
     // same.
-    command.scopes = allScopes().filter((scope) => command.scopes.includes(scope));
+    command.scopes = allScopes()
+      .filter((scope) => command.scopes.includes(scope))
+      .map(storedScope);
     command.rateLimit ??= Math.min(DEFAULT_RATE_LIMIT, requestsPerSecond(own?.rateLimit ?? null));
     const expiresAt = command.expiresAt ?? own?.expiresAt ?? null;
     if (expiresAt !== null) command.expiresAt = new Date(expiresAt).toISOString();
@@ -77,7 +85,7 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
     const details = { name, scopes, rateLimit, expiresAt: command.expiresAt ?? null };
     if (own) {
       requireWithin(own, details, {
-        scopes: `Give scopes among these: ${own.scopes.join(', ')}.`,
+        scopes: `Give scopes among these: ${own.scopes.map(currentScope).join(', ')}.`,
         rateLimit: 'Give that or less.',
         expiresAt: 'Give that or an earlier moment.',
       });

@@ -1,9 +1,10 @@
-import { RpcError } from '#libs/rpc';
+import { currentScope, RpcError } from '#libs/rpc';
 
 /** Otherwise whoever has a key that may little could make one that may everything. */
 export function requireScopes(own: readonly string[], granted: readonly string[], advice: string): void {
   if (own.includes('*')) return;
-  const lacking = granted.filter((scope) => !own.includes(scope));
+  const had = own.map(currentScope);
+  const lacking = granted.map(currentScope).filter((scope) => !had.includes(scope));
   if (lacking.length === 0) return;
   throw new RpcError(
     'INSUFFICIENT_PERMISSIONS',

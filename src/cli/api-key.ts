@@ -22,11 +22,14 @@ export function apiKeyCommands(program: Command): void {
       (options: { organization: string; name: string; scopes: string[]; rateLimit?: number | 'unlimited' }) =>
         withSession(program, async ({ run, input, requireOrganization }) => {
           const { CreateApiKey } = await import('../auth/index.js');
-          const { allScopes } = await import('#libs/rpc');
+          const { allScopes, currentScope } = await import('#libs/rpc');
           const { organization: organizationId, name, scopes, rateLimit = null } = options;
-          requireKnown(scopes, allScopes());
+          const asked = scopes.map(currentScope);
+          requireKnown(asked, allScopes());
           await requireOrganization(organizationId);
-          return run(input(CreateApiKey, organizationId, { name, scopes, rateLimit, expiresAt: null }));
+          return run(
+            input(CreateApiKey, organizationId, { name, scopes: asked, rateLimit, expiresAt: null }),
+          );
         }),
     );
   apiKeys

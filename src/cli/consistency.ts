@@ -35,7 +35,7 @@ export function consistencyCommand(history: Command): void {
     .option('--url <url>', 'proves it: the server, by the tiles that it shows', urlOf)
     .option(
       '--api-key-file <file>',
-      'a key of the server’s with the scope event:read; none where the log is public',
+      'a key of the server’s with the scope history:read; none where the log is public',
       path,
     )
     .addHelpText(

@@ -31,7 +31,7 @@ export function monitorCommand(history: Command): void {
     )
     .option(
       '--api-key-file <file>',
-      'a key of the server’s with the scope event:read; none where the log is public',
+      'a key of the server’s with the scope history:read; none where the log is public',
       path,
     )
     .option('--every <seconds>', 'from one look to the next', secondsOf, 60)

@@ -38,7 +38,7 @@ export function verifyCommand(history: Command): void {
     )
     .requiredOption(
       '--checkpoint <file>',
-      'what history checkpoint wrote, or event.get-checkpoint answered',
+      'what history checkpoint wrote, or history.get-checkpoint answered',
       path,
     )
     .requiredOption('--key <key>', 'the verifier key of the server, or a file that holds it')

@@ -40,7 +40,7 @@ const consentSchema = recordSchema({
   actor: actorSchema,
   eventId: {
     type: 'string',
-    description: 'The event that proves it, for event.get-event and event.get-proof.',
+    description: 'The event that proves it, for history.get-event and history.get-proof.',
   },
 });
 

@@ -56,7 +56,7 @@ function FirstSteps(visit: Visit): Html | null {
     step('contact:write', 'contacts/import', words.contacts.import),
     step('broadcast:write', 'broadcasts/new', words.broadcasts.add),
     step('team:write', 'team/invite', words.team.invite),
-    step('event:read', 'history/verify', words.history.verify),
+    step('history:read', 'history/verify', words.history.verify),
   ]);
   return deeds && SectionOf(home.steps, deeds);
 }

@@ -53,7 +53,7 @@ export async function RecordPast(
     hasMore && events.length > 0
       ? html`<p>${past.more} <a href="${visit.withQuery({ before: String(events.at(-1)!.position) })}#past">${past.older}</a></p>`
       : null,
-    visit.may('event:read')
+    visit.may('history:read')
       ? html`<p><a href="${visit.path(`history?recordId=${recordId}`)}">${past.all}</a></p>`
       : null,
   ]);

@@ -19,8 +19,8 @@ export const SECTIONS = {
   webhooks: { path: 'webhooks', needs: 'webhook:read' },
   // Mails let others in: whoever reads them may all that an owner may.
   outbox: { path: 'outbox', needs: '*', isThere: ({ hasOutbox }) => hasOutbox },
-  history: { path: 'history', needs: 'event:read' },
-  workings: { path: 'workings', needs: 'event:read' },
+  history: { path: 'history', needs: 'history:read' },
+  workings: { path: 'workings', needs: 'history:read' },
 } as const satisfies Record<string, Place>;
 
 export type Section = keyof typeof SECTIONS;

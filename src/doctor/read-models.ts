@@ -102,7 +102,7 @@ function judge(row: Row, schema: string): Finding[] {
     return [
       problem(
         `${name} stands still at position ${row.failed_position}: ${row.failure}. Reads show the past.`,
-        `Look up the event (event.list-events), deploy a version that can read it, or mend the tables; it goes on by itself.`,
+        `Look up the event (history.list-events), deploy a version that can read it, or mend the tables; it goes on by itself.`,
       ),
     ];
   }

@@ -12,7 +12,7 @@ const HORIZON_PAUSE_MS = 5;
 
 @Operation({
   method: 'GET',
-  name: 'event.export-events',
+  name: 'history.export-events',
   object: 'events',
   summary: 'Export the history',
   description:

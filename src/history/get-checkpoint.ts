@@ -15,7 +15,7 @@ type Checkpoint = {
 
 @Operation({
   method: 'GET',
-  name: 'event.get-checkpoint',
+  name: 'history.get-checkpoint',
   object: 'checkpoint',
   summary: 'Retrieve the last checkpoint of the history',
   description:

@@ -6,7 +6,7 @@ import { eventRecord, type EventRecord, eventSchema } from './event-record.js';
 
 @Operation({
   method: 'GET',
-  name: 'event.get-event',
+  name: 'history.get-event',
   object: 'event',
   summary: 'Retrieve an event',
   answers: eventSchema,

@@ -11,7 +11,7 @@ type Proof = { event: object; index: number; path: string[]; checkpoint: string 
 
 @Operation({
   method: 'GET',
-  name: 'event.get-proof',
+  name: 'history.get-proof',
   object: 'proof',
   summary: 'Prove that an event is in the history',
   description:

@@ -6,7 +6,7 @@ import { HistoryReads } from './history-reads.js';
 
 @Operation({
   method: 'GET',
-  name: 'event.list-events',
+  name: 'history.list-events',
   object: 'events',
   summary: 'List the events of the history',
   description:

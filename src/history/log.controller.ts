@@ -21,7 +21,7 @@ import { sealed } from './not-sealed.js';
 
 /** `<L>/<N>` or `entries/<N>`, with `.p/<W>` for less than a whole tile: each in its one spelling (C2SP tlog-tiles). */
 const TILE = /^(entries|\d|[1-5]\d|6[0-3])\/(?!x000\/)((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/;
-const SCOPE = 'event:read';
+const SCOPE = 'history:read';
 const WHO = `Needs the scope \`${SCOPE}\`, and no key at all where the organization has \`publicLog\`.`;
 
 /** What an operation would be that showed a log: its errors are those of these routes. */
@@ -142,7 +142,7 @@ function notFound(): RpcError {
   return new RpcError(
     'NOT_FOUND',
     'There is no such log that you may read, or its last checkpoint does not cover this tile. A log that is not public needs an ' +
-      'API key of its organization with the scope event:read.',
+      'API key of its organization with the scope history:read.',
   );
 }
 

@@ -47,7 +47,7 @@ class MailFrom {
   summary: 'Change your organization',
   description: 'Only the fields given are changed; `null` clears an optional one.',
   // Whoever publishes the log may read it from then on.
-  fieldScopes: { publicLog: 'event:read' },
+  fieldScopes: { publicLog: 'history:read' },
   answers: organizationSchema,
   reasons: ['SLUG_TAKEN'],
 })

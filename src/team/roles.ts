@@ -15,7 +15,7 @@ const MAY: Record<Role, (scope: string) => boolean> = {
   EDITOR: (scope) => COMMON.includes(scope) || CAMPAIGNING.includes(scope.split(':')[0]!),
   VIEWER: (scope) =>
     COMMON.includes(scope) || (CAMPAIGNING.includes(scope.split(':')[0]!) && scope.endsWith(':read')),
-  AUDITOR: (scope) => [...COMMON, 'event:read', 'api-key:read', 'webhook:read'].includes(scope),
+  AUDITOR: (scope) => [...COMMON, 'history:read', 'api-key:read', 'webhook:read'].includes(scope),
 };
 
 /** What a role may do: the one table of it, which the documentation prints. */

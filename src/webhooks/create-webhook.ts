@@ -18,10 +18,10 @@ const MOST_WEBHOOKS = 50;
   object: 'webhook',
   summary: 'Create a webhook',
   description:
-    'From now on every event of the organization’s history is sent to the address, in order, as `event.get-event` shows it, ' +
+    'From now on every event of the organization’s history is sent to the address, in order, as `history.get-event` shows it, ' +
     'signed by the rules of Standard Webhooks with the `secret` of the answer. An event that failed is sent again, eight times in ' +
     'nine hours, with the same `webhook-id`. Personal data is sent only where the key that creates the webhook has the scope ' +
-    '`event:read`. A repeat of the request answers the same webhook with `secret: null`: if the answer was lost, rotate the secret.',
+    '`history:read`. A repeat of the request answers the same webhook with `secret: null`: if the answer was lost, rotate the secret.',
   answers: newSecretSchema,
   reasons: ['WEBHOOK_LIMIT_REACHED'],
 })
@@ -56,7 +56,7 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
     const url = this.destinations.read(command.url)?.href;
     if (url === undefined) throw refusedUrl();
     command.url = url;
-    const personalData = hasScope(context.scopes, 'event:read');
+    const personalData = hasScope(context.scopes, 'history:read');
 
     const webhookId = newId();
     const creates = this.commands.named(

@@ -59,7 +59,7 @@ type DeliveryRecord = {
     answer: {
       ...textOrNull,
       description:
-        'The first KiB of the answer. To an event about a person, only for keys with the scope event:read, and null once ' +
+        'The first KiB of the answer. To an event about a person, only for keys with the scope history:read, and null once ' +
         'the person was erased.',
     },
   }),
@@ -108,7 +108,7 @@ export class ListDeliveriesHandler implements IQueryHandler<ListDeliveries> {
     await this.resources.require(webhooks, organizationId, webhookId);
     const listing = { ...listingOf(query), within: webhookId };
     const { rows, next } = await findRows<DeliveryRow>(this.reads, listing, PAGE);
-    const mayRead = hasScope(context.scopes, 'event:read');
+    const mayRead = hasScope(context.scopes, 'history:read');
     const records = rows.map((row) => ({
       id: row.id,
       createdAt: row.created_at,

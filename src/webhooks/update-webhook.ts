@@ -13,7 +13,7 @@ import { webhooks, webhookSchema } from './webhooks.js';
   summary: 'Change a webhook',
   description:
     'Only the fields given are changed; `null` clears the description, and stands for all types of events. Where the webhook is ' +
-    'sent personal data, `url` and `eventTypes` need the scope `event:read`, too. What follows goes to the new address, ' +
+    'sent personal data, `url` and `eventTypes` need the scope `history:read`, too. What follows goes to the new address, ' +
     'with what is still to be sent again.',
   answers: webhookSchema,
 })
@@ -47,7 +47,7 @@ export class UpdateWebhookHandler implements ICommandHandler<UpdateWebhook> {
       // Otherwise whoever may not read personal data could have it sent to themselves.
       if (standingWebhook(state).personalData) {
         for (const field of ['url', 'eventTypes'] as const) {
-          if (given[field] !== undefined) requireScope(context.scopes, 'event:read', field);
+          if (given[field] !== undefined) requireScope(context.scopes, 'history:read', field);
         }
       }
       return updateWebhook(state, withoutUndefined(given));

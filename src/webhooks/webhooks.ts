@@ -20,7 +20,7 @@ export const webhookSchema = recordSchema({
   personalData: {
     type: 'boolean',
     description:
-      'Whether events are sent with what they say of persons: the key that made the webhook had the scope event:read.',
+      'Whether events are sent with what they say of persons: the key that made the webhook had the scope history:read.',
   },
   status: {
     type: 'string',

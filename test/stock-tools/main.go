@@ -72,7 +72,7 @@ func main() {
 				Consistency []tlog.Hash
 			}
 		}
-		c.getJSON(fmt.Sprintf("/v1/event.get-checkpoint?size=%d", size), &answer)
+		c.getJSON(fmt.Sprintf("/v1/history.get-checkpoint?size=%d", size), &answer)
 		newer := c.open(answer.Data.Checkpoint)
 		older, err := tlog.TreeHash(size, hashes)
 		check(err, "tiles")
@@ -112,7 +112,7 @@ func (c *client) checkInclusion(e event, index int64) {
 			Checkpoint string
 		}
 	}
-	c.getJSON("/v1/event.get-proof?eventId="+strings.Trim(string(e.EventId), `"`), &answer)
+	c.getJSON("/v1/history.get-proof?eventId="+strings.Trim(string(e.EventId), `"`), &answer)
 	proof := answer.Data
 	if proof.Index != index {
 		log.Fatalf("event %d is leaf %d, the proof says %d", e.Position, index, proof.Index)
@@ -122,7 +122,7 @@ func (c *client) checkInclusion(e event, index int64) {
 }
 
 func (c *client) export() (events []event) {
-	lines := bufio.NewScanner(bytes.NewReader(c.get("/v1/event.export-events")))
+	lines := bufio.NewScanner(bytes.NewReader(c.get("/v1/history.export-events")))
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
 		var e event

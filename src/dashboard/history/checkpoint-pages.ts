@@ -21,12 +21,12 @@ const TEXT = 'text/plain; charset=utf-8';
 export const checkpointPages: PageDefinition[] = [
   {
     path: 'history/checkpoints',
-    needs: 'event:read',
+    needs: 'history:read',
     show: (visit) => sealed(visit, () => showCheckpoints(visit)),
   },
   {
     path: 'history/checkpoint',
-    needs: 'event:read',
+    needs: 'history:read',
     show: (visit) =>
       sealed(visit, async () => {
         const { checkpoint, size } = await checkpointOf(visit);
@@ -38,12 +38,12 @@ export const checkpointPages: PageDefinition[] = [
   file('tlog-proof', ({ proof }) => proof),
   {
     path: 'history/checkpoint/key',
-    needs: 'event:read',
+    needs: 'history:read',
     show: (visit) => Promise.resolve(fileOf(TEXT, 'key.txt', `${keyOf(visit)}\n`)),
   },
   {
     path: 'history/checkpoint/consistency',
-    needs: 'event:read',
+    needs: 'history:read',
     show: (visit) =>
       sealed(visit, async () => {
         const { size, consistency, checkpoint } = await checkpointOf(visit, visit.query('size'));
@@ -58,7 +58,7 @@ export const checkpointPages: PageDefinition[] = [
 function file(name: string, textOf: (checkpoint: Checkpoint) => string | null): PageDefinition {
   return {
     path: `history/checkpoint/${name}`,
-    needs: 'event:read',
+    needs: 'history:read',
     show: (visit) =>
       sealed(visit, async () => {
         const checkpoint = await checkpointOf(visit);
@@ -70,7 +70,7 @@ function file(name: string, textOf: (checkpoint: Checkpoint) => string | null): 
 }
 
 export function checkpointOf(visit: Visit, size?: string): Promise<Checkpoint> {
-  return visit.run<Checkpoint>('event.get-checkpoint', { size });
+  return visit.run<Checkpoint>('history.get-checkpoint', { size });
 }
 
 export function keyOf(visit: Visit): string {

@@ -78,7 +78,7 @@ export async function showEvents(visit: Visit) {
  */
 async function sliceOf(visit: Visit, filter: Filter): Promise<Slice> {
   const list = (after: number, limit: number) =>
-    visit.run<PageOfRecords<EventRecord>>('event.list-events', { ...filter, after, limit });
+    visit.run<PageOfRecords<EventRecord>>('history.list-events', { ...filter, after, limit });
   const [after, before] = [positionIn(visit, 'after'), positionIn(visit, 'before')];
   if (after !== undefined) {
     const { records, pagination } = await list(after, MOST);

@@ -13,11 +13,11 @@ type Proof = { event: { position: number }; index: number; path: string[]; check
 
 /** The history, and one event of it with its proof. Each look is an event itself: no page asks for more than it shows. */
 export const eventPages: PageDefinition[] = [
-  { path: 'history', needs: 'event:read', show: showEvents },
-  { path: 'history/events/:event', needs: 'event:read', show: showEvent },
+  { path: 'history', needs: 'history:read', show: showEvents },
+  { path: 'history/events/:event', needs: 'history:read', show: showEvent },
   {
     path: 'history/events/:event/proof',
-    needs: 'event:read',
+    needs: 'history:read',
     show: (visit) =>
       sealed(visit, async () => {
         const proof = await proofOf(visit);
@@ -27,7 +27,7 @@ export const eventPages: PageDefinition[] = [
   },
   {
     path: 'history/events/:event/tlog-proof',
-    needs: 'event:read',
+    needs: 'history:read',
     show: (visit) =>
       sealed(visit, async () => {
         const { event, index, path, checkpoint: note } = await proofOf(visit);
@@ -39,13 +39,13 @@ export const eventPages: PageDefinition[] = [
 ];
 
 function proofOf(visit: Visit): Promise<Proof> {
-  return visit.run<Proof>('event.get-proof', { eventId: visit.params.event });
+  return visit.run<Proof>('history.get-proof', { eventId: visit.params.event });
 }
 
 async function showEvent(visit: Visit) {
   const { words } = visit;
   const { event: said, when, who } = words.history;
-  const event = await visit.run<EventRecord>('event.get-event', { eventId: visit.params.event });
+  const event = await visit.run<EventRecord>('history.get-event', { eventId: visit.params.event });
   const { id, recordType, recordId, requestId, actor, occurredAt } = event;
   const nameOf = await namesOf(visit, [actor], actor.type === 'api-key' ? await keysIn(visit) : []);
   const linked = (to: string | undefined, text: string) =>

@@ -13,10 +13,14 @@ export const historyPages: PageDefinition[] = [
   ...checkpointPages,
   {
     path: 'history/export',
-    needs: 'event:read',
-    show: (visit) => visit.run<StreamedAnswer>('event.export-events'),
+    needs: 'history:read',
+    show: (visit) => visit.run<StreamedAnswer>('history.export-events'),
   },
-  { path: 'history/verify', needs: 'event:read', show: (visit) => sealed(visit, () => showVerifying(visit)) },
+  {
+    path: 'history/verify',
+    needs: 'history:read',
+    show: (visit) => sealed(visit, () => showVerifying(visit)),
+  },
 ];
 
 async function showVerifying(visit: Visit): Promise<Page> {

@@ -105,7 +105,7 @@ export const organizationPages: PageDefinition[] = [
         choices: LANGUAGES.map((value) => ({ value, text: languages[value] })),
       }),
       // Whether the log is public is a matter of those who may read it.
-      visit.may('event:read')
+      visit.may('history:read')
         ? CheckField(visit, { name: 'publicLog', label: fields.publicLog, isTicked: own.publicLog })
         : null,
     ];
@@ -224,7 +224,7 @@ function typedIn(visit: Visit, task: 'who' | 'mails' | 'pages'): Record<string, 
         website: typedAddress(visit, 'website'),
         name: visit.typed('name') ?? '',
         ...(visit.form.has('language') ? { language: visit.form.get('language') } : {}),
-        ...(visit.may('event:read') ? { publicLog: visit.form.has('publicLog') } : {}),
+        ...(visit.may('history:read') ? { publicLog: visit.form.has('publicLog') } : {}),
       };
     case 'mails': {
       const address = visit.typed('mailFrom.address');

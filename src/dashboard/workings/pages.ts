@@ -24,7 +24,7 @@ type WebhookRecord = { id: string; url: string; status: string; lag: number | nu
  * progress say.
  */
 export const workingsPages: PageDefinition[] = [
-  { path: 'workings', needs: 'event:read', show: showWorkings },
+  { path: 'workings', needs: 'history:read', show: showWorkings },
 ];
 
 async function showWorkings(visit: Visit) {

@@ -55,7 +55,7 @@ export class LogClient {
     try {
       for (let after: string | null = '0'; after !== null && found.length < MOST_SUCCESSIONS;) {
         const query = new URLSearchParams({ type: SUCCESSION, limit: String(SUCCESSIONS_A_PAGE), after });
-        const answer = await this.ask(`${this.origin}/v1/event.list-events?${query.toString()}`);
+        const answer = await this.ask(`${this.origin}/v1/history.list-events?${query.toString()}`);
         const { data, pagination } = JSON.parse(answer.toString('utf8')) as Events;
         found.push(
           ...data.map(({ position, data: { from, to, signature } }) => ({ position, from, to, signature })),
