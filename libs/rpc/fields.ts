@@ -398,7 +398,11 @@ export function WordsOf(
         : `must be a list of one or more of: ${words().join(', ')}`,
     (value) =>
       Array.isArray(value)
-        ? [...new Set<unknown>(value.map((word) => (typeof word === 'string' ? currentName(word) : word)))]
+        ? [
+            ...new Set<unknown>(
+              value.map((word: unknown) => (typeof word === 'string' ? currentName(word) : word)),
+            ),
+          ]
         : value,
   );
 }
