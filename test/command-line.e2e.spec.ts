@@ -44,12 +44,10 @@ function mistakeOf({ status, stdout, stderr }: Result): string {
 
 /** `mistakes`: what the sentence for these options, separated by `|`, must look like. */
 async function expectMistakes(words: string[], mistakes: { [options: string]: RegExp }): Promise<void> {
-  await Promise.all(
-    Object.entries(mistakes).map(async ([options, sentence]) => {
-      const args = options === '' ? [] : options.split('|');
-      expect(mistakeOf(await runAlone(...words, ...args))).toMatch(sentence);
-    }),
-  );
+  for (const [options, sentence] of Object.entries(mistakes)) {
+    const args = options === '' ? [] : options.split('|');
+    expect(mistakeOf(await run(...words, ...args))).toMatch(sentence);
+  }
 }
 
 async function statusWith(key: string, { origin } = server): Promise<number> {
@@ -74,7 +72,7 @@ it('loads nothing that works on a database for help, nor for a mistake at the ke
 describe('organization create', () => {
   it('prints the organization and its first key, which works at once', async () => {
     const { organizationId, apiKeyId, key, ...rest } = answerOf(
-      await runAlone('organization', 'create', '--name', 'Rivers'),
+      await run('organization', 'create', '--name', 'Rivers'),
     );
     expect([key, apiKeyId]).toEqual([expect.stringMatching(KEY), expect.any(String)]);
     // As it was called before 0.3.0: for scripts of that time.
@@ -88,11 +86,11 @@ describe('organization create', () => {
   });
 
   it.each([
-    ['at the end', ['organization', 'create', '--name', 'Clean Rivers', '--json']],
-    ['in front', ['--json', 'organization', 'create', '--name', 'Clean Rivers']],
-  ])('prints one line with --json %s, also through npm', async (_, args) => {
-    // On stderr npm may tell that it builds.
-    const { status, stdout } = await npmRunCli(args, deployment.environment);
+    ['at the end', command, ['organization', 'create', '--name', 'Clean Rivers', '--json']],
+    // On stderr npm may report that it builds.
+    ['in front, through npm', npmRunCli, ['--json', 'organization', 'create', '--name', 'Clean Rivers']],
+  ])('prints one line with --json %s', async (_, by, args) => {
+    const { status, stdout } = await by(args, deployment.environment);
     expect([status, JSON.parse(stdout)]).toEqual([
       0,
       expect.objectContaining({ organizationId: expect.any(String), key: expect.stringMatching(KEY) }),
@@ -101,6 +99,8 @@ describe('organization create', () => {
   });
 
   it('status 1 and one sentence for each mistake', async () => {
+    // Its own process ends with that status, too.
+    expect(mistakeOf(await runAlone('organization', 'create'))).toMatch(/^error: required option/);
     await expectMistakes(['organization', 'create'], {
       '': /^error: required option '--name <name>' not specified$/,
       '--name= ': /Give 1 to 200 characters/,
@@ -112,18 +112,17 @@ describe('organization create', () => {
 });
 
 describe('api-key create', () => {
-  const create = (...options: string[]) =>
-    runAlone('api-key', 'create', '--organization', client.organizationId, ...options);
+  const inOrganization = () => ['api-key', 'create', '--organization', client.organizationId];
 
   it('prints the key, which works at once', async () => {
-    const answer = answerOf(await create('--json'));
+    const answer = answerOf(await runAlone(...inOrganization(), '--json'));
     expect(answer).toEqual({ apiKeyId: expect.any(String), key: expect.stringMatching(KEY) });
     expect(await statusWith(answer.key)).toBe(200);
   });
 
   it('takes name, scopes and rate limit', async () => {
     const options = ['--name', 'Website', '--scopes', 'contact:read, list:read', '--rate-limit', '2'];
-    const { apiKeyId, key } = answerOf(await create(...options));
+    const { apiKeyId, key } = answerOf(await run(...inOrganization(), ...options));
     const { organizationId } = client;
     const [event] = await deployment.store.readStream(organizationId, apiKeyId);
     expect(event!.data).toMatchObject({
@@ -163,7 +162,7 @@ describe('api-key rotate', () => {
     const { organizationId } = client;
     const old = answerOf(await run('api-key', 'create', '--organization', organizationId));
     const overlapping = ['--api-key', old.apiKeyId, '--overlap-seconds', '3600'];
-    const second = answerOf(await runAlone('api-key', 'rotate', ...overlapping));
+    const second = answerOf(await rotate(...overlapping));
     expect(second).toEqual({
       apiKeyId: expect.any(String),
       key: expect.stringMatching(KEY),
@@ -214,8 +213,11 @@ describe('api-key revoke', () => {
       Promise.all(servers.flatMap((each) => [one, two].map(({ key }) => statusWith(key, each))));
     expect(await ask()).toEqual([200, 200, 200, 200]);
 
-    const revoke = (name: string) => runAlone('api-key', 'revoke', '--api-key', name);
-    const revoked = (await Promise.all([revoke(one.apiKeyId), revoke(two.key.slice(0, 12))])).map(answerOf);
+    const revoke = ['api-key', 'revoke', '--api-key'];
+    const revoked = [
+      answerOf(await run(...revoke, one.apiKeyId)),
+      answerOf(await run(...revoke, two.key.slice(0, 12))),
+    ];
     // In constant use: the servers' caches hold them. Each is asked alone, as refusals use up the address's limit.
     for (const each of servers)
       for (const { key } of [one, two])
@@ -335,8 +337,8 @@ describe('migrate', () => {
     const empty = await Deployment.create();
     await empty.database.source.query('DROP SCHEMA public CASCADE');
     await empty.database.source.query('CREATE SCHEMA public');
-    for (let turn = 0; turn < 2; turn += 1) {
-      expect(answerOf(await cli(['migrate'], empty.environment))).toEqual({ migrated: true });
+    for (const by of [cli, command]) {
+      expect(answerOf(await by(['migrate'], empty.environment))).toEqual({ migrated: true });
     }
     expect(await empty.database.source.query('SELECT FROM events')).toEqual([]);
     await empty.stop();

@@ -9,7 +9,7 @@ let last: Promise<unknown> = Promise.resolve();
 
 /**
  * What `cli` does, but in one process for all commands of a file of tests, one after another: for those in which the process
- * is not what is tested. Each command is run by `cli` somewhere, too.
+ * is not what is tested. One command of each group is run by `cli` somewhere, too.
  */
 export function command(args: readonly string[], environment: Environment): Promise<Result> {
   const result = last.then(() => ask(args, environment));
