@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { command } from './commands.js';
 import { type Client } from './harness.js';
-import { cli, Deployment, eventually, Program, type Result } from './processes.js';
+import { Deployment, eventually, Program, type Result } from './processes.js';
 
 let deployment: Deployment;
 let client: Client;
@@ -24,7 +24,6 @@ beforeEach(async () => {
 const CLI = resolve(__dirname, '../dist/bundle/cli.js');
 
 const run = (...args: string[]) => command(['contacts', ...args], deployment.environment);
-const runAlone = (...args: string[]) => cli(['contacts', ...args], deployment.environment);
 const importFile = (file: string, ...options: string[]) =>
   run('import', file, '--subscribed', 'yes', '--organization', client.organizationId, ...options);
 const exportTo = (...options: string[]) => run('export', '--organization', client.organizationId, ...options);
@@ -192,7 +191,7 @@ describe('contacts export', () => {
   beforeEach(() => void (client = filled));
 
   it('writes to standard output, and to a file that import takes', async () => {
-    const { status, stdout, stderr } = await runAlone('export', '--organization', client.organizationId);
+    const { status, stdout, stderr } = await exportTo();
     expect([status, stderr]).toEqual([0, '']);
     const lines = stdout.trimEnd().split('\n');
     expect(lines).toHaveLength(1_500);

@@ -57,7 +57,7 @@ async function listSignatures(petitionId: string, instance: Client): Promise<{ c
   return all;
 }
 
-const SIGNERS = isLong ? 5_000 : 200;
+const SIGNERS = isLong ? 5_000 : 100;
 /** Every twentieth takes it back. */
 const STANDING = SIGNERS * 0.95;
 
@@ -103,16 +103,18 @@ it(`${SIGNERS} signers, 64 at a time, through two instances: the count is exact 
   expect(events.filter(({ type }) => type === 'SignatureWithdrawn')).toHaveLength(SIGNERS - STANDING);
 });
 
+const LATE = isLong ? 1_200 : 400;
+
 it('closed while signing goes on: nothing is signed after the close, and each refused signer got a 409', async () => {
   const petitionId = await openPetition('Plant trees');
   const answers: { status: number; contact: string | undefined }[] = [];
   let closed: Promise<unknown> | undefined;
 
   await each(
-    Array.from({ length: 1_200 }, (_, n) => n),
+    Array.from({ length: LATE }, (_, n) => n),
     64,
     async (n, instance) => {
-      if (n === 500) closed = instances[0]!.post('petition.close-petition', { petitionId });
+      if (n === LATE / 2) closed = instances[0]!.post('petition.close-petition', { petitionId });
       const contact = { email: `late-${n}@example.org` };
       const { status, body } = await instance.post('petition.add-signature', { petitionId, contact });
       answers.push({ status, contact: body.data?.contactId });
@@ -122,9 +124,9 @@ it('closed while signing goes on: nothing is signed after the close, and each re
 
   const accepted = answers.filter(({ status }) => status === 200);
   const refused = answers.filter(({ status }) => status === 409);
-  expect(accepted.length + refused.length).toBe(1_200);
-  expect(accepted.length).toBeGreaterThanOrEqual(400);
-  expect(refused.length).toBeGreaterThanOrEqual(400);
+  expect(accepted.length + refused.length).toBe(LATE);
+  expect(accepted.length).toBeGreaterThanOrEqual(LATE / 3);
+  expect(refused.length).toBeGreaterThanOrEqual(LATE / 4);
   const events = await recorded(petitionId);
   expect(events.at(-1)!.type).toBe('PetitionClosed');
   const signers = events.flatMap(({ type, contact }) => (type === 'PetitionSigned' ? [contact] : []));
