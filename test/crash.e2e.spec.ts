@@ -1,19 +1,30 @@
 import { type Answer, type Client } from './harness.js';
 import { isLong, longIt } from './length.js';
-import {
-  type Deployment,
-  deploymentOfEach,
-  eventually,
-  inParallel,
-  type ServerProcess,
-} from './processes.js';
+import { Deployment, eventually, inParallel, type ServerProcess } from './processes.js';
 
 let deployment: Deployment;
 let client: Client;
-deploymentOfEach((own, organization) => ([deployment, client] = [own, organization]));
+beforeAll(async () => {
+  deployment = await Deployment.create();
+});
+beforeEach(async () => {
+  client = await deployment.organization();
+});
+afterAll(() => deployment.stop());
 
-const MANY = isLong ? 1_000 : 100;
-const CUT = isLong ? 600 : 180;
+let survivor: ServerProcess | undefined;
+const start = () =>
+  deployment.startServer({ DATABASE_URL: `${deployment.database.url}?application_name=server` });
+/** One that no test kills, and that knows the organization's key. */
+async function serverThatStays(): Promise<ServerProcess> {
+  survivor ??= await start();
+  const by = client.at(survivor.origin);
+  await eventually(async () => expect((await by.get('list.list-lists')).status).toBe(200));
+  return survivor;
+}
+
+const MANY = isLong ? 1_000 : 60;
+const CUT = isLong ? 600 : 120;
 const AT_A_TIME = isLong ? 64 : 32;
 
 /** Every second request has a key, so that both ways to know a repeated request are tried. */
@@ -48,7 +59,7 @@ async function expectExactly(ids: readonly string[], server: ServerProcess): Pro
 
 describe(`kill -9 in the middle of ${MANY} creates`, () => {
   it('loses nothing that was acknowledged, and repeating all makes each contact exactly once', async () => {
-    const killed = await deployment.startServer();
+    const killed = await start();
     const acknowledged = new Map<number, string>();
     await inParallel(MANY, AT_A_TIME, async (n) => {
       const answer = await create(killed, n).catch(() => undefined);
@@ -58,7 +69,7 @@ describe(`kill -9 in the middle of ${MANY} creates`, () => {
     expect((await killed.ended).signal).toBe('SIGKILL');
     expect(acknowledged.size).toBeLessThan(MANY);
 
-    const server = await deployment.startServer();
+    const server = await serverThatStays();
     const ids: string[] = [];
     await inParallel(MANY, AT_A_TIME, async (n) => {
       const { status, body } = await create(server, n);
@@ -70,34 +81,32 @@ describe(`kill -9 in the middle of ${MANY} creates`, () => {
   });
 
   longIt('hurts nobody who goes on with the other instance', async () => {
-    const killed = await deployment.startServer();
-    const survivor = await deployment.startServer();
+    const [killed, other] = [await start(), await serverThatStays()];
     const ids: string[] = [];
     let throughKilled = 0;
     let lost = 0;
     await inParallel(MANY, AT_A_TIME, async (n) => {
       // As a load balancer does it: whom the dead instance does not answer, the other one does.
-      let answer = n % 4 < 2 ? await create(killed, n).catch(() => undefined) : await create(survivor, n);
+      let answer = n % 4 < 2 ? await create(killed, n).catch(() => undefined) : await create(other, n);
       if (!answer) {
         lost += 1;
-        answer = await create(survivor, n);
+        answer = await create(other, n);
       } else if (n % 4 < 2 && ++throughKilled === MANY / 5) {
         killed.send('SIGKILL');
       }
       expect(answer.status).toBe(200);
       ids[n] = answer.body.data.contactId;
       const query = { contactId: ids[n]!, organizationId: client.organizationId };
-      expect((await client.at(survivor.origin).get('contact.get-contact', query)).status).toBe(200);
+      expect((await client.at(other.origin).get('contact.get-contact', query)).status).toBe(200);
     });
     expect(lost).toBeGreaterThan(0);
-    await expectExactly(ids, survivor);
+    await expectExactly(ids, other);
   });
 });
 
 describe('PostgreSQL connections cut in the middle of traffic', () => {
   it('503 or 200, every 200 readable at once, one contact each after repeating, and healthy again', async () => {
-    const url = `${deployment.database.url}?application_name=server`;
-    const server = await deployment.startServer({ DATABASE_URL: url });
+    const server = await serverThatStays();
     const ids: string[] = [];
     const statuses = new Map<number, number>();
     let acknowledged = 0;

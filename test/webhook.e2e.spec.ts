@@ -1,7 +1,7 @@
 import { type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
-import { Api, type Client, ISO, NOBODY } from './harness.js';
+import { Api, type Client, type Instance, ISO, NOBODY } from './harness.js';
 import { eventually } from './processes.js';
 import { Receiver, type Told } from './receiver.js';
 
@@ -220,8 +220,8 @@ it.each([
   'https://0x7f.1/',
   'https://localhost/',
 ])('without WEBHOOK_ALLOW_PRIVATE: 400 for %s, in words that tell nothing of the network', async (url) => {
-  const strict = await strictApi();
-  const by = await strict.organization();
+  strict ??= api.addInstance({ WEBHOOK_ALLOW_PRIVATE: 'false' });
+  const by = client.at((await strict).origin);
   const { status, body } = await by.post('webhook.create-webhook', { url });
   expect([status, body.error.issues]).toEqual([
     400,
@@ -233,9 +233,7 @@ it.each([
     ],
   ]);
 });
-let strict: Promise<Api> | undefined;
-const strictApi = () => (strict ??= Api.start());
-afterAll(async () => (await strict)?.stop());
+let strict: Promise<Instance> | undefined;
 
 it('a key without history:read: no personal data, and it gets none by changing a webhook that is sent it', async () => {
   const { key } = await api.createKey(client.organizationId, { scopes: ['webhook:read', 'webhook:write'] });
@@ -620,18 +618,18 @@ it('a webhook of another organization is 404', async () => {
 });
 
 it('create-webhook: 409 for one more than an organization may have, not for one that it has', async () => {
-  const fields = Array.from({ length: 70 }, (_, n) => ({ url: receiver.at(`at-once-${n}`) }));
+  const fields = Array.from({ length: 55 }, (_, n) => ({ url: receiver.at(`at-once-${n}`) }));
   const all = await Promise.all(fields.map((each) => client.post('webhook.create-webhook', each)));
   expect(all.filter(({ status }) => status === 200)).toHaveLength(50);
   const listed = (await client.get('webhook.list-webhooks', { limit: '100' })).body.data;
   expect(listed).toHaveLength(50);
-  for (const { id: webhookId } of listed) await client.delete('webhook.delete-webhook', { webhookId });
+  await client.delete('webhook.delete-webhook', { webhookId: listed[0].id });
 
-  const made = await Promise.all(Array.from({ length: 50 }, () => create()));
+  const made = await create();
   const { status, body } = await client.post('webhook.create-webhook', { url: receiver.at('one-more') });
   expect([status, body.error.reason]).toEqual([409, 'WEBHOOK_LIMIT_REACHED']);
-  const again = await client.post('webhook.create-webhook', { url: receiver.at(made[0]!.path) });
-  expect(again.body.data).toEqual({ webhookId: made[0]!.webhookId, secret: null });
+  const again = await client.post('webhook.create-webhook', { url: receiver.at(made.path) });
+  expect(again.body.data).toEqual({ webhookId: made.webhookId, secret: null });
 });
 
 it('deliveries that are older than 30 days are forgotten', async () => {
