@@ -1,18 +1,15 @@
-import { type Client } from './harness.js';
+import { type Client, SharedApi } from './harness.js';
 import { isLong } from './length.js';
-import { Deployment } from './processes.js';
 
-let deployment: Deployment;
+let api: SharedApi;
 let client: Client;
 let instances: Client[];
 beforeAll(async () => {
-  deployment = await Deployment.create();
-  client = await deployment.organization();
-  const servers = [await deployment.startServer(), await deployment.startServer()];
-  instances = servers.map(({ origin }) => client.at(origin));
-  client = instances[0]!;
+  api = await SharedApi.open();
+  client = await api.organization();
+  instances = api.instances.map(({ origin }) => client.at(origin));
 });
-afterAll(() => deployment.stop());
+afterAll(() => api.stop());
 
 async function openPetition(name: string): Promise<string> {
   const { petitionId } = (await client.post('petition.create-petition', { name })).body.data;
@@ -38,7 +35,7 @@ async function each<Item>(
 
 type Recorded = { type: string; position: string; contact: string };
 async function recorded(petitionId: string): Promise<Recorded[]> {
-  return deployment.database.source.query(
+  return api.database.source.query(
     `SELECT type, position, data->>'contactId' AS contact FROM events
      WHERE organization_id = $1 AND (data->>'petitionId' = $2 OR stream_id::text = $2) ORDER BY position`,
     [client.organizationId, petitionId],
@@ -58,10 +55,11 @@ async function listSignatures(petitionId: string, instance: Client): Promise<{ c
 }
 
 const SIGNERS = isLong ? 5_000 : 100;
+const AT_ONCE = isLong ? 64 : 32;
 /** Every twentieth takes it back. */
 const STANDING = SIGNERS * 0.95;
 
-it(`${SIGNERS} signers, 64 at a time, through two instances: the count is exact on both after the last answer`, async () => {
+it(`${SIGNERS} signers, ${AT_ONCE} at a time, through two instances: the count is exact on both after the last answer`, async () => {
   const petitionId = await openPetition('Save the river');
   const signers = new Set<string>();
   const standing = new Set<string>();
@@ -69,7 +67,7 @@ it(`${SIGNERS} signers, 64 at a time, through two instances: the count is exact 
 
   await each(
     Array.from({ length: SIGNERS }, (_, n) => n),
-    64,
+    AT_ONCE,
     async (n, instance) => {
       const body = { petitionId, contact: { email: `signer-${n}@example.org` }, comment: `Comment ${n}` };
       const twice = n % 10 === 0;
@@ -103,7 +101,7 @@ it(`${SIGNERS} signers, 64 at a time, through two instances: the count is exact 
   expect(events.filter(({ type }) => type === 'SignatureWithdrawn')).toHaveLength(SIGNERS - STANDING);
 });
 
-const LATE = isLong ? 1_200 : 400;
+const LATE = isLong ? 1_200 : 240;
 
 it('closed while signing goes on: nothing is signed after the close, and each refused signer got a 409', async () => {
   const petitionId = await openPetition('Plant trees');
@@ -112,7 +110,7 @@ it('closed while signing goes on: nothing is signed after the close, and each re
 
   await each(
     Array.from({ length: LATE }, (_, n) => n),
-    64,
+    AT_ONCE,
     async (n, instance) => {
       if (n === LATE / 2) closed = instances[0]!.post('petition.close-petition', { petitionId });
       const contact = { email: `late-${n}@example.org` };
@@ -126,9 +124,11 @@ it('closed while signing goes on: nothing is signed after the close, and each re
   const refused = answers.filter(({ status }) => status === 409);
   expect(accepted.length + refused.length).toBe(LATE);
   expect(accepted.length).toBeGreaterThanOrEqual(LATE / 3);
-  expect(refused.length).toBeGreaterThanOrEqual(LATE / 4);
+  expect(refused.length).toBeGreaterThanOrEqual(LATE / 8);
   const events = await recorded(petitionId);
-  expect(events.at(-1)!.type).toBe('PetitionClosed');
+  // That a goal was reached may be recorded later.
+  const last = events.findLast(({ type }) => type !== 'PetitionGoalReached');
+  expect(last!.type).toBe('PetitionClosed');
   const signers = events.flatMap(({ type, contact }) => (type === 'PetitionSigned' ? [contact] : []));
   expect(signers.sort()).toEqual(accepted.map(({ contact }) => contact).sort());
   const { body } = await instances[1]!.get('petition.get-petition', { petitionId });
