@@ -37,16 +37,17 @@ const parse = (text: string) =>
     .map((line) => JSON.parse(line));
 const emailsOf = (text: string) => (text === '' ? [] : parse(text).map(({ email }) => email));
 
-/** 1,250 people with everything that makes CSV hard. */
-const people = Array.from({ length: 1_250 }, (_, n) => ({
-  email: `person-${n}@example.org`,
-  firstName: n % 3 ? `Ada "${n}"` : null,
-  lastName: n % 5 ? `O'Brien, ${n}` : null,
-  bio: n % 7 ? null : `Line 1\nLine 2\r\nLine "3", ${'é😀'.repeat(n % 50)}`,
-  city: ['Łódź', '=1+1', '-', "'=1+1", null][n % 5],
-  phone: n % 2 ? '+49 89 1' : null,
-  subscribed: n % 2 === 0,
-}));
+/** People with everything that makes CSV hard: 210 have it in every combination. */
+const people = (count: number) =>
+  Array.from({ length: count }, (_, n) => ({
+    email: `person-${n}@example.org`,
+    firstName: n % 3 ? `Ada "${n}"` : null,
+    lastName: n % 5 ? `O'Brien, ${n}` : null,
+    bio: n % 7 ? null : `Line 1\nLine 2\r\nLine "3", ${'é😀'.repeat(n % 50)}`,
+    city: ['Łódź', '=1+1', '-', "'=1+1", null][n % 5],
+    phone: n % 2 ? '+49 89 1' : null,
+    subscribed: n % 2 === 0,
+  }));
 
 describe('export-contacts', () => {
   it('200 with every record as get-contact answers it, oldest first', async () => {
@@ -142,34 +143,36 @@ describe('export-contacts', () => {
     }
   });
 
-  it.each(['ndjson', 'csv'] as const)(
-    'what is exported as %s can be imported: 1,250 contacts',
-    async (format) => {
-      await create(...people);
-      const before = await api.eventTypes(client.organizationId);
+  it('what is exported can be imported again and changes nothing: more than a page, in both formats', async () => {
+    await create(...people(1_010));
+    const before = await api.eventTypes(client.organizationId);
+    for (const format of ['ndjson', 'csv'] as const) {
       const { body: text } = await exportFrom(client, { format });
       const { body } = await importInto(client, text, format);
-      expect(body.data).toMatchObject({ created: 0, updated: 0, unchanged: 1_250, failedCount: 0 });
-      expect(await api.eventTypes(client.organizationId)).toEqual(before);
+      expect(body.data).toMatchObject({ created: 0, updated: 0, unchanged: 1_010, failedCount: 0 });
+    }
+    expect(await api.eventTypes(client.organizationId)).toEqual(before);
+  });
 
+  it('another organization that imports it has the same contacts, in both formats', async () => {
+    await create(...people(210));
+    const detailsOf = async (caller: Client) =>
+      parse((await exportFrom(caller)).body)
+        .map(({ id, createdAt, updatedAt, organizationId, ...rest }: any) => JSON.stringify(rest))
+        .sort();
+    const expected = await detailsOf(client);
+    expect(expected).toHaveLength(210);
+    for (const format of ['ndjson', 'csv'] as const) {
+      const { body: text } = await exportFrom(client, { format });
       const other = await api.organization();
       const moved = text.replaceAll(client.organizationId, other.organizationId);
       expect((await importInto(other, moved, format)).body.data).toMatchObject({
-        created: 1_250,
+        created: 210,
         failedCount: 0,
       });
-      const details = ({ id, createdAt, updatedAt, organizationId, ...rest }: any) => JSON.stringify(rest);
-      const [one, two] = await Promise.all(
-        [client, other].map(async (caller) =>
-          parse((await exportFrom(caller)).body)
-            .map(details)
-            .sort(),
-        ),
-      );
-      expect(two).toEqual(one);
-      expect(one).toHaveLength(1_250);
-    },
-  );
+      expect(await detailsOf(other)).toEqual(expected);
+    }
+  });
 
   it.each([
     ['another format', { format: 'xml' }, 'format'],
@@ -223,12 +226,12 @@ describe('export-contacts', () => {
     const server = await deployment.startServer({ DATABASE_URL: gate.url });
     const there = caller.at(server.origin);
     // More than the system takes of an answer that nobody reads.
-    const large = Array.from({ length: 2_000 }, (_, n) => ({
+    const large = Array.from({ length: 500 }, (_, n) => ({
       email: `p-${n}@example.org`,
-      bio: 'x'.repeat(10_000),
+      bio: '🎈'.repeat(5_000),
     }));
     const text = large.map((contact) => JSON.stringify(contact)).join('\n');
-    expect((await importInto(there, text)).body.data.created).toBe(2_000);
+    expect((await importInto(there, text)).body.data.created).toBe(500);
     const open = async () => {
       const asked = get(`${server.origin}/v1/contact.export-contacts`, {
         headers: { Authorization: `Bearer ${caller.key}` },

@@ -225,21 +225,21 @@ describe('import-contacts', () => {
   });
 
   it('imports more than a page, of which every contact can be read at once on another instance', async () => {
-    const many = Array.from({ length: 1_234 }, (_, n) => ({ email: `person-${n}@example.org` }));
-    expect((await send(lines(...many))).body).toEqual(done({ created: 1_234 }));
+    const many = Array.from({ length: 450 }, (_, n) => ({ email: `person-${n}@example.org` }));
+    expect((await send(lines(...many))).body).toEqual(done({ created: 450 }));
     const other = client.at(api.instances[1]!.origin);
-    const { status, body } = await other.get('contact.list-contacts', { email: 'person-1233@example.org' });
+    const { status, body } = await other.get('contact.list-contacts', { email: 'person-449@example.org' });
     expect([status, body.data]).toEqual([200, [expect.objectContaining({ subscribed: true })]]);
   });
 
   it('two imports of the same people at once on two instances make each of them once', async () => {
-    const many = lines(...Array.from({ length: 900 }, (_, n) => ({ email: `person-${n}@example.org` })));
+    const many = lines(...Array.from({ length: 450 }, (_, n) => ({ email: `person-${n}@example.org` })));
     const answers = await Promise.all(api.instances.map(({ origin }) => importInto(client.at(origin), many)));
     const counts = answers.map(({ body }) => body.data);
-    expect(counts[0].created + counts[1].created).toBe(900);
-    expect(counts[0].unchanged + counts[1].unchanged).toBe(900);
+    expect(counts[0].created + counts[1].created).toBe(450);
+    expect(counts[0].unchanged + counts[1].unchanged).toBe(450);
     const types = await api.eventTypes(client.organizationId);
-    expect(types.filter((type) => type === 'ContactCreated')).toHaveLength(900);
+    expect(types.filter((type) => type === 'ContactCreated')).toHaveLength(450);
   });
 
   it('400 for a CSV header that cannot be taken, which is named; nothing is imported', async () => {
@@ -610,7 +610,7 @@ describe('import-contacts with a column of tags', () => {
   it('makes a tag once when two imports name it first, at once, on two instances', async () => {
     const bodies = ['a', 'b'].map((part) =>
       lines(
-        ...Array.from({ length: 900 }, (_, n) => ({
+        ...Array.from({ length: 450 }, (_, n) => ({
           email: `${part}-${n}@example.org`,
           tags: ['All', `Every ${n % 3}`],
         })),
@@ -619,18 +619,18 @@ describe('import-contacts with a column of tags', () => {
     const answers = await Promise.all(
       api.instances.map(({ origin }, n) => importInto(client.at(origin), bodies[n]!)),
     );
-    expect(answers.map(({ body }) => body)).toEqual([done({ created: 900 }), done({ created: 900 })]);
+    expect(answers.map(({ body }) => body)).toEqual([done({ created: 450 }), done({ created: 450 })]);
     expect(await counts()).toEqual([
-      ['All', 1_800],
-      ['Every 0', 600],
-      ['Every 1', 600],
-      ['Every 2', 600],
+      ['All', 900],
+      ['Every 0', 300],
+      ['Every 1', 300],
+      ['Every 2', 300],
     ]);
   });
 
   it('goes on when tags are deleted while it runs: the next lines have a new one', async () => {
     const body = lines(
-      ...Array.from({ length: 2_000 }, (_, n) => ({ email: `person-${n}@example.org`, tags: 'Donor' })),
+      ...Array.from({ length: 1_200 }, (_, n) => ({ email: `person-${n}@example.org`, tags: 'Donor' })),
     );
     let running = true;
     const importing = send(body).finally(() => (running = false));
@@ -641,7 +641,7 @@ describe('import-contacts with a column of tags', () => {
         deleted += 1;
       }
     }
-    expect((await importing).body).toEqual(done({ created: 2_000 }));
+    expect((await importing).body).toEqual(done({ created: 1_200 }));
     expect(deleted).toBeGreaterThan(0);
   });
 });
@@ -675,26 +675,24 @@ describe('when something breaks in the middle', () => {
   it('kill -9: the same import again makes what one clean run makes', async () => {
     const deployment = await Deployment.create();
     const [killed, clean] = [await deployment.organization(), await deployment.organization()];
-    const people = Array.from({ length: 5_000 }, (_, n) => person(n % 4_500));
+    const people = Array.from({ length: 1_600 }, (_, n) => person(n % 1_500));
     const body = lines(...people);
     const first = await deployment.startServer();
-    const lost = begin(killed.at(first.origin), lines(...people.slice(0, 3_000)));
+    const lost = begin(killed.at(first.origin), lines(...people.slice(0, 1_000)));
     const answer = jest.fn();
     lost.on('response', answer);
-    await eventually(async () =>
-      expect(await count(deployment, killed.organizationId)).toBeGreaterThan(1_000),
-    );
+    await eventually(async () => expect(await count(deployment, killed.organizationId)).toBeGreaterThan(0));
     await first.end('SIGKILL');
     await eventually(() => expect(lost.destroyed).toBe(true));
     expect(answer).not.toHaveBeenCalled();
     const before = await count(deployment, killed.organizationId);
-    expect(before).toBeLessThan(4_500);
+    expect(before).toBeLessThan(1_500);
 
     const second = await deployment.startServer();
     const again = await importInto(killed.at(second.origin), body);
-    expect(again.body).toEqual(done({ created: 4_500 - before, unchanged: 500 + before }));
+    expect(again.body).toEqual(done({ created: 1_500 - before, unchanged: 100 + before }));
     const once = await importInto(clean.at(second.origin), body);
-    expect(once.body).toEqual(done({ created: 4_500, unchanged: 500 }));
+    expect(once.body).toEqual(done({ created: 1_500, unchanged: 100 }));
 
     const state = async (caller: Client) => {
       const { body } = await caller.at(second.origin).get('contact.export-contacts');
@@ -744,20 +742,20 @@ describe('when something breaks in the middle', () => {
   it('503 when the database goes; what was imported stays, and the same file can be sent again', async () => {
     const gate = await DatabaseGate.before(api.database.url);
     const instance = await api.addInstance({ DATABASE_URL: gate.url });
-    const people = Array.from({ length: 5_000 }, (_, n) => person(n));
+    const people = Array.from({ length: 1_600 }, (_, n) => person(n));
     const body = lines(...people);
-    const running = begin(client.at(instance.origin), lines(...people.slice(0, 3_000)));
+    const running = begin(client.at(instance.origin), lines(...people.slice(0, 1_000)));
     const answered = once(running, 'response') as Promise<[IncomingMessage]>;
     await eventually(async () => expect((await contacts()).length).toBe(100));
     gate.shut();
-    running.end(lines(...people.slice(3_000)));
+    running.end(lines(...people.slice(1_000)));
     const [response] = await answered;
     const { error } = JSON.parse((await response.toArray()).join(''));
     expect([response.statusCode, error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
     gate.open();
     const again = await importInto(client.at(api.origin), body);
-    expect(again.body.data.created).toBeLessThan(5_000);
-    expect(again.body.data.created + again.body.data.unchanged).toBe(5_000);
+    expect(again.body.data.created).toBeLessThan(1_600);
+    expect(again.body.data.created + again.body.data.unchanged).toBe(1_600);
     await instance.life.drain(0);
     gate.stop();
   });

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { ERROR_REASONS } from '#libs/rpc';
 import { type Answer, Api, type Client, DatabaseGate, sendBytes } from './harness.js';
+import { isLong } from './length.js';
 
 const CREATE = '/v1/contact.create-contact';
 const GET = '/v1/contact.get-contact';
@@ -14,11 +15,9 @@ let api: Api;
 let client: Client;
 beforeAll(async () => {
   api = await Api.start();
-});
-afterAll(() => api.stop());
-beforeEach(async () => {
   client = await api.organization();
 });
+afterAll(() => api.stop());
 
 /** Checks all that every error has in common. */
 async function expectError(answer: Answer, status: number, code: string): Promise<void> {
@@ -65,8 +64,11 @@ function send(
   return sendBytes(api.origin, Buffer.concat([bytes, Buffer.from(body)]));
 }
 
-function person(): { organizationId: string; email: string } {
-  return { organizationId: client.organizationId, email: 'ada@example.org' };
+let people = 0;
+/** Another one each time. */
+function person({ organizationId } = client): { organizationId: string; email: string } {
+  people += 1;
+  return { organizationId, email: `ada-${people}@example.org` };
 }
 
 describe('an address that is none', () => {
@@ -142,6 +144,11 @@ describe('a method that the operation does not take', () => {
 describe('rubbish', () => {
   // If one of these were taken for a request, its key would be remembered.
   const key = { 'Idempotency-Key': 'rubbish' };
+  let neighbour: Client;
+  beforeAll(async () => {
+    neighbour = client;
+    client = await api.organization();
+  });
   afterEach(async () => {
     expect(await api.eventTypes(client.organizationId)).toEqual([
       'OrganizationCreated',
@@ -155,7 +162,7 @@ describe('rubbish', () => {
       expect(rows).toEqual([]);
     }
     // And nothing is left in the process either.
-    const { status, body } = await client.post('contact.create-contact', person());
+    const { status, body } = await neighbour.post('contact.create-contact', person(neighbour));
     expect([status, Object.keys(body)]).toEqual([200, ['data', 'object']]);
   });
 
@@ -300,9 +307,11 @@ describe('rubbish', () => {
       ['announced', `Content-Length: ${body.length}`, body],
       ['in chunks', 'Transfer-Encoding: chunked', chunked],
     ];
-    const cases = framings.flatMap(([name, header, bytes]) =>
+    const all = framings.flatMap(([name, header, bytes]) =>
       ['keep-alive', 'close'].map((connection) => ({ name, header, bytes, connection })),
     );
+    // Each framing and each connection once.
+    const cases = isLong ? all : [all[0]!, all[3]!];
 
     it.each(cases)(
       'reaches a client that writes everything first: $name, $connection',
@@ -320,6 +329,7 @@ describe('rubbish', () => {
         413,
         { error: { code: 'PAYLOAD_TOO_LARGE' } },
       ]);
+      if (!isLong) return;
       const parts = new Blob([body]).stream();
       const streamed = await fetch(api.origin + path, { ...options, body: parts });
       expect([streamed.status, await streamed.json()]).toMatchObject([
@@ -615,34 +625,32 @@ describe('X-Request-Id', () => {
 
 describe('failures of our own', () => {
   it('500 without a word of the inside when a table is gone; the rest goes on', async () => {
-    const broken = await Api.start();
+    const { source } = api.database;
+    await source.query('ALTER TABLE contacts_v2.contacts RENAME TO away');
     try {
-      const owner = await broken.organization();
-      await broken.database.source.query('DROP TABLE contacts_v2.contacts');
       for (const operation of ['contact.list-contacts', 'contact.get-contact']) {
         const ids = {
           contactId: '01990a6e-1111-7000-8000-000000000001',
-          organizationId: owner.organizationId,
+          organizationId: client.organizationId,
         };
-        const answer = await owner.get(operation, operation.includes('list') ? {} : ids);
+        const answer = await client.get(operation, operation.includes('list') ? {} : ids);
         await expectError(answer, 500, 'INTERNAL_SERVER_ERROR');
         expect(JSON.stringify(answer.body)).not.toMatch(
           /contacts_v2|relation|select|sql|query|\.[jt]s|node/i,
         );
       }
-      const unknown = await owner.post('contact.update-contact', { contactId: 'x', city: 'Paris' });
+      const unknown = await client.post('contact.update-contact', { contactId: 'x', city: 'Paris' });
       await expectError(unknown, 404, 'NOT_FOUND');
     } finally {
-      await broken.stop();
+      await source.query('ALTER TABLE contacts_v2.away RENAME TO contacts');
     }
   });
 
   it('503 while the database is gone, and 200 again by itself', async () => {
-    const away = await Api.start({ instances: 0 });
-    const gate = await DatabaseGate.before(away.database.url);
+    const gate = await DatabaseGate.before(api.database.url);
+    const { origin, life } = await api.addInstance({ DATABASE_URL: gate.url });
     try {
-      await away.addInstance({ DATABASE_URL: gate.url });
-      const owner = await away.organization();
+      const owner = (await api.organization()).at(origin);
       const input = { organizationId: owner.organizationId, email: 'ada@example.org' };
       const read = await owner.get('contact.list-contacts');
       gate.shut();
@@ -662,7 +670,7 @@ describe('failures of our own', () => {
       const list = await owner.get('contact.list-contacts');
       expect(list.body.data.map(({ id }: { id: string }) => id)).toEqual([created.body.data.contactId]);
     } finally {
-      await away.stop();
+      await life.drain(0);
       gate.stop();
     }
   });

@@ -3,6 +3,7 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TABLE } from './dashboard-pages.js';
 import { Api, type Client } from './harness.js';
+import { isLong, someOf } from './length.js';
 import { invitationTo, patiently, signedIn, Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 import { eventually } from './processes.js';
@@ -63,8 +64,8 @@ async function requireAlive(): Promise<void> {
 describe('an address that is none', () => {
   it('with a colon where an id belongs is not found', async () => {
     const owner = await signedIn(api, client, 'OWNER', somebody());
-    for (const path of Object.keys(TABLE).filter((each) => each.includes(':'))) {
-      const shape = path.replace(/:\w+/g, ':');
+    const paths = Object.keys(TABLE).filter((each) => each.includes(':'));
+    for (const shape of new Set(paths.map((path) => path.replace(/:\w+/g, ':')))) {
       const { status } = await patiently(() => owner.get(at(shape)));
       expect([shape, status]).toEqual([shape, 404]);
     }
@@ -110,7 +111,7 @@ describe('a file', () => {
       field: 'file',
       name: 'large.csv',
       type: 'text/csv',
-      content: `email\n${'x'.repeat(60_000_000)}`,
+      content: `email\n${'x'.repeat(24_000_000)}`,
     };
     const { status, text } = await editor.upload(at('contacts/import'), file);
     expect([status, text]).toEqual([422, expect.stringContaining('larger than 20 MB')]);
@@ -164,17 +165,17 @@ describe('a file', () => {
       const { status, text } = await editor.upload(at('contacts/import'), file);
       return [status, text];
     };
-    const wide = `${'a,'.repeat(2_000_000)}b\nx,y\n`;
+    const wide = `${'a,'.repeat(600_000)}b\nx,y\n`;
     expect(await send(wide)).toEqual([422, expect.stringContaining('The first row can’t be read')]);
     const columns = `${'a,'.repeat(201)}b\nx,y\n`;
     expect(await send(columns)).toEqual([422, expect.stringContaining('more than 200 columns')]);
-    const endless = `email\n"${'x\n'.repeat(300_000)}`;
+    const endless = `email\n"${'x\n'.repeat(100_000)}`;
     expect((await send(endless))[0]).toBe(303);
   });
 });
 
 /** More than what is under way between a server and who reads it. */
-const [PETITIONS, LENGTH] = [900, 30_000];
+const [PETITIONS, LENGTH] = [60, 250_000];
 
 describe('who has left the team', () => {
   const removeOnly = async (role: string) => {
@@ -213,9 +214,9 @@ describe('who has left the team', () => {
     const auditor = await signedIn(api, client, 'AUDITOR', somebody());
     const content = `<p>${'x'.repeat(LENGTH)}</p>`;
     const petitions = Array.from({ length: PETITIONS }, (_, n) => ({ name: `Petition ${n}`, content }));
-    for (let n = 0; n < petitions.length; n += 50)
+    for (let n = 0; n < petitions.length; n += 10)
       await Promise.all(
-        petitions.slice(n, n + 50).map((one) => call(client, 'petition.create-petition', one)),
+        petitions.slice(n, n + 10).map((one) => call(client, 'petition.create-petition', one)),
       );
     const sent = begin(auditor, 'GET', at('history/export'));
     sent.end();
@@ -235,7 +236,7 @@ describe('who has left the team', () => {
 describe('who may less than they did', () => {
   it('does not take it back with what was on its way', async () => {
     await signedIn(api, client, 'OWNER', somebody());
-    for (let n = 0; n < 6; n += 1) {
+    for (let n = 0; n < (isLong ? 6 : 2); n += 1) {
       const email = somebody();
       const demoted = await signedIn(api, client, 'OWNER', email);
       const { data } = (await client.get('team.list-members', { limit: '100' })).body;
@@ -259,7 +260,7 @@ describe('who may less than they did', () => {
 describe('who was removed', () => {
   it('leaves nothing behind that they had on its way', async () => {
     await signedIn(api, client, 'OWNER', somebody());
-    for (let n = 0; n < 4; n += 1) {
+    for (const n of someOf([2, 0, 1, 3], 2)) {
       const email = somebody();
       const removed = await signedIn(api, client, 'OWNER', email);
       const { data } = (await client.get('team.list-members', { limit: '100' })).body;

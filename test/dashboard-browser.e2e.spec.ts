@@ -50,6 +50,7 @@ inBrowser('in Chromium', () => {
   beforeEach(async () => {
     client = await api.organization();
   });
+  afterEach(() => browser.closeWindows());
 
   describe.each(someOf(LOOKS))('%s', (_, look, words) => {
     let window: Window;
@@ -412,7 +413,8 @@ inBrowser('in Chromium', () => {
   });
 
   it('every section, dark and light, wide and narrow, keeps nobody out', async () => {
-    for (const look of [{ isDark: true }, { width: 360, locale: 'de-DE' }]) {
+    // `dashboard-crawl.e2e.spec.ts` opens every page in the second one.
+    for (const look of someOf<Look>([{ isDark: true }, { width: 360, locale: 'de-DE' }])) {
       const window = await browser.open(look);
       await window.page.goto(
         api.origin + (await invitationTo(api, client, 'OWNER', `all-${look.width}@example.org`)),

@@ -488,7 +488,8 @@ describe('an import goes on', () => {
 });
 
 describe('an instance that is killed in the middle', () => {
-  const PEOPLE = isLong ? 12_000 : 3_000;
+  /** Imported in pages of 400. */
+  const PEOPLE = isLong ? 12_000 : 1_200;
   const programs: ServerProcess[] = [];
   let own: Api;
   beforeAll(async () => {

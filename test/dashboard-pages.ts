@@ -417,10 +417,6 @@ export const RECORDS: Record<string, Maker> = {
     (await call(client, 'api-key.create-api-key', { name: newName(), scopes: ['contact:read'] }))
       .apiKeyId as string,
   webhook: async (_, client) => {
-    // Of which an organization has a few.
-    const { data } = (await client.get('webhook.list-webhooks', { limit: '100' })).body;
-    for (const { id: webhookId } of data as { id: string }[])
-      await client.delete('webhook.delete-webhook', { webhookId });
     const url = `https://webhooks.invalid/${newName().replace(' ', '-')}`;
     return (await call(client, 'webhook.create-webhook', { url })).webhookId as string;
   },

@@ -7,7 +7,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { ALL_ORGANIZATIONS, Signers } from '#libs/sealing';
 import { HistoryReads } from '../src/history/index.js';
 import { type Answer, Api, Client, ISO, NOBODY } from './harness.js';
-import { longIt } from './length.js';
+import { isLong, longIt } from './length.js';
 
 let api: Api;
 let client: Client;
@@ -590,6 +590,9 @@ describe('/log', () => {
     await api.instances[0]!.runtime.sealer.seal();
   };
 
+  /** In `npm test` those around the ends of tiles, and some between them. */
+  const isTried = (size: number) => isLong || [0, 1, 2, 255].includes(size % 256) || size % 50 < 2;
+
   it('tiles and entries of every size up to 600 lead to what the checkpoints say and an export has', async () => {
     const seen = [await checkpoint()];
     for (const size of [3, 255, 256, 257, 511, 512, 513, 600]) {
@@ -612,8 +615,9 @@ describe('/log', () => {
     const entries = Buffer.concat(exported.flatMap((leaf: Buffer) => [Buffer.of(0, 40), leaf]));
     const wrong: string[] = [];
     for (let size = 1; size <= 600; size += 1) {
+      if (!isTried(size)) continue;
       if (!(await all('0', size)).equals(hashes.subarray(0, size * 32))) wrong.push(`tiles of ${size}`);
-      if (size % 7 > 1 && size % 256 > 1) continue;
+      if (isLong && size % 7 > 1 && size % 256 > 1) continue;
       if (!(await all('entries', size)).equals(entries.subarray(0, size * 42)))
         wrong.push(`entries of ${size}`);
     }

@@ -64,6 +64,8 @@ withChromium('in Chromium', () => {
     await people.stop();
   });
 
+  afterEach(() => browser.closeWindows());
+
   const looks: [string, Look][] = [
     ['on a phone', { width: 360, height: 740 }],
     ['on a desk in the dark', { isDark: true }],

@@ -7,7 +7,7 @@ import { ageForm, call, linkIn, Public, type PetitionPage } from './petition-pag
 import { eventually } from './processes.js';
 
 /** 5,000 in the long form. */
-const PEOPLE = Number(process.env.SITE_PEOPLE ?? (isLong ? 300 : 60));
+const PEOPLE = Number(process.env.SITE_PEOPLE ?? (isLong ? 300 : 30));
 const AT_ONCE = 20;
 
 let people: Public;
@@ -142,45 +142,44 @@ function usual(rounds: readonly Set<string>[]): string[] {
 }
 
 it('SITE=off: no pages, and no addresses of pages', async () => {
-  const off = await Public.start({ environment: { SITE: 'off' } });
-  try {
-    const client = await off.api.organization();
-    const { petitionId } = await call(client, 'petition.create-petition', { name: 'River' });
-    const { url } = await call(client, 'petition.publish-petition', { petitionId });
-    expect(url).toBeNull();
-    for (const path of [`/${client.organizationId}`, '/embed.js', '/site/page.js'])
-      expect((await off.get(path)).status).toBe(404);
-    expect((await off.post(`/${client.organizationId}/petitions/river/sign`, {})).status).toBe(404);
-  } finally {
-    await off.stop();
-  }
+  const { origin } = await people.api.addInstance({ SITE: 'off' });
+  const client = (await people.api.organization()).at(origin);
+  const { petitionId } = await call(client, 'petition.create-petition', { name: 'River' });
+  const { url } = await call(client, 'petition.publish-petition', { petitionId });
+  expect(url).toBeNull();
+  for (const path of [`/${client.organizationId}`, '/embed.js', '/site/page.js'])
+    expect((await fetch(origin + path)).status).toBe(404);
+  const form = `/${client.organizationId}/petitions/river/sign`;
+  expect((await fetch(origin + form, { method: 'POST', body: new URLSearchParams() })).status).toBe(404);
 });
 
 describe('CAPTCHA=altcha', () => {
-  let asking: Public;
+  let at: number;
+  let origin: string;
   beforeAll(async () => {
-    asking = await Public.start({ environment: { CAPTCHA: 'altcha' } });
+    ({ origin } = await people.api.addInstance({ CAPTCHA: 'altcha' }));
+    at = people.api.instances.length - 1;
   });
-  afterAll(() => asking.stop());
 
   const proof = async () => {
-    const task = JSON.parse((await asking.get('/site/challenge')).text) as Challenge;
+    const task = (await (await fetch(`${origin}/site/challenge`)).json()) as Challenge;
     const solution = await solveChallenge(task.challenge, task.salt, task.algorithm, task.maxnumber).promise;
     return Buffer.from(JSON.stringify({ ...task, number: solution!.number })).toString('base64');
   };
 
   it('who proves work signs; who does not, or again with the same, is suspicious and has to confirm', async () => {
-    const page = await asking.petition({ confirmation: 'NONE' });
+    const page = await people.petition({ confirmation: 'NONE' });
     const { client, petitionId } = page;
     const altcha = await proof();
-    await asking.sign(page, { email: 'worked@example.org', altcha });
+    await people.sign(page, { email: 'worked@example.org', altcha }, { at });
     await eventually(async () =>
       expect(await counted(page)).toEqual({ signatures: 1, pendingSignatures: 0 }),
     );
     const broken = Buffer.from('{"number":7}').toString('base64');
     for (const [n, given] of ['', 'rubbish', broken, altcha].entries())
-      await asking.sign(page, { email: `idle-${n}@example.org`, altcha: given });
-    await eventually(() => expect(asking.mail.accepted).toHaveLength(4));
+      await people.sign(page, { email: `idle-${n}@example.org`, altcha: given }, { at });
+    const mails = () => people.mail.accepted.filter(({ to }) => to.startsWith('idle-'));
+    await eventually(() => expect(mails()).toHaveLength(4));
     expect(await counted(page)).toEqual({ signatures: 1, pendingSignatures: 4 });
     const pending = await client.get('petition.list-signatures', { petitionId, status: 'PENDING' });
     for (const { suspicion } of pending.body.data) expect(suspicion).toEqual(['NO_PROOF_OF_WORK']);
@@ -189,17 +188,17 @@ describe('CAPTCHA=altcha', () => {
   (findChromium() === undefined ? it.skip : it)(
     'a browser does the work by itself',
     async () => {
-      const page = await asking.petition({ confirmation: 'NONE' });
+      const page = await people.petition({ confirmation: 'NONE' });
       const browser = await Browser.start();
       try {
         const window = await browser.open({ width: 360 });
-        await window.page.goto(asking.api.origin + page.path);
-        await ageForm(window.page, asking.api, page.petitionId);
+        await window.page.goto(origin + page.path);
+        await ageForm(window.page, people.api, page.petitionId);
         await window.page.fill('#firstName', 'Ada');
         await window.page.fill('#email', 'browser@example.org');
         await window.page.click('form .button');
         await window.page.waitForURL(`**${page.path}/thanks`);
-        window.requireQuiet(asking.api.origin);
+        window.requireQuiet(origin);
       } finally {
         await browser.stop();
       }
