@@ -48,7 +48,7 @@ describe('the former name event', () => {
   it('in a path leads to the same answer, marked as deprecated', async () => {
     await person('Ada');
     const [former, current] = [
-      await client.get('history.list-events', { type: 'ContactCreated' }),
+      await client.get('event.list-events', { type: 'ContactCreated' }),
       await client.get('history.list-events', { type: 'ContactCreated' }),
     ];
     expect(former.body).toEqual(current.body);
@@ -70,7 +70,7 @@ describe('the former name event', () => {
     const made = await client.post('api-key.create-api-key', {
       organizationId,
       name: 'Auditor',
-      scopes: ['history:read', 'history:read', 'api-key:write'],
+      scopes: ['event:read', 'history:read', 'api-key:write'],
     });
     expect(made.status).toBe(200);
     const { apiKeyId, key } = made.body.data;
@@ -79,8 +79,8 @@ describe('the former name event', () => {
     const auditor = new Client(client.origin, organizationId, key);
     expect((await auditor.get('history.list-events')).status).toBe(200);
     const stored = (await events({ recordId: apiKeyId })).map(({ data }) => data.scopes);
-    expect(stored).toEqual([['api-key:write', 'history:read']]);
-    for (const scope of ['history:read', 'history:read']) {
+    expect(stored).toEqual([['api-key:write', 'event:read']]);
+    for (const scope of ['event:read', 'history:read']) {
       const body = { organizationId, name: scope, scopes: [scope] };
       expect((await auditor.post('api-key.create-api-key', body)).status).toBe(200);
     }

@@ -138,15 +138,15 @@ describe('scopes', () => {
 
   it('the table names every field that speaks of another service', async () => {
     const services = new Set(Object.keys(OPERATIONS).map((name) => name.split('.')[0]!));
-    const objects = [...services, 'signature'].map((name) => name.replace('api-key', 'apiKey'));
+    /** What fields call the records of a service that has another name. */
+    const NAMES: { [service: string]: string } = { 'api-key': 'apiKey', history: 'event' };
+    const objects = [...services, 'signature'].map((name) => NAMES[name] ?? name);
     objects.splice(objects.indexOf('organization'), 1);
     const foreign = new RegExp(`^((${objects.join('|')})(s|Id|Ids)?|publicLog|audience)$`);
     for (const [name, documented] of await served()) {
       const [service] = name.split('.');
       const own =
-        service === 'petition'
-          ? /^(petition|signature)/
-          : new RegExp(`^${service === 'api-key' ? 'apiKey' : service}`);
+        service === 'petition' ? /^(petition|signature)/ : new RegExp(`^${NAMES[service!] ?? service}`);
       // Its name does not say so, but it searches the names of contacts.
       const isHidden = (field: string) => `${name} ${field}` === 'petition.list-signatures q';
       const isForeign = (field: string) => (foreign.test(field) && !own.test(field)) || isHidden(field);
