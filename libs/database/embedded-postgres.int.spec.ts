@@ -31,7 +31,7 @@ import { restoreLinks } from './embedded-postgres-programs.js';
 import { longIt } from '../../test/length.js';
 
 describe('embedded PostgreSQL', () => {
-  /** One cluster for all tests that do not need a new one: each leaves it stopped. */
+  /** One cluster, in a directory that it made, for all tests that do not need a new one: each leaves it stopped. */
   let shared: string;
   let directory: string;
   let started: EmbeddedPostgres[];
@@ -39,7 +39,8 @@ describe('embedded PostgreSQL', () => {
 
   beforeAll(async () => {
     temporary = [];
-    shared = await makeDirectory();
+    shared = join(await makeDirectory(), 'made', 'here');
+    await (await startEmbeddedPostgres({ directory: shared, log: () => undefined })).stop();
   });
 
   beforeEach(() => {
@@ -77,7 +78,6 @@ describe('embedded PostgreSQL', () => {
     const PRIVATE = isRoot ? 0o710 : 0o700;
 
     it('lets in nobody but us and its own user, and needs no privilege for that', async () => {
-      directory = join(await makeDirectory(), 'made', 'here');
       await start();
       const data = await stat(join(directory, 'postgres/data'));
       for (const path of [directory, join(directory, 'postgres')]) {
@@ -111,22 +111,49 @@ describe('embedded PostgreSQL', () => {
       ]);
     });
 
-    it.each([
-      ['holds other things', 0o755],
-      ['is for everybody', 0o1777],
-    ])('stays as open as it is when it %s; the cluster in it is closed', async (_, mode) => {
-      directory = await makeDirectory();
-      if (mode === 0o755) await writeFile(join(directory, 'other'), '');
-      await chmod(directory, mode);
-      await start();
-      expect([await modeOf(directory), await modeOf(join(directory, 'postgres'))]).toEqual([mode, PRIVATE]);
-    });
-  });
+    describe('that holds other things', () => {
+      let other: string;
+      beforeAll(async () => {
+        other = await makeDirectory();
+        await writeFile(join(other, 'other'), '');
+        await chmod(other, 0o755);
+      });
+      beforeEach(() => {
+        directory = other;
+      });
 
-  it('lets the role create databases when asked', async () => {
-    directory = await makeDirectory();
-    const { url } = await start({ createDatabases: true });
-    await expect(query(url, 'CREATE DATABASE another')).resolves.toEqual([]);
+      it('stays as open as it is; the cluster in it is closed', async () => {
+        await start();
+        expect([await modeOf(directory), await modeOf(join(directory, 'postgres'))]).toEqual([
+          0o755,
+          PRIVATE,
+        ]);
+      });
+
+      it('the role creates databases, and nothing waits for the disk, when asked', async () => {
+        const { url } = await start({ createDatabases: true, isDurable: false });
+        await expect(query(url, 'CREATE DATABASE another')).resolves.toEqual([]);
+        await eventually(async () => {
+          expect(await query(url, `SELECT current_setting('fsync') AS value`)).toEqual([{ value: 'off' }]);
+        });
+      });
+    });
+
+    it('that is for everybody stays so, without what a killed creation left; two at once create one cluster and start one server, which stops with the last', async () => {
+      directory = await makeDirectory();
+      await chmod(directory, 0o1777);
+      const killed = spawn('true');
+      await once(killed, 'exit');
+      await mkdir(join(directory, `postgres.draft-${killed.pid}-abcdef/data/base`), { recursive: true });
+      const [one, two] = await Promise.all([start(), start()]);
+      expect(two.url).toBe(one.url);
+      expect([await modeOf(directory), await modeOf(join(directory, 'postgres'))]).toEqual([0o1777, PRIVATE]);
+      await one.stop();
+      expect(await query(two.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+      await two.stop();
+      expect(await serverProcess()).toBeUndefined();
+      expect(await readdir(directory)).toEqual(['postgres']);
+    });
   });
 
   it('is durable, checks its pages, and sorts by code point while knowing letters beyond ASCII', async () => {
@@ -137,25 +164,6 @@ describe('embedded PostgreSQL', () => {
     expect(await query(url, `SELECT lower('É') AS lower, 'Z' < 'a' AS "byCodePoint"`)).toEqual([
       { lower: 'é', byCodePoint: true },
     ]);
-  });
-
-  it('does not wait for the disk when asked', async () => {
-    directory = await makeDirectory();
-    const { url } = await start({ isDurable: false });
-    await eventually(async () => {
-      expect(await query(url, `SELECT current_setting('fsync') AS value`)).toEqual([{ value: 'off' }]);
-    });
-  });
-
-  it('two at once create one cluster and start one server; it stops with the last', async () => {
-    directory = await makeDirectory();
-    const [one, two] = await Promise.all([start(), start()]);
-    expect(two.url).toBe(one.url);
-    await one.stop();
-    expect(await query(two.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-    await two.stop();
-    expect(await serverProcess()).toBeUndefined();
-    expect(await readdir(directory)).toEqual(['postgres']);
   });
 
   longIt('stops when the last two leave together, and survives starts and stops that cross', async () => {
@@ -199,9 +207,8 @@ describe('embedded PostgreSQL', () => {
     ['names no process any more', '4194303\n/elsewhere\n1\n1\n\n127.0.0.1\n'],
     ['is empty, as after a power cut', ''],
   ])('starts although postmaster.pid %s', async (_, content) => {
-    await (await start()).stop();
     const file = join(directory, 'postgres/data/postmaster.pid');
-    await writeFile(file, content);
+    await writeFile(file, content, { flag: 'wx' });
     // An empty file counts as abandoned after some seconds only.
     await utimes(file, new Date(0), new Date(0));
     expect(await query((await start()).url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
@@ -216,15 +223,6 @@ describe('embedded PostgreSQL', () => {
     squatter.close();
     expect(second.url).not.toBe(first.url);
     expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-  });
-
-  it('removes what a killed creation has left', async () => {
-    directory = await makeDirectory();
-    const child = spawn('true');
-    await once(child, 'exit');
-    await mkdir(join(directory, `postgres.draft-${child.pid}-abcdef/data/base`), { recursive: true });
-    await start();
-    expect(await readdir(directory)).toEqual(['postgres']);
   });
 
   it('restores missing links between libraries, several at once', async () => {
