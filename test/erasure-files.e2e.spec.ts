@@ -9,9 +9,16 @@ import { command } from './commands.js';
 const SEARCHED = ['email', 'firstName', 'lastName', 'zip', 'city', 'country'];
 const SEALED = ['bio', 'phone', 'mobile', 'address'];
 
+/** What all markers begin with: a file without it has none of them. */
+const MARK = 'qmark';
+const COMMENT = `${MARK}-comment-of-the-person`;
+
 function person(name: string): Record<string, string> {
-  const details = [...SEARCHED, ...SEALED].map((detail) => [detail, `${name}-${detail.toLowerCase()}`]);
-  return { ...Object.fromEntries(details), email: `${name}-email@files.example` };
+  const details = [...SEARCHED, ...SEALED].map((detail) => [
+    detail,
+    `${MARK}-${name}-${detail.toLowerCase()}`,
+  ]);
+  return { ...Object.fromEntries(details), email: `${MARK}-${name}-email@files.example` };
 }
 
 /** Which folders of PostgreSQL's data directory (`base`, `pg_wal`) have files that hold each of the markers, at this moment. */
@@ -26,6 +33,7 @@ async function search(directory: string, markers: readonly string[]): Promise<Ma
     const bytes = await readFile(path).catch(() => undefined);
     if (!bytes) continue;
     files += 1;
+    if (!bytes.includes(MARK)) continue;
     const folder = path.slice(data.length + 1).split('/')[0]!;
     for (const marker of markers) if (bytes.includes(marker)) found.get(marker)!.add(folder);
   }
@@ -55,14 +63,14 @@ it('after an erasure and a purge no file of the database holds anything of the p
       return answer.body.data;
     };
 
-    const [first, last, other] = [person('qearly'), person('qlately'), person('qother')];
+    const [first, last, other] = [person('early'), person('lately'), person('other')];
     const marked = { 'Idempotency-Key': `made/${first.email}` };
     const { contactId } = await post('contact.create-contact', { organizationId, ...first }, marked);
     await post('contact.update-contact', { contactId, ...last });
     await post('contact.create-contact', { organizationId, ...other });
     const { petitionId } = await post('petition.create-petition', { name: 'Files' });
     await post('petition.publish-petition', { petitionId });
-    await post('petition.add-signature', { petitionId, contactId, comment: 'qcomment-of-the-person' });
+    await post('petition.add-signature', { petitionId, contactId, comment: COMMENT });
     const { listId } = await post('list.create-list', { name: 'Files' });
     await post('list.add-contacts', { listId, contactIds: [contactId] });
     const queries: Record<string, string>[] = [
@@ -75,13 +83,13 @@ it('after an erasure and a purge no file of the database holds anything of the p
       await sleep(110);
     }
     const signatures = await client.get('petition.list-signatures', { petitionId });
-    expect(signatures.body.data).toMatchObject([{ comment: 'qcomment-of-the-person' }]);
+    expect(signatures.body.data).toMatchObject([{ comment: COMMENT }]);
     await sleep(110);
 
     const own = [first, last].flatMap((details) => SEARCHED.map((name) => details[name]!));
     const others = SEARCHED.map((name) => other[name]!);
     const sealed = [first, last, other].flatMap((details) => SEALED.map((name) => details[name]!));
-    sealed.push('qcomment-of-the-person');
+    sealed.push(COMMENT);
     const markers = [...own, ...others, ...sealed];
     const plain = [...own, ...others];
     for (const [marker, folders] of await search(directory.path, plain)) {
@@ -89,12 +97,12 @@ it('after an erasure and a purge no file of the database holds anything of the p
     }
 
     // Nobody has been erased: nothing is rebuilt, but what is in memory and in the log comes into the tables' files.
-    const purge = async () => {
-      const { status, stdout, stderr } = await cli(['--json', 'projections', 'purge'], environment);
+    const purge = async (run = command) => {
+      const { status, stdout, stderr } = await run(['--json', 'projections', 'purge'], environment);
       expect([status, stderr]).toEqual([0, '']);
       return JSON.parse(stdout);
     };
-    expect(await purge()).toEqual({ rebuilt: [], underWay: [], earlierVersions: [], logEnded: true });
+    expect(await purge(cli)).toEqual({ rebuilt: [], underWay: [], earlierVersions: [], logEnded: true });
     expect(await search(directory.path, markers)).toEqual(new Map([...all(plain, 'base'), ...all(sealed)]));
 
     const deleted = await client.delete('contact.delete-contact', { contactId });
@@ -120,7 +128,7 @@ it('after an erasure and a purge no file of the database holds anything of the p
       }),
     );
     const drop = (version: string) =>
-      cli(['projections', 'drop', 'contacts', '--version', version], environment);
+      command(['projections', 'drop', 'contacts', '--version', version], environment);
     expect(await drop('1')).toMatchObject({
       status: 1,
       stderr: 'There is no version 1 of contacts: see projections status.\n',
