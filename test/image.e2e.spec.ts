@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startS3Server } from '#libs/testing';
 import { type Answer, Api, type Client, ISO, NOBODY } from './harness.js';
-import { ARTIST, flat, frames, noise, photo, picture } from './pictures.js';
+import { ARTIST, flat, gif, noise, photo, picture } from './pictures.js';
 import { createDirectory, Deployment, eventually, type ServerProcess } from './processes.js';
-import { longIt } from './length.js';
+import { longDescribe } from './length.js';
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -96,58 +96,10 @@ describe('upload-image', () => {
     }
   });
 
-  it('what is transparent stays so, as PNG; what is wide is made narrower', async () => {
-    const half = {
-      width: 2_500,
-      height: 100,
-      channels: 4 as const,
-      background: { r: 9, g: 9, b: 9, alpha: 0.5 },
-    };
-    const imageId = await upload(await sharp({ create: half }).webp().toBuffer());
-    const image = await get(imageId);
-    expect(image).toMatchObject({ name: 'image', alt: null, type: 'image/png', width: 1_920, height: 77 });
-    expect(image.variants.map(({ width }: { width: number }) => width)).toEqual([
-      320, 320, 640, 640, 1_280, 1_280, 1_920, 1_920,
-    ]);
-    const { hasAlpha } = await sharp(Buffer.from(await (await at(image.url)).arrayBuffer())).metadata();
-    expect(hasAlpha).toBe(true);
-  });
-
-  it.each([
-    ['a line', 1, 20_000, [1, 16_383]],
-    ['a strip', 20_000, 3, [1_920, 1]],
-    ['a dot', 1, 1, [1, 1]],
-  ])('takes %s', async (_name, width, height, expected) => {
-    const image = await get(await upload(flat(width, height)));
-    expect([image.width, image.height]).toEqual(expected);
-    for (const { url } of image.variants) expect((await at(url)).status).toBe(200);
-  });
-
-  it.each<[name: string, make: () => Promise<Buffer>, rgb: number[]]>([
-    [
-      'grey with transparency',
-      () => plain([128, 128, 128], 0.5).toColourspace('b-w').png().toBuffer(),
-      [128, 128, 128],
-    ],
-    ['of 16 bits', () => plain([200, 100, 50]).toColourspace('rgb16').png().toBuffer(), [200, 100, 50]],
-    [
-      'for print',
-      () => plain([200, 100, 50]).toColourspace('cmyk').jpeg({ quality: 100 }).toBuffer(),
-      [200, 100, 50],
-    ],
-    ['as WebP', () => plain([200, 100, 50]).webp({ lossless: true }).toBuffer(), [200, 100, 50]],
-  ])('has the colours of an image %s', async (_name, make, rgb) => {
-    const image = await get(await upload(await make()));
-    const made = sharp(Buffer.from(await (await at(image.url)).arrayBuffer()));
-    const pixel = [...(await made.removeAlpha().toColourspace('srgb').raw().toBuffer()).subarray(0, 3)];
-    // What is for print has fewer colours.
-    pixel.forEach((value, n) => expect(Math.abs(value - rgb[n]!)).toBeLessThan(40));
-  });
-
-  it('the same bytes are the same image, also of 8 at once on two instances; of another organization another', async () => {
+  it('the same bytes are the same image, also of five at once on two instances; of another organization another', async () => {
     const bytes = await picture();
     const answers = await Promise.all(
-      Array.from({ length: 8 }, (_, n) => send(bytes, {}, { by: client.at(api.instances[n % 2]!.origin) })),
+      Array.from({ length: 5 }, (_, n) => send(bytes, {}, { by: client.at(api.instances[n % 2]!.origin) })),
     );
     // A key has four streams at once.
     const ids = answers.flatMap(({ status, body }) => (status === 429 ? [] : [body.data.imageId]));
@@ -228,26 +180,8 @@ describe('upload-image', () => {
       415,
       /image\/jpeg/,
     ],
-    [
-      'SVG by another',
-      () => send(Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')),
-      415,
-      /image\/jpeg/,
-    ],
     ['half a JPEG', async () => send((await photo(300, 300)).subarray(0, 9_000)), 400, /damaged/],
     ['a PNG of 200 megapixels', () => send(flat(20_000, 10_000)), 400, /too many pixels/],
-    [
-      'a PNG that says it was large',
-      () => send(flat(10, 10, { width: 60_000, height: 60_000 })),
-      400,
-      /too many pixels/,
-    ],
-    [
-      'a PNG that says it was larger than it is',
-      () => send(flat(10, 10, { width: 3_000, height: 3_000 })),
-      400,
-      /damaged/,
-    ],
     ['a long name', async () => send(await picture(), { name: 'x'.repeat(201) }), 400, /name/],
   ])('%s: %#', async (_name, what, status, message) => {
     const { status: answered, body } = await what();
@@ -255,51 +189,16 @@ describe('upload-image', () => {
     expect(await api.eventTypes(client.organizationId)).not.toContain('ImageUploaded');
   });
 
-  it('an animation stays one, in each width, with a still beside it', async () => {
-    const animation = await frames(3, { width: 400, height: 30 });
-    const image = await get(await upload(animation, {}, { type: 'image/gif' }));
-    expect(image).toMatchObject({ type: 'image/webp', width: 400, height: 30 });
-    expect(image.variants.map(({ type, width }: any) => [type, width])).toEqual([
-      ['image/jpeg', 320],
-      ['image/webp', 320],
-      ['image/jpeg', 400],
-      ['image/webp', 400],
-    ]);
-    for (const { url, type, width } of image.variants) {
-      const file = Buffer.from(await (await at(url)).arrayBuffer());
-      const {
-        pages = 1,
-        pageHeight,
-        height: whole,
-        delay,
-        loop,
-      } = await sharp(file, { pages: -1 }).metadata();
-      expect([url, pages, pageHeight ?? whole]).toEqual([
-        url,
-        type === 'image/webp' ? 3 : 1,
-        (width * 30) / 400,
-      ]);
-      if (type === 'image/webp') expect([delay, loop]).toEqual([[70, 80, 90], 2]);
-    }
-  });
-
   it.each([
-    ['frames', () => frames(501), /has too many frames: send an animation of at most 500 frames/],
+    ['frames', () => gif(501, 8, 8), /has too many frames: send an animation of at most 500 frames/],
     [
       'pixels in all frames',
-      () => frames(60, { width: 1_000, height: 1_000 }),
+      () => gif(60, 1_000, 1_000),
       /has too many pixels: send an animation of at most 50 megapixels in all its frames/,
     ],
   ])('400 for an animation of too many %s', async (_what, make, message) => {
-    const { status, body } = await send(await make(), {}, { type: 'image/gif' });
+    const { status, body } = await send(make(), {}, { type: 'image/gif' });
     expect([status, body.error.message]).toEqual([400, expect.stringMatching(message)]);
-  });
-
-  it('what stands behind the end of an image does not remain', async () => {
-    const script = Buffer.from('<script>alert(1)</script>');
-    const image = await get(await upload(Buffer.concat([await picture(), script])));
-    for (const { url } of image.variants)
-      expect(Buffer.from(await (await at(url)).arrayBuffer()).includes('script')).toBe(false);
   });
 });
 
@@ -382,11 +281,11 @@ describe('update-image, list-images', () => {
   });
 
   it('lists them, found by name or by what they show', async () => {
-    const names = ['River', 'Bridge', 'Tree'];
+    const names = ['River', 'Bridge'];
     for (const name of names) await upload(await picture(), { name, alt: `A ${name} at night` });
     const list = async (query: Record<string, string>) =>
       (await client.get('image.list-images', query)).body.data.map(({ name }: { name: string }) => name);
-    expect(await list({ sort: 'name' })).toEqual(['Bridge', 'River', 'Tree']);
+    expect(await list({ sort: 'name' })).toEqual(['Bridge', 'River']);
     expect(await list({ q: 'bridge at' })).toEqual(['Bridge']);
     expect((await client.get('image.list-images', { limit: '1' })).body.data[0].url).toMatch(
       /^https:\/\/act\.example\.org\/images\//,
@@ -494,7 +393,7 @@ describe('delete-image', () => {
   });
 
   it('while petitions take it up: in the end nothing shows what is gone', async () => {
-    for (let n = 0; n < 4; n += 1) {
+    for (let n = 0; n < 2; n += 1) {
       const imageId = await upload(await picture());
       const work = Array.from({ length: 6 }, (_, one) =>
         client.post('petition.create-petition', { name: `${n} ${one}`, imageId }),
@@ -513,7 +412,42 @@ describe('delete-image', () => {
   });
 });
 
-describe('processes', () => {
+it('in a bucket: stored, served in parts and removed; while the store is away uploads are refused and all else goes on', async () => {
+  const store = await startS3Server('images');
+  let isStopped = false;
+  Object.assign(process.env, store.environment);
+  const environment = { STORAGE_URL: `s3://${store.bucket}/pictures` };
+  const there = await Api.start({ instances: 2, environment });
+  there.react();
+  try {
+    const own = await there.organization();
+    const [one, two] = there.instances.map(({ origin }) => own.at(origin)) as [Client, Client];
+    const bytes = await picture(400, 300);
+    const imageId = await upload(bytes, {}, { by: one });
+    const { url, bytes: size } = (await two.get('image.get-image', { imageId })).body.data;
+    const file = (headers = {}) => fetch(two.origin + new URL(url).pathname, { headers });
+    expect(Buffer.from(await (await file()).arrayBuffer())).toHaveLength(size);
+    const part = await file({ Range: 'bytes=3-9' });
+    expect([part.status, Buffer.from(await part.arrayBuffer()).length]).toEqual([206, 7]);
+    expect(store.asked.some((asked) => asked.startsWith('PUT /images/pictures/'))).toBe(true);
+    await one.delete('image.delete-image', { imageId });
+    await eventually(async () => expect((await file()).status).toBe(404));
+
+    const again = await upload(bytes, {}, { by: one });
+    await store.stop();
+    isStopped = true;
+    const refused = await send(await picture(), {}, { by: one });
+    expect([refused.status, refused.body.error.reason]).toEqual([503, 'STORAGE_UNREACHABLE']);
+    expect((await file()).status).toBe(503);
+    expect((await two.get('image.get-image', { imageId: again })).status).toBe(200);
+    expect((await two.post('petition.create-petition', { name: 'On', imageId: again })).status).toBe(200);
+  } finally {
+    await there.stop();
+    if (!isStopped) await store.stop();
+  }
+});
+
+longDescribe('a process', () => {
   const UPLOADS = 50;
   let deployment: Deployment;
   let directory: { path: string; remove(): Promise<void> };
@@ -528,75 +462,37 @@ describe('processes', () => {
     await directory.remove();
   });
 
-  longIt(
-    `${UPLOADS} uploads at once, bombs among them: others are served, and the memory of all of it stays below 400 MB`,
-    async () => {
-      const server = await deployment.startServer({ DATA_DIR: directory.path });
-      const there = own.at(server.origin);
-      const large = await noise(6_000, 2_500).jpeg({ quality: 85 }).toBuffer();
-      const kinds = [
-        large,
-        flat(20_000, 10_000),
-        flat(7_000, 7_000),
-        await photo(1_000, 800),
-        Buffer.from('x'),
-        Buffer.alloc(15 * 1024 * 1024 + 1),
-      ];
-      let isOver = false;
-      const memory = highestMemory(server, () => isOver);
-      const uploads = Array.from(
-        { length: UPLOADS },
-        async (_, n) => (await send(kinds[n % kinds.length]!, {}, { by: there })).status,
-      );
-      const others: number[] = [];
-      const asking = (async () => {
-        while (!isOver) others.push((await there.get('petition.list-petitions')).status);
-      })();
-      const statuses = await Promise.all(uploads);
-      isOver = true;
-      await asking;
-      expect(statuses.filter((status) => ![200, 400, 413, 415, 429, 503].includes(status))).toEqual([]);
-      expect(statuses).toContain(200);
-      expect(new Set(others)).toEqual(new Set([200]));
-      expect(await memory).toBeLessThan(400);
-    },
-  );
-
-  it('in a bucket: stored, served in parts and removed; while the store is away uploads are refused and all else goes on', async () => {
-    const store = await startS3Server('images');
-    let isStopped = false;
-    try {
-      const environment = { ...store.environment, STORAGE_URL: `s3://${store.bucket}/pictures` };
-      const servers = [await deployment.startServer(environment), await deployment.startServer(environment)];
-      const [one, two] = servers.map(({ origin }) => own.at(origin)) as [Client, Client];
-      const bytes = await picture(400, 300);
-      const imageId = await upload(bytes, {}, { by: one });
-      const { url, bytes: size } = (await two.get('image.get-image', { imageId })).body.data;
-      const file = (headers = {}) => fetch(two.origin + new URL(url).pathname, { headers });
-      expect(Buffer.from(await (await file()).arrayBuffer())).toHaveLength(size);
-      const part = await file({ Range: 'bytes=3-9' });
-      expect([part.status, Buffer.from(await part.arrayBuffer()).length]).toEqual([206, 7]);
-      expect(store.asked.some((asked) => asked.startsWith('PUT /images/pictures/'))).toBe(true);
-      await one.delete('image.delete-image', { imageId });
-      await eventually(async () => expect((await file()).status).toBe(404));
-
-      const again = await upload(bytes, {}, { by: one });
-      await store.stop();
-      isStopped = true;
-      const refused = await send(await picture(), {}, { by: one });
-      expect([refused.status, refused.body.error.reason]).toEqual([503, 'STORAGE_UNREACHABLE']);
-      expect((await file()).status).toBe(503);
-      expect((await two.get('image.get-image', { imageId: again })).status).toBe(200);
-      expect((await two.post('petition.create-petition', { name: 'On', imageId: again })).status).toBe(200);
-    } finally {
-      if (!isStopped) await store.stop();
-    }
+  it(`${UPLOADS} uploads at once, bombs among them: others are served, and the memory of all of it stays below 400 MB`, async () => {
+    const server = await deployment.startServer({ DATA_DIR: directory.path });
+    const there = own.at(server.origin);
+    const large = await noise(6_000, 2_500).jpeg({ quality: 85 }).toBuffer();
+    const kinds = [
+      large,
+      flat(20_000, 10_000),
+      flat(7_000, 7_000),
+      await photo(1_000, 800),
+      Buffer.from('x'),
+      Buffer.alloc(15 * 1024 * 1024 + 1),
+    ];
+    let isOver = false;
+    const memory = highestMemory(server, () => isOver);
+    const uploads = Array.from(
+      { length: UPLOADS },
+      async (_, n) => (await send(kinds[n % kinds.length]!, {}, { by: there })).status,
+    );
+    const others: number[] = [];
+    const asking = (async () => {
+      while (!isOver) others.push((await there.get('petition.list-petitions')).status);
+    })();
+    const statuses = await Promise.all(uploads);
+    isOver = true;
+    await asking;
+    expect(statuses.filter((status) => ![200, 400, 413, 415, 429, 503].includes(status))).toEqual([]);
+    expect(statuses).toContain(200);
+    expect(new Set(others)).toEqual(new Set([200]));
+    expect(await memory).toBeLessThan(400);
   });
 });
-
-function plain([r, g, b]: [number, number, number], alpha = 1) {
-  return sharp({ create: { width: 20, height: 20, channels: 4, background: { r, g, b, alpha } } });
-}
 
 /** In MB, of a server and what it started, until it is over. */
 async function highestMemory(server: ServerProcess, isOver: () => boolean): Promise<number> {

@@ -62,3 +62,14 @@ export function frames(count: number, { width, height } = { width: 8, height: 8 
   const delay = Array.from({ length: count }, (_, n) => 70 + 10 * (n % 10));
   return sharp(pixels, { raw, limitInputPixels: false }).gif({ effort: 1, delay, loop: 2 }).toBuffer();
 }
+
+/** A GIF of so many frames of one pixel each, in few bytes. */
+export function gif(count: number, width: number, height: number): Buffer {
+  const size = Buffer.alloc(4);
+  size.writeUInt16LE(width, 0);
+  size.writeUInt16LE(height, 2);
+  const colours = [0x80, 0, 0, 0, 0, 0, 255, 255, 255];
+  const frame = [0x2c, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0];
+  const frames = Array.from({ length: count }, () => frame).flat();
+  return Buffer.concat([Buffer.from('GIF89a'), size, Buffer.from([...colours, ...frames, 0x3b])]);
+}
