@@ -16,8 +16,8 @@ async function bench(...args: string[]): Promise<string> {
 /** A second of some of it: that what the benchmarks know of the product is still so, and that all is counted. */
 const BRIEFLY = ['--rounds', '1', '--seconds', '1', '--warm-up', '0', '--connections', '4'];
 const MEASURED = {
-  sign: [...BRIEFLY, '--contacts', '1000', '--only', 'known,TypeORM'],
   scale: [...BRIEFLY, '--instances', '1'],
+  sign: [...BRIEFLY, '--contacts', '1000', '--only', 'known,TypeORM'],
   webhooks: ['--events', '200', '--instances', '1', '--rounds', '1', '--rate', '100', '--seconds', '1'],
   dashboard: ['--contacts', '2000', '--rounds', '1', '--requests', '4'],
   site: ['--rounds', '1', '--seconds', '1', '--readers', '8', '--signers', '4'],

@@ -632,17 +632,20 @@ it('verify: the file and the database prove against the checkpoint, until somebo
     expect(stderr).toMatch(/was compared with the checkpoint of .* and was not accepted: .*digest/);
   }
   // As what is large.
-  expect(await verifiedByThreads(file, checkpoint, key)).toMatchObject(proved);
-  for (const what of [tampered, organizationId]) {
-    const verdict = await verifiedByThreads(what, checkpoint, key);
-    expect(verdict).toMatchObject({ ok: false, firstWrongPosition: Number(victim.position) });
-  }
+  const wrong = { ok: false, firstWrongPosition: Number(victim.position) };
+  expect(await verifiedByThreads([file, tampered, organizationId], checkpoint, key)).toMatchObject([
+    ...[proved, wrong, wrong],
+  ]);
   const neither = await command(['history', 'verify', ...proof], {});
   expect([neither.status, neither.stderr]).toEqual([1, expect.stringMatching(/name either the file/)]);
 });
 
-/** By two threads, which are files of the built program: of a file in small pieces, or of the database. */
-async function verifiedByThreads(what: string, checkpoint: string, key: string): Promise<unknown> {
+/** By two threads each, which are files of the built program: of files in small pieces, and of the database. */
+async function verifiedByThreads(
+  whats: readonly string[],
+  checkpoint: string,
+  key: string,
+): Promise<unknown[]> {
   const [libs, verify] = ['libs/database', 'src/history/verify'].map((part) =>
     JSON.stringify(pathToFileURL(resolve(__dirname, `../dist/${part}/index.js`)).href),
   );
@@ -650,18 +653,20 @@ async function verifiedByThreads(what: string, checkpoint: string, key: string):
     import { createReadStream, readFileSync } from 'node:fs';
     import { openDatabase } from ${libs};
     import { verifyDatabase, verifyExport } from ${verify};
-    const [what, ...files] = process.argv.slice(2);
-    const proof = files.map((file) => readFileSync(file, 'utf8'));
-    const ofFile = () =>
-      verifyExport(createReadStream(what, { highWaterMark: 1000 }), ...proof, undefined, { threads: 2 });
-    const ofDatabase = async () => {
+    const [checkpoint, key, ...whats] = process.argv.slice(2);
+    const proof = [checkpoint, key].map((file) => readFileSync(file, 'utf8'));
+    const ofFile = (file) =>
+      verifyExport(createReadStream(file, { highWaterMark: 1000 }), ...proof, undefined, { threads: 2 });
+    const ofDatabase = async (organizationId) => {
       const source = await openDatabase({ url: process.env.DATABASE_URL, poolSize: 1, migrations: [] });
-      return verifyDatabase(source, what, ...proof, { threads: 2 }).finally(() => source.destroy());
+      return verifyDatabase(source, organizationId, ...proof, { threads: 2 }).finally(() => source.destroy());
     };
-    console.log(JSON.stringify(await (what.includes('/') ? ofFile() : ofDatabase())));`;
+    const verdicts = [];
+    for (const what of whats) verdicts.push(await (what.includes('/') ? ofFile(what) : ofDatabase(what)));
+    console.log(JSON.stringify(verdicts));`;
   const program = join(directory, 'verify.mjs');
   await writeFile(program, script);
-  const args = [program, what, checkpoint, key];
+  const args = [program, checkpoint, key, ...whats];
   const { stdout } = await promisify(execFile)(process.execPath, args, { env: deployment.environment });
   return JSON.parse(stdout);
 }

@@ -36,6 +36,9 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
+/** The one that the test before has left. */
+const running = async () => original.servers.at(-1) ?? (await original.startServer());
+
 const argumentsOf = (log: string, { origin }: ServerProcess, ...options: string[]) => [
   ...['history', 'monitor', '--url', origin, '--key', verifierKey, '--organization', log],
   ...['--api-key-file', join(directory, 'api-key'), '--state', join(directory, `seen-${log}`), ...options],
@@ -231,7 +234,7 @@ longIt(
 );
 
 it('an auditor who has kept the log of all organizations misses the one that somebody deleted', async () => {
-  const server = original.servers.at(-1) ?? (await original.startServer());
+  const server = await running();
   const victim = (await original.organization()).at(server.origin);
   const { organizationId } = victim;
   const file = (name: string) => join(directory, name);
@@ -280,7 +283,7 @@ it('an auditor who has kept the log of all organizations misses the one that som
 }, 120_000);
 
 it('needs no API key where the log is public', async () => {
-  const server = await original.startServer();
+  const server = await running();
   const args = argumentsFor(server, '--once').toSpliced(argumentsFor(server).indexOf('--api-key-file'), 2);
   const refused = await command(args, {});
   expect([refused.status, refused.stderr]).toEqual([
@@ -295,7 +298,7 @@ it('needs no API key where the log is public', async () => {
 });
 
 it('ends with 2 where it cannot watch, and with what was remembered damaged', async () => {
-  const server = await original.startServer();
+  const server = await running();
   const wrong = await command(argumentsFor(server, '--every', 'x'), {});
   expect([wrong.status, wrong.stderr]).toEqual([2, expect.stringMatching(/whole number of seconds/)]);
   await writeFile(join(directory, `seen-${client.organizationId}`), '');

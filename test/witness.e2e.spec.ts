@@ -12,7 +12,6 @@ import { ALGORITHMS, cosignedBy, headOf, parseVerifierKey, readNote } from '../s
 import { Witness, WitnessKey, WitnessState } from '../src/witness/index.js';
 import { Client } from './harness.js';
 import {
-  cli,
   CLI,
   createDirectory,
   Deployment,
@@ -31,7 +30,7 @@ let verifierKey: string;
 beforeAll(async () => {
   directory = await createDirectory();
   key = join(directory.path, 'witness.key');
-  const made = await cli(['witness', '--make-key', 'w.example.org/1', '--key', key], {});
+  const made = await command(['witness', '--make-key', 'w.example.org/1', '--key', key], {});
   expect(made).toMatchObject({ status: 0, stderr: '' });
   ({ verifierKey } = JSON.parse(made.stdout));
 });
@@ -71,7 +70,7 @@ it('its key is its owner’s alone, and is never overwritten', async () => {
   });
 });
 
-it('cosigns, tells what it refuses, and remembers what it cosigned when it is killed', async () => {
+it('cosigns, tells what it refuses, and remembers what it cosigned when it is killed; rubbish it answers in a sentence', async () => {
   const first = await listen();
   const note = noteOf('one');
   const answers = await Promise.all(['one', 'two', 'three'].map((fork) => add(first.url, 0, noteOf(fork))));
@@ -94,12 +93,9 @@ it('cosigns, tells what it refuses, and remembers what it cosigned when it is ki
     parseVerifierKey(verifierKey, ALGORITHMS.cosignature),
   );
   expect(Math.abs(Date.now() - cosigned!.time.getTime())).toBeLessThan(600_000);
-  second.program.send('SIGTERM');
-  expect((await second.program.ended).status).toBe(0);
-});
 
-it('answers rubbish in a sentence, and goes on', async () => {
-  const { program, url } = await listen('other state');
+  // It answers rubbish in a sentence, and goes on.
+  const { program, url } = second;
   expect((await fetch(url)).status).toBe(405);
   expect((await post(url.replace('add-checkpoint', ''), '')).status).toBe(404);
   expect((await post(url, 'x'.repeat(65 * 1024))).status).toBe(413);
@@ -110,7 +106,7 @@ it('answers rubbish in a sentence, and goes on', async () => {
   socket.end('POST /add-checkpoint HTTP/1.1\r\nHost: w\r\nContent-Length: 1000\r\n\r\nold 0');
   await text(socket).catch(() => '');
   const gone = connect(Number(port), hostname, () => gone.resetAndDestroy());
-  expect((await add(url, 0, noteOf('one'))).status).toBe(200);
+  expect((await add(url, 1, standing)).status).toBe(200);
   program.send('SIGTERM');
   expect((await program.ended).status).toBe(0);
 });
@@ -223,7 +219,7 @@ describe('servers that ask witnesses', () => {
     await client.at(servers[1]!.origin).post('list.create-list', { name: uuidv7() });
     const file = (name: string) => join(directory.path, name);
     const environment = { ...own.environment, ...configured() };
-    const made = await cli(
+    const made = await command(
       ['history', 'checkpoint', '--organization', client.organizationId, '--out', file('checkpoint')],
       environment,
     );
@@ -232,10 +228,10 @@ describe('servers that ask witnesses', () => {
       expect.stringMatching(/^The witness liar\.example\.org\+\w{8} has not cosigned it: .*\.\n$/),
     ]);
     const exported = ['history', 'export', '--organization', client.organizationId, '--out', file('export')];
-    expect((await cli(exported, environment)).status).toBe(0);
+    expect((await command(exported, environment)).status).toBe(0);
     await writeFile(file('witnessed'), (await handedOut()).witnessed);
     const verify = (checkpoint: string, ...witnesses: string[]) =>
-      cli(
+      command(
         [
           ...['history', 'verify', file('export'), '--checkpoint', file(checkpoint), '--key', log],
           ...['--quorum', '2', ...witnesses.flatMap((witness) => ['--witness', witness])],
