@@ -3,7 +3,7 @@ import { CqrsModule } from '@nestjs/cqrs';
 import { join } from 'node:path';
 import { type DataSource } from 'typeorm';
 import { CommandsModule } from '#libs/commands';
-import { type ReadSource, type ReservedConnections, type TroubleLog } from '#libs/database';
+import { type ReadSource, type ReservedConnections, type IncidentLog } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { Mailer } from '#libs/mail';
 import {
@@ -44,7 +44,7 @@ type Foundation = {
   cosigning: Cosigning;
   checkpoints: Checkpoints;
   subscriptions: Subscriptions;
-  troubles: TroubleLog;
+  troubles: IncidentLog;
 };
 
 @Module({ controllers: [HealthController] })

@@ -8,7 +8,7 @@ import {
   missingFromSchema,
   openDatabase,
   type ReplicaOptions,
-  type TroubleLog,
+  type IncidentLog,
 } from '#libs/database';
 import { canServeTogether, describeRelease, liveReleases } from '#libs/projections';
 import { migrations, schema } from '#migrations';
@@ -16,7 +16,7 @@ import { type Config, ConfigError } from './config.js';
 import { programVersion } from './version.js';
 
 /** Where the database is, and who hears of it. */
-export type Address = { url: string; config: Config; logger: LoggerService; troubles: TroubleLog };
+export type Address = { url: string; config: Config; logger: LoggerService; troubles: IncidentLog };
 
 /** @throws ConfigError where there is a database, but not one that can be used. */
 export async function connect(

@@ -8,7 +8,7 @@ import {
   RESERVED_CONNECTIONS,
   ReservedConnections,
   startEmbeddedPostgres,
-  TroubleLog,
+  IncidentLog,
 } from '#libs/database';
 import { EventStore, Keyring } from '#libs/event-store';
 import { Projections } from '#libs/projections';
@@ -45,7 +45,7 @@ export type Runtime = {
   selfCheck: SelfCheck;
   cosigning: Cosigning;
   subscriptions: Subscriptions;
-  troubles: TroubleLog;
+  troubles: IncidentLog;
   embedded: boolean;
   close(): Promise<void>;
 };
@@ -81,7 +81,7 @@ export async function openRuntime(
   try {
     const master = await masterKeyOf(config);
     const url = config.databaseUrl ?? embedded!.url;
-    const address = { url, config, logger, troubles: new TroubleLog(logger) };
+    const address = { url, config, logger, troubles: new IncidentLog(logger) };
     return await untilAvailable(config, logger, patience, () => openOn(address, master, embedded, patience));
   } catch (error) {
     await embedded?.stop();

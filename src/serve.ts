@@ -10,8 +10,8 @@ import { currentTracer } from '#libs/tracing';
 import { type Config, ConfigError, loadConfig } from './config.js';
 import { environmentOfLibraries, processNumber } from './environment.js';
 import { createDemo, tellHowToBegin, welcome } from './demo.js';
-import { serveInsight } from './insight.js';
-import { Reactions } from './reactions.js';
+import { serveInsight } from './metrics.js';
+import { BackgroundWorkers } from './background-workers.js';
 import { openRuntime, type Runtime } from './runtime.js';
 import { createApplication, docsUrl } from './server.js';
 import { startTracing } from './tracing.js';
@@ -100,11 +100,11 @@ async function serve(): Promise<void> {
     // A server that ended would be started again by its supervisor, and be down until somebody reads why. It warns.
     migratesBesideIncompatible: true,
   });
-  let reactions: Reactions | undefined;
+  let reactions: BackgroundWorkers | undefined;
   try {
     const app = await createApplication(config, runtime, logger);
     const server = app.getHttpServer();
-    reactions = new Reactions(app, runtime);
+    reactions = new BackgroundWorkers(app, runtime);
     const metrics = await serveInsight(config, number, app, runtime);
     const life = new ServerLife(server, docsUrl(config), { servedToTheEnd: '/health/live' });
     stopping.signal.throwIfAborted();

@@ -15,7 +15,7 @@ import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { CreateApiKey, RevokeApiKey } from '../src/auth/index.js';
 import { readConfig } from '../src/config.js';
 import { HistoryReads } from '../src/history/index.js';
-import { Reactions } from '../src/reactions.js';
+import { BackgroundWorkers } from '../src/background-workers.js';
 import { AcceptInvitation, InvitationLinks } from '../src/team/index.js';
 import { ENDINGS } from '../src/history/verify/index.js';
 import { CreateOrganization } from '../src/organizations/index.js';
@@ -172,7 +172,7 @@ export type Instance = {
   app: NestExpressApplication;
   runtime: Runtime;
   life: ServerLife;
-  reactions: Reactions;
+  reactions: BackgroundWorkers;
 };
 
 /** Variables of `.env.example`, beside those that the harness sets itself. */
@@ -324,7 +324,7 @@ export class Api extends Product {
     await app.listen(0, '127.0.0.1');
     ({ port } = server.address() as AddressInfo);
     runtime.projections.poll();
-    const reactions = new Reactions(app, runtime);
+    const reactions = new BackgroundWorkers(app, runtime);
     const instance = { origin: `http://127.0.0.1:${port}`, app, runtime, life, reactions };
     this.instances.push(instance);
     return instance;

@@ -1,6 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { ReadSource, ReservedConnections, TroubleLog } from '#libs/database';
+import { ReadSource, ReservedConnections, IncidentLog } from '#libs/database';
 import { EventStore } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { Commands } from './commands.js';
@@ -16,7 +16,7 @@ export class CommandsModule {
     reserved: ReservedConnections,
     store: EventStore,
     projections: Projections,
-    troubles: TroubleLog,
+    troubles: IncidentLog,
   ): DynamicModule {
     return {
       module: CommandsModule,
@@ -27,7 +27,7 @@ export class CommandsModule {
         { provide: ReservedConnections, useValue: reserved },
         { provide: EventStore, useValue: store },
         { provide: Projections, useValue: projections },
-        { provide: TroubleLog, useValue: troubles },
+        { provide: IncidentLog, useValue: troubles },
         { provide: Commands, useValue: new Commands(store, projections) },
         { provide: RecordReader, useValue: new RecordReader(store, projections) },
         { provide: Requests, useValue: new Requests(store, projections) },
@@ -38,7 +38,7 @@ export class CommandsModule {
         ReservedConnections,
         EventStore,
         Projections,
-        TroubleLog,
+        IncidentLog,
         Commands,
         RecordReader,
         Requests,

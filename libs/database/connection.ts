@@ -1,7 +1,7 @@
 import { type Socket } from 'node:net';
 import { Client, type ClientConfig } from 'pg';
 import { readMoments } from './moments.js';
-import { type SilenceWatch, type Watched } from './silence-watch.js';
+import { type ConnectionWatchdog, type Watched } from './connection-watchdog.js';
 
 /** What a transaction begins with; see `inTransaction`. What PostgreSQL ends by itself, in milliseconds. */
 export type TransactionLimits = {
@@ -54,7 +54,7 @@ export class ConnectionReadOnly extends Error {
 }
 
 /** What the pool is given to make its connections of. */
-export type ConnectionConfig = ClientConfig & { watch: SilenceWatch };
+export type ConnectionConfig = ClientConfig & { watch: ConnectionWatchdog };
 
 /** A connection of the pool that knows since when it has waited for an answer in vain, and can be given up. */
 export class Connection extends Client implements Watched {

@@ -1,7 +1,7 @@
 import { type EventEmitter } from 'node:events';
 import { type DataSource, type EntityManager, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { Connection } from './connection.js';
-import { SilenceWatch } from './silence-watch.js';
+import { ConnectionWatchdog } from './connection-watchdog.js';
 
 /** Anything that runs SQL: the pool, or one transaction. */
 export type Sql = Pick<EntityManager, 'query'>;
@@ -25,7 +25,7 @@ export class ReservedConnections {
 
 /** How many: look-ups by key take a fraction of a millisecond, and health asks once a second. */
 export const RESERVED_CONNECTIONS = 2;
-/** Those, and the one that notices silence (SilenceWatch). */
+/** Those, and the one that notices silence (ConnectionWatchdog). */
 export const CONNECTIONS_BESIDE_THE_POOL = RESERVED_CONNECTIONS + 1;
 
 /** Any constant serves, as long as every version of this program uses the same one. */
@@ -65,11 +65,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<DataSource
 }
 
 /** One for all pools of this process to a database: their connections go silent together. */
-const watches = new Map<string, SilenceWatch>();
+const watches = new Map<string, ConnectionWatchdog>();
 
-function watchOf(url: string): SilenceWatch {
+function watchOf(url: string): ConnectionWatchdog {
   let watch = watches.get(url);
-  if (!watch) watches.set(url, (watch = new SilenceWatch()));
+  if (!watch) watches.set(url, (watch = new ConnectionWatchdog()));
   return watch;
 }
 

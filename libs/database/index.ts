@@ -15,9 +15,9 @@ export { fewAtOnce } from './few-at-once.js';
 export { findPrograms, findSystemUser, findWayToRun } from './embedded-postgres-programs.js';
 export { startEmbeddedPostgres } from './embedded-postgres.js';
 export { binaryArray, type ElementType } from './binary-arrays.js';
-export { Kept } from './kept.js';
+export { TtlCache } from './ttl-cache.js';
 export { Lease } from './lease.js';
-export { Loader } from './loader.js';
+export { BatchLoader } from './batch-loader.js';
 export { momentAsText } from './moments.js';
 export { FairGate, TooManyWaiting } from './fair-gate.js';
 export { type Missing, missingFromSchema, schemaOfDatabase } from './schema.js';
@@ -29,7 +29,7 @@ export { searchIndexes, textSearchOf, type TextSearch } from './text-search.js';
 export { poolUse } from './pool-use.js';
 export {
   describeError,
-  describeTrouble,
+  describeIncident,
   isCollision,
   isConnectionLost,
   isForbidden,
@@ -38,9 +38,9 @@ export {
   isTurnedAway,
   isUnavailable,
   said,
-  type Trouble,
-  troubleOf,
-} from './trouble.js';
+  type Incident,
+  incidentOf,
+} from './incidents.js';
 export { inTransaction, inTransactionFrom, type Transaction } from './transaction.js';
-export { TroubleLog } from './trouble-log.js';
+export { IncidentLog } from './incident-log.js';
 export { queryInTurn, queryWide, type WideQuery, wideQueries } from './wide-query.js';

@@ -1,5 +1,5 @@
 import { type DataSource } from 'typeorm';
-import { isUnavailable } from './trouble.js';
+import { isUnavailable } from './incidents.js';
 
 /**
  * How long the holder of a lease may leave PostgreSQL waiting, for its next statement or with its answer. Longest seen

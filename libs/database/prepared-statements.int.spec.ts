@@ -2,7 +2,7 @@ import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { type DataSource } from 'typeorm';
 import { openDatabase } from './database.js';
 import { inTransaction } from './transaction.js';
-import { isCollision } from './trouble.js';
+import { isCollision } from './incidents.js';
 
 let database: TestDatabase;
 let source: DataSource;

@@ -3,7 +3,7 @@ import { type DataSource } from 'typeorm';
 import { QueryFailedError } from 'typeorm/error/QueryFailedError.js';
 import { endPatience, type Sql } from './database.js';
 import { FairGate, TooManyWaiting } from './fair-gate.js';
-import { describeError } from './trouble.js';
+import { describeError } from './incidents.js';
 
 /** How long a read waits for the replica to have replayed what the primary had written when it was asked. */
 const LAG_MS = 100;

@@ -1,7 +1,7 @@
 import { type Sql } from './database.js';
 import { TooManyWaiting } from './fair-gate.js';
-import { Loader } from './loader.js';
-import { isUnavailable } from './trouble.js';
+import { BatchLoader } from './batch-loader.js';
+import { isUnavailable } from './incidents.js';
 import { isShared, LONGEST_MS, queryInTurn, queryWide } from './wide-query.js';
 
 /** How many are asked in one statement: at first, and once it is known that they are small. */
@@ -15,11 +15,11 @@ type Asked = { values: readonly string[]; since: number };
 /** That what failed together is to be asked for alone: who asked for something else may be to blame. */
 const ALONE = Symbol('alone');
 
-type Loading<Row> = Loader<Asked, Row[] | typeof ALONE>;
+type Loading<Row> = BatchLoader<Asked, Row[] | typeof ALONE>;
 
 /**
  * A statement that an organization asks for with many values at the same moment, such as the pages of a list: they are asked
- * for in one, which PostgreSQL reads and plans once. Nobody is answered by one that began before they asked (see `Loader`);
+ * for in one, which PostgreSQL reads and plans once. Nobody is answered by one that began before they asked (see `BatchLoader`);
  * each waits as long as for a turn of its own, and where a shared one fails, it fails for nobody who would succeed alone.
  */
 export class SharedStatement<Row extends { bytes: number }> {
@@ -58,7 +58,7 @@ export class SharedStatement<Row extends { bytes: number }> {
     let loader = loaders.get(name);
     if (!loader) {
       const ask = (keys: readonly Asked[]) => this.askFor(sql, organizationId, common, keys);
-      loaders.set(name, (loader = new Loader(ask, nameOf, () => this.most)));
+      loaders.set(name, (loader = new BatchLoader(ask, nameOf, () => this.most)));
     }
     try {
       return await loader.load({ values, since: performance.now() });

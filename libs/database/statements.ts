@@ -1,7 +1,7 @@
 import { QueryFailedError } from 'typeorm/error/QueryFailedError.js';
 import { type Connection } from './connection.js';
 import { neverPrepare, preparedName } from './prepared-names.js';
-import { isStalePreparedStatement } from './trouble.js';
+import { isStalePreparedStatement } from './incidents.js';
 
 export type Outcome = { command: string; rows: unknown[]; rowCount: number | null };
 

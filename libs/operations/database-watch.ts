@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { type NextFunction, type Request, type Response } from 'express';
-import { isTimedOut, isTransient, ReservedConnections, TroubleLog, troubleOf } from '#libs/database';
+import { isTimedOut, isTransient, ReservedConnections, IncidentLog, incidentOf } from '#libs/database';
 import { EventStore } from '#libs/event-store';
 import { Projections, type ProjectionStatus } from '#libs/projections';
 import { isOfApi, RpcError } from '#libs/rpc';
@@ -63,7 +63,7 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
     private readonly reserved: ReservedConnections,
     private readonly store: EventStore,
     private readonly projections: Projections,
-    private readonly troubles: TroubleLog,
+    private readonly troubles: IncidentLog,
   ) {}
 
   onModuleInit(): void {
@@ -197,7 +197,7 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
       else if (!isTransient(error)) {
         // Where reads fail too it is one trouble, and told as one. Reads that are known to fail are not asked again.
         if (this.readFailure === undefined) await this.readProjections().catch(() => undefined);
-        this.writeFailure = troubleOf(error)?.publicly ?? this.readFailure ?? NO_WRITES;
+        this.writeFailure = incidentOf(error)?.publicly ?? this.readFailure ?? NO_WRITES;
         this.troubles.tell(error, WRITES_FAIL);
       }
     } finally {
@@ -236,7 +236,7 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
     try {
       return await inTime(question);
     } catch (error) {
-      this.readFailure = troubleOf(error)?.publicly ?? NO_ANSWER;
+      this.readFailure = incidentOf(error)?.publicly ?? NO_ANSWER;
       this.troubles.tell(error, READS_FAIL);
       throw this.refusal(this.readFailure, error);
     }

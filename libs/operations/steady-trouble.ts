@@ -4,7 +4,7 @@ const LOOKS_UNTIL_READY = 3;
 /** Instances that lost the database together do not come back in the same second. */
 const MOST_LOOKS_MORE = 3;
 
-/** Trouble that lasts, and that is over only when it has stayed away: all instances would flap together otherwise. */
+/** Incident that lasts, and that is over only when it has stayed away: all instances would flap together otherwise. */
 export class SteadyTrouble {
   private lasting: string | undefined;
   private bad = 0;

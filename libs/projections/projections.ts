@@ -9,7 +9,7 @@ import {
   Lease,
   literal,
   type Sql,
-  type TroubleLog,
+  type IncidentLog,
 } from '#libs/database';
 import { type EventRow, type EventStore, isObject } from '#libs/event-store';
 import { traced } from '#libs/tracing';
@@ -36,7 +36,7 @@ export type ProjectionsOptions = {
   /** For looking after leases while the pool's own connections wait for them; the pool itself when left out. */
   reserved?: DataSource;
   /** Who tells what is wrong with the database, and once for all. */
-  troubles?: TroubleLog;
+  troubles?: IncidentLog;
   /**
    * Files that hold persons in plain are written anew once somebody was erased so long ago. 0, as without it: only by
    * `Maintenance.purge`.

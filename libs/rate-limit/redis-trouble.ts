@@ -10,7 +10,7 @@ const PASSWORD =
   'Set the password of REDIS_URL (redis://:password@…, percent-encoded), that of sentinels as ?sentinelPassword=….';
 
 /** The first that fits what Redis, ioredis or the operating system said. */
-const TROUBLES: readonly ({ words: RegExp } & RedisTrouble)[] = [
+const INCIDENTS: readonly ({ words: RegExp } & RedisTrouble)[] = [
   { words: /NOAUTH/, what: 'it wants a password', advice: PASSWORD },
   { words: /WRONGPASS|invalid password/, what: 'it refuses the user or the password', advice: PASSWORD },
   {
@@ -120,7 +120,7 @@ export function redisTroubleOf(redis: RedisConnection, error: Error): RedisTroub
   const cause = isOwn ? failures.get(redis) : error;
   if (!cause) return redis instanceof Cluster ? NO_NODES : OTHERWISE;
   const message = messageOf(cause);
-  const { what, advice } = TROUBLES.find(({ words }) => words.test(message)) ?? OTHERWISE;
+  const { what, advice } = INCIDENTS.find(({ words }) => words.test(message)) ?? OTHERWISE;
   const said = message
     .replace(/^failed to connect to (sentinel \S+) because /, '$1: ')
     .replace(/, with args beginning with.*/, '')

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { Commands, RecordReader } from '#libs/commands';
-import { Loader, queryWide, ReadSource } from '#libs/database';
+import { BatchLoader, queryWide, ReadSource } from '#libs/database';
 import { type Past } from '#libs/event-store';
 import { countAt, linkedTo } from '#libs/links';
 import { type Condition, findRows, hasGoneOn, type RecordRow } from '#libs/projections';
@@ -27,8 +27,8 @@ const MOST_AT_ONCE = 10;
 /** Reads records of every kind, as they are and as they were. */
 @Injectable()
 export class Resources {
-  private readonly rows = new Map<Resource, Loader<RecordKey, RecordRow<object>>>();
-  private readonly standing = new Map<Resource, Loader<RecordKey, RecordRow<object>>>();
+  private readonly rows = new Map<Resource, BatchLoader<RecordKey, RecordRow<object>>>();
+  private readonly standing = new Map<Resource, BatchLoader<RecordKey, RecordRow<object>>>();
   private readonly completions = new Map<Resource, Completion[]>();
   /** Counts that are about to be read. */
   private readonly counting = new Map<string, Promise<number[]>>();
@@ -300,12 +300,12 @@ export class Resources {
     { table }: Resource,
     columns = 'r.*',
     where = `WHERE NOT ${hasGoneOn('r')}`,
-  ): Loader<RecordKey, RecordRow<object>> {
+  ): BatchLoader<RecordKey, RecordRow<object>> {
     const nameOf = (organizationId: string, id: string) => `${organizationId} ${id}`;
     const text = `
       SELECT ${columns} FROM unnest($1::uuid[], $2::uuid[]) AS asked(organization_id, id)
       JOIN ${table} r ON r.organization_id = asked.organization_id AND r.id = asked.id ${where}`;
-    return new Loader(
+    return new BatchLoader(
       async (keys) => {
         const rows = await this.source.query<RecordRow<object>[]>(text, [
           keys.map(({ organizationId }) => organizationId),

@@ -5,8 +5,8 @@ import {
   isTimedOut,
   isTransient,
   TooManyWaiting,
-  type TroubleLog,
-  troubleOf,
+  type IncidentLog,
+  incidentOf,
 } from '#libs/database';
 import { DamagedEvent, NewerEvent } from '#libs/event-store';
 import { ClientGone } from './body.js';
@@ -35,7 +35,7 @@ export class ErrorFilter implements ExceptionFilter {
 
   constructor(
     private readonly docsUrl: (code: ErrorCode, request: Request) => string,
-    private readonly troubles: Pick<TroubleLog, 'refuse'>,
+    private readonly troubles: Pick<IncidentLog, 'refuse'>,
     /** Whether 500 is answered in the place of an error that its operation does not declare. */
     private readonly failsUndeclared: boolean,
   ) {}
@@ -166,7 +166,7 @@ function toRpcError(error: unknown): RpcError {
       { reason: 'TIMED_OUT', headers: { 'Retry-After': '1' } },
     );
   }
-  const trouble = troubleOf(error);
+  const trouble = incidentOf(error);
   if (trouble) {
     const { publicly = 'The database cannot be reached.', kind } = trouble;
     return new RpcError('SERVICE_UNAVAILABLE', `${publicly} Try again in a moment.`, {

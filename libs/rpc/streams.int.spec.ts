@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { get, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TroubleLog } from '#libs/database';
+import { IncidentLog } from '#libs/database';
 import { eventually } from '#libs/testing';
 import { documentRoutes, ErrorFilter, Input, Integer, OneOf, Operation } from './index.js';
 import { operationsModule, recordSchema, RpcError, undeclaredErrors } from './index.js';
@@ -143,7 +143,7 @@ async function start({ failsUndeclared }: { failsUndeclared: boolean }): Promise
     error: (message: unknown) => errors.push(message),
   };
   app = await NestFactory.create(BytesModule, new RpcExpressAdapter(), { logger, bodyParser: false });
-  app.useGlobalFilters(new ErrorFilter((code) => code, new TroubleLog(logger), failsUndeclared));
+  app.useGlobalFilters(new ErrorFilter((code) => code, new IncidentLog(logger), failsUndeclared));
   const server = app.getHttpServer();
   life = new ServerLife(server, (code) => code);
   await app.listen(0, '127.0.0.1');

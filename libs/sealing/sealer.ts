@@ -1,7 +1,7 @@
 import { type LoggerService } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
-import { describeError, inTransaction, Lease, literal, type Sql, type TroubleLog } from '#libs/database';
+import { describeError, inTransaction, Lease, literal, type Sql, type IncidentLog } from '#libs/database';
 import { type Pulse, type Watch } from '#libs/event-store';
 import { type Block, Blocks, refuse } from './blocks.js';
 import { REFUSALS } from './growth.js';
@@ -54,7 +54,7 @@ export class Sealer {
     private readonly source: DataSource,
     readonly signers: Signers,
     private readonly logger: Pick<LoggerService, 'log' | 'warn' | 'error'>,
-    private readonly troubles?: TroubleLog,
+    private readonly troubles?: IncidentLog,
   ) {
     this.lease = new Lease('sealing', source);
     this.blocks = new Blocks(source, this.lease, signers);

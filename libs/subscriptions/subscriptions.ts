@@ -1,7 +1,7 @@
 import { type LoggerService } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
-import { describeError, literal, type TroubleLog } from '#libs/database';
+import { describeError, literal, type IncidentLog } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { type Subscription } from './subscription.js';
 import { SubscriptionRunner } from './subscription-runner.js';
@@ -39,7 +39,7 @@ type StatusRow = {
   parked_events: { position: number; organizationId: string; at: string; reason: string }[] | null;
 };
 
-/** Reactions to the history, kept up with it by every instance together. */
+/** BackgroundWorkers to the history, kept up with it by every instance together. */
 export class Subscriptions {
   private readonly stopping = new AbortController();
   private running: Promise<unknown> | undefined;
@@ -52,7 +52,7 @@ export class Subscriptions {
     private readonly source: DataSource,
     private readonly store: EventStore,
     private readonly logger: Pick<LoggerService, 'log' | 'warn' | 'error'>,
-    private readonly troubles?: TroubleLog,
+    private readonly troubles?: IncidentLog,
   ) {
     this.timers = new Timers(source, logger);
   }

@@ -22,7 +22,7 @@ const LONGEST = [
   'test/signing',
   'test/keys',
   'test/witness',
-  'libs/database/silence-watch',
+  'libs/database/connection-watchdog',
   'libs/database/embedded-postgres',
   'test/operations',
   'test/records',

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { v7 as uuidv7 } from 'uuid';
-import { TroubleLog } from '#libs/database';
+import { IncidentLog } from '#libs/database';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { ApiKeyUse } from './api-key-use.js';
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 beforeEach(() => warn.mockClear());
 
-const instance = async () => new ApiKeyUse((await database.another()).source, new TroubleLog(new Logger()));
+const instance = async () => new ApiKeyUse((await database.another()).source, new IncidentLog(new Logger()));
 const organizationId = uuidv7();
 const pause = () => new Promise((resolve) => setTimeout(resolve, 5));
 

@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { describeError, TroubleLog } from '#libs/database';
+import { describeError, IncidentLog } from '#libs/database';
 
 /** Each key costs an instance one row in so many milliseconds, however many requests it sends. */
 const WRITE_INTERVAL_MS = 5_000;
@@ -22,7 +22,7 @@ export class ApiKeyUse implements OnApplicationShutdown {
 
   constructor(
     private readonly source: DataSource,
-    private readonly troubles: TroubleLog,
+    private readonly troubles: IncidentLog,
   ) {}
 
   /** The key was used now. Never waits, never fails. */

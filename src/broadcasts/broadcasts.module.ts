@@ -4,7 +4,7 @@ import { SuppressionsModule } from '../suppressions/index.js';
 import { BroadcastFigures } from './broadcast-figures.js';
 import { broadcasts } from './broadcasts.js';
 import { FinishBroadcastHandler } from './finish-broadcast.js';
-import { Letters } from './letters.js';
+import { MessageBuilder } from './message-builder.js';
 import * as operations from './operations.js';
 import { Places } from './places.js';
 import { Recipients } from './recipients.js';
@@ -23,7 +23,7 @@ import { Starts } from './starts.js';
   providers: [
     BroadcastFigures,
     FinishBroadcastHandler,
-    Letters,
+    MessageBuilder,
     Places,
     Recipients,
     StartScheduledHandler,

@@ -7,7 +7,7 @@ export { Places } from './places.js';
 export { BROADCAST_RECIPIENT_DAYS } from './sender.js';
 export { RECIPIENT_DETAILS, type RecipientDetail } from './recipient-details.js';
 export { BROADCAST_BACKLOG, Recipients } from './recipients.js';
-export { NOBODY } from './letters.js';
+export { NOBODY } from './message-builder.js';
 export { CONTACT_FIELDS, ORGANIZATION_FIELDS, PETITION_FIELDS } from './merge-fields.js';
 export { readUnsubscribeToken, unsubscribeToken } from './unsubscribe-token.js';
 export { CreateBroadcast } from './create-broadcast.js';

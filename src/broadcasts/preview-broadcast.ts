@@ -3,7 +3,7 @@ import { RecordReader } from '#libs/commands';
 import { Id, Input, noSuch, Operation, recordSchema } from '#libs/rpc';
 import { contact } from '../contacts/index.js';
 import { broadcast, type Hindrance, standingBroadcast } from './broadcast.js';
-import { Letters, notReady, type Recipient } from './letters.js';
+import { MessageBuilder, notReady, type Recipient } from './message-builder.js';
 
 const OF_TEMPLATES: readonly Hindrance[] = ['UNKNOWN_MERGE_FIELD', 'TEMPLATE_INVALID'];
 
@@ -38,7 +38,7 @@ export class PreviewBroadcast extends Input {
 export class PreviewBroadcastHandler implements IQueryHandler<PreviewBroadcast> {
   constructor(
     private readonly records: RecordReader,
-    private readonly letters: Letters,
+    private readonly messageBuilder: MessageBuilder,
   ) {}
 
   async execute({
@@ -55,10 +55,10 @@ export class PreviewBroadcastHandler implements IQueryHandler<PreviewBroadcast> 
       if (folded.state.status !== 'standing') throw noSuch('contact');
       recipient = { id: contactId, ...folded.state.details };
     }
-    const { writing, hindered } = await this.letters.prepare(organizationId, broadcastId, fields);
+    const { writing, hindered } = await this.messageBuilder.prepare(organizationId, broadcastId, fields);
     // What only stands against sending it can be looked at.
     if (!writing) throw notReady(hindered.filter(({ hindrance }) => OF_TEMPLATES.includes(hindrance)));
-    const { subject, html, text } = await this.letters.show(writing, recipient, context.scopes);
+    const { subject, html, text } = await this.messageBuilder.show(writing, recipient, context.scopes);
     return { broadcastId, subject, html, text };
   }
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type RecordedEvent } from '#libs/event-store';
 import { type Subscription } from '#libs/subscriptions';
-import { readMessageId } from './letters.js';
+import { readMessageId } from './message-builder.js';
 import { Recipients } from './recipients.js';
 
 /** Counts on a broadcast what mail providers report of its messages. */

@@ -5,7 +5,7 @@ import { Id, Input, Operation, Timestamp } from '#libs/rpc';
 import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
 import { broadcast, requireUnsent, scheduleBroadcast, standingBroadcast } from './broadcast.js';
 import { broadcasts, broadcastSchema } from './broadcasts.js';
-import { notReady } from './letters.js';
+import { notReady } from './message-builder.js';
 import { Starts } from './starts.js';
 
 @Operation({

@@ -4,7 +4,7 @@ import { Mailer } from '#libs/mail';
 import { newId } from '#libs/random';
 import { Emails, Id, Input, Operation, recordSchema } from '#libs/rpc';
 import { broadcast, standingBroadcast } from './broadcast.js';
-import { Letters, notReady } from './letters.js';
+import { MessageBuilder, notReady } from './message-builder.js';
 
 type TestAnswer = {
   broadcastId: string;
@@ -47,7 +47,7 @@ export class SendTestHandler implements ICommandHandler<SendTest> {
   constructor(
     private readonly records: RecordReader,
     private readonly requests: Requests,
-    private readonly letters: Letters,
+    private readonly messageBuilder: MessageBuilder,
     private readonly mailer: Mailer,
   ) {}
 
@@ -58,13 +58,13 @@ export class SendTestHandler implements ICommandHandler<SendTest> {
   private async send({ organizationId, broadcastId, to }: SendTest): Promise<TestAnswer> {
     const { state } = await this.records.look(broadcast, organizationId, broadcastId);
     const fields = standingBroadcast(state);
-    const { writing, hindered } = await this.letters.prepare(organizationId, broadcastId, fields);
+    const { writing, hindered } = await this.messageBuilder.prepare(organizationId, broadcastId, fields);
     if (!writing || hindered.some(({ hindrance }) => hindrance === 'NO_SENDER')) throw notReady(hindered);
-    const letter = await this.letters.show(writing, null, []);
+    const letter = await this.messageBuilder.show(writing, null, []);
     const test = { ...letter, subject: `[Test] ${letter.subject}` };
     const outcomes = await Promise.all(
       to.map(async (address, n) => {
-        const message = this.letters.message(writing, test, address, `test.${broadcastId}.${newId()}`);
+        const message = this.messageBuilder.message(writing, test, address, `test.${broadcastId}.${newId()}`);
         const { outcome, detail } = await this.mailer.send(message);
         return { number: n + 1, sent: outcome === 'sent', detail };
       }),

@@ -2,7 +2,7 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RecordReader } from '#libs/commands';
-import { describeError, TroubleLog } from '#libs/database';
+import { describeError, IncidentLog } from '#libs/database';
 import { EventStore } from '#libs/event-store';
 import { Mailer } from '#libs/mail';
 import { type BackgroundWork } from '#libs/modules';
@@ -12,7 +12,7 @@ import { contact } from '../contacts/index.js';
 import { Suppressions } from '../suppressions/index.js';
 import { broadcast, isStanding } from './broadcast.js';
 import { FinishBroadcast } from './finish-broadcast.js';
-import { Letters, messageIdOf, type Recipient, type Writing } from './letters.js';
+import { MessageBuilder, messageIdOf, type Recipient, type Writing } from './message-builder.js';
 import { TemplateError } from './merge-fields.js';
 import { RECIPIENT_DETAILS } from './recipient-details.js';
 import {
@@ -87,12 +87,12 @@ export class BroadcastSender implements BackgroundWork {
   constructor(
     private readonly store: EventStore,
     private readonly recipients: Recipients,
-    private readonly letters: Letters,
+    private readonly messageBuilder: MessageBuilder,
     private readonly mailer: Mailer,
     private readonly suppressions: Suppressions,
     private readonly records: RecordReader,
     private readonly commands: CommandBus,
-    private readonly troubles: TroubleLog,
+    private readonly troubles: IncidentLog,
     @Inject(BROADCAST_RECIPIENT_DAYS) private readonly recipientDays: number,
   ) {}
 
@@ -317,9 +317,9 @@ export class BroadcastSender implements BackgroundWork {
     let message;
     try {
       const id = messageIdOf(writing.broadcastId, recipient.id);
-      const letter = await this.letters.write(writing, recipient);
+      const letter = await this.messageBuilder.write(writing, recipient);
       this.noteWritten(sending.id, letter.took);
-      message = this.letters.message(writing, letter, recipient.email!, id);
+      message = this.messageBuilder.message(writing, letter, recipient.email!, id);
     } catch (error) {
       if (error instanceof TemplateError) this.noteWritten(sending.id, error.took);
       // Later: it may have taken too long only because the machine stood still.
@@ -439,7 +439,7 @@ export class BroadcastSender implements BackgroundWork {
   private async prepare({ id, organizationId, broadcastId }: Sending): Promise<Writing | undefined> {
     const { state } = await this.records.load(broadcast, organizationId, broadcastId);
     if (!isStanding(state)) return undefined;
-    const { writing, hindered } = await this.letters.prepare(organizationId, broadcastId, state);
+    const { writing, hindered } = await this.messageBuilder.prepare(organizationId, broadcastId, state);
     if (hindered.length === 0) return writing;
     this.resting.set(id, performance.now() + WRITING_MS);
     const reasons = hindered.map(({ hindrance }) => hindrance);

@@ -6,7 +6,7 @@ import { newId } from '#libs/random';
 import { Suppressions } from '../suppressions/index.js';
 import { reachOf } from './audience.js';
 import { broadcast, type StandingBroadcast } from './broadcast.js';
-import { type Hindered, Letters } from './letters.js';
+import { type Hindered, MessageBuilder } from './message-builder.js';
 import { Recipients } from './recipients.js';
 
 /** Starts broadcasts: finds out whether they can be sent, and fixes their recipients. */
@@ -17,7 +17,7 @@ export class Starts {
     private readonly projections: Projections,
     private readonly records: RecordReader,
     private readonly suppressions: Suppressions,
-    private readonly letters: Letters,
+    private readonly messageBuilder: MessageBuilder,
     private readonly recipients: Recipients,
   ) {}
 
@@ -32,7 +32,7 @@ export class Starts {
     broadcastId: string,
     { state, version }: { state: StandingBroadcast; version: number },
   ): Promise<Decision | Hindered[]> {
-    const { hindered } = await this.letters.prepare(organizationId, broadcastId, state);
+    const { hindered } = await this.messageBuilder.prepare(organizationId, broadcastId, state);
     const sendingId = newId();
     const reach = await reachOf(
       this.source,
@@ -64,7 +64,7 @@ export class Starts {
     broadcastId: string,
     state: StandingBroadcast,
   ): Promise<Hindered[]> {
-    const { hindered } = await this.letters.prepare(organizationId, broadcastId, state);
+    const { hindered } = await this.messageBuilder.prepare(organizationId, broadcastId, state);
     return hindered;
   }
 }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Loader, momentAsText } from '#libs/database';
+import { BatchLoader, momentAsText } from '#libs/database';
 import { EventStore, wrappedKeyOf } from '#libs/event-store';
 import { type Condition, hasGoneOn, type ListedTable, searchElsewhere } from '#libs/projections';
 import { isId } from '#libs/rpc';
@@ -78,13 +78,13 @@ type Key = { organizationId: string; contactId: string };
 /** Reads the read model. */
 @Injectable()
 export class ContactsTable {
-  private readonly rows: Loader<Key, ContactRow>;
+  private readonly rows: BatchLoader<Key, ContactRow>;
 
   constructor(
     private readonly source: DataSource,
     private readonly store: EventStore,
   ) {
-    this.rows = new Loader(
+    this.rows = new BatchLoader(
       async (keys) => {
         const rows = await source.query<ContactRow[]>(FIND, [
           keys.map(({ organizationId }) => organizationId),

@@ -2,7 +2,7 @@ import { type LoggerService } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
 import { newId } from '#libs/random';
-import { describeError, fewAtOnce, type TroubleLog } from '#libs/database';
+import { describeError, fewAtOnce, type IncidentLog } from '#libs/database';
 import { type WitnessStatus } from '#libs/operations';
 import { type Checkpoints, logNameOf, NotSealed, type SignedTree, type Signers } from '#libs/sealing';
 import { CosignedNotes, isSameText, type WitnessAlarm } from './cosigned-notes.js';
@@ -46,7 +46,7 @@ export class Cosigning implements WitnessStatus {
     witnesses: readonly WitnessAddress[],
     private readonly everySeconds: number,
     private readonly logger: Pick<LoggerService, 'log' | 'warn' | 'error'>,
-    private readonly troubles: TroubleLog,
+    private readonly troubles: IncidentLog,
   ) {
     this.witnesses = witnesses.map((witness) => ({
       client: new WitnessClient(witness),

@@ -1,5 +1,5 @@
 import { type PageDefinition } from './page.js';
-import { Asking } from './parts.js';
+import { ConfirmForm } from './parts.js';
 import { type Visit } from './visit.js';
 
 /** Sections whose records are deleted after one question, and nothing else is said. */
@@ -30,7 +30,7 @@ export function deletionPage({
       return visit.page({
         section,
         title: question(title),
-        content: Asking(visit, { text, button: button(title), back: `${section}/${id}`, isFinal: true }),
+        content: ConfirmForm(visit, { text, button: button(title), back: `${section}/${id}`, isFinal: true }),
       });
     },
     act: async (visit) => {

@@ -1,6 +1,6 @@
 import { html, type Html } from '#libs/pages';
 import { type PageDefinition } from './page.js';
-import { ButtonLink, Deeds, numberIn, Progress, SectionOf } from './parts.js';
+import { ButtonLink, Actions, numberIn, Progress, SectionOf } from './parts.js';
 import { type PetitionRecord } from './petitions/petition.js';
 import { type Visit } from './visit.js';
 
@@ -51,7 +51,7 @@ function FirstSteps(visit: Visit): Html | null {
   const { home } = words;
   const step = (needs: string, to: string, text: string) =>
     visit.may(needs) ? ButtonLink(visit, to, text, true) : null;
-  const deeds = Deeds([
+  const deeds = Actions([
     step('petition:write', 'petitions/new', words.petitions.add),
     step('contact:write', 'contacts/import', words.contacts.import),
     step('broadcast:write', 'broadcasts/new', words.broadcasts.add),

@@ -2,7 +2,7 @@ import { stringify } from 'csv-stringify/sync';
 import { html, Html, trusted } from '#libs/pages';
 import { StreamedAnswer } from '#libs/rpc';
 import { type PageDefinition } from './page.js';
-import { ButtonLink, Deeds, Empty, numberIn, Table } from './parts.js';
+import { ButtonLink, Actions, Empty, numberIn, Table } from './parts.js';
 import { type Section } from './sections.js';
 import { type ListedPage, type Lister, type Visit } from './visit.js';
 import { type Words } from './words/index.js';
@@ -117,7 +117,7 @@ async function showList<Listed>(visit: Visit, options: ListOptions<Listed>) {
     ...(toBack ? { back: toBack } : {}),
     content: html`<p class="lead">${text(words)}</p>
       ${above}
-      ${isNothing ? Deeds(deeds?.(visit) ?? []) : Deeds([adding, ...(deeds?.(visit) ?? [])])}
+      ${isNothing ? Actions(deeds?.(visit) ?? []) : Actions([adding, ...(deeds?.(visit) ?? [])])}
       ${isNothing || !(search || filters) ? null : Search(visit, search?.(words), fields)}
       <p class="pot" id="found" role="status">${isSearched ? foundIn(words, rows.length, listed.next !== null) : null}</p>
       <div id="list">

@@ -28,7 +28,7 @@ export function ButtonLink(visit: Visit, to: string, text: string, isPlain = fal
 }
 
 /** What can be done here, one beside the other. */
-export function Deeds(deeds: readonly (Html | null)[]): Html | null {
+export function Actions(deeds: readonly (Html | null)[]): Html | null {
   const there = deeds.filter((deed) => deed !== null);
   return there.length === 0
     ? null
@@ -309,7 +309,7 @@ export function RefusalOf({ words, refusal, labels }: Visit): Html | null {
 }
 
 /** Asks once, and says what will happen; the button says what it does. */
-export function Asking(
+export function ConfirmForm(
   visit: Visit,
   {
     text,

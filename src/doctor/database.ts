@@ -1,4 +1,4 @@
-import { describeTrouble, said } from '#libs/database';
+import { describeIncident, said } from '#libs/database';
 import { type Finding, ok, problem, warning } from './finding.js';
 import { isLocal } from './configuration.js';
 import { type DatabaseCheck } from './patient.js';
@@ -16,7 +16,8 @@ export function unreachable(error: unknown, embedded: boolean): Finding {
     error instanceof Unanswered
       ? 'Look at its host: processes that are stopped or wait for a disk (ps: state T or D), memory that is swapped. ' +
           'If it is PgBouncer: it takes everybody, and lets them wait while PostgreSQL behind it cannot be reached.'
-      : (describeTrouble(error) ?? 'Look whether PostgreSQL runs, and whether a firewall stands in between.'),
+      : (describeIncident(error) ??
+          'Look whether PostgreSQL runs, and whether a firewall stands in between.'),
   );
 }
 

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { newId } from '#libs/random';
 import { Commands } from '#libs/commands';
-import { describeError, TroubleLog } from '#libs/database';
+import { describeError, IncidentLog } from '#libs/database';
 import { EventStore } from '#libs/event-store';
 import { type Input } from '#libs/rpc';
 import {
@@ -40,7 +40,7 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
     private readonly commands: Commands,
     private readonly store: EventStore,
     private readonly source: DataSource,
-    private readonly troubles: TroubleLog,
+    private readonly troubles: IncidentLog,
   ) {}
 
   onModuleInit(): void {

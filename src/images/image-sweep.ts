@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RecordReader } from '#libs/commands';
-import { describeError, TroubleLog } from '#libs/database';
+import { describeError, IncidentLog } from '#libs/database';
 import { type BackgroundWork } from '#libs/modules';
 import { StorageUnreachable } from '#libs/storage';
 import { image } from './image.js';
@@ -19,7 +19,7 @@ export class ImageSweep implements BackgroundWork {
   constructor(
     private readonly files: ImageFiles,
     private readonly records: RecordReader,
-    private readonly troubles: TroubleLog,
+    private readonly troubles: IncidentLog,
   ) {}
 
   start(): void {

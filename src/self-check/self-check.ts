@@ -1,7 +1,7 @@
 import { type LoggerService } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
-import { describeError, type Sql, type TroubleLog } from '#libs/database';
+import { describeError, type Sql, type IncidentLog } from '#libs/database';
 import { type SelfCheckStatus } from '#libs/operations';
 import { type Projections, UnderWay } from '#libs/projections';
 import { ALL_ORGANIZATIONS, logIdOf, logNameOf, type Signers } from '#libs/sealing';
@@ -47,7 +47,7 @@ export class SelfCheck implements SelfCheckStatus {
     private readonly signers: Signers,
     private readonly everySeconds: number,
     private readonly logger: Pick<LoggerService, 'log' | 'warn' | 'error'>,
-    private readonly troubles: TroubleLog,
+    private readonly troubles: IncidentLog,
   ) {}
 
   start(): void {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
-import { Kept } from '#libs/database';
+import { TtlCache } from '#libs/database';
 import { type Json } from '#libs/event-store';
 import { type Html } from '#libs/pages';
 import { compare } from '#libs/projections';
@@ -35,10 +35,10 @@ export type Found<Value> = { value: Value; path: string } | undefined;
 /** What the pages show, out of the read models, each once a second. */
 @Injectable()
 export class SiteRecords {
-  private readonly organizations = new Kept<Found<FoundOrganization>>();
-  private readonly petitionPages = new Kept<Found<FoundPetition>>();
-  private readonly postPages = new Kept<Found<FoundPost>>();
-  private readonly published = new Kept<{ petitions: FoundPetition[]; posts: FeedPost[] }>();
+  private readonly organizations = new TtlCache<Found<FoundOrganization>>();
+  private readonly petitionPages = new TtlCache<Found<FoundPetition>>();
+  private readonly postPages = new TtlCache<Found<FoundPost>>();
+  private readonly published = new TtlCache<{ petitions: FoundPetition[]; posts: FeedPost[] }>();
 
   constructor(
     private readonly resources: Resources,

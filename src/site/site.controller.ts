@@ -1,6 +1,6 @@
 import { Controller, Get, Next, Param, Post, Req, Res } from '@nestjs/common';
 import { type NextFunction, type Request, type Response } from 'express';
-import { Kept } from '#libs/database';
+import { TtlCache } from '#libs/database';
 import { languageOf } from '#libs/pages';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { Documented, isId, LONGEST_SLUG, RpcError } from '#libs/rpc';
@@ -45,11 +45,11 @@ type About = { organization: FoundOrganization; found: FoundPetition; words: Wor
 @Controller()
 @Documented(({ ApiExcludeController }) => [ApiExcludeController()])
 export class SiteController {
-  private readonly pages = new Kept<Answered>(1_000, 1_000, (page) =>
+  private readonly pages = new TtlCache<Answered>(1_000, 1_000, (page) =>
     page && 'body' in page ? page.body.length : 0,
   );
-  private readonly counts = new Kept<SharedAnswer | undefined>();
-  private readonly feeds = new Kept<string | undefined>(
+  private readonly counts = new TtlCache<SharedAnswer | undefined>();
+  private readonly feeds = new TtlCache<string | undefined>(
     KEPT_SECONDS.feed * 1_000,
     1_000,
     (text = '') => text.length,

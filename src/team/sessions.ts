@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Kept } from '#libs/database';
+import { TtlCache } from '#libs/database';
 import { newId, randomBytes } from '#libs/random';
 import { type DatedMembership, type Membership, membershipsOf } from './membership.js';
 
@@ -22,7 +22,7 @@ export type ListedSession = { id: string; madeAt: Date; seenAt: Date; browser: s
 /** Who is signed in, and where: of what a cookie holds only its hash is kept. */
 @Injectable()
 export class Sessions {
-  private readonly kept = new Kept<Session | undefined>(KEPT_MS, MOST_KEPT);
+  private readonly kept = new TtlCache<Session | undefined>(KEPT_MS, MOST_KEPT);
 
   constructor(private readonly source: DataSource) {}
 

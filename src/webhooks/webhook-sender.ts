@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { Commands } from '#libs/commands';
-import { describeError, inTransaction, type Transaction, TroubleLog } from '#libs/database';
+import { describeError, inTransaction, type Transaction, IncidentLog } from '#libs/database';
 import { EventStore } from '#libs/event-store';
 import { type BackgroundWork } from '#libs/modules';
 import { Input, systemInput } from '#libs/rpc';
@@ -117,7 +117,7 @@ export class WebhookSender implements BackgroundWork {
     private readonly commands: Commands,
     private readonly requests: WebhookRequests,
     private readonly deliveries: Deliveries,
-    private readonly troubles: TroubleLog,
+    private readonly troubles: IncidentLog,
   ) {}
 
   start(): void {

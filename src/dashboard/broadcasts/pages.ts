@@ -6,7 +6,7 @@ import {
   ButtonLink,
   ButtonOf,
   dateIn,
-  Deeds,
+  Actions,
   inQuarters,
   Live,
   Progress,
@@ -14,7 +14,7 @@ import {
   Shares,
   timeIn,
 } from '../parts.js';
-import { RecordPast } from '../record-past.js';
+import { ActivityLog } from '../activity-log.js';
 import { type Visit } from '../visit.js';
 import { type BroadcastRecord, broadcastOf, FIGURES, readableSubject, type Recipients } from './broadcast.js';
 import { sendingPages } from './sending-pages.js';
@@ -68,7 +68,7 @@ async function showBroadcast(visit: Visit) {
   const { broadcasts } = words;
   const broadcast = await broadcastOf(visit);
   // After it: what has ended says how, and the page asks no more.
-  const past = await RecordPast(visit, broadcast.id);
+  const past = await ActivityLog(visit, broadcast.id);
   const { id, status, sendAt, subject } = broadcast;
   const isUnsent = status === 'DRAFT' || status === 'SCHEDULED';
   const [mayWrite, maySend] = [visit.may('broadcast:write'), visit.may('broadcast:send')];
@@ -83,7 +83,7 @@ async function showBroadcast(visit: Visit) {
       </p>
       ${Live(visit, { isGoing: isGoing(broadcast), says: howItIs(visit, broadcast) })}
       ${ResultsOf(visit, broadcast)}
-      ${Deeds([
+      ${Actions([
         maySend && status === 'SENDING'
           ? ButtonOf(visit, `broadcasts/${id}/pause`, broadcasts.steps.pause)
           : null,

@@ -6,10 +6,10 @@ import { nameOf } from '../contacts/pages.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
-  Asking,
+  ConfirmForm,
   ButtonLink,
   ButtonOf,
-  Deeds,
+  Actions,
   FormOf,
   numberIn,
   RefusalOf,
@@ -154,7 +154,12 @@ export const sendingPages: PageDefinition[] = [
       return visit.page({
         section: 'broadcasts',
         title: cancelTitle(name),
-        content: Asking(visit, { text: cancelText, button: cancel, back: `broadcasts/${id}`, isFinal: true }),
+        content: ConfirmForm(visit, {
+          text: cancelText,
+          button: cancel,
+          back: `broadcasts/${id}`,
+          isFinal: true,
+        }),
       });
     },
     act: async (visit) => {
@@ -186,7 +191,7 @@ export const sendingPages: PageDefinition[] = [
         return null;
       const { retryFailed, retryInDoubt } = visit.words.broadcasts.steps;
       const path = `broadcasts/${visit.params.broadcast!}`;
-      return Deeds([
+      return Actions([
         recipients.failed ? ButtonOf(visit, `${path}/retry-failed`, retryFailed) : null,
         // It may come twice: that is asked first.
         recipients.inDoubt ? ButtonLink(visit, `${path}/retry-in-doubt`, retryInDoubt, true) : null,
@@ -327,7 +332,7 @@ function step(path: 'pause' | 'resume', done: string): PageDefinition {
       return visit.page({
         section: 'broadcasts',
         title: `${button}: ${name}`,
-        content: Asking(visit, { text: name, button, back: `broadcasts/${id}` }),
+        content: ConfirmForm(visit, { text: name, button, back: `broadcasts/${id}` }),
       });
     },
     act: async (visit) => {
@@ -357,7 +362,7 @@ function retry(path: string, status: 'FAILED' | 'IN_DOUBT'): PageDefinition {
         content:
           many === 0
             ? html`<p>${retrying.nobody}</p>`
-            : Asking(visit, {
+            : ConfirmForm(visit, {
                 text: isFailed ? retrying.failed(many) : retrying.inDoubt(many),
                 button: retrying.button(many),
                 back: `broadcasts/${id}/recipients`,

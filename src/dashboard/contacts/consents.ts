@@ -1,7 +1,7 @@
 import { html, type Html } from '#libs/pages';
 import { type ConsentRecord } from '../../contacts/index.js';
 import { SectionOf, timeIn } from '../parts.js';
-import { actorsOf } from '../record-past.js';
+import { actorsOf } from '../activity-log.js';
 import { type Visit } from '../visit.js';
 
 const MOST = 10;

@@ -7,7 +7,7 @@ import { type PageDefinition } from '../page.js';
 import {
   ButtonLink,
   ChoiceField,
-  Deeds,
+  Actions,
   Facts,
   FileField,
   FormOf,
@@ -297,7 +297,7 @@ function ResultOf(
             </p>`,
           ])
     }
-    ${Deeds([ButtonLink(visit, 'contacts', imports.toContacts)])}`;
+    ${Actions([ButtonLink(visit, 'contacts', imports.toContacts)])}`;
 }
 
 /** The lines that were not imported, to be corrected and brought once more. */

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
-import { describeError, TroubleLog } from '#libs/database';
+import { describeError, IncidentLog } from '#libs/database';
 import { EventStore, openBytes, sealBytes } from '#libs/event-store';
 import { type BackgroundWork } from '#libs/modules';
 import { newId } from '#libs/random';
@@ -104,7 +104,7 @@ export class Imports implements BackgroundWork {
     private readonly source: DataSource,
     private readonly store: EventStore,
     private readonly people: People,
-    private readonly troubles: TroubleLog,
+    private readonly troubles: IncidentLog,
   ) {
     this.watch = store.pulse.watch(`EXISTS (SELECT FROM contact_imports WHERE ${IS_FREE})`);
   }

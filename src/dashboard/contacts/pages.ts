@@ -5,16 +5,16 @@ import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
   AreaField,
-  Asking,
+  ConfirmForm,
   ButtonLink,
   CheckField,
   dateIn,
-  Deeds,
+  Actions,
   Facts,
   FormOf,
   TextField,
 } from '../parts.js';
-import { RecordPast } from '../record-past.js';
+import { ActivityLog } from '../activity-log.js';
 import { type SuppressionRecord } from '../suppressions/pages.js';
 import { type Visit } from '../visit.js';
 import { ConsentsOf } from './consents.js';
@@ -128,7 +128,7 @@ export const contactPages: PageDefinition[] = [
         found.then((one) => MailsTo(visit, one)),
         BelongingOf(visit, visit.params.contact!),
         ConsentsOf(visit, visit.params.contact!),
-        RecordPast(visit, visit.params.contact!),
+        ActivityLog(visit, visit.params.contact!),
       ]);
       const { edit, erase, fields, subscribed } = words.contacts;
       return visit.page({
@@ -137,7 +137,7 @@ export const contactPages: PageDefinition[] = [
         title: nameOf(contact),
         content: html`${
           visit.may('contact:write')
-            ? Deeds([
+            ? Actions([
                 ButtonLink(visit, `contacts/${contact.id}/edit`, edit),
                 ButtonLink(visit, `contacts/${contact.id}/erase`, erase, true),
               ])
@@ -194,7 +194,7 @@ export const contactPages: PageDefinition[] = [
       return visit.page({
         section: 'contacts',
         title: title(name),
-        content: Asking(visit, { text, button: button(name), back: `contacts/${contact.id}` }),
+        content: ConfirmForm(visit, { text, button: button(name), back: `contacts/${contact.id}` }),
       });
     },
     act: async (visit) => {

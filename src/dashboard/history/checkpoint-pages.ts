@@ -2,7 +2,7 @@ import { html, type Html } from '#libs/pages';
 import { noSuch } from '#libs/rpc';
 import { Checkpoints } from '#libs/sealing';
 import { type PageDefinition } from '../page.js';
-import { ButtonLink, Deeds, Facts, numberIn, RefusalOf, SectionOf, TextField, timeIn } from '../parts.js';
+import { ButtonLink, Actions, Facts, numberIn, RefusalOf, SectionOf, TextField, timeIn } from '../parts.js';
 import { type Visit } from '../visit.js';
 import { fileOf, sealed, toHistory } from './sealed.js';
 
@@ -93,7 +93,7 @@ async function showCheckpoints(visit: Visit) {
           { name: said.sealedAt, value: timeIn(words, sealedAtOf(checkpoint)) },
         ]),
         html`<pre class="code" tabindex="0">${checkpoint}</pre>`,
-        Deeds([
+        Actions([
           ButtonLink(visit, 'history/checkpoint', said.download),
           ButtonLink(visit, 'history/verify', words.history.verify, true),
         ]),

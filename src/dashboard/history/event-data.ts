@@ -2,7 +2,7 @@ import { isObject, type Json, type JsonObject } from '#libs/event-store';
 import { html, type Html } from '#libs/pages';
 import { isId } from '#libs/rpc';
 import { Facts, numberIn, timeIn } from '../parts.js';
-import { fieldIn } from '../record-past.js';
+import { fieldIn } from '../activity-log.js';
 import { SECTIONS, type Section } from '../sections.js';
 import { type Visit } from '../visit.js';
 

@@ -2,8 +2,8 @@ import { EventStore, type JsonObject } from '#libs/event-store';
 import { html, type Html } from '#libs/pages';
 import { invalid, isId, type Page as PageOfRecords } from '#libs/rpc';
 import { FilterField } from '../list-pages.js';
-import { ButtonLink, Deeds, numberIn, Table, timeIn } from '../parts.js';
-import { eventIn } from '../record-past.js';
+import { ButtonLink, Actions, numberIn, Table, timeIn } from '../parts.js';
+import { eventIn } from '../activity-log.js';
 import { type Visit } from '../visit.js';
 import { pageOfRecord } from './event-data.js';
 import { type Actor, type Choice, knownIn, namesOf } from './who.js';
@@ -53,7 +53,7 @@ export async function showEvents(visit: Visit) {
     title: history.title,
     content: html`<p class="lead">${history.text}</p>
       <p class="small">${history.told}</p>
-      ${Deeds([
+      ${Actions([
         ButtonLink(visit, 'history/verify', history.verify),
         ButtonLink(visit, 'history/checkpoints', history.checkpoint, true),
         ButtonLink(visit, 'history/export', history.export, true),

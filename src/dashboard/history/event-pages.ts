@@ -1,8 +1,8 @@
 import { html } from '#libs/pages';
 import { writeProof } from '#libs/sealing';
 import { type PageDefinition } from '../page.js';
-import { ButtonLink, Deeds, Facts, numberIn, SectionOf, timeIn } from '../parts.js';
-import { eventIn } from '../record-past.js';
+import { ButtonLink, Actions, Facts, numberIn, SectionOf, timeIn } from '../parts.js';
+import { eventIn } from '../activity-log.js';
 import { type Visit } from '../visit.js';
 import { DataOf, pageOfRecord, partsOf } from './event-data.js';
 import { type EventRecord, kindIn, showEvents } from './event-list.js';
@@ -74,11 +74,11 @@ async function showEvent(visit: Visit) {
         value: linked(visit.path(`history?requestId=${encodeURIComponent(requestId)}`), requestId),
       },
     ])}
-      ${Deeds([ButtonLink(visit, `history?recordId=${recordId}`, said.all, true)])}
+      ${Actions([ButtonLink(visit, `history?recordId=${recordId}`, said.all, true)])}
       ${SectionOf(said.data, SaidBy(visit, event))}
       ${SectionOf(said.proof, [
         html`<p>${said.proofText}</p>`,
-        Deeds([
+        Actions([
           ButtonLink(visit, `history/events/${id}/proof`, said.download),
           ButtonLink(visit, `history/events/${id}/tlog-proof`, said.downloadNote, true),
         ]),

@@ -1,5 +1,5 @@
 import { type Actor } from '#libs/event-store';
-import { actorsOf } from '../record-past.js';
+import { actorsOf } from '../activity-log.js';
 import { type Visit } from '../visit.js';
 
 export type { Actor };

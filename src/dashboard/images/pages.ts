@@ -3,8 +3,8 @@ import { invalid, RpcError } from '#libs/rpc';
 import { deletionPage } from '../deletion-page.js';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import { ButtonLink, dateIn, Deeds, Facts, FileField, FormOf, numberIn, TextField } from '../parts.js';
-import { RecordPast } from '../record-past.js';
+import { ButtonLink, dateIn, Actions, Facts, FileField, FormOf, numberIn, TextField } from '../parts.js';
+import { ActivityLog } from '../activity-log.js';
 import { type Visit } from '../visit.js';
 import { type ImageRecord, pathOfImage, Thumb } from './choice.js';
 
@@ -70,7 +70,7 @@ export const imagePages: PageDefinition[] = [
     show: async (visit) => {
       const { words } = visit;
       const { images } = words;
-      const [image, past] = await Promise.all([imageOf(visit), RecordPast(visit, visit.params.image!)]);
+      const [image, past] = await Promise.all([imageOf(visit), ActivityLog(visit, visit.params.image!)]);
       return visit.page({
         section: 'images',
         back: toImages(visit),
@@ -88,7 +88,7 @@ export const imagePages: PageDefinition[] = [
           ${
             visit.may('image:write')
               ? html`<div class="text">${FormOf(visit, { fields: NamesOf(visit, image), button: images.edit, of: image })}</div>
-                  ${Deeds([ButtonLink(visit, `images/${image.id}/delete`, images.delete, true)])}`
+                  ${Actions([ButtonLink(visit, `images/${image.id}/delete`, images.delete, true)])}`
               : null
           }
           ${past}`,

@@ -6,11 +6,11 @@ import { type Page } from '../document.js';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
-  Asking,
+  ConfirmForm,
   ButtonLink,
   ChoiceField,
   dateIn,
-  Deeds,
+  Actions,
   Facts,
   FormOf,
   SecretField,
@@ -18,7 +18,7 @@ import {
   TextField,
   timeIn,
 } from '../parts.js';
-import { RecordPast } from '../record-past.js';
+import { ActivityLog } from '../activity-log.js';
 import { type Visit } from '../visit.js';
 import { type Words } from '../words/index.js';
 
@@ -119,14 +119,14 @@ export const keyPages: PageDefinition[] = [
     show: async (visit) => {
       const { words } = visit;
       const { keys } = words;
-      const [key, past] = await Promise.all([keyOf(visit), RecordPast(visit, visit.params.key!)]);
+      const [key, past] = await Promise.all([keyOf(visit), ActivityLog(visit, visit.params.key!)]);
       return visit.page({
         section: 'keys',
         back: toKeys(visit),
         title: key.name,
         content: html`${
           isGood(key) && visit.may('api-key:write')
-            ? Deeds([
+            ? Actions([
                 key.revokedAt === null ? ButtonLink(visit, `keys/${key.id}/rotate`, keys.rotate, true) : null,
                 ButtonLink(visit, `keys/${key.id}/revoke`, keys.revoke, true),
               ])
@@ -160,7 +160,7 @@ export const keyPages: PageDefinition[] = [
         section: 'keys',
         back: { href: visit.path(`keys/${id}`), text: name },
         title: rotating.title(name),
-        content: Asking(visit, {
+        content: ConfirmForm(visit, {
           text: rotating.text,
           fields: [overlap],
           button: rotating.button,
@@ -186,7 +186,7 @@ export const keyPages: PageDefinition[] = [
       return visit.page({
         section: 'keys',
         title: revoking.title(name),
-        content: Asking(visit, {
+        content: ConfirmForm(visit, {
           text: revoking.text,
           button: revoking.button(name),
           back: `keys/${id}`,

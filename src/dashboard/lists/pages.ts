@@ -8,17 +8,17 @@ import { listPages, Paging } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
   AreaField,
-  Asking,
+  ConfirmForm,
   ButtonLink,
   dateIn,
-  Deeds,
+  Actions,
   FormOf,
   numberIn,
   SectionOf,
   Table,
   TextField,
 } from '../parts.js';
-import { RecordPast } from '../record-past.js';
+import { ActivityLog } from '../activity-log.js';
 import { type Visit } from '../visit.js';
 
 type GroupRecord = {
@@ -125,7 +125,7 @@ function pagesOfGroups({
         const [group, members, past] = await Promise.all([
           groupOf(visit),
           visit.may('contact:read') ? MembersOf(visit) : null,
-          RecordPast(visit, idOf(visit)),
+          ActivityLog(visit, idOf(visit)),
         ]);
         const { edit, delete: deletion } = visit.words[section];
         return visit.page({
@@ -135,7 +135,7 @@ function pagesOfGroups({
           content: html`${group.description === null ? null : html`<p class="lead">${group.description}</p>`}
           ${
             visit.may(writes)
-              ? Deeds([
+              ? Actions([
                   ButtonLink(visit, `${section}/${group.id}/edit`, edit.link, true),
                   ButtonLink(visit, `${section}/${group.id}/delete`, deletion.link, true),
                 ])
@@ -187,7 +187,7 @@ function pagesOfGroups({
         return visit.page({
           section,
           title: title(group.name),
-          content: Asking(visit, { text, button: button(group.name), back: `${section}/${group.id}` }),
+          content: ConfirmForm(visit, { text, button: button(group.name), back: `${section}/${group.id}` }),
         });
       },
       act: async (visit) => {
@@ -210,7 +210,7 @@ function pagesOfGroups({
         return visit.page({
           section,
           title: `${removeName(nameOf(contact))}?`,
-          content: Asking(visit, {
+          content: ConfirmForm(visit, {
             text: removeText,
             button: removeName(nameOf(contact)),
             back: `${section}/${group.id}`,

@@ -4,7 +4,7 @@ import { publicLogId, senderId } from '../../organizations/index.js';
 import { findImage, ImageField, Thumb } from '../images/choice.js';
 import { type PageDefinition } from '../page.js';
 import { AreaField, CheckField, Facts, FormOf, SectionOf, SelectField, TextField } from '../parts.js';
-import { RecordPast } from '../record-past.js';
+import { ActivityLog } from '../activity-log.js';
 import { type Visit } from '../visit.js';
 
 type OrganizationRecord = {
@@ -41,7 +41,7 @@ export const organizationPages: PageDefinition[] = [
       const { fields } = said;
       const [{ url, mailFrom, ...own }, past] = await Promise.all([
         organizationOf(visit),
-        RecordPast(visit, visit.organizationId, besideOf(visit)),
+        ActivityLog(visit, visit.organizationId, besideOf(visit)),
       ]);
       const logo = await findImage(visit, own.imageId);
       const part = (title: string, path: string, facts: { name: string; value: Html | string | null }[]) =>

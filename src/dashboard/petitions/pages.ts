@@ -7,12 +7,12 @@ import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
   AreaField,
-  Asking,
+  ConfirmForm,
   ButtonLink,
   CheckField,
   ChoiceField,
   dateIn,
-  Deeds,
+  Actions,
   Facts,
   FormOf,
   numberIn,
@@ -23,7 +23,7 @@ import {
   TextField,
   timeIn,
 } from '../parts.js';
-import { RecordPast } from '../record-past.js';
+import { ActivityLog } from '../activity-log.js';
 import { type Visit } from '../visit.js';
 import {
   ContentField,
@@ -146,7 +146,7 @@ function step(path: 'publish' | 'close', operation: string, done: string): PageD
       return visit.page({
         section: 'petitions',
         title: `${button}: ${title}`,
-        content: Asking(visit, {
+        content: ConfirmForm(visit, {
           text: path === 'publish' ? petitions.publishing : petitions.closing,
           button,
           back: `petitions/${id}`,
@@ -171,7 +171,7 @@ async function showPetition(visit: Visit) {
   const { petitions } = words;
   const [petition, past, stats] = await Promise.all([
     petitionOf(visit),
-    RecordPast(visit, visit.params.petition!, takenOutOf(visit)),
+    ActivityLog(visit, visit.params.petition!, takenOutOf(visit)),
     StatsOf(visit),
   ]);
   const { id, status, url, signatures, pendingSignatures, goal, closesAt } = petition;
@@ -187,7 +187,7 @@ async function showPetition(visit: Visit) {
     content: html`<p><span class="badge">${petitions.statuses[status]}</span></p>
       ${Progress({ words, label: petitions.signatures, value: signatures, max: goal })}
       ${pendingSignatures > 0 ? html`<p>${petitions.pending(pendingSignatures)}</p>` : null}
-      ${Deeds([
+      ${Actions([
         mayWrite && status !== 'PUBLISHED'
           ? ButtonLink(visit, `petitions/${id}/publish`, publishingOf(visit, status))
           : null,

@@ -18,7 +18,7 @@ import {
   TextField,
   timeIn,
 } from '../parts.js';
-import { RecordPast } from '../record-past.js';
+import { ActivityLog } from '../activity-log.js';
 import { type Visit } from '../visit.js';
 import { petitionOf, toPetition } from './petition.js';
 
@@ -372,7 +372,7 @@ async function showInvalidation(visit: Visit) {
     visit.run<InvalidationRecord>('petition.get-invalidation', { invalidationId }),
   ]);
   // After it: what has ended says how, and the page asks no more.
-  const past = await RecordPast(visit, invalidationId);
+  const past = await ActivityLog(visit, invalidationId);
   const { status, matched, invalidated, restored } = found;
   const isGoing = status === 'INVALIDATING' || status === 'RESTORING';
   const value = status === 'RESTORING' || status === 'RESTORED' ? restored : invalidated;

@@ -3,8 +3,17 @@ import { ImageField, pathOfImage } from '../images/choice.js';
 import { deletionPage } from '../deletion-page.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import { AreaField, Asking, ButtonLink, ButtonOf, dateIn, Deeds, FormOf, TextField } from '../parts.js';
-import { RecordPast } from '../record-past.js';
+import {
+  AreaField,
+  ConfirmForm,
+  ButtonLink,
+  ButtonOf,
+  dateIn,
+  Actions,
+  FormOf,
+  TextField,
+} from '../parts.js';
+import { ActivityLog } from '../activity-log.js';
 import { richTextOf } from '../rich-text.js';
 import { type Visit } from '../visit.js';
 import {
@@ -84,14 +93,14 @@ export const postPages: PageDefinition[] = [
     needs: 'post:read',
     show: async (visit) => {
       const { posts } = visit.words;
-      const [post, past] = await Promise.all([postOf(visit), RecordPast(visit, visit.params.post!)]);
+      const [post, past] = await Promise.all([postOf(visit), ActivityLog(visit, visit.params.post!)]);
       const mayWrite = visit.may('post:write');
       return visit.page({
         section: 'posts',
         back: toPosts(visit),
         title: post.title,
         content: html`<p><span class="badge">${posts.statuses[post.status]}</span></p>
-          ${Deeds([
+          ${Actions([
             mayWrite ? ButtonLink(visit, `posts/${post.id}/edit`, posts.edit) : null,
             mayWrite && post.status !== 'PUBLISHED'
               ? ButtonOf(visit, `posts/${post.id}/publish`, posts.publish, false)
@@ -154,7 +163,7 @@ function step(path: 'publish' | 'archive', operation: string, done: string): Pag
       return visit.page({
         section: 'posts',
         title: `${button}: ${title}`,
-        content: Asking(visit, {
+        content: ConfirmForm(visit, {
           text: path === 'publish' ? posts.publishing : posts.archiving,
           button,
           back: `posts/${id}`,

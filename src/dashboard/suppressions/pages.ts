@@ -2,7 +2,7 @@ import { html } from '#libs/pages';
 import { isEmailAddress } from '#libs/rpc';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import { Asking, dateIn, FormOf, TextField } from '../parts.js';
+import { ConfirmForm, dateIn, FormOf, TextField } from '../parts.js';
 import { type Visit } from '../visit.js';
 
 export type SuppressionRecord = {
@@ -92,7 +92,7 @@ export const suppressionPages: PageDefinition[] = [
         visit.page({
           section: 'suppressions',
           title: lifting.title(email),
-          content: Asking(visit, {
+          content: ConfirmForm(visit, {
             text: lifting.text,
             fields: [html`<input type="hidden" name="email" value="${email}" />`],
             button: lifting.button,

@@ -4,8 +4,17 @@ import { noSuch } from '#libs/rpc';
 import { type InvitationRecord, type MemberRecord, type Role, ROLES, Team } from '../../team/index.js';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import { Asking, ButtonLink, ChoiceField, dateIn, Deeds, FormOf, SectionOf, TextField } from '../parts.js';
-import { RecordPast } from '../record-past.js';
+import {
+  ConfirmForm,
+  ButtonLink,
+  ChoiceField,
+  dateIn,
+  Actions,
+  FormOf,
+  SectionOf,
+  TextField,
+} from '../parts.js';
+import { ActivityLog } from '../activity-log.js';
 import { type Visit } from '../visit.js';
 
 export const teamPages: PageDefinition[] = [
@@ -93,7 +102,7 @@ export const teamPages: PageDefinition[] = [
       const { words } = visit;
       const [member, past, isLast] = await Promise.all([
         memberOf(visit),
-        RecordPast(visit, visit.params.member!),
+        ActivityLog(visit, visit.params.member!),
         isLastOwner(visit),
       ]);
       const { save, remove, removeText, last } = words.team.member;
@@ -132,8 +141,8 @@ export const teamPages: PageDefinition[] = [
       return visit.page({
         section: 'team',
         title: title(name),
-        content: html`${Asking(visit, { text, button: button(name), back: `team/${id}`, isFinal: true })}
-          ${Deeds([
+        content: html`${ConfirmForm(visit, { text, button: button(name), back: `team/${id}`, isFinal: true })}
+          ${Actions([
             ButtonLink(visit, 'keys', keys, true),
             ButtonLink(visit, 'webhooks', webhooks, true),
             ButtonLink(visit, 'team/invitations', invitations, true),
@@ -156,7 +165,7 @@ export const teamPages: PageDefinition[] = [
       return visit.page({
         section: 'team',
         title: title(nameOf(visit, email)),
-        content: Asking(visit, { text, button, back: 'team/invitations' }),
+        content: ConfirmForm(visit, { text, button, back: 'team/invitations' }),
       });
     },
     act: async (visit) => {

@@ -4,11 +4,11 @@ import { type Page } from '../document.js';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
-  Asking,
+  ConfirmForm,
   ButtonLink,
   ButtonOf,
   ChoiceField,
-  Deeds,
+  Actions,
   Facts,
   FormOf,
   numberIn,
@@ -16,7 +16,7 @@ import {
   TextField,
   timeIn,
 } from '../parts.js';
-import { eventIn, RecordPast } from '../record-past.js';
+import { eventIn, ActivityLog } from '../activity-log.js';
 import { type Visit } from '../visit.js';
 
 type WebhookRecord = {
@@ -137,7 +137,7 @@ export const webhookPages: PageDefinition[] = [
       return visit.page({
         section: 'webhooks',
         title: webhooks.rotate,
-        content: Asking(visit, {
+        content: ConfirmForm(visit, {
           text: webhooks.rotating,
           button: webhooks.rotate,
           back: `webhooks/${webhook.id}`,
@@ -163,7 +163,7 @@ export const webhookPages: PageDefinition[] = [
       return visit.page({
         section: 'webhooks',
         title: replay,
-        content: Asking(visit, {
+        content: ConfirmForm(visit, {
           text: replaying.text,
           fields: [from],
           button: replaying.button,
@@ -190,7 +190,7 @@ export const webhookPages: PageDefinition[] = [
       return visit.page({
         section: 'webhooks',
         title: deleting.title(url),
-        content: Asking(visit, {
+        content: ConfirmForm(visit, {
           text: deleting.text,
           button: deleting.button,
           back: `webhooks/${id}`,
@@ -261,7 +261,7 @@ export const webhookPages: PageDefinition[] = [
       return visit.page({
         section: 'webhooks',
         title: deliveries.again,
-        content: Asking(visit, {
+        content: ConfirmForm(visit, {
           text: deliveries.againText,
           button: deliveries.again,
           back: `webhooks/${id}/deliveries`,
@@ -279,7 +279,7 @@ export const webhookPages: PageDefinition[] = [
 async function showWebhook(visit: Visit) {
   const { words } = visit;
   const { webhooks } = words;
-  const [webhook, past] = await Promise.all([webhookOf(visit), RecordPast(visit, visit.params.webhook!)]);
+  const [webhook, past] = await Promise.all([webhookOf(visit), ActivityLog(visit, visit.params.webhook!)]);
   const { id, status, lastDelivery, eventTypes, lag } = webhook;
   const path = `webhooks/${id}`;
   const deeds = visit.may('webhook:write')
@@ -305,7 +305,7 @@ async function showWebhook(visit: Visit) {
     back: toAll(visit),
     title: webhook.description ?? webhook.url,
     content: html`<p><span class="badge">${webhooks.statuses[status]}</span></p>
-      ${Deeds([ButtonLink(visit, `${path}/deliveries`, webhooks.deliveries.title), ...deeds])}
+      ${Actions([ButtonLink(visit, `${path}/deliveries`, webhooks.deliveries.title), ...deeds])}
       ${Facts([
         { name: webhooks.url, value: webhook.url },
         { name: webhooks.events, value: heard },
@@ -341,7 +341,7 @@ function step(
       return visit.page({
         section: 'webhooks',
         title: `${button}: ${url}`,
-        content: Asking(visit, { text: url, button, back: `webhooks/${id}` }),
+        content: ConfirmForm(visit, { text: url, button, back: `webhooks/${id}` }),
       });
     },
     act: async (visit) => {

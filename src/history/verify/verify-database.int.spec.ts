@@ -1,6 +1,6 @@
 import { type EntityManager, type QueryRunner } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
-import { type Sql, TroubleLog } from '#libs/database';
+import { type Sql, IncidentLog } from '#libs/database';
 import { eventDigest, type EventRow, type EventStore } from '#libs/event-store';
 import { ALL_ORGANIZATIONS, Checkpoints, Sealer, Signers, writeProof } from '#libs/sealing';
 import { Commands } from '#libs/commands';
@@ -603,7 +603,7 @@ it('proves exports of before, while and after somebody was erased', async () => 
   const { source, store } = database;
   const logger = { log: () => undefined, warn: () => undefined, error: () => undefined };
   const commands = new Commands(store, new Projections(source, store, [], logger));
-  const reads = new HistoryReads(commands, store, source, new TroubleLog(logger));
+  const reads = new HistoryReads(commands, store, source, new IncidentLog(logger));
   const handler = new ExportEventsHandler(store, reads);
   const [organizationId, personId] = [uuidv7(), uuidv7()];
   const person = { streamType: 'person', streamId: personId, subjectId: personId };

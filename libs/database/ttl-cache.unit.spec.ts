@@ -1,4 +1,4 @@
-import { Kept } from './kept.js';
+import { TtlCache } from './ttl-cache.js';
 
 let now = 0;
 beforeEach(() => {
@@ -7,7 +7,7 @@ beforeEach(() => {
 });
 
 it('makes a value once for as long as it is kept', async () => {
-  const kept = new Kept<number>(1_000);
+  const kept = new TtlCache<number>(1_000);
   const make = jest.fn(() => Promise.resolve(7));
   expect(await Promise.all([kept.get('a', make), kept.get('a', make)])).toEqual([7, 7]);
   expect(make).toHaveBeenCalledTimes(1);
@@ -17,7 +17,7 @@ it('makes a value once for as long as it is kept', async () => {
 });
 
 it('forgets what has expired, and the oldest if together they are too large', async () => {
-  const kept = new Kept<string>(1_000, 100, (text) => text.length, 25);
+  const kept = new TtlCache<string>(1_000, 100, (text) => text.length, 25);
   for (const key of ['a', 'b']) await kept.get(key, () => Promise.resolve('x'.repeat(10)));
   expect(kept.held).toEqual({ values: 2, bytes: 20 });
   await kept.get('c', () => Promise.resolve('x'.repeat(10)));
@@ -33,7 +33,7 @@ it('forgets what has expired, and the oldest if together they are too large', as
 });
 
 it('does not keep what failed', async () => {
-  const kept = new Kept<string>();
+  const kept = new TtlCache<string>();
   await expect(kept.get('a', () => Promise.reject(new Error('away')))).rejects.toThrow('away');
   expect(await kept.get('a', () => Promise.resolve('there'))).toBe('there');
 });

@@ -5,7 +5,7 @@ import { QueryRunnerProviderAlreadyReleasedError } from 'typeorm/error/QueryRunn
 import { types } from 'node:util';
 
 /** What can be wrong with the database, as opposed to a statement. */
-export type Trouble = {
+export type Incident = {
   /** Of PostgreSQL and PgBouncer (SQLSTATE) or the operating system; none where pg and its pool have words alone. */
   code: RegExp | '';
   words?: RegExp;
@@ -23,7 +23,7 @@ const BROKEN =
   'Connections to PostgreSQL broke: it or its host ended, failed over, or something in between cut them. New ones are made as soon as it takes them.';
 
 /** The first that fits. Whatever fits none is no trouble of the database. */
-const TROUBLES: readonly Trouble[] = [
+const INCIDENTS: readonly Incident[] = [
   {
     code: /^53100/,
     kind: 'takes no writes',
@@ -146,30 +146,30 @@ const TROUBLES: readonly Trouble[] = [
 ];
 
 /** What is wrong with the database; undefined where it is the statement, or nothing that an operator could mend. */
-export function troubleOf(error: unknown): Trouble | undefined {
+export function incidentOf(error: unknown): Incident | undefined {
   if (error instanceof AggregateError) {
-    return error.errors.map(troubleOf).find((trouble) => trouble !== undefined);
+    return error.errors.map(incidentOf).find((trouble) => trouble !== undefined);
   }
   const { code, message } = said(error);
-  return TROUBLES.find(
+  return INCIDENTS.find(
     (trouble) =>
       (trouble.code === '' ? code === '' : trouble.code.test(code)) && (trouble.words?.test(message) ?? true),
   );
 }
 
 /** What is wrong with the database, in a sentence for operators. */
-export function describeTrouble(error: unknown): string | undefined {
-  return troubleOf(error)?.sentence;
+export function describeIncident(error: unknown): string | undefined {
+  return incidentOf(error)?.sentence;
 }
 
 /** Whether an error means that the database cannot do its work now: the caller may try again later. */
 export function isUnavailable(error: unknown): boolean {
-  return troubleOf(error) !== undefined;
+  return incidentOf(error) !== undefined;
 }
 
 /** Whether only the connection broke: the same may well succeed at once on a new one. */
 export function isConnectionLost(error: unknown): boolean {
-  return troubleOf(error)?.kind === 'connection lost';
+  return incidentOf(error)?.kind === 'connection lost';
 }
 
 /**
@@ -177,7 +177,7 @@ export function isConnectionLost(error: unknown): boolean {
  * at the start it is the configuration that is wrong.
  */
 export function isTurnedAway(error: unknown): boolean {
-  return troubleOf(error)?.kind === 'turned away';
+  return incidentOf(error)?.kind === 'turned away';
 }
 
 /**
@@ -230,7 +230,7 @@ export function isForbidden(error: unknown): boolean {
  * @param isOfDatabase whether the caller knows that it is; other servers refuse connections too, so only SQLSTATEs tell otherwise.
  */
 export function describeError(error: unknown, isOfDatabase = false): string {
-  const trouble = isOfDatabase || /^\d/.test(said(error).code) ? describeTrouble(error) : undefined;
+  const trouble = isOfDatabase || /^\d/.test(said(error).code) ? describeIncident(error) : undefined;
   const reason = reasonOf(error);
   // Whoever asks puts it into a sentence of their own.
   const open = (sentence: string) => sentence.replace(/\.$/, '');

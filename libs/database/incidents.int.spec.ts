@@ -15,7 +15,7 @@ import {
 } from '#libs/testing';
 import {
   describeError,
-  describeTrouble,
+  describeIncident,
   isCollision,
   isConnectionLost,
   isTransient,
@@ -145,7 +145,7 @@ describe('what an operator must mend is said in plain words', () => {
   it('all connections of the server are taken', async () => {
     const error = await connect(server.applicationUrl, 12);
     expect(isUnavailable(error)).toBe(true);
-    expect(describeTrouble(error)).toContain('PostgreSQL takes no more connections. Raise max_connections');
+    expect(describeIncident(error)).toContain('PostgreSQL takes no more connections. Raise max_connections');
     expect(describeError(error)).toMatch(/max_connections.*\(.*connection.*\)/);
   });
 
@@ -157,7 +157,7 @@ describe('what an operator must mend is said in plain words', () => {
     try {
       const error = await connect(server.applicationUrl, 4);
       expect(isUnavailable(error)).toBe(true);
-      expect(describeTrouble(error)).toContain(sentence);
+      expect(describeIncident(error)).toContain(sentence);
     } finally {
       await asSuperuser(`ALTER ${object} CONNECTION LIMIT -1`);
     }
@@ -185,7 +185,7 @@ describe('what an operator must mend is said in plain words', () => {
         const error = await thrown(fill);
         expect(error).toMatchObject({ driverError: { code: '53100' } });
         expect(isUnavailable(error)).toBe(true);
-        expect(describeTrouble(error)).toContain("PostgreSQL's disk is full");
+        expect(describeIncident(error)).toContain("PostgreSQL's disk is full");
         expect(await source.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
       } finally {
         await Promise.all(sources.splice(0).map((source) => source.destroy()));
@@ -212,7 +212,7 @@ describe('what an operator must mend is said in plain words', () => {
     it('it takes no more connections', async () => {
       const error = await connect(bouncer.url, 6);
       expect(isUnavailable(error)).toBe(true);
-      expect(describeTrouble(error)).toContain('PgBouncer takes no more connections');
+      expect(describeIncident(error)).toContain('PgBouncer takes no more connections');
     });
 
     it('it has none to PostgreSQL', async () => {
@@ -224,7 +224,7 @@ describe('what an operator must mend is said in plain words', () => {
       const slow = one!.query('SELECT pg_sleep(4)');
       const error = await thrown(other!.query('SELECT 1'));
       expect(isUnavailable(error)).toBe(true);
-      expect(describeTrouble(error)).toContain('PgBouncer had no connection to PostgreSQL');
+      expect(describeIncident(error)).toContain('PgBouncer had no connection to PostgreSQL');
       await slow;
     });
 

@@ -1,5 +1,5 @@
 import { type LoggerService } from '@nestjs/common';
-import { reasonOf, troubleOf } from './trouble.js';
+import { reasonOf, incidentOf } from './incidents.js';
 
 /** So long all must have been well before a trouble is over: what comes and goes is one trouble. */
 const QUIET_MS = 5_000;
@@ -10,7 +10,7 @@ type Episode = { since: number; told: Set<string>; refused: number; wellSince: n
  * Tells what is wrong with the database: each thing once when it begins, and once when all is over, however many requests,
  * read models and connections meet it meanwhile.
  */
-export class TroubleLog {
+export class IncidentLog {
   private episode: Episode | undefined;
 
   constructor(private readonly logger: Pick<LoggerService, 'log' | 'warn' | 'error'>) {}
@@ -22,7 +22,7 @@ export class TroubleLog {
    * @returns false where it is nothing to be told here.
    */
   tell(error: unknown, otherwise?: string): boolean {
-    const known = troubleOf(error);
+    const known = incidentOf(error);
     const trouble = known?.sentence ?? otherwise;
     if (trouble === undefined) return false;
     const since = performance.now();
@@ -39,7 +39,7 @@ export class TroubleLog {
 
   /** A request was refused for it. @param otherwise as for `tell`, where nothing was told yet. */
   refuse(error: unknown, otherwise: string): void {
-    if (troubleOf(error) || !this.episode) this.tell(error, otherwise);
+    if (incidentOf(error) || !this.episode) this.tell(error, otherwise);
     else this.episode.wellSince = undefined;
     if (this.episode) this.episode.refused += 1;
   }

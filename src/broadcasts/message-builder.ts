@@ -45,7 +45,7 @@ export const NOBODY = '00000000-0000-0000-0000-000000000000';
 
 /** Writes a broadcast's message to each of its recipients. */
 @Injectable()
-export class Letters {
+export class MessageBuilder {
   constructor(
     private readonly records: RecordReader,
     private readonly resources: Resources,

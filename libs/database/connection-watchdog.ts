@@ -50,7 +50,7 @@ const IDLE_BACKENDS = "SELECT pid FROM pg_stat_activity WHERE pid = ANY ($1) AND
  * - Neither: the database is frozen or unreachable. Those that wait are given up after six seconds, so that their callers
  *   hear it; what is long on purpose waits on, and is given up when new connections work and the witness still does not.
  */
-export class SilenceWatch {
+export class ConnectionWatchdog {
   private readonly connections = new Set<Watched>();
   private timer: NodeJS.Timeout | undefined;
   private witness: Witness | undefined;

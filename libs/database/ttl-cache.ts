@@ -1,5 +1,5 @@
 /** What is asked for again and again is made once in so long: a hundred thousand readers cost what one costs. */
-export class Kept<Value> {
+export class TtlCache<Value> {
   /** In the order in which they expire. */
   private readonly values = new Map<string, { value: Promise<Value>; until: number; bytes: number }>();
   private bytes = 0;

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { messageIdOf, readMessageId } from './letters.js';
+import { messageIdOf, readMessageId } from './message-builder.js';
 
 it('the id of a message names its broadcast and its recipient, and fits into a line', () => {
   for (let n = 0; n < 100; n += 1) {

@@ -3,7 +3,7 @@ import { background, subscriptions, timers } from './modules.js';
 import { type Runtime } from './runtime.js';
 
 /** What goes on beside requests: reactions to the history, timers, and the modules' own work. */
-export class Reactions {
+export class BackgroundWorkers {
   private readonly work;
 
   constructor(

@@ -17,7 +17,7 @@ const MOST = 100;
  *
  * @param beside events of other streams that are part of it for people.
  */
-export async function RecordPast(
+export async function ActivityLog(
   visit: Visit,
   recordId: string,
   beside: Promise<readonly RecordedEvent[]> = Promise.resolve([]),

@@ -1,11 +1,11 @@
 import { setImmediate as immediate } from 'node:timers/promises';
-import { Loader } from './loader.js';
+import { BatchLoader } from './batch-loader.js';
 
 /** Questions that are answered when they are told to be. */
 function asking(most = 100) {
   const asked: string[][] = [];
   const answer: ((error?: Error) => void)[] = [];
-  const loader = new Loader<string, { name: string }>(
+  const loader = new BatchLoader<string, { name: string }>(
     (keys) => {
       asked.push([...keys]);
       return new Promise((resolve, reject) =>
