@@ -36,7 +36,7 @@ beforeEach(async () => {
     const path = request.url!.replace(`/base/log/${organizationId}/`, '');
     asked.push(path);
     if (path.startsWith('/base/v1/'))
-      expect(path).toMatch(/^\/base\/v1\/event\.list-events\?type=SigningKeyRotated&/);
+      expect(path).toMatch(/^\/base\/v1\/history\.list-events\?type=SigningKeyRotated&/);
     const other = Object.entries(instead).find(([end]) => path.endsWith(end));
     const [status, body, headers] = other
       ? other[1](asked.filter((one) => one === path).length)
