@@ -69,8 +69,8 @@ export class Connection extends Client implements Watched {
   isRetired = false;
   private isHeldBack = false;
   /**
-   * Whether PostgreSQL keeps prepared statements for this connection: not where a pooler such as PgBouncer leads each transaction
-   * to another server. Such a pooler says a process id of its own at the start.
+   * Whether prepared statements survive on this connection. They do not if a pooler such as PgBouncer sends each transaction to
+   * another backend. A pooler reports a process id of its own at login, not the backend's.
    */
   keepsStatements = false;
 
@@ -94,7 +94,7 @@ export class Connection extends Client implements Watched {
 
   private async findWhetherDirect(): Promise<void> {
     const asked: Promise<{ rows: { id: number }[] }> = this.query('SELECT pg_backend_pid() AS id');
-    // What is wrong with the connection is said to whoever uses it.
+    // A broken connection is reported by the statement that its user sends.
     const { rows } = await asked.catch(() => ({ rows: [] }));
     this.keepsStatements = rows[0]?.id === this.backend;
   }

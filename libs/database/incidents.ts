@@ -191,15 +191,15 @@ export function isCollision(error: unknown): boolean {
 }
 
 /**
- * Whether a prepared statement no longer fits, because a migration changed the type of its result, or is unknown to the server
- * that it was sent to. It did nothing, and succeeds if it is sent as text.
+ * Whether a prepared statement is out of date because a migration changed the type of its result, or is unknown to the backend. It
+ * did nothing, and succeeds if it is sent as text.
  */
 export function isStalePreparedStatement(error: unknown): boolean {
   const { code, routine } = (error instanceof QueryFailedError ? error.driverError : error) as {
     code?: string;
     routine?: string;
   };
-  // The message of the second is in the server's language.
+  // By routine, because the message is in the server's language.
   return code === '26000' || (code === '0A000' && routine === 'RevalidateCachedQuery');
 }
 

@@ -86,7 +86,7 @@ export async function queryWide<Row>(
               connection,
               `BEGIN READ ONLY; SET LOCAL statement_timeout = ${LONGEST_MS[kind]}`,
             );
-            // Its best plan depends on what is asked: a prepared one serves all values alike.
+            // Not prepared: the best plan depends on the values.
             const rows = outcomeOf(connection, text, values, false).then(answerOf) as Promise<Row[]>;
             const ended = outcomeOf(connection, 'ROLLBACK');
             rows.then(resolve, reject);
