@@ -244,12 +244,18 @@ function scopeIn({ keys }: Words, scope: string): string {
   return right === 'send' ? keys.send(what) : keys.write(what);
 }
 
-/** One that the key may call; undefined where it may read nothing. */
+/** Lists that are not named after their service. */
+const LISTS: { readonly [service: string]: string } = {
+  team: 'team.list-members',
+  history: 'history.list-events',
+};
+
+/** An operation that the key may call; undefined if it has no scope to read. */
 function operationFor(scopes: readonly string[]): string | undefined {
   if (scopes.includes('*') || scopes.includes('organization:read')) return 'organization.get-organization';
   const service = scopes.find((scope) => scope.endsWith(':read'))?.split(':')[0];
   if (service === undefined) return undefined;
-  return service === 'team' ? 'team.list-members' : `${service}.list-${service}s`;
+  return LISTS[service] ?? `${service}.list-${service}s`;
 }
 
 /** The key, on the answer to the form alone: neither an address nor a list nor the log ever has it. */
