@@ -1,6 +1,7 @@
 import { type Socket } from 'node:net';
 import { Client, type ClientConfig } from 'pg';
 import { readMoments } from './moments.js';
+import { type PreparedNames } from './prepared-names.js';
 import { type ConnectionWatchdog, type Watched } from './connection-watchdog.js';
 
 /** What a transaction begins with; see `inTransaction`. What PostgreSQL ends by itself, in milliseconds. */
@@ -54,7 +55,7 @@ export class ConnectionReadOnly extends Error {
 }
 
 /** What the pool is given to make its connections of. */
-export type ConnectionConfig = ClientConfig & { watch: ConnectionWatchdog };
+export type ConnectionConfig = ClientConfig & { watch: ConnectionWatchdog; prepared: PreparedNames };
 
 /** A connection of the pool that knows since when it has waited for an answer in vain, and can be given up. */
 export class Connection extends Client implements Watched {
@@ -73,10 +74,12 @@ export class Connection extends Client implements Watched {
    * another backend. A pooler reports a process id of its own at login, not the backend's.
    */
   keepsStatements = false;
+  readonly prepared: PreparedNames;
 
   constructor(config: ConnectionConfig) {
     super({ ...config, pipeline: true });
-    const { watch, ...own } = config;
+    const { watch, prepared, ...own } = config;
+    this.prepared = prepared;
     readMoments(this);
     this.once('connect', () => watch.add(this, own));
     this.once('connect', () => void this.findWhetherDirect());

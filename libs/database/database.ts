@@ -1,6 +1,7 @@
 import { type EventEmitter } from 'node:events';
 import { type DataSource, type EntityManager, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { Connection } from './connection.js';
+import { PreparedNames } from './prepared-names.js';
 import { ConnectionWatchdog } from './connection-watchdog.js';
 
 /** Anything that runs SQL: the pool, or one transaction. */
@@ -51,6 +52,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<DataSource
     extra: {
       Client: Connection,
       watch: watchOf(options.url),
+      prepared: new PreparedNames(),
       // A server that vanishes during a long statement is noticed by TCP.
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,

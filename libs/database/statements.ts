@@ -1,6 +1,5 @@
 import { QueryFailedError } from 'typeorm/error/QueryFailedError.js';
 import { type Connection } from './connection.js';
-import { neverPrepare, preparedName } from './prepared-names.js';
 import { isStalePreparedStatement } from './incidents.js';
 
 export type Outcome = { command: string; rows: unknown[]; rowCount: number | null };
@@ -35,13 +34,14 @@ export async function outcomeOf(
   values?: unknown[],
   isPrepared = true,
 ): Promise<Outcome | Outcome[]> {
-  const name = isPrepared && values && connection.keepsStatements ? preparedName(text) : undefined;
+  const name =
+    isPrepared && values && connection.keepsStatements ? connection.prepared.nameOf(text) : undefined;
   try {
     const outcome: Promise<Outcome | Outcome[]> =
       name === undefined ? connection.query(text, values) : connection.query({ name, text, values });
     return await outcome;
   } catch (error) {
-    if (isStalePreparedStatement(error)) neverPrepare(text);
+    if (isStalePreparedStatement(error)) connection.prepared.giveUp(text);
     throw new QueryFailedError(text, values, error as Error);
   }
 }
