@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { Projections } from '#libs/projections';
-import { type RedisServer, startRedis } from '#libs/testing';
+import { eventually, type RedisServer, startRedis } from '#libs/testing';
 import { type CreateApiKey } from '../src/auth/index.js';
 import { type Answer, Api, Client } from './harness.js';
 
@@ -414,7 +414,7 @@ describe('on two instances with Redis', () => {
   const LOCAL = 'degraded, redis not used: limits count per instance';
 
   async function until(health: string): Promise<void> {
-    while ((await redisHealth()).some((found) => found !== health)) await sleep(200);
+    await eventually(async () => expect(new Set(await redisHealth())).toEqual(new Set([health])));
   }
 
   /** 24 at once with a key that has 10 per second, on both instances; `health` held all the while. */

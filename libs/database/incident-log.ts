@@ -1,5 +1,5 @@
 import { type LoggerService } from '@nestjs/common';
-import { reasonOf, incidentOf } from './incidents.js';
+import { incidentOf, reasonOf } from './incidents.js';
 
 /** So long all must have been well before a trouble is over: what comes and goes is one trouble. */
 const QUIET_MS = 5_000;

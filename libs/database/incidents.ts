@@ -195,12 +195,11 @@ export function isCollision(error: unknown): boolean {
  * did nothing, and succeeds if it is sent as text.
  */
 export function isStalePreparedStatement(error: unknown): boolean {
-  const { code, routine } = (error instanceof QueryFailedError ? error.driverError : error) as {
-    code?: string;
-    routine?: string;
-  };
+  const { code } = said(error);
+  if (code !== '0A000') return code === '26000';
   // By routine, because the message is in the server's language.
-  return code === '26000' || (code === '0A000' && routine === 'RevalidateCachedQuery');
+  const { routine } = (error instanceof QueryFailedError ? error.driverError : error) as { routine?: string };
+  return routine === 'RevalidateCachedQuery';
 }
 
 /** Limits of time: of a statement, of waiting for a lock, of a transaction that sends nothing. */

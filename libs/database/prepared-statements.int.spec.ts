@@ -69,3 +69,7 @@ it('a statement that the server forgot is sent as text', async () => {
   await source.query('DEALLOCATE ALL');
   expect(await source.query(text, [1])).toEqual([{ n: 1, four: 4 }]);
 });
+
+it.each([undefined, null, 'text', new Error('other')])('%p is no collision', (thrown) => {
+  expect(isCollision(thrown)).toBe(false);
+});
