@@ -13,7 +13,7 @@ let owner: Visitor;
 beforeAll(async () => {
   api = await Api.start({ environment: { TRUST_PROXY: '1' } });
   client = await api.organization();
-  owner = await signedIn(api, client, 'OWNER');
+  owner = await signedIn(api, client, 'OWNER', 'owner@example.org');
 });
 afterAll(() => api.stop());
 

@@ -19,8 +19,8 @@ beforeAll(async () => {
   api = await Api.start({ environment: { TRUST_PROXY: '1' } });
   client = await api.organization();
   foreign = await api.organization();
-  auditor = await signedIn(api, client, 'AUDITOR');
-  owner = await signedIn(api, client, 'OWNER');
+  auditor = await signedIn(api, client, 'AUDITOR', 'auditor@example.org');
+  owner = await signedIn(api, client, 'OWNER', 'owner@example.org');
 });
 afterAll(() => api.stop());
 

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => api.stop());
 beforeEach(async () => {
   client = await api.organization();
-  owner = await signedIn(api, client, 'OWNER');
+  owner = await signedIn(api, client, 'OWNER', 'owner@example.org');
 });
 
 const at = (path: string) => `/dashboard/${client.organizationId}/${path}`;

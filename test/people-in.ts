@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AcceptedMail } from '#libs/testing';
 import { type Product, type Client } from './harness.js';
@@ -105,12 +106,16 @@ export async function patiently<Answer extends { status: number; headers: Header
   }
 }
 
-/** Somebody with this role, signed in. */
+/**
+ * Signs in a new member with this role.
+ *
+ * @param email by default someone new: the rate limit of a person counts across organizations, and so across tests.
+ */
 export async function signedIn(
   api: Product,
   client: Client,
   role: string,
-  email = `${role.toLowerCase()}@example.org`,
+  email = `${role.toLowerCase()}-${randomUUID()}@example.org`,
 ): Promise<Visitor> {
   const visitor = new Visitor(api.origin);
   const { status } = await visitor.post(await invitationTo(api, client, role, email));

@@ -8,6 +8,7 @@ const NEVER = { bytes: Infinity, seconds: 3_600 };
 const answerEarly: RequestListener = (_request, response) => void response.writeHead(413).end('too large');
 
 let stop: (() => Promise<void>) | undefined;
+let served: Socket;
 afterEach(() => stop?.());
 
 /** @param announced bytes of the body, of which none are sent. */
@@ -15,7 +16,7 @@ async function connectTo(
   unreadLimits: { bytes: number; seconds: number },
   announced = 1e12,
 ): Promise<Socket> {
-  const server = createServer(answerEarly);
+  const server = createServer(answerEarly).on('connection', (socket: Socket) => (served = socket));
   const life = new ServerLife(server, () => 'http://localhost/errors', { lingerMs: 100, unreadLimits });
   stop = () => life.drain(0);
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -50,4 +51,19 @@ it('an unread body within the limits keeps its connection for the next request',
   socket.write(Buffer.alloc(MIB));
   socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
   expect(await readAll(socket)).toMatch(/^HTTP\/1.1 413 /);
+});
+
+it('many unread bodies on one connection leave no listeners behind', async () => {
+  const socket = await connectTo(NEVER, MIB);
+  await once(socket, 'data');
+  socket.write(Buffer.alloc(MIB));
+  const listeners: number[] = [];
+  for (let n = 0; n < 3; n += 1) {
+    socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${MIB}\r\n\r\n`);
+    await once(socket, 'data');
+    listeners.push(served.listenerCount('close'));
+    socket.write(Buffer.alloc(MIB));
+  }
+  socket.destroy();
+  expect(listeners[2]).toBe(listeners[0]);
 });

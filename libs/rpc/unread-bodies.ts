@@ -58,6 +58,7 @@ export class UnreadBodies {
     let looks = this.limits.seconds * LOOKS_PER_SECOND;
     const stop = () => {
       clearInterval(looking);
+      socket.off('close', stop);
       this.draining.delete(socket);
       if (drain.isLast) socket.destroySoon();
     };
@@ -72,7 +73,7 @@ export class UnreadBodies {
       }
     }, 1_000 / LOOKS_PER_SECOND).unref();
     request.once('end', stop);
-    socket.once('close', () => clearInterval(looking));
+    socket.once('close', stop);
     request.resume();
   }
 }
