@@ -7,7 +7,7 @@ import { type ReadSource, type ReservedConnections, type IncidentLog } from '#li
 import { type EventStore } from '#libs/event-store';
 import { Mailer } from '#libs/mail';
 import {
-  DatabaseWatch,
+  DatabaseMonitor,
   HealthAccess,
   HealthController,
   Readiness,
@@ -89,13 +89,13 @@ export class AppModule {
         { provide: HealthAccess, useValue: new HealthAccess(healthToken) },
         Readiness,
         RequestCounts,
-        DatabaseWatch,
+        DatabaseMonitor,
         { provide: Sealer, useValue: sealer },
         { provide: SelfCheckStatus, useValue: selfCheck },
         { provide: WitnessStatus, useValue: cosigning },
         ...forModules,
       ],
-      exports: [...forModules.map(({ provide }) => provide), RequestCounts, DatabaseWatch],
+      exports: [...forModules.map(({ provide }) => provide), RequestCounts, DatabaseMonitor],
       imports: [
         CqrsModule.forRoot(),
         CommandsModule.of(source, reads, reserved, store, projections, troubles),

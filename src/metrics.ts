@@ -1,6 +1,6 @@
 import { type INestApplicationContext } from '@nestjs/common';
 import {
-  DatabaseWatch,
+  DatabaseMonitor,
   ScrapedDatabase,
   type MetricsServer,
   RequestCounts,
@@ -38,7 +38,7 @@ export async function serveInsight(
     concurrency: app.get(Concurrency),
     rateLimit: app.get(RateLimitStatus),
     store,
-    watch: app.get(DatabaseWatch),
+    watch: app.get(DatabaseMonitor),
     projections,
     selfCheck,
     witnesses: cosigning,

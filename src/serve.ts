@@ -3,7 +3,7 @@ import cluster from 'node:cluster';
 import { type INestApplicationContext } from '@nestjs/common';
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeError, endPatience } from '#libs/database';
+import { describeError, failFast } from '#libs/database';
 import { JsonLogger, logConsole, Readiness, standardOutput } from '#libs/operations';
 import { ServerLife } from '#libs/rpc';
 import { currentTracer } from '#libs/tracing';
@@ -110,7 +110,7 @@ async function serve(): Promise<void> {
     stopping.signal.throwIfAborted();
     await (config.host === undefined ? app.listen(config.port) : app.listen(config.port, config.host));
     isServing = true;
-    endPatience(runtime.source);
+    failFast(runtime.source);
     runtime.projections.poll();
     runtime.sealer.start(runtime.store.pulse);
     runtime.selfCheck.start();
@@ -129,7 +129,7 @@ async function serve(): Promise<void> {
     logger.log({ message: 'stopping', signal, servedForSeconds: config.shutdownDelay });
     app.get(Readiness).end();
     if (config.shutdownDelay > 0) {
-      life.takeLeave();
+      life.startDraining();
       await sleep(config.shutdownDelay * 1_000, undefined, { signal: hurrying.signal }).catch(
         () => undefined,
       );

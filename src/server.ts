@@ -4,7 +4,7 @@ import { type NestExpressApplication } from '@nestjs/platform-express';
 import { type Express, type NextFunction, type Request, type Response } from 'express';
 import { type IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { DatabaseWatch, RequestCounts, requestLog } from '#libs/operations';
+import { DatabaseMonitor, RequestCounts, requestLog } from '#libs/operations';
 import { Concurrency } from '#libs/rate-limit';
 import { ErrorFilter, type ErrorCode, replaceUndecodablePath, RpcExpressAdapter } from '#libs/rpc';
 import { AppModule } from './app.module.js';
@@ -44,7 +44,7 @@ export async function createApplication(
   app.use(
     log,
     protectPages,
-    app.get(DatabaseWatch).admit,
+    app.get(DatabaseMonitor).admit,
     app.get(Concurrency).admit,
     replaceUndecodablePath,
   );

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DatabaseWatch, METRICS } from '#libs/operations';
+import { DatabaseMonitor, METRICS } from '#libs/operations';
 import { type Answer, Api, Client, DatabaseGate } from './harness.js';
 import { eventually } from './processes.js';
 
@@ -101,7 +101,7 @@ describe('ready', () => {
 
   it('stays 200 and is degraded for a trouble of a second; the metric says the same', async () => {
     await until(({ status }) => status === 200);
-    const watch = api.instances[0]!.app.get(DatabaseWatch);
+    const watch = api.instances[0]!.app.get(DatabaseMonitor);
     gate.shut();
     await eventually(() => expect(watch.trouble).toBeDefined());
     const isReady = METRICS.find(({ name }) => name === 'advocacy_ready')!;

@@ -9,7 +9,7 @@ import {
   type Folded,
   GivenUp,
   type Guard,
-  unborn,
+  initialState,
 } from '#libs/event-store';
 import { type Projections } from '#libs/projections';
 import { type Input, type RequestContext, RpcError } from '#libs/rpc';
@@ -137,7 +137,7 @@ export class Commands {
     ) => Partial<Decision> | Promise<Partial<Decision>> = () => ({}),
   ): Promise<Folded<State>> {
     const { organizationId } = input;
-    let loaded = unborn(decider);
+    let loaded = initialState(decider);
     let events: Event[] = [];
     const { version, recordedAt } = await this.run(input, async () => {
       loaded = await this.records.load(decider, organizationId, recordId);

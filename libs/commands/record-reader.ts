@@ -12,7 +12,7 @@ import {
   type Past,
   type RecordedEvent,
   type StreamNow,
-  unborn,
+  initialState,
   type Until,
 } from '#libs/event-store';
 import { type Projections } from '#libs/projections';
@@ -106,9 +106,9 @@ export class RecordReader {
     until: Until,
     unknown: Unknown,
   ): Promise<Folded<State>> {
-    if (!isId(recordId)) return unborn(decider);
+    if (!isId(recordId)) return initialState(decider);
     if (until.moment !== undefined || until.position !== undefined) {
-      return this.foldRest(decider, organizationId, recordId, unborn(decider), until, unknown);
+      return this.foldRest(decider, organizationId, recordId, initialState(decider), until, unknown);
     }
     const streams = await this.now<Event>(decider.streamType, organizationId, [recordId]);
     return this.foldNow(decider, organizationId, recordId, streams.get(recordId)!, until, unknown);
@@ -141,9 +141,9 @@ export class RecordReader {
     const isOvertaken = isOwn(decider, events) && requireKnown(decider, events, unknown);
     // The row has gone on, beyond the version or (see `Snapshots`) beyond what it knows: only the history knows the rest.
     if (snapshot && (snapshot.version > version || isOvertaken)) {
-      return this.foldRest(decider, organizationId, recordId, unborn(decider), until, unknown);
+      return this.foldRest(decider, organizationId, recordId, initialState(decider), until, unknown);
     }
-    let before = unborn(decider);
+    let before = initialState(decider);
     if (snapshot) {
       const { keyring } = this.store;
       const state = this.projections.snapshotsOf(decider.streamType)!.read(snapshot.state, keyring) as State;

@@ -8,7 +8,7 @@ import {
   testServerUrl,
 } from '#libs/testing';
 import { type Connection } from './connection.js';
-import { endPatience, inTransaction, isUnavailable, openDatabase } from './index.js';
+import { failFast, inTransaction, isUnavailable, openDatabase } from './index.js';
 import { longIt } from '../../test/length.js';
 
 let proxy: SilentProxy;
@@ -102,7 +102,7 @@ longIt('a connection that alone went silent is found out by what its backend doe
 });
 
 longIt('where nobody answers, statements fail, and work again when somebody does', async () => {
-  endPatience(source);
+  failFast(source);
   proxy.freeze();
   await expectUnavailable(one());
   proxy.thaw();

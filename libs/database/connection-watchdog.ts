@@ -18,7 +18,7 @@ const ASTRAY_MS = 1_000;
 const PAUSE_MS = 5_000;
 
 /** A connection as it is watched: see connection.ts. */
-export type Watched = {
+export type WatchedConnection = {
   /** The server's number for it; a pooler in between makes one up. */
   readonly backend: number;
   /** Bytes that came: more than before mean that it lives. */
@@ -51,7 +51,7 @@ const IDLE_BACKENDS = "SELECT pid FROM pg_stat_activity WHERE pid = ANY ($1) AND
  *   hear it; what is long on purpose waits on, and is given up when new connections work and the witness still does not.
  */
 export class ConnectionWatchdog {
-  private readonly connections = new Set<Watched>();
+  private readonly connections = new Set<WatchedConnection>();
   private timer: NodeJS.Timeout | undefined;
   private witness: Witness | undefined;
   private opening: Promise<void> | undefined;
@@ -63,14 +63,14 @@ export class ConnectionWatchdog {
   /** While a program starts it may have to wait for others, behind PgBouncer in its queue. */
   patient = true;
 
-  add(connection: Watched, config: ClientConfig): void {
+  add(connection: WatchedConnection, config: ClientConfig): void {
     this.config = config;
     this.connections.add(connection);
     this.timer ??= setInterval(() => void this.look(), LOOK_MS).unref();
     this.keepWitness();
   }
 
-  remove(connection: Watched): void {
+  remove(connection: WatchedConnection): void {
     this.connections.delete(connection);
     if (this.connections.size > 0) return;
     clearInterval(this.timer);
@@ -105,13 +105,13 @@ export class ConnectionWatchdog {
     }
   }
 
-  private quiet(ms: number): Watched[] {
+  private quiet(ms: number): WatchedConnection[] {
     const now = performance.now();
     for (const connection of this.connections) connection.look(now);
     return [...this.connections].filter((connection) => connection.quietFor(now) >= ms);
   }
 
-  private async judge(quiet: readonly Watched[]): Promise<void> {
+  private async judge(quiet: readonly WatchedConnection[]): Promise<void> {
     const { witness } = this;
     const before = new Map([...this.connections].map((connection) => [connection, connection.heard]));
     const unheard = () =>
@@ -142,7 +142,7 @@ export class ConnectionWatchdog {
   }
 
   /** Twice, because the answer, or what we asked, may have been on its way. */
-  private giveUpForgotten(quiet: readonly Watched[], idle: readonly number[]): void {
+  private giveUpForgotten(quiet: readonly WatchedConnection[], idle: readonly number[]): void {
     const found = quiet.filter(({ backend }) => idle.includes(backend));
     for (const connection of found) {
       if (connection.suspected) connection.giveUp();

@@ -2,7 +2,7 @@ import { type Socket } from 'node:net';
 import { Client, type ClientConfig } from 'pg';
 import { readMoments } from './moments.js';
 import { type PreparedNames } from './prepared-names.js';
-import { type ConnectionWatchdog, type Watched } from './connection-watchdog.js';
+import { type ConnectionWatchdog, type WatchedConnection } from './connection-watchdog.js';
 
 /** What a transaction begins with; see `inTransaction`. What PostgreSQL ends by itself, in milliseconds. */
 export type TransactionLimits = {
@@ -58,7 +58,7 @@ export class ConnectionReadOnly extends Error {
 export type ConnectionConfig = ClientConfig & { watch: ConnectionWatchdog; prepared: PreparedNames };
 
 /** A connection of the pool that knows since when it has waited for an answer in vain, and can be given up. */
-export class Connection extends Client implements Watched {
+export class Connection extends Client implements WatchedConnection {
   patient = false;
   /** Of the next transaction that TypeORM begins. */
   limits: TransactionLimits = {};

@@ -79,7 +79,7 @@ function watchOf(url: string): ConnectionWatchdog {
  * To be called once a program serves others: from then on no statement is waited for longer than a few seconds while the
  * database answers nobody. Before, a program waits, for whoever migrates behind a small PgBouncer, say.
  */
-export function endPatience(source: DataSource): void {
+export function failFast(source: DataSource): void {
   watchOf((source.options as { url: string }).url).patient = false;
 }
 

@@ -1,5 +1,5 @@
 export {
-  endPatience,
+  failFast,
   exclusively,
   isMigrated,
   migrate,

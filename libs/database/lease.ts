@@ -40,7 +40,7 @@ type Holder = { pid: number; changed: string; wait_event: string };
  */
 export class Lease {
   /** How long the transaction that takes the lease may be idle. */
-  patienceMs: number;
+  timeoutMs: number;
 
   /**
    * @param table whose rows' locks are the leases.
@@ -52,7 +52,7 @@ export class Lease {
     private readonly source: DataSource,
     private readonly shortestMs = PATIENCE_MS,
   ) {
-    this.patienceMs = shortestMs;
+    this.timeoutMs = shortestMs;
   }
 
   /** Runs a transaction that waits for the lease and then holds it. */
@@ -61,10 +61,10 @@ export class Lease {
     const watch = setInterval(() => void this.look(seen).catch(() => undefined), this.shortestMs / LOOKS);
     try {
       const result = await transaction();
-      this.patienceMs = this.shortestMs;
+      this.timeoutMs = this.shortestMs;
       return result;
     } catch (error) {
-      if (isUnavailable(error)) this.haveMorePatience();
+      if (isUnavailable(error)) this.extendDeadline();
       throw error;
     } finally {
       clearInterval(watch);
@@ -81,13 +81,13 @@ export class Lease {
       const place = `${pid} ${changed} ${wait_event}`;
       const since = before.get(place) ?? now;
       seen.set(place, since);
-      if (now - since < this.patienceMs) continue;
+      if (now - since < this.timeoutMs) continue;
       await this.source.query(END, [pid, changed]);
-      this.haveMorePatience();
+      this.extendDeadline();
     }
   }
 
-  private haveMorePatience(): void {
-    this.patienceMs = Math.min(2 * this.patienceMs, MOST_PATIENCE * this.shortestMs);
+  private extendDeadline(): void {
+    this.timeoutMs = Math.min(2 * this.timeoutMs, MOST_PATIENCE * this.shortestMs);
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
 import { QueryFailedError } from 'typeorm/error/QueryFailedError.js';
-import { endPatience, type Sql } from './database.js';
+import { failFast, type Sql } from './database.js';
 import { FairGate, TooManyWaiting } from './fair-gate.js';
 import { describeError } from './incidents.js';
 
@@ -255,7 +255,7 @@ export class ReadSource implements Sql {
         const atOnce = Math.max(1, poolSize - 1);
         const ofOneGroup = Math.max(1, Math.floor(0.5 * poolSize));
         this.gate = new FairGate({ atOnce, ofOneGroup, waiting: MOST_WAITING });
-        endPatience(replica);
+        failFast(replica);
         this.replica = replica;
         if (this.stopping.signal.aborted) await replica.destroy();
       })

@@ -23,7 +23,9 @@ export type Folded<State> = {
 };
 
 /** What there is before the first event. */
-export function unborn<State, Event extends DomainEvent>({ initial }: Decider<State, Event>): Folded<State> {
+export function initialState<State, Event extends DomainEvent>({
+  initial,
+}: Decider<State, Event>): Folded<State> {
   return { state: initial, version: 0, createdAt: null, updatedAt: null };
 }
 
@@ -39,7 +41,7 @@ export function isKnown<State, Event extends DomainEvent>(
 export function fold<State, Event extends DomainEvent>(
   decider: Decider<State, Event>,
   events: readonly RecordedEvent<Event>[],
-  before: Folded<State> = unborn(decider),
+  before: Folded<State> = initialState(decider),
 ): Folded<State> {
   const known = events.filter((event) => isKnown(decider, event));
   return {

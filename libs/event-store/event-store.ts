@@ -63,7 +63,7 @@ export class EventStore {
   ) {
     this.pulse = new Pulse(reserved);
     this.appends = new AppendQueue(source, keyring, upcasters, (position, command) => {
-      this.wasGiven(position);
+      this.allocated(position);
       this.pulse.appended(command);
     });
     this.rows = new EventRows(keyring, upcasters);
@@ -106,7 +106,7 @@ export class EventStore {
       // Up to the first that came later, not all that did not: of versions before 0.3.0 the times of a stream may go
       // back, and what was never without the event before it is not read without it.
       const later = moment ? rows.findIndex(({ recorded_at }) => recorded_at > moment) : -1;
-      const wanted = await this.inLog(later === -1 ? rows : rows.slice(0, later));
+      const wanted = await this.committed(later === -1 ? rows : rows.slice(0, later));
       if (wanted.length === 0) return;
       yield this.rows.read<Event>(wanted);
       last = wanted.at(-1)!.version;
@@ -138,7 +138,7 @@ export class EventStore {
       streams.set(id, { snapshot, events: [], isWhole: true });
     }
     const found = rows.filter(({ position }) => position !== null);
-    const ours = await this.inLog(found);
+    const ours = await this.committed(found);
     for (const event of this.rows.read<Event>(ours)) {
       const stream = streams.get(event.streamId)!;
       stream.events.push(event);
@@ -153,7 +153,7 @@ export class EventStore {
    */
   async horizon(sql: Sql = this.source): Promise<number> {
     const [row] = await sql.query<{ horizon: string }[]>('SELECT event_horizon() AS horizon');
-    return this.wasGiven(Number(row!.horizon));
+    return this.allocated(Number(row!.horizon));
   }
 
   /**
@@ -181,7 +181,7 @@ export class EventStore {
   /** The highest position given out so far; events below it may still be on their way. */
   async lastPosition(): Promise<number> {
     const [row] = await this.source.query<{ position: string }[]>('SELECT last_position() AS position');
-    return this.wasGiven(Number(row!.position));
+    return this.allocated(Number(row!.position));
   }
 
   /**
@@ -189,12 +189,12 @@ export class EventStore {
    * other, so whoever put it there: what is answered is what is sealed, exported and verified. Asked only where a row is
    * above all that is known here to be given, since asking in each statement made it a tenth slower.
    */
-  private async inLog<Row extends { position: string }>(rows: Row[]): Promise<Row[]> {
+  private async committed<Row extends { position: string }>(rows: Row[]): Promise<Row[]> {
     if (rows.some(({ position }) => Number(position) > this.given)) await this.lastPosition();
     return rows.filter(({ position }) => Number(position) > 0 && Number(position) <= this.given);
   }
 
-  private wasGiven(position: number): number {
+  private allocated(position: number): number {
     this.given = Math.max(this.given, position);
     return position;
   }
@@ -293,7 +293,7 @@ export class EventStore {
        WHERE e.organization_id = $1 AND e.event_id = $2`,
       [organizationId, eventId],
     );
-    return this.rows.readStored(await this.inLog(rows))[0];
+    return this.rows.readStored(await this.committed(rows))[0];
   }
 
   /**
@@ -312,7 +312,7 @@ export class EventStore {
   ): Promise<{ events: RecordedEvent[]; hasMore: boolean }> {
     const values = [organizationId, recordId, most + 1, before, types];
     const rows = await this.source.query<PageRow[]>(ABOUT, values);
-    const events = this.rows.readStored(await this.inLog(rows.slice(0, most)));
+    const events = this.rows.readStored(await this.committed(rows.slice(0, most)));
     return { events, hasMore: isCut(rows) || rows.length > most };
   }
 
@@ -328,7 +328,7 @@ export class EventStore {
        ))`,
       [organizationId, streamIds],
     );
-    return this.rows.readStored(await this.inLog(rows));
+    return this.rows.readStored(await this.committed(rows));
   }
 
   /** The position of the organization's event before this one; 0 for its first. */
@@ -351,7 +351,7 @@ export class EventStore {
        ) last`,
       [organizationId, streamIds],
     );
-    return (await this.inLog(rows)).reduce((last, { position }) => Math.max(last, Number(position)), 0);
+    return (await this.committed(rows)).reduce((last, { position }) => Math.max(last, Number(position)), 0);
   }
 
   /** The streams that hold these unique keys, by the key in hexadecimal. */
@@ -374,7 +374,7 @@ export class EventStore {
        WHERE organization_id = $1 AND stream_id = ANY ($2::uuid[]) AND version = 1 AND stream_type = $3`,
       [organizationId, ids, streamType],
     );
-    return new Set((await this.inLog(rows)).map(({ stream_id }) => stream_id));
+    return new Set((await this.committed(rows)).map(({ stream_id }) => stream_id));
   }
 
   /** What a request with this idempotency key answered, if there was one. */

@@ -1,6 +1,6 @@
 export { type AppendCommand, type AppendResult, GivenUp, type Guard, type StreamWrite } from './append.js';
 export { canonical } from './canonical.js';
-export { fold, type Decider, type Folded, isKnown, unborn } from './decider.js';
+export { fold, type Decider, type Folded, isKnown, initialState } from './decider.js';
 export { bodyDigest, eventDigest, type DigestedEvent } from './digest.js';
 export {
   type Actor,
@@ -18,7 +18,7 @@ export { EventStore, type Past, type StreamNow, type Until, wrappedKeyOf } from 
 export { type EventFilter } from './history-query.js';
 export { type KeyCheck, Keyring, type KeyringFault } from './keyring.js';
 export { open as openBytes, openValue, seal as sealBytes, sealValue } from './personal-data.js';
-export { Pulse, type Watch } from './pulse.js';
+export { Pulse, type Poller } from './pulse.js';
 export { Rewrapping } from './rewrapping.js';
 export {
   type Cast,

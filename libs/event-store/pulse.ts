@@ -7,12 +7,12 @@ const LOOK_MS = 235;
 /** After a look that failed. */
 const REST_MS = 1_000;
 /** A look that takes longer than this stands in nobody's way: somebody may hold a lock on one of the tables. */
-const PATIENCE_MS = 2_000;
+const TIMEOUT_MS = 2_000;
 /** What is appended here within so long is one reason to work, not many. */
 const GATHER_MS = 20;
 
 /** One kind of background work, waiting for something to do. */
-export class Watch {
+export class Poller {
   private release: (() => void) | undefined;
   private isWoken = false;
   private gathering: NodeJS.Timeout | undefined;
@@ -63,7 +63,7 @@ export class Watch {
  * second, however many kinds of work, organizations and webhooks there are. Asks nothing while nobody waits.
  */
 export class Pulse {
-  private readonly watches: Watch[] = [];
+  private readonly watches: Poller[] = [];
   private statement = '';
   private looking: Promise<void> | undefined;
   private asking: Promise<boolean[]> | undefined;
@@ -77,8 +77,8 @@ export class Pulse {
    *   `h.horizon`, see `event_horizon()`.
    * @param concerns whether an append of this instance is a reason to work at once.
    */
-  watch(question: string, concerns: (appended: AppendCommand) => boolean = () => false): Watch {
-    const watch = new Watch(question, concerns, () => {
+  watch(question: string, concerns: (appended: AppendCommand) => boolean = () => false): Poller {
+    const watch = new Poller(question, concerns, () => {
       this.looking ??= this.lookWhileAwaited();
     });
     this.watches.push(watch);
@@ -111,7 +111,7 @@ export class Pulse {
     try {
       return await Promise.race([
         this.asking,
-        sleep(PATIENCE_MS, undefined, { ref: false, signal: late.signal }),
+        sleep(TIMEOUT_MS, undefined, { ref: false, signal: late.signal }),
       ]);
     } catch {
       return undefined;

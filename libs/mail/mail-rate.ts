@@ -20,7 +20,7 @@ return moment - now
 `;
 
 /** The longest that a message waits for Redis's answer, and until Redis is asked again after it had none, in milliseconds. */
-const PATIENCE = 250;
+const TIMEOUT_MS = 250;
 const PAUSE = 1_000;
 
 /**
@@ -90,7 +90,7 @@ export class MailRate {
 async function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${PATIENCE} ms`)), PATIENCE);
+    timer = setTimeout(() => reject(new Error(`no answer within ${TIMEOUT_MS} ms`)), TIMEOUT_MS);
   });
   // Where it comes too late, nobody listens any more.
   answer.catch(() => undefined);

@@ -71,7 +71,7 @@ function mailerOf(url: string | undefined, options: Partial<MailerOptions> = {})
       url,
       directory: join(directory, 'none'),
       concurrency: 10,
-      patience: PATIENT,
+      timeouts: PATIENT,
       ...options,
     },
     { log: (line: unknown) => void said.push(line), warn: (line: unknown) => void said.push(line) },
@@ -251,9 +251,9 @@ describe('a server that is not there', () => {
     ['it is no mail server', () => greeting('HTTP/1.1 400\r\n'), /^HTTP/, /HTTP/],
   ])(
     'is unreachable: %s, and only the operator is told where it is not',
-    async (_, urlOf, detail, reason, patience = PATIENT) => {
+    async (_, urlOf, detail, reason, timeouts = PATIENT) => {
       const url = await urlOf();
-      const outcome = await mailerOf(url, { patience }).send(message());
+      const outcome = await mailerOf(url, { timeouts }).send(message());
       expect(outcome).toEqual({ outcome: 'unreachable', detail: expect.stringMatching(detail) });
       expect(said).toEqual([
         { message: expect.stringMatching(/cannot be sent/), reason: expect.stringMatching(reason) },
@@ -359,7 +359,7 @@ describe('a server that falls silent', () => {
     ['end', 'in-doubt'],
   ] as const)('at %s: %s', async (holds, outcome) => {
     await server.behave({ holds });
-    const mailer = mailerOf(server.url, { patience: IMPATIENT });
+    const mailer = mailerOf(server.url, { timeouts: IMPATIENT });
     // A busy server may be silent for so long before it comes to the stage, too.
     await eventually(async () => {
       expect(await mailer.send(message())).toMatchObject({ outcome });
@@ -370,7 +370,7 @@ describe('a server that falls silent', () => {
   });
 
   it('frozen before, and in the middle of a message: surely not accepted', async () => {
-    const mailer = mailerOf(server.url, { patience: IMPATIENT });
+    const mailer = mailerOf(server.url, { timeouts: IMPATIENT });
     const isSent = () =>
       eventually(async () => expect(await mailer.send(message())).toMatchObject({ outcome: 'sent' }));
     await isSent();
@@ -400,7 +400,7 @@ describe('a server that falls silent', () => {
       const timer = setInterval(() => socket.write('.'), 50);
       socket.on('close', () => clearInterval(timer));
     });
-    const mailer = mailerOf(url, { patience: IMPATIENT });
+    const mailer = mailerOf(url, { timeouts: IMPATIENT });
     expect(await mailer.send(message())).toMatchObject({ outcome: 'unreachable' });
   });
 });
@@ -436,8 +436,8 @@ describe('a server that says what none should', () => {
   ])('%s', async (_, answers, outcome) => {
     const url = await talking({ ...usual, ...answers });
     // Only what it never answers is waited for in vain.
-    const patience = outcome === 'in-doubt' ? IMPATIENT : PATIENT;
-    const found = await mailerOf(url, { patience }).send(message());
+    const timeouts = outcome === 'in-doubt' ? IMPATIENT : PATIENT;
+    const found = await mailerOf(url, { timeouts }).send(message());
     // What was never handed over cannot be in doubt.
     expect([outcome, ...(outcome === 'in-doubt' ? ['unreachable'] : [])]).toContain(found.outcome);
     expect(found.outcome === 'sent').toBe(outcome === 'sent');
@@ -494,8 +494,8 @@ describe('stopping', () => {
   });
 
   it('waits for the answer to what was handed over, however long it takes, unless the mailer is closed', async () => {
-    const patience = { ...PATIENT, stopping: 100 };
-    const mailer = mailerOf(server.url, { patience });
+    const timeouts = { ...PATIENT, stopping: 100 };
+    const mailer = mailerOf(server.url, { timeouts });
     await mailer.send(message());
     await server.behave({ holds: 'end' });
     const stopping = new AbortController();
@@ -503,13 +503,13 @@ describe('stopping', () => {
     await server.reaches('end');
     stopping.abort();
     // If the mailer gave up after `stopping`, it has done so by now: timers of one process fire in order.
-    await sleep(2 * patience.stopping);
+    await sleep(2 * timeouts.stopping);
     await server.behave({});
     expect(await sending).toMatchObject({ outcome: 'sent' });
   });
 
   it('says in doubt where no answer comes in time', async () => {
-    const mailer = mailerOf(server.url, { patience: { ...PATIENT, stopping: 300 } });
+    const mailer = mailerOf(server.url, { timeouts: { ...PATIENT, stopping: 300 } });
     await mailer.send(message());
     await server.behave({ holds: 'end' });
     const sending = mailer.send(message());
@@ -521,7 +521,7 @@ describe('stopping', () => {
 });
 
 it('whatever a server does, an address is written to at most once, and what is missing was not said to be sent', async () => {
-  const mailer = mailerOf(server.url, { concurrency: 8, patience: IMPATIENT });
+  const mailer = mailerOf(server.url, { concurrency: 8, timeouts: IMPATIENT });
   const outcomes = new Map<string, MailOutcome>();
   let isOver = false;
   const senders = Array.from({ length: 16 }, async () => {

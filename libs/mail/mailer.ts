@@ -8,7 +8,7 @@ import { MailRate } from './mail-rate.js';
 import { readMailUrl } from './mail-url.js';
 import { type MailAddress, type MailMessage, type MailOutcome } from './message.js';
 import { SmtpPool } from './smtp-pool.js';
-import { type Patience } from './smtp-session.js';
+import { type Timeouts } from './smtp-session.js';
 
 export type MailerOptions = {
   /** Of the server; without one, messages are written to files. */
@@ -23,7 +23,7 @@ export type MailerOptions = {
   /** Where instances that share it count the rate together. */
   redisUrl?: string | undefined;
   /** Only tests change it. */
-  patience?: Patience;
+  timeouts?: Timeouts;
 };
 
 const STOPPED = { outcome: 'unreachable', detail: 'it was stopped before its turn' } as const;
@@ -56,12 +56,12 @@ export class Mailer implements OnApplicationShutdown {
     options: MailerOptions,
     private readonly logger: Pick<LoggerService, 'log' | 'warn'>,
   ) {
-    const { url, directory, from, concurrency, rate, redisUrl, patience } = options;
+    const { url, directory, from, concurrency, rate, redisUrl, timeouts } = options;
     setMaxListeners(0, this.closing.signal);
     this.concurrency = concurrency;
     this.places = concurrency;
     this.defaultFrom = from ?? null;
-    this.server = url === undefined ? undefined : new SmtpPool(readMailUrl(url), patience);
+    this.server = url === undefined ? undefined : new SmtpPool(readMailUrl(url), timeouts);
     this.files = new MailFiles(
       directory,
       (file) => void logger.log({ message: 'mail written to a file', file }),

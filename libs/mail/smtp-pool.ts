@@ -1,7 +1,7 @@
 import { type Composed } from './compose.js';
 import { type MailServer } from './mail-url.js';
 import { type MailOutcome } from './message.js';
-import { describe, outline, PATIENCE, type Patience, SmtpSession, STALE } from './smtp-session.js';
+import { describe, outline, TIMEOUTS, type Timeouts, SmtpSession, STALE } from './smtp-session.js';
 
 /** As many as servers take without complaint; behind a load balancer a new one also finds a new server. */
 const MOST_MESSAGES = 100;
@@ -17,7 +17,7 @@ export class SmtpPool {
 
   constructor(
     private readonly server: MailServer,
-    private readonly patience: Patience = PATIENCE,
+    private readonly timeouts: Timeouts = TIMEOUTS,
   ) {}
 
   /**
@@ -37,7 +37,7 @@ export class SmtpPool {
       if (used?.isOver) continue;
       let session = used;
       try {
-        session ??= await SmtpSession.open(this.server, this.patience, signal);
+        session ??= await SmtpSession.open(this.server, this.timeouts, signal);
       } catch (error) {
         if (signal.aborted)
           return { outcome: 'unreachable', detail: 'it was stopped before a connection was made' };
@@ -54,7 +54,7 @@ export class SmtpPool {
   /** Connects, logs in and says goodbye. @returns what is wrong, undefined where nothing is. */
   async probe(signal: AbortSignal): Promise<string | undefined> {
     try {
-      (await SmtpSession.open(this.server, this.patience, signal)).leave();
+      (await SmtpSession.open(this.server, this.timeouts, signal)).leave();
       return undefined;
     } catch (error) {
       return describe(error);

@@ -6,7 +6,7 @@ import { type MailOutcome } from './message.js';
 import { statusLine } from './status-line.js';
 
 /** In milliseconds. */
-export type Patience = {
+export type Timeouts = {
   /** From the look-up of the name to the end of STARTTLS. */
   connecting: number;
   /** For each answer. */
@@ -17,7 +17,7 @@ export type Patience = {
   stopping: number;
 };
 
-export const PATIENCE: Patience = { connecting: 15_000, silence: 30_000, message: 120_000, stopping: 5_000 };
+export const TIMEOUTS: Timeouts = { connecting: 15_000, silence: 30_000, message: 120_000, stopping: 5_000 };
 const GREETING = 10_000;
 /** The connection is given up by us, rather than by the server in the middle of being handed a message. */
 const IDLE = 15_000;
@@ -49,24 +49,24 @@ export class SmtpSession {
 
   private constructor(
     private readonly connection: SMTPConnection,
-    private readonly patience: Patience,
+    private readonly timeouts: Timeouts,
     private readonly takesUtf8: boolean,
   ) {}
 
   /** @throws why there is none; the signal's abort among the reasons. */
-  static async open(server: MailServer, patience: Patience, signal: AbortSignal): Promise<SmtpSession> {
+  static async open(server: MailServer, timeouts: Timeouts, signal: AbortSignal): Promise<SmtpSession> {
     const { host, port, secure, requireTls, login, name, tls } = server;
     const connection = new SMTPConnection({
       ...{ host, port, secure, tls, requireTLS: requireTls },
       ...(name === undefined ? {} : { name }),
-      connectionTimeout: patience.connecting,
-      greetingTimeout: Math.min(GREETING, patience.connecting),
-      dnsTimeout: patience.connecting,
-      socketTimeout: patience.silence,
+      connectionTimeout: timeouts.connecting,
+      greetingTimeout: Math.min(GREETING, timeouts.connecting),
+      dnsTimeout: timeouts.connecting,
+      socketTimeout: timeouts.silence,
       socketCloseTimeout: 1_000,
     });
     const close = () => connection.close();
-    const late = setTimeout(close, patience.connecting + patience.silence);
+    const late = setTimeout(close, timeouts.connecting + timeouts.silence);
     signal.addEventListener('abort', close, { once: true });
     try {
       const greeting = await new Promise<string>((resolve, reject) => {
@@ -87,7 +87,7 @@ export class SmtpSession {
           connection.login({ credentials }, (failed) => (failed ? reject(failed) : resolve(offers)));
         });
       });
-      return new SmtpSession(connection, patience, /^250[ -]SMTPUTF8\b/im.test(greeting));
+      return new SmtpSession(connection, timeouts, /^250[ -]SMTPUTF8\b/im.test(greeting));
     } catch (error) {
       connection.close();
       throw error;
@@ -159,13 +159,13 @@ export class SmtpSession {
       onAbort = () => {
         if (!content.isBegun) giveUp(STOPPED);
       };
-      onClosing = () => timers.push(setTimeout(giveUp, this.patience.stopping, STOPPED));
+      onClosing = () => timers.push(setTimeout(giveUp, this.timeouts.stopping, STOPPED));
       signal.addEventListener('abort', onAbort, { once: true });
       closing.addEventListener('abort', onClosing, { once: true });
       // Nodemailer says why right after it, if it knows.
       onEnd = () => setImmediate(giveUp, 'the connection was closed');
       this.connection.once('end', onEnd);
-      timers.push(setTimeout(giveUp, this.patience.message, 'the server took too long'));
+      timers.push(setTimeout(giveUp, this.timeouts.message, 'the server took too long'));
       this.connection.send(
         { from: envelope.from, to: [envelope.to], size: raw.length },
         content,

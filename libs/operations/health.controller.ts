@@ -8,7 +8,7 @@ import { Documented, type FieldSchema, recordSchema, RpcError } from '#libs/rpc'
 import { Sealer, type SealingProgress } from '#libs/sealing';
 import { Subscriptions, type SubscriptionStatus } from '#libs/subscriptions';
 import { SelfCheckStatus } from './self-check-status.js';
-import { DatabaseWatch } from './database-watch.js';
+import { DatabaseMonitor } from './database-monitor.js';
 import { WitnessStatus } from './witness-status.js';
 
 const integer: FieldSchema = { type: 'integer' };
@@ -127,7 +127,7 @@ export class Readiness {
 @Documented(({ ApiTags }) => [ApiTags('health')])
 export class HealthController {
   constructor(
-    private readonly database: DatabaseWatch,
+    private readonly database: DatabaseMonitor,
     private readonly rateLimit: RateLimitStatus,
     private readonly access: HealthAccess,
     private readonly readiness: Readiness,

@@ -1,5 +1,5 @@
 export { logConsole } from './console.js';
-export { DatabaseWatch } from './database-watch.js';
+export { DatabaseMonitor } from './database-monitor.js';
 export { HealthAccess, HealthController, Readiness } from './health.controller.js';
 export { JsonLogger, LOG_LEVELS, type LogLevel } from './logger.js';
 export { standardOutput } from './output.js';

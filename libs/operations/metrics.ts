@@ -7,7 +7,7 @@ import { type Projections } from '#libs/projections';
 import { type Concurrency, decisions, type RateLimitStatus } from '#libs/rate-limit';
 import { errorAnswers, streamsOpen, unreadBytes } from '#libs/rpc';
 import { type Subscriptions, type SubscriptionStatus } from '#libs/subscriptions';
-import { type DatabaseWatch } from './database-watch.js';
+import { type DatabaseMonitor } from './database-monitor.js';
 import { standardOutput } from './output.js';
 import { type RequestCounts } from './request-counts.js';
 import { type Backlog, type DatabaseFacts } from './scraped-database.js';
@@ -21,7 +21,7 @@ export type Sources = {
   concurrency: Concurrency;
   rateLimit: RateLimitStatus;
   store: EventStore;
-  watch: DatabaseWatch;
+  watch: DatabaseMonitor;
   projections: Projections;
   pools: Record<string, DataSource>;
   main: DataSource;

@@ -5,7 +5,7 @@ import { isForbidden } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
 import { type Projection, schemaOf } from './projection.js';
 import { type BuildOptions, Rebuild, type RowDifference, UnderWay } from './rebuild.js';
-import { type Serving, type StandingVersion } from './serving.js';
+import { type Serving, type ProjectionVersion } from './serving.js';
 
 /**
  * How long a version must stand still before it is dropped by hand: an instance of version 0.1.0 moves it twice a second,
@@ -64,7 +64,7 @@ export class Maintenance {
       const done = await this.rebuildUnlessUnderWay(projection, options);
       purged[done ? 'rebuilt' : 'underWay'].push(projection.name);
     }
-    purged.earlierVersions = (await this.serving.standing())
+    purged.earlierVersions = (await this.serving.versions())
       .filter(({ name, version }) => !this.serving.isOwn(name, version))
       .map(({ name, version }) => ({ name, version }));
     purged.logEnded = await this.endLog();
@@ -116,7 +116,7 @@ export class Maintenance {
       throw new Error(`${name} ${version} is the version that this program itself serves: use rebuild.`);
     }
     const look = async () =>
-      (await this.serving.standing()).find((one) => one.name === name && one.version === version);
+      (await this.serving.versions()).find((one) => one.name === name && one.version === version);
     const found = await look();
     if (!found) throw new Error(`There is no version ${version} of ${name}: see projections status.`);
     if (!force) {
@@ -129,7 +129,7 @@ export class Maintenance {
         );
       }
       const until = performance.now() + (this.options.standsStillMs ?? STANDS_STILL_MS);
-      for (let now: StandingVersion | undefined = found; ; now = await look()) {
+      for (let now: ProjectionVersion | undefined = found; ; now = await look()) {
         if (now?.position !== found.position) {
           throw new Error('An instance of version 0.1.0 serves it. Stop that, or use --force.');
         }

@@ -154,11 +154,11 @@ export class ProjectionRunner {
   /** One row an event; a single one without an event where the page is empty. */
   private get advanceStatement(): string {
     const { name, version, handles } = this.projection;
-    const { patienceMs } = this.lease;
+    const { timeoutMs } = this.lease;
     const path = `${schemaOf(this.projection)}, public`;
     return `SELECT a.reached, a.horizon, (a.event).*, a.wrapped_key
       FROM advance_checkpoint(${literal(name)}, ${version}, ARRAY[${handles.map(literal).join(', ')}]::text[],
-        ${this.pageSize.limit}, '${patienceMs}', ${literal(path)}) a`;
+        ${this.pageSize.limit}, '${timeoutMs}', ${literal(path)}) a`;
   }
 
   /**

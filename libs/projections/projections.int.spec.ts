@@ -262,7 +262,7 @@ it('ends a worker that holds the lease and stopped in the middle of a statement'
 });
 
 longDescribe('workers that are slow, not stopped', () => {
-  const patienceMs = 200;
+  const timeoutMs = 200;
 
   /** Two instances that leave PostgreSQL waiting for so long in the middle of each page. */
   async function work(name: string, pauseMs: (events: number) => number): Promise<void> {
@@ -277,7 +277,7 @@ longDescribe('workers that are slow, not stopped', () => {
       },
     };
     const instances = [database, other].map(
-      ({ source, store }) => new Projections(source, store, [slow], silent, { patienceMs }),
+      ({ source, store }) => new Projections(source, store, [slow], silent, { timeoutMs }),
     );
     await Promise.all(instances.map((projections) => projections.start()));
     for (let n = 0; n < 64; n += 1) await count(database.store, n);
@@ -294,7 +294,7 @@ longDescribe('workers that are slow, not stopped', () => {
   it('by what a page brings with it: get on with smaller pages', () =>
     work('heavy', (events) => 25 * events));
 
-  it('whatever the page: get on with more time', () => work('sluggish', () => 3 * patienceMs));
+  it('whatever the page: get on with more time', () => work('sluggish', () => 3 * timeoutMs));
 });
 
 it('halves a page that PostgreSQL ends because it takes too long, and one that others wait for', async () => {

@@ -17,7 +17,7 @@ import { Maintenance } from './maintenance.js';
 import { ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
 import { type Projection, type Snapshots } from './projection.js';
 import { canServeTogether, describeRelease, type LiveRelease, SILENT_SECONDS } from './releases.js';
-import { HEARTBEAT_MS, Serving, type StandingVersion } from './serving.js';
+import { HEARTBEAT_MS, Serving, type ProjectionVersion } from './serving.js';
 
 /** Between two looks at projections that are behind, or fail: what is appended here is brought by its own command. */
 const POLL_MS = 500;
@@ -49,7 +49,7 @@ export type ProjectionsOptions = {
   graceMs?: number;
   standsStillMs?: number;
   /** See `Lease`; shorter in tests. */
-  patienceMs?: number;
+  timeoutMs?: number;
 };
 
 /** Only where the checkpoint has not moved since it was read: a rebuild may have set it back. */
@@ -80,7 +80,7 @@ export class Projections {
   private beatAt = 0;
   private tidyAt = 0;
   private readonly skipped = new Set<string>();
-  private accompanied: ReadonlySet<string> = new Set();
+  private mixedVersions: ReadonlySet<string> = new Set();
   /** Releases that serve the same database and cannot serve beside this one, as last logged. */
   private unsupported = '';
   private looking: Promise<number> | undefined;
@@ -106,7 +106,7 @@ export class Projections {
           projection,
           source,
           store,
-          new Lease('checkpoints', lookout, options.patienceMs),
+          new Lease('checkpoints', lookout, options.timeoutMs),
           {
             failed: ({ name, version }, position, error) => {
               this.logger.error({
@@ -144,7 +144,7 @@ export class Projections {
   /** Creates what is missing and catches up, so that an instance that serves never serves the past. */
   async start(): Promise<void> {
     this.warnOf(await this.serving.beat());
-    this.noteCompany(await this.serving.standing());
+    this.recordMixedVersions(await this.serving.versions());
     for (const runner of this.runners) await runner.prepare();
     await fewAtOnce(this.runners, (runner) => this.catchUpAtStart(runner));
   }
@@ -195,7 +195,7 @@ export class Projections {
 
   /** Whether instances of another version serve a read model: what these write, only they put into their own. */
   get hasCompany(): boolean {
-    return this.runners.some(({ projection }) => this.accompanied.has(projection.name));
+    return this.runners.some(({ projection }) => this.mixedVersions.has(projection.name));
   }
 
   /**
@@ -207,7 +207,7 @@ export class Projections {
   async catchUpWithOthers(name?: string): Promise<void> {
     const concerned = this.runners.filter(
       ({ projection }) =>
-        this.accompanied.has(projection.name) && (name === undefined || projection.name === name),
+        this.mixedVersions.has(projection.name) && (name === undefined || projection.name === name),
     );
     if (concerned.length === 0) return;
     // What was answered lies below the horizon: whoever answered had it in a read model.
@@ -224,8 +224,8 @@ export class Projections {
     return this.looking;
   }
 
-  private noteCompany(standing: readonly StandingVersion[]): void {
-    this.accompanied = new Set(this.serving.servedBeside(standing).map(({ name }) => name));
+  private recordMixedVersions(standing: readonly ProjectionVersion[]): void {
+    this.mixedVersions = new Set(this.serving.servedByOthers(standing).map(({ name }) => name));
   }
 
   /** Logs instances of releases that cannot serve beside this one: whenever they change, not with every heartbeat. */
@@ -282,16 +282,16 @@ export class Projections {
   }
 
   /** All versions of all read models that stand in the database, and who serves them. */
-  versions(): Promise<StandingVersion[]> {
-    return this.serving.standing();
+  versions(): Promise<ProjectionVersion[]> {
+    return this.serving.versions();
   }
 
   /** How far every projection of this program is, as the database says. */
   async status(sql: Sql = this.source): Promise<ProjectionStatus[]> {
-    return this.ownAmong(await this.serving.standing(sql));
+    return this.ownAmong(await this.serving.versions(sql));
   }
 
-  private ownAmong(standing: readonly StandingVersion[]): ProjectionStatus[] {
+  private ownAmong(standing: readonly ProjectionVersion[]): ProjectionStatus[] {
     return this.runners.map(({ projection: { name, version } }) => {
       const own = standing.find((candidate) => candidate.name === name && candidate.version === version);
       const { position = 0, lag = 0, failure = null } = own ?? {};
@@ -338,8 +338,8 @@ export class Projections {
     while (!signal.aborted) {
       try {
         await this.keep();
-        const standing = await this.serving.standing();
-        this.noteCompany(standing);
+        const standing = await this.serving.versions();
+        this.recordMixedVersions(standing);
         const statuses = this.ownAmong(standing);
         this.lastSeen = { statuses, at: performance.now() };
         this.runners.forEach((runner, index) => runner.observe(statuses[index]!));

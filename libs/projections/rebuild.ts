@@ -359,7 +359,7 @@ export class Rebuild {
         );
         return true;
       },
-      { idle: this.lease.patienceMs },
+      { idle: this.lease.timeoutMs },
     );
   }
 

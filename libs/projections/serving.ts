@@ -16,7 +16,7 @@ const MOVES_WITHIN_MS = 10_000;
 const LOCK_TIMEOUT_MS = 2_000;
 
 /** The tables of one version of a projection, of this program or another, as they stand in the database. */
-export type StandingVersion = ProjectionStatus & {
+export type ProjectionVersion = ProjectionStatus & {
   /** Instances that say they serve it. Those of version 0.1.0 do not: see `dropUnserved`. */
   instances: number;
   /** Whether somebody has noted within the last minute that it fails: who does that serves it. */
@@ -104,7 +104,7 @@ export class Serving {
     );
   }
 
-  async standing(sql: Sql = this.source): Promise<StandingVersion[]> {
+  async versions(sql: Sql = this.source): Promise<ProjectionVersion[]> {
     return (await this.rows(sql)).map(
       ({
         projection,
@@ -132,9 +132,9 @@ export class Serving {
    * Those of other versions that somebody serves. Who is of version 0.1.0 does not say so, but moves the checkpoint
    * twice a second: it is taken to serve for as long as that takes, seen by looks that are as frequent.
    */
-  servedBeside(standing: readonly StandingVersion[]): StandingVersion[] {
+  servedByOthers(versions: readonly ProjectionVersion[]): ProjectionVersion[] {
     const now = performance.now();
-    return standing.filter(({ name, version, position, instances, failingNow }) => {
+    return versions.filter(({ name, version, position, instances, failingNow }) => {
       if (this.isOwn(name, version) || !this.projections.some((own) => own.name === name)) return false;
       const key = `${name} ${version}`;
       const before = this.moved.get(key);
@@ -178,8 +178,8 @@ export class Serving {
    */
   async drop(name: string, version: number, at: number, force = false): Promise<boolean> {
     const schema = schemaOf({ name, version });
-    const { patienceMs } = new Lease('checkpoints', this.source);
-    return inTransaction(this.source, { idle: patienceMs }, async (transaction) => {
+    const { timeoutMs } = new Lease('checkpoints', this.source);
+    return inTransaction(this.source, { idle: timeoutMs }, async (transaction) => {
       await transaction.query(`SELECT set_config('lock_timeout', $1, true)`, [String(LOCK_TIMEOUT_MS)]);
       // Whoever begins to serve it has said so before it looks for this row, and waits for it.
       const stands = await transaction.query<unknown[]>(

@@ -9,7 +9,7 @@ export {
 } from './rate-limit.guard.js';
 export { RateLimitModule, RateLimitStatus } from './rate-limit.module.js';
 export { connectRedis, WrongRedis } from './redis-connection.js';
-export { type RedisConnection, redisTroubleOf } from './redis-trouble.js';
+export { type RedisConnection, redisIncidentOf } from './redis-incident.js';
 export { RedisStorage } from './redis-storage.js';
 export { readRedisUrl, REDIS_URL_FORMS } from './redis-url.js';
 export { ResilientStorage } from './resilient-storage.js';

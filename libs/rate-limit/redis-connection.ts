@@ -1,19 +1,19 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { lastOf, type RedisConnection, rememberFailures, type RedisTrouble } from './redis-trouble.js';
+import { lastOf, type RedisConnection, rememberFailures, type RedisIncident } from './redis-incident.js';
 import { readRedisUrl, REDIS_URL_FORMS, type RedisTarget } from './redis-url.js';
 
 /** Redis is not what its URL says, and never will be: whoever starts with it must set another. */
 export class WrongRedis extends Error {
-  constructor(readonly trouble: RedisTrouble) {
+  constructor(readonly trouble: RedisIncident) {
     super(`${trouble.what}: ${trouble.advice}`);
   }
 }
 
-export const IS_CLUSTER: RedisTrouble = {
+export const IS_CLUSTER: RedisIncident = {
   what: 'REDIS_URL names a node of a Redis Cluster as if it stood alone',
   advice: 'add ?cluster=true, or name several of its nodes, separated by commas',
 };
-const IS_NO_CLUSTER: RedisTrouble = {
+const IS_NO_CLUSTER: RedisIncident = {
   what: 'REDIS_URL asks for a Redis Cluster, and what it names is none',
   advice: 'name one server, without ?cluster=true',
 };

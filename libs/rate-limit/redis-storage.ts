@@ -1,6 +1,6 @@
 import { Cluster, Command, type Result } from 'ioredis';
 import { randomUUID } from 'node:crypto';
-import { type RedisConnection } from './redis-trouble.js';
+import { type RedisConnection } from './redis-incident.js';
 import { type StorageRecord, type Window, type WindowStorage } from './window-storage.js';
 
 /** What the script answers for each key, one after another; the last two are microseconds. */

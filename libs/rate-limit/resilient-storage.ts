@@ -3,7 +3,7 @@ import { Cluster, ReplyError } from 'ioredis';
 import { MemoryStorage } from './memory-storage.js';
 import { IS_CLUSTER } from './redis-connection.js';
 import { RedisStorage } from './redis-storage.js';
-import { type RedisConnection, redisTroubleOf } from './redis-trouble.js';
+import { type RedisConnection, redisIncidentOf } from './redis-incident.js';
 import { type StorageRecord, type Window, type WindowStorage } from './window-storage.js';
 
 /** The longest a request waits for Redis, in milliseconds; the last of them are the grace below. */
@@ -109,7 +109,7 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
         isSoon && error instanceof ReplyError ? Math.min(2 * this.probesWanted, MOST_PROBES) : 1;
     }
     if (!isWrong && this.current === 'shared') {
-      const { what, said, advice } = redisTroubleOf(this.redis, error);
+      const { what, said, advice } = redisIncidentOf(this.redis, error);
       const reason = said === undefined ? what : `${what}: ${said}`;
       this.logger.warn(
         `Redis cannot be used (${reason}): this instance limits requests on its own until it can. ${advice}`,

@@ -120,7 +120,7 @@ export class ResourceCommands {
     const value = resource.keyOfSlug(slug);
     const taken = async (owner: string) => {
       const { state, version } = await this.records.load(resource.decider, input.organizationId, owner);
-      const isHeld = resource.isStanding(state) && isLedToBy(state as unknown as Slugged, slug, new Date());
+      const isHeld = resource.exists(state) && isLedToBy(state as unknown as Slugged, slug, new Date());
       if (isHeld && isChosen) throw slugTaken(slug);
       if (!isHeld) await this.commands.release(input, { streamId: owner, version }, [value]);
       return undefined;

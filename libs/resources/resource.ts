@@ -145,7 +145,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
     );
   }
 
-  isStanding(state: State): boolean {
+  exists(state: State): boolean {
     return this.declared.standing(state) !== undefined;
   }
 

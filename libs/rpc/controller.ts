@@ -26,7 +26,7 @@ import { possibleErrors } from './possible-errors.js';
 import { traced } from '#libs/tracing';
 import { readQuery, refuseQuery } from './query.js';
 import { requireFieldScopes } from './scopes.js';
-import { nowAndThen, whileStanding } from './standing.js';
+import { nowAndThen, whileAllowed } from './standing.js';
 import { sendStream, type StreamedAnswer } from './streamed-answer.js';
 import { countAnswer, requireReading } from './unread-answers.js';
 import { allowLongBody } from './pacing.js';
@@ -170,7 +170,7 @@ async function readInput(
     const { requireCaller } = request;
     Object.assign(input as StreamedInput, body);
     if (requireCaller) {
-      (input as StreamedInput).bytes = whileStanding(body.bytes, requireCaller);
+      (input as StreamedInput).bytes = whileAllowed(body.bytes, requireCaller);
       const check = nowAndThen(requireCaller);
       // What was read before is not stored after.
       input.context.standing = () => check().then(() => []);

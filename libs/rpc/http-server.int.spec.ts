@@ -718,7 +718,7 @@ describe('ServerLife', () => {
     const idle = (await open()).send(request('/'));
     await idle.receives('ok');
     const running = await begin('/wait');
-    life.takeLeave();
+    life.startDraining();
     release!();
     const closing = /^HTTP\/1.1 200 OK\r\n[^]*Connection: close\r\n/;
     expect(await running.whole()).toMatch(closing);

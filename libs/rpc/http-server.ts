@@ -255,7 +255,7 @@ export class ServerLife {
    * Says with every answer that its connection is closed after it, so that clients go to other instances; everything is
    * served as ever. Connections on which nothing is asked meanwhile stay open until the drain.
    */
-  takeLeave(): void {
+  startDraining(): void {
     this.isLeaving = true;
     for (const response of this.allRunning()) {
       if (!response.headersSent) response.setHeader('Connection', 'close');
@@ -274,7 +274,7 @@ export class ServerLife {
   private async finish(graceMs: number): Promise<void> {
     const deadline = Date.now() + graceMs;
     const awaited = this.allRunning();
-    this.takeLeave();
+    this.startDraining();
 
     const isRunning = (response: ServerResponse) => this.running.get(response.req.socket)?.has(response);
     this.closeIdleConnections();

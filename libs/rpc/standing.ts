@@ -12,7 +12,7 @@ export function nowAndThen(require: () => Promise<void>): () => Promise<void> {
 }
 
 /** The chunks of a stream, in or out, for as long as its caller may read or write them. */
-export async function* whileStanding<Chunk>(
+export async function* whileAllowed<Chunk>(
   chunks: AsyncIterable<Chunk>,
   require: () => Promise<void>,
 ): AsyncGenerator<Chunk> {

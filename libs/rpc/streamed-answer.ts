@@ -1,6 +1,6 @@
 import { type Request, type Response } from 'express';
 import { pipeline } from 'node:stream/promises';
-import { whileStanding } from './standing.js';
+import { whileAllowed } from './standing.js';
 
 /** An answer of any length, sent as it is made and only as fast as the client reads. */
 export class StreamedAnswer {
@@ -17,7 +17,7 @@ export class StreamedAnswer {
   /** The same, cut off once its caller may not read it any more. @param require throws then. */
   while(require: (() => Promise<void>) | undefined): StreamedAnswer {
     if (!require) return this;
-    return new StreamedAnswer(this.contentType, this.fileName, whileStanding(this.chunks, require));
+    return new StreamedAnswer(this.contentType, this.fileName, whileAllowed(this.chunks, require));
   }
 }
 

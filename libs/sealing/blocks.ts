@@ -28,7 +28,7 @@ export class Blocks {
 
   /** Adds the next events of the log to the trees of their organizations, and signs these. @param ifFree see `Sealer.seal`. */
   async seal(ifFree: boolean): Promise<Block> {
-    return inTransaction(this.source, { idle: this.lease.patienceMs }, async (transaction) => {
+    return inTransaction(this.source, { idle: this.lease.timeoutMs }, async (transaction) => {
       const [lease] = await transaction.query<{ position: string }[]>(
         `SELECT position FROM sealing FOR UPDATE ${ifFree ? 'SKIP LOCKED' : ''}`,
       );
@@ -87,7 +87,7 @@ export class Blocks {
    * others as a block may have.
    */
   async log(first: string | null = null): Promise<Block> {
-    return inTransaction(this.source, { idle: this.lease.patienceMs }, async (transaction) => {
+    return inTransaction(this.source, { idle: this.lease.timeoutMs }, async (transaction) => {
       await transaction.query('SELECT FROM sealing FOR UPDATE');
       const due = await transaction.query<{ organization_id: string; note: string | null }[]>(NOT_LOGGED, [
         first,

@@ -117,7 +117,7 @@ export class Mending {
     }
     if (tree.size !== (last?.size ?? 0)) return false;
     return this.lease.run(() =>
-      inTransaction(this.source, { idle: this.lease.patienceMs }, async (transaction) => {
+      inTransaction(this.source, { idle: this.lease.timeoutMs }, async (transaction) => {
         await transaction.query('SELECT FROM sealing FOR UPDATE');
         const [now] = await readStoredTrees(transaction, [organizationId]);
         if (now!.note !== stored.note || now!.last?.size !== last?.size) return false;

@@ -2,7 +2,7 @@ import { type LoggerService } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
 import { describeError, inTransaction, Lease, literal, type Sql, type IncidentLog } from '#libs/database';
-import { type Pulse, type Watch } from '#libs/event-store';
+import { type Pulse, type Poller } from '#libs/event-store';
 import { type Block, Blocks, refuse } from './blocks.js';
 import { REFUSALS } from './growth.js';
 import { Mending } from './mending.js';
@@ -133,7 +133,7 @@ export class Sealer {
   /** Seals no more of an organization until it was looked at: its tiles were found not to lead where they should. */
   async distrust(organizationId: string): Promise<void> {
     const isNew = await this.lease.run(() =>
-      inTransaction(this.source, { idle: this.lease.patienceMs }, async (transaction) => {
+      inTransaction(this.source, { idle: this.lease.timeoutMs }, async (transaction) => {
         await transaction.query('SELECT FROM sealing FOR UPDATE');
         const [stored] = await readStoredTrees(transaction, [organizationId]);
         if (stored!.refused !== null) return false;
@@ -178,7 +178,7 @@ export class Sealer {
 
   private async markUnsigned(): Promise<void> {
     await this.lease.run(() =>
-      inTransaction(this.source, { idle: this.lease.patienceMs }, async (transaction) => {
+      inTransaction(this.source, { idle: this.lease.timeoutMs }, async (transaction) => {
         // Whoever seals locks the same rows, in another order.
         await transaction.query('SELECT FROM sealing FOR UPDATE');
         await markUnsigned(transaction, this.signers.marks);
@@ -186,7 +186,7 @@ export class Sealer {
     );
   }
 
-  private async untilStopped(failure: string, watch: Watch, work: () => Promise<void>): Promise<void> {
+  private async untilStopped(failure: string, watch: Poller, work: () => Promise<void>): Promise<void> {
     const { signal } = this.stopping;
     let failing = false;
     while (!signal.aborted) {

@@ -117,13 +117,13 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
 
 /** What stands against a new key, unless it was made before. */
 function refusalOf({ expiresAt }: Pick<ApiKeyDetails, 'expiresAt'>, keys: KeysNow): RpcError | undefined {
-  if (expiresAt !== null && !isAhead(new Date(expiresAt), keys.now)) {
+  if (expiresAt !== null && !isInFuture(new Date(expiresAt), keys.now)) {
     return invalid([{ path: 'expiresAt', message: 'must lie in the future, and before the year 10000' }]);
   }
   return keys.live < MOST_LIVE_KEYS ? undefined : tooManyKeys(keys);
 }
 
-function isAhead(moment: Date, now: Date): boolean {
+function isInFuture(moment: Date, now: Date): boolean {
   return moment > now && moment.getUTCFullYear() < 10_000;
 }
 

@@ -27,7 +27,7 @@ export type BroadcastFields = {
 export type Figures = { sent: number; failed: number; skipped: number; inDoubt: number };
 
 /** Why a broadcast cannot be sent. */
-export const HINDRANCES = [
+export const BLOCKERS = [
   'NO_SUBJECT',
   'NO_CONTENT',
   'NO_SENDER',
@@ -37,14 +37,14 @@ export const HINDRANCES = [
   'UNKNOWN_MERGE_FIELD',
   'TEMPLATE_INVALID',
 ] as const;
-export type Hindrance = (typeof HINDRANCES)[number];
+export type Blocker = (typeof BLOCKERS)[number];
 
 export type BroadcastEvent =
   | { type: 'BroadcastCreated'; data: BroadcastFields }
   | { type: 'BroadcastUpdated'; data: Partial<BroadcastFields> }
   | { type: 'BroadcastScheduled'; data: { sendAt: string } }
   /** Its time had come, and it could not be sent. */
-  | { type: 'BroadcastHindered'; data: { hindrances: Hindrance[] } }
+  | { type: 'BroadcastHindered'; data: { hindrances: Blocker[] } }
   /**
    * Its audience is fixed: who had to get it follows from the events up to `position`. `digest` is that of their ids, with
    * which whoever recomputes them can compare (see `digestOfRecipients`).
@@ -64,7 +64,7 @@ export type BroadcastEvent =
 export const STATUSES = ['DRAFT', 'SCHEDULED', 'SENDING', 'PAUSED', 'SENT', 'CANCELLED'] as const;
 export type BroadcastStatus = (typeof STATUSES)[number];
 
-export type StandingBroadcast = BroadcastFields & {
+export type ExistingBroadcast = BroadcastFields & {
   status: BroadcastStatus;
   sendAt: string | null;
   startedAt: string | null;
@@ -73,7 +73,7 @@ export type StandingBroadcast = BroadcastFields & {
   sendingId: string | null;
   recipients: ({ total: number } & Partial<Figures>) | null;
 };
-export type Broadcast = StandingBroadcast | { status: 'UNKNOWN' } | { status: 'DELETED' };
+export type Broadcast = ExistingBroadcast | { status: 'UNKNOWN' } | { status: 'DELETED' };
 
 export const broadcast: Decider<Broadcast, BroadcastEvent> = {
   streamType: 'broadcast',
@@ -96,7 +96,7 @@ export const broadcast: Decider<Broadcast, BroadcastEvent> = {
       const unsent = { sendAt: null, startedAt: null, finishedAt: null, sendingId: null, recipients: null };
       return { ...event.data, status: 'DRAFT', ...unsent };
     }
-    if (!isStanding(state)) return state;
+    if (!exists(state)) return state;
     switch (event.type) {
       case 'BroadcastUpdated':
         return { ...state, ...event.data };
@@ -126,19 +126,19 @@ export const broadcast: Decider<Broadcast, BroadcastEvent> = {
   },
 };
 
-export function isStanding(state: Broadcast): state is StandingBroadcast {
+export function exists(state: Broadcast): state is ExistingBroadcast {
   return state.status !== 'UNKNOWN' && state.status !== 'DELETED';
 }
 
 /** @throws RpcError NOT_FOUND unless the broadcast stands. */
-export function standingBroadcast(state: Broadcast): StandingBroadcast {
-  if (!isStanding(state)) throw noSuch('broadcast');
+export function existingBroadcast(state: Broadcast): ExistingBroadcast {
+  if (!exists(state)) throw noSuch('broadcast');
   return state;
 }
 
 /** A field that is not given stays. Only before it is sent. */
 export function updateBroadcast(state: Broadcast, given: Partial<BroadcastFields>): BroadcastEvent[] {
-  const before = standingBroadcast(state);
+  const before = existingBroadcast(state);
   const data = changedFields<BroadcastFields>(before, given);
   if (!data) return [];
   if (!isUnsent(before)) throw begun('what it says and whom it is for can no longer be changed');
@@ -154,15 +154,15 @@ export function scheduleBroadcast(state: Broadcast, sendAt: string): BroadcastEv
 }
 
 /** @throws RpcError CONFLICT once it is being sent. */
-export function requireUnsent(state: Broadcast): StandingBroadcast {
-  const standing = standingBroadcast(state);
+export function requireUnsent(state: Broadcast): ExistingBroadcast {
+  const standing = existingBroadcast(state);
   if (!isUnsent(standing)) throw begun('it cannot be sent once more');
   return standing;
 }
 
 /** Pausing the paused changes nothing. */
 export function pauseBroadcast(state: Broadcast): BroadcastEvent[] {
-  const { status } = standingBroadcast(state);
+  const { status } = existingBroadcast(state);
   if (status === 'PAUSED') return [];
   if (status !== 'SENDING') throw notSending('paused');
   return [{ type: 'BroadcastPaused', data: {} }];
@@ -170,7 +170,7 @@ export function pauseBroadcast(state: Broadcast): BroadcastEvent[] {
 
 /** Resuming what is being sent changes nothing. */
 export function resumeBroadcast(state: Broadcast): BroadcastEvent[] {
-  const { status } = standingBroadcast(state);
+  const { status } = existingBroadcast(state);
   if (status === 'SENDING') return [];
   if (status !== 'PAUSED') throw notSending('resumed');
   return [{ type: 'BroadcastResumed', data: {} }];
@@ -178,7 +178,7 @@ export function resumeBroadcast(state: Broadcast): BroadcastEvent[] {
 
 /** From every state but sent; cancelling the cancelled changes nothing. */
 export function cancelBroadcast(state: Broadcast): BroadcastEvent[] {
-  const { status } = standingBroadcast(state);
+  const { status } = existingBroadcast(state);
   if (status === 'CANCELLED') return [];
   if (status === 'SENT') {
     throw new RpcError('CONFLICT', 'This broadcast has been sent: it cannot be cancelled.', {
@@ -190,19 +190,19 @@ export function cancelBroadcast(state: Broadcast): BroadcastEvent[] {
 
 /** @throws RpcError CONFLICT unless it is being sent, paused, or was sent. */
 export function retryBroadcast(state: Broadcast, status: 'FAILED' | 'IN_DOUBT'): BroadcastEvent[] {
-  if (!['SENDING', 'PAUSED', 'SENT'].includes(standingBroadcast(state).status)) throw notSending('retried');
+  if (!['SENDING', 'PAUSED', 'SENT'].includes(existingBroadcast(state).status)) throw notSending('retried');
   return [{ type: 'BroadcastRetried', data: { status } }];
 }
 
 /** Nothing where it is not being sent any more. */
 export function finishBroadcast(state: Broadcast, figures: Figures): BroadcastEvent[] {
-  return isStanding(state) && state.status === 'SENDING' ? [{ type: 'BroadcastSent', data: figures }] : [];
+  return exists(state) && state.status === 'SENDING' ? [{ type: 'BroadcastSent', data: figures }] : [];
 }
 
 /** Drafts and what was cancelled; deleting the deleted changes nothing. */
 export function deleteBroadcast(state: Broadcast): BroadcastEvent[] {
   if (state.status === 'DELETED') return [];
-  const { status } = standingBroadcast(state);
+  const { status } = existingBroadcast(state);
   if (status === 'DRAFT' || status === 'CANCELLED') return [{ type: 'BroadcastDeleted', data: {} }];
   throw new RpcError(
     'CONFLICT',
@@ -211,7 +211,7 @@ export function deleteBroadcast(state: Broadcast): BroadcastEvent[] {
   );
 }
 
-function isUnsent({ status }: StandingBroadcast): boolean {
+function isUnsent({ status }: ExistingBroadcast): boolean {
   return status === 'DRAFT' || status === 'SCHEDULED';
 }
 

@@ -10,7 +10,7 @@ import {
   resumeBroadcast,
   retryBroadcast,
   scheduleBroadcast,
-  standingBroadcast,
+  existingBroadcast,
   updateBroadcast,
 } from './broadcast.js';
 
@@ -40,7 +40,7 @@ const sent: BroadcastEvent = { type: 'BroadcastSent', data: figures };
 const retried: BroadcastEvent = { type: 'BroadcastRetried', data: { status: 'FAILED' } };
 
 const stateAfter = (...events: BroadcastEvent[]) =>
-  standingBroadcast(
+  existingBroadcast(
     events.reduce((state, event) => broadcast.evolve(state, event, new Date(at)), broadcast.initial),
   );
 

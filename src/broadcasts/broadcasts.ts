@@ -1,6 +1,6 @@
 import { Resource } from '#libs/resources';
 import { type FieldSchema, recordSchema, schemaWithout, textOrNull, timestamp } from '#libs/rpc';
-import { broadcast, isStanding, STATUSES } from './broadcast.js';
+import { broadcast, exists, STATUSES } from './broadcast.js';
 
 const count: FieldSchema = { type: ['integer', 'null'] };
 const moment: FieldSchema = { type: ['string', 'null'], format: 'date-time' };
@@ -62,12 +62,12 @@ export const broadcasts = new Resource({
   object: 'broadcast',
   decider: broadcast,
   standing(state) {
-    if (!isStanding(state)) return undefined;
+    if (!exists(state)) return undefined;
     const { recipients } = state;
     return { ...state, recipients: recipients && { ...UNKNOWN, ...recipients } };
   },
   // The newsletter of last week is not the one of this week.
-  isRepeated: (state) => isStanding(state) && state.status === 'DRAFT',
+  isRepeated: (state) => exists(state) && state.status === 'DRAFT',
   answers: broadcastSchema,
   version: 1,
   columns: {

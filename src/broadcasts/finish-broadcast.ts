@@ -1,7 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, RecordReader, writeTo } from '#libs/commands';
 import { Input } from '#libs/rpc';
-import { broadcast, type BroadcastEvent, finishBroadcast, isStanding } from './broadcast.js';
+import { broadcast, type BroadcastEvent, finishBroadcast, exists } from './broadcast.js';
 import { Recipients } from './recipients.js';
 
 /** Notes that everybody was sent to. No operation: nobody else may say so. */
@@ -22,7 +22,7 @@ export class FinishBroadcastHandler implements ICommandHandler<FinishBroadcast> 
     await this.commands.run(command, async () => {
       // Before the rows: whoever lets them be tried again meanwhile has another version then.
       const { state, version } = await this.records.load(broadcast, organizationId, broadcastId);
-      const sendingId = isStanding(state) ? state.sendingId : null;
+      const sendingId = exists(state) ? state.sendingId : null;
       const events: BroadcastEvent[] = [];
       if (sendingId !== null && !(await this.recipients.hasUnsettled(sendingId))) {
         const found = (await this.recipients.figures(organizationId, [sendingId])).get(sendingId);

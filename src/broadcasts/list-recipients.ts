@@ -14,7 +14,7 @@ import {
   Text,
   textOrNull,
 } from '#libs/rpc';
-import { broadcast, standingBroadcast } from './broadcast.js';
+import { broadcast, existingBroadcast } from './broadcast.js';
 import { RECIPIENT_STATUSES, type RecipientRecord, Recipients } from './recipients.js';
 
 /** The only order that there is: a recipient has neither name nor time of its own. */
@@ -65,7 +65,7 @@ export class ListRecipientsHandler implements IQueryHandler<ListRecipients> {
     const { organizationId, broadcastId, status, limit } = query;
     const { after } = listingOf({ ...query, sort: SORT });
     const { state } = await this.records.look(broadcast, organizationId, broadcastId);
-    const { sendingId } = standingBroadcast(state);
+    const { sendingId } = existingBroadcast(state);
     if (sendingId === null) return pageOf({ sort: SORT }, [], undefined);
     const found = await this.recipients.page(sendingId, { status, after: after?.[1], limit: limit + 1 });
     if (found.length === 0 && (await this.recipients.areDeleted(organizationId, sendingId)))

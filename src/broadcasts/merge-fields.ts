@@ -1,4 +1,4 @@
-import { type Hindrance } from './broadcast.js';
+import { type Blocker } from './broadcast.js';
 
 /** What stands behind a merge field. Null is shown as nothing. */
 export type MergeFields = {
@@ -37,7 +37,7 @@ export type Rendered = { subject: string; preheader: string; html: string; text:
 /** What is wrong with a template, in words for who wrote it. */
 export class TemplateError extends Error {
   constructor(
-    readonly hindrance: Extract<Hindrance, 'UNKNOWN_MERGE_FIELD' | 'TEMPLATE_INVALID'>,
+    readonly hindrance: Extract<Blocker, 'UNKNOWN_MERGE_FIELD' | 'TEMPLATE_INVALID'>,
     message: string,
     /** Which part of the broadcast it is about. */
     readonly part: 'subject' | 'preheader' | 'content' = 'content',

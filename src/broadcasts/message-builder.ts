@@ -5,17 +5,17 @@ import { type MailMessage, Mailer } from '#libs/mail';
 import { Resources } from '#libs/resources';
 import { hasScope, RpcError } from '#libs/rpc';
 import { type ContactDetails } from '../contacts/index.js';
-import { organization, senderOf, standingOrganization } from '../organizations/index.js';
+import { organization, senderOf, existingOrganization } from '../organizations/index.js';
 import { petitions } from '../petitions/index.js';
 import { PublicAddress } from '../public-address.js';
-import { type Audience, type BroadcastFields, type Hindrance } from './broadcast.js';
+import { type Audience, type BroadcastFields, type Blocker } from './broadcast.js';
 import { htmlOf, type Sender, textOf } from './layout.js';
 import { CONTACT_FIELDS, type MergeFields, PETITION_FIELDS, TemplateError } from './merge-fields.js';
 import { type CompiledTemplate, templates } from './templates.js';
 import { unsubscribeToken } from './unsubscribe-token.js';
 
 /** What every letter of a broadcast has in common. */
-export type Writing = {
+export type MessageTemplate = {
   organizationId: string;
   broadcastId: string;
   template: CompiledTemplate;
@@ -24,7 +24,7 @@ export type Writing = {
   petition: MergeFields['petition'];
 };
 
-export type Hindered = { hindrance: Hindrance; path: string; message: string };
+export type Blocked = { hindrance: Blocker; path: string; message: string };
 
 /** Who gets it. */
 export type Recipient = { id: string } & ContactDetails;
@@ -59,13 +59,13 @@ export class MessageBuilder {
     organizationId: string,
     broadcastId: string,
     fields: BroadcastFields,
-  ): Promise<{ writing?: Writing; hindered: Hindered[] }> {
-    const hindered: Hindered[] = [];
-    const hinder = (hindrance: Hindrance, path: string, message: string) => {
+  ): Promise<{ writing?: MessageTemplate; hindered: Blocked[] }> {
+    const hindered: Blocked[] = [];
+    const hinder = (hindrance: Blocker, path: string, message: string) => {
       hindered.push({ hindrance, path, message });
     };
     const folded = await this.records.look(organization, organizationId, organizationId);
-    const { name, website, email, country } = standingOrganization(folded.state);
+    const { name, website, email, country } = existingOrganization(folded.state);
     const sender = await senderOf(this.records, organizationId);
     const from = sender.mailFrom ?? this.mailer.defaultFrom;
     if (fields.subject === '') hinder('NO_SUBJECT', 'subject', 'The broadcast has no subject.');
@@ -95,7 +95,7 @@ export class MessageBuilder {
       hinder(error.hindrance, error.part, error.message);
     }
     if (!template) return { hindered };
-    const writing: Writing = {
+    const writing: MessageTemplate = {
       organizationId,
       broadcastId,
       template,
@@ -121,7 +121,11 @@ export class MessageBuilder {
    * @param scopes of whoever looks at it: without `contact:write` the unsubscribe link is nobody's.
    * @throws RpcError CONFLICT if the template fails.
    */
-  async show(writing: Writing, contact: Recipient | null, scopes: readonly string[]): Promise<Letter> {
+  async show(
+    writing: MessageTemplate,
+    contact: Recipient | null,
+    scopes: readonly string[],
+  ): Promise<Letter> {
     try {
       return await this.write(writing, contact, hasScope(scopes, 'contact:write') ? contact?.id : NOBODY);
     } catch (error) {
@@ -131,7 +135,7 @@ export class MessageBuilder {
   }
 
   /** What runs for too long, or takes too much, is told before anybody gets it. */
-  private async trial(writing: Writing): Promise<Hindered | undefined> {
+  private async trial(writing: MessageTemplate): Promise<Blocked | undefined> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         await this.write(writing, null);
@@ -150,7 +154,11 @@ export class MessageBuilder {
    * @param unsubscribes the contact whom the link in it unsubscribes.
    * @throws TemplateError
    */
-  async write(writing: Writing, contact: Recipient | null, unsubscribes = contact?.id): Promise<Letter> {
+  async write(
+    writing: MessageTemplate,
+    contact: Recipient | null,
+    unsubscribes = contact?.id,
+  ): Promise<Letter> {
     const { organizationId, broadcastId, template, sender, organization, petition } = writing;
     const token = unsubscribeToken(this.store.keyring, {
       organizationId,
@@ -179,7 +187,7 @@ export class MessageBuilder {
    *
    * @param messageId what tells it from every other, without its domain.
    */
-  message(writing: Writing, letter: Letter, to: string, messageId: string): MailMessage {
+  message(writing: MessageTemplate, letter: Letter, to: string, messageId: string): MailMessage {
     const { from, replyTo } = writing.sender;
     return {
       organizationId: writing.organizationId,
@@ -215,7 +223,7 @@ export class MessageBuilder {
 }
 
 /** All that stands against it at once. */
-export function notReady(hindered: readonly Hindered[]): RpcError {
+export function notReady(hindered: readonly Blocked[]): RpcError {
   const sentences = hindered.map(({ hindrance, message }) => `${hindrance}: ${message}`);
   return new RpcError('CONFLICT', `This broadcast cannot be sent. ${sentences.join(' ')}`, {
     reason: 'BROADCAST_NOT_READY',

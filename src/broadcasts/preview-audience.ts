@@ -5,7 +5,7 @@ import { Id, Input, Operation, recordSchema } from '#libs/rpc';
 import { DataSource } from 'typeorm';
 import { Suppressions } from '../suppressions/index.js';
 import { EXCLUSIONS, type Exclusion, reachOf } from './audience.js';
-import { broadcast, standingBroadcast } from './broadcast.js';
+import { broadcast, existingBroadcast } from './broadcast.js';
 
 type AudiencePreview = { broadcastId: string; total: number; excluded: Record<Exclusion, number> };
 
@@ -51,7 +51,7 @@ export class PreviewAudienceHandler implements IQueryHandler<PreviewAudience> {
 
   async execute({ organizationId, broadcastId }: PreviewAudience): Promise<AudiencePreview> {
     const { state } = await this.records.look(broadcast, organizationId, broadcastId);
-    const { audience } = standingBroadcast(state);
+    const { audience } = existingBroadcast(state);
     const { source, projections, suppressions } = this;
     const reach = await reachOf(source, projections, suppressions, organizationId, audience);
     return { broadcastId, total: reach.total, excluded: reach.excluded };

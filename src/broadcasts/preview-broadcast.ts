@@ -2,10 +2,10 @@ import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
 import { Id, Input, noSuch, Operation, recordSchema } from '#libs/rpc';
 import { contact } from '../contacts/index.js';
-import { broadcast, type Hindrance, standingBroadcast } from './broadcast.js';
+import { broadcast, type Blocker, existingBroadcast } from './broadcast.js';
 import { MessageBuilder, notReady, type Recipient } from './message-builder.js';
 
-const OF_TEMPLATES: readonly Hindrance[] = ['UNKNOWN_MERGE_FIELD', 'TEMPLATE_INVALID'];
+const OF_TEMPLATES: readonly Blocker[] = ['UNKNOWN_MERGE_FIELD', 'TEMPLATE_INVALID'];
 
 type BroadcastPreview = { broadcastId: string; subject: string; html: string; text: string };
 
@@ -48,7 +48,7 @@ export class PreviewBroadcastHandler implements IQueryHandler<PreviewBroadcast> 
     context,
   }: PreviewBroadcast): Promise<BroadcastPreview> {
     const { state } = await this.records.look(broadcast, organizationId, broadcastId);
-    const fields = standingBroadcast(state);
+    const fields = existingBroadcast(state);
     let recipient: Recipient | null = null;
     if (contactId !== undefined) {
       const folded = await this.records.look(contact, organizationId, contactId);

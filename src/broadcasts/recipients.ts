@@ -205,7 +205,7 @@ export class Recipients {
    *
    * @returns how many there were, by broadcast and process.
    */
-  doubtDead(
+  reapDeadSenders(
     sendingIds: readonly string[],
   ): Promise<{ broadcastId: string; organizationId: string; holder: string; messages: number }[]> {
     return this.source.query(

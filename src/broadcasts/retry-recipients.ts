@@ -3,7 +3,7 @@ import { Commands, RecordReader, writeTo } from '#libs/commands';
 import { ResourceCommands } from '#libs/resources';
 import { Id, Input, OneOf, Operation } from '#libs/rpc';
 import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
-import { broadcast, retryBroadcast, standingBroadcast } from './broadcast.js';
+import { broadcast, retryBroadcast, existingBroadcast } from './broadcast.js';
 import { broadcasts, broadcastSchema } from './broadcasts.js';
 import { Recipients } from './recipients.js';
 
@@ -42,11 +42,11 @@ export class RetryRecipientsHandler implements ICommandHandler<RetryRecipients> 
     const outcome = await this.commands.run(command, async () => {
       const { state, version } = await this.records.load(broadcast, organizationId, broadcastId);
       const events = retryBroadcast(state, status);
-      const sendingId = standingBroadcast(state).sendingId!;
+      const sendingId = existingBroadcast(state).sendingId!;
       // First: whoever repeats the request after a crash between the two finds them waiting, and sets it going.
       const count = await this.recipients.retry(organizationId, sendingId, status);
       const isStill =
-        standingBroadcast(state).status === 'SENT' && (await this.recipients.hasUnsettled(sendingId));
+        existingBroadcast(state).status === 'SENT' && (await this.recipients.hasUnsettled(sendingId));
       const isNeeded = count > 0 || isStill;
       const writes = [writeTo(broadcast, broadcastId, version, isNeeded ? events : [])];
       return { recordId: broadcastId, writes };

@@ -4,7 +4,7 @@ import { Commands, RecordReader, writeTo } from '#libs/commands';
 import { type RecordedEvent } from '#libs/event-store';
 import { Input, systemInput } from '#libs/rpc';
 import { type Due, type Subscription, Subscriptions, type Timer } from '#libs/subscriptions';
-import { broadcast, isStanding } from './broadcast.js';
+import { broadcast, exists } from './broadcast.js';
 import { Starts } from './starts.js';
 
 const TIMER = 'broadcast-start';
@@ -48,7 +48,7 @@ export class StartScheduledHandler implements ICommandHandler<StartScheduled> {
     const { organizationId, broadcastId, sendAt } = command;
     await this.commands.run(command, async () => {
       const { state, version } = await this.records.load(broadcast, organizationId, broadcastId);
-      const isMeant = isStanding(state) && state.status === 'SCHEDULED' && state.sendAt === sendAt;
+      const isMeant = exists(state) && state.status === 'SCHEDULED' && state.sendAt === sendAt;
       if (!isMeant) return { recordId: broadcastId, writes: [] };
       const decided = await this.starts.decide(organizationId, broadcastId, { state, version });
       if (!Array.isArray(decided)) return decided;

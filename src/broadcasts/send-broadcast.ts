@@ -3,7 +3,7 @@ import { Commands, type Decision, RecordReader, writeTo } from '#libs/commands';
 import { ResourceCommands } from '#libs/resources';
 import { Id, Input, Operation, Timestamp } from '#libs/rpc';
 import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
-import { broadcast, requireUnsent, scheduleBroadcast, standingBroadcast } from './broadcast.js';
+import { broadcast, requireUnsent, scheduleBroadcast, existingBroadcast } from './broadcast.js';
 import { broadcasts, broadcastSchema } from './broadcasts.js';
 import { notReady } from './message-builder.js';
 import { Starts } from './starts.js';
@@ -48,7 +48,7 @@ export class SendBroadcastHandler implements ICommandHandler<SendBroadcast> {
     const { state, version } = await this.records.load(broadcast, organizationId, broadcastId);
     const at = sendAt === undefined ? undefined : new Date(sendAt);
     // Whoever sends what is being sent already, repeats.
-    const standing = standingBroadcast(state);
+    const standing = existingBroadcast(state);
     if (standing.status === 'SENDING' && at === undefined)
       return { recordId: broadcastId, writes: [writeTo(broadcast, broadcastId, version, [])] };
     requireUnsent(state);

@@ -3,7 +3,7 @@ import { RecordReader, Requests } from '#libs/commands';
 import { Mailer } from '#libs/mail';
 import { newId } from '#libs/random';
 import { Emails, Id, Input, Operation, recordSchema } from '#libs/rpc';
-import { broadcast, standingBroadcast } from './broadcast.js';
+import { broadcast, existingBroadcast } from './broadcast.js';
 import { MessageBuilder, notReady } from './message-builder.js';
 
 type TestAnswer = {
@@ -57,7 +57,7 @@ export class SendTestHandler implements ICommandHandler<SendTest> {
 
   private async send({ organizationId, broadcastId, to }: SendTest): Promise<TestAnswer> {
     const { state } = await this.records.look(broadcast, organizationId, broadcastId);
-    const fields = standingBroadcast(state);
+    const fields = existingBroadcast(state);
     const { writing, hindered } = await this.messageBuilder.prepare(organizationId, broadcastId, fields);
     if (!writing || hindered.some(({ hindrance }) => hindrance === 'NO_SENDER')) throw notReady(hindered);
     const letter = await this.messageBuilder.show(writing, null, []);

@@ -10,9 +10,9 @@ import { newId } from '#libs/random';
 import { systemInput } from '#libs/rpc';
 import { contact } from '../contacts/index.js';
 import { Suppressions } from '../suppressions/index.js';
-import { broadcast, isStanding } from './broadcast.js';
+import { broadcast, exists } from './broadcast.js';
 import { FinishBroadcast } from './finish-broadcast.js';
-import { MessageBuilder, messageIdOf, type Recipient, type Writing } from './message-builder.js';
+import { MessageBuilder, messageIdOf, type Recipient, type MessageTemplate } from './message-builder.js';
 import { TemplateError } from './merge-fields.js';
 import { RECIPIENT_DETAILS } from './recipient-details.js';
 import {
@@ -69,7 +69,10 @@ export class BroadcastSender implements BackgroundWork {
   private hasGathered: () => void = () => undefined;
   /** Aborted when messages that have not left must not leave any more: paused, cancelled, stopping, or taken for dead. */
   private readonly halting = new Map<string, AbortController>();
-  private readonly writings = new Map<string, { writing: Promise<Writing | undefined>; at: number }>();
+  private readonly writings = new Map<
+    string,
+    { writing: Promise<MessageTemplate | undefined>; at: number }
+  >();
   private sending: readonly Sending[] = [];
   /** Sendings of which there was nothing more to claim, when last looked. */
   private readonly dry = new Set<string>();
@@ -141,7 +144,7 @@ export class BroadcastSender implements BackgroundWork {
     if (open.some(({ hasClaimed }) => hasClaimed)) {
       const message =
         'messages of a process that died are in doubt: broadcast.retry-recipients sends them once more';
-      for (const doubted of await this.recipients.doubtDead(open.map(({ id }) => id)))
+      for (const doubted of await this.recipients.reapDeadSenders(open.map(({ id }) => id)))
         this.logger.warn({ message, ...doubted });
     }
     for (const one of open) await this.settle(one);
@@ -286,7 +289,7 @@ export class BroadcastSender implements BackgroundWork {
   private async deliver(sendingId: string, messages: readonly Claimed[]): Promise<void> {
     const sending = this.sending.find(({ id }) => id === sendingId);
     const signal = this.halting.get(sendingId)?.signal;
-    let writing: Writing | undefined;
+    let writing: MessageTemplate | undefined;
     let recipients: (Recipient | string)[];
     try {
       writing = sending && (await this.writingOf(sending));
@@ -310,7 +313,7 @@ export class BroadcastSender implements BackgroundWork {
   private async deliverOne(
     one: Claimed,
     recipient: Recipient | string,
-    writing: Writing,
+    writing: MessageTemplate,
     { sending, signal: halted, lookedAt }: { sending: Sending; signal: AbortSignal; lookedAt: number },
   ): Promise<void> {
     if (typeof recipient === 'string') return this.note(settledAs(one, 'SKIPPED', recipient));
@@ -346,7 +349,7 @@ export class BroadcastSender implements BackgroundWork {
       return { outcome: 'in-doubt', detail: RECIPIENT_DETAILS.failed } as const;
     });
     const couldBeUsed = this.failures === 0;
-    this.heed(sent.outcome, sent.detail, signal.aborted);
+    this.onResult(sent.outcome, sent.detail, signal.aborted);
     switch (sent.outcome) {
       case 'sent':
         return this.note(settledAs(one, 'SENT', sent.detail));
@@ -398,7 +401,7 @@ export class BroadcastSender implements BackgroundWork {
   }
 
   /** A mail server that is away is asked again with one message, later and later. */
-  private heed(outcome: string, detail: string, wasHalted: boolean): void {
+  private onResult(outcome: string, detail: string, wasHalted: boolean): void {
     if (outcome === 'unreachable') {
       if (wasHalted) return;
       this.failures += 1;
@@ -425,7 +428,7 @@ export class BroadcastSender implements BackgroundWork {
     void this.recipients.noteWaiting(ids, detail).catch((error: unknown) => this.tell(error));
   }
 
-  private writingOf(sending: Sending): Promise<Writing | undefined> {
+  private writingOf(sending: Sending): Promise<MessageTemplate | undefined> {
     const { id } = sending;
     const known = this.writings.get(id);
     if (known && performance.now() - known.at < WRITING_MS) return known.writing;
@@ -436,9 +439,9 @@ export class BroadcastSender implements BackgroundWork {
   }
 
   /** Undefined where it cannot be sent any more: somebody has taken away the sender, say. */
-  private async prepare({ id, organizationId, broadcastId }: Sending): Promise<Writing | undefined> {
+  private async prepare({ id, organizationId, broadcastId }: Sending): Promise<MessageTemplate | undefined> {
     const { state } = await this.records.load(broadcast, organizationId, broadcastId);
-    if (!isStanding(state)) return undefined;
+    if (!exists(state)) return undefined;
     const { writing, hindered } = await this.messageBuilder.prepare(organizationId, broadcastId, state);
     if (hindered.length === 0) return writing;
     this.resting.set(id, performance.now() + WRITING_MS);

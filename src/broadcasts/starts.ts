@@ -5,8 +5,8 @@ import { Projections } from '#libs/projections';
 import { newId } from '#libs/random';
 import { Suppressions } from '../suppressions/index.js';
 import { reachOf } from './audience.js';
-import { broadcast, type StandingBroadcast } from './broadcast.js';
-import { type Hindered, MessageBuilder } from './message-builder.js';
+import { broadcast, type ExistingBroadcast } from './broadcast.js';
+import { type Blocked, MessageBuilder } from './message-builder.js';
 import { Recipients } from './recipients.js';
 
 /** Starts broadcasts: finds out whether they can be sent, and fixes their recipients. */
@@ -30,8 +30,8 @@ export class Starts {
   async decide(
     organizationId: string,
     broadcastId: string,
-    { state, version }: { state: StandingBroadcast; version: number },
-  ): Promise<Decision | Hindered[]> {
+    { state, version }: { state: ExistingBroadcast; version: number },
+  ): Promise<Decision | Blocked[]> {
     const { hindered } = await this.messageBuilder.prepare(organizationId, broadcastId, state);
     const sendingId = newId();
     const reach = await reachOf(
@@ -62,8 +62,8 @@ export class Starts {
   async hindrances(
     organizationId: string,
     broadcastId: string,
-    state: StandingBroadcast,
-  ): Promise<Hindered[]> {
+    state: ExistingBroadcast,
+  ): Promise<Blocked[]> {
     const { hindered } = await this.messageBuilder.prepare(organizationId, broadcastId, state);
     return hindered;
   }

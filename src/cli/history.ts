@@ -150,15 +150,15 @@ async function writeCheckpoint(
     const checkpoint = await checkpoints.last(id);
     const { size, position } = checkpoint;
     if (out !== undefined) {
-      await writeBeside(`${out}.organizations`, await checkpoints.organizations(checkpoint));
+      await writeNextTo(`${out}.organizations`, await checkpoints.organizations(checkpoint));
     }
     return write(out, await cosigned(session, checkpoint), { size, position });
   }
   const { checkpoint, inAll } = await checkpoints.lastInAll(id);
   const { size, position } = checkpoint;
   if (out !== undefined) {
-    await writeBeside(`${out}.parts`, await checkpoints.parts(checkpoint));
-    await writeBeside(`${out}.tlog-proof`, inAll ? writeProof(inAll) : '');
+    await writeNextTo(`${out}.parts`, await checkpoints.parts(checkpoint));
+    await writeNextTo(`${out}.tlog-proof`, inAll ? writeProof(inAll) : '');
   }
   return write(out, await cosigned(session, checkpoint), { size, position });
 }
@@ -173,7 +173,7 @@ async function cosigned({ runtime: { cosigning } }: Session, checkpoint: SignedT
 }
 
 /** What is there of an earlier checkpoint does not stay beside this one. */
-async function writeBeside(file: string, text: string): Promise<void> {
+async function writeNextTo(file: string, text: string): Promise<void> {
   if (text === '') await rm(file, { force: true });
   else await write(file, text, {});
 }

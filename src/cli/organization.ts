@@ -34,13 +34,13 @@ type Listed = { organizationId: string; name: string; publicLog: boolean };
 
 async function listOrganizations(store: EventStore): Promise<Listed[]> {
   const { fold } = await import('#libs/event-store');
-  const { organization, publicLog, publicLogId, standingOrganization } =
+  const { organization, publicLog, publicLogId, existingOrganization } =
     await import('../organizations/index.js');
   const created = await store.readAll(0, await store.horizon(), MOST_ORGANIZATIONS, ['OrganizationCreated']);
   return fewAtOnce(created, async ({ organizationId }) => {
     const read = async <State, Event extends DomainEvent>(decider: Decider<State, Event>, id: string) =>
       fold(decider, await store.readStream<Event>(organizationId, id)).state;
-    const { name } = standingOrganization(await read(organization, organizationId));
+    const { name } = existingOrganization(await read(organization, organizationId));
     const { isPublic } = await read(publicLog, publicLogId(organizationId));
     return { organizationId, name, publicLog: isPublic };
   });

@@ -5,7 +5,7 @@ import { comparableEmail, type Input, RpcError } from '#libs/rpc';
 import { type Evidence } from './consent.js';
 import { Consents } from './consents.js';
 import { contactWrite } from './contact-stream.js';
-import { contact, hasEmail, type StandingContact, updateContact } from './contact.js';
+import { contact, hasEmail, type ExistingContact, updateContact } from './contact.js';
 
 /** One live contact per organization and address. */
 export function emailClaims(email: string, contactId: string, taken: Claim['taken']): Claim[] {
@@ -65,7 +65,7 @@ export class ContactsByEmail {
     input: Input,
     contactId: string,
     email: string,
-  ): Promise<{ state: StandingContact; version: number } | undefined> {
+  ): Promise<{ state: ExistingContact; version: number } | undefined> {
     const { state, version } = await this.records.load(contact, input.organizationId, contactId);
     if (hasEmail(state, email)) return { state, version };
     await this.commands.release(input, { streamId: contactId, version }, emailKeys(email));

@@ -1,7 +1,7 @@
 import { type Folded } from '#libs/event-store';
 import { replayable } from '#libs/projections';
 import { type FieldSchema, recordSchema } from '#libs/rpc';
-import { contact, type Contact, type ContactDetails, standing } from './contact.js';
+import { contact, type Contact, type ContactDetails, existingContact } from './contact.js';
 
 /** A contact as the API answers it. */
 export type ContactRecord = {
@@ -52,7 +52,7 @@ export function recordFromHistory(
   contactId: string,
   { state, createdAt, updatedAt }: Folded<Contact>,
 ): ContactRecord {
-  const { details, subscribed } = standing(state);
+  const { details, subscribed } = existingContact(state);
   return {
     id: contactId,
     createdAt: createdAt!,

@@ -4,7 +4,7 @@ import { type ConsentFields, evidenceOf } from './consent-fields.js';
 import { type Consents } from './consents.js';
 import { emailClaims } from './contact-address.js';
 import { contactWrite } from './contact-stream.js';
-import { type ContactChanges, createContact, type StandingContact, updateContact } from './contact.js';
+import { type ContactChanges, createContact, type ExistingContact, updateContact } from './contact.js';
 
 /** What describes a contact that may be new or may be there already. */
 export type GivenContact = ContactChanges & { email: string; consent?: ConsentFields };
@@ -34,7 +34,7 @@ export function newContact(
 export async function mergeContact(
   { organizationId, consents }: Writing,
   contactId: string,
-  { state, version }: { state: StandingContact; version: number },
+  { state, version }: { state: ExistingContact; version: number },
   { consent, ...given }: GivenContact,
 ): Promise<Decision> {
   const details = Object.entries(given).filter(([, value]) => value !== null);

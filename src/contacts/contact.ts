@@ -29,8 +29,8 @@ export type ContactEvent =
   | { type: 'ContactUnsubscribed'; data: Record<string, never> }
   | { type: 'ContactErased'; data: Record<string, never> };
 
-export type StandingContact = { status: 'standing'; subscribed: boolean; details: ContactDetails };
-export type Contact = { status: 'unknown' } | StandingContact | { status: 'erased' };
+export type ExistingContact = { status: 'standing'; subscribed: boolean; details: ContactDetails };
+export type Contact = { status: 'unknown' } | ExistingContact | { status: 'erased' };
 
 export const NO_DETAILS = Object.fromEntries(
   CONTACT_DETAILS.map((detail) => [detail, null]),
@@ -71,7 +71,7 @@ export function createContact({ subscribed = true, ...details }: ContactChanges)
 }
 
 /** Only what really changes is an event; an undefined field is not touched, null clears it. */
-export function updateContact(state: StandingContact, changes: ContactChanges): ContactEvent[] {
+export function updateContact(state: ExistingContact, changes: ContactChanges): ContactEvent[] {
   const events: ContactEvent[] = [];
   const changed = CONTACT_DETAILS.filter(
     (detail) => changes[detail] !== undefined && changes[detail] !== state.details[detail],
@@ -99,13 +99,13 @@ export function eraseContact(state: Contact): ContactEvent[] {
 }
 
 /** @throws RpcError NOT_FOUND unless the contact stands. */
-export function standing(state: Contact): StandingContact {
+export function existingContact(state: Contact): ExistingContact {
   if (state.status !== 'standing') throw noSuch('contact');
   return state;
 }
 
 /** False also once the contact has another address, or is no more. */
-export function hasEmail(state: Contact, email: string): state is StandingContact {
+export function hasEmail(state: Contact, email: string): state is ExistingContact {
   if (state.status !== 'standing' || state.details.email === null) return false;
   return comparableEmail(state.details.email) === comparableEmail(email);
 }

@@ -4,7 +4,7 @@ import {
   type ContactEvent,
   createContact,
   eraseContact,
-  standing,
+  existingContact,
   updateContact,
 } from './contact.js';
 
@@ -25,7 +25,7 @@ describe('createContact', () => {
 
 describe('updateContact', () => {
   const update = (changes: Parameters<typeof updateContact>[1]) => (state: typeof contact.initial) =>
-    updateContact(standing(state), changes);
+    updateContact(existingContact(state), changes);
 
   it('records only what changes', () => {
     given(contact, [created])
@@ -81,7 +81,7 @@ it('replays a history whose personal data are gone', () => {
     { type: 'ContactUpdated', data: {}, personal: null },
   ] as ContactEvent[];
   expect(
-    standing(state.reduce((s, event) => contact.evolve(s, event, new Date(0)), contact.initial)).details
-      .email,
+    existingContact(state.reduce((s, event) => contact.evolve(s, event, new Date(0)), contact.initial))
+      .details.email,
   ).toBe(null);
 });

@@ -6,7 +6,7 @@ import { Id, Input, Operation } from '#libs/rpc';
 import { contactIdSchema } from './contact-record.js';
 import { contact, type Contact, type ContactEvent, eraseContact } from './contact.js';
 import { contactWrite } from './contact-stream.js';
-import { erasedBesides } from './erased-besides.js';
+import { cascadeErasure } from './cascade-erasure.js';
 
 @Operation({
   method: 'DELETE',
@@ -41,7 +41,7 @@ export class DeleteContactHandler implements ICommandHandler<DeleteContact> {
       if (events.length === 0) return { recordId: contactId, writes: [write], erases: [contactId] };
       const emails = await this.emailsOf(organizationId, contactId, loaded);
       const reads = { records: this.records, store: this.store, source: this.source };
-      const { writes, erases, releasesAll } = await erasedBesides(reads, organizationId, emails);
+      const { writes, erases, releasesAll } = await cascadeErasure(reads, organizationId, emails);
       return {
         recordId: contactId,
         writes: [write, ...writes],

@@ -9,7 +9,7 @@ export { contact, type ContactDetails } from './contact.js';
 export { contactsProjection } from './contacts.projection.js';
 export { ContactsTable, hasEmailDomain, joinCountry, searchContacts } from './contacts-table.js';
 export { ContactsModule } from './contacts.module.js';
-export { eraseWithContacts } from './erased-besides.js';
+export { eraseWithContacts } from './cascade-erasure.js';
 export { createInline, InlineContact } from './inline-contact.js';
 export { CreateContact } from './create-contact.js';
 export { DeleteContact } from './delete-contact.js';

@@ -16,7 +16,7 @@ import {
 } from '#libs/rpc';
 import { type Evidence } from './consent.js';
 import { type ConsentChange, Consents, isGiven } from './consents.js';
-import { contact, standing } from './contact.js';
+import { contact, existingContact } from './contact.js';
 
 /** A yes or no as the API answers it. */
 export type ConsentRecord = {
@@ -75,7 +75,7 @@ export class ListConsentsHandler implements IQueryHandler<ListConsents> {
 
   async execute({ organizationId, contactId, limit, cursor }: ListConsents): Promise<Page<ConsentRecord>> {
     const place = cursor === undefined ? undefined : readCursor(cursor);
-    standing((await this.records.look(contact, organizationId, contactId)).state);
+    existingContact((await this.records.look(contact, organizationId, contactId)).state);
     const { said, next } = await this.consents.list(organizationId, contactId, limit, place);
     return {
       records: said.map(consentRecord),

@@ -5,7 +5,7 @@ import { ContactFields } from './contact-fields.js';
 import { type ContactRecord, contactSchema, recordFromHistory } from './contact-record.js';
 import { evidenceOf, requireStated } from './consent-fields.js';
 import { Consents } from './consents.js';
-import { contact, standing, updateContact } from './contact.js';
+import { contact, existingContact, updateContact } from './contact.js';
 import { emailTaken, moveEmail } from './contact-address.js';
 import { contactWrite } from './contact-stream.js';
 
@@ -38,11 +38,11 @@ export class UpdateContactHandler implements ICommandHandler<UpdateContact> {
       contact,
       command,
       contactId,
-      (state) => updateContact(standing(state), changes),
+      (state) => updateContact(existingContact(state), changes),
       async ({ state, version }, events) => {
-        const before = standing(state).details.email!;
+        const before = existingContact(state).details.email!;
         const change = { contactId, version, events };
-        const given = changes.subscribed ?? standing(state).subscribed;
+        const given = changes.subscribed ?? existingContact(state).subscribed;
         return {
           writes: [
             contactWrite(contactId, version, events),

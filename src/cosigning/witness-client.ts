@@ -60,10 +60,10 @@ export class WitnessClient {
   private readonly key: VerifierKey;
   private readonly address: string;
 
-  /** @param patienceMs less in tests. */
+  /** @param timeoutMs less in tests. */
   constructor(
     { url, verifierKey }: WitnessAddress,
-    private readonly patienceMs = PATIENCE_MS,
+    private readonly timeoutMs = PATIENCE_MS,
   ) {
     this.key = parseVerifierKey(verifierKey, ALGORITHMS.cosignature);
     this.name = keyName(this.key);
@@ -81,12 +81,12 @@ export class WitnessClient {
     prove: (size: number) => Promise<Buffer[]>,
     signal: AbortSignal,
   ): Promise<Outcome> {
-    const end = performance.now() + this.patienceMs;
+    const end = performance.now() + this.timeoutMs;
     for (let [requests, old] = [0, known]; requests < MOST_REQUESTS; requests += 1) {
       const proof = await prove(old);
       const body = [`old ${old}`, ...proof.map((hash) => hash.toString('base64')), '', note].join('\n');
-      const patienceMs = Math.max(1, Math.ceil(end - performance.now()));
-      const answer = await this.post(body, patienceMs, signal);
+      const timeoutMs = Math.max(1, Math.ceil(end - performance.now()));
+      const answer = await this.post(body, timeoutMs, signal);
       if ('is' in answer) return answer;
       if (answer.status === 422) {
         return {
@@ -109,13 +109,13 @@ export class WitnessClient {
 
   private async post(
     body: string,
-    patienceMs: number,
+    timeoutMs: number,
     signal: AbortSignal,
   ): Promise<HttpAnswer | { is: 'failed'; reason: string }> {
     try {
       const headers = { 'Content-Type': 'text/plain; charset=utf-8' };
       const request = { method: 'POST', headers, body };
-      return await fetchAnswer(this.address, request, { patienceMs, mostBytes: MOST_BYTES, signal });
+      return await fetchAnswer(this.address, request, { timeoutMs, mostBytes: MOST_BYTES, signal });
     } catch (error) {
       if (error instanceof NotAnswered) return failed(error.message);
       throw error;

@@ -1,5 +1,5 @@
 import { counted, type Finding, ok, problem, warning } from './finding.js';
-import { type DatabaseCheck } from './patient.js';
+import { type DatabaseCheck } from './deployment.js';
 
 /** What holds locks or keeps old rows alive for longer than this is no part of our own work. */
 const LONG_SECONDS = 300;

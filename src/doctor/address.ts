@@ -1,6 +1,6 @@
 import { describeError } from '#libs/database';
 import { ok, warning } from './finding.js';
-import { type Check } from './patient.js';
+import { type Check } from './deployment.js';
 
 const PATIENCE_MS = 5_000;
 

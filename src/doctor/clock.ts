@@ -1,5 +1,5 @@
 import { type Finding, ok, warning, problem } from './finding.js';
-import { type DatabaseCheck } from './patient.js';
+import { type DatabaseCheck } from './deployment.js';
 
 /** Logs of two machines are put in order by their clocks; keys and limits are counted in seconds. */
 const MOST_APART_MS = 1_000;

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { type Finding, ok, warning } from './finding.js';
-import { type Check } from './patient.js';
+import { type Check } from './deployment.js';
 
 /** What is set, as far as it can be judged without asking anybody. Wrong variables are found before: see `examine`. */
 export const configuration: Check = {

@@ -1,7 +1,7 @@
 import { CONNECTIONS_BESIDE_THE_POOL } from '#libs/database';
 import { type Finding, ok, problem, warning } from './finding.js';
 import { instancesOf } from './read-models.js';
-import { type DatabaseCheck } from './patient.js';
+import { type DatabaseCheck } from './deployment.js';
 
 type Room = { most: number; reserved: number; of_role: number; of_database: number; used: number };
 

@@ -1,7 +1,7 @@
 import { describeIncident, said } from '#libs/database';
 import { type Finding, ok, problem, warning } from './finding.js';
 import { isLocal } from './configuration.js';
-import { type DatabaseCheck } from './patient.js';
+import { type DatabaseCheck } from './deployment.js';
 import { type ReadOnlyDatabase, Unanswered } from './read-only-database.js';
 
 const OLDEST_VERSION = 14;

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { bytes, type Finding, number, ok, problem, warning } from './finding.js';
-import { type Check, type DatabaseCheck } from './patient.js';
+import { type Check, type DatabaseCheck } from './deployment.js';
 
 const GIB = 1024 ** 3;
 /** Free space of the embedded database's disk: less than a rebuild of a large read model takes, and nearly none. */

@@ -13,7 +13,7 @@ import { type Finding, ok, problem } from './finding.js';
 import { encryptionKey } from './keys.js';
 import { images } from './images.js';
 import { mail } from './mail.js';
-import { type Check, type DatabaseCheck, type Patient } from './patient.js';
+import { type Check, type DatabaseCheck, type Deployment } from './deployment.js';
 import { readModels } from './read-models.js';
 import { ReadOnlyDatabase } from './read-only-database.js';
 import { redis } from './redis.js';
@@ -45,8 +45,14 @@ export async function* examine({ config, wrong, ofDeployments }: Inspected): Asy
   for (const sentence of wrong) {
     yield { check: 'configuration', ...problem(sentence, 'No server starts before it is mended.') };
   }
-  const patient: Patient = { config, ofDeployments, isWrong, database: undefined, encryptionKey: undefined };
-  if (wrong.length === 0) yield* made(configuration, patient);
+  const deployment: Deployment = {
+    config,
+    ofDeployments,
+    isWrong,
+    database: undefined,
+    encryptionKey: undefined,
+  };
+  if (wrong.length === 0) yield* made(configuration, deployment);
 
   const opened = isWrong('DATABASE_URL') ? {} : await openDatabase(config);
   if (opened.finding) yield { check: 'database', ...opened.finding };
@@ -54,22 +60,22 @@ export async function* examine({ config, wrong, ofDeployments }: Inspected): Asy
     const key = isWrong('ENCRYPTION_KEY') ? undefined : await keyOf(config);
     const { database } = opened;
     if (database) {
-      const open = { ...patient, database, encryptionKey: key };
+      const open = { ...deployment, database, encryptionKey: key };
       for (const check of OF_THE_DATABASE) yield* made(check, open);
     }
-    for (const check of OF_THE_REST) yield* made(check, { ...patient, database });
+    for (const check of OF_THE_REST) yield* made(check, { ...deployment, database });
   } finally {
     await opened.close?.();
   }
 }
 
-async function* made<P extends Patient>(
-  { name, examine }: { name: string; examine: (patient: P) => Finding[] | Promise<Finding[]> },
-  patient: P,
+async function* made<P extends Deployment>(
+  { name, examine }: { name: string; examine: (deployment: P) => Finding[] | Promise<Finding[]> },
+  deployment: P,
 ): AsyncGenerator<Examined> {
   let findings: Finding[];
   try {
-    findings = await examine(patient);
+    findings = await examine(deployment);
   } catch (error) {
     findings = [
       problem(`This could not be looked at: ${describeError(error)}.`, 'Mend what the others name first.'),

@@ -1,7 +1,7 @@
 import { openStorage, StorageUnreachable } from '#libs/storage';
 import { silenceAmazon } from '../environment.js';
 import { ok, problem } from './finding.js';
-import { type Check } from './patient.js';
+import { type Check } from './deployment.js';
 
 /** Whether the bucket of images answers: it is asked for a file that is not there. */
 export const images: Check = {

@@ -1,12 +1,12 @@
 import { type KeyCheck, Keyring, type KeyringFault } from '#libs/event-store';
 import { type Finding, ok, problem, warning } from './finding.js';
-import { type DatabaseCheck, type PatientWithDatabase } from './patient.js';
+import { type DatabaseCheck, type DeploymentWithDatabase } from './deployment.js';
 
 /** Whether personal data can be read with the key that is configured. */
 export const encryptionKey: DatabaseCheck = {
   name: 'encryption key',
-  async examine(patient) {
-    const { keyring, check, fault } = await openKeyring(patient);
+  async examine(deployment) {
+    const { keyring, check, fault } = await openKeyring(deployment);
     if (!check) return [ok('The database has no key yet: the first server that starts notes its own.')];
     if (!keyring) {
       return [
@@ -33,7 +33,7 @@ export const encryptionKey: DatabaseCheck = {
         ),
       ];
     }
-    if (patient.config.previousEncryptionKey !== undefined) {
+    if (deployment.config.previousEncryptionKey !== undefined) {
       return [
         warning(
           'ENCRYPTION_KEY_PREVIOUS opens nothing here any more.',
@@ -66,7 +66,7 @@ export async function openKeyring({
   config,
   isWrong,
   encryptionKey: key,
-}: PatientWithDatabase): Promise<{ keyring?: Keyring; check?: KeyCheck; fault?: KeyringFault }> {
+}: DeploymentWithDatabase): Promise<{ keyring?: Keyring; check?: KeyCheck; fault?: KeyringFault }> {
   const previous = isWrong('ENCRYPTION_KEY_PREVIOUS') ? undefined : config.previousEncryptionKey;
   const keyring = key && new Keyring(key, previous);
   const { there } = await database.row<{ there: boolean }>(

@@ -1,6 +1,6 @@
 import { probeMailServer } from '#libs/mail';
 import { type Finding, ok, problem, warning } from './finding.js';
-import { type Check } from './patient.js';
+import { type Check } from './deployment.js';
 
 const PATIENCE_MS = 15_000;
 

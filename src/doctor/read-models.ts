@@ -1,7 +1,7 @@
 import { schemaOf } from '#libs/projections';
 import { projections } from '../modules.js';
 import { counted, type Finding, number, ok, problem, warning } from './finding.js';
-import { type DatabaseCheck } from './patient.js';
+import { type DatabaseCheck } from './deployment.js';
 import { type ReadOnlyDatabase } from './read-only-database.js';
 
 /** As the instances themselves take it: libs/projections/serving.ts. */

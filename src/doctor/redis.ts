@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connectRedis, type RedisConnection, redisTroubleOf, WrongRedis } from '#libs/rate-limit';
+import { connectRedis, type RedisConnection, redisIncidentOf, WrongRedis } from '#libs/rate-limit';
 import { bytes, type Finding, ok, problem, warning } from './finding.js';
 import { instancesOf } from './read-models.js';
-import { type Check } from './patient.js';
+import { type Check } from './deployment.js';
 
 const OLDEST_VERSION = [6, 2] as const;
 const PATIENCE_MS = 3_000;
@@ -41,7 +41,7 @@ export const redis: Check = {
         return [problem(`${what}.`, `No server starts before it is mended: ${advice}.`)];
       }
       if (!connection) throw error;
-      const { what, said, advice } = redisTroubleOf(connection, error as Error);
+      const { what, said, advice } = redisIncidentOf(connection, error as Error);
       const reason = said === undefined ? what : `${what} (${said})`;
       return [problem(`Redis cannot be used: ${reason}; limits count per instance meanwhile.`, advice)];
     } finally {

@@ -1,7 +1,7 @@
 import { canServeTogether, describeRelease, liveReleases } from '#libs/projections';
 import { programVersion } from '../version.js';
 import { type Finding, ok, problem } from './finding.js';
-import { type DatabaseCheck } from './patient.js';
+import { type DatabaseCheck } from './deployment.js';
 
 /** Whether the instances on this database are of releases that can serve together, and with this one. */
 export const releases: DatabaseCheck = {

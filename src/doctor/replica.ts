@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DATABASE_IDENTITY, describeError } from '#libs/database';
 import { type Finding, ok, warning } from './finding.js';
-import { type Check } from './patient.js';
+import { type Check } from './deployment.js';
 import { ReadOnlyDatabase } from './read-only-database.js';
 
 /** What the primary had when we asked must be there within so long; servers wait for a twentieth of it. */

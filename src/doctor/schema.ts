@@ -1,7 +1,7 @@
 import { type Missing, missingFromSchema } from '#libs/database';
 import { migrations as ours, schema } from '#migrations';
 import { counted, type Finding, ok, problem, warning } from './finding.js';
-import { type DatabaseCheck } from './patient.js';
+import { type DatabaseCheck } from './deployment.js';
 
 /** Whether the tables are those of this version of the program. */
 export const migrations: DatabaseCheck = {

@@ -4,7 +4,7 @@ import { signersOf } from '../signing.js';
 import { counted, type Finding, number, ok, problem, warning } from './finding.js';
 import { openKeyring } from './keys.js';
 import { instancesOf } from './read-models.js';
-import { type DatabaseCheck } from './patient.js';
+import { type DatabaseCheck } from './deployment.js';
 
 /** Sealing runs every three seconds. */
 const LATE_SECONDS = 60;
@@ -29,8 +29,8 @@ type Refused = { organization_id: string; refused: string };
 /** Whether the history is sealed as it grows, and what was sealed is still what is there. */
 export const seals: DatabaseCheck = {
   name: 'seals',
-  async examine(patient) {
-    const { database, config } = patient;
+  async examine(deployment) {
+    const { database, config } = deployment;
     const { there } = await database.row<{ there: boolean }>(
       `SELECT to_regclass('signed_notes') IS NOT NULL AS there`,
     );
@@ -67,7 +67,7 @@ export const seals: DatabaseCheck = {
         ),
       );
     }
-    const { keyring } = await openKeyring(patient);
+    const { keyring } = await openKeyring(deployment);
     const signers = keyring && signersOf(config, keyring);
     const [head] = heads
       .filter(

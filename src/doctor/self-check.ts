@@ -1,6 +1,6 @@
 import { projections } from '../modules.js';
 import { type Finding, number, ok, problem, warning } from './finding.js';
-import { type DatabaseCheck } from './patient.js';
+import { type DatabaseCheck } from './deployment.js';
 
 /** Findings that are told. */
 const MOST_FINDINGS = 100;

@@ -1,5 +1,5 @@
 import { type Finding, ok, problem, warning } from './finding.js';
-import { type DatabaseCheck } from './patient.js';
+import { type DatabaseCheck } from './deployment.js';
 
 type Rule = {
   setting: string;

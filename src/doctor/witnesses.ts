@@ -1,7 +1,7 @@
 import { ALL_ORGANIZATIONS } from '#libs/sealing';
 import { WitnessClient } from '../cosigning/index.js';
 import { counted, type Finding, ok, problem, warning } from './finding.js';
-import { type DatabaseCheck } from './patient.js';
+import { type DatabaseCheck } from './deployment.js';
 
 /** Alarms that are told. */
 const MOST_ALARMS = 100;

@@ -46,7 +46,7 @@ export class ImageRemovals implements Subscription {
     const { idempotencyKey: _, ...context } = reactionTo(event, NAME);
     for (const { id: recordId } of shown) {
       const input = Object.assign(new TakeOutImage(), { organizationId, recordId, context });
-      const decide = (state: object) => (kind.isStanding(state) ? kind.takeOut(state) : []);
+      const decide = (state: object) => (kind.exists(state) ? kind.takeOut(state) : []);
       await this.commands.change(kind.decider, input, recordId, decide);
     }
   }

@@ -37,7 +37,7 @@ export const image: Decider<Image, ImageEvent> = {
 };
 
 /** @throws RpcError NOT_FOUND unless the image stands. */
-export function standingImage(state: Image): ImageFields {
+export function existingImage(state: Image): ImageFields {
   if (state.status !== 'standing') throw noSuch('image');
   const { status: _, ...fields } = state;
   return fields;
@@ -45,7 +45,7 @@ export function standingImage(state: Image): ImageFields {
 
 /** A text that is not given stays. What the image shows never changes: other bytes are another image. */
 export function updateImage(state: Image, given: Partial<ImageTexts>): ImageEvent[] {
-  const { name, alt } = standingImage(state);
+  const { name, alt } = existingImage(state);
   const data = changedFields({ name, alt }, given);
   return data ? [{ type: 'ImageUpdated', data }] : [];
 }
@@ -53,6 +53,6 @@ export function updateImage(state: Image, given: Partial<ImageTexts>): ImageEven
 /** Deleting the deleted changes nothing. */
 export function deleteImage(state: Image): ImageEvent[] {
   if (state.status === 'deleted') return [];
-  const { hash } = standingImage(state);
+  const { hash } = existingImage(state);
   return [{ type: 'ImageDeleted', data: { hash } }];
 }

@@ -4,7 +4,7 @@ import {
   image,
   type ImageEvent,
   type ImageFields,
-  standingImage,
+  existingImage,
   updateImage,
 } from './image.js';
 
@@ -41,5 +41,5 @@ it('keeps what an update does not name', () => {
     (s, event) => image.evolve(s, event, new Date(0)),
     image.initial,
   );
-  expect(standingImage(state)).toEqual({ ...data, alt: 'A bridge at night' });
+  expect(existingImage(state)).toEqual({ ...data, alt: 'A bridge at night' });
 });

@@ -10,7 +10,7 @@ export type ShowsImages = {
   /** The API's name of one. */
   object: string;
   decider: Decider<object, DomainEvent>;
-  isStanding: (state: object) => boolean;
+  exists: (state: object) => boolean;
   /** Those that show this one. */
   find: (
     readers: { resources: Resources; records: RecordReader },
@@ -42,7 +42,7 @@ export function showImages<State extends object, Event extends DomainEvent>(
   kinds.push({
     object: resource.object,
     decider: resource.decider,
-    isStanding: (state) => resource.isStanding(state as State),
+    exists: (state) => resource.exists(state as State),
     find: ({ resources }, organizationId, imageId, most) =>
       resources.having(resource, organizationId, IMAGE_COLUMN, imageId, most),
     takeOut: takeOut as unknown as ShowsImages['takeOut'],

@@ -28,7 +28,7 @@ export const list: Decider<List, ListEvent> = {
 };
 
 /** @throws RpcError NOT_FOUND unless the list stands. */
-export function standingList(state: List): ListFields {
+export function existingList(state: List): ListFields {
   if (state.status !== 'standing') throw noSuch('list');
   const { name, description } = state;
   return { name, description };
@@ -36,13 +36,13 @@ export function standingList(state: List): ListFields {
 
 /** A field that is not given stays. */
 export function updateList(state: List, given: Partial<ListFields>): ListEvent[] {
-  const data = changedFields(standingList(state), given);
+  const data = changedFields(existingList(state), given);
   return data ? [{ type: 'ListUpdated', data }] : [];
 }
 
 /** Deleting the deleted changes nothing. */
 export function deleteList(state: List): ListEvent[] {
   if (state.status === 'deleted') return [];
-  standingList(state);
+  existingList(state);
   return [{ type: 'ListDeleted', data: {} }];
 }

@@ -1,5 +1,5 @@
 import { given } from '#libs/testing';
-import { deleteList, list, type ListEvent, standingList } from './list.js';
+import { deleteList, list, type ListEvent, existingList } from './list.js';
 
 const created: ListEvent = { type: 'ListCreated', data: { name: 'Volunteers', description: null } };
 const renamed: ListEvent = { type: 'ListUpdated', data: { name: 'Helpers' } };
@@ -13,6 +13,6 @@ it('deletes a list, once', () => {
 
 it('keeps what an update does not name, and is no more once deleted', () => {
   const state = [created, renamed].reduce((s, event) => list.evolve(s, event, new Date(0)), list.initial);
-  expect(standingList(state)).toEqual({ name: 'Helpers', description: null });
-  expect(() => standingList(list.evolve(state, deleted, new Date(0)))).toThrow(/no list/);
+  expect(existingList(state)).toEqual({ name: 'Helpers', description: null });
+  expect(() => existingList(list.evolve(state, deleted, new Date(0)))).toThrow(/no list/);
 });

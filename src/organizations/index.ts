@@ -1,5 +1,5 @@
 export { CreateOrganization } from './create-organization.js';
-export { organization, type OrganizationEvent, standingOrganization } from './organization.js';
+export { organization, type OrganizationEvent, existingOrganization } from './organization.js';
 export { OrganizationNames } from './organization-names.js';
 export { organizationsProjection } from './organizations.projection.js';
 export { isLogPublic, publicLog, publicLogId } from './public-log.js';

@@ -1,8 +1,8 @@
-import { type Folded, unborn } from '#libs/event-store';
+import { type Folded, initialState } from '#libs/event-store';
 import { folding, type Replayable } from '#libs/projections';
 import { type MailAddress } from '#libs/mail';
 import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
-import { organization, type Organization, standingOrganization } from './organization.js';
+import { organization, type Organization, existingOrganization } from './organization.js';
 import { publicLog, publicLogId, type PublicLog } from './public-log.js';
 import { LANGUAGES, sender, type SenderFields, senderId } from './sender.js';
 
@@ -87,8 +87,8 @@ export const replayableOrganization: Replayable = {
           yield organizationRecord(
             id,
             folded,
-            logs.all.get(publicLogId(id)) ?? unborn(publicLog),
-            senders.all.get(senderId(id)) ?? unborn(sender),
+            logs.all.get(publicLogId(id)) ?? initialState(publicLog),
+            senders.all.get(senderId(id)) ?? initialState(sender),
           );
         }
       },
@@ -109,7 +109,7 @@ export function organizationRecord(
   mail: Omit<Folded<SenderFields>, 'version'>,
   { mailHook, url }: Pick<OrganizationRecord, 'mailHook' | 'url'> = { mailHook: null, url: null },
 ): OrganizationRecord {
-  const { name, website, email, country, slug, colour, imageId, privacyUrl } = standingOrganization(state);
+  const { name, website, email, country, slug, colour, imageId, privacyUrl } = existingOrganization(state);
   const { isPublic } = log.state;
   const { mailFrom, replyTo, postalAddress, language } = mail.state;
   const changes = [updatedAt!, log.updatedAt ?? updatedAt!, mail.updatedAt ?? updatedAt!];

@@ -29,8 +29,8 @@ export const organizationShapes: Upcasters = {
 
 const WITHOUT_PAGE = { slug: null, colour: null, imageId: null, privacyUrl: null };
 
-export type StandingOrganization = OrganizationFields & { status: 'standing' };
-export type Organization = { status: 'unknown' } | StandingOrganization;
+export type ExistingOrganization = OrganizationFields & { status: 'standing' };
+export type Organization = { status: 'unknown' } | ExistingOrganization;
 
 export const organization: Decider<Organization, OrganizationEvent> = {
   streamType: 'organization',
@@ -58,7 +58,7 @@ export function createOrganization(name: string): OrganizationEvent[] {
 }
 
 /** @throws RpcError NOT_FOUND before the organization was created: a key's organization exists today. */
-export function standingOrganization(state: Organization): StandingOrganization {
+export function existingOrganization(state: Organization): ExistingOrganization {
   if (state.status === 'unknown') {
     throw new RpcError('NOT_FOUND', 'There is no such organization.');
   }
@@ -70,6 +70,6 @@ export function updateOrganization(
   state: Organization,
   given: Partial<OrganizationFields>,
 ): OrganizationEvent[] {
-  const data = changedFields<OrganizationFields>(standingOrganization(state), given);
+  const data = changedFields<OrganizationFields>(existingOrganization(state), given);
   return data ? [{ type: 'OrganizationUpdated', data }] : [];
 }

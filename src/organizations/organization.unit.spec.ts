@@ -5,7 +5,7 @@ import {
   organization,
   type OrganizationEvent,
   type OrganizationFields,
-  standingOrganization,
+  existingOrganization,
 } from './organization.js';
 import { publicLog, publishLog } from './public-log.js';
 import { sender, updateSender } from './sender.js';
@@ -36,7 +36,7 @@ it('is created with a name alone', () => {
 it('keeps what an update does not name, and records only what differs', () => {
   given(organization, [created, updated({ website: 'w', country: 'c' }), updated({ website: null })])
     .when((state) => {
-      const data = changedFields<OrganizationFields>(standingOrganization(state), {
+      const data = changedFields<OrganizationFields>(existingOrganization(state), {
         name: 'Rivers',
         website: null,
         country: 'd',
@@ -49,7 +49,7 @@ it('keeps what an update does not name, and records only what differs', () => {
 it('refuses to be read before it was created', () => {
   given(organization, [])
     .when((state) => {
-      standingOrganization(state);
+      existingOrganization(state);
       return [];
     })
     .thenThrows('NOT_FOUND');

@@ -29,7 +29,7 @@ export class OrganizationsModule {}
 showImagesBy({
   object: 'organization',
   decider: organization,
-  isStanding: (state) => (state as Organization).status === 'standing',
+  exists: (state) => (state as Organization).status === 'standing',
   async find({ records }, organizationId, imageId) {
     const { state } = await records.load(organization, organizationId, organizationId);
     if (state.status !== 'standing' || state.imageId !== imageId) return [];

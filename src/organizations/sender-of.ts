@@ -1,5 +1,5 @@
 import { type RecordReader } from '#libs/commands';
-import { organization, standingOrganization } from './organization.js';
+import { organization, existingOrganization } from './organization.js';
 import { sender, type SenderFields, senderId } from './sender.js';
 
 /** Who writes, for whoever makes mail. */
@@ -14,5 +14,5 @@ export async function senderOf(records: RecordReader, organizationId: string): P
     records.load(organization, organizationId, organizationId),
     records.load(sender, organizationId, senderId(organizationId)),
   ]);
-  return { ...own.state, name: standingOrganization(state).name };
+  return { ...own.state, name: existingOrganization(state).name };
 }

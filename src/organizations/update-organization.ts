@@ -21,7 +21,7 @@ import { organizationRecord, type OrganizationRecord, organizationSchema } from 
 import {
   organization,
   type OrganizationFields,
-  standingOrganization,
+  existingOrganization,
   updateOrganization,
 } from './organization.js';
 import { mailHookOf } from '../suppressions/index.js';
@@ -169,17 +169,17 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
       this.records.look(sender, organizationId, mailId, { version: mailVersion }),
     ]);
     const mailHook = mailHookOf(this.store.keyring, organizationId);
-    const { name } = standingOrganization(changed.state);
+    const { name } = existingOrganization(changed.state);
     if (given.name !== undefined) this.names.keep(organizationId, name);
     if (given.slug !== undefined) await this.settleSlug(organizationId);
-    const url = this.addresses.with(organizationId, standingOrganization(changed.state).slug);
+    const url = this.addresses.with(organizationId, existingOrganization(changed.state).slug);
     return organizationRecord(organizationId, changed, log, mail, { mailHook, url });
   }
 
   /** By what it is now: a repeated request may be long ago. */
   private async settleSlug(organizationId: string): Promise<void> {
     const { state } = await this.records.look(organization, organizationId, organizationId);
-    await this.slugs.settle(organizationId, standingOrganization(state).slug);
+    await this.slugs.settle(organizationId, existingOrganization(state).slug);
     this.addresses.forget(organizationId);
   }
 

@@ -11,7 +11,7 @@ import { ConfirmationMails } from './confirmation-mails.js';
 import { EXPIRY_TIMER, ExpireRequest } from './expire-request.js';
 import { requestKey } from './mailbox-keys.js';
 import { PetitionAddress } from './petition-address.js';
-import { isStanding, petition } from './petition.js';
+import { exists, petition } from './petition.js';
 import {
   DAYS_TO_CONFIRM,
   type ExpiryReason,
@@ -75,7 +75,7 @@ export class AskToConfirm implements Subscription {
     const isTrusted = suspicion.length === 0;
     if (!(await this.takePlace(event, state, signer))) return;
     const folded = await this.records.look(petition, organizationId, petitionId);
-    if (!isStanding(folded.state)) return;
+    if (!exists(folded.state)) return;
     const { confirmation, title } = folded.state;
     // What is suspicious counts by nobody's silence.
     if (confirmation === 'NONE' && isTrusted) {

@@ -4,7 +4,7 @@ import { EventStore } from '#libs/event-store';
 import { hasEmailDomain } from '../contacts/index.js';
 import { networksIn } from './client-networks.js';
 import { type PlannedCondition } from './invalidation-plan.js';
-import { type InvalidationCondition, type StandingInvalidation } from './invalidation.js';
+import { type InvalidationCondition, type ExistingInvalidation } from './invalidation.js';
 import { petitions } from './petitions.js';
 
 /** Signatures of one event, and of one transaction of the read model, which signers wait for: with 1,000 for a third of a second. */
@@ -77,7 +77,7 @@ export class ChosenSignatures {
 }
 
 /** What is left to do of an invalidation by a condition. */
-export function choiceOf({ petitionId, upTo, condition }: StandingInvalidation): Choice {
+export function choiceOf({ petitionId, upTo, condition }: ExistingInvalidation): Choice {
   return condition ? { petitionId, upTo, condition } : { petitionId, upTo, signatureIds: [] };
 }
 

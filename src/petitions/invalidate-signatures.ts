@@ -27,9 +27,9 @@ import {
   needsPlan,
   type PlannedCondition,
 } from './invalidation-plan.js';
-import { invalidation, type InvalidationCondition, standingInvalidation } from './invalidation.js';
+import { invalidation, type InvalidationCondition, existingInvalidation } from './invalidation.js';
 import { SUSPICIONS, type Suspicion } from './signature-request.js';
-import { petition, standingPetition } from './petition.js';
+import { petition, existingPetition } from './petition.js';
 
 export type InvalidateAnswer = { invalidationId: string | null; petitionId: string; signatures: number };
 
@@ -103,7 +103,7 @@ export class InvalidateSignaturesHandler implements ICommandHandler<InvalidateSi
     this.requireRange(condition);
     if (command.dryRun) {
       const { state } = await this.records.load(petition, organizationId, petitionId);
-      standingPetition(state);
+      existingPetition(state);
       const choice = await this.choose(command, condition);
       const signatures = await this.chosen.count(organizationId, choice);
       return { invalidationId: null, petitionId, signatures };
@@ -111,13 +111,13 @@ export class InvalidateSignaturesHandler implements ICommandHandler<InvalidateSi
     const { recordId } = await this.commands.run(command, () => this.decide(command, condition));
     if (recordId === petitionId) return { invalidationId: null, petitionId, signatures: 0 };
     const { state } = await this.records.look(invalidation, organizationId, recordId, { version: 1 });
-    return { invalidationId: recordId, petitionId, signatures: standingInvalidation(state).matched };
+    return { invalidationId: recordId, petitionId, signatures: existingInvalidation(state).matched };
   }
 
   private async decide(command: InvalidateSignatures, condition: PlannedCondition | null): Promise<Decision> {
     const { organizationId, petitionId } = command;
     const { state, version } = await this.records.load(petition, organizationId, petitionId);
-    standingPetition(state);
+    existingPetition(state);
     const guards = [{ streamId: petitionId, version }];
     const choice = await this.choose(command, condition);
     const signatureIds = await this.chosen.page(organizationId, choice, null);

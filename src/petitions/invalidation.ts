@@ -27,7 +27,7 @@ export type InvalidationEvent =
 
 export type InvalidationStatus = 'INVALIDATING' | 'INVALIDATED' | 'RESTORING' | 'RESTORED';
 
-export type StandingInvalidation = InvalidationBegun & {
+export type ExistingInvalidation = InvalidationBegun & {
   status: InvalidationStatus;
   petitionId: string;
   invalidated: number;
@@ -35,7 +35,7 @@ export type StandingInvalidation = InvalidationBegun & {
   /** The last one that was invalidated: those of a page come in the order of their creation. */
   last: string | null;
 };
-export type Invalidation = { status: 'UNKNOWN' } | StandingInvalidation;
+export type Invalidation = { status: 'UNKNOWN' } | ExistingInvalidation;
 
 /** Signatures of a petition that do not count, and may count again: page by page, because they may be any number. */
 export const invalidation: Decider<Invalidation, InvalidationEvent> = {
@@ -65,14 +65,14 @@ export const invalidation: Decider<Invalidation, InvalidationEvent> = {
   },
 };
 
-function begin(petitionId: string, data: Partial<InvalidationBegun>): StandingInvalidation {
+function begin(petitionId: string, data: Partial<InvalidationBegun>): ExistingInvalidation {
   const { condition = null, upTo = 0, matched = 0 } = data;
   const nothing = { invalidated: 0, restored: 0, last: null };
   return { status: 'INVALIDATING', petitionId, condition, upTo, matched, ...nothing };
 }
 
 /** @throws RpcError NOT_FOUND unless there is one. */
-export function standingInvalidation(state: Invalidation): StandingInvalidation {
+export function existingInvalidation(state: Invalidation): ExistingInvalidation {
   if (state.status === 'UNKNOWN') throw noSuch('invalidation');
   return state;
 }
@@ -83,7 +83,7 @@ export function invalidateMore(
   signatureIds: readonly string[],
   most: number,
 ): InvalidationEvent[] {
-  const { status, petitionId } = standingInvalidation(state);
+  const { status, petitionId } = existingInvalidation(state);
   if (status !== 'INVALIDATING') return [];
   const data = { petitionId, signatureIds: [...signatureIds], isLast: signatureIds.length < most };
   return [{ type: 'SignaturesInvalidated', data }];
@@ -95,7 +95,7 @@ export function restoreMore(
   signatureIds: readonly string[],
   most: number,
 ): InvalidationEvent[] {
-  const { status, petitionId } = standingInvalidation(state);
+  const { status, petitionId } = existingInvalidation(state);
   if (status === 'RESTORED') return [];
   const data = { petitionId, signatureIds: [...signatureIds], isLast: signatureIds.length < most };
   return [{ type: 'SignaturesRestored', data }];

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
 import { type Guard } from '#libs/event-store';
-import { isStanding, petition, requireOpen } from './petition.js';
+import { exists, petition, requireOpen } from './petition.js';
 
 /** Then all are forgotten: petitions that take signatures at one moment are few. */
 const MOST_PETITIONS = 1_000;
@@ -32,7 +32,7 @@ export class OpenPetitions {
     requireOpen(state, new Date());
     const guard = { streamId: petitionId, version };
     if (this.guards.size >= MOST_PETITIONS) this.guards.clear();
-    const closesAt = isStanding(state) ? state.closesAt : null;
+    const closesAt = exists(state) ? state.closesAt : null;
     this.guards.set(key, { guard, until: closesAt === null ? Infinity : Date.parse(closesAt) });
     return guard;
   }

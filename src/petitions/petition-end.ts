@@ -4,7 +4,7 @@ import { Commands, RecordReader } from '#libs/commands';
 import { type RecordedEvent } from '#libs/event-store';
 import { Input, systemInput } from '#libs/rpc';
 import { type Due, type Subscription, Subscriptions, type Timer } from '#libs/subscriptions';
-import { closeAtItsEnd, isStanding, petition } from './petition.js';
+import { closeAtItsEnd, exists, petition } from './petition.js';
 
 const TIMER = 'petition-end';
 
@@ -23,7 +23,7 @@ export class PetitionEnds implements Subscription {
   async handle({ organizationId, streamId: id }: RecordedEvent): Promise<void> {
     const { state } = await this.records.load(petition, organizationId, id);
     const { timers } = this.subscriptions;
-    if (!isStanding(state) || state.closesAt === null) await timers.clear(TIMER, id);
+    if (!exists(state) || state.closesAt === null) await timers.clear(TIMER, id);
     // What is not published is closed by nobody, and asked for again when it is.
     else if (state.status === 'PUBLISHED')
       await timers.set(TIMER, { organizationId, id, dueAt: new Date(state.closesAt) });

@@ -48,8 +48,8 @@ export const petitionShapes: Upcasters = {
 };
 
 export type PetitionStatus = 'DRAFT' | 'PUBLISHED' | 'CLOSED';
-export type StandingPetition = PetitionFields & Slugged & { status: PetitionStatus };
-export type Petition = StandingPetition | { status: 'UNKNOWN' } | { status: 'DELETED' };
+export type ExistingPetition = PetitionFields & Slugged & { status: PetitionStatus };
+export type Petition = ExistingPetition | { status: 'UNKNOWN' } | { status: 'DELETED' };
 
 export const petition: Decider<Petition, PetitionEvent> = {
   streamType: 'petition',
@@ -77,19 +77,19 @@ export const petition: Decider<Petition, PetitionEvent> = {
   },
 };
 
-export function isStanding(state: Petition): state is StandingPetition {
+export function exists(state: Petition): state is ExistingPetition {
   return state.status !== 'UNKNOWN' && state.status !== 'DELETED';
 }
 
 /** @throws RpcError NOT_FOUND unless the petition stands. */
-export function standingPetition(state: Petition): StandingPetition {
-  if (!isStanding(state)) throw noSuch('petition');
+export function existingPetition(state: Petition): ExistingPetition {
+  if (!exists(state)) throw noSuch('petition');
   return state;
 }
 
 /** A field that is not given stays. */
 export function updatePetition(state: Petition, given: Partial<PetitionFields>): PetitionEvent[] {
-  const data = changedFields<PetitionFields>(standingPetition(state), given);
+  const data = changedFields<PetitionFields>(existingPetition(state), given);
   return data ? [{ type: 'PetitionUpdated', data }] : [];
 }
 
@@ -100,7 +100,7 @@ export function isOver({ closesAt }: Pick<PetitionFields, 'closesAt'>, now: Date
 
 /** A draft is published; a closed petition may be opened again; the published stays so. */
 export function publishPetition(state: Petition, now: Date): PetitionEvent[] {
-  const standing = standingPetition(state);
+  const standing = existingPetition(state);
   switch (standing.status) {
     case 'DRAFT':
     case 'CLOSED':
@@ -118,7 +118,7 @@ export function publishPetition(state: Petition, now: Date): PetitionEvent[] {
 }
 
 export function closePetition(state: Petition): PetitionEvent[] {
-  switch (standingPetition(state).status) {
+  switch (existingPetition(state).status) {
     case 'DRAFT':
       throw new RpcError(
         'CONFLICT',
@@ -134,14 +134,14 @@ export function closePetition(state: Petition): PetitionEvent[] {
 
 /** What happens when its moment has come, if that has not been moved since. */
 export function closeAtItsEnd(state: Petition, now: Date): PetitionEvent[] {
-  const isMeant = isStanding(state) && state.status === 'PUBLISHED' && isOver(state, now);
+  const isMeant = exists(state) && state.status === 'PUBLISHED' && isOver(state, now);
   return isMeant ? [{ type: 'PetitionClosed', data: {} }] : [];
 }
 
 /** Not while people can sign; deleting the deleted changes nothing. */
 export function deletePetition(state: Petition): PetitionEvent[] {
   if (state.status === 'DELETED') return [];
-  if (standingPetition(state).status === 'PUBLISHED') {
+  if (existingPetition(state).status === 'PUBLISHED') {
     throw new RpcError('CONFLICT', 'This petition is published: close it before you delete it.', {
       reason: 'PETITION_PUBLISHED',
     });
@@ -151,7 +151,7 @@ export function deletePetition(state: Petition): PetitionEvent[] {
 
 /** @throws RpcError CONFLICT unless the petition takes signatures. */
 export function requireOpen(state: Petition, now: Date): void {
-  const standing = standingPetition(state);
+  const standing = existingPetition(state);
   switch (isOver(standing, now) && standing.status === 'PUBLISHED' ? 'CLOSED' : standing.status) {
     case 'PUBLISHED':
       return;

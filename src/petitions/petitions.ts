@@ -4,7 +4,7 @@ import { Resource } from '#libs/resources';
 import { imageSchema, recordSchema, schemaWithout, textOrNull, timestamp } from '#libs/rpc';
 import { chooseContactsBy, contactLink } from '../contacts/index.js';
 import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
-import { isStanding, petition, updatePetition } from './petition.js';
+import { exists, petition, updatePetition } from './petition.js';
 
 /** Why somebody should look at a signature, in a column: PostgreSQL splits what `,` joins. */
 const suspicionIn = ({ data }: RecordedEvent): string | null =>
@@ -126,7 +126,7 @@ const FORGET_COMMENTS = `
 export const petitions = new Resource({
   object: 'petition',
   decider: petition,
-  standing: (state) => (isStanding(state) ? { ...state, [IMAGE_COLUMN]: state.imageId } : undefined),
+  standing: (state) => (exists(state) ? { ...state, [IMAGE_COLUMN]: state.imageId } : undefined),
   answers: petitionSchema,
   version: 6,
   columns: {

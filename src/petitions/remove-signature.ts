@@ -3,7 +3,7 @@ import { Commands, type Decision, RecordReader } from '#libs/commands';
 import { ResourceCommands, Resources } from '#libs/resources';
 import { Id, Input, noSuch, Operation } from '#libs/rpc';
 import { ContactsTable } from '../contacts/index.js';
-import { petition, standingPetition } from './petition.js';
+import { petition, existingPetition } from './petition.js';
 import { petitions, signature } from './petitions.js';
 import { type SignatureAnswer, withdrawnAnswerSchema } from './signature-record.js';
 
@@ -47,7 +47,7 @@ export class RemoveSignatureHandler implements ICommandHandler<RemoveSignature> 
 
   private async decide(command: RemoveSignature, afresh: boolean): Promise<Decision> {
     const { organizationId, petitionId, contactId } = command;
-    standingPetition((await this.records.load(petition, organizationId, petitionId)).state);
+    existingPetition((await this.records.load(petition, organizationId, petitionId)).state);
     const [unknown] = await this.contacts.findUnknown(organizationId, [contactId]);
     if (unknown !== undefined) {
       const erased = await this.contacts.findErased(organizationId, [contactId]);

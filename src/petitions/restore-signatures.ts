@@ -4,7 +4,7 @@ import { Projections } from '#libs/projections';
 import { ResourceCommands, type ResourceRecord } from '#libs/resources';
 import { Id, Input, Operation } from '#libs/rpc';
 import { ChosenSignatures, PAGE } from './chosen-signatures.js';
-import { invalidation, restoreMore, standingInvalidation } from './invalidation.js';
+import { invalidation, restoreMore, existingInvalidation } from './invalidation.js';
 import { invalidations, invalidationSchema } from './invalidations.js';
 
 @Operation({
@@ -36,7 +36,7 @@ export class RestoreSignaturesHandler implements ICommandHandler<RestoreSignatur
     const { organizationId, invalidationId } = command;
     const outcome = await this.commands.run(command, async () => {
       const { state, version } = await this.records.load(invalidation, organizationId, invalidationId);
-      const { status } = standingInvalidation(state);
+      const { status } = existingInvalidation(state);
       const isBegun = status === 'RESTORING' || status === 'RESTORED';
       // All that it has taken out up to this version.
       if (!isBegun) await this.projections.catchUpWithLog();

@@ -30,8 +30,8 @@ export const postShapes: Upcasters = {
 };
 
 export type PostStatus = 'DRAFT' | 'PUBLISHED' | 'ARCHIVED';
-export type StandingPost = PostFields & Slugged & { status: PostStatus; publishedAt: string | null };
-export type Post = StandingPost | { status: 'UNKNOWN' } | { status: 'DELETED' };
+export type ExistingPost = PostFields & Slugged & { status: PostStatus; publishedAt: string | null };
+export type Post = ExistingPost | { status: 'UNKNOWN' } | { status: 'DELETED' };
 
 export const post: Decider<Post, PostEvent> = {
   streamType: 'post',
@@ -60,25 +60,25 @@ export const post: Decider<Post, PostEvent> = {
   },
 };
 
-export function isStanding(state: Post): state is StandingPost {
+export function exists(state: Post): state is ExistingPost {
   return state.status !== 'UNKNOWN' && state.status !== 'DELETED';
 }
 
 /** @throws RpcError NOT_FOUND unless the post stands. */
-export function standingPost(state: Post): StandingPost {
-  if (!isStanding(state)) throw noSuch('post');
+export function existingPost(state: Post): ExistingPost {
+  if (!exists(state)) throw noSuch('post');
   return state;
 }
 
 /** A field that is not given stays. */
 export function updatePost(state: Post, given: Partial<PostFields>): PostEvent[] {
-  const data = changedFields<PostFields>(standingPost(state), given);
+  const data = changedFields<PostFields>(existingPost(state), given);
   return data ? [{ type: 'PostUpdated', data }] : [];
 }
 
 /** A draft is published; what was archived may be published again; the published stays so. */
 export function publishPost(state: Post): PostEvent[] {
-  switch (standingPost(state).status) {
+  switch (existingPost(state).status) {
     case 'DRAFT':
     case 'ARCHIVED':
       return [{ type: 'PostPublished', data: {} }];
@@ -88,7 +88,7 @@ export function publishPost(state: Post): PostEvent[] {
 }
 
 export function archivePost(state: Post): PostEvent[] {
-  switch (standingPost(state).status) {
+  switch (existingPost(state).status) {
     case 'DRAFT':
       throw new RpcError(
         'CONFLICT',
@@ -105,6 +105,6 @@ export function archivePost(state: Post): PostEvent[] {
 /** Deleting the deleted changes nothing. */
 export function deletePost(state: Post): PostEvent[] {
   if (state.status === 'DELETED') return [];
-  standingPost(state);
+  existingPost(state);
   return [{ type: 'PostDeleted', data: {} }];
 }

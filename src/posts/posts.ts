@@ -1,7 +1,7 @@
 import { Resource } from '#libs/resources';
 import { imageSchema, recordSchema, schemaWithout, textOrNull, timestamp } from '#libs/rpc';
 import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
-import { isStanding, post, updatePost } from './post.js';
+import { exists, post, updatePost } from './post.js';
 
 export const postSchema = recordSchema({
   id: { type: 'string' },
@@ -31,7 +31,7 @@ export const postIdSchema = recordSchema({ postId: { type: 'string' } });
 export const posts = new Resource({
   object: 'post',
   decider: post,
-  standing: (state) => (isStanding(state) ? { ...state, [IMAGE_COLUMN]: state.imageId } : undefined),
+  standing: (state) => (exists(state) ? { ...state, [IMAGE_COLUMN]: state.imageId } : undefined),
   answers: postSchema,
   version: 5,
   columns: {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http';
-import { DatabaseWatch, RequestCounts } from '#libs/operations';
+import { DatabaseMonitor, RequestCounts } from '#libs/operations';
 import { answerHeaders } from '#libs/rpc';
 
 /** What is the same for everybody who asks for it in this second. `madeAt`: of `performance.now()`. */
@@ -30,7 +30,7 @@ export class QuickPages {
 
   constructor(
     private readonly counts: RequestCounts,
-    private readonly watch: DatabaseWatch,
+    private readonly watch: DatabaseMonitor,
   ) {}
 
   /** @param name as which it is counted. */
@@ -60,7 +60,7 @@ export class QuickPages {
   };
 
   /** Lets readers wait a little while somebody signs, so that it is not they who wait for all of them. */
-  async giveWay<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+  async yieldToWrites<Answer>(work: () => Promise<Answer>): Promise<Answer> {
     this.signing += 1;
     try {
       return await work();

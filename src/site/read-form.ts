@@ -5,10 +5,10 @@ const LARGEST_FORM = 128 * 1_024;
 /** What is longer still is not even read to its end. */
 const LARGEST_READ = 1_024 * 1_024;
 
-export type FormTrouble = 'too large' | 'no form' | 'gone';
+export type FormError = 'too large' | 'no form' | 'gone';
 
 /** A form as browsers send it. The whole body is read, whatever it is: an answer before its end would be lost on its way. */
-export async function readForm(request: Request): Promise<URLSearchParams | FormTrouble> {
+export async function readForm(request: Request): Promise<URLSearchParams | FormError> {
   const isForm = /^\s*application\/x-www-form-urlencoded\s*(;|$)/i.test(
     request.headers['content-type'] ?? '',
   );

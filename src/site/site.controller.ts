@@ -234,7 +234,9 @@ export class SiteController {
         (isFramed ? embedPage : petitionPage)({ organization, petition, form, words, proof: this.proofUrl });
       if (!petition.isOpen) return showForm(this.signing.emptyForm(found, null));
       try {
-        const signed = await this.quick.giveWay(() => this.signing.sign(organization, found, given, request));
+        const signed = await this.quick.yieldToWrites(() =>
+          this.signing.sign(organization, found, given, request),
+        );
         if (signed.status === 'faults') return showForm(signed.form);
         if (signed.status === 'too many')
           return noticePage({ organization, words, notice: words.tooMany, status: 429, isFramed });

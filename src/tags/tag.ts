@@ -28,7 +28,7 @@ export const tag: Decider<Tag, TagEvent> = {
 };
 
 /** @throws RpcError NOT_FOUND unless the tag stands. */
-export function standingTag(state: Tag): TagFields {
+export function existingTag(state: Tag): TagFields {
   if (state.status !== 'standing') throw noSuch('tag');
   const { name, description } = state;
   return { name, description };
@@ -36,13 +36,13 @@ export function standingTag(state: Tag): TagFields {
 
 /** A field that is not given stays. */
 export function updateTag(state: Tag, given: Partial<TagFields>): TagEvent[] {
-  const data = changedFields(standingTag(state), given);
+  const data = changedFields(existingTag(state), given);
   return data ? [{ type: 'TagUpdated', data }] : [];
 }
 
 /** Deleting the deleted changes nothing. */
 export function deleteTag(state: Tag): TagEvent[] {
   if (state.status === 'deleted') return [];
-  standingTag(state);
+  existingTag(state);
   return [{ type: 'TagDeleted', data: {} }];
 }

@@ -1,5 +1,5 @@
 import { given } from '#libs/testing';
-import { deleteTag, standingTag, tag, type TagEvent, updateTag } from './tag.js';
+import { deleteTag, existingTag, tag, type TagEvent, updateTag } from './tag.js';
 
 const created: TagEvent = { type: 'TagCreated', data: { name: 'Donor', description: null } };
 const renamed: TagEvent = { type: 'TagUpdated', data: { name: 'Patron' } };
@@ -25,5 +25,5 @@ it('deletes a tag, once', () => {
 
 it('keeps what an update does not name', () => {
   const state = [created, renamed].reduce((s, event) => tag.evolve(s, event, new Date(0)), tag.initial);
-  expect(standingTag(state)).toEqual({ name: 'Patron', description: null });
+  expect(existingTag(state)).toEqual({ name: 'Patron', description: null });
 });

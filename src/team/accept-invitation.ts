@@ -1,7 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, writeTo } from '#libs/commands';
 import { Input, noSuch } from '#libs/rpc';
-import { acceptInvitation, isStanding, member } from './member.js';
+import { acceptInvitation, exists, member } from './member.js';
 import { Team } from './team.js';
 
 /** Somebody follows the link in their invitation. No operation: who has the link does it. */
@@ -27,7 +27,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     let isNew = false;
     await this.commands.run(command, async () => {
       const { state, version } = await this.team.load(organizationId, invitationId);
-      if (isStanding(state)) ({ userId } = state);
+      if (exists(state)) ({ userId } = state);
       const events = acceptInvitation(state, new Date());
       isNew = events.length > 0;
       return { recordId: invitationId, writes: [writeTo(member, invitationId, version, events)] };

@@ -3,7 +3,7 @@ export { InvitationLinks } from './invitations.js';
 export { InviteMember } from './invite-member.js';
 export { ListInvitations } from './list-invitations.js';
 export { ListMembers } from './list-members.js';
-export { DAYS_TO_ACCEPT, isStanding, member } from './member.js';
+export { DAYS_TO_ACCEPT, exists, member } from './member.js';
 export { type InvitationRecord, type MemberRecord } from './member-record.js';
 export { type ListedPasskey, Passkeys, type RelyingParty } from './passkeys.js';
 export { RemoveMember } from './remove-member.js';

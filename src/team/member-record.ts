@@ -1,7 +1,7 @@
 import { type Decider } from '#libs/event-store';
 import { folding, type Replayable } from '#libs/projections';
 import { recordSchema, timestamp } from '#libs/rpc';
-import { expiryOf, isStanding, member, type Member, type MemberEvent } from './member.js';
+import { expiryOf, exists, member, type Member, type MemberEvent } from './member.js';
 import { type Role, ROLES } from './roles.js';
 
 /** A person in an organization, as the API answers them. */
@@ -86,7 +86,7 @@ const memberWithAddress: Decider<WithAddress, MemberEvent> = {
   evolve(state, event, at) {
     const email = event.type === 'MemberInvited' ? (event.personal?.email ?? null) : state.email;
     const next = member.evolve(state.member, event, at);
-    return { member: next, email: isStanding(next) ? email : null };
+    return { member: next, email: exists(next) ? email : null };
   },
 };
 

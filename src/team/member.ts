@@ -49,7 +49,7 @@ export const member: Decider<Member, MemberEvent> = {
   evolve(state, event, at) {
     const moment = at.toISOString();
     if (event.type === 'MemberInvited') return { status: 'INVITED', ...event.data, invitedAt: moment };
-    if (!isStanding(state)) return state;
+    if (!exists(state)) return state;
     switch (event.type) {
       case 'InvitationRenewed':
         return { ...state, ...event.data, invitedAt: moment };
@@ -64,7 +64,7 @@ export const member: Decider<Member, MemberEvent> = {
   },
 };
 
-export function isStanding(state: Member): state is Invited | Active {
+export function exists(state: Member): state is Invited | Active {
   return state.status === 'INVITED' || state.status === 'ACTIVE';
 }
 

@@ -1,5 +1,5 @@
 import { type Projection, RecordTable, schemaOf } from '#libs/projections';
-import { isStanding, member, type MemberEvent } from './member.js';
+import { exists, member, type MemberEvent } from './member.js';
 
 /** The name under which an address is sealed. */
 export const SEALED_EMAIL = 'member.email';
@@ -12,8 +12,7 @@ const rows = new RecordTable(
     status: { type: 'text', index: true },
     role: { type: 'text' },
   },
-  (state) =>
-    isStanding(state) ? { user_id: state.userId, status: state.status, role: state.role } : undefined,
+  (state) => (exists(state) ? { user_id: state.userId, status: state.status, role: state.role } : undefined),
   { ownColumns: ['sealed_email bytea'] },
 );
 

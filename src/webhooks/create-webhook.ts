@@ -6,7 +6,7 @@ import { hasScope, Input, Operation, RpcError, Text, WordsOf } from '#libs/rpc';
 import { Destinations } from './destinations.js';
 import { secretOf } from './signatures.js';
 import { inOrder, refusedUrl, typeNames, URL_RULE } from './webhook-fields.js';
-import { isStanding, webhook } from './webhook.js';
+import { exists, webhook } from './webhook.js';
 import { newSecretSchema } from './webhooks.js';
 
 /** Of one organization: each is sent every event. */
@@ -62,7 +62,7 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
     const creates = this.commands.named(
       webhook,
       organizationId,
-      (state) => isStanding(state) && state.url === url,
+      (state) => exists(state) && state.url === url,
     );
     const decide = async (): Promise<Decision> => {
       const place = await this.findPlace(organizationId);

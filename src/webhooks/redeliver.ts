@@ -4,7 +4,7 @@ import { EventStore } from '#libs/event-store';
 import { ResourceCommands, type ResourceRecord } from '#libs/resources';
 import { Id, Input, Operation } from '#libs/rpc';
 import { findEvent } from '../history/index.js';
-import { redeliver, standingWebhook, webhook } from './webhook.js';
+import { redeliver, existingWebhook, webhook } from './webhook.js';
 import { webhooks, webhookSchema } from './webhooks.js';
 
 @Operation({
@@ -38,7 +38,7 @@ export class RedeliverHandler implements ICommandHandler<Redeliver> {
     const { organizationId, webhookId } = command;
     const outcome = await this.commands.run(command, async () => {
       const { state, version } = await this.records.load(webhook, organizationId, webhookId);
-      standingWebhook(state);
+      existingWebhook(state);
       const { eventId, position } = await findEvent(this.store, command);
       const events = redeliver(state, { eventId, position });
       return { recordId: webhookId, writes: [writeTo(webhook, webhookId, version, events)] };

@@ -3,7 +3,7 @@ import { Commands } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
 import { Id, Input, Integer, Operation } from '#libs/rpc';
 import { secretOf } from './signatures.js';
-import { rotateSecret, standingWebhook, webhook } from './webhook.js';
+import { rotateSecret, existingWebhook, webhook } from './webhook.js';
 import { newSecretSchema } from './webhooks.js';
 
 /** A day is time enough to give the receiver the new one. */
@@ -47,7 +47,7 @@ export class RotateSecretHandler implements ICommandHandler<RotateSecret> {
       isDecided = true;
       return rotateSecret(before, overlapSeconds);
     });
-    const { secretNumber } = standingWebhook(state);
+    const { secretNumber } = existingWebhook(state);
     return { webhookId, secret: isDecided ? secretOf(this.store.keyring, webhookId, secretNumber) : null };
   }
 }

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { type Keyring } from '#libs/event-store';
-import { type StandingWebhook } from './webhook.js';
+import { type ExistingWebhook } from './webhook.js';
 
 const PREFIX = 'whsec_';
 
@@ -18,7 +18,7 @@ export function secretOf(keyring: Keyring, webhookId: string, number: number): s
 export function secretsAt(
   keyring: Keyring,
   webhookId: string,
-  { secretNumber, earlierSecrets }: Pick<StandingWebhook, 'secretNumber' | 'earlierSecrets'>,
+  { secretNumber, earlierSecrets }: Pick<ExistingWebhook, 'secretNumber' | 'earlierSecrets'>,
   now: Date,
 ): string[] {
   const earlier = earlierSecrets.filter(({ until }) => now < new Date(until));

@@ -4,7 +4,7 @@ import { newId } from '#libs/random';
 import { Id, Input, Operation, recordSchema, RpcError, textOrNull } from '#libs/rpc';
 import { type EventRecord } from '../history/index.js';
 import { WebhookRequests } from './webhook-requests.js';
-import { standingWebhook, webhook } from './webhook.js';
+import { existingWebhook, webhook } from './webhook.js';
 
 /** What a test is told as; no event of the history. */
 const TEST_TYPE = 'webhook.test';
@@ -64,7 +64,7 @@ export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
       actor: context.actor,
       data: {},
     };
-    const attempt = await this.requests.send(webhookId, standingWebhook(state), {
+    const attempt = await this.requests.send(webhookId, existingWebhook(state), {
       id: event.id,
       body: JSON.stringify(event),
     });

@@ -3,7 +3,7 @@ import { ResourceCommands, type ResourceRecord } from '#libs/resources';
 import { Id, Input, Operation, requireScope, Text, WordsOf } from '#libs/rpc';
 import { Destinations } from './destinations.js';
 import { inOrder, refusedUrl, typeNames, URL_RULE } from './webhook-fields.js';
-import { standingWebhook, updateWebhook } from './webhook.js';
+import { existingWebhook, updateWebhook } from './webhook.js';
 import { webhooks, webhookSchema } from './webhooks.js';
 
 @Operation({
@@ -45,7 +45,7 @@ export class UpdateWebhookHandler implements ICommandHandler<UpdateWebhook> {
     const given = { url, description, eventTypes: inOrder(command.eventTypes) };
     return this.commands.change(webhooks, command, (state) => {
       // Otherwise whoever may not read personal data could have it sent to themselves.
-      if (standingWebhook(state).personalData) {
+      if (existingWebhook(state).personalData) {
         for (const field of ['url', 'eventTypes'] as const) {
           if (given[field] !== undefined) requireScope(context.scopes, 'history:read', field);
         }

@@ -7,7 +7,7 @@ import { type EventStore, Keyring } from '#libs/event-store';
 import { Destinations } from './destinations.js';
 import { secretOf } from './signatures.js';
 import { WebhookRequests } from './webhook-requests.js';
-import { type StandingWebhook } from './webhook.js';
+import { type ExistingWebhook } from './webhook.js';
 import { longIt } from '../../test/length.js';
 
 const ID = '01990a6e-1111-7000-8000-000000000001';
@@ -45,7 +45,7 @@ function requestsTo(destinations: Destinations): WebhookRequests {
   return requests;
 }
 const port = () => (receiver.address() as AddressInfo).port;
-function standing(url: string, more: Partial<StandingWebhook> = {}): StandingWebhook {
+function standing(url: string, more: Partial<ExistingWebhook> = {}): ExistingWebhook {
   return {
     url,
     description: null,
@@ -59,7 +59,7 @@ function standing(url: string, more: Partial<StandingWebhook> = {}): StandingWeb
   };
 }
 const send = (
-  more: Partial<StandingWebhook> = {},
+  more: Partial<ExistingWebhook> = {},
   { url = `http://127.0.0.1:${port()}/hooks`, destinations = new Destinations(true) } = {},
 ) => requestsTo(destinations).send(ID, standing(url, more), { id: 'event-1', body: '{"a":"ä"}' });
 

@@ -4,7 +4,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { EventStore } from '#libs/event-store';
 import { Destinations, MayNotBeDeliveredTo } from './destinations.js';
 import { secretsAt, signatureOf } from './signatures.js';
-import { type StandingWebhook } from './webhook.js';
+import { type ExistingWebhook } from './webhook.js';
 
 /** From the look-up of the name to the end of the answer. */
 const LONGEST_MS = 10_000;
@@ -58,7 +58,7 @@ export class WebhookRequests {
   /** @returns what became of it; undefined where the program stops: then nobody knows. */
   async send(
     webhookId: string,
-    webhook: StandingWebhook,
+    webhook: ExistingWebhook,
     message: { id: string; body: string },
   ): Promise<Attempt | undefined> {
     const at = new Date();
@@ -89,7 +89,7 @@ export class WebhookRequests {
 
   private async post(
     webhookId: string,
-    webhook: StandingWebhook,
+    webhook: ExistingWebhook,
     { id, body }: { id: string; body: string },
     at: Date,
   ): Promise<Answer> {

@@ -6,7 +6,7 @@ import { MOST_ATTEMPTS, pauseAfter } from '#libs/subscriptions';
 import { eventRecord } from '../history/index.js';
 import { type Deliveries, type Delivery } from './deliveries.js';
 import { type Attempt, type WebhookRequests } from './webhook-requests.js';
-import { type StandingWebhook, type Webhook } from './webhook.js';
+import { type ExistingWebhook, type Webhook } from './webhook.js';
 import { webhooks } from './webhooks.js';
 
 /** Events of one page, and of these so many at once. */
@@ -44,7 +44,7 @@ const LIMITS = { statement: 60_000 };
 export type Target = { webhookId: string; organizationId: string };
 type Retry = { position: string; event_id: string; attempts: number };
 /** Whether the webhook is to be disabled, because since this moment there was nothing but failures. */
-type Tellings = { failingSince: Date | undefined };
+type DeliveryOutcome = { failingSince: Date | undefined };
 
 const TAKE = `
   UPDATE webhook_cursors SET holder = $2, held_until = clock_timestamp() + make_interval(secs => $3)
@@ -113,7 +113,7 @@ export class WebhookRunner {
   ) {}
 
   /** First attempts, until there is nothing more or its turn is over. */
-  async advance(): Promise<Tellings> {
+  async advance(): Promise<DeliveryOutcome> {
     const endAt = performance.now() + TURN_MS;
     const { webhookId, organizationId } = this.target;
     const holder = newId();
@@ -164,7 +164,7 @@ export class WebhookRunner {
   }
 
   /** Sends again what is due. What an instance has taken others leave alone, for longer than an attempt takes. */
-  async retry(): Promise<Tellings> {
+  async retry(): Promise<DeliveryOutcome> {
     const endAt = performance.now() + TURN_MS;
     while (!this.isStopped() && performance.now() < endAt) {
       const webhook = await this.find();
@@ -182,9 +182,9 @@ export class WebhookRunner {
   }
 
   private async sendAgain(
-    webhook: StandingWebhook,
+    webhook: ExistingWebhook,
     due: readonly Retry[],
-  ): Promise<Tellings & { isAnyDelivered: boolean }> {
+  ): Promise<DeliveryOutcome & { isAnyDelivered: boolean }> {
     const { webhookId, organizationId } = this.target;
     const sent: Delivery[] = [];
     const unsent: Retry[] = [];
@@ -213,7 +213,7 @@ export class WebhookRunner {
   }
 
   /** Unless it is not active. */
-  private async find(): Promise<StandingWebhook | undefined> {
+  private async find(): Promise<ExistingWebhook | undefined> {
     const { webhookId, organizationId } = this.target;
     const [row] = await this.source.query<{ state: Webhook }[]>(
       `SELECT state FROM ${webhooks.table} WHERE organization_id = $1 AND id = $2`,
@@ -227,7 +227,7 @@ export class WebhookRunner {
    * @returns `next`: the first that was not begun, or of which nobody knows what became. `failures`: in a row, at the end.
    */
   private async sendInOrder(
-    webhook: StandingWebhook,
+    webhook: ExistingWebhook,
     events: readonly RecordedEvent[],
     mostFailures: number,
   ): Promise<{ sent: Delivery[]; next: RecordedEvent | undefined; failures: number }> {
@@ -258,7 +258,7 @@ export class WebhookRunner {
     return { sent, next, failures };
   }
 
-  private send(webhook: StandingWebhook, event: RecordedEvent): Promise<Attempt | undefined> {
+  private send(webhook: ExistingWebhook, event: RecordedEvent): Promise<Attempt | undefined> {
     const shown = webhook.personalData ? event : { ...event, personal: null };
     const body = JSON.stringify(eventRecord(shown));
     return this.requests.send(this.target.webhookId, webhook, { id: event.eventId, body });
@@ -268,7 +268,7 @@ export class WebhookRunner {
     holder: string,
     { before, reached }: { before: number; reached: number },
     sent: readonly Delivery[],
-  ): Promise<Tellings & { isMoved: boolean }> {
+  ): Promise<DeliveryOutcome & { isMoved: boolean }> {
     const { webhookId, organizationId } = this.target;
     const rows = await this.deliveries.rowsOf(organizationId, sent);
     return inTransaction(this.source, LIMITS, async (transaction) => {
@@ -286,7 +286,7 @@ export class WebhookRunner {
     });
   }
 
-  private async noteHealth(transaction: Transaction, sent: readonly Delivery[]): Promise<Tellings> {
+  private async noteHealth(transaction: Transaction, sent: readonly Delivery[]): Promise<DeliveryOutcome> {
     if (sent.length === 0) return { failingSince: undefined };
     const isWell = sent.at(-1)!.attempt.delivered;
     const isAnyWell = sent.some(({ attempt }) => attempt.delivered);

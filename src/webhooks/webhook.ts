@@ -25,7 +25,7 @@ export type WebhookEvent =
   | { type: 'WebhookRedelivered'; data: { eventId: string; position: number } }
   | { type: 'WebhookDeleted'; data: Record<string, never> };
 
-export type StandingWebhook = WebhookFields & {
+export type ExistingWebhook = WebhookFields & {
   status: 'ACTIVE' | 'PAUSED' | 'DISABLED';
   personalData: boolean;
   /** Since when failures count: since it was made, resumed or given another address. RFC 3339. */
@@ -36,7 +36,7 @@ export type StandingWebhook = WebhookFields & {
   earlierSecrets: { number: number; until: string }[];
 };
 
-export type Webhook = { status: 'UNKNOWN' } | StandingWebhook | { status: 'DELETED' };
+export type Webhook = { status: 'UNKNOWN' } | ExistingWebhook | { status: 'DELETED' };
 
 /** Each is a signature in the headers of every request. */
 const MOST_EARLIER_SECRETS = 4;
@@ -60,7 +60,7 @@ export const webhook: Decider<Webhook, WebhookEvent> = {
       const countsSince = at.toISOString();
       return { ...event.data, status: 'ACTIVE', countsSince, secretNumber: 1, earlierSecrets: [] };
     }
-    if (!isStanding(state)) return state;
+    if (!exists(state)) return state;
     switch (event.type) {
       case 'WebhookUpdated': {
         const countsSince = event.data.url === undefined ? state.countsSince : at.toISOString();
@@ -92,30 +92,30 @@ export const webhook: Decider<Webhook, WebhookEvent> = {
   },
 };
 
-export function isStanding(state: Webhook): state is StandingWebhook {
+export function exists(state: Webhook): state is ExistingWebhook {
   return state.status !== 'UNKNOWN' && state.status !== 'DELETED';
 }
 
 /** @throws RpcError NOT_FOUND unless it stands. */
-export function standingWebhook(state: Webhook): StandingWebhook {
-  if (!isStanding(state)) throw noSuch('webhook');
+export function existingWebhook(state: Webhook): ExistingWebhook {
+  if (!exists(state)) throw noSuch('webhook');
   return state;
 }
 
 /** A field that is not given stays. */
 export function updateWebhook(state: Webhook, given: Partial<WebhookFields>): WebhookEvent[] {
-  const { url, description, eventTypes } = standingWebhook(state);
+  const { url, description, eventTypes } = existingWebhook(state);
   const data = changedFields({ url, description, eventTypes }, given);
   return data ? [{ type: 'WebhookUpdated', data }] : [];
 }
 
 /** What was disabled sends nothing either. */
 export function pauseWebhook(state: Webhook): WebhookEvent[] {
-  return standingWebhook(state).status === 'ACTIVE' ? [{ type: 'WebhookPaused', data: {} }] : [];
+  return existingWebhook(state).status === 'ACTIVE' ? [{ type: 'WebhookPaused', data: {} }] : [];
 }
 
 export function resumeWebhook(state: Webhook): WebhookEvent[] {
-  return standingWebhook(state).status === 'ACTIVE' ? [] : [{ type: 'WebhookResumed', data: {} }];
+  return existingWebhook(state).status === 'ACTIVE' ? [] : [{ type: 'WebhookResumed', data: {} }];
 }
 
 /** Unless somebody has paused or deleted it meanwhile, or has done something about it. */
@@ -125,23 +125,23 @@ export function disableWebhook(state: Webhook, failingSince: Date): WebhookEvent
 }
 
 export function rotateSecret(state: Webhook, overlapSeconds: number): WebhookEvent[] {
-  standingWebhook(state);
+  existingWebhook(state);
   return [{ type: 'WebhookSecretRotated', data: { overlapSeconds } }];
 }
 
 export function replayWebhook(state: Webhook, after: number): WebhookEvent[] {
-  standingWebhook(state);
+  existingWebhook(state);
   return [{ type: 'WebhookReplayed', data: { after } }];
 }
 
 export function redeliver(state: Webhook, event: { eventId: string; position: number }): WebhookEvent[] {
-  standingWebhook(state);
+  existingWebhook(state);
   return [{ type: 'WebhookRedelivered', data: event }];
 }
 
 /** Deleting the deleted changes nothing. */
 export function deleteWebhook(state: Webhook): WebhookEvent[] {
   if (state.status === 'DELETED') return [];
-  standingWebhook(state);
+  existingWebhook(state);
   return [{ type: 'WebhookDeleted', data: {} }];
 }

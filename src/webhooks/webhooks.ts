@@ -1,6 +1,6 @@
 import { Resource } from '#libs/resources';
 import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
-import { isStanding, webhook } from './webhook.js';
+import { exists, webhook } from './webhook.js';
 
 /** What the operations table knows, and no event: of now alone. */
 const OF_NOW =
@@ -65,7 +65,7 @@ export const newSecretSchema = recordSchema({
 export const webhooks = new Resource({
   object: 'webhook',
   decider: webhook,
-  standing: (state) => (isStanding(state) ? state : undefined),
+  standing: (state) => (exists(state) ? state : undefined),
   answers: webhookSchema,
   version: 2,
   columns: { url: { type: 'text', search: true }, status: { type: 'text', index: true } },

@@ -16,9 +16,9 @@ import {
   RpcError,
   StreamedInput,
 } from '#libs/rpc';
-import { ahead } from './ahead.js';
-import { allEnded } from './all-ended.js';
-import { contact, hasEmail, type StandingContact } from '../contact.js';
+import { prefetch } from './prefetch.js';
+import { settleAll } from './settle-all.js';
+import { contact, hasEmail, type ExistingContact } from '../contact.js';
 import { Consents, isGiven } from '../consents.js';
 import { ContactsByEmail, emailKeys, emailTaken } from '../contact-address.js';
 import { type GivenContact, mergeContact, newContact } from '../contact-write.js';
@@ -152,7 +152,7 @@ type Done =
 /** Of a line that was not taken. */
 const NO_NAMES: NamedRecords = new Map();
 
-type Known = { contactId: string; state: StandingContact; version: number };
+type Known = { contactId: string; state: ExistingContact; version: number };
 
 /** A page, and the contacts that have its addresses. */
 type LookedUp = { page: ImportedLine[]; known: Map<string, Known> };
@@ -190,10 +190,10 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     await this.links.require(organizationId, into);
 
     const answer: ImportAnswer = { created: 0, updated: 0, unchanged: 0, failed: [], failedCount: 0 };
-    const lookedUp = ahead(
-      this.lookUp(organizationId, ahead(readImport(bytes, { ...readingOf(command), context }))),
+    const lookedUp = prefetch(
+      this.lookUp(organizationId, prefetch(readImport(bytes, { ...readingOf(command), context }))),
     );
-    for await (const { page, results } of ahead(this.importPages(command, lookedUp))) {
+    for await (const { page, results } of prefetch(this.importPages(command, lookedUp))) {
       await this.projections.catchUpWithLog(WRITTEN);
       const imported = results.flatMap((done, index) => {
         const line = page[index]!;
@@ -218,7 +218,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   private async block(context: RequestContext, page: readonly ImportedLine[]): Promise<void> {
     const { organizationId } = context;
     const blocked = page.flatMap((line) => ('blocked' in line && line.blocked ? [line] : []));
-    await allEnded(
+    await settleAll(
       blocked.map(async ({ contact: { email }, blocked: reason }) => {
         if (!suppress) throw new Error('No module suppresses addresses.');
         await this.bus.execute(Object.assign(new suppress(), { organizationId, context, email, reason }));
@@ -263,7 +263,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       lastOf.set(address, done);
       return done;
     };
-    return allEnded(page.map(importLine));
+    return settleAll(page.map(importLine));
   }
 
   /** The contacts that have these addresses, by their address: asked once for a page, not once a line. */

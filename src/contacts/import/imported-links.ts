@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Linking, type Resource, Resources } from '#libs/resources';
 import { Input, type InputClass, type RequestContext, RpcError } from '#libs/rpc';
-import { allEnded } from './all-ended.js';
+import { settleAll } from './settle-all.js';
 import { ContactsTable } from '../contacts-table.js';
 
 /** A record that contacts are linked to: its kind, and its id. */
@@ -62,7 +62,7 @@ export class ImportedLinks {
         await this.add(context, { resource: kind.resource, id }, contactIds).catch(unlessDeleted);
       };
       // Together they share calls of the event store: two thousand new names took more than a minute one by one, 15 s so.
-      await allEnded([...members].map(addNamed));
+      await settleAll([...members].map(addNamed));
     }
   }
 

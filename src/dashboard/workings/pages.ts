@@ -1,5 +1,5 @@
 import { html, type Html } from '#libs/pages';
-import { DatabaseWatch } from '#libs/operations';
+import { DatabaseMonitor } from '#libs/operations';
 import { Sealer } from '#libs/sealing';
 import { type Failures, Subscriptions } from '#libs/subscriptions';
 import { type PageDefinition } from '../page.js';
@@ -58,7 +58,7 @@ async function lookAt(visit: Visit) {
   const { workings: said } = words;
   const subscriptions = visit.find(Subscriptions);
   const [models, reactions] = await Promise.all([
-    visit.find(DatabaseWatch).ask(),
+    visit.find(DatabaseMonitor).ask(),
     subscriptions.lastSeen ?? subscriptions.status(),
   ]);
   const hasFailed = reactions.some(({ retrying, parked }) => retrying + parked > 0);
@@ -99,8 +99,8 @@ async function webhooksOf(visit: Visit): Promise<Working[]> {
   }));
 }
 
-function stateOf(lag: number, isStanding: boolean): State {
-  if (isStanding) return 'standing';
+function stateOf(lag: number, exists: boolean): State {
+  if (exists) return 'standing';
   return lag > MOMENTARY ? 'behind' : 'upToDate';
 }
 

@@ -4,15 +4,15 @@ export class NotAnswered extends Error {}
 export type HttpAnswer = { status: number; headers: Headers; body: Buffer };
 
 /** How long to wait for the whole answer, how many bytes it may have, and what ends the waiting. */
-export type Bounds = { patienceMs: number; mostBytes: number; signal: AbortSignal | undefined };
+export type Bounds = { timeoutMs: number; mostBytes: number; signal: AbortSignal | undefined };
 
 /** Asks somebody who is not believed. @throws NotAnswered, or the signal's reason. */
 export async function fetchAnswer(
   address: string,
   request: Pick<RequestInit, 'method' | 'headers' | 'body'>,
-  { patienceMs, mostBytes, signal }: Bounds,
+  { timeoutMs, mostBytes, signal }: Bounds,
 ): Promise<HttpAnswer> {
-  const patience = AbortSignal.timeout(patienceMs);
+  const patience = AbortSignal.timeout(timeoutMs);
   try {
     // A redirect would take what is sent elsewhere.
     const response = await fetch(address, {

@@ -110,7 +110,7 @@ export class LogClient {
 
   private fetch(address: string): Promise<HttpAnswer> {
     const { headers, signal } = this;
-    return fetchAnswer(address, { headers }, { patienceMs: PATIENCE_MS, mostBytes: LARGEST_ANSWER, signal });
+    return fetchAnswer(address, { headers }, { timeoutMs: PATIENCE_MS, mostBytes: LARGEST_ANSWER, signal });
   }
 }
 

@@ -3,7 +3,7 @@
  *
  * @throws as the first of them that failed.
  */
-export async function allEnded<Given>(underWay: readonly Promise<Given>[]): Promise<Given[]> {
+export async function settleAll<Given>(underWay: readonly Promise<Given>[]): Promise<Given[]> {
   const results = await Promise.allSettled(underWay);
   return results.map((result) => {
     if (result.status === 'rejected') throw result.reason;

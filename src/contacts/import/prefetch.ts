@@ -2,7 +2,7 @@
  * The same items: while one is worked on, the next is made. Never more than that one. Whoever leaves early waits until it is made,
  * so that nothing goes on behind an end.
  */
-export async function* ahead<Item>(items: AsyncGenerator<Item, void>): AsyncGenerator<Item, void> {
+export async function* prefetch<Item>(items: AsyncGenerator<Item, void>): AsyncGenerator<Item, void> {
   let next = items.next();
   try {
     for (;;) {

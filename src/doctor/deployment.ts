@@ -3,7 +3,7 @@ import { type Finding } from './finding.js';
 import { type ReadOnlyDatabase } from './read-only-database.js';
 
 /** All that a check may look at. */
-export type Patient = {
+export type Deployment = {
   config: Config;
   /** Variables that are set and that only deployments need. */
   ofDeployments: readonly string[];
@@ -15,10 +15,13 @@ export type Patient = {
   encryptionKey: Buffer | undefined;
 };
 
-export type PatientWithDatabase = Patient & { database: ReadOnlyDatabase };
+export type DeploymentWithDatabase = Deployment & { database: ReadOnlyDatabase };
 
 /** A check that needs nothing but what was configured. */
-export type Check = { name: string; examine: (patient: Patient) => Finding[] | Promise<Finding[]> };
+export type Check = { name: string; examine: (deployment: Deployment) => Finding[] | Promise<Finding[]> };
 
 /** A check that is left out where there is no database to ask. */
-export type DatabaseCheck = { name: string; examine: (patient: PatientWithDatabase) => Promise<Finding[]> };
+export type DatabaseCheck = {
+  name: string;
+  examine: (deployment: DeploymentWithDatabase) => Promise<Finding[]>;
+};

@@ -1,24 +1,24 @@
-import { SteadyTrouble } from './steady-trouble.js';
+import { PersistentIncident } from './persistent-incident.js';
 
-const look = (steady: SteadyTrouble, ...troubles: (string | undefined)[]) =>
+const look = (steady: PersistentIncident, ...troubles: (string | undefined)[]) =>
   troubles.map((trouble) => {
     steady.look(trouble);
     return steady.trouble;
   });
 
 it('readiness stays when fewer than three looks in a row fail', () => {
-  const steady = new SteadyTrouble(() => 0);
+  const steady = new PersistentIncident(() => 0);
   const ready = Array.from({ length: 6 }, () => undefined);
   expect(look(steady, 'slow', 'slow', undefined, 'slow', 'slow', undefined)).toEqual(ready);
 });
 
 it('readiness ends at the third failed look, with the reason of the last one', () => {
-  const steady = new SteadyTrouble(() => 0);
+  const steady = new PersistentIncident(() => 0);
   expect(look(steady, 'slow', 'slow', 'away', 'full')).toEqual([undefined, undefined, 'away', 'full']);
 });
 
 it('readiness returns only after several good looks in a row', () => {
-  const steady = new SteadyTrouble(() => 0);
+  const steady = new PersistentIncident(() => 0);
   look(steady, 'slow', 'slow', 'slow');
   expect(look(steady, undefined, undefined, 'slow', undefined, undefined, undefined)).toEqual([
     ...Array.from({ length: 5 }, () => 'slow'),
@@ -28,7 +28,7 @@ it('readiness returns only after several good looks in a row', () => {
 
 it('readiness returns at different times on instances that lost it together', () => {
   const looksUntilReady = (random: number) => {
-    const steady = new SteadyTrouble(() => random);
+    const steady = new PersistentIncident(() => random);
     look(steady, 'slow', 'slow', 'slow');
     return look(steady, ...Array.from({ length: 10 }, () => undefined)).indexOf(undefined) + 1;
   };

@@ -4,13 +4,13 @@ import { Cluster, type Redis } from 'ioredis';
 export type RedisConnection = Redis | Cluster;
 
 /** Why Redis cannot be used, in half a sentence, and what to do, in whole ones. */
-export type RedisTrouble = { what: string; advice: string };
+export type RedisIncident = { what: string; advice: string };
 
 const PASSWORD =
   'Set the password of REDIS_URL (redis://:password@…, percent-encoded), that of sentinels as ?sentinelPassword=….';
 
 /** The first that fits what Redis, ioredis or the operating system said. */
-const INCIDENTS: readonly ({ words: RegExp } & RedisTrouble)[] = [
+const INCIDENTS: readonly ({ words: RegExp } & RedisIncident)[] = [
   { words: /NOAUTH/, what: 'it wants a password', advice: PASSWORD },
   { words: /WRONGPASS|invalid password/, what: 'it refuses the user or the password', advice: PASSWORD },
   {
@@ -84,11 +84,11 @@ const INCIDENTS: readonly ({ words: RegExp } & RedisTrouble)[] = [
   },
 ];
 
-const OTHERWISE: RedisTrouble = {
+const OTHERWISE: RedisIncident = {
   what: 'there is no connection to it',
   advice: 'Start it, or mend hosts, ports and password in REDIS_URL.',
 };
-const NO_NODES: RedisTrouble = {
+const NO_NODES: RedisIncident = {
   what: 'no node of its cluster tells of a master',
   advice:
     'Start its nodes, or mend hosts and ports in REDIS_URL; CLUSTER INFO tells whether slots are assigned.',
@@ -115,7 +115,7 @@ export function lastOf(error: Error): Error {
  *
  * @param error of the command.
  */
-export function redisTroubleOf(redis: RedisConnection, error: Error): RedisTrouble & { said?: string } {
+export function redisIncidentOf(redis: RedisConnection, error: Error): RedisIncident & { said?: string } {
   const isOwn = /enableOfflineQueue|maxRetriesPerRequest/.test(error.message);
   const cause = isOwn ? failures.get(redis) : error;
   if (!cause) return redis instanceof Cluster ? NO_NODES : OTHERWISE;

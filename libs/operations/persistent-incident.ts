@@ -5,7 +5,7 @@ const LOOKS_UNTIL_READY = 3;
 const MOST_LOOKS_MORE = 3;
 
 /** Incident that lasts, and that is over only when it has stayed away: all instances would flap together otherwise. */
-export class SteadyTrouble {
+export class PersistentIncident {
   private lasting: string | undefined;
   private bad = 0;
   private good = 0;

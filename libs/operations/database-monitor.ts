@@ -4,7 +4,7 @@ import { isTimedOut, isTransient, ReservedConnections, IncidentLog, incidentOf }
 import { EventStore } from '#libs/event-store';
 import { Projections, type ProjectionStatus } from '#libs/projections';
 import { isOfApi, RpcError } from '#libs/rpc';
-import { SteadyTrouble } from './steady-trouble.js';
+import { PersistentIncident } from './persistent-incident.js';
 
 /** How often is looked at what the database does. All times below are counted in looks: a process that hangs counts none. */
 const LOOK_MS = 1_000;
@@ -40,7 +40,7 @@ const SOMETHING_HOLDS_UP =
  * nothing (`AppendQueue.probe`).
  */
 @Injectable()
-export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
+export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
   private readonly logger = new Logger('DatabaseWatch');
   private looking?: NodeJS.Timeout;
   private answer: Promise<ProjectionStatus[]> | undefined;
@@ -57,7 +57,7 @@ export class DatabaseWatch implements OnModuleInit, OnApplicationShutdown {
   private lookedAt = performance.now();
   private told: string | undefined;
   private statuses: ProjectionStatus[] | undefined;
-  private readonly steady = new SteadyTrouble();
+  private readonly steady = new PersistentIncident();
 
   constructor(
     private readonly reserved: ReservedConnections,
