@@ -41,7 +41,7 @@ const SOMETHING_HOLDS_UP =
  */
 @Injectable()
 export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
-  private readonly logger = new Logger('DatabaseWatch');
+  private readonly logger = new Logger('DatabaseMonitor');
   private looking?: NodeJS.Timeout;
   private answer: Promise<ProjectionStatus[]> | undefined;
   private question: Promise<ProjectionStatus[]> | undefined;
