@@ -1,18 +1,18 @@
 const en = {
-  text: 'What is going on in your organization.',
+  text: 'See what’s happening in your organization.',
   open: 'Open petitions',
-  noneOpen: 'No petition is open at the moment.',
+  noneOpen: 'No petitions are open.',
   missing: (missing: string) => `${missing} to go`,
-  reached: 'The goal is reached: set a higher one.',
-  steps: 'What do you want to do?',
+  reached: 'Goal reached. Time to set a higher one.',
+  steps: 'What would you like to do?',
 };
 
 const de: typeof en = {
-  text: 'Was in Ihrer Organisation los ist.',
+  text: 'Das passiert gerade in Ihrer Organisation.',
   open: 'Offene Petitionen',
   noneOpen: 'Zurzeit ist keine Petition offen.',
   missing: (missing) => `noch ${missing}`,
-  reached: 'Das Ziel ist erreicht: Setzen Sie ein höheres.',
+  reached: 'Ziel erreicht. Zeit für ein höheres.',
   steps: 'Was möchten Sie tun?',
 };
 

@@ -307,7 +307,7 @@ function fileOf<Listed extends { id?: string }>(visit: Visit, options: ListOptio
 function exportedOf<Listed>({ exported, cell }: Column<Listed>, record: Listed, visit: Visit) {
   if (exported) return exported(record);
   const shown = cell(record, visit);
-  if (shown instanceof Html) throw new Error('A column that shows more than text says what its file has.');
+  if (shown instanceof Html) throw new Error('A column whose cells contain markup must define `exported`.');
   return shown;
 }
 

@@ -59,5 +59,5 @@ async function* wholeOf(bytes: Readable): AsyncGenerator<Uint8Array> {
 }
 
 function broken() {
-  return invalid([{ path: '', message: 'is no whole form with a file: send it again' }]);
+  return invalid([{ path: '', message: 'is an incomplete form. Send it again' }]);
 }

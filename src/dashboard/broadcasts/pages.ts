@@ -51,7 +51,7 @@ export const broadcastPages: PageDefinition[] = [
       },
       { name: ({ state }) => state, cell: ({ status }, { words }) => words.broadcasts.statuses[status] },
       {
-        name: ({ since }) => since,
+        name: ({ made }) => made,
         cell: ({ createdAt }, { words }) => dateIn(words, createdAt),
         exported: ({ createdAt }) => new Date(createdAt).toISOString(),
       },

@@ -210,7 +210,7 @@ async function isSignature(key: Bytes, text: string, signature: Bytes): Promise<
     imported = await crypto.subtle.importKey('raw', key.slice(1), { name: 'Ed25519' }, false, ['verify']);
   } catch (error) {
     if (error instanceof DOMException && error.name === 'DataError') return false;
-    throw new Unable('There is no Ed25519 here.', { cause: error });
+    throw new Unable('This browser does not support Ed25519.', { cause: error });
   }
   return crypto.subtle.verify({ name: 'Ed25519' }, imported, signature, encoder.encode(text));
 }

@@ -55,7 +55,7 @@ async function faultOf(checkpoint: string, key: string): Promise<'key' | 'checkp
 /** A download that breaks off throws, and is no history. */
 async function* download(address: string): AsyncGenerator<Uint8Array> {
   const answer = await fetch(address, { credentials: 'same-origin', cache: 'no-store', redirect: 'error' });
-  if (!answer.ok || !answer.body) throw new Error(`The download was answered with ${answer.status}.`);
+  if (!answer.ok || !answer.body) throw new Error(`The download failed with status ${answer.status}.`);
   const reader = answer.body.getReader();
   try {
     for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;

@@ -108,7 +108,7 @@ export const outboxPages: PageDefinition[] = pages.map((page) => ({ ...page, isT
 
 const listMails: Lister<ListedMail> = async (visit, { q, limit, cursor: before }) => {
   if (before !== undefined && !isId(before))
-    throw new RpcError('BAD_REQUEST', 'The cursor is no id of a mail.');
+    throw new RpcError('BAD_REQUEST', 'The cursor is not the id of an email.');
   const files = filesOf(visit);
   const { organizationId } = visit;
   const words = typeof q === 'string' ? q.trim().toLowerCase() : '';

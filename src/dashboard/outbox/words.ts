@@ -1,44 +1,43 @@
 const en = {
   title: 'Outbox',
-  text: 'This server has no mail server: it writes each mail into a file, and nobody gets it. Here are those of your organization, with the links in them.',
+  text: 'This server is not connected to a mail server. It writes each email to a file, and no one receives it. These are your organization’s emails, with working links.',
   where: (folder: string) =>
-    `They are in ${folder}, as this server has written them: another one has a folder of its own. They stay until somebody deletes the files, also those to people who were erased. Links that let somebody in who is in other organizations, too, stand in files beside that folder alone.`,
-  none: { title: 'No mails yet', text: 'What would have been sent stands here: invite somebody, say.' },
-  search: (most: string) => `Address or subject (of the newest ${most} mails)`,
+    `This server stores them in ${folder}. Other servers have their own folder. Emails stay until someone deletes the files, even emails to people who were deleted. Sign-in links for people who also belong to other organizations are stored only in files next to that folder.`,
+  none: { title: 'No emails yet', text: 'Emails appear here instead of being sent. Try inviting someone.' },
+  search: (most: string) => `Address or subject (in the newest ${most} emails)`,
   subject: 'Subject',
-  noSubject: 'without a subject',
+  noSubject: 'No subject',
   from: 'From',
   to: 'To',
   date: 'Date',
-  written: 'Written',
-  plain: 'The mail as text',
-  links:
-    'Links open in a new window. One that lets somebody in signs you out here: open it in a private window.',
-  html: 'The mail as mail programs show it',
-  frame: 'The mail',
+  written: 'Created',
+  plain: 'Plain-text version',
+  links: 'Links open in a new window. A sign-in link signs you out here, so open it in a private window.',
+  html: 'HTML version',
+  frame: 'Email',
 };
 
 const de: typeof en = {
   title: 'Postausgang',
-  text: 'Dieser Server hat keinen Mailserver: Er schreibt jede E-Mail in eine Datei, und niemand bekommt sie. Hier stehen die Ihrer Organisation, mit den Links darin.',
+  text: 'Dieser Server ist mit keinem Mailserver verbunden. Er schreibt jede E-Mail in eine Datei, und niemand bekommt sie. Hier sehen Sie die E-Mails Ihrer Organisation, mit funktionierenden Links.',
   where: (folder) =>
-    `Sie liegen in ${folder}, so wie dieser Server sie geschrieben hat: Ein anderer hat einen eigenen Ordner. Sie bleiben, bis jemand die Dateien löscht, auch die an Personen, die gelöscht wurden. Links, die jemanden hereinlassen, der auch in anderen Organisationen ist, stehen nur in Dateien neben diesem Ordner.`,
+    `Dieser Server speichert sie in ${folder}. Andere Server haben einen eigenen Ordner. E-Mails bleiben, bis jemand die Dateien löscht, auch E-Mails an gelöschte Personen. Anmeldelinks für Personen, die auch zu anderen Organisationen gehören, liegen nur in Dateien neben diesem Ordner.`,
   none: {
     title: 'Noch keine E-Mails',
-    text: 'Was verschickt worden wäre, steht hier: Laden Sie zum Beispiel jemanden ein.',
+    text: 'E-Mails erscheinen hier, statt gesendet zu werden. Laden Sie zum Beispiel jemanden ein.',
   },
-  search: (most) => `Adresse oder Betreff (der neuesten ${most} E-Mails)`,
+  search: (most) => `Adresse oder Betreff (in den neuesten ${most} E-Mails)`,
   subject: 'Betreff',
-  noSubject: 'ohne Betreff',
+  noSubject: 'Kein Betreff',
   from: 'Von',
   to: 'An',
   date: 'Datum',
-  written: 'Geschrieben',
-  plain: 'Die E-Mail als Text',
+  written: 'Erstellt',
+  plain: 'Nur-Text-Version',
   links:
-    'Links öffnen sich in einem neuen Fenster. Einer, der jemanden hereinlässt, meldet Sie hier ab: Öffnen Sie ihn in einem privaten Fenster.',
-  html: 'Die E-Mail, wie Mailprogramme sie zeigen',
-  frame: 'Die E-Mail',
+    'Links öffnen sich in einem neuen Fenster. Ein Anmeldelink meldet Sie hier ab. Öffnen Sie ihn deshalb in einem privaten Fenster.',
+  html: 'HTML-Version',
+  frame: 'E-Mail',
 };
 
 export const outboxWords = { en, de };

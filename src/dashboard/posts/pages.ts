@@ -67,7 +67,7 @@ export const postPages: PageDefinition[] = [
         exported: ({ title }) => title,
       },
       { name: ({ state }) => state, cell: ({ status }, { words }) => words.posts.statuses[status] },
-      { name: ({ since }) => since, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
+      { name: ({ made }) => made, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
     ],
   }),
   {
