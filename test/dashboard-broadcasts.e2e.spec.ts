@@ -74,11 +74,11 @@ describe('a broadcast that was cancelled', () => {
   it('is looked at again until everybody is settled, and then tells how many got it', async () => {
     const broadcastId = await sendingTo(4);
     await settle(broadcastId, [{ status: 'SENT' }]);
-    expect(wordsOf(await get(`broadcasts/${broadcastId}`))).toContain('Done: 1 of 4');
+    expect(wordsOf(await get(`broadcasts/${broadcastId}`))).toContain('Processed: 1 of 4');
     await call(client, 'broadcast.cancel-broadcast', { broadcastId });
     const before = await get(`broadcasts/${broadcastId}`);
     expect(before).toContain('id="live"');
-    expect(wordsOf(before)).toContain('Done: 1 of 4');
+    expect(wordsOf(before)).toContain('Processed: 1 of 4');
     await settle(broadcastId, [
       { status: 'SKIPPED', detail: 'The broadcast was cancelled.' },
       { status: 'SKIPPED', detail: 'The broadcast was cancelled.' },
@@ -122,7 +122,7 @@ it('everybody who is to get a broadcast is in its results, also who still waits'
     Number(number),
   );
   expect(numbers.reduce((sum, number) => sum + number, 0)).toBe(3);
-  expect(wordsOf(results!)).toContain('Still to come 1');
+  expect(wordsOf(results!)).toContain('Remaining 1');
 });
 
 describe('a broadcast that is scheduled', () => {
@@ -140,8 +140,8 @@ describe('a broadcast that is scheduled', () => {
     // The first one signs out.
     const forms = [...text.matchAll(/<form method="post"[^]*?<\/form>/g)].map(([form]) => form);
     expect(forms.slice(1).map(wordsOf)).toEqual([
-      expect.stringContaining('Change the time'),
-      expect.stringMatching(/^Send now instead, to \d+ pe/),
+      expect.stringContaining('Change time'),
+      expect.stringMatching(/^Send now to \d+ pe/),
     ]);
     expect(forms[1]).toContain('value="2099-05-01T10:00"');
     expect(forms[2]).not.toContain('sendAt');
@@ -168,7 +168,7 @@ describe('a broadcast that is scheduled', () => {
     expect((await post(`broadcasts/${broadcastId}/send`)).status).toBe(303);
     expect((await statusOf(broadcastId)).status).toBe('SENDING');
     // The history below goes on to tell of it.
-    const [above] = (await get(`broadcasts/${broadcastId}`)).split('What has happened');
+    const [above] = (await get(`broadcasts/${broadcastId}`)).split('Activity');
     expect(wordsOf(above!)).not.toContain('2099');
   });
 
@@ -255,7 +255,7 @@ describe('what was written wrongly', () => {
     const { status, text } = await post(`broadcasts/${broadcastId}/${page}`, form);
     expect(status).toBe(409);
     expect(wordsOf(text)).toContain(
-      'Subject: There is no such field: contact.frstName. There are: contact.firstName,',
+      'Subject: Unknown field: contact.frstName. Available fields: contact.firstName,',
     );
     expect(text).not.toMatch(/<li>(content|subject|audience|organization)/);
   });
@@ -263,15 +263,15 @@ describe('what was written wrongly', () => {
   it('is told with its part of the mail where it is looked at', async () => {
     const broadcastId = await written({ preheader: '{{ contact.frstName }}' });
     expect(wordsOf(await get(`broadcasts/${broadcastId}/preview`))).toContain(
-      'Preview line: There is no such field: contact.frstName.',
+      'Preview text: Unknown field: contact.frstName.',
     );
   });
 
   it.each([
-    ['In Zeile 2', '{{ contact.firstName', 'Hello\n{{ contact.firstName'],
-    ['In Zeile 1', '{% if contact.firstName %}', '{% if contact.firstName %}x'],
-    ['In Zeile 1', 'fi', '{% fi %}'],
-    ['In Zeile 1', 'upcse', '{{ contact.firstName | upcse }}'],
+    ['in Zeile 2', '{{ contact.firstName', 'Hello\n{{ contact.firstName'],
+    ['in Zeile 1', '{% if contact.firstName %}', '{% if contact.firstName %}x'],
+    ['in Zeile 1', 'fi', '{% fi %}'],
+    ['in Zeile 1', 'upcse', '{{ contact.firstName | upcse }}'],
     ['Zeile 1', '', '{{ contact.firstName | default "friend" }}'],
     ['zu lange', '', '{% for a in (1..3000) %}{% for b in (1..3000) %}{% endfor %}{% endfor %}'],
     ['mehr als 1.000', '', '{{contact.city}}'.repeat(1_001)],
@@ -307,7 +307,7 @@ describe('recipients', () => {
     ]);
     const inGerman = wordsOf(await getInGerman(`broadcasts/${broadcastId}/recipients`));
     expect(inGerman).not.toMatch(/The process|The broadcast/);
-    expect(inGerman).toContain('Das Rundschreiben wurde abgebrochen.');
+    expect(inGerman).toContain('Der Versand wurde abgebrochen.');
     expect(inGerman).toContain('550 5.1.1 No such user');
 
     const { data } = (await client.get('broadcast.list-recipients', { broadcastId })).body;
@@ -338,7 +338,7 @@ it('a list of broadcasts has subjects as people read them', async () => {
     content: 'C',
   });
   for (const path of ['broadcasts', `broadcasts/${broadcastId}`]) {
-    const shown = wordsOf((await get(path)).split('What has happened')[0]!);
+    const shown = wordsOf((await get(path)).split('Activity')[0]!);
     expect(shown).toContain('News, friend …');
     expect(shown).not.toContain('{{');
   }
@@ -368,17 +368,17 @@ describe('who gets a broadcast', () => {
     const listId = await listOf(await contact({ email: newAddress(), country: 'Germany' }));
     const broadcastId = await to({ listIds: [listId], filter: { country: 'germany' } });
     const text = await get(`broadcasts/${broadcastId}/audience`);
-    expect(wordsOf(text)).toContain('Of those whom you have chosen nobody is left.');
-    expect(wordsOf(text)).toContain('lives elsewhere');
+    expect(wordsOf(text)).toContain('No recipients. Everyone you chose is excluded.');
+    expect(wordsOf(text)).toContain('Lives somewhere else');
     expect(text).not.toContain('Choose lists or petitions');
     const sending = await get(`broadcasts/${broadcastId}/send`);
-    expect(wordsOf(sending)).toContain('Of those whom you have chosen nobody is left.');
+    expect(wordsOf(sending)).toContain('No recipients. Everyone you chose is excluded.');
     expect(hasDeed(sending, `broadcasts/${broadcastId}/audience`)).toBe(true);
   });
 
   it('says that nobody is there yet, and that nobody was chosen', async () => {
     const empty = await to({ listIds: [await listOf()] });
-    expect(wordsOf(await get(`broadcasts/${empty}/audience`))).toContain('Nobody is there yet');
+    expect(wordsOf(await get(`broadcasts/${empty}/audience`))).toContain('The lists you chose are empty');
     const nobody = await to({});
     expect(wordsOf(await get(`broadcasts/${nobody}/audience`))).toContain('Choose lists or petitions');
   });
@@ -401,7 +401,7 @@ describe('who gets a broadcast', () => {
     expect(text).toMatch(/<input id="country"[^>]* list="country-offered"/);
     expect(offered('country').toSorted()).toEqual(['Germany', 'Österreich']);
     expect(offered('city').toSorted()).toEqual(['Linz', 'Ulm']);
-    expect(text).toContain('letter by letter');
+    expect(text).toContain('exactly as it appears');
   });
 
   it('is whom a preview can be seen as, searched by name or address', async () => {
@@ -430,15 +430,15 @@ describe('who gets a broadcast', () => {
     expect(all).toContain('Alone');
     expect(all).not.toContain('Stranger');
     expect(all.match(/ada@preview/g)).toHaveLength(1);
-    expect(await offered('?q=other%40')).toBe('anybody Ada Reader, other@preview.example');
-    expect(await offered('?q=alone')).toBe('anybody Alone, alone@preview.example');
+    expect(await offered('?q=other%40')).toBe('Anyone Ada Reader, other@preview.example');
+    expect(await offered('?q=alone')).toBe('Anyone Alone, alone@preview.example');
     // Who was chosen stays so, while somebody looks for another.
     expect(await offered(`?q=other%40&contactId=${ada}`)).toContain('ada@preview.example');
     await call(client, 'broadcast.update-broadcast', {
       broadcastId,
       audience: { contactIds: [ada, elsewhere, stranger], filter: { city: 'Ulm' } },
     });
-    expect(await offered('')).toBe('anybody Ada Reader, ada@preview.example');
+    expect(await offered('')).toBe('Anyone Ada Reader, ada@preview.example');
     await call(client, 'broadcast.update-broadcast', { broadcastId, audience: {} });
     expect(await offered('?q=stranger')).toContain('Stranger');
   });

@@ -116,7 +116,7 @@ describe('a record that somebody else has changed since its form was opened', ()
       const refused = await post(at(path(id)), { ...form, since });
       expect([refused.status, refused.text]).toEqual([
         422,
-        expect.stringContaining('Somebody has changed this meanwhile.'),
+        expect.stringContaining('Someone else changed this while you were editing.'),
       ]);
       expect(refused.text).toContain('Mine');
       const seen = hiddenIn(refused.text, 'since');
@@ -159,8 +159,8 @@ describe('a moment that is over', () => {
 
 describe('a mail that cannot be made', () => {
   it.each([
-    ['{{ contact.frstName }}', 'There is no such field: contact.frstName'],
-    ['{% if contact.firstName %}', 'do not fit together'],
+    ['{{ contact.frstName }}', 'Unknown field: contact.frstName'],
+    ['{% if contact.firstName %}', 'is not closed'],
   ])('says so where it is looked at, and leads back: %s', async (content, says) => {
     const viewer = await signedIn(api, client, 'VIEWER', `viewer-${says.length}@example.org`);
     const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
@@ -184,9 +184,7 @@ describe('lists', () => {
     await call(client, 'petition.publish-petition', { petitionId });
     const { text } = await get(at(`petitions/${petitionId}/signatures?status=PENDING`));
     const [, options] = /<select id="status"[^>]*>([^]*?)<\/select>/.exec(text)!;
-    expect(options!.replace(/(<[^>]*>|\s)+/g, ' ').trim()).toBe(
-      'Counts Waits for a confirmation Was taken out',
-    );
+    expect(options!.replace(/(<[^>]*>|\s)+/g, ' ').trim()).toBe('Counted Not confirmed Removed');
   });
 
   it('say in their titles what was looked for, and lead back to all', async () => {
@@ -252,7 +250,7 @@ it('whose signature is taken out is said before', async () => {
   await call(client, 'petition.add-signature', { petitionId, contact });
   const { text } = await get(at(`petitions/${petitionId}/signatures`));
   const [, href] = /href="([^"]+\/invalidate\?contact=[^"]+)"/.exec(text)!;
-  expect((await get(href!)).text).toContain('<h1>Take out the signature of Grace Hopper?</h1>');
+  expect((await get(href!)).text).toContain('<h1>Remove the signature of Grace Hopper?</h1>');
 });
 
 it.each([
@@ -287,8 +285,8 @@ it('what is taken is said at its field', async () => {
 });
 
 it.each([
-  ['text', 'Dieses Bild lässt sich nicht verwenden'],
-  ['\x89PNG\r\n\x1a\nbroken', 'Dieses Bild ist beschädigt|Dieses Bild lässt sich nicht verwenden'],
+  ['text', 'Dieses Bildformat wird nicht unterstützt'],
+  ['\x89PNG\r\n\x1a\nbroken', 'Dieses Bild ist beschädigt|Dieses Bildformat wird nicht unterstützt'],
 ])('what is no picture is said at its field, in words: %j', async (content, says) => {
   const german = owner.at(api.origin, 'de');
   const file = { field: 'file', name: 'x.png', type: 'image/png', content };

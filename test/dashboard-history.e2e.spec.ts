@@ -388,7 +388,7 @@ describe('what has happened to a record', () => {
     const editor = await signedIn(api, client, 'EDITOR', 'past-editor@example.org');
     const reads = (await events({ type: 'HistoryRead' })).length;
     const text = textOf((await editor.get(at(`contacts/${contactId}`))).text);
-    const [, past = ''] = /What has happened([\s\S]*)/.exec(text) ?? [];
+    const [, past = ''] = /Activity([\s\S]*)/.exec(text) ?? [];
     expect(past).not.toContain('Bremen');
     expect(text).toMatch(/The contact was changed: (First name and Town|Town and First name)/);
     const german = await editor.at(api.origin, 'de').get(at(`contacts/${contactId}`));
@@ -407,11 +407,11 @@ describe('what has happened to a record', () => {
     const text = textOf(page);
     expect(text.match(/The tag was changed: Description/g)).toHaveLength(100);
     expect(text).not.toContain('The tag was made');
-    expect(text).toContain('There is more');
-    const older = textOf(await read(linkIn(page, 'What was before')!.slice(0, -'#past'.length), viewer));
+    expect(text).toContain('There are older entries.');
+    const older = textOf(await read(linkIn(page, 'Show older entries')!.slice(0, -'#past'.length), viewer));
     expect(older.match(/The tag was changed: Description/g)).toHaveLength(10);
     expect(older).toContain('The tag was made');
-    expect(older).not.toContain('There is more');
+    expect(older).not.toContain('There are older entries.');
   });
 
   it('is read in bounds where what was said is long', async () => {
@@ -421,7 +421,7 @@ describe('what has happened to a record', () => {
     }
     const text = textOf(await read(`posts/${postId}`, owner));
     expect(text.match(/The post was changed: Text/g)!.length).toBeLessThan(8);
-    expect(text).toContain('There is more');
+    expect(text).toContain('There are older entries.');
   });
 });
 
@@ -458,7 +458,7 @@ describe('workings', () => {
     expect(html).toContain('<noscript><meta http-equiv="refresh"');
     const held = await read('workings?still=1');
     expect(held).not.toMatch(/every 2s|http-equiv="refresh"/);
-    expect(held).toContain('Keep this page up to date');
+    expect(held).toContain('Resume updates');
   });
 
   it('says what catches up by itself', async () => {

@@ -156,20 +156,20 @@ describe('a preview', () => {
 
 it('a petition’s page says its last day', async () => {
   const petitionId = await newId('petition');
-  expect(factsIn((await get(`petitions/${petitionId}`)).text)).not.toHaveProperty('Last day');
+  expect(factsIn((await get(`petitions/${petitionId}`)).text)).not.toHaveProperty('Closes');
   await call(client, 'petition.update-petition', { petitionId, closesAt: '2099-12-31T18:30:00Z' });
   expect(factsIn((await get(`petitions/${petitionId}`)).text)).toMatchObject({
-    'Last day': '31 Dec 2099, 18:30 UTC',
+    Closes: '31 Dec 2099, 18:30 UTC',
   });
 });
 
 it('a petition is opened again under that one name', async () => {
   const { petitionId } = await signedPetition();
   await post(`petitions/${petitionId}/close`);
-  expect((await get(`petitions/${petitionId}`)).text).toContain('>Open again</a>');
+  expect((await get(`petitions/${petitionId}`)).text).toContain('>Reopen</a>');
   const { text } = await get(`petitions/${petitionId}/publish`);
-  expect(text).toMatch(/<h1>Open again: /);
-  expect(text).toContain('<button class="button">Open again</button>');
+  expect(text).toMatch(/<h1>Reopen: /);
+  expect(text).toContain('<button class="button">Reopen</button>');
 });
 
 it.each(['new', 'edit'])('all that is wrong with a petition is told at once: %s', async (how) => {
@@ -189,25 +189,16 @@ describe('who has signed', () => {
     const { petitionId } = await signedPetition('grace@spam.example', 'ada@example.org');
     const { text } = await get(`petitions/${petitionId}/signatures?q=spam`);
     expect(tableIn(text)).toEqual([
-      [
-        'Who',
-        'E-mail address',
-        'What they said',
-        'When',
-        'Source',
-        'Suspicious because',
-        'State',
-        'Take out',
-      ],
-      ['Grace', 'grace@spam.example', '', expect.anything(), '', '', 'Counts', 'Take out'],
+      ['Signer', 'Email address', 'Comment', 'Date', 'Source', 'Reason for suspicion', 'Status', 'Remove'],
+      ['Grace', 'grace@spam.example', '', expect.anything(), '', '', 'Counted', 'Remove'],
     ]);
   });
 
   it('can be taken out by whoever may: all others see no such column', async () => {
     const { petitionId } = await signedPetition('grace@example.org');
     const path = `petitions/${petitionId}/signatures`;
-    expect(header((await get(path)).text)).toContain('Take out');
-    expect(header((await get(path, viewer)).text)).not.toContain('Take out');
+    expect(header((await get(path)).text)).toContain('Remove');
+    expect(header((await get(path, viewer)).text)).not.toContain('Remove');
   });
 
   it('leads from a signature that was taken out to where it can be brought back', async () => {
@@ -216,8 +207,8 @@ describe('who has signed', () => {
     const { location } = await post(`${path}/${signatureIds[0]!}/invalidate`);
     const { text } = await get(`${path}?status=INVALIDATED`);
     expect(text).toContain(`href="${location!.split('?')[0]!}"`);
-    expect(header(text)).not.toContain('Take out');
-    expect((await patiently(() => owner.get(location!))).text).toContain('Bring all of them back');
+    expect(header(text)).not.toContain('Remove');
+    expect((await patiently(() => owner.get(location!))).text).toContain('Restore all');
   });
 });
 
@@ -228,12 +219,12 @@ it('the list of what was taken out says what was chosen', async () => {
   await post(`petitions/${petitionId}/invalidate`, { ...condition, takeOut: 'true' });
   const path = `petitions/${petitionId}/invalidations`;
   const [names, ...rows] = tableIn((await get(path)).text);
-  expect(names![1]).toBe('What was chosen');
+  expect(names![1]).toBe('Selection');
   expect(rows.map(([, chosen]) => chosen)).toEqual([
-    'Addresses that end in: spam.example; Signed after (UTC): 1 Jan 2020, 10:00 UTC',
-    '1 signature, chosen by itself',
+    'Email address ends in: spam.example; Signed after (UTC): 1 Jan 2020, 10:00 UTC',
+    '1 individually selected signature',
   ]);
-  expect((await get(`${path}/export`)).text).toContain('Addresses that end in: spam.example; Signed after');
+  expect((await get(`${path}/export`)).text).toContain('Email address ends in: spam.example; Signed after');
 });
 
 describe('a picture that is there already', () => {
@@ -274,10 +265,10 @@ it('archiving a post takes its page away, and asks before', async () => {
   const { text } = await get(`posts/${postId}`);
   expect(text).toContain(`<a class="button plain" href="${at(`posts/${postId}/archive`)}">Archive</a>`);
   const asking = await get(`posts/${postId}/archive`);
-  expect(asking.text).toContain('Its page is gone from then on');
+  expect(asking.text).toContain('Its page goes offline');
   expect(asking.text).toContain('<button class="button">Archive</button>');
   const { location } = await post(`posts/${postId}/archive`);
-  expect((await patiently(() => owner.get(location!))).text).toContain('The post is archived');
+  expect((await patiently(() => owner.get(location!))).text).toContain('Post archived.');
 });
 
 it.each([
@@ -291,7 +282,7 @@ it.each([
     const [, fault] = new RegExp(`<p class="fault" id="${field}-fault">([^<]*)</p>`).exec(text) ?? [];
     expect([status, fault]).toEqual([
       422,
-      expect.not.stringMatching(/^This (is|may|must) |passt hier nicht/),
+      expect.not.stringMatching(/^This (is|may|must) |Ungültige Eingabe/),
     ]);
     says.push(fault!);
   }

@@ -58,7 +58,7 @@ describe('coming in', () => {
     const visitor = new Visitor(api.origin);
     // What scans mails follows links.
     for (let n = 0; n < 2; n += 1)
-      expect((await visitor.get(invitation)).text).toContain('You are invited to');
+      expect((await visitor.get(invitation)).text).toContain('You’re invited to join');
     expect(visitor.cookie).toBe('');
     const accepted = await visitor.post(invitation);
     expect([accepted.status, accepted.location]).toEqual([303, `/dashboard/${client.organizationId}`]);
@@ -74,7 +74,7 @@ describe('coming in', () => {
 
     const again = new Visitor(api.origin);
     const asked = await again.post('/dashboard/sign-in', { email: email.toUpperCase() });
-    expect([asked.status, asked.text]).toEqual([200, expect.stringContaining('Check your mail')]);
+    expect([asked.status, asked.text]).toEqual([200, expect.stringContaining('Check your email')]);
     const link = await linkFor(email);
     for (let n = 0; n < 2; n += 1)
       expect((await again.get(link)).text).toContain('<button class="button">Sign in</button>');
@@ -108,7 +108,7 @@ describe('coming in', () => {
     await eventually(() => expect(signInMailsTo(email)).toHaveLength(1));
     expect(mailsTo('unknown@example.org')).toEqual([]);
     const wrong = await new Visitor(api.origin).post('/dashboard/sign-in', { email: 'nothing' });
-    expect([wrong.status, wrong.text]).toEqual([422, expect.stringContaining('Enter an e-mail address')]);
+    expect([wrong.status, wrong.text]).toEqual([422, expect.stringContaining('Enter an email address')]);
   });
 
   it('sends five links an hour at most for one network, twenty for all: nobody takes them from others', async () => {
@@ -246,7 +246,7 @@ describe('being signed in', () => {
     const out = await visitor.post('/dashboard/sign-out');
     expect(out.location).toBe('/dashboard/sign-in?out');
     expect(visitor.cookie).not.toContain('session=');
-    expect((await visitor.get(out.location!)).text).toContain('You are signed out.');
+    expect((await visitor.get(out.location!)).text).toContain('You have signed out.');
     // What it wants done is refused from that moment on, what it only wants to see within a second.
     expect(
       (await stolen.post(`/dashboard/${client.organizationId}/lists/new`, { name: 'Late' })).status,
@@ -267,7 +267,7 @@ describe('being signed in', () => {
     const page = `/dashboard/${client.organizationId}/contacts?q=Ada`;
     const refused = await visitor.get(page);
     expect(refused.location).toBe('/dashboard/sign-in?again');
-    expect((await visitor.get(refused.location!)).text).toContain('your role was changed');
+    expect((await visitor.get(refused.location!)).text).toContain('your role changed');
     expect((await visitor.get('/dashboard')).location).toBe('/dashboard/sign-in?again');
     await visitor.post('/dashboard/sign-in', { email });
     expect((await visitor.post(await linkFor(email))).location).toBe(page);
@@ -319,7 +319,7 @@ describe('being signed in', () => {
     const path = `/dashboard/${client.organizationId}/tags/new`;
     await visitor.at(api.origin).post('/dashboard/sign-out');
     const { status, text } = await visitor.post(path, { name: 'Kept' });
-    expect([status, text]).toEqual([403, expect.stringContaining('what you typed is still here')]);
+    expect([status, text]).toEqual([403, expect.stringContaining('your input is not lost')]);
     expect((await client.get('tag.list-tags')).body.data).toEqual([]);
     await visitor.post('/dashboard/sign-in', { email });
     await visitor.post(await linkFor(email));
@@ -333,7 +333,7 @@ describe('being signed in', () => {
     const other = new Visitor(api.origin);
     await other.post(await linkFor(email));
     const { text } = await visitor.get('/dashboard/account');
-    expect(text).toMatch(/Firefox \(Linux\): this one/);
+    expect(text).toMatch(/Firefox \(Linux\): this browser/);
     const [, path] = /action="(\/dashboard\/account\/sessions\/[^"]+)"/.exec(text)!;
     const stranger = await signedIn(api, client, 'OWNER', somebody());
     await stranger.post(path!);
@@ -351,7 +351,7 @@ describe('being signed in', () => {
     for (const each of [...FOREIGN, { Origin: visitor.origin, 'Sec-Fetch-Site': 'same-site' }]) {
       const { status, text } = await visitor.post(path, form, each);
       expect([each, status]).toEqual([each, 403]);
-      expect(text).toContain('This was not sent from here');
+      expect(text).toContain('This form was not sent from this site');
     }
     expect((await client.get('team.list-invitations')).body.data).toEqual([]);
     const page = await visitor.get(path);
@@ -362,7 +362,7 @@ describe('being signed in', () => {
 
   it('needs HTTPS, but on the machine itself', async () => {
     const { status, text } = await ask('/dashboard/sign-in', { Host: PUBLIC_HOST });
-    expect([status, text]).toEqual([403, expect.stringContaining('People sign in by HTTPS alone')]);
+    expect([status, text]).toEqual([403, expect.stringContaining('You can only sign in over HTTPS')]);
   });
 
   it('is a cookie that by HTTPS this server alone can set and read, and no program of a page', async () => {
@@ -523,9 +523,9 @@ it('says what happened, keeps what was typed, and speaks German', async () => {
   expect(wrong.status).toBe(422);
   expect(wrong.text).toContain('value="not &lt;an&gt; address"');
   expect(wrong.text).toContain(
-    '<a href="#email">E-mail address: Enter an e-mail address like name@example.org</a>',
+    '<a href="#email">Email address: Enter an email address, like name@example.org</a>',
   );
-  expect(wrong.text).toContain('<a href="#role">What may they do? Choose one</a>');
+  expect(wrong.text).toContain('<a href="#role">What may they do? Select an option</a>');
   const invited = await owner.post(`${path}/invite`, { email: 'eve@example.org', role: 'EDITOR' });
   expect((await owner.get(invited.location!)).text).toContain('The invitation is on its way.');
   const german = owner.at(api.origin, 'de-AT,de;q=0.9');

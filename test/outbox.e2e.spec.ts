@@ -121,7 +121,7 @@ it('no address leads out of the folder', async () => {
 });
 
 it('lists the newest first, page by page, finds among the newest thousand, and has all as a table', async () => {
-  expect((await owner.get(outbox())).text).toContain('No mails yet');
+  expect((await owner.get(outbox())).text).toContain('No emails yet');
   await mkdir(folderOf(), { recursive: true });
   const ids = Array.from({ length: 1_060 }, newId);
   for (const [n, id] of ids.entries()) {
@@ -155,7 +155,7 @@ it('lists the newest first, page by page, finds among the newest thousand, and h
   expect(file.headers.get('content-type')).toMatch(/^text\/csv/);
   const lines = file.text.trim().split('\n');
   expect(lines).toHaveLength(1_061);
-  expect(lines[0]).toBe('id,Subject,To,Written');
+  expect(lines[0]).toBe('id,Subject,To,Created');
   expect(lines[1]).toBe(
     `${ids[1_059]!},Grüße 19,person-1059@example.org,${writtenAt(ids[1_059]!).toISOString()}`,
   );
@@ -210,7 +210,7 @@ describe('who asks for a link to sign in', () => {
 
   it('is told that it is written into a file; at the machine itself where, and how to print one', async () => {
     const here = new Visitor(api.origin).here();
-    expect((await here.get('/dashboard/sign-in')).text).toContain('has no mail server');
+    expect((await here.get('/dashboard/sign-in')).text).toContain('is not connected to a mail server');
     const { status, text } = await ask(here, newAddress());
     expect(status).toBe(200);
     expect(text).not.toMatch(/spam|on its way/);
@@ -235,13 +235,13 @@ describe('who asks for a link to sign in', () => {
 
   it('is told in German, too', async () => {
     const { text } = await ask(new Visitor(api.origin, 'de'), newAddress());
-    expect(text).toContain('schreibt E-Mails in Dateien');
+    expect(text).toContain('schreibt E-Mails in den Ordner');
   });
 
   it('looks into their mail where there is a mail server', async () => {
     const { origin } = await api.addInstance({ MAIL_URL: 'smtp://127.0.0.1:1', PUBLIC_URL: api.origin });
     const here = new Visitor(origin).here();
-    expect((await here.get('/dashboard/sign-in')).text).not.toContain('has no mail server');
+    expect((await here.get('/dashboard/sign-in')).text).not.toContain('is not connected to a mail server');
     const { text } = await ask(here, newAddress());
     expect(text).toContain('spam');
     expect(text).not.toMatch(/DATA_DIR|npm run/);
