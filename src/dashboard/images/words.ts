@@ -7,7 +7,7 @@ const en = {
   picture: 'Image',
   size: 'Size',
   file: 'Image file',
-  fileHint: 'JPEG, PNG, WebP, AVIF or GIF, up to 15 MB. Location and author metadata are removed.',
+  fileHint: 'JPEG, PNG, WebP, AVIF or GIF, up to 15 MB. Location, camera and other metadata are removed.',
   name: 'Name',
   alt: 'Description',
   altHint: 'What the image shows, for people who can’t see it. Leave empty if it is only decoration.',
@@ -44,7 +44,8 @@ const de: typeof en = {
   picture: 'Bild',
   size: 'Größe',
   file: 'Bilddatei',
-  fileHint: 'JPEG, PNG, WebP, AVIF oder GIF, höchstens 15 MB. Metadaten zu Ort und Urheber werden entfernt.',
+  fileHint:
+    'JPEG, PNG, WebP, AVIF oder GIF, höchstens 15 MB. Metadaten wie Aufnahmeort und Kamera werden entfernt.',
   name: 'Name',
   alt: 'Beschreibung',
   altHint: 'Was das Bild zeigt, für Menschen, die es nicht sehen können. Leer lassen, wenn es nur schmückt.',

@@ -21,7 +21,7 @@ const FAULTS = {
   laterFile: 'Es laufen zu viele Importe. Versuchen Sie es noch einmal, wenn einige fertig sind',
   noPicture: 'Dieses Bildformat wird nicht unterstützt. Wählen Sie JPEG, PNG, WebP, AVIF oder GIF',
   brokenPicture: 'Dieses Bild ist beschädigt oder hat zu viele Pixel',
-  largePicture: 'Dieses Bild ist größer als 15 MiB. Wählen Sie ein kleineres',
+  largePicture: 'Dieses Bild ist zu groß. Wählen Sie eines mit höchstens 15 MB',
   time: 'Geben Sie Datum und Uhrzeit ein',
   future: 'Wählen Sie einen Zeitpunkt in der Zukunft',
   sameColumn: 'Diesem Feld ist schon eine andere Spalte zugeordnet',

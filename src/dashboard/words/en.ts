@@ -22,7 +22,7 @@ const FAULTS = {
   laterFile: 'Too many imports are running. Try again when some have finished',
   noPicture: 'Unsupported image format. Choose a JPEG, PNG, WebP, AVIF or GIF',
   brokenPicture: 'This image is damaged or has too many pixels',
-  largePicture: 'This image is larger than 15 MiB. Choose a smaller one',
+  largePicture: 'This image is too large. Choose one of up to 15 MB',
   time: 'Enter a date and time',
   future: 'Choose a time in the future',
   sameColumn: 'Another column is already matched to this field',
