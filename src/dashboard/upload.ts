@@ -3,16 +3,16 @@ import { type Request } from 'express';
 import { type Readable } from 'node:stream';
 import { invalid } from '#libs/rpc';
 
-/** A file as a form brings it: what its part says of it, and its bytes, to be read once. */
+/** An uploaded file. Its bytes can be read only once. */
 export type Upload = { name: string; mediaType: string; bytes: AsyncIterable<Uint8Array> };
 
-/** More than the fields of our forms ever hold. */
+/** Higher than any of our forms needs. */
 const LIMITS = { files: 1, fields: 50, fieldSize: 64 * 1024 };
 
 /**
- * Reads a form up to its file: fields stand before it, as the browser sends them in the order of the page.
+ * Reads a form up to its file. Browsers send fields in page order, so the fields come first.
  *
- * @throws RpcError BAD_REQUEST where it is no form of this kind, or ends in the middle; so do the bytes of the file.
+ * @throws RpcError BAD_REQUEST if the form is not multipart or is incomplete. Reading the file's bytes throws the same.
  */
 export function readUpload(request: Request): Promise<{ fields: URLSearchParams; file: Upload | undefined }> {
   return new Promise((resolve, reject) => {
@@ -26,18 +26,18 @@ export function readUpload(request: Request): Promise<{ fields: URLSearchParams;
     let current: Readable | undefined;
     form.on('field', (name, value) => fields.append(name, value));
     form.on('file', (_field, bytes, { filename, mimeType }) => {
-      // Of whoever has chosen none, browsers send a nameless one.
+      // If no file was chosen, browsers send one without a name.
       if (!filename) {
         bytes.resume();
         return;
       }
       current = bytes;
-      // It may break before anybody reads it; whoever does hears of it then.
+      // The stream may fail before it is read. The reader gets the error later.
       bytes.on('error', () => undefined);
       resolve({ fields, file: { name: filename, mediaType: mimeType, bytes: wholeOf(bytes) } });
     });
     form.on('close', () => resolve({ fields, file: undefined }));
-    // Who reads the file hears of it there; once it has come to an end, it means nothing any more.
+    // The reader of the file gets the error. After the end of the file, it has no effect.
     const fail = () => {
       reject(broken());
       current?.destroy(broken());

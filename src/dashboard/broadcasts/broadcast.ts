@@ -1,7 +1,7 @@
 import { type Visit } from '../visit.js';
 import { type Words } from '../words/index.js';
 
-/** Only the parts that were given. */
+/** Only contains the parts that were set. */
 export type Audience = {
   listIds?: string[];
   petitionIds?: string[];
@@ -38,7 +38,7 @@ export type BroadcastRecord = {
   recipients: Recipients | null;
 };
 
-/** The broadcast that the address names. @throws RpcError NOT_FOUND */
+/** The broadcast in the page's address. @throws RpcError NOT_FOUND */
 export function broadcastOf(visit: Visit, broadcastId = visit.params.broadcast): Promise<BroadcastRecord> {
   return visit.run<BroadcastRecord>('broadcast.get-broadcast', { broadcastId });
 }
@@ -47,7 +47,7 @@ export function toBroadcast(visit: Visit, { id, name }: BroadcastRecord) {
   return { href: visit.path(`broadcasts/${id}`), text: name };
 }
 
-/** A subject as somebody reads it of whom nothing is known, as far as that can be said without its conditions. */
+/** The subject for a recipient without data: defaults replace outputs, and conditions are ignored. */
 export function readableSubject(subject: string): string {
   return subject
     .replace(/\{%.*?%\}/g, '')
@@ -58,12 +58,12 @@ export function readableSubject(subject: string): string {
     .trim();
 }
 
-/** What is wrong with what the broadcast says, named as where it is written. @param path as operations name it. */
+/** Prefixes an error with the label of the field that caused it. @param path the field's name in the operation. */
 export function faultWithin({ broadcasts: { fields } }: Words, path: string, text: string): string {
   return path === 'subject' || path === 'preheader' || path === 'content' ? `${fields[path]}: ${text}` : text;
 }
 
-/** On a page without fields for what the broadcast says. @param own the fields that it has. */
+/** Names the fields of errors on a page that does not contain these fields. @param own fields that the page does contain. */
 export function nameFaults(visit: Visit, own: readonly string[]): void {
   const { refusal, words } = visit;
   if (!refusal) return;

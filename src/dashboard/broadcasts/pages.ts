@@ -67,7 +67,7 @@ async function showBroadcast(visit: Visit) {
   const { words } = visit;
   const { broadcasts } = words;
   const broadcast = await broadcastOf(visit);
-  // After it: what has ended says how, and the page asks no more.
+  // Loaded after the broadcast. A page that shows a final status stops polling, so its activity must be complete.
   const past = await ActivityLog(visit, broadcast.id);
   const { id, status, sendAt, subject } = broadcast;
   const isUnsent = status === 'DRAFT' || status === 'SCHEDULED';
@@ -115,7 +115,7 @@ async function showBroadcast(visit: Visit) {
   });
 }
 
-/** Whether the page looks again by itself. Also of what was stopped: what was on its way by then arrives all the same. */
+/** Whether the page polls. After a pause or cancellation, in-flight messages still arrive. */
 function isGoing(broadcast: BroadcastRecord): boolean {
   const { status, updatedAt } = broadcast;
   switch (status) {
@@ -132,16 +132,16 @@ function isGoing(broadcast: BroadcastRecord): boolean {
       return !isSettled(broadcast);
   }
 }
-/** Longer than any mail is on its way. */
+/** Longer than any message is in flight. */
 const ARRIVAL_MS = 60_000;
 
-/** Sent within minutes: nobody need be asked for weeks. */
+/** Due within minutes. A page that waits for weeks must not poll. */
 function isSoon({ sendAt }: BroadcastRecord): boolean {
   return sendAt !== null && Date.parse(sendAt) < Date.now() + SOON_MS;
 }
 const SOON_MS = 10 * 60_000;
 
-/** Of how many recipients it is known what became of their mail. */
+/** Number of recipients with a final status. */
 function doneOf({ sent, failed, skipped, inDoubt }: Recipients): number {
   return (sent ?? 0) + (failed ?? 0) + (skipped ?? 0) + (inDoubt ?? 0);
 }
@@ -157,7 +157,7 @@ function howItIs({ words: { broadcasts } }: Visit, { status, recipients }: Broad
     : inQuarters(says, doneOf(recipients), recipients.total);
 }
 
-/** How far it is, and what became of it; once it is over, how many have got it. */
+/** Progress and results. At the end, the progress bar shows how many emails were sent. */
 function ResultsOf({ words }: Visit, broadcast: BroadcastRecord) {
   const { recipients, status } = broadcast;
   if (recipients === null || status === 'DRAFT' || status === 'SCHEDULED') return null;

@@ -34,7 +34,7 @@ type AudiencePreview = { total: number; excluded: Record<(typeof EXCLUDED)[numbe
 
 const STATUSES = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'SKIPPED', 'IN_DOUBT'] as const;
 type Recipient = {
-  /** The contact's: who gets a broadcast gets it once. */
+  /** The contact's id, because each contact is a recipient only once. */
   id?: string;
   contactId: string;
   status: (typeof STATUSES)[number];
@@ -193,7 +193,7 @@ export const sendingPages: PageDefinition[] = [
       const path = `broadcasts/${visit.params.broadcast!}`;
       return Actions([
         recipients.failed ? ButtonOf(visit, `${path}/retry-failed`, retryFailed) : null,
-        // It may come twice: that is asked first.
+        // Asks for confirmation, because recipients may get the email twice.
         recipients.inDoubt ? ButtonLink(visit, `${path}/retry-in-doubt`, retryInDoubt, true) : null,
       ]);
     },
@@ -237,7 +237,7 @@ export const sendingPages: PageDefinition[] = [
   retry('retry-in-doubt', 'IN_DOUBT'),
 ];
 
-/** The operation knows no search: who is meant is found among the contacts, of whom a search shows a hundred. */
+/** The operation does not support search. Searches the contacts (at most 100) and looks them up among the recipients. */
 async function listRecipients(visit: Visit, { q, ...asked }: Asked): Promise<PageOfRecords<Recipient>> {
   if (typeof q !== 'string') return visit.run('broadcast.list-recipients', asked);
   const { organizationId, params } = visit;
@@ -253,7 +253,7 @@ async function listRecipients(visit: Visit, { q, ...asked }: Asked): Promise<Pag
   return { records: found, pagination: { cursor: null, hasMore: false } };
 }
 
-/** Nobody was chosen, or of those who were nobody is left. */
+/** Why there are no recipients: none chosen, none in the chosen lists, or all excluded. */
 function whyNobody(visit: Visit, { audience }: BroadcastRecord, { excluded }: AudiencePreview): string {
   const { nobody, nobodyThere, nobodyLeft } = visit.words.broadcasts.audience;
   const { listIds = [], petitionIds = [], contactIds = [] } = audience;
@@ -261,7 +261,7 @@ function whyNobody(visit: Visit, { audience }: BroadcastRecord, { excluded }: Au
   return EXCLUDED.every((why) => excluded[why] === 0) ? nobodyThere : nobodyLeft;
 }
 
-/** What mail servers say stays as it is. */
+/** Responses of mail servers are shown unchanged. */
 function detailIn({ broadcasts, faultOf }: Words, detail: string): string {
   if (detail.startsWith('The template cannot be used')) return faultOf(`TEMPLATE_INVALID: ${detail}`);
   const own = DETAILS.get(detail);
@@ -274,7 +274,7 @@ function Sending(visit: Visit, total: number): Html | null {
   return FormOf(visit, { fields: [WhenField(visit)], button: send.button(total) });
 }
 
-/** Two acts, so that nobody sends at once who only wanted another time. */
+/** Two separate forms, so that rescheduling never sends immediately by mistake. */
 function Rescheduling(visit: Visit, broadcast: BroadcastRecord, total: number): Html {
   const { words } = visit;
   const { send } = words.broadcasts;
@@ -283,7 +283,7 @@ function Rescheduling(visit: Visit, broadcast: BroadcastRecord, total: number): 
     ${total === 0 ? null : ButtonOf(visit, `broadcasts/${broadcast.id}/send`, send.now(total))}`;
 }
 
-/** @param planned when it is sent as things are; undefined: it may be left empty, to send now. */
+/** @param planned the scheduled time. If undefined, the field may be left empty to send now. */
 function WhenField(visit: Visit, planned?: string | null): Html {
   const { send } = visit.words.broadcasts;
   return TextField(visit, {
@@ -297,21 +297,21 @@ function WhenField(visit: Visit, planned?: string | null): Html {
 }
 
 /**
- * When it is to be sent; undefined: now.
+ * When to send; undefined means now.
  *
- * @throws RpcError BAD_REQUEST where the field cannot be meant as it is.
+ * @throws RpcError BAD_REQUEST if the field is empty while rescheduling, or in the past.
  */
 function momentOf(visit: Visit, { status, sendAt: planned }: BroadcastRecord): string | undefined {
   const at = visit.typed('sendAt')?.slice(0, 16);
   if (at === undefined) {
-    // Now has a button of its own there.
+    // Sending now has its own button there.
     if (status === 'SCHEDULED' && visit.form.has('sendAt'))
       throw invalid([{ path: 'sendAt', message: 'is required' }]);
     return undefined;
   }
-  // Its seconds, which the field does not show, stay.
+  // Keeps the seconds, which the field does not show.
   const sendAt = status === 'SCHEDULED' && planned?.startsWith(at) ? planned : `${at}:00Z`;
-  // The operation sends at once what was to be sent before: whoever mistyped a year did not mean that.
+  // The operation would send immediately. A mistyped year must not cause that.
   if (Date.parse(sendAt) <= Date.now())
     throw invalid([{ path: 'sendAt', message: 'must lie in the future' }]);
   return sendAt;
@@ -321,7 +321,7 @@ function audienceOf(visit: Visit): Promise<AudiencePreview> {
   return visit.run<AudiencePreview>('broadcast.preview-audience', { broadcastId: visit.params.broadcast });
 }
 
-/** What can be taken back; the page behind the button asks whoever comes without it. */
+/** Reversible, so the button acts directly. The page asks for confirmation if someone opens it by address. */
 function step(path: 'pause' | 'resume', done: string): PageDefinition {
   return {
     path: `broadcasts/:broadcast/${path}`,

@@ -20,16 +20,16 @@ import { type Audience, type BroadcastRecord, broadcastOf, faultWithin, toBroadc
 
 type Preview = { subject: string; html: string; text: string };
 
-/** What is in a mail runs nothing, asks nobody, and stands in a frame of ours alone. */
+/** An email runs no scripts, loads nothing from other servers, and is framed only by this site. */
 export const MAIL_HEADERS = {
   'Content-Security-Policy':
     "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox",
   'X-Frame-Options': 'SAMEORIGIN',
 };
 
-/** By whom the preview can be seen as. */
+/** Contacts offered for the preview. */
 const MOST_READERS = 25;
-/** Of an audience so many lists and petitions, and so many people who are named one by one, are looked through for them. */
+/** Limits of the search for these contacts: lists and petitions, and contacts chosen individually. */
 const MOST_SOURCES = 10;
 const MOST_NAMED = 100;
 
@@ -124,7 +124,7 @@ export const writingPages: PageDefinition[] = [
   },
 ];
 
-/** What a new one begins with: another one, where the address names it. @throws RpcError NOT_FOUND */
+/** The broadcast to duplicate, if the address names one. @throws RpcError NOT_FOUND */
 async function likeOf(visit: Visit): Promise<BroadcastRecord | undefined> {
   const like = visit.query('like');
   return like === undefined ? undefined : broadcastOf(visit, like);
@@ -137,7 +137,7 @@ function previewOf(visit: Visit): Promise<Preview> {
   });
 }
 
-/** Or why there is none: what was written cannot be made a mail of. */
+/** The preview, or the errors that prevent it. */
 async function shownOf(visit: Visit): Promise<Preview | { why: string[] }> {
   try {
     return await previewOf(visit);
@@ -149,7 +149,7 @@ async function shownOf(visit: Visit): Promise<Preview | { why: string[] }> {
   }
 }
 
-/** Whom to see it as: everybody gets another mail. */
+/** The form that chooses a recipient for the preview, because each recipient's email differs. */
 async function ReaderOf(visit: Visit, broadcast: BroadcastRecord): Promise<Html | null> {
   if (!visit.may('contact:read')) return null;
   const { words } = visit;
@@ -179,15 +179,15 @@ async function ReaderOf(visit: Visit, broadcast: BroadcastRecord): Promise<Html 
   </form>`;
 }
 
-/** Two people may have one name. */
+/** Includes the address, because names are not unique. */
 function nameAndAddress(contact: ContactRecord): string {
   const name = nameOf(contact);
   return name === contact.email ? name : `${name}, ${contact.email}`;
 }
 
 /**
- * Some of those who get it, found by what is searched for; while nobody was chosen yet, of all contacts. Who is left out by another list
- * or petition may be among them: lists of contacts cannot leave anybody out.
+ * Some recipients that match the search; without an audience, any contacts. May include contacts whom the audience excludes, because
+ * `contact.list-contacts` has no such filter.
  */
 async function readersOf(visit: Visit, audience: Audience): Promise<ContactRecord[]> {
   const { listIds = [], petitionIds = [], contactIds = [], filter = {} } = audience;
@@ -212,7 +212,7 @@ async function listReaders(visit: Visit, chosenBy: Record<string, unknown>): Pro
     });
     return records;
   } catch (error) {
-    // A list or a petition that is no more names nobody.
+    // A deleted list or petition has no contacts.
     if (error instanceof RpcError && error.code === 'NOT_FOUND') return [];
     throw error;
   }
@@ -223,7 +223,7 @@ async function contactsOf(visit: Visit, contactIds: readonly string[]): Promise<
   return [...found.values()] as unknown as ContactRecord[];
 }
 
-/** As lists of contacts find them. */
+/** Applies the same filters as `contact.list-contacts`. */
 function isMeant(contact: ContactRecord, filter: NonNullable<Audience['filter']>, q = ''): boolean {
   const places = Object.entries(filter) as [keyof typeof filter, string][];
   return (
@@ -233,7 +233,7 @@ function isMeant(contact: ContactRecord, filter: NonNullable<Audience['filter']>
   );
 }
 
-/** Of contacts, so for whoever may see them. */
+/** Countries and cities come from contacts, so they require `contact:read`. */
 async function placesOf(visit: Visit): Promise<{ country: string[]; city: string[] }> {
   if (!visit.may('contact:read')) return { country: [], city: [] };
   const places = visit.find(Places);
@@ -244,7 +244,7 @@ async function placesOf(visit: Visit): Promise<{ country: string[]; city: string
   return { country, city };
 }
 
-/** @param like what stands in its fields. @param of which one it changes; undefined: it makes another one. */
+/** @param like initial values of the fields. @param of the broadcast to edit; undefined creates a new one. */
 async function WritingOf(
   visit: Visit,
   { like, of }: { like?: BroadcastRecord | undefined; of?: BroadcastRecord },
@@ -317,7 +317,7 @@ async function WritingOf(
   </div>`;
 }
 
-/** The newest to choose from, and those that were chosen, however old they are: what the form does not show it would take away. */
+/** The newest, and all that are already chosen: saving the form would remove any that it does not show. */
 async function choicesWith(visit: Visit, object: 'list' | 'petition', chosen: string[]): Promise<Choice[]> {
   if (!visit.may(`${object}:read`)) return [];
   const newest = await choicesOf(visit, `${object}.list-${object}s`);
@@ -326,7 +326,7 @@ async function choicesWith(visit: Visit, object: 'list' | 'petition', chosen: st
   return [...newest, ...older.filter((choice) => choice !== undefined)];
 }
 
-/** Undefined where it is no more. */
+/** Undefined if it was deleted. */
 async function choiceOf(visit: Visit, object: string, id: string): Promise<Choice | undefined> {
   try {
     const record = await visit.run<{ name: string; title?: string }>(`${object}.get-${object}`, {
@@ -339,7 +339,7 @@ async function choiceOf(visit: Visit, object: string, id: string): Promise<Choic
   }
 }
 
-/** What can stand in the subject, the preview line and the text. */
+/** Merge fields for the subject, the preview text and the message. */
 function MergeFields({ broadcasts: { mergeFields }, fields }: Words): Html {
   const called = (name: string) => fields[name] ?? name;
   const rows: [name: string, becomes: string][] = [
@@ -364,7 +364,7 @@ function MergeFields({ broadcasts: { mergeFields }, fields }: Words): Html {
   </details>`;
 }
 
-/** @param before the audience as it was: what the form has no fields for stays. */
+/** @param before the stored audience. Parts without a field in the form are kept. */
 function typedIn(visit: Visit, before?: Audience): Record<string, unknown> {
   const { form } = visit;
   const [country, city] = [visit.typed('country'), visit.typed('city')];

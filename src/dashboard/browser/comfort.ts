@@ -1,7 +1,7 @@
-/** What every page of the dashboard runs: who is shown faults hears of them first. All else works without it. */
+/** Runs on every page of the dashboard. Focuses errors, so that screen readers announce them first. All pages work without it. */
 document.querySelector<HTMLElement>('#faults')?.focus();
 
-// Pressed twice, a form is sent once: its second answer would be shown in place of the first. Shown again by going back, it can be sent.
+// Sends a form only once, because the browser would show the second response. After going back, it can be sent again.
 document.addEventListener('submit', (event) => {
   const form = event.target as HTMLFormElement;
   if (form.method !== 'post' || event.defaultPrevented) return;
@@ -12,7 +12,7 @@ window.addEventListener('pageshow', () => {
   for (const form of document.querySelectorAll<HTMLFormElement>('form[data-sent]')) delete form.dataset.sent;
 });
 
-// What the page asks for by itself may come to nothing: nobody is to take what is old for what is.
+// If polling fails, warns that the page may be out of date.
 const away = document.querySelector<HTMLElement>('#away');
 const tell = (isAway: boolean) => {
   if (away) away.hidden = !isAway;
@@ -36,7 +36,7 @@ for (const field of document.querySelectorAll<HTMLElement>('[data-copy]')) {
       () => undefined,
     );
   });
-  // Pages that come by plain HTTP have none.
+  // Pages served over plain HTTP have no clipboard.
   if (navigator.clipboard as Clipboard | undefined) field.append(button);
 }
 
@@ -44,7 +44,7 @@ declare const Idiomorph:
   | { defaults: { callbacks: { beforeAttributeUpdated: (name: string, element: Element) => boolean } } }
   | undefined;
 
-// Where a page takes over what has changed: what somebody has opened stays open.
+// Keeps open `details` elements open when polling updates the page.
 if (typeof Idiomorph !== 'undefined')
   Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element) =>
     !(name === 'open' && element instanceof HTMLDetailsElement);

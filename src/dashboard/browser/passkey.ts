@@ -1,4 +1,4 @@
-/** Asks the device for a passkey, and sends the form with what it answered. Where the browser knows none, nothing is shown of it. */
+/** Asks the device for a passkey and sends the form with its response. Browsers without passkeys never show the form. */
 
 type Reading = {
   parseRequestOptionsFromJSON?: (

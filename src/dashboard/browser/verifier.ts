@@ -1,13 +1,13 @@
 /**
- * Verifies an exported history in a browser, with WebCrypto: written from docs/spec/audit-log.md alone. It
- * knows nothing of the server but these formats.
+ * Verifies an exported history in a browser with WebCrypto. Implements docs/spec/audit-log.md and shares no code
+ * with the server.
  */
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 type JsonObject = { [name: string]: Json };
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** What is wrong, by a word of a closed list: the page has the sentences. */
+/** Reason codes. The page translates them. */
 export type Reason =
   | 'note'
   | 'key'
@@ -32,7 +32,7 @@ export type Verdict = {
   events: number;
   provedEvents: number;
   newerEvents: number;
-  /** Null where the whole is wrong, or nothing. */
+  /** Null if the history as a whole is wrong, or nothing is. */
   firstWrongPosition: number | null;
   reason: Reason | null;
   warningCount: number;
@@ -40,10 +40,10 @@ export type Verdict = {
   sealedAt: string | null;
 };
 
-/** The browser has no Ed25519. */
+/** The browser does not support Ed25519. */
 export class Unable extends Error {}
 
-/** Ends the verification: the first difference was found. */
+/** The first difference found. Ends the verification. */
 class Difference extends Error {
   constructor(
     readonly position: number | null,
@@ -102,7 +102,7 @@ type Event = {
   digest: string;
 };
 
-/** An event of one of these types destroys the key to the data of the subject whose stream it is in. */
+/** Events of these types destroy the encryption key of their stream's subject. */
 const ENDINGS = new Set([
   'ContactErased',
   'ApiKeyRevoked',
@@ -116,7 +116,7 @@ const ENDINGS = new Set([
 
 const LONGEST_LINE = 16 * 1_024 * 1_024;
 const DEEPEST = 200;
-/** Lines whose digests are computed at once: each call of WebCrypto goes to another thread and back. */
+/** Lines whose digests are computed in parallel, because each WebCrypto call crosses threads. */
 const BATCH = 256;
 
 const encoder = new TextEncoder();
@@ -148,7 +148,7 @@ function bytesOfHex(hex: string): Bytes {
   return Uint8Array.from({ length: hex.length / 2 }, (_, n) => parseInt(hex.slice(2 * n, 2 * n + 2), 16));
 }
 
-/** The bytes of a text have one encoding: others are no bytes here. */
+/** Accepts canonical base64 only; otherwise returns no bytes. */
 function fromBase64(text = ''): Bytes {
   try {
     const binary = atob(text);
@@ -176,7 +176,7 @@ function isDeeper(json: Json, levels: number): boolean {
   return levels === 0 || Object.values(json).some((inner) => isDeeper(inner, levels - 1));
 }
 
-/** A whole number as ECMAScript writes it; NaN where the text is none. */
+/** Accepts whole numbers only as ECMAScript writes them; otherwise returns NaN. */
 function wholeNumber(text: string | undefined): number {
   const number = parseInt(text ?? '', 10);
   return String(number) === text && Number.isSafeInteger(number) && number >= 0 ? number : Number.NaN;
@@ -203,7 +203,7 @@ async function readKey(text: string): Promise<Key> {
   return { name, id, bytes };
 }
 
-/** @throws Unable where the browser knows no Ed25519. */
+/** @throws Unable if the browser does not support Ed25519. */
 async function isSignature(key: Bytes, text: string, signature: Bytes): Promise<boolean> {
   let imported: CryptoKey;
   try {
@@ -226,7 +226,7 @@ export type Checkpoint = {
   parts: Part[];
 };
 
-/** The parts of a tree, complete subtrees from the left; undefined where the lines are not those. */
+/** The parts of a tree: complete subtrees from the left. Undefined if the lines are not valid parts. */
 function readParts(lines: readonly string[], size: number): Part[] | undefined {
   const parts: Part[] = [];
   let end = 0;
@@ -244,7 +244,7 @@ function readParts(lines: readonly string[], size: number): Part[] | undefined {
   return parts;
 }
 
-/** @throws Difference where it is no checkpoint that this key has signed. */
+/** @throws Difference if this is not a checkpoint signed by this key. */
 export async function openCheckpoint(note: string, verifierKey: string): Promise<Checkpoint> {
   return openWith(note, await readKey(verifierKey));
 }
@@ -288,7 +288,7 @@ async function openWith(note: string, { name, id, bytes: key }: Key): Promise<Ch
   return { ...checkpoint, sealedAt, parts: read };
 }
 
-/** RFC 6962, section 2.1: hashes of complete subtrees are remembered, so that none is computed twice. */
+/** RFC 6962, section 2.1. Caches the hashes of complete subtrees. */
 class Tree {
   private readonly leaves: Bytes[] = [];
   private readonly known = new Map<string, Bytes>();
@@ -323,7 +323,7 @@ function nodeOf(left: Bytes, right: Bytes): Promise<Bytes> {
   return sha256(joined(Uint8Array.of(1), left, right));
 }
 
-/** Of a complete subtree, level by level. */
+/** The hash of a complete subtree, computed level by level. */
 async function complete(hashes: readonly Bytes[]): Promise<Bytes> {
   let level = hashes;
   while (level.length > 1) {
@@ -335,7 +335,7 @@ async function complete(hashes: readonly Bytes[]): Promise<Bytes> {
   return level[0]!;
 }
 
-/** A line is spelled in one way; but its values may also be as versions up to 0.3.0 wrote them: not sorted. */
+/** Each line has one canonical spelling. Versions up to 0.3.0 did not sort the members of values, which is also accepted. */
 function isSpelled(text: string, event: JsonObject): boolean {
   let rest = text;
   for (const [n, [name]] of MEMBERS.entries()) {
@@ -348,7 +348,7 @@ function isSpelled(text: string, event: JsonObject): boolean {
   return rest === '}';
 }
 
-/** A line as it was read: what it says, and the digest of that, where it says anything. */
+/** A parsed line and its digest; both are missing if it is not valid JSON. */
 type Line = { bytes: Bytes; text: string | undefined; event: Json | undefined; digest: string | undefined };
 
 async function readLine(bytes: Bytes): Promise<Line> {
@@ -382,7 +382,7 @@ async function digestOf(event: JsonObject): Promise<string | undefined> {
   return hexOf(await sha256(joined(body, int64(Date.parse(recordedAt)))));
 }
 
-/** The hash of its leaf, where it may become one. */
+/** The line's leaf hash, if it has one. */
 function leafOf({ event, digest }: Line): Promise<Bytes | undefined> {
   const isLeaf =
     digest !== undefined && isObject(event) && isWhole(0, Number.MAX_SAFE_INTEGER)(event.position);
@@ -390,7 +390,7 @@ function leafOf({ event, digest }: Line): Promise<Bytes | undefined> {
   return sha256(joined(Uint8Array.of(0), int64(event.position as number), bytesOfHex(digest)));
 }
 
-/** @throws Difference where the line is no event, or not the one after `before`. */
+/** @throws Difference if the line is not an event, or does not follow `before`. */
 function eventOf(
   line: Line,
   before: { position: number; previousPosition: number },
@@ -416,7 +416,7 @@ function eventOf(
   return event;
 }
 
-/** The lines of a stream, in batches, as bytes without their line feeds; what has none at the end, or far from it, is no line. */
+/** The lines of a stream in batches, without line feeds. An unterminated or oversized line becomes an invalid line. */
 export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Bytes[]> {
   let rest: Bytes = new Uint8Array();
   let batch: Bytes[] = [];
@@ -439,8 +439,8 @@ export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
 }
 
 /**
- * @param download begins to read the export; called again where a key has to be followed to the one that signs today.
- * @param onProgress told after each batch how many events were looked at.
+ * @param download starts to read the export. It is called again if the key has successors.
+ * @param onProgress called after each batch with the number of events checked.
  */
 export async function verifyHistory(
   download: () => AsyncIterable<Uint8Array>,
@@ -463,7 +463,7 @@ export async function verifyHistory(
   return verdict;
 }
 
-/** With the key, or where that has not signed it, with the last that has taken its place and did. */
+/** Opens the checkpoint with the key or, if that did not sign it, with its latest successor that did. */
 async function follow(
   note: string,
   verifierKey: string,
@@ -487,7 +487,7 @@ async function follow(
   }
 }
 
-/** The keys that have taken the place of this one, as the history says; each was signed by the one before. */
+/** The successors of a key in the history. Each must be signed by its predecessor. */
 async function successorsOf(
   key: Key,
   organizationId: string,
@@ -520,7 +520,7 @@ async function successorsOf(
   return keys;
 }
 
-/** @throws Difference the first; the verdict has how far it came. */
+/** @throws Difference the first one. The verdict shows the progress up to it. */
 async function compare(
   chunks: AsyncIterable<Uint8Array>,
   { organizationId, size, root, position: sealedUpTo, parts }: Checkpoint,

@@ -1,8 +1,8 @@
 import { openCheckpoint, type Reason, Unable, type Verdict, verifyHistory } from './verifier.js';
 
-/** What the page asks for. */
+/** Message from the page. */
 export type Task = { address: string; checkpoint: string; key: string };
-/** What it hears: how far it is, and in the end the verdict, or why there is none: also which field was filled in wrongly. */
+/** Messages to the page: progress, then the verdict, the reason that there is none, or the invalid field. */
 export type Told =
   | { progress: number; of: number }
   | { verdict: Verdict }
@@ -14,7 +14,7 @@ const scope = self as unknown as {
   postMessage: (told: Told) => void;
 };
 
-/** Not more often: each message is work for the page. */
+/** Minimum interval between progress messages. */
 const EVERY_MS = 100;
 
 scope.onmessage = ({ data }) => {
@@ -38,8 +38,8 @@ async function work({ address, checkpoint, key }: Task): Promise<Told> {
 }
 
 /**
- * What was typed, before anything is asked for: the verdict has the same reason where the history itself names something that is no
- * key, and that is nobody's slip.
+ * Checks the typed values before the download. Later, the same reason codes would mean that the history itself contains an invalid
+ * key, which is not a typing error.
  */
 async function faultOf(checkpoint: string, key: string): Promise<'key' | 'checkpoint' | undefined> {
   try {
@@ -52,7 +52,7 @@ async function faultOf(checkpoint: string, key: string): Promise<'key' | 'checkp
   return undefined;
 }
 
-/** A download that breaks off throws, and is no history. */
+/** Throws if the download fails or is interrupted. */
 async function* download(address: string): AsyncGenerator<Uint8Array> {
   const answer = await fetch(address, { credentials: 'same-origin', cache: 'no-store', redirect: 'error' });
   if (!answer.ok || !answer.body) throw new Error(`The download failed with status ${answer.status}.`);

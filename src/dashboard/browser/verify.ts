@@ -1,6 +1,6 @@
 import { type Task, type Told } from './verify-worker.js';
 
-/** Words with their places filled in: `{some} of {all}`. */
+/** Fills the placeholders of a text: `{some} of {all}`. */
 function filled(text: string, values: Record<string, string>): string {
   return text.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');
 }
@@ -23,7 +23,7 @@ function begin(form: HTMLFormElement): void {
     stop.hidden = !running;
     bar.hidden = !running;
     told.hidden = !running;
-    // What was pressed is gone: whoever goes by keys goes on from what can be done now.
+    // The pressed button is disabled, so keyboard users continue from the stop button.
     if (running) stop.focus();
   };
   const mark = (name: string, isWrong: boolean) => {
@@ -62,7 +62,7 @@ function begin(form: HTMLFormElement): void {
       return;
     }
     if ('trouble' in message) return say(false, words[message.trouble]!);
-    // What was copied wrongly says nothing of the history.
+    // A typing error proves nothing about the history.
     if ('fault' in message) {
       end();
       return mark(message.fault, true);
@@ -79,7 +79,7 @@ function begin(form: HTMLFormElement): void {
       const since = newerEvents > 0 ? [filled(words.newer!, values)] : [];
       return say(true, words.ok!, filled(words.okDetail!, values), ...since, ...odd);
     }
-    // Of the history that says nothing.
+    // A wrong key or signature proves nothing about the history.
     if (reason === 'unsigned' || reason === 'signature')
       return say(false, words.unfitting!, words.reasons[reason]!, words.unfittingDetail!);
     const where =
@@ -101,9 +101,9 @@ function begin(form: HTMLFormElement): void {
     worker.onmessage = ({ data }: MessageEvent<Told>) => hear(data);
     worker.onerror = () => say(false, words.broken!);
     const typed = (name: string) => find<HTMLTextAreaElement>(`[name=${name}]`);
-    // Left empty it is the newest, with which the page came; a key is what somebody knows from elsewhere, or nothing.
+    // An empty checkpoint field means the newest checkpoint, which the page already contains. The key has no such default.
     const { value, defaultValue } = typed('checkpoint');
-    // A text field has lost the difference between the ends of lines; what copies texts puts spaces at them.
+    // Text fields normalize line breaks, and copying may add spaces before them.
     const checkpoint = `${(value.trim() || defaultValue.trim()).replace(/[ \t]*\r?\n/g, '\n')}\n`;
     const address = new URL(form.dataset.export!, location.href).href;
     worker.postMessage({ address, checkpoint, key: typed('key').value.trim() } satisfies Task);

@@ -16,12 +16,12 @@ export type ImageRecord = {
   variants: { url: string; width: number; type: string }[];
 };
 
-/** The address of a picture on this server, whatever name that has for others. */
+/** The image's path on this server, which may have a different public address. */
 export function pathOfImage(url: string): string {
   return new URL(url).pathname;
 }
 
-/** A small one for lists. */
+/** A thumbnail for lists. */
 export function Thumb({ alt, url, width, height, variants }: ImageRecord): Html {
   const small = variants.toSorted((one, other) => one.width - other.width)[0];
   const shown = Math.min(width, 320);
@@ -35,7 +35,7 @@ export function Thumb({ alt, url, width, height, variants }: ImageRecord): Html 
   />`;
 }
 
-/** The picture that a record or a form names; null where there is none, or whoever looks may see none. */
+/** The image of a record or a form; null if it does not exist, or the viewer may not read images. */
 export async function findImage(visit: Visit, imageId: string | null): Promise<ImageRecord | null> {
   if (imageId === null || !visit.may('image:read')) return null;
   try {
@@ -46,7 +46,7 @@ export async function findImage(visit: Visit, imageId: string | null): Promise<I
   }
 }
 
-/** One of the pictures that there are; the newest hundred. Who may see none leaves it as it is. */
+/** Offers the newest 100 images. Null if the viewer may not read images: the stored image is then kept. */
 export async function ImageField(visit: Visit, imageId: string | null | undefined): Promise<Html | null> {
   if (!visit.may('image:read')) return null;
   const { images } = visit.words;

@@ -131,7 +131,7 @@ function NamesOf(visit: Visit, image?: ImageRecord) {
   ];
 }
 
-/** @throws RpcError BAD_REQUEST at the file, for what is wrong about it. */
+/** @throws RpcError BAD_REQUEST with an issue of the `file` field. */
 async function uploaded(visit: Visit, fields: Record<string, unknown>, body: Parameters<Visit['run']>[2]) {
   try {
     return await visit.run<{ imageId: string }>('image.upload-image', fields, body);
@@ -142,7 +142,7 @@ async function uploaded(visit: Visit, fields: Record<string, unknown>, body: Par
   }
 }
 
-/** The same bytes are the image that is there, with the words that it had: what was typed counts. @returns whether that was other words. */
+/** Uploading the same bytes returns the existing image. Updates its name and description. @returns whether they changed. */
 async function nameAnew(visit: Visit, imageId: string): Promise<boolean> {
   const known = await visit.run<ImageRecord>('image.get-image', { imageId });
   const name = visit.typed('name') ?? known.name;

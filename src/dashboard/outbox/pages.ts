@@ -9,12 +9,12 @@ import { Facts, numberIn, SectionOf, timeIn } from '../parts.js';
 import { SECTIONS } from '../sections.js';
 import { type Lister, type Visit } from '../visit.js';
 
-/** A file that cannot be read is listed without what stands in it. */
+/** An unreadable file is listed without its content. */
 type ListedMail = MailHead & { id: string };
 
-/** Mails that a search looks into. */
+/** Number of emails that a search reads. */
 const SEARCHED = 1_000;
-/** Files that are open at once. */
+/** Files open at the same time. */
 const AT_ONCE = 50;
 
 const { needs, isThere } = SECTIONS.outbox;
@@ -103,7 +103,7 @@ const pages: PageDefinition[] = [
   },
 ];
 
-/** The mails of an organization that this server has written into files, for whoever tries it without a mail server. */
+/** An organization's emails that this server wrote to files, for trying the product without a mail server. */
 export const outboxPages: PageDefinition[] = pages.map((page) => ({ ...page, isThere }));
 
 const listMails: Lister<ListedMail> = async (visit, { q, limit, cursor: before }) => {
@@ -130,7 +130,7 @@ const listMails: Lister<ListedMail> = async (visit, { q, limit, cursor: before }
   return { records, pagination: { cursor, hasMore: cursor !== null } };
 };
 
-/** @throws RpcError NOT_FOUND where the organization has none with the id of the address. */
+/** @throws RpcError NOT_FOUND if the organization has no email with this id. */
 async function mailOf(visit: Visit): Promise<ReadMail> {
   const mail = await filesOf(visit).find(visit.organizationId, visit.params.mail!);
   if (!mail) throw noSuch('mail');
@@ -143,7 +143,7 @@ function filesOf(visit: Visit): MailFiles {
   return files;
 }
 
-/** A text whose links can be followed: where it comes from is told to nobody. What ends a sentence is no part of them. */
+/** Turns addresses into links that send no referrer. Punctuation at the end is not part of a link. */
 function withLinks(text: string): (string | Html)[] {
   const parts = text.split(/(https?:\/\/[^\s<>"]*[^\s<>"'.,;:!?)\]}])/);
   return parts.map((part, n) =>

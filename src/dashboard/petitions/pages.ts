@@ -39,11 +39,11 @@ import { type PetitionRecord, petitionOf, toPetition } from './petition.js';
 import { signaturePages } from './signature-pages.js';
 
 const STATUSES = ['DRAFT', 'PUBLISHED', 'CLOSED'] as const;
-/** Days of the plot: more are no bars any more. */
+/** Days in the plot. With more, the bars become too thin to see. */
 const MOST_DAYS = 90;
-/** Sources and countries that are shown. */
+/** Number of sources and countries shown. */
 const MOST_ROWS = 10;
-/** In the past of a petition: who wants more looks at the list of them. */
+/** Invalidations in a petition's activity. The list of removed signatures has all of them. */
 const MOST_TAKEN_OUT = 50;
 const DEFAULT_GOAL = 100;
 
@@ -160,7 +160,7 @@ function step(path: 'publish' | 'close', operation: string, done: string): PageD
   };
 }
 
-/** One operation, and for people two things. */
+/** The operation is the same, but people distinguish publishing from reopening. */
 function publishingOf({ words }: Visit, status: PetitionRecord['status']): string {
   const { publish, reopen } = words.petitions;
   return status === 'CLOSED' ? reopen : publish;
@@ -208,7 +208,7 @@ async function showPetition(visit: Visit) {
   });
 }
 
-/** Of signatures that were taken out, or brought back: each time once, however many there were. */
+/** One event per invalidation or restoration, however many signatures it covers. */
 async function takenOutOf(visit: Visit): Promise<RecordedEvent[]> {
   const { records } = await visit.run<{ records: { id: string }[] }>('petition.list-invalidations', {
     petitionId: visit.params.petition,
@@ -273,7 +273,7 @@ async function StatsOf(visit: Visit): Promise<Html | null> {
     )}`;
 }
 
-/** Also the days on which nobody signed; the last of them, and a fortnight at least. */
+/** Includes days without signatures. Returns at least 14 days and at most `MOST_DAYS`. */
 function everyDay(days: Stats['days']): Stats['days'] {
   const known = new Map(days.map(({ date, signatures }) => [date, signatures]));
   const dates = [...known.keys()].toSorted();
@@ -287,7 +287,7 @@ function everyDay(days: Stats['days']): Stats['days'] {
   return all;
 }
 
-/** Of whom something is asked, and what. */
+/** The petition's target and demand, as facts. */
 function askedOf({ words }: Visit, { target, ask }: Pick<PetitionRecord, 'target' | 'ask'>) {
   const { fields } = words.petitions;
   return [
@@ -355,7 +355,7 @@ async function WritingOf(visit: Visit, petition?: PetitionRecord): Promise<Html>
       hint: posts.fields.contentHint,
       foreign: posts.fields.foreign,
     }),
-    // Open where something in it is wrong.
+    // Open after an error, because the field with the error may be inside.
     html`<details${visit.refusal ? trusted(' open') : null}><summary>${fields.more}</summary>${more}</details>`,
   ];
   const button = petition ? petitions.save : petitions.saveDraft;
@@ -365,9 +365,10 @@ async function WritingOf(visit: Visit, petition?: PetitionRecord): Promise<Html>
 }
 
 /**
- * A last day that is over would end the petition before it begins.
+ * Rejects a closing time in the past, which would close the petition before it opens.
  *
- * @param before what may stay as it is. @param fields what the operation would be told: whatever else is wrong is told at once.
+ * @param before the stored closing time, which is always allowed. @param fields the operation's input. Its other errors are reported
+ *   together with this one.
  */
 function requireOpen(
   visit: Visit,
@@ -381,7 +382,7 @@ function requireOpen(
   throw invalid([...issuesOf(operation, fields), { path: 'closesAt', message: 'must lie in the future' }]);
 }
 
-/** What is wrong with fields before anybody looks at records. */
+/** Errors that can be found without loading records. */
 function issuesOf(operation: string, fields: Record<string, unknown>): Issue[] {
   try {
     parseInput(operationNamed(operation), fields, 'body');
@@ -392,7 +393,7 @@ function issuesOf(operation: string, fields: Record<string, unknown>): Issue[] {
   }
 }
 
-/** @param before its last day, which stays to the second where it was not changed: a form shows minutes. */
+/** @param before the stored closing time. It keeps its seconds if unchanged, because the form only shows minutes. */
 function typedIn(visit: Visit, before: string | null = null): Record<string, unknown> {
   const { form } = visit;
   const closesAt = visit.typed('closesAt');

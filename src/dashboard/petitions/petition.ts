@@ -23,7 +23,7 @@ export type PetitionRecord = {
   publicComments: boolean;
 };
 
-/** The petition that the address names. @throws RpcError NOT_FOUND */
+/** The petition in the page's address. @throws RpcError NOT_FOUND */
 export function petitionOf(visit: Visit): Promise<PetitionRecord> {
   return visit.run<PetitionRecord>('petition.get-petition', { petitionId: visit.params.petition });
 }

@@ -30,9 +30,9 @@ type SignatureRecord = {
   status: 'CONFIRMED' | 'PENDING' | 'INVALIDATED';
   source: string | null;
   suspicion: Suspicion[];
-  /** By which it does not count. */
+  /** The invalidation that removed it. */
   invalidationId: string | null;
-  /** Who signed, where whoever looks may know. */
+  /** The signer, if the viewer may read contacts. */
   signer?: { name: string; email: string | null };
 };
 
@@ -44,7 +44,7 @@ type InvalidationRecord = {
   createdAt: string;
   petitionId: string;
   status: 'INVALIDATING' | 'INVALIDATED' | 'RESTORING' | 'RESTORED';
-  /** Null where signatures were named. */
+  /** Null if signatures were selected individually. */
   condition: Record<string, string | null> | null;
   matched: number;
   invalidated: number;
@@ -66,7 +66,7 @@ export const signaturePages: PageDefinition[] = [
     filters: (visit) => {
       const { petitions, state } = visit.words;
       const { statuses } = petitions.signers;
-      // Those that count are what the operation lists by itself.
+      // The operation lists confirmed signatures by default.
       const choices = [
         { value: '', text: statuses.CONFIRMED },
         { value: 'PENDING', text: statuses.PENDING },
@@ -111,12 +111,12 @@ export const signaturePages: PageDefinition[] = [
         name: ({ petitions }) => petitions.signers.takeOut,
         cell: TakeOut,
         isDeed: true,
-        // All that the list shows are in one state.
+        // All rows have the same status.
         isShown: (visit) =>
           visit.may('petition:write') && (visit.query('status') ?? 'CONFIRMED') === 'CONFIRMED',
       },
     ],
-    // The operation knows no search.
+    // The export operation does not support search.
     exportBy: (visit, byColumns) =>
       visit.query('q') !== undefined
         ? byColumns()
@@ -197,7 +197,7 @@ export const signaturePages: PageDefinition[] = [
   },
 ];
 
-/** Who has signed, for those who may know. */
+/** Adds the signers if the viewer may read contacts. */
 async function withSigners(visit: Visit, signatures: SignatureRecord[]): Promise<SignatureRecord[]> {
   if (!visit.may('contact:read')) return signatures;
   const ids = signatures.flatMap(({ contactId }) => contactId ?? []);
@@ -208,7 +208,7 @@ async function withSigners(visit: Visit, signatures: SignatureRecord[]): Promise
   });
 }
 
-/** Of the signature that is to be taken out, where the list has led here. */
+/** Name of the signer whose signature is to be removed, if the list linked to this page. */
 async function signerAsked(visit: Visit): Promise<string | undefined> {
   const contactId = visit.query('contact');
   if (contactId === undefined || !isId(contactId) || !visit.may('contact:read')) return undefined;
@@ -223,13 +223,13 @@ function SignerOf(signature: SignatureRecord, visit: Visit): Html | string {
   return html`<a href="${visit.path(`contacts/${contactId}`)}">${signer.name}</a>`;
 }
 
-/** Until it is confirmed a signature is of nobody whom anybody here knows. */
+/** An unconfirmed signature belongs to no contact. */
 function nameOfSigner({ signer, status }: SignatureRecord, { words }: Visit): string {
   const { gone, unconfirmed } = words.petitions.signers;
   return signer?.name ?? (status === 'PENDING' ? unconfirmed : gone);
 }
 
-/** What was taken out leads to where it can be brought back. */
+/** The status of a removed signature links to its invalidation, which can be restored. */
 function StateOf({ status, invalidationId }: SignatureRecord, visit: Visit): Html | string {
   const text = visit.words.petitions.signers.statuses[status];
   if (invalidationId === null) return text;
@@ -248,7 +248,7 @@ function TakeOut(signature: SignatureRecord, visit: Visit): Html {
 
 const CONDITIONS = ['emailDomain', 'createdAfter', 'createdBefore', 'clientAddress', 'suspicion'] as const;
 
-/** What those that are to be taken out have in common, as the address or the form says. */
+/** The condition for invalidation, read from the address or the form. */
 function conditionOf(read: (name: string) => string | null | undefined): Record<string, string> {
   const moment = (name: string) => {
     const value = read(name)?.trim();
@@ -266,7 +266,7 @@ function conditionOf(read: (name: string) => string | null | undefined): Record<
   );
 }
 
-/** First what they have in common, then how many they are: nothing is taken out before that was seen. */
+/** Counts the matching signatures first. Nothing is removed before the user has seen the number. */
 async function showChoosing(visit: Visit) {
   const { words } = visit;
   const { invalidations, suspicions } = words.petitions;
@@ -319,10 +319,10 @@ async function showChoosing(visit: Visit) {
   });
 }
 
-/** What can be taken out is what was counted, in a form of its own: the fields below may say something else meanwhile. */
+/** A separate form repeats the counted condition, because the fields below may have changed since. */
 function FoundOf({ words, form }: Visit, signatures: number): Html {
   const { invalidations } = words.petitions;
-  // Whoever has asked hears of it first.
+  // Focused, so that screen readers announce the result first.
   const first = trusted(' id="found" tabindex="-1" autofocus');
   if (signatures === 0) return html`<p${first}>${invalidations.nothing}</p>`;
   const counted = CONDITIONS.map(
@@ -371,7 +371,7 @@ async function showInvalidation(visit: Visit) {
     petitionOf(visit),
     visit.run<InvalidationRecord>('petition.get-invalidation', { invalidationId }),
   ]);
-  // After it: what has ended says how, and the page asks no more.
+  // Loaded after the invalidation. A page that shows a final status stops polling, so its activity must be complete.
   const past = await ActivityLog(visit, invalidationId);
   const { status, matched, invalidated, restored } = found;
   const isGoing = status === 'INVALIDATING' || status === 'RESTORING';
@@ -399,7 +399,7 @@ async function showInvalidation(visit: Visit) {
   });
 }
 
-/** What those that were chosen have in common; nothing where they were named. */
+/** The condition of an invalidation; empty if signatures were selected individually. */
 function factsOf({ words }: Visit, { condition }: InvalidationRecord): { name: string; value: string }[] {
   const { invalidations, suspicions } = words.petitions;
   const { emailDomain, createdAfter, createdBefore, clientAddress, suspicion } = condition ?? {};

@@ -151,7 +151,7 @@ export const postPages: PageDefinition[] = [
   deletionPage({ section: 'posts', record: 'post', find: postOf }),
 ];
 
-/** What can be taken back is done by a button; its page is where it is asked from without one. */
+/** Asks for confirmation, and performs the step. */
 function step(path: 'publish' | 'archive', operation: string, done: string): PageDefinition {
   return {
     path: `posts/:post/${path}`,

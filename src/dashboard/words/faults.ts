@@ -1,4 +1,4 @@
-/** What operations say of fields, and what it is in words: each kind once, in every language. */
+/** One text per kind of validation error, in every language. */
 type FaultWords = {
   required: string;
   tooLong: (most: string) => string;
@@ -52,12 +52,12 @@ type FaultWords = {
   noFirstRow: string;
   tooWide: string;
   noLines: string;
-  /** What no one has translated. */
+  /** For errors without a translation. */
   other: (why: string) => string;
 };
 
 const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] = [
-  // Before all lists: that one is too long does not say that it is empty.
+  // Before `must be a list of`, which stands for an empty list.
   [/^must be a list of at most (\d+) names$/, ({ tooMany }, [, most]) => tooMany(most!)],
   [/^must hold names only/, ({ names }) => names],
   [/^must be true or false$/, ({ yesOrNo }) => yesOrNo],
@@ -77,7 +77,7 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
   [/^is an address of this server/, ({ ownSlug }) => ownSlug],
   [/^must not look like an id$/, ({ looksLikeId }) => looksLikeId],
   [/^must be a colour/, ({ colour }) => colour],
-  // A limit that nobody reaches tells nobody anything.
+  // An upper limit that no one reaches is not worth showing.
   [/^must be a whole number from (-?\d+) to \d{12,}/, ({ atLeast }, [, least]) => atLeast(least!)],
   [
     /^must be a whole number from (-?\d+) to (-?\d+)/,
@@ -96,7 +96,7 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
     /^UNKNOWN_MERGE_FIELD: There is no merge field (.*?)\. There are: (.*)\.$/,
     ({ mergeField }, [, fields, known]) => mergeField(fields!, known!),
   ],
-  // What the engine of templates says; where it says something else, the line at least.
+  // Messages of the template engine. For unknown ones, at least the line is shown.
   [
     /^TEMPLATE_INVALID: [^:]*: (?:output|tag) "?(.*?)"? not closed, line:(\d+)/,
     ({ templateUnclosed }, [, what, line]) => templateUnclosed(what!, line!),

@@ -19,7 +19,7 @@ import { workingsWords } from '../workings/words.js';
 import { de } from './de.js';
 import { en } from './en.js';
 
-/** What each section says, in every language. */
+/** Texts of each section, in every language. */
 const SECTIONS = {
   broadcasts: broadcastWords,
   contacts: contactWords,
@@ -53,10 +53,10 @@ function together<const L extends Language>(language: L, base: typeof en) {
 
 export const WORDS = { en: together('en', en), de: together('de', de) };
 
-/** All that the dashboard says in a language. Numbers and dates come written in it. */
+/** All texts of the dashboard in one language. Numbers and dates are passed in already formatted. */
 export type Words = typeof WORDS.en;
 
-/** Of a language; English where nobody has translated. */
+/** English if the language is not supported. */
 export function wordsIn(language: string): Words {
   return Object.hasOwn(WORDS, language) ? WORDS[language as Language] : WORDS.en;
 }
