@@ -1,13 +1,13 @@
 import { type PageDefinition } from './page.js';
 import { type Member } from './people.js';
 
-/** What is asked of a page: to show itself, or to do what its form says. */
+/** Show the page, or perform its form's action. */
 export type PageAction = 'show' | 'act';
 
 /** `nothing to do`: the page has no form. */
 export type Access = 'allowed' | 'not found' | 'forbidden' | 'nothing to do';
 
-/** Whether a member may open a page, or send its form. The one place that decides it. */
+/** Whether a member may open a page or send its form. Nothing else decides this. */
 export function accessTo(
   page: Pick<PageDefinition, 'needs' | 'changes' | 'isThere' | 'act'>,
   action: PageAction,

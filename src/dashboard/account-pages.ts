@@ -37,10 +37,10 @@ export function accountPage(
   }: {
     sessions: readonly ListedSession[];
     passkeys: readonly ListedPasskey[];
-    /** What a browser asks its device for; undefined where this address can have none. */
+    /** Options for creating a passkey; undefined if this address cannot have passkeys. */
     adding: object | undefined;
     done: string | undefined;
-    /** Their address. */
+    /** The person's email address. */
     name: string;
   },
 ): Page {
@@ -107,7 +107,7 @@ function PasskeysOf(words: Words, passkeys: readonly ListedPasskey[], adding: ob
   </section>`;
 }
 
-/** Asks once. */
+/** Asks for confirmation. */
 export function passkeyPage(words: Words, person: Person, { name }: ListedPasskey): Page {
   const { remove, removeOf, removing } = words.passkeys;
   return pageOf({

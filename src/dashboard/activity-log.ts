@@ -6,16 +6,15 @@ import { SectionOf, timeIn } from './parts.js';
 import { type Visit } from './visit.js';
 import { type Words } from './words/index.js';
 
-/** Of one record on one page. */
+/** Events per page. */
 const MOST = 100;
 
 /**
- * What has happened to a record, newest first: who did it, and when; of a person also what others did with them. Whoever may see a
- * record sees its past, without the scope for the whole history, as they do with `asOf`; as there, no `HistoryRead` tells it: that is
- * for who reads what all others have done. Of what was said there are the names of the fields alone, so nobody reads here what was
- * erased or what their role does not show.
+ * The activity of a record, newest first: what happened, who did it and when. A person's activity includes events of other records
+ * that concern them. Like `asOf`, it requires no `history:read` and records no `HistoryRead`, which is for reading other people's
+ * activity. It shows the names of changed fields but no values, so it reveals nothing that was erased or that the role may not see.
  *
- * @param beside events of other streams that are part of it for people.
+ * @param beside events of other streams that users see as part of this record.
  */
 export async function ActivityLog(
   visit: Visit,
@@ -59,33 +58,33 @@ export async function ActivityLog(
   ]);
 }
 
-/** Before which position the page begins; undefined for the newest. */
+/** The page shows events before this position; undefined for the newest. */
 function beforeIn(visit: Visit): number | undefined {
   const before = visit.query('before');
   return before !== undefined && /^\d{1,15}$/.test(before) ? Number(before) : undefined;
 }
 
-/** Which fields an event changed, in words; undefined where it is no change of fields, or nobody can tell any more. */
+/** Labels of the fields that an event changed. Undefined if it changed no fields, or they were erased. */
 function changedBy({ words }: Visit, { type, data, personal }: RecordedEvent): string | undefined {
   if (!type.endsWith('Updated') || !isObject(data)) return undefined;
   const names = [...Object.keys(data), ...Object.keys(personal ?? {})].map((name) => fieldIn(words, name));
   return names.length === 0 ? undefined : new Intl.ListFormat(words.locale).format(names);
 }
 
-/** What happened, in words; a type that nobody has put into words stays as it is. */
+/** The text of an event type, or the type itself if there is no text. */
 export function eventIn({ words }: Visit, type: string): string {
   return Object.hasOwn(words.events, type) ? words.events[type]! : type;
 }
 
-/** What a field of an event is called; one that nobody has put into words keeps its name. */
+/** The label of an event's field, or its name if there is no label. */
 export function fieldIn({ fields }: Words, name: string): string {
   return Object.hasOwn(fields, name) ? fields[name]! : name;
 }
 
-/** By whom something was done. */
+/** Anything with an actor. */
 type Done = { readonly metadata: { readonly actor: Actor } };
 
-/** Who did it: a person of the team by their address, all others by what they are. */
+/** The actor: team members by email address, all others by their kind. */
 export async function actorsOf(visit: Visit, events: readonly Done[]): Promise<(event: Done) => string> {
   const { words, organizationId } = visit;
   const users = events.flatMap(({ metadata: { actor } }) =>

@@ -9,16 +9,16 @@ import { noticePage, type Page, sendPage } from './document.js';
 import { People, type Person } from './people.js';
 import { WORDS, type Words, wordsIn } from './words/index.js';
 
-/** What a page answers: itself, a file, or where to go on; `isForWindow`: with the whole window, also where htmx has asked for a part. */
+/** A page, a file or a redirect. `isForWindow` redirects the whole window, even if htmx requested a part of the page. */
 export type Answered = Page | StreamedAnswer | { redirect: string; isForWindow?: boolean };
 
-/** What a page is made of: who asks, in which language, and what they have filled in. */
+/** The input of a page: the request, its language and its form. */
 export type Asked = { words: Words; request: Request; response: Response; form: URLSearchParams };
 
-/** Pages, or things done, of one person a second: more than somebody clicks. */
+/** Requests per person and second. No one clicks faster. */
 const PER_SECOND = 30;
 
-/** How every page of the dashboard is answered: forms from elsewhere are refused, and so is what a role may not do. */
+/** Handles every request to the dashboard. Rejects forms from other sites. */
 @Injectable()
 export class Answering {
   constructor(
@@ -26,7 +26,7 @@ export class Answering {
     private readonly rateLimit: RateLimitGuard,
   ) {}
 
-  /** A page for everybody. Who asks for many is told to wait: some of them let people in. */
+  /** A public page. Rate-limited, because some of these pages sign people in. */
   async open(request: Request, response: Response, make: (asked: Asked) => Promise<Answered>): Promise<void> {
     await this.answer(request, response, async (asked) => {
       if (!isPrivate(request)) return noticePage(asked.words, asked.words.insecure, { status: 403 });
@@ -36,9 +36,9 @@ export class Answering {
   }
 
   /**
-   * A page for whoever is signed in.
+   * A page that requires a session.
    *
-   * @param options `takesFile`: the form is left for the page to read; `organizationId`: where the page is.
+   * @param options `takesFile`: the page reads the form itself. `organizationId`: the page's organization.
    */
   async known(
     request: Request,
@@ -53,7 +53,7 @@ export class Answering {
         if (!isPrivate(request)) return noticePage(asked.words, asked.words.insecure, { status: 403 });
         const person = await this.people.find(request, organizationId);
         if (!person) {
-          // Whoever tries cookies is counted as who tries keys.
+          // Guessing cookies counts like guessing API keys.
           if (readCookie(request) !== undefined) await this.rateLimit.countAddress(request, response);
           return signInFirst(asked);
         }
@@ -86,7 +86,7 @@ export class Answering {
       }
       if (given === 'too large')
         return send(request, response, noticePage(words, words.tooLarge, { status: 413 }));
-      // A button alone sends no field.
+      // A form with nothing but a button has no fields.
       if (typeof given !== 'string') form = given;
     }
     let answered: Answered;
@@ -98,14 +98,14 @@ export class Answering {
       answered = notice;
     }
     await send(request, response, answered);
-    // A browser that cannot get rid of the rest of its file would never come to read the answer.
+    // Drains the rest of the file, because browsers read the response only after they have sent it.
     if (takesFile) request.unpipe().resume();
   }
 }
 
 /**
- * Whoever wanted to see a page is led to it once they have signed in. Of a form the browser still has what was typed: it sends it again
- * when the answer is loaded anew.
+ * Redirects to the sign-in page, and back after signing in. For a form, it shows a page instead: the browser keeps the typed input and
+ * sends it again when this page is reloaded.
  */
 function signInFirst({ request, response, words }: Asked): Answered {
   const isAgain = readCookie(request) !== undefined;
@@ -118,7 +118,7 @@ function signInFirst({ request, response, words }: Asked): Answered {
   return noticePage(words, { title, text }, { status: 403, more });
 }
 
-/** What the operations refuse by who asks, or by an address that nobody has a link to; all else is a fault, and an error page. */
+/** The page for errors that depend on the person or the address. All other errors become the error page. */
 function noticeOf(error: unknown, words: Words): Page | undefined {
   if (!(error instanceof RpcError)) return undefined;
   if (error.code === 'NOT_FOUND' || error.code === 'BAD_REQUEST')
@@ -136,7 +136,7 @@ async function send(request: Request, response: Response, answered: Answered): P
     return sendStream(answered, request, response);
   }
   if ('redirect' in answered) {
-    // htmx would follow a redirect by itself, and find nothing of what it wants in the page there.
+    // htmx would follow the redirect itself and not find the requested part in that page.
     if (answered.isForWindow && request.headers['hx-request'] !== undefined) {
       response.status(200).set({ 'HX-Redirect': answered.redirect, 'Cache-Control': 'no-store' }).end();
       return;

@@ -7,7 +7,7 @@ import { petitions } from '../petitions/index.js';
 import { tags } from '../tags/index.js';
 import { type Visit } from './visit.js';
 
-/** What contacts belong to, and what events about them name: each kind with the column of what its records are called. */
+/** The kinds of records that contacts belong to, each with its name column. */
 const KINDS = [
   { section: 'lists', resource: lists, called: 'name' },
   { section: 'tags', resource: tags, called: 'name' },
@@ -15,7 +15,7 @@ const KINDS = [
 ] as const;
 type Kind = (typeof KINDS)[number];
 
-/** Of each kind that a page of a contact names. */
+/** Records of each kind shown on a contact's page. */
 const MOST = 50;
 
 function kindsIn(visit: Visit): Kind[] {
@@ -26,7 +26,7 @@ function linkTo(visit: Visit, { section }: Kind, { id, name }: { id: string; nam
   return html`<a href="${visit.path(`${section}/${id}`)}">${name}</a>`;
 }
 
-/** To which lists, tags and petitions a contact belongs, as far as who asks may see them; of very many the newest. */
+/** The newest lists, tags and petitions of a contact that the viewer may see. */
 export function belongingOf(
   visit: Visit,
   contactId: string,
@@ -43,8 +43,8 @@ export function belongingOf(
 }
 
 /**
- * The list, tag or petition that an event is about besides the record on whose page it stands; undefined where there is none, where
- * it is gone, and where who asks may not see it. One look-up for each kind, however many events.
+ * The list, tag or petition that an event concerns in addition to the page's record. Undefined if there is none, if it was deleted, or
+ * if the viewer may not see it. Needs one query per kind, however many events.
  */
 export async function objectsOf(
   visit: Visit,

@@ -15,7 +15,7 @@ const SYSTEMS: [RegExp, string][] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-/** By what people know their browsers; never the whole header, which tells one person from others. */
+/** A readable name for a browser. Never the whole header, which identifies people. */
 export function browserOf(userAgent = ''): string {
   const find = (table: [RegExp, string][]) => table.find(([pattern]) => pattern.test(userAgent))?.[1];
   const [browser, system] = [find(BROWSERS), find(SYSTEMS)];

@@ -1,24 +1,24 @@
 import { type Request, type Response } from 'express';
 
-/** A browser gives it back to nobody but who set it, by HTTPS, for all of this server (RFC 6265bis, 4.1.3.2). */
+/** Browsers return a `__Host-` cookie only to the host that set it, over HTTPS and for all paths (RFC 6265bis, 4.1.3.2). */
 const SECURE = '__Host-session';
-/** On the machine itself, by plain HTTP: what is embedded works in every browser. */
+/** For plain HTTP on the machine itself, where not every browser accepts the other name. */
 const PLAIN = 'session';
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
 
-/** Whether somebody may sign in by this connection: nobody reads along. */
+/** Whether the connection is private, so that people may sign in over it. */
 export function isPrivate(request: Request): boolean {
   return request.secure || isLoopback(request);
 }
 
-/** Whether somebody asks on the machine itself. */
+/** Whether the request's host is the machine itself. */
 export function isLoopback(request: Request): boolean {
   return LOOPBACK.test(request.headers.host ?? '');
 }
 
 const LOOPBACK_ADDRESS = /^(::ffff:)?127(\.\d{1,3}){3}$|^::1$/;
-/** What who passes a request on says of it. */
+/** Headers that proxies add. */
 const PASSED_ON = [
   'forwarded',
   'via',
@@ -29,8 +29,8 @@ const PASSED_ON = [
 ];
 
 /**
- * Whether whoever asks sits at the machine itself. Anybody can send any `Host`; nobody has this address from elsewhere, and a proxy on the
- * machine says whom it asks for.
+ * Whether the request comes from the machine itself. `Host` can be forged, but the loopback address cannot, and a proxy on the machine
+ * adds its headers.
  */
 export function isFromThisMachine(request: Request): boolean {
   const { headers, socket } = request;
@@ -50,7 +50,7 @@ export function readCookie(request: Request): string | undefined {
   return undefined;
 }
 
-/** @param token empty to forget it. */
+/** @param token empty to delete the cookie. */
 export function writeCookie(request: Request, response: Response, token: string, days: number): void {
   const name = request.secure ? `${SECURE}=${token}; Secure` : `${PLAIN}=${token}`;
   const age = token === '' ? 0 : days * 24 * 3_600;
@@ -58,8 +58,8 @@ export function writeCookie(request: Request, response: Response, token: string,
 }
 
 /**
- * Whether a form was sent by a page of this server. Browsers say where from (Origin); those that do not, and say nothing else, are
- * refused: what is done here changes things.
+ * Whether a form was sent by a page of this server. Browsers send its origin. Requests without this information are rejected, because
+ * forms change data.
  */
 export function isFromHere(request: Request): boolean {
   const { origin, host, 'sec-fetch-site': site } = request.headers;
@@ -69,7 +69,7 @@ export function isFromHere(request: Request): boolean {
   return URL.canParse(here) && new URL(here).origin === origin;
 }
 
-/** That somebody has signed in here before, and who: nobody reads it in there. */
+/** Marks browsers in which a person has signed in before. The value is opaque. */
 const KNOWN = 'known';
 const KNOWN_DAYS = 365;
 
@@ -86,19 +86,19 @@ export function readKnown(request: Request): string | undefined {
   return new RegExp(`(?:^|; )${KNOWN}=([\\w-]{43})(?:;|$)`).exec(request.headers.cookie ?? '')?.[1];
 }
 
-/** Where somebody wanted to go who has to sign in first; a browser keeps it for as long as a link to sign in is good. */
+/** The page to return to after signing in. Kept for as long as a sign-in link is valid. */
 const WANTED = 'wanted';
 const WANTED_SECONDS = 900;
-/** Pages of organizations alone: nobody is sent anywhere else. */
+/** Only pages of organizations, which prevents open redirects. */
 const PAGE = /^\/dashboard\/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}(\/[\w-]+)*(\?[\w=&%.+-]*)?$/;
 const LONGEST_PAGE = 1_000;
 
-/** Not a file: nobody would see that they are signed in. */
+/** Not a download, because it would not show that the person is signed in. */
 function isPage(path: string): boolean {
   return path.length <= LONGEST_PAGE && PAGE.test(path) && !/\/(export|mail)(\?|$)/.test(path);
 }
 
-/** @param path undefined to forget it. */
+/** @param path undefined to delete the cookie. */
 export function rememberWanted(request: Request, response: Response, path: string | undefined): void {
   if (path !== undefined && !isPage(path)) return;
   const [value, age] = path === undefined ? ['', 0] : [encodeURIComponent(path), WANTED_SECONDS];

@@ -8,11 +8,11 @@ it.each<[boolean, string | undefined, Record<string, string>]>([
   [true, '127.0.0.1', { host: 'localhost:3000' }],
   [true, '::1', { host: '[::1]:3000' }],
   [true, '::ffff:127.0.0.1', { host: '127.0.0.1' }],
-  // Anybody says that they ask for this host.
+  // Any client can send this host.
   [false, '192.0.2.1', { host: 'localhost' }],
   [false, '::ffff:192.0.2.1', { host: 'localhost' }],
   [false, '127.0.0.1.example', { host: 'localhost' }],
-  // By a socket of the file system come proxies.
+  // Requests over a Unix socket come from proxies.
   [false, undefined, { host: 'localhost' }],
   [false, '127.0.0.1', { host: 'act.example.org' }],
   [false, '127.0.0.1', {}],

@@ -12,9 +12,9 @@ import { type Refusal, Visit } from './visit.js';
 import { type Words } from './words/index.js';
 
 /**
- * The pages of an organization, for its members alone: to all others there is none. Each runs the operations of the API, so that a rule
- * is written once; what a role may not do is neither shown nor done. After each act comes a page that can be loaded again, and says
- * what has happened.
+ * The pages of an organization. For anyone but its members, they do not exist. Pages run the API's operations, so each rule exists only
+ * once. Pages neither show nor perform what a role does not allow. Each action ends with a redirect to a page that confirms it and can
+ * be reloaded.
  */
 @Controller('dashboard/:organization')
 @Documented(({ ApiExcludeController }) => [ApiExcludeController()])
@@ -40,7 +40,7 @@ export class DashboardController {
       } catch (error) {
         visit.refusal = refusalOf(error, visit.words);
         if (!visit.refusal) throw error;
-        // Its page once more, with what was typed.
+        // Shows the page again with the typed input.
         return page.show(visit);
       }
     });
@@ -80,7 +80,7 @@ export class DashboardController {
     );
   }
 
-  /** A refusal by who asks, or because there is no such record, is a page of the organization, too. */
+  /** Errors about permissions or missing records become pages of the organization. */
   private async within(
     asked: Asked & Pick<ConstructorParameters<typeof Visit>[0], 'person' | 'params' | 'requireStill'>,
     make: (visit: Visit) => Promise<Answered>,
@@ -113,10 +113,10 @@ function noticeOf(error: unknown, words: Words, person: Person): Page | undefine
   return undefined;
 }
 
-/** Where a reason is about one field, whatever the form. */
+/** Reasons that concern one field, in any form. */
 const FIELDS: Record<string, string> = { EMAIL_TAKEN: 'email', ALREADY_MEMBER: 'email', SLUG_TAKEN: 'slug' };
 
-/** What operations refuse of a form, in words of the page; undefined where it is for another page to say. */
+/** An operation's error, translated for the form. Undefined if another page shows it. */
 function refusalOf(error: unknown, words: Words): Refusal | undefined {
   if (!(error instanceof RpcError)) return undefined;
   const { code, details, message } = error;

@@ -10,10 +10,10 @@ import { ScriptsController } from './scripts.controller.js';
 import { SignInController } from './sign-in.controller.js';
 
 @ProductModule({
-  // People open its pages; what they do is done by the operations of others.
+  // It has pages but no operations: those belong to other modules.
   operations: {},
   imports: [OrganizationsModule, TeamModule],
-  // An organization's pages come last: their addresses begin with anything.
+  // The organization's pages come last, because their route matches any address.
   controllers: [ScriptsController, SignInController, DashboardController],
   background: [Imports],
   providers: [Answering, People, RateLimitGuard],

@@ -2,13 +2,13 @@ import { type PageDefinition } from './page.js';
 import { ConfirmForm } from './parts.js';
 import { type Visit } from './visit.js';
 
-/** Sections whose records are deleted after one question, and nothing else is said. */
+/** Sections whose records are deleted after a simple confirmation. */
 type Deleting = 'petitions' | 'posts' | 'images' | 'broadcasts';
 
 /**
- * The page that asks whether a record is to be deleted, and deletes it.
+ * The page that confirms the deletion of a record, and deletes it.
  *
- * @param record what the API calls it. @param find what it is called by people. @param fields what the operation is told besides.
+ * @param record the record's kind in the API. @param find loads the record. @param fields further input of the operation.
  */
 export function deletionPage({
   section,

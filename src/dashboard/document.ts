@@ -7,7 +7,7 @@ import { isOpenTo, SECTIONS, type Section } from './sections.js';
 import { pathOfScript, type ScriptName } from './scripts.js';
 import { type Words } from './words/index.js';
 
-/** What the dashboard has beside what the public pages have. */
+/** Styles in addition to those of the public pages. */
 const OWN_STYLE = `
 [hidden]{display:none!important}
 .bar{border-bottom:1px solid var(--line)}
@@ -81,37 +81,37 @@ iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;
 .frame{display:grid;grid-template-columns:12rem minmax(0,1fr);gap:0 var(--space-5)}
 .beside-ways{display:block;padding:var(--space-4) 0}.menu{display:none}}`;
 
-/** No styles and no programs that the policy of the page would refuse. */
+/** Turns off what the page's Content-Security-Policy would block. */
 const HTMX = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, historyCacheSize: 0 });
 
 const STYLE = styleOf(null) + OWN_STYLE.replaceAll('\n', '');
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 
-/** `headers`: in place of those that every page has. */
+/** `headers` override the default headers of a page. */
 export type Page = { status: number; body: Buffer; language: string; headers?: Record<string, string> };
 
 type PageOptions = {
   words: Words;
   title: string;
-  /** Where it is not the title. */
+  /** The heading, if it differs from the title. */
   heading?: string;
   content: Html;
   status?: number;
-  /** Who is signed in, and where: then there is a way around. */
+  /** The signed-in person. With an organization, the page has a navigation. */
   person?: Person | undefined;
-  /** Which of the ways around leads here. */
+  /** The current section in the navigation. */
   section?: Section | 'account';
-  /** Where this page was come from: its address and what it is called. */
+  /** The parent page. */
   back?: { href: string; text: string };
-  /** What has just happened. */
+  /** Confirmation of the action that led here. */
   done?: string | undefined;
-  /** What the browser runs beside what it runs on every page, by their names in `browser/`. Without them a page does all the same. */
+  /** Additional scripts, by their names in `browser/`. Pages also work without them. */
   scripts?: readonly ScriptName[];
-  /** Something is under way, and the page asks again: only where no scripts run, which do it without loading the whole. */
+  /** Reloads the page while something is in progress, in browsers without scripts. Scripts poll instead. */
   refreshSeconds?: number | undefined;
 };
 
-/** A page of the dashboard: a title, a way back, and what has just happened. */
+/** A page of the dashboard. */
 export function pageOf(options: PageOptions): Page {
   const { words, status = 200 } = options;
   return { status, body: Buffer.from(String(documentOf(options))), language: words.locale };
@@ -143,7 +143,7 @@ function documentOf(options: PageOptions): Html {
     </html>`;
 }
 
-/** What a window is called, and what a screen reader says first: what has just happened, and what of. */
+/** The window title, which screen readers announce first: the confirmation, the title and the parent page. */
 function titleOf({ title, done, back }: PageOptions): string {
   const of = back && !title.includes(back.text) ? [back.text] : [];
   return [...(done === undefined ? [] : [done]), title, ...of].join(' – ');
@@ -168,7 +168,7 @@ function BarOf({ organization }: Person, words: Words): Html {
   </header>`;
 }
 
-/** The ways around stand beside the page; where there is no place for them, they open above it. */
+/** The navigation is next to the page. On narrow screens, it is a menu above it. */
 function FramedBy(options: PageOptions, person: Person): Html {
   const { words, section } = options;
   const ways = Object.entries(SECTIONS)
@@ -189,8 +189,8 @@ function FramedBy(options: PageOptions, person: Person): Html {
 }
 
 /**
- * Nobody keeps a page, frames it, or runs anything in it. Its own address is told to this server alone: without it browsers would not
- * say where forms come from, either.
+ * Pages are not cached and cannot be framed, and only this server's scripts run. The referrer is sent to this server only; without it,
+ * browsers would not send the origin of forms either.
  */
 export function sendPage(response: Response, { status, body, language, headers }: Page): void {
   response
@@ -211,7 +211,7 @@ export function sendPage(response: Response, { status, body, language, headers }
     .end(body);
 }
 
-/** Who is signed in is led on; who is not, to where they sign in. */
+/** Links to the next page: the organization, the list of organizations, or the sign-in page. */
 function WayOn(words: Words, { person }: { person?: Person | undefined }): Html {
   const organization = person?.organization;
   if (!person) return html`<p><a href="/dashboard">${words.name}</a></p>`;
@@ -219,7 +219,7 @@ function WayOn(words: Words, { person }: { person?: Person | undefined }): Html 
   return html`<p><a href="/dashboard/${organization.id}">${words.sections.overview}</a></p>`;
 }
 
-/** A page of one sentence or two. */
+/** A page with a short message. */
 export function noticePage(
   words: Words,
   notice: { title: string; text: string },

@@ -4,10 +4,10 @@ import { ButtonLink, Actions, numberIn, Progress, SectionOf } from './parts.js';
 import { type PetitionRecord } from './petitions/petition.js';
 import { type Visit } from './visit.js';
 
-/** Petitions that are shown; the others are a page further. */
+/** Number of petitions shown. */
 const MOST = 5;
 
-/** What somebody sees first: what is open, or what to begin with. */
+/** The overview: open petitions and first steps. */
 export const homePages: PageDefinition[] = [
   {
     path: '',
@@ -45,7 +45,7 @@ async function PetitionsOf(visit: Visit): Promise<Html> {
   );
 }
 
-/** What each of them may begin with. */
+/** First steps that the person's role allows. */
 function FirstSteps(visit: Visit): Html | null {
   const { words } = visit;
   const { home } = words;

@@ -13,57 +13,57 @@ type Back = { href: string; text: string };
 export type Column<Listed> = {
   name: Text;
   cell: (record: Listed, visit: Visit) => Html | string | number | null;
-  /** In the file, where it is not what the cell says. */
+  /** The value in the CSV file, if it differs from the cell. */
   exported?: (record: Listed) => string | number | boolean | null;
   isNumber?: boolean;
-  /** Where not everybody is shown it, or not always. */
+  /** Whether to show the column; by default, always. */
   isShown?: (visit: Visit) => boolean;
-  /** Something to do: no file has it. */
+  /** The column contains actions, so exports leave it out. */
   isDeed?: boolean;
 };
 
 type ListOptions<Listed> = {
-  /** Below the organization; the file is at `…/export`. */
+  /** Relative to the organization. The export is at `…/export`. */
   path: string;
   section: Section;
   needs: string;
-  /** The operation that lists; or what does, of what no operation knows. */
+  /** The operation that lists the records, or a function if no operation does. */
   operation: string | Lister<Listed>;
   title: (words: Words, visit: Visit) => string | Promise<string>;
   text: Text;
   columns: readonly Column<Listed>[];
   empty: (words: Words) => { title: string; text: string };
-  /** What the operation is asked for besides, as the address says. */
+  /** Further input of the operation, from the address. */
   fields?: (visit: Visit) => Record<string, unknown>;
-  /** Whether it goes from either end; all do, unless the operation has one order. */
+  /** Whether the list can be sorted oldest or newest first. Default: true. */
   isSorted?: boolean;
-  /** What is searched, where the operation can (`q`). */
+  /** Label of the search field, if the operation supports `q`. */
   search?: Text;
-  /** The scope for searching, where it is another. */
+  /** The scope for searching, if it differs from `needs`. */
   searchNeeds?: string;
-  /** What is searched where the operation cannot, because it is sealed: for lists of some hundreds of records. */
+  /** The text to search if the operation cannot, because the data is encrypted. Only for lists with a few hundred records. */
   searchIn?: (record: Listed, visit: Visit) => string;
-  /** Other fields of the search. */
+  /** Additional search fields. */
   filters?: (visit: Visit) => Promise<readonly Html[]>;
-  /** The page that makes another one, for whoever may. */
+  /** The page that creates a record. */
   add?: { path: string | ((visit: Visit) => string); text: Text; needs: string };
-  /** Why nothing can be found by what was asked: then the operation, which would refuse it, is not. */
+  /** Why the search cannot match anything. The operation, which would reject it, is then not called. */
   cannotFind?: (visit: Visit) => string | undefined;
-  /** Other things to do. */
+  /** Other actions. */
   deeds?: (visit: Visit) => readonly (Html | null)[];
-  /** Above the list. */
+  /** Content above the list. */
   before?: (visit: Visit) => Promise<Html | null>;
   back?: (visit: Visit) => Back | Promise<Back>;
-  /** What the operation does not say of them. */
+  /** Adds data that the operation does not return. */
   complete?: (visit: Visit, records: Listed[]) => Promise<Listed[]>;
-  /** What makes the file, where it is an operation of its own. @param byColumns the file of what the list shows. */
+  /** Creates the export if a separate operation does. @param byColumns creates the default export with the list's columns. */
   exportBy?: (visit: Visit, byColumns: () => StreamedAnswer) => StreamedAnswer | Promise<StreamedAnswer>;
 };
 
-/** Of a list that is looked through here. */
+/** Maximum number of records searched with `searchIn`. */
 const MOST_SEARCHED = 2_000;
 
-/** A list, as all lists are: searched, page by page, with a file of all of it; where there is nothing, what to do first. */
+/** The pages of a list: search, paging and an export. An empty list shows the first step instead. */
 export function listPages<Listed extends { id?: string }>(options: ListOptions<Listed>): PageDefinition[] {
   const { path, needs } = options;
   return [
@@ -136,7 +136,7 @@ async function showList<Listed>(visit: Visit, options: ListOptions<Listed>) {
   });
 }
 
-/** What a window is called: by it people tell one from another. */
+/** The window title, which distinguishes searches and pages. */
 function titleOf({ words, query }: Visit, title: string, isSearched: boolean): string {
   const q = query('q');
   const found = isSearched
@@ -153,7 +153,7 @@ function searchOf<Listed>(visit: Visit, { search, searchNeeds }: ListOptions<Lis
   return searchNeeds === undefined || visit.may(searchNeeds) ? search : undefined;
 }
 
-/** The list comes anew while somebody types; without scripts, when they press Enter or the button. */
+/** Updates the list while the user types; without scripts, when the form is sent. */
 function Search(visit: Visit, label: string | undefined, filters: readonly Html[]): Html {
   const { words } = visit;
   return html`<form
@@ -181,7 +181,7 @@ function Search(visit: Visit, label: string | undefined, filters: readonly Html[
   </form>`;
 }
 
-/** A choice in the search. @param hasAll before all others there is one for all of them. */
+/** A filter in the search form. @param hasAll whether the first choice is "all". */
 export function FilterField(
   visit: Visit,
   {
@@ -204,7 +204,7 @@ export function FilterField(
   </div>`;
 }
 
-/** Forward page by page, and from either end: the last page is as near as the first. */
+/** Pages forward from either end, so that the last page is as close as the first. */
 export function Paging<Listed>(
   visit: Visit,
   { next, isFirst }: Pick<ListedPage<Listed>, 'next' | 'isFirst'>,
@@ -232,13 +232,13 @@ function sortOf(visit: Visit): 'createdAt' | undefined {
   return visit.query('sort') === 'createdAt' ? 'createdAt' : undefined;
 }
 
-/** For whoever does not see the list, and hears nothing of its being another. */
+/** The number of results, announced by screen readers when the list changes. */
 function foundIn(words: Words, many: number, hasMore: boolean): string {
   if (many === 0) return words.foundNone;
   return hasMore ? words.foundMore(numberIn(words, many)) : words.foundSome(numberIn(words, many));
 }
 
-/** What the operation is asked for, as the address says. */
+/** Input of the list operation, from the address. */
 function askedOf<Listed>(visit: Visit, options: ListOptions<Listed>): Record<string, unknown> {
   const q = options.searchIn ? undefined : searchOf(visit, options) && visit.query('q');
   return { q, ...options.fields?.(visit) };
@@ -271,7 +271,7 @@ async function* pagesOf<Listed>(visit: Visit, options: ListOptions<Listed>): Asy
   } while (cursor !== undefined && visit.request.isGivenUp !== true);
 }
 
-/** What was searched for is what the file has. */
+/** The export contains the same search results as the page. */
 function exportPath<Listed>(visit: Visit, { path }: ListOptions<Listed>): string {
   const searchParams = visit.search;
   for (const name of ['cursor', 'done', 'sort']) searchParams.delete(name);
@@ -296,7 +296,7 @@ function fileOf<Listed extends { id?: string }>(visit: Visit, options: ListOptio
         record.id,
         ...columns.map((column) => harmless(exportedOf(column, record, visit))),
       ]);
-      // Not before the operation has answered once: what it refuses is a page, and no file.
+      // The header is sent with the first records, so that an error of the operation becomes a page and not a file.
       yield (isFirst ? names : '') + stringify(rows);
       isFirst = false;
     }
@@ -311,7 +311,7 @@ function exportedOf<Listed>({ exported, cell }: Column<Listed>, record: Listed, 
   return shown;
 }
 
-/** Spreadsheets take a text that begins like a formula for one. */
+/** Prevents spreadsheets from running texts as formulas. */
 export function harmless(value: string | number | boolean | null) {
   return typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
 }

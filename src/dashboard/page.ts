@@ -3,22 +3,22 @@ import { type Page } from './document.js';
 import { type Member } from './people.js';
 import { type Visit } from './visit.js';
 
-/** Where to go on after something was done: a page of the organization, which says `done`, a name among the words. */
+/** The page to redirect to after an action. `done` is the key of the confirmation that it shows. */
 export type Done = { to: string; done?: string };
 
-/** A page of an organization: what it shows, and what its form does. What it runs are the operations of the API. */
+/** A page of an organization and the action of its form. Both run the API's operations. */
 export type PageDefinition = {
-  /** Below the organization. A part that begins with a colon is an id: `contacts/:contact`. */
+  /** Relative to the organization. A part that starts with a colon is an id: `contacts/:contact`. */
   path: string;
-  /** The scope without which a role is refused the page, and sees no way to it; null for everybody in the organization. */
+  /** The scope required to see the page and links to it; null if every member may. */
   needs: string | null;
-  /** Where it says no there is no such page, for nobody. */
+  /** If it returns false, the page does not exist. */
   isThere?: (person: Member) => boolean;
-  /** The scope for its form, where that is another. */
+  /** The scope required to send the form, if it differs from `needs`. */
   changes?: string;
   show: (visit: Visit) => Promise<Page | StreamedAnswer>;
-  /** @returns where to go on; a page, where what was done is shown once; or `visit.again()`. What operations refuse is shown on the page itself. */
+  /** @returns a redirect, a page if the result is shown only once, or `visit.again()`. Errors of operations are shown on the page itself. */
   act?: (visit: Visit) => Promise<Done | Page | { isShownAgain: true }>;
-  /** Its form brings a file: `act` reads the request itself, by `visit.upload()`. */
+  /** The form uploads a file: `act` reads the request itself with `visit.upload()`. */
   takesFile?: boolean;
 };

@@ -16,7 +16,7 @@ import { teamPages } from './team/pages.js';
 import { webhookPages } from './webhooks/pages.js';
 import { workingsPages } from './workings/pages.js';
 
-/** All pages of an organization. Whoever adds one adds it here, and what each role may do of it to the test of all pages. */
+/** All pages of an organization. Add new pages here, and their permissions to the table in `test/dashboard-pages.ts`. */
 export const PAGES: readonly PageDefinition[] = [
   ...homePages,
   ...petitionPages,
@@ -39,15 +39,15 @@ export const PAGES: readonly PageDefinition[] = [
 const ID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 const IDS = new RegExp(`(?<=/|^)${ID}(?=/|$)`, 'gi');
 
-/** By their paths, in which each id is a colon: what is asked for is found at once, however many pages there are. */
+/** Pages by their path with each id replaced by a colon. Finds a page in constant time. */
 const BY_SHAPE = new Map(PAGES.map((page) => [page.path.replace(/:\w+/g, ':'), page]));
 
-/** @param below what the address says below the organization. */
+/** @param below the address relative to the organization. */
 export function findPage(
   below: string,
 ): { page: PageDefinition; params: Record<string, string> } | undefined {
   const path = below.replace(/^\/|\/$/g, '');
-  // Of a shape it stands for an id; no address has one.
+  // In the map's keys, a colon stands for an id. Real addresses contain none.
   if (path.includes(':')) return undefined;
   const page = BY_SHAPE.get(path.replace(IDS, ':'));
   if (!page) return undefined;
@@ -66,7 +66,7 @@ const PATHS: [RegExp, string][] = [
 ];
 const OF_ORGANIZATION = new RegExp(`^/dashboard/${ID}(?<below>/.*)?$`, 'i');
 
-/** What is logged and counted of the dashboard: never an id, never a token. */
+/** The route in logs and metrics. Never contains ids or tokens. */
 export function nameOfDashboardPath(path: string): string | undefined {
   for (const [pattern, name] of PATHS) if (pattern.test(path)) return path.replace(pattern, name);
   const below = OF_ORGANIZATION.exec(path);

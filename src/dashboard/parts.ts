@@ -3,17 +3,17 @@ import { formatDate, formatNumber, html, type Html, trusted } from '#libs/pages'
 import { type Visit } from './visit.js';
 import { type Words } from './words/index.js';
 
-/** Tells two forms that say the same from one that was sent twice. */
+/** Distinguishes two identical forms from one form that was sent twice. */
 export function onceOf(): Html {
   return html`<input type="hidden" name="once" value="${randomUUID()}" />`;
 }
 
-/** A date, as people of the language write it. */
+/** A date in the format of the language. */
 export function dateIn({ dates }: Words, moment: string | Date): string {
   return formatDate(dates, { dateStyle: 'medium' }, new Date(moment));
 }
 
-/** A moment; of which zone it is, it says. */
+/** A date and time with its time zone. */
 export function timeIn({ dates }: Words, moment: string | Date): string {
   return `${formatDate(dates, { dateStyle: 'medium', timeStyle: 'short' }, new Date(moment))} UTC`;
 }
@@ -22,12 +22,12 @@ export function numberIn({ dates }: Words, number: number): string {
   return formatNumber(dates, number);
 }
 
-/** @param to below the organization. */
+/** @param to relative to the organization. */
 export function ButtonLink(visit: Visit, to: string, text: string, isPlain = false): Html {
   return html`<a class="button${isPlain ? ' plain' : ''}" href="${visit.path(to)}">${text}</a>`;
 }
 
-/** What can be done here, one beside the other. */
+/** A row of actions. */
 export function Actions(deeds: readonly (Html | null)[]): Html | null {
   const there = deeds.filter((deed) => deed !== null);
   return there.length === 0
@@ -35,12 +35,12 @@ export function Actions(deeds: readonly (Html | null)[]): Html | null {
     : html`<ul class="deeds">${there.map((deed) => html`<li>${deed}</li>`)}</ul>`;
 }
 
-/** Dates and states stay on one line. */
+/** Cells up to this length, such as dates and statuses, stay on one line. */
 const LONGEST_SHORT = 13;
-/** A longer word may break anywhere: an address, say. */
+/** Longer words, such as addresses, may break anywhere. */
 const LONGEST_WORD = 24;
 
-/** What kind of cell it is: by it the stylesheet knows where it may break. */
+/** The cell's class, which controls line breaks. */
 function classOf(cell: Html | string | number | null, isNumber = false): Html | null {
   if (isNumber) return trusted(' class="number"');
   if (typeof cell !== 'string') return null;
@@ -49,10 +49,10 @@ function classOf(cell: Html | string | number | null, isNumber = false): Html | 
 }
 
 /**
- * A table that scrolls where it is too wide; on a phone each row is a card. Its parts say what they are, because browsers forget it of
- * tables that are laid out as something else.
+ * A table that scrolls if it is too wide. On phones, each row becomes a card. The explicit roles are needed because browsers drop the
+ * table semantics if `display` changes.
  *
- * @param caption what it lists, for whoever does not see it.
+ * @param caption for screen readers.
  */
 export function Table({
   caption,
@@ -84,19 +84,19 @@ export function Table({
   </div>`;
 }
 
-/** What there is of one thing. Null is said as such. */
+/** A list of names and values. Null is shown as a dash. */
 export function Facts(facts: readonly { name: string; value: Html | string | number | null }[]): Html {
   return html`<dl class="facts">
     ${facts.map(({ name, value }) => html`<div><dt>${name}</dt><dd>${value === null || value === '' ? '–' : value}</dd></div>`)}
   </dl>`;
 }
 
-/** In place of a list that has nothing: what to do first. */
+/** Replaces an empty list with the first step. */
 export function Empty({ title, text, deed }: { title: string; text: string; deed?: Html | null }): Html {
   return html`<div class="empty"><h2>${title}</h2><p>${text}</p>${deed ? html`<p>${deed}</p>` : null}</div>`;
 }
 
-/** A part of a page under a heading of its own. */
+/** A section with a heading. */
 export function SectionOf(title: string, content: Html | null | readonly (Html | null)[]): Html {
   return html`<section class="section"><h2>${title}</h2>${content}</section>`;
 }
@@ -107,11 +107,11 @@ type FieldOptions = {
   hint?: string | undefined;
   value?: string | null | undefined;
   isOptional?: boolean;
-  /** Something is chosen always: nobody need be told that they may leave it. */
+  /** Something is always selected, so the field is neither marked as optional nor required. */
   isChosen?: boolean;
 };
 
-/** What stands around every field: its label, what helps, what is wrong. */
+/** A field's label, hint and error. */
 function FieldOf(
   visit: Visit,
   { name, label, hint, isOptional = false, isChosen = false }: FieldOptions,
@@ -138,7 +138,7 @@ export function TextField(
     type?: 'text' | 'email' | 'url' | 'tel' | 'number' | 'search' | 'color' | 'datetime-local' | 'date';
     max?: number;
     autocomplete?: string;
-    /** What can be chosen, beside all else that can be typed. */
+    /** Suggestions. Other values are allowed too. */
     offered?: readonly string[];
   },
 ): Html {
@@ -159,7 +159,7 @@ export function TextField(
 
 export function AreaField(visit: Visit, options: FieldOptions & { max?: number; isLong?: boolean }): Html {
   const { name, value, max, isLong = false } = options;
-  // The first line break in a textarea is not part of what is in it.
+  // Browsers ignore the first line break in a textarea.
   return FieldOf(
     visit,
     options,
@@ -194,7 +194,7 @@ export function FileField(visit: Visit, options: FieldOptions & { accept: string
   );
 }
 
-/** One of some, or with `isMany` any of them. */
+/** Radio buttons, or checkboxes with `isMany`. */
 export function ChoiceField(
   visit: Visit,
   {
@@ -213,7 +213,7 @@ export function ChoiceField(
   visit.labels.set(name, label);
   const fault = visit.refusal?.faults.find(({ field }) => field === name)?.text;
   const described = [hint && `${name}-hint`, fault && `${name}-fault`].filter(Boolean).join(' ');
-  // Of boxes nobody can say that they are invalid, or needed (WAI-ARIA 1.2, role group).
+  // Groups of checkboxes do not support `aria-required` and `aria-invalid` (WAI-ARIA 1.2, role group).
   const group = isMany
     ? null
     : trusted(` role="radiogroup" aria-required="true"${fault === undefined ? '' : ' aria-invalid="true"'}`);
@@ -234,7 +234,7 @@ export function ChoiceField(
   </fieldset>`;
 }
 
-/** Yes or no. Left out of the form where it is not ticked, as browsers do: `form.has(name)`. */
+/** A checkbox. Browsers do not send it if it is not checked: use `form.has(name)`. */
 export function CheckField(
   visit: Visit,
   { name, label, isTicked = false }: { name: string; label: string; isTicked?: boolean },
@@ -247,10 +247,10 @@ export function CheckField(
 }
 
 /**
- * A form that does something: its faults above it, its button below.
+ * A form with its errors above and its button below.
  *
- * @param beside another button. @param of the record that it changes: see `requireSame`. @param isFinal what it does cannot be taken
- *   back: its button looks like it.
+ * @param beside another button. @param of the record that it changes: see `requireSame`. @param isFinal marks the button as
+ *   irreversible.
  */
 export function FormOf(
   visit: Visit,
@@ -279,14 +279,14 @@ export function FormOf(
     </form>`;
 }
 
-/** A button that does something at once, and can be taken back or does no harm. */
+/** A button that acts immediately. Only for harmless or reversible actions. */
 export function ButtonOf(visit: Visit, to: string, text: string, isPlain = true): Html {
   return html`<form method="post" action="${visit.path(to)}">
     ${onceOf()}<button class="button${isPlain ? ' plain' : ''}">${text}</button>
   </form>`;
 }
 
-/** At the top, where it is read first; each leads to its field. */
+/** Errors at the top of the form, where they are read first. Each links to its field. */
 export function RefusalOf({ words, refusal, labels }: Visit): Html | null {
   if (!refusal) return null;
   const { faults, text } = refusal;
@@ -308,7 +308,7 @@ export function RefusalOf({ words, refusal, labels }: Visit): Html | null {
   </div>`;
 }
 
-/** Asks once, and says what will happen; the button says what it does. */
+/** Explains the action and asks for confirmation. The button names the action. */
 export function ConfirmForm(
   visit: Visit,
   {
@@ -326,7 +326,7 @@ export function ConfirmForm(
   </div>`;
 }
 
-/** What is shown this once: with a button that copies it, where scripts run. */
+/** A secret that is shown only once, with a copy button if scripts run. */
 export function SecretField(
   { words }: Visit,
   { name, label, value }: { name: string; label: string; value: string },
@@ -340,17 +340,17 @@ export function SecretField(
 }
 
 /**
- * Says of a page that something on it goes on by itself: the page asks again every other second and takes over what has changed,
- * buttons and past too. What somebody has opened, scrolled or is at stays as it is; and whoever needs it can hold the page still.
+ * Polls every two seconds while something is in progress, and updates everything on the page that changed. Focus, scroll position and
+ * opened details are kept. Users can pause the updates.
  *
- * @param says how it is, for whoever does not see it: read out whenever it changes, so seldom.
+ * @param says the status for screen readers. It is read out on each change, so it should change rarely.
  */
 export function Live(visit: Visit, { isGoing, says }: { isGoing: boolean; says: string }): Html {
   const { live } = visit.words;
   const isHeld = visit.query('still') !== undefined;
   if (isGoing && !isHeld) visit.refreshSeconds = 3;
   const asks = html` hx-ext="morph" hx-get="${visit.withQuery({})}" hx-trigger="every 2s" hx-select="#main" hx-target="#main" hx-swap="morph:outerHTML"`;
-  // What asks is another element than what does not: only of one that is gone a browser stops to ask. What is read out stays.
+  // Polling stops only if its element is removed, so the paused state uses a different id. The status element stays.
   return html`<p class="pot" role="status" id="how-it-is">${says}</p>
     ${
       isGoing
@@ -364,12 +364,12 @@ export function Live(visit: Visit, { isGoing, says }: { isGoing: boolean; says: 
     }`;
 }
 
-/** How far something is, told in quarters: nobody wants to hear of each step. */
+/** Progress in steps of 25 %, because screen readers read out each change. */
 export function inQuarters(label: string, value: number, max: number): string {
   return `${label}: ${max === 0 ? 0 : Math.floor((4 * Math.min(value, max)) / max) * 25} %`;
 }
 
-/** How far something has come. @param name where a page has more than one. */
+/** A progress bar. @param name required if a page has more than one. */
 export function Progress({
   words,
   name = 'progress',
@@ -392,7 +392,7 @@ type Bar = { name: string; value: number };
 
 const WIDEST_BAR = 40;
 
-/** Bars over time; whoever does not see them hears what they come to, or opens the same as a table. */
+/** A bar chart over time, with a summary for screen readers and the same data as a table. */
 export function Plot({
   words,
   title,
@@ -426,7 +426,7 @@ export function Plot({
     highest: highest.name,
     most: numberIn(words, highest.value),
   });
-  // What is written stands beside the picture: within it, it would shrink with it.
+  // Labels are outside the SVG, because they would be scaled with it.
   return html`<figure class="plot">
     <p class="ends" aria-hidden="true"><span>${numberIn(words, most)}</span></p>
     <svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${summary}">
@@ -444,7 +444,7 @@ export function Plot({
   </figure>`;
 }
 
-/** Kinds beside each other: a table, each row with a bar. */
+/** A table in which each row has a bar. */
 export function Shares({
   words,
   caption,

@@ -19,16 +19,16 @@ import { OrganizationNames } from '../organizations/index.js';
 import { type Role, scopesOf, type Session, Sessions, Team } from '../team/index.js';
 import { isFromThisMachine, readCookie } from './cookie.js';
 
-/** Who has opened a page: somebody who is signed in, and in which of their organizations the page is. */
+/** A signed-in person and the organization of the page. */
 export type Person = {
   session: Session;
   organization: { id: string; name: string; role: Role; memberId: string } | undefined;
   may: (scope: string) => boolean;
-  /** They sit at the machine on which this server writes mail into files: there they find what nobody gets. */
+  /** The request comes from the machine on which this server writes emails to files. */
   hasOutbox: boolean;
 };
 
-/** Somebody in an organization. */
+/** A person in an organization. */
 export type Member = Person & { organization: NonNullable<Person['organization']> };
 
 type StreamedBody = {
@@ -39,25 +39,25 @@ type StreamedBody = {
 
 type HowToImport = Pick<ImportContacts, 'onProgress' | 'onFailure' | 'meanings' | 'format' | 'linksTaken'>;
 
-/** What is imported without a request: somebody has asked for it before. */
+/** An import that runs without a request, because it was requested earlier. */
 type Importing = {
   fields: Record<string, unknown>;
   bytes: AsyncIterable<Uint8Array>;
   isGivenUp: () => boolean;
 } & HowToImport;
 
-/** How an operation is run: for which request, and what its form gave beside fields. */
+/** How to run an operation. */
 type Run = {
   request: { storedRequestId?: string; isGivenUp?: boolean };
-  /** The same form sent twice is done once. */
+  /** A form that is sent twice is executed once. */
   idempotencyKey?: string | undefined;
-  /** Of an operation whose body is streamed. */
+  /** The streamed body of an operation. */
   body?: StreamedBody | undefined;
   /** As in `RequestContext`. */
   beforeAnswer?: ((work: Promise<unknown>) => void) | undefined;
 };
 
-/** Finds out who has opened a page, and does what they ask for: by the operations of the API, with the scopes of their role. */
+/** Identifies the person of a request, and runs the API's operations for them with the scopes of their role. */
 @Injectable()
 export class People {
   constructor(
@@ -70,10 +70,11 @@ export class People {
   ) {}
 
   /**
-   * Undefined unless they are signed in, or where what they may has changed since: they sign in again.
+   * Undefined if the person is not signed in, or their permissions changed since. They then sign in again.
    *
-   * @param organizationId where the page is: they stand in it where they are a member, and their role was not changed since they signed in.
-   * @param isFresh whether it is looked up anew. Who only looks is known for half a second; who does something, not for a moment.
+   * @param organizationId the page's organization. The person belongs to it if they are a member and their role has not changed since
+   *   they signed in.
+   * @param isFresh whether to skip the cache. Reads use it for half a second; changes never do.
    */
   async find(
     request: Request,
@@ -82,7 +83,7 @@ export class People {
   ): Promise<Person | undefined> {
     const token = readCookie(request);
     if (token === undefined) return undefined;
-    // At once: each page waits for both.
+    // In parallel, because each page waits for both.
     const [session, name] = await Promise.all([
       isFresh ? this.sessions.find(token) : this.sessions.findForReading(token),
       organizationId === undefined ? undefined : this.names.find(organizationId),
@@ -92,22 +93,22 @@ export class People {
     return { ...personOf(session, organizationId, name), hasOutbox };
   }
 
-  /** As the API knows who asks: for the log, and for what is open at once. */
+  /** The person as a caller of the API, for logs and concurrency limits. */
   callerOf({ session, organization }: Member): Caller {
     const actor = { type: 'user', id: session.userId } as const;
     return { organizationId: organization.id, actor, scopes: scopesOf(organization.role) };
   }
 
-  /** Whether they may import contacts, as things are. */
+  /** Whether they may currently import contacts. */
   async mayImport(organizationId: string, userId: string): Promise<boolean> {
     const own = (await this.team.membershipsOf(userId)).find((one) => one.organizationId === organizationId);
     return own !== undefined && hasScope(scopesOf(own.role), 'contact:write');
   }
 
   /**
-   * Imports contacts for somebody who has asked for it, with what their role lets them do now.
+   * Imports contacts for the person who requested it, with the current permissions of their role.
    *
-   * @throws RpcError as the operation does; NOT_FOUND where they are no member any more.
+   * @throws RpcError as the operation does; NOT_FOUND if they are no longer a member.
    */
   async importFor(
     { organizationId, userId }: { organizationId: string; userId: string },
@@ -134,10 +135,10 @@ export class People {
   }
 
   /**
-   * What an operation answers them.
+   * Runs an operation for the person and returns its result.
    *
    * @param name of the operation.
-   * @param fields as a form or an address has them.
+   * @param fields its input, from a form or an address.
    * @throws RpcError as the operation does: BAD_REQUEST with issues, INSUFFICIENT_PERMISSIONS, …
    */
   run<Answer>(
@@ -163,7 +164,7 @@ export class People {
       ...(beforeAnswer === undefined ? {} : { beforeAnswer }),
     };
     if (definition.method === 'GET') return this.queries.execute(input);
-    // Whoever is removed while it is under way has nothing stored any more.
+    // A person who is removed while the operation runs can no longer store anything.
     input.context.standing = () => this.team.guardOfActor(input.context);
     return this.commands.execute(input);
   }
@@ -180,7 +181,7 @@ export function isMember(person: Person): person is Member {
   return person.organization !== undefined;
 }
 
-/** @param name of the organization; undefined where there is none. */
+/** @param name of the organization; undefined if it does not exist. */
 function personOf(session: Session, organizationId?: string, name?: string): Person {
   const membership = session.memberships.find((one) => one.organizationId === organizationId);
   if (!membership || name === undefined)

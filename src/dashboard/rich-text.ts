@@ -1,7 +1,7 @@
 import { type Html } from '#libs/pages';
 import { richText } from '../site/index.js';
 
-/** A text as the public page shows it; null where there is none. */
+/** Renders a text like the public page; null if there is none. */
 export async function richTextOf(content: unknown): Promise<Html | null> {
   return content === null || content === undefined
     ? null

@@ -3,7 +3,7 @@ import { type Request, type Response } from 'express';
 import { Documented, noSuch } from '#libs/rpc';
 import { sendScript } from './scripts.js';
 
-/** What pages of the dashboard run in the browser: all served by this server, the same for everybody. */
+/** Serves the dashboard's scripts, which are the same for everyone. */
 @Controller('dashboard/scripts')
 @Documented(({ ApiExcludeController }) => [ApiExcludeController()])
 export class ScriptsController {

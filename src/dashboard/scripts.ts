@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-/** What browsers run, and where it is: our own is written in `browser/`, and compiled beside all else. */
+/** The scripts that browsers run, and their location. Our own are in `browser/`. */
 const SCRIPTS = {
   htmx: 'htmx.org/dist/htmx.min.js',
   morph: 'idiomorph/dist/idiomorph-ext.min.js',
@@ -30,12 +30,12 @@ function scriptOf(name: ScriptName): Script {
   return script;
 }
 
-/** With its digest: browsers keep it until it is another. */
+/** Contains a digest, so that browsers can cache the script until it changes. */
 export function pathOfScript(name: ScriptName): string {
   return `/dashboard/scripts/${name}.js?${scriptOf(name).digest}`;
 }
 
-/** @returns false where there is no such script. */
+/** @returns false if the script does not exist. */
 export function sendScript(name: string, request: Request, response: Response): boolean {
   const [, base = ''] = /^([a-z-]+)\.js$/.exec(name) ?? [];
   if (!Object.hasOwn(SCRIPTS, base)) return false;
@@ -45,9 +45,9 @@ export function sendScript(name: string, request: Request, response: Response): 
     .set({
       'Content-Type': 'text/javascript; charset=utf-8',
       'X-Content-Type-Options': 'nosniff',
-      // An instance of another version may be asked, while versions are replaced.
+      // During a deployment, the request may reach an instance of another version.
       'Cache-Control': isThis ? 'public, max-age=31536000, immutable' : 'no-cache',
-      // Workers are pages of their own: what they may ask is said here.
+      // Workers have their own policy, which comes with their script.
       'Content-Security-Policy':
         "default-src 'none'; script-src 'self'; connect-src 'self'; worker-src 'self'",
     })

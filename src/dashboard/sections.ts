@@ -2,7 +2,7 @@ import { type Person } from './people.js';
 
 type Place = { path: string; needs: string | null; isThere?: (person: Person) => boolean };
 
-/** The parts of the dashboard, in their order, and what a role must be allowed to find them. */
+/** The sections of the dashboard in display order, with the scope that each requires. */
 export const SECTIONS = {
   overview: { path: '', needs: null },
   petitions: { path: 'petitions', needs: 'petition:read' },
@@ -17,7 +17,7 @@ export const SECTIONS = {
   organization: { path: 'organization', needs: 'organization:read' },
   keys: { path: 'keys', needs: 'api-key:read' },
   webhooks: { path: 'webhooks', needs: 'webhook:read' },
-  // Mails let others in: whoever reads them may all that an owner may.
+  // Emails contain sign-in links for others, so reading them requires an owner's permissions.
   outbox: { path: 'outbox', needs: '*', isThere: ({ hasOutbox }) => hasOutbox },
   history: { path: 'history', needs: 'history:read' },
   workings: { path: 'workings', needs: 'history:read' },
@@ -25,7 +25,7 @@ export const SECTIONS = {
 
 export type Section = keyof typeof SECTIONS;
 
-/** Whether somebody finds a part. */
+/** Whether a person may see a section. */
 export function isOpenTo(person: Person, section: Section): boolean {
   const { needs, isThere }: Place = SECTIONS[section];
   return (needs === null || person.may(needs)) && isThere?.(person) !== false;

@@ -15,7 +15,7 @@ export function signInPage(
     fault?: string;
     done?: string | undefined;
     passkey?: object | undefined;
-    /** Links are written into files. */
+    /** The server writes emails to files. */
     isWritten?: boolean;
   } = {},
 ): Page {
@@ -51,7 +51,7 @@ export function signInPage(
   });
 }
 
-/** Shown by the browser where it knows passkeys: its script asks the device, and sends the form with what that answered. */
+/** Hidden unless the browser supports passkeys. Its script asks the device and sends the form with the response. */
 export function PasskeyForm({
   words,
   action,
@@ -89,9 +89,9 @@ export function sentPage(words: Words, minutes: number): Page {
 }
 
 /**
- * Where mail is written into files. Whether there is one for the address, it does not tell.
+ * For servers that write emails to files. Does not reveal whether the address is known.
  *
- * @param folder of the files, for who sits at the machine itself; undefined for everybody else.
+ * @param folder the files' folder, if the request comes from the machine itself.
  */
 export function writtenPage(words: Words, minutes: number, folder: string | undefined): Page {
   const { title, text, elsewhere, folder: where, command } = words.written;
@@ -108,7 +108,7 @@ export function writtenPage(words: Words, minutes: number, folder: string | unde
 const COMMANDS = `npm run -s cli -- organization list
 npm run -s cli -- user invite --organization ID --email ADDRESS`;
 
-/** What scans mail follows links: only the button signs in. */
+/** Only the button signs in, because mail scanners follow links. */
 export function enterPage(words: Words): Page {
   const { title, text, button } = words.enter;
   return noticePage(words, { title, text }, { more: ButtonOf(button) });
@@ -119,7 +119,7 @@ export function invitationPage(words: Words, organization: string, role: string)
   return noticePage(words, { title: title(organization), text: text(role) }, { more: ButtonOf(button) });
 }
 
-/** Whoever comes too late can ask for another one. */
+/** Offers a new link. */
 export function badLinkPage(words: Words): Page {
   const more = html`<p><a class="button" href="/dashboard/sign-in">${words.signIn.button}</a></p>`;
   return noticePage(words, words.badLink, { status: 410, more });
@@ -159,7 +159,7 @@ export function EmailField({
   </div>`;
 }
 
-/** At the top, where it is read first; each leads to its field. */
+/** Errors at the top of the form, where they are read first. Each links to its field. */
 export function FaultsOf({
   words,
   faults,

@@ -42,7 +42,7 @@ import {
   writtenPage,
 } from './sign-in-pages.js';
 
-/** How people come in, and out. Links do nothing by GET: what scans mail follows each. */
+/** Signing in and out. GET requests change nothing, because mail scanners follow links. */
 @Controller('dashboard')
 @Documented(({ ApiExcludeController }) => [ApiExcludeController()])
 export class SignInController {
@@ -62,7 +62,7 @@ export class SignInController {
   @Get(['', '{/}'])
   organizations(@Req() request: Request, @Res() response: Response): Promise<void> {
     return this.answering.known(request, response, async ({ words }, person) => {
-      // Where a role was changed they sign in again, and come back.
+      // After a role change, the organization's page asks for a new sign-in and leads back.
       const { memberships: current, outdated } = person.session;
       const memberships = [...current, ...outdated];
       const [first] = memberships;
@@ -147,7 +147,7 @@ export class SignInController {
       const { words } = asked;
       const name = this.invitations.read(tokenOf(request));
       const invited = name && (await this.team.invitedBy(name.organizationId, name.invitationId));
-      // Once: who was let in by it before signs in by a link of their own.
+      // An invitation works once. After that, people sign in with their own links.
       if (!invited) return badLinkPage(words);
       const { organizationId, invitationId } = name;
       const command = systemInput(AcceptInvitation, organizationId, { invitationId }, 'invitation');
@@ -234,14 +234,14 @@ export class SignInController {
     });
   }
 
-  /** By what a device shows whose key it is: their address, where they are in an organization. */
+  /** The account name that devices show for a passkey: the email address if the person is in an organization. */
   private async nameOf(userId: string): Promise<string> {
     const [first] = await this.team.membershipsOf(userId);
     const addresses = first && (await this.team.addressesOf(first.organizationId, [userId]));
     return addresses?.get(userId) ?? userId;
   }
 
-  /** Whom passkeys are bound to; undefined by an address that is a number, which can have none. */
+  /** The host that passkeys are bound to; undefined for IP addresses, which cannot have passkeys. */
   private partyOf(request: Request): RelyingParty | undefined {
     const here = `${request.protocol}://${request.headers.host ?? ''}`;
     if (!URL.canParse(here)) return undefined;
@@ -250,7 +250,7 @@ export class SignInController {
     return isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? { id: hostname, origin } : undefined;
   }
 
-  /** A new session, whatever cookie came: what somebody else has put there is worth nothing. */
+  /** Always starts a new session, which prevents session fixation. */
   private async begin({ request, response }: Asked, userId: string, to: string): Promise<Answered> {
     const before = readCookie(request);
     if (before !== undefined) await this.sessions.end(before);
@@ -267,7 +267,7 @@ export class SignInController {
   }
 }
 
-/** What the browser's script has put into the form; undefined where that is no JSON. */
+/** The JSON that the browser's script put into the form; undefined if it is not valid. */
 function jsonIn(form: URLSearchParams): unknown {
   try {
     return JSON.parse(form.get('response') ?? '') as unknown;

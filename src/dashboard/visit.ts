@@ -10,12 +10,12 @@ import { type Section } from './sections.js';
 import { readUpload, type Upload } from './upload.js';
 import { type Words } from './words/index.js';
 
-/** Why what a form asked for was not done. */
+/** Why a form was rejected. */
 export type Refusal = {
   status: number;
-  /** What is wrong with which field, in the words of the page. */
+  /** Errors of fields, in the language of the page. */
   faults: { field: string; text: string }[];
-  /** What stands against the whole. */
+  /** An error of the whole form. */
   text: string | undefined;
 };
 
@@ -28,31 +28,31 @@ type Options = {
   params: Readonly<Record<string, string>>;
   form: URLSearchParams;
   find: <T>(type: Type<T>) => T;
-  /** @throws RpcError where they may not be here any more. */
+  /** @throws RpcError if the person may no longer use the page. */
   requireStill: () => Promise<void>;
 };
 
-/** What a page of an organization is made of: who has opened it, with which address, and what was filled in. */
+/** The context of a page: the person, the address and the form. */
 export class Visit {
   readonly words: Words;
   readonly person: Member;
   readonly request: Request;
   readonly response: Response;
-  /** The ids in the address, by their names in the page's path. */
+  /** The ids in the address, by parameter name. */
   readonly params: Readonly<Record<string, string>>;
-  /** What was filled in; of a form with a file what stands before it, once that is read. */
+  /** The form's fields. For an upload, they are available after `upload()`. */
   form: URLSearchParams;
-  /** Of the form that was refused, to be shown with it. */
+  /** The errors to show with the form, if it was rejected. */
   refusal: Refusal | undefined;
-  /** The page is shown once more with what was typed, though nothing was wrong. */
+  /** The page is shown again with the typed input, although there was no error. */
   private isShownAgain = false;
   private hasSeenChange = false;
   private askedWhether: string | undefined;
-  /** What fields are called, as far as the page has been made: faults are told with it. */
+  /** Labels of the fields rendered so far. Errors are shown with them. */
   readonly labels = new Map<string, string>();
-  /** Something on the page is under way: who runs no scripts sees it move on, too. */
+  /** Reload interval while something is in progress, for browsers without scripts. */
   refreshSeconds: number | undefined;
-  /** How many records a form would change, where that was asked first. */
+  /** How many records the form would change, after a dry run. */
   found: number | undefined;
   private runs = 0;
   private readonly unfinished: Promise<unknown>[] = [];
@@ -68,7 +68,7 @@ export class Visit {
     } = { ...options, form: inLines(options.form) });
   }
 
-  /** Whether fields show what was typed, in place of what is stored. */
+  /** Whether fields show the typed input instead of the stored values. */
   private get isTyped(): boolean {
     return this.refusal !== undefined || this.isShownAgain;
   }
@@ -86,7 +86,7 @@ export class Visit {
     return `/dashboard/${this.organizationId}${end === '' || end.startsWith('?') ? end : `/${end}`}`;
   }
 
-  /** What the address asks for. Not of the whole of it: a client may write before its path what is no address. */
+  /** The query string. Not parsed from the whole URL, because clients may send an invalid one. */
   get search(): URLSearchParams {
     const { originalUrl } = this.request;
     const at = originalUrl.indexOf('?');
@@ -106,32 +106,32 @@ export class Visit {
     return query === '' ? pathname : `${pathname}?${query}`;
   }
 
-  /** Of the address; what stands there twice does not count. */
+  /** A query parameter. Repeated and empty parameters are ignored. */
   readonly query = (name: string): string | undefined => {
     const value = this.request.query[name];
     return typeof value === 'string' && value !== '' ? value : undefined;
   };
 
-  /** What the form says of a field, without what surrounds it; null where that is nothing. */
+  /** The trimmed value of a form field; null if empty. */
   typed(name: string): string | null {
     const value = this.form.get(name)?.trim();
     return value === undefined || value === '' ? null : value;
   }
 
-  /** What a field shows: what was typed, where the form was refused. */
+  /** The value that a field shows: the typed input if the form was rejected, otherwise the stored value. */
   valueOf(name: string, stored: string | null | undefined): string {
     return (this.isTyped ? this.form.get(name) : stored) ?? '';
   }
 
-  /** Whether a box is ticked: of a form that was refused, whether it was. */
+  /** Whether a checkbox is checked: as typed if the form was rejected, otherwise as stored. */
   isTicked(name: string, stored: boolean, value = 'true'): boolean {
     return this.isTyped ? this.form.getAll(name).includes(value) : stored;
   }
 
   /**
-   * That nobody has changed the record since its form was shown.
+   * Ensures that no one has changed the record since its form was shown.
    *
-   * @throws RpcError BAD_REQUEST where somebody has: the form is shown once more, and sent again it counts.
+   * @throws RpcError BAD_REQUEST if someone has. The form is shown again, and sending it again overwrites the change.
    */
   requireSame(record: { updatedAt: string | Date }): void {
     const since = this.form.get('since');
@@ -140,16 +140,16 @@ export class Visit {
     throw new RpcError('BAD_REQUEST', this.words.changedMeanwhile);
   }
 
-  /** As what its form knows a record. */
+  /** The version of a record that its form is based on. */
   sinceOf(record: { updatedAt: string | Date }): string {
     return (this.hasSeenChange ? null : this.form.get('since')) ?? versionOf(record);
   }
 
   /**
-   * That somebody wants what they ask for, though they know of something that may speak against it.
+   * Ensures that the person has seen a warning.
    *
-   * @param what they ask for: of anything else they are told anew.
-   * @throws RpcError BAD_REQUEST where they were not told: the form is shown once more with `why`, and sent again it counts.
+   * @param what the action that the warning is about. Another action shows the warning again.
+   * @throws RpcError BAD_REQUEST if they have not seen it. The form is shown again with `why`, and sending it again confirms it.
    */
   requireSure(what: string, why: string): void {
     if (this.form.get('sure') === what) return;
@@ -157,20 +157,20 @@ export class Visit {
     throw new RpcError('BAD_REQUEST', why);
   }
 
-  /** Of what its form knows that they were told. */
+  /** The action whose warning the form has shown. */
   get sureOf(): string | null {
     return this.askedWhether ?? (this.isTyped ? this.form.get('sure') : null);
   }
 
-  /** A provider of another module, for what no operation answers. */
+  /** A provider of another module, for data that no operation returns. */
   find<T>(type: Type<T>): T {
     return this.options.find(type);
   }
 
   /**
-   * What an operation answers. The same form, sent twice, is done once.
+   * Runs an operation and returns its result. A form that is sent twice is executed once.
    *
-   * @param fields as an address has them where it reads, as JSON has them where it changes something. Undefined ones are left out.
+   * @param fields the operation's input: strings for queries, JSON for commands. Undefined fields are left out.
    * @throws RpcError as the operation does.
    */
   async run<Answer>(
@@ -190,13 +190,13 @@ export class Visit {
         beforeAnswer,
       });
     } catch (error) {
-      // They went back, and filled in something else: it is another form.
+      // The person went back and changed the form, so it counts as a new one.
       if (!(error instanceof RpcError) || error.code !== 'IDEMPOTENCY_KEY_REUSED') throw error;
       return people.run<Answer>(name, this.person, given, { request, body, beforeAnswer });
     }
   }
 
-  /** What this form has made where it was sent before: by the operation that it runs first. */
+  /** The record that this form created if it was sent before, by the first operation that it runs. */
   async madeBefore(name: string): Promise<string | undefined> {
     const mark = this.markOf(name, 1);
     return mark && (await this.find(Requests).findRecord(this.organizationId, mark));
@@ -208,17 +208,17 @@ export class Visit {
   }
 
   private readonly beforeAnswer = (work: Promise<unknown>): void => {
-    // Where the page fails first nobody waits for it any more.
+    // If the page fails first, nothing awaits this promise.
     work.catch(() => undefined);
     this.unfinished.push(work);
   };
 
-  /** What must be done before anybody sees the page, is. @throws as that does. */
+  /** Waits for work that must be done before the page is shown. @throws as that work does. */
   async finished(): Promise<void> {
     await Promise.all(this.unfinished);
   }
 
-  /** A page of records, as the address says which. */
+  /** The page of records that the address asks for. */
   async list<Listed>(
     by: string | Lister<Listed>,
     fields: Record<string, unknown> = {},
@@ -228,15 +228,15 @@ export class Visit {
     return { records, next: pagination.cursor, isFirst: cursor === undefined };
   }
 
-  /** @param by an operation, by its name, or what lists as one does. */
+  /** @param by the name of an operation, or a function that lists like one. */
   listOnce<Listed>(by: string | Lister<Listed>, asked: Asked): Promise<PageOfRecords<Listed>> {
     return typeof by === 'string' ? this.run<PageOfRecords<Listed>>(by, asked) : by(this, asked);
   }
 
   /**
-   * The file of a form, to be read once; undefined where none was chosen. The fields of the form stand before it.
+   * The form's file, which can be read once; undefined if none was chosen. Also reads the fields, which come before the file.
    *
-   * @throws RpcError BAD_REQUEST where it is no such form; RATE_LIMIT_EXCEEDED where too many bring files.
+   * @throws RpcError BAD_REQUEST if the form is not valid; RATE_LIMIT_EXCEEDED if there are too many uploads.
    */
   async upload(): Promise<Upload | undefined> {
     openStream(this.request, this.response);
@@ -246,22 +246,22 @@ export class Visit {
     return file && { ...file, bytes: this.stillWith(file.bytes) };
   }
 
-  /** A file takes as long as somebody likes: at its end they are looked at again, before anything is done with it. */
+  /** Checks permissions again at the end of the file, because an upload can take any time. */
   private async *stillWith(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     yield* bytes;
     await this.options.requireStill();
   }
 
-  /** What `act` answers where the form only wants to see what was typed. */
+  /** Result of `act` if the form only asks for a preview. */
   again(): { isShownAgain: true } {
     this.isShownAgain = true;
     return { isShownAgain: true };
   }
 
-  /** The page, with what has just happened, and why nothing has. */
+  /** The page, with a confirmation or errors. */
   page(options: {
     title: string;
-    /** Where it is not the title. */
+    /** The heading, if it differs from the title. */
     heading?: string;
     content: Html;
     section?: Section;
@@ -286,29 +286,29 @@ export class Visit {
 
 export type Asked = { limit: number; cursor: string | undefined; q?: unknown };
 
-/** Lists what no operation knows, as operations do. */
+/** Lists records like an operation, for data that no operation returns. */
 export type Lister<Listed> = (visit: Visit, asked: Asked) => Promise<PageOfRecords<Listed>>;
 
 export type ListedPage<Listed> = {
   records: Listed[];
-  /** Where the page after this one begins; null where there is none. */
+  /** The cursor of the next page; null if this is the last. */
   next: string | null;
   isFirst: boolean;
 };
 
-/** Browsers send the lines of a text with two characters between them; everybody else writes one. */
+/** Converts the CRLF line breaks that browsers send to LF. */
 function inLines(form: URLSearchParams): URLSearchParams {
   return new URLSearchParams(
     [...form].map(([name, value]): [string, string] => [name, value.replace(/\r\n?/g, '\n')]),
   );
 }
 
-/** Operations that are run here answer with moments; as JSON they have texts. */
+/** Operations run in this process return dates; JSON contains strings. */
 function versionOf({ updatedAt }: { updatedAt: string | Date }): string {
   return new Date(updatedAt).toISOString();
 }
 
-/** By its name, such as `contacts.created`: what addresses say is never shown itself. */
+/** The confirmation for a key such as `contacts.created`. Text from the address is never shown. */
 function doneIn(words: Words, name: string | undefined): string | undefined {
   const [section = '', what = ''] = (name ?? '').split('.');
   const all = (Object.hasOwn(words, section) ? words[section as keyof Words] : undefined) as

@@ -4,15 +4,15 @@ import { AreaField, Facts, TextField } from './parts.js';
 import { richTextOf } from './rich-text.js';
 import { type Visit } from './visit.js';
 
-/** Name of the button that shows what was written, and saves nothing. */
+/** Name of the preview button. */
 const PREVIEW = 'preview';
 
-/** Whether the form asks for a preview in place of being saved. */
+/** Whether the form asks for a preview instead of saving. */
 export function isPreview({ form }: Visit): boolean {
   return form.has(PREVIEW);
 }
 
-/** The title of a petition or a post. What is new is named by it: of a name the operation makes the title. */
+/** The title of a petition or a post. For a new record it is the name, from which the operation creates the title. */
 export function TitleField(
   visit: Visit,
   { value, ...options }: { label: string; hint?: string; value: string | undefined },
@@ -21,12 +21,12 @@ export function TitleField(
   return TextField(visit, { ...options, ...field });
 }
 
-/** What the form says of it. */
+/** The typed title, or the name of a new record. */
 export function typedTitle(visit: Visit): { name: string } | { title: string } {
   return visit.form.has('name') ? { name: visit.typed('name') ?? '' } : { title: visit.typed('title') ?? '' };
 }
 
-/** The text of a petition or a post, in Markdown; null where another program wrote it, in a form of its own. */
+/** The text of a petition or a post, in Markdown. Text in another program's format cannot be edited. */
 export function ContentField(
   visit: Visit,
   content: unknown,
@@ -37,12 +37,12 @@ export function ContentField(
   return AreaField(visit, { name: 'content', label, hint, value: content, isLong: true, isOptional: true });
 }
 
-/** What the form says of the text: nothing where it has no such field. */
+/** The typed text; empty if the form has no such field. */
 export function typedContent(visit: Visit): { content?: string | null } {
   return visit.form.has('content') ? { content: visit.typed('content') } : {};
 }
 
-/** Beside the button that saves: the same form, shown as it will look. */
+/** Shows a preview of the form. Next to the save button. */
 export function PreviewButton({ words }: Visit): Html {
   return html`<button class="button plain" name="${PREVIEW}" value="true">${words.posts.preview}</button>`;
 }
@@ -51,12 +51,12 @@ type Written = {
   image: { url: string; alt: string | null } | null;
   title: string;
   description: string | null;
-  /** What else its page says, above the text. */
+  /** Facts above the text. */
   facts?: readonly { name: string; value: string | null }[];
   content: unknown;
 };
 
-/** A petition or a post, as its public page shows it. */
+/** A petition or a post as on its public page. */
 export async function WrittenOf({ image, title, description, facts = [], content }: Written): Promise<Html> {
   const said = facts.filter(({ value }) => value !== null);
   return html`<div class="preview">
@@ -74,9 +74,9 @@ export async function WrittenOf({ image, title, description, facts = [], content
 }
 
 /**
- * What was typed, as the public page will show it; nothing unless it was asked for.
+ * A preview of the typed input as on the public page; null unless the form asks for it.
  *
- * @param heading in place of a title. @param before what stays where the form has no field for it.
+ * @param heading used if there is no title. @param before stored values of parts without a field in the form.
  */
 export async function PreviewOf(
   visit: Visit,
