@@ -7,7 +7,7 @@ import { Api, type Client } from './harness.js';
 import { patiently, signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 
-/** What pages of broadcasts say at each step, from the first word to the last recipient. Nobody sends here: what became of mails is written. */
+/** The pages of broadcasts at each step, from draft to results. Nothing is sent: results are written to the database. */
 
 let api: Api;
 let client: Client;
@@ -28,7 +28,7 @@ const post = (path: string, form: Parameters<Visitor['post']>[1] = {}) =>
 const draft = () => RECORDS.broadcast!(api, client, {});
 const statusOf = async (broadcastId: string) =>
   (await client.get('broadcast.get-broadcast', { broadcastId })).body.data;
-/** What stands on a page, without its markup. */
+/** The text of a page without markup. */
 const wordsOf = (text: string) =>
   text
     .replace(/^[^]*<main/, '<main')
@@ -38,7 +38,7 @@ const wordsOf = (text: string) =>
 const hasDeed = (text: string, path: string) =>
   text.includes(`href="${at(path)}"`) || text.includes(`action="${at(path)}"`);
 
-/** One that is being sent to as many, and what has become of some of them. */
+/** Creates a broadcast and starts to send it to this many recipients. */
 async function sendingTo(recipients: number): Promise<string> {
   const { listId } = await call(client, 'list.create-list', { name: newName() });
   const contactIds: string[] = [];
@@ -53,7 +53,7 @@ async function sendingTo(recipients: number): Promise<string> {
   return broadcastId;
 }
 
-/** As the sender notes it. @param outcomes of as many recipients, in the order of their ids. */
+/** Writes results like the sender. @param outcomes for the first recipients, in the order of their ids. */
 async function settle(broadcastId: string, outcomes: { status: string; detail?: string }[]): Promise<void> {
   const { source } = api.database;
   const { data } = (await client.get('broadcast.list-recipients', { broadcastId, status: 'PENDING' })).body;
@@ -70,8 +70,8 @@ async function settle(broadcastId: string, outcomes: { status: string; detail?: 
   }
 }
 
-describe('a broadcast that was cancelled', () => {
-  it('is looked at again until everybody is settled, and then tells how many got it', async () => {
+describe('a cancelled broadcast', () => {
+  it('polls until every recipient has a result, then shows how many emails were sent', async () => {
     const broadcastId = await sendingTo(4);
     await settle(broadcastId, [{ status: 'SENT' }]);
     expect(wordsOf(await get(`broadcasts/${broadcastId}`))).toContain('Processed: 1 of 4');
@@ -91,7 +91,7 @@ describe('a broadcast that was cancelled', () => {
     expect(wordsOf(after)).not.toContain('4 of 4');
   });
 
-  it('is no dead end: it can be deleted, and written again', async () => {
+  it('can be deleted and duplicated', async () => {
     const broadcastId = await sendingTo(1);
     await call(client, 'broadcast.cancel-broadcast', { broadcastId });
     const text = await get(`broadcasts/${broadcastId}`);
@@ -101,20 +101,20 @@ describe('a broadcast that was cancelled', () => {
     expect((await post(`broadcasts/${broadcastId}/delete`)).status).toBe(303);
   });
 
-  it('is over at once where nobody had begun to send it', async () => {
+  it('does not poll if sending had not started', async () => {
     const broadcastId = await draft();
     await call(client, 'broadcast.cancel-broadcast', { broadcastId });
     expect(await get(`broadcasts/${broadcastId}`)).not.toContain('id="live"');
   });
 });
 
-it('a broadcast that was paused is looked at again while what was on its way arrives', async () => {
+it('a paused broadcast polls while in-flight emails arrive', async () => {
   const broadcastId = await sendingTo(1);
   await call(client, 'broadcast.pause-broadcast', { broadcastId });
   expect(await get(`broadcasts/${broadcastId}`)).toContain('id="live"');
 });
 
-it('everybody who is to get a broadcast is in its results, also who still waits', async () => {
+it('results include recipients who are still waiting', async () => {
   const broadcastId = await sendingTo(3);
   await settle(broadcastId, [{ status: 'SENT' }, { status: 'FAILED' }]);
   const [, results] = /<table class="shares">([^]*?)<\/table>/.exec(await get(`broadcasts/${broadcastId}`))!;
@@ -125,7 +125,7 @@ it('everybody who is to get a broadcast is in its results, also who still waits'
   expect(wordsOf(results!)).toContain('Remaining 1');
 });
 
-describe('a broadcast that is scheduled', () => {
+describe('a scheduled broadcast', () => {
   const sendAt = '2099-05-01T10:00:30.000Z';
   async function scheduled(): Promise<string> {
     const broadcastId = await draft();
@@ -133,11 +133,11 @@ describe('a broadcast that is scheduled', () => {
     return broadcastId;
   }
 
-  it('says when, and has one act for another time and one for now', async () => {
+  it('shows its time, with separate forms to reschedule and to send now', async () => {
     const broadcastId = await scheduled();
     const text = await get(`broadcasts/${broadcastId}/send`);
     expect(wordsOf(text)).toContain('1 May 2099, 10:00 UTC');
-    // The first one signs out.
+    // The first form signs out.
     const forms = [...text.matchAll(/<form method="post"[^]*?<\/form>/g)].map(([form]) => form);
     expect(forms.slice(1).map(wordsOf)).toEqual([
       expect.stringContaining('Change time'),
@@ -147,14 +147,14 @@ describe('a broadcast that is scheduled', () => {
     expect(forms[2]).not.toContain('sendAt');
   });
 
-  it('is not sent at once where its time is left empty', async () => {
+  it('is not sent if its time is left empty', async () => {
     const broadcastId = await scheduled();
     const { status, text } = await post(`broadcasts/${broadcastId}/send`, { sendAt: '' });
     expect([status, text]).toEqual([422, expect.stringContaining('<a href="#sendAt">')]);
     expect((await statusOf(broadcastId)).status).toBe('SCHEDULED');
   });
 
-  it('keeps the seconds of a time that nobody changes, and gets another', async () => {
+  it('keeps the seconds of an unchanged time, and accepts another time', async () => {
     const broadcastId = await scheduled();
     const send = (time: string) => post(`broadcasts/${broadcastId}/send`, { sendAt: time });
     expect((await send('2099-05-01T10:00')).status).toBe(303);
@@ -163,16 +163,16 @@ describe('a broadcast that is scheduled', () => {
     expect((await statusOf(broadcastId)).sendAt).toBe('2099-06-01T10:00:00.000Z');
   });
 
-  it('is sent at once by the button that says so, and its page tells no time that was never kept', async () => {
+  it('is sent immediately with the button, and its page no longer shows the scheduled time', async () => {
     const broadcastId = await scheduled();
     expect((await post(`broadcasts/${broadcastId}/send`)).status).toBe(303);
     expect((await statusOf(broadcastId)).status).toBe('SENDING');
-    // The history below goes on to tell of it.
+    // The activity below still mentions it.
     const [above] = (await get(`broadcasts/${broadcastId}`)).split('Activity');
     expect(wordsOf(above!)).not.toContain('2099');
   });
 
-  it('offers to be cancelled, and not what would be refused', async () => {
+  it('can be cancelled, and does not offer actions that would be rejected', async () => {
     const broadcastId = await scheduled();
     const text = await get(`broadcasts/${broadcastId}`);
     expect(hasDeed(text, `broadcasts/${broadcastId}/cancel`)).toBe(true);
@@ -182,10 +182,10 @@ describe('a broadcast that is scheduled', () => {
   });
 });
 
-describe('a broadcast that is written again', () => {
+describe('a duplicated broadcast', () => {
   const form = { name: 'Again', subject: 'Again', preheader: '', content: 'Once more' };
 
-  it('begins with what the other said, and whom it was for', async () => {
+  it('starts with the content and audience of the original', async () => {
     const { listId } = await call(client, 'list.create-list', { name: newName() });
     const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
       name: 'River',
@@ -205,7 +205,7 @@ describe('a broadcast that is written again', () => {
     });
     expect(status).toBe(303);
     const made = await statusOf(/broadcasts\/([^?]+)/.exec(location!)![1]!);
-    // What the form has no field for goes along.
+    // Parts without a field in the form are copied too.
     expect(made).toMatchObject({
       subject: 'Again',
       status: 'DRAFT',
@@ -213,7 +213,7 @@ describe('a broadcast that is written again', () => {
     });
   });
 
-  it('keeps HTML as it is', async () => {
+  it('keeps HTML unchanged', async () => {
     const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
       name: 'River',
       content: '<p>Dear friend</p>',
@@ -225,7 +225,7 @@ describe('a broadcast that is written again', () => {
     expect(made).toMatchObject({ content: '<p>Dear friend</p>', format: 'HTML' });
   });
 
-  it('is offered of what was sent', async () => {
+  it('is offered for sent broadcasts', async () => {
     const broadcastId = await sendingTo(1);
     await settle(broadcastId, [{ status: 'SENT' }]);
     expect(hasDeed(await get(`broadcasts/${broadcastId}`), `broadcasts/new?like=${broadcastId}`)).toBe(false);
@@ -238,7 +238,7 @@ describe('a broadcast that is written again', () => {
   });
 });
 
-describe('what was written wrongly', () => {
+describe('an error in the content', () => {
   async function written(fields: object): Promise<string> {
     const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
       name: newName(),
@@ -249,7 +249,7 @@ describe('what was written wrongly', () => {
     return broadcastId as string;
   }
 
-  it.each(['test', 'send'])('is told as it is called where it is written: %s', async (page) => {
+  it.each(['test', 'send'])('is shown with the label of its field: %s', async (page) => {
     const broadcastId = await written({ subject: '{{ contact.frstName }}' });
     const form: Record<string, string> = page === 'test' ? { to: 'me@example.org' } : {};
     const { status, text } = await post(`broadcasts/${broadcastId}/${page}`, form);
@@ -260,7 +260,7 @@ describe('what was written wrongly', () => {
     expect(text).not.toMatch(/<li>(content|subject|audience|organization)/);
   });
 
-  it('is told with its part of the mail where it is looked at', async () => {
+  it('is shown in the preview with the label of its field', async () => {
     const broadcastId = await written({ preheader: '{{ contact.frstName }}' });
     expect(wordsOf(await get(`broadcasts/${broadcastId}/preview`))).toContain(
       'Preview text: Unknown field: contact.frstName.',
@@ -275,7 +275,7 @@ describe('what was written wrongly', () => {
     ['Zeile 1', '', '{{ contact.firstName | default "friend" }}'],
     ['zu lange', '', '{% for a in (1..3000) %}{% for b in (1..3000) %}{% endfor %}{% endfor %}'],
     ['mehr als 1.000', '', '{{contact.city}}'.repeat(1_001)],
-  ])('is told in words: %s %s', async (says, what, content) => {
+  ])('is translated: %s %s', async (says, what, content) => {
     const broadcastId = await written({ content });
     const [, why] = /role="alert">([^]*?)<\/div>/.exec(
       await getInGerman(`broadcasts/${broadcastId}/preview`),
@@ -285,7 +285,7 @@ describe('what was written wrongly', () => {
     expect(why).not.toMatch(/The |not closed|line:|col:|found|undefined|exceeded|expected/);
   });
 
-  it('could have been looked up: the fields that there are stand below the text', async () => {
+  it('can be looked up: the form lists all merge fields', async () => {
     const text = await get('broadcasts/new');
     for (const field of [
       'contact.firstName',
@@ -298,7 +298,7 @@ describe('what was written wrongly', () => {
 });
 
 describe('recipients', () => {
-  it('are told apart, and what our own program says of them is translated', async () => {
+  it('are shown with translated details, and unchanged responses of mail servers', async () => {
     const broadcastId = await sendingTo(3);
     await settle(broadcastId, [
       { status: 'IN_DOUBT', detail: 'The process that sent it died before it noted what became of it.' },
@@ -321,7 +321,7 @@ describe('recipients', () => {
     expect(line.split(',')).toEqual(expect.arrayContaining([body.data.email, data[0].at]));
   });
 
-  it('have words for all that our own program says', () => {
+  it('have a translation for every detail', () => {
     for (const language of ['en', 'de'] as const)
       expect(Object.keys(WORDS[language].broadcasts.recipients.details).toSorted()).toEqual(
         Object.keys(RECIPIENT_DETAILS).toSorted(),
@@ -329,7 +329,7 @@ describe('recipients', () => {
   });
 });
 
-it('a list of broadcasts has subjects as people read them', async () => {
+it('the list of broadcasts shows subjects without template code', async () => {
   const subject =
     '{% if contact.city %}News,{% endif %} {{ contact.firstName | default: "friend" }} {{ contact.lastName }}';
   const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
@@ -344,7 +344,7 @@ it('a list of broadcasts has subjects as people read them', async () => {
   }
 });
 
-describe('who gets a broadcast', () => {
+describe('the audience of a broadcast', () => {
   const contact = async (fields: object): Promise<string> =>
     (
       await call(client, 'contact.create-contact', {
@@ -364,7 +364,7 @@ describe('who gets a broadcast', () => {
     return broadcastId;
   }
 
-  it('says why nobody is left of those who were chosen', async () => {
+  it('shows why everyone who was chosen is excluded', async () => {
     const listId = await listOf(await contact({ email: newAddress(), country: 'Germany' }));
     const broadcastId = await to({ listIds: [listId], filter: { country: 'germany' } });
     const text = await get(`broadcasts/${broadcastId}/audience`);
@@ -376,14 +376,14 @@ describe('who gets a broadcast', () => {
     expect(hasDeed(sending, `broadcasts/${broadcastId}/audience`)).toBe(true);
   });
 
-  it('says that nobody is there yet, and that nobody was chosen', async () => {
+  it('distinguishes empty lists from no choice', async () => {
     const empty = await to({ listIds: [await listOf()] });
     expect(wordsOf(await get(`broadcasts/${empty}/audience`))).toContain('The lists you chose are empty');
     const nobody = await to({});
     expect(wordsOf(await get(`broadcasts/${nobody}/audience`))).toContain('Choose lists or petitions');
   });
 
-  it('is narrowed to countries and towns that contacts have, of this organization alone', async () => {
+  it('can be limited to countries and cities of the organization’s own contacts', async () => {
     await contact({ email: newAddress(), country: 'Österreich', city: 'Linz' });
     await contact({ email: newAddress(), country: 'Germany', city: 'Ulm' });
     await contact({ email: newAddress(), country: 'Germany', city: 'Ulm' });
@@ -404,7 +404,7 @@ describe('who gets a broadcast', () => {
     expect(text).toContain('exactly as it appears');
   });
 
-  it('is whom a preview can be seen as, searched by name or address', async () => {
+  it('can be searched by name or address to preview the email as a recipient', async () => {
     const ada = await contact({ email: 'ada@preview.example', firstName: 'Ada', lastName: 'Reader' });
     const namesake = await contact({ email: 'other@preview.example', firstName: 'Ada', lastName: 'Reader' });
     const alone = await contact({ email: 'alone@preview.example', firstName: 'Alone' });
@@ -432,7 +432,7 @@ describe('who gets a broadcast', () => {
     expect(all.match(/ada@preview/g)).toHaveLength(1);
     expect(await offered('?q=other%40')).toBe('Anyone Ada Reader, other@preview.example');
     expect(await offered('?q=alone')).toBe('Anyone Alone, alone@preview.example');
-    // Who was chosen stays so, while somebody looks for another.
+    // The chosen contact is kept during a search.
     expect(await offered(`?q=other%40&contactId=${ada}`)).toContain('ada@preview.example');
     await call(client, 'broadcast.update-broadcast', {
       broadcastId,
@@ -443,7 +443,7 @@ describe('who gets a broadcast', () => {
     expect(await offered('?q=stranger')).toContain('Stranger');
   });
 
-  it('stays on its form, however many lists were made since', async () => {
+  it('keeps chosen lists in the form, even if many newer lists exist', async () => {
     const listId = await listOf();
     const deleted = await listOf();
     const broadcastId = await to({ listIds: [listId, deleted] });

@@ -5,7 +5,7 @@ import { patiently, signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 import { inParallel } from './processes.js';
 
-/** What forms of the dashboard take care of beyond the operations behind them. */
+/** Behaviour that the dashboard's forms add to the operations. */
 
 let api: Api;
 let client: Client;
@@ -24,7 +24,7 @@ const newId = async (kind: string) => RECORDS[kind]!(api, client, {});
 const hiddenIn = (text: string, name: string) =>
   new RegExp(` name="${name}" value="([^"]*)"`).exec(text)![1]!;
 
-/** A record, its form, and how somebody else changes it meanwhile. */
+/** A record, its form, and a change by someone else. */
 const CHANGED: Record<
   string,
   { path: (id: string) => string; operation: string; idField: string; change: object }
@@ -92,7 +92,7 @@ const CHANGED: Record<
 };
 const isOfOrganization = (kind: string) => CHANGED[kind]!.path('').startsWith('organization/');
 
-describe('a record that somebody else has changed since its form was opened', () => {
+describe('a record that someone else changed while its form was open', () => {
   it.each(Object.entries(CHANGED))(
     '%s is not overwritten unseen',
     async (kind, { path, operation, idField, change }) => {
@@ -125,7 +125,7 @@ describe('a record that somebody else has changed since its form was opened', ()
     },
   );
 
-  it('is not changed by who signs', async () => {
+  it('is not considered changed by new signatures', async () => {
     const petitionId = await newId('petition');
     await call(client, 'petition.publish-petition', { petitionId });
     const since = hiddenIn((await get(at(`petitions/${petitionId}/edit`))).text, 'since');
@@ -135,8 +135,8 @@ describe('a record that somebody else has changed since its form was opened', ()
   });
 });
 
-describe('a moment that is over', () => {
-  it('sends nothing at once: it is refused at its field', async () => {
+describe('a time in the past', () => {
+  it('is rejected at its field and sends nothing', async () => {
     const broadcastId = await newId('broadcast');
     const { status, text } = await post(at(`broadcasts/${broadcastId}/send`), {
       sendAt: '2020-01-01T10:00',
@@ -146,7 +146,7 @@ describe('a moment that is over', () => {
     expect(body.data.status).toBe('DRAFT');
   });
 
-  it('is no last day of a petition, unless it was before', async () => {
+  it('is rejected as closing time of a petition, unless it was already stored', async () => {
     const form = { name: 'Late', title: 'Late', goal: '5', closesAt: '2020-01-01T10:00' };
     const { status, text } = await post(at('petitions/new'), form);
     expect([status, text]).toEqual([422, expect.stringContaining('<a href="#closesAt">')]);
@@ -157,11 +157,11 @@ describe('a moment that is over', () => {
   });
 });
 
-describe('a mail that cannot be made', () => {
+describe('an email with an invalid template', () => {
   it.each([
     ['{{ contact.frstName }}', 'Unknown field: contact.frstName'],
     ['{% if contact.firstName %}', 'is not closed'],
-  ])('says so where it is looked at, and leads back: %s', async (content, says) => {
+  ])('shows the error in the preview, with a link back: %s', async (content, says) => {
     const viewer = await signedIn(api, client, 'VIEWER', `viewer-${says.length}@example.org`);
     const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
       name: 'Broken',
@@ -179,7 +179,7 @@ describe('a mail that cannot be made', () => {
 });
 
 describe('lists', () => {
-  it('of signatures say which they show', async () => {
+  it('of signatures show the selected status', async () => {
     const petitionId = await newId('petition');
     await call(client, 'petition.publish-petition', { petitionId });
     const { text } = await get(at(`petitions/${petitionId}/signatures?status=PENDING`));
@@ -187,20 +187,20 @@ describe('lists', () => {
     expect(options!.replace(/(<[^>]*>|\s)+/g, ' ').trim()).toBe('Counted Not confirmed Removed');
   });
 
-  it('say in their titles what was looked for, and lead back to all', async () => {
+  it('show the search in the window title, and link back to all', async () => {
     const { text } = await get(at('contacts?q=nobody-of-this-name'));
     expect(text).toMatch(/<title>Contacts: “nobody-of-this-name” – /);
     expect(text).toContain(`<a href="${at('contacts')}">Show all</a>`);
   });
 
-  it('of petitions to choose from call them by their titles', async () => {
+  it('of petitions to choose from show their titles', async () => {
     const petitionId = await newId('petition');
     await call(client, 'petition.update-petition', { petitionId, title: 'Its newer title' });
     expect((await get(at('broadcasts/new'))).text).toContain('Its newer title');
   });
 });
 
-it('what is taken out is what was counted, whatever the fields say by then', async () => {
+it('removes exactly the signatures that were counted, even if the fields changed since', async () => {
   const petitionId = await newId('petition');
   await call(client, 'petition.publish-petition', { petitionId });
   for (const email of ['one@spam.example', 'two@spam.example', 'real@example.org'])
@@ -213,13 +213,13 @@ it('what is taken out is what was counted, whatever the fields say by then', asy
     forms.filter((form) => form.includes('type="datetime-local"')),
   ];
   expect([counting.length, typing.length]).toEqual([1, 1]);
-  // What Enter does in a field is to look again.
+  // Pressing Enter in a field counts again.
   expect(typing[0]).not.toContain('takeOut');
   expect(counting[0]).toContain('<input type="hidden" name="emailDomain" value="spam.example"');
   expect(counting[0]).not.toMatch(/type="(text|datetime-local)"/);
 });
 
-it('lines of a text are divided as everybody else divides them', async () => {
+it('line breaks of texts are stored as LF', async () => {
   const contactId = await newId('contact');
   await call(client, 'contact.update-contact', { contactId, bio: 'One\nTwo' });
   const { body } = await client.get('contact.get-contact', {
@@ -233,7 +233,7 @@ it('lines of a text are divided as everybody else divides them', async () => {
   expect(types).not.toContain('ContactUpdated');
 });
 
-it('a last day keeps its seconds where nobody changes it', async () => {
+it('an unchanged closing time keeps its seconds', async () => {
   const petitionId = await newId('petition');
   const closesAt = '2099-12-31T23:59:59.000Z';
   await call(client, 'petition.update-petition', { petitionId, closesAt });
@@ -243,7 +243,7 @@ it('a last day keeps its seconds where nobody changes it', async () => {
   expect(Date.parse(body.data.closesAt)).toBe(Date.parse(closesAt));
 });
 
-it('whose signature is taken out is said before', async () => {
+it('the confirmation names the signer whose signature is removed', async () => {
   const petitionId = await newId('petition');
   await call(client, 'petition.publish-petition', { petitionId });
   const contact = { email: 'grace@example.org', firstName: 'Grace', lastName: 'Hopper' };
@@ -258,7 +258,7 @@ it.each([
   [['history:read'], 'history.list-events'],
   [['team:read'], 'team.list-members'],
   [['organization:read', 'contact:read'], 'organization.get-organization'],
-])('a new key with %j is tried with what it may', async (scopes, operation) => {
+])('a new key with %j shows an example that it permits', async (scopes, operation) => {
   const form = [
     ['name', `Key ${operation}`],
     ['rateLimit', '10'],
@@ -273,7 +273,7 @@ it.each([
   expect(answer.status).toBe(200);
 });
 
-it('what is taken is said at its field', async () => {
+it('a conflict is shown at its field', async () => {
   await call(client, 'contact.create-contact', {
     organizationId: client.organizationId,
     email: 'taken@example.org',
@@ -287,21 +287,21 @@ it('what is taken is said at its field', async () => {
 it.each([
   ['text', 'Dieses Bildformat wird nicht unterstützt'],
   ['\x89PNG\r\n\x1a\nbroken', 'Dieses Bild ist beschädigt|Dieses Bildformat wird nicht unterstützt'],
-])('what is no picture is said at its field, in words: %j', async (content, says) => {
+])('an invalid image is rejected at its field, with a translated error: %j', async (content, says) => {
   const german = owner.at(api.origin, 'de');
   const file = { field: 'file', name: 'x.png', type: 'image/png', content };
   const { status, text } = await patiently(() => german.upload(at('images/new'), file, { name: 'X' }));
   expect([status, text]).toEqual([422, expect.stringMatching(`<a href="#file">[^<]*(${says})`)]);
 });
 
-it('whoever does not get a broadcast is counted by why', async () => {
+it('excluded contacts are counted by reason', async () => {
   const { why, total, excluded } = WORDS.en.broadcasts.audience;
   const own = await api.organization();
   const { organizationId } = own;
   const [listId, otherId, leftOutId] = (await Promise.all(
     ['One', 'Other', 'Left out'].map(async (name) => (await call(own, 'list.create-list', { name })).listId),
   )) as [string, string, string];
-  // As many of each kind as no other has.
+  // Each kind has a different count.
   const people = async (count: number, kind: string, details: object, listIds = [listId]) => {
     const one = async (_: unknown, n: number) => {
       const email = `${kind}-${n}@example.org`;
@@ -344,10 +344,10 @@ it('whoever does not get a broadcast is counted by why', async () => {
   );
 });
 
-/** Where something is under way, until somebody reacts: nobody does in these tests. */
+/** Pages with something in progress. It stays in progress, because no background workers run. */
 const GOING: Record<string, () => Promise<string>> = {
   workings: () => Promise.resolve('workings'),
-  'the import of a table': async () => {
+  'an import': async () => {
     const file = { field: 'file', name: 'people.csv', type: 'text/csv', content: 'email\nada@example.org\n' };
     const { location } = await patiently(() => owner.upload(at('contacts/import'), file));
     expect((await post(location!, { 'column-0': 'email' })).status).toBe(303);
@@ -358,10 +358,10 @@ const GOING: Record<string, () => Promise<string>> = {
     await call(client, 'broadcast.send-broadcast', { broadcastId });
     return `broadcasts/${broadcastId}`;
   },
-  'signatures that are taken out': async () => {
+  'a bulk removal of signatures': async () => {
     const petitionId = await newId('petition');
     await call(client, 'petition.publish-petition', { petitionId });
-    // The first 200 are out at once.
+    // The first 200 are removed immediately.
     await inParallel(201, 16, async (n) => {
       const contact = { email: `${n}@going.example` };
       await call(client, 'petition.add-signature', { petitionId, contact });
@@ -372,21 +372,18 @@ const GOING: Record<string, () => Promise<string>> = {
   },
 };
 
-it.each(Object.entries(GOING))(
-  'a page shows by itself how it goes on, until it is held: %s',
-  async (_, make) => {
-    const page = at(await make());
-    const going = await get(page);
-    const [, asking = ''] = /<div id="live"([^>]*)>/.exec(going.text) ?? [];
-    expect([going.status, asking]).toEqual([
-      200,
-      expect.stringContaining(`hx-get="${page}" hx-trigger="every 2s"`),
-    ]);
-    expect(going.text).toContain('<noscript><meta http-equiv="refresh" content="3" /></noscript>');
-    expect(going.text).toContain(`href="${page}?still=1"`);
-    expect(going.text).toMatch(/role="status" id="how-it-is">[^<]*\S/);
-    const held = await get(`${page}?still=1`);
-    expect(held.text).not.toMatch(/every 2s|http-equiv="refresh"/);
-    expect(held.text).toContain(`href="${page}"`);
-  },
-);
+it.each(Object.entries(GOING))('a page polls until the user pauses it: %s', async (_, make) => {
+  const page = at(await make());
+  const going = await get(page);
+  const [, asking = ''] = /<div id="live"([^>]*)>/.exec(going.text) ?? [];
+  expect([going.status, asking]).toEqual([
+    200,
+    expect.stringContaining(`hx-get="${page}" hx-trigger="every 2s"`),
+  ]);
+  expect(going.text).toContain('<noscript><meta http-equiv="refresh" content="3" /></noscript>');
+  expect(going.text).toContain(`href="${page}?still=1"`);
+  expect(going.text).toMatch(/role="status" id="how-it-is">[^<]*\S/);
+  const held = await get(`${page}?still=1`);
+  expect(held.text).not.toMatch(/every 2s|http-equiv="refresh"/);
+  expect(held.text).toContain(`href="${page}"`);
+});

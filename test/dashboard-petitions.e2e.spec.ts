@@ -6,7 +6,7 @@ import { picture } from './pictures.js';
 import { eventually } from './processes.js';
 import { appendSignatures } from './signers.js';
 
-/** What people see of petitions, posts, pictures and their organization, and what its forms say. */
+/** Pages and forms of petitions, posts, images and the organization. */
 
 let api: Api;
 let client: Client;
@@ -14,7 +14,7 @@ let owner: Visitor;
 let viewer: Visitor;
 beforeAll(async () => {
   api = await Api.start({ environment: { TRUST_PROXY: '1' } });
-  // What is taken out many at a time goes on by itself.
+  // Bulk removal needs background workers.
   api.instances[0]!.reactions.start();
   client = await api.organization();
   owner = await signedIn(api, client, 'OWNER');
@@ -28,7 +28,7 @@ const post = (path: string, form: Record<string, string> = {}, visitor = owner) 
   patiently(() => visitor.post(at(path), form));
 const newId = async (kind: string) => RECORDS[kind]!(api, client, {});
 
-/** One that can be signed, and the signatures of these people. */
+/** An open petition with signatures from these addresses. */
 async function signedPetition(...emails: string[]): Promise<{ petitionId: string; signatureIds: string[] }> {
   const petitionId = await newId('petition');
   await call(client, 'petition.publish-petition', { petitionId });
@@ -41,7 +41,7 @@ async function signedPetition(...emails: string[]): Promise<{ petitionId: string
   return { petitionId, signatureIds };
 }
 
-/** A part of a page, in words. */
+/** The text of a part of a page. */
 const said = (html: string) =>
   html
     .replace(/<[^>]*>/g, ' ')
@@ -64,8 +64,8 @@ const factsIn = (page: string) =>
     ]),
   );
 
-describe('what has happened', () => {
-  it('to a petition tells which signatures were taken out and brought back, by whom', async () => {
+describe('the activity', () => {
+  it('of a petition shows removed and restored signatures, and who did it', async () => {
     const { petitionId, signatureIds } = await signedPetition('one@example.org', 'two@example.org');
     const { location } = await post(`petitions/${petitionId}/signatures/${signatureIds[0]!}/invalidate`);
     expect((await patiently(() => owner.post(location!.split('?')[0]!))).status).toBe(303);
@@ -76,7 +76,7 @@ describe('what has happened', () => {
     ]);
   });
 
-  it('to a petition tells each time once, however many signatures it was', async () => {
+  it('of a petition shows each removal once, however many signatures it covers', async () => {
     const petitionId = await newId('petition');
     await call(client, 'petition.publish-petition', { petitionId });
     const { store } = api.instances[0]!.runtime;
@@ -92,7 +92,7 @@ describe('what has happened', () => {
     expect(past.filter((line) => line.startsWith('Signatures were taken out'))).toHaveLength(1);
   });
 
-  it('to the organization tells of its language, its sender, and who may check its history', async () => {
+  it('of the organization shows changes of language, sender and public history', async () => {
     await post('organization/who', { name: 'Clean Rivers', language: 'de', publicLog: 'true' });
     await post('organization/mails', { 'mailFrom.address': 'office@example.org' });
     const past = pastIn((await get('organization')).text);
@@ -116,7 +116,7 @@ it('the organization’s page shows its logo', async () => {
 });
 
 describe('a preview', () => {
-  it.each(['new', 'edit'])('of a petition shows all that its page will: %s', async (how) => {
+  it.each(['new', 'edit'])('of a petition shows everything that its page will: %s', async (how) => {
     const imageId = await newId('image');
     await call(client, 'image.update-image', { imageId, alt: 'A river' });
     const path = how === 'new' ? 'petitions/new' : `petitions/${await newId('petition')}/edit`;
@@ -136,7 +136,7 @@ describe('a preview', () => {
     expect(preview).toMatch(/<img [^>]*alt="A river"/);
   });
 
-  it('of a post shows its picture', async () => {
+  it('of a post shows its image', async () => {
     const imageId = await newId('image');
     await call(client, 'image.update-image', { imageId, alt: 'A river' });
     const { text } = await post('posts/new', { preview: 'true', name: 'News', imageId });
@@ -144,7 +144,7 @@ describe('a preview', () => {
     expect(preview).toMatch(/<img [^>]*alt="A river"/);
   });
 
-  it('of a picture that there is not shows the rest', async () => {
+  it('with an unknown image shows the rest', async () => {
     const { status, text } = await post('petitions/new', {
       preview: 'true',
       name: 'Save it',
@@ -154,7 +154,7 @@ describe('a preview', () => {
   });
 });
 
-it('a petition’s page says its last day', async () => {
+it('a petition’s page shows its closing time', async () => {
   const petitionId = await newId('petition');
   expect(factsIn((await get(`petitions/${petitionId}`)).text)).not.toHaveProperty('Closes');
   await call(client, 'petition.update-petition', { petitionId, closesAt: '2099-12-31T18:30:00Z' });
@@ -163,7 +163,7 @@ it('a petition’s page says its last day', async () => {
   });
 });
 
-it('a petition is opened again under that one name', async () => {
+it('a closed petition is reopened, with the same label everywhere', async () => {
   const { petitionId } = await signedPetition();
   await post(`petitions/${petitionId}/close`);
   expect((await get(`petitions/${petitionId}`)).text).toContain('>Reopen</a>');
@@ -172,7 +172,7 @@ it('a petition is opened again under that one name', async () => {
   expect(text).toContain('<button class="button">Reopen</button>');
 });
 
-it.each(['new', 'edit'])('all that is wrong with a petition is told at once: %s', async (how) => {
+it.each(['new', 'edit'])('all errors of a petition are shown together: %s', async (how) => {
   const path = how === 'new' ? 'petitions/new' : `petitions/${await newId('petition')}/edit`;
   const form = { name: 'Late', title: 'Late', goal: '0', slug: 'Not So', closesAt: '2020-01-01T10:00' };
   const { name, title, ...others } = form;
@@ -182,10 +182,10 @@ it.each(['new', 'edit'])('all that is wrong with a petition is told at once: %s'
   expect([status, links.toSorted()]).toEqual([422, ['closesAt', 'goal', 'slug']]);
 });
 
-describe('who has signed', () => {
+describe('the list of signatures', () => {
   const header = (text: string) => tableIn(text)[0]!;
 
-  it('is shown with their addresses, also of what was searched for', async () => {
+  it('shows the signers’ addresses, also in search results', async () => {
     const { petitionId } = await signedPetition('grace@spam.example', 'ada@example.org');
     const { text } = await get(`petitions/${petitionId}/signatures?q=spam`);
     expect(tableIn(text)).toEqual([
@@ -194,14 +194,14 @@ describe('who has signed', () => {
     ]);
   });
 
-  it('can be taken out by whoever may: all others see no such column', async () => {
+  it('offers removal only to roles that may remove signatures', async () => {
     const { petitionId } = await signedPetition('grace@example.org');
     const path = `petitions/${petitionId}/signatures`;
     expect(header((await get(path)).text)).toContain('Remove');
     expect(header((await get(path, viewer)).text)).not.toContain('Remove');
   });
 
-  it('leads from a signature that was taken out to where it can be brought back', async () => {
+  it('links a removed signature to the page that can restore it', async () => {
     const { petitionId, signatureIds } = await signedPetition('grace@example.org');
     const path = `petitions/${petitionId}/signatures`;
     const { location } = await post(`${path}/${signatureIds[0]!}/invalidate`);
@@ -212,7 +212,7 @@ describe('who has signed', () => {
   });
 });
 
-it('the list of what was taken out says what was chosen', async () => {
+it('the list of removed signatures shows their selection', async () => {
   const { petitionId, signatureIds } = await signedPetition('one@spam.example', 'two@example.org');
   await post(`petitions/${petitionId}/signatures/${signatureIds[1]!}/invalidate`);
   const condition = { emailDomain: 'spam.example', createdAfter: '2020-01-01T10:00' };
@@ -227,7 +227,7 @@ it('the list of what was taken out says what was chosen', async () => {
   expect((await get(`${path}/export`)).text).toContain('Email address ends in: spam.example; Signed after');
 });
 
-describe('a picture that is there already', () => {
+describe('uploading an image again', () => {
   const upload = async (content: Uint8Array<ArrayBuffer>, form: Record<string, string>) => {
     const file = { field: 'file', name: 'river.png', type: 'image/png', content };
     const { location } = await patiently(() => owner.upload(at('images/new'), file, form));
@@ -236,7 +236,7 @@ describe('a picture that is there already', () => {
     return { id: body.data.id, name: body.data.name, alt: body.data.alt, done };
   };
 
-  it('is called what was typed with it, and says so', async () => {
+  it('updates its name and description, and says so', async () => {
     const content = await picture();
     const first = await upload(content, { name: 'River', alt: 'A river' });
     expect(first).toMatchObject({ name: 'River', alt: 'A river', done: 'images.uploaded' });
@@ -248,7 +248,7 @@ describe('a picture that is there already', () => {
   });
 });
 
-it('addresses of the organization may be typed without what they begin with', async () => {
+it('the organization’s web addresses can be typed without https://', async () => {
   await post('organization/who', { name: 'Clean Rivers', website: 'example.org', language: 'en' });
   await post('organization/pages', { colour: '#0b6e4f', privacyUrl: 'example.org/privacy' });
   expect((await client.get('organization.get-organization')).body.data).toMatchObject({
@@ -259,7 +259,7 @@ it('addresses of the organization may be typed without what they begin with', as
   expect((await client.get('organization.get-organization')).body.data.website).toBe('http://example.org');
 });
 
-it('archiving a post takes its page away, and asks before', async () => {
+it('archiving a post asks for confirmation and takes its page offline', async () => {
   const postId = await newId('post');
   await call(client, 'post.publish-post', { postId });
   const { text } = await get(`posts/${postId}`);
@@ -275,7 +275,7 @@ it.each([
   ['organization/pages', { slug: 'docs', colour: '#0b6e4f' }, 'slug'],
   ['organization/mails', { 'mailFrom.address': 'bücher@example.org' }, 'mailFrom.address'],
   ['webhooks/new', { url: 'https://127.0.0.1/' }, 'url'],
-])('what is wrong is said in the language of the page: %s %j', async (path, form, field) => {
+])('errors are shown in the language of the page: %s %j', async (path, form, field) => {
   const says: string[] = [];
   for (const language of ['en', 'de']) {
     const { status, text } = await post(path, form, owner.at(api.origin, language));

@@ -6,10 +6,10 @@ import { Api, type Client, NOBODY } from './harness.js';
 import { invitationTo, linkTo, signedIn, Visitor } from './people-in.js';
 import { eventually } from './processes.js';
 
-/** By which people outside reach the server, through a proxy that speaks HTTPS. */
+/** The public address of the server, behind an HTTPS proxy. */
 const PUBLIC_HOST = 'act.example.org';
 
-/** How browsers say that a form comes from elsewhere, or do not say that it comes from here. */
+/** Headers of forms from other sites, or without an origin. */
 const FOREIGN: Record<string, string>[] = [
   { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' },
   { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'same-origin' },
@@ -50,13 +50,13 @@ const signInMailsTo = (address: string) =>
 let people = 0;
 const somebody = () => `person-${(people += 1)}@example.org`;
 
-describe('coming in', () => {
-  it('by the invitation in the mail, and later by a link to sign in, each once', async () => {
+describe('signing in', () => {
+  it('works once with the invitation, and later with a sign-in link', async () => {
     const email = somebody();
     await client.post('team.invite-member', { email, role: 'OWNER' });
     const invitation = await linkFor(email, 'invitations');
     const visitor = new Visitor(api.origin);
-    // What scans mails follows links.
+    // Mail scanners follow links.
     for (let n = 0; n < 2; n += 1)
       expect((await visitor.get(invitation)).text).toContain('You’re invited to join');
     expect(visitor.cookie).toBe('');
@@ -67,7 +67,7 @@ describe('coming in', () => {
     );
     expect((await visitor.get(accepted.location!)).status).toBe(200);
     expect((await new Visitor(api.origin).post(invitation)).status).toBe(410);
-    // The history has it from whoever came.
+    // The history names the person as the actor.
     const [{ userId }] = (await client.get('team.list-members')).body.data;
     const joined = (await client.get('history.list-events', { type: 'InvitationAccepted' })).body.data;
     expect(joined).toEqual([expect.objectContaining({ actor: { type: 'user', id: userId } })]);
@@ -83,7 +83,7 @@ describe('coming in', () => {
     expect((await again.get('/dashboard')).location).toBe(`/dashboard/${client.organizationId}`);
   });
 
-  it('of many who use one link at once one gets in', async () => {
+  it('signs in only one of many parallel requests with the same link', async () => {
     const email = somebody();
     await signedIn(api, client, 'EDITOR', email);
     await new Visitor(api.origin).post('/dashboard/sign-in', { email });
@@ -94,7 +94,7 @@ describe('coming in', () => {
     expect(answers.filter(({ status }) => status === 303)).toHaveLength(1);
   });
 
-  it('says the same to whoever is known and unknown', async () => {
+  it('returns the same page for known and unknown addresses', async () => {
     const email = somebody();
     await signedIn(api, client, 'EDITOR', email);
     const ask = async (address: string) => {
@@ -111,26 +111,26 @@ describe('coming in', () => {
     expect([wrong.status, wrong.text]).toEqual([422, expect.stringContaining('Enter an email address')]);
   });
 
-  it('sends five links an hour at most for one network, twenty for all: nobody takes them from others', async () => {
+  it('sends at most five links an hour per network and twenty in total, so no one uses up the links of others', async () => {
     const email = somebody();
     const own = await signedIn(api, client, 'EDITOR', email);
     const sending = api.instances.map(({ app }) =>
       jest.spyOn(app.get(SignInLinks, { strict: false }), 'send'),
     );
-    /** All that was asked for until now is sent, or never will be. */
+    /** Waits until every requested link was sent or dropped. */
     const allSent = () => Promise.all(sending.flatMap(({ mock }) => mock.results.map(({ value }) => value)));
     const ask = (address?: string) =>
       new Visitor(api.origin, 'en', address).post('/dashboard/sign-in', { email });
     for (let n = 0; n < 8; n += 1) await ask('10.1.2.3');
     await eventually(() => expect(signInMailsTo(email)).toHaveLength(5));
-    // Their own, from elsewhere.
+    // The person, from another network.
     await ask('10.7.7.7');
     await eventually(() => expect(signInMailsTo(email)).toHaveLength(6));
     await Promise.all(Array.from({ length: 24 }, () => ask()));
     await eventually(() => expect(signInMailsTo(email)).toHaveLength(20));
     await allSent();
     expect(signInMailsTo(email)).toHaveLength(20);
-    // Whoever has signed in by this browser before has links of their own, wherever they are now.
+    // A browser that has signed in before has a separate limit, in any network.
     const visitor = await signedIn(api, client, 'VIEWER', somebody());
     expect((await visitor.post('/dashboard/sign-in', { email })).status).toBe(200);
     await allSent();
@@ -140,7 +140,7 @@ describe('coming in', () => {
     expect(signInMailsTo(email)).toHaveLength(25);
   });
 
-  it('sends the link when a mail server that was away is back', async () => {
+  it('sends the link after the mail server is reachable again', async () => {
     const email = somebody();
     await signedIn(api, client, 'EDITOR', email);
     const attempts = api.instances.map(({ app }) =>
@@ -158,7 +158,7 @@ describe('coming in', () => {
     await eventually(() => expect(signInMailsTo(email)).toHaveLength(1));
   });
 
-  it('a link that is too old, changed or invented opens nothing', async () => {
+  it('rejects links that are expired, changed or made up', async () => {
     const email = somebody();
     await signedIn(api, client, 'EDITOR', email);
     await new Visitor(api.origin).post('/dashboard/sign-in', { email });
@@ -176,7 +176,7 @@ describe('coming in', () => {
     }
   });
 
-  it('is nothing that another site does for them: nobody finds themselves in as somebody else', async () => {
+  it('rejects forms of other sites, so no one is signed in as another person', async () => {
     const email = somebody();
     await signedIn(api, client, 'EDITOR', email);
     await new Visitor(api.origin).post('/dashboard/sign-in', { email });
@@ -188,12 +188,12 @@ describe('coming in', () => {
       }
       const silent = await ask(path, { Host: new URL(api.origin).host }, 'POST');
       expect([path, silent.status, silent.cookies]).toEqual([path, 403, []]);
-      // Whose it is still comes in by it.
+      // The link still works for its owner.
       expect((await new Visitor(api.origin).post(path)).status).toBe(303);
     }
   });
 
-  it('makes a new session whatever cookie comes, and ends the one that came', async () => {
+  it('always creates a new session, and ends the one in the cookie', async () => {
     const visitor = await signedIn(api, client, 'EDITOR', somebody());
     const before = visitor.cookie;
     const link = await invitationTo(api, await api.organization(), 'EDITOR', somebody());
@@ -208,7 +208,7 @@ describe('coming in', () => {
     expect(fixed.cookie).not.toContain('xxx');
   });
 
-  it('who tries links is told to wait', async () => {
+  it('limits the rate of guessed links', async () => {
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, n) =>
         new Visitor(api.origin, 'en', '10.9.9.9').post(`/dashboard/sign-in/${n}`),
@@ -218,10 +218,10 @@ describe('coming in', () => {
   });
 });
 
-describe('an address that is compared like another, and lies at another domain', () => {
+describe('an address that is considered equal to another, but belongs to another domain', () => {
   const twin = (email: string) => email.replace('example', 'ex\u0600ample');
 
-  it('gets no link to sign in: it goes to the address of the person', async () => {
+  it('gets no sign-in link: the link goes to the stored address', async () => {
     const email = somebody();
     await signedIn(api, client, 'OWNER', email);
     expect((await new Visitor(api.origin).post('/dashboard/sign-in', { email: twin(email) })).status).toBe(
@@ -231,15 +231,15 @@ describe('an address that is compared like another, and lies at another domain',
     expect(mail.accepted.map(({ to }) => to)).not.toContainEqual(expect.stringMatching(/xn--|\u0600/));
   });
 
-  it('is not invited: whoever reads its mail would be taken for the person', async () => {
+  it('cannot be invited, because its owner would be taken for the person', async () => {
     const invited = { email: twin(somebody()), role: 'VIEWER' };
     const { status, body } = await client.post('team.invite-member', invited);
     expect([status, body.error.issues?.[0]?.path]).toEqual([400, 'email']);
   });
 });
 
-describe('being signed in', () => {
-  it('ends by signing out: the cookie is good nowhere any more', async () => {
+describe('a session', () => {
+  it('ends when the person signs out: the cookie is no longer valid', async () => {
     const visitor = await signedIn(api, client, 'EDITOR', somebody());
     const stolen = visitor.at(api.instances[1]!.origin);
     expect((await stolen.get('/dashboard/account')).status).toBe(200);
@@ -247,7 +247,7 @@ describe('being signed in', () => {
     expect(out.location).toBe('/dashboard/sign-in?out');
     expect(visitor.cookie).not.toContain('session=');
     expect((await visitor.get(out.location!)).text).toContain('You have signed out.');
-    // What it wants done is refused from that moment on, what it only wants to see within a second.
+    // Changes are rejected immediately, reads within a second.
     expect(
       (await stolen.post(`/dashboard/${client.organizationId}/lists/new`, { name: 'Late' })).status,
     ).toBe(403);
@@ -257,7 +257,7 @@ describe('being signed in', () => {
     );
   });
 
-  it('is begun anew where a role was changed: whoever it is learns why, and comes back to where they were', async () => {
+  it('must be renewed after a role change: the page explains it and leads back', async () => {
     await signedIn(api, client, 'OWNER', somebody());
     const email = somebody();
     const visitor = await signedIn(api, client, 'EDITOR', email);
@@ -275,7 +275,7 @@ describe('being signed in', () => {
     expect(visitor.cookie).not.toContain('wanted');
   });
 
-  it('lists also where a role was changed: there they sign in again', async () => {
+  it('lists organizations whose role changed too: they ask for a new sign-in', async () => {
     const other = await api.organization();
     const email = somebody();
     await signedIn(api, client, 'OWNER', somebody());
@@ -293,7 +293,7 @@ describe('being signed in', () => {
     );
   });
 
-  it('leads back to pages of organizations alone, whatever a browser remembers', async () => {
+  it('leads back only to pages of organizations, whatever the cookie contains', async () => {
     for (const wanted of [
       'https://evil.example/',
       '//evil.example',
@@ -313,7 +313,7 @@ describe('being signed in', () => {
     }
   });
 
-  it('a form that comes after its end is not done, and can be sent again', async () => {
+  it('rejects a form after its end, which can then be sent again', async () => {
     const email = somebody();
     const visitor = await signedIn(api, client, 'EDITOR', email);
     const path = `/dashboard/${client.organizationId}/tags/new`;
@@ -326,7 +326,7 @@ describe('being signed in', () => {
     expect((await visitor.post(path, { name: 'Kept' })).status).toBe(303);
   });
 
-  it('is listed by browser, and each other one can be ended; nobody ends a stranger’s', async () => {
+  it('is listed by browser, and can be ended only by its owner', async () => {
     const email = somebody();
     const visitor = await signedIn(api, client, 'EDITOR', email);
     await visitor.post('/dashboard/sign-in', { email });
@@ -344,7 +344,7 @@ describe('being signed in', () => {
     expect((await visitor.get('/dashboard/account')).text).not.toContain('/end"');
   });
 
-  it('does nothing that another site asks for', async () => {
+  it('rejects forms of other sites', async () => {
     const visitor = await signedIn(api, client, 'OWNER', somebody());
     const path = `/dashboard/${client.organizationId}/team/invite`;
     const form = { email: 'evil@example.org', role: 'OWNER' };
@@ -360,12 +360,12 @@ describe('being signed in', () => {
     expect(page.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('needs HTTPS, but on the machine itself', async () => {
+  it('requires HTTPS, except on the machine itself', async () => {
     const { status, text } = await ask('/dashboard/sign-in', { Host: PUBLIC_HOST });
     expect([status, text]).toEqual([403, expect.stringContaining('You can only sign in over HTTPS')]);
   });
 
-  it('is a cookie that by HTTPS this server alone can set and read, and no program of a page', async () => {
+  it('is a cookie that only this server can set and read over HTTPS, and no script', async () => {
     const headers = {
       Host: PUBLIC_HOST,
       'X-Forwarded-Proto': 'https',
@@ -382,7 +382,7 @@ describe('being signed in', () => {
     const account = async (cookie: string, own: Record<string, string> = headers) =>
       (await ask('/dashboard/account', { ...own, Cookie: cookie })).status;
     expect(await account(`__Host-session=${token}`)).toBe(200);
-    // What a page without HTTPS has put there signs nobody in; nor is what belongs to HTTPS read without it.
+    // A cookie set without HTTPS is not valid with HTTPS, and the other way round.
     expect(await account(`session=${token}`)).toBe(303);
     expect(await account(`__Host-session=${token}`, { Host: new URL(api.origin).host })).toBe(303);
     const out = await ask('/dashboard/sign-out', { ...headers, Cookie: `__Host-session=${token}` }, 'POST');
@@ -399,12 +399,12 @@ describe('being signed in', () => {
  */
 const ENDED_SECONDS = 2;
 
-describe('who is in no longer sees nothing more, at any instance', () => {
+describe('after a session ends, no instance shows anything', () => {
   const AGAIN = [303, '/dashboard/sign-in?again'];
   type Ended = {
-    /** All up to the last request, which ends it: of that the time counts. */
+    /** Everything before the request that ends the session. */
     prepare: (visitor: Visitor, email: string) => Promise<() => Promise<{ status: number }>>;
-    /** What each page answers from then on, and where it leads. */
+    /** What pages return afterwards. */
     answer: unknown[];
   };
   const memberWith = async (email: string): Promise<string> => {
@@ -448,13 +448,13 @@ describe('who is in no longer sees nothing more, at any instance', () => {
     const email = somebody();
     const visitor = await signedIn(api, client, 'EDITOR', email);
     const page = `/dashboard/${client.organizationId}/contacts`;
-    // The one that was not asked to end it comes first: who goes on with a cookie that is worth nothing is soon told to wait.
+    // Starts with the other instance, because requests with an invalid cookie soon reach the rate limit.
     const theirs = api.instances.toReversed().map(({ origin }) => visitor.at(origin));
     const end = await prepare(visitor, email);
-    // From now on each instance knows them.
+    // Now each instance has cached the session.
     for (const each of theirs) expect((await each.get(page)).status).toBe(200);
     expect([200, 303]).toContain((await end()).status);
-    // What would change something is refused at once.
+    // Changes are rejected immediately.
     const { status: late } = await theirs[0]!.post(page.replace('contacts', 'tags/new'), { name: 'Late' });
     expect([403, 404]).toContain(late);
     await eventually(async () => {
@@ -466,13 +466,13 @@ describe('who is in no longer sees nothing more, at any instance', () => {
   });
 });
 
-/** The name of a cookie, and all that the browser is told of it. */
+/** The name of a cookie and its attributes. */
 function attributesOf(cookie: string): string[] {
   const [pair = '', ...attributes] = cookie.split('; ');
   return [pair.split('=')[0]!, ...attributes.toSorted()];
 }
 
-/** `fetch` does not let anybody say another Host, or nothing of where a form comes from. */
+/** `fetch` cannot change `Host` or leave out the origin. */
 async function ask(path: string, headers: Record<string, string>, method = 'GET') {
   const { port } = new URL(api.origin);
   const asked = request({ port, host: '127.0.0.1', path, method, headers });
@@ -483,7 +483,7 @@ async function ask(path: string, headers: Record<string, string>, method = 'GET'
   return { status: response.statusCode!, text, cookies: response.headers['set-cookie'] ?? [] };
 }
 
-it('what a role may not do is not shown', async () => {
+it('pages do not show what the role does not allow', async () => {
   const viewer = await signedIn(api, client, 'VIEWER', somebody());
   const admin = await signedIn(api, client, 'ADMIN', somebody());
   await signedIn(api, client, 'OWNER', 'the-owner@example.org');
@@ -510,13 +510,13 @@ it.each([
   ['en;q=0,de', 'de'],
   ['fr', 'en'],
   ['*', 'en'],
-])('speaks the language that the browser prefers: %s is %s', async (accepted, language) => {
+])('uses the preferred language of the browser: %s is %s', async (accepted, language) => {
   const headers: Record<string, string> = accepted === undefined ? {} : { 'Accept-Language': accepted };
   const response = await fetch(`${api.origin}/dashboard/sign-in`, { headers });
   expect(await response.text()).toContain(`<html lang="${language}"`);
 });
 
-it('says what happened, keeps what was typed, and speaks German', async () => {
+it('confirms actions, keeps typed input, and is available in German', async () => {
   const owner = await signedIn(api, client, 'OWNER', somebody());
   const path = `/dashboard/${client.organizationId}/team`;
   const wrong = await owner.post(`${path}/invite`, { email: 'not <an> address' });

@@ -44,11 +44,10 @@ const write = async (changes: object = {}) => {
   });
   return detail.slice(-40, -4);
 };
-/** The links of a page that lead to mails. */
+/** The ids of the emails that a page links to. */
 const listed = (text: string) => [...text.matchAll(/\/outbox\/([\da-f-]{36})">/g)].map(([, id]) => id!);
 const linkIn = (text: string) => /<a href="http[^"]*?(\/dashboard\/[^"]+)" target="_blank"/.exec(text)![1]!;
-/** The mail to somebody, when it is there. */
-/** What the mails to somebody lead to, the newest first, when there are as many. */
+/** Waits for this many emails to an address, and returns their links, newest first. */
 async function mailsTo(email: string, count: number): Promise<string[]> {
   let ids: string[] = [];
   await eventually(async () => {
@@ -59,7 +58,7 @@ async function mailsTo(email: string, count: number): Promise<string[]> {
 }
 const folderOf = ({ organizationId } = client) => join(directory, 'mail', organizationId);
 
-it('shows an owner at the machine itself what there is, and leads there; nobody else', async () => {
+it('is shown only to owners on the machine itself', async () => {
   const id = await write();
   const home = `/dashboard/${client.organizationId}`;
   const link = `href="${outbox()}"`;
@@ -84,7 +83,7 @@ it('shows an owner at the machine itself what there is, and leads there; nobody 
   }
 });
 
-it("another organization's mail is neither listed nor found", async () => {
+it("another organization's email is neither listed nor found", async () => {
   const id = await write({ html: '<p>We won.</p>' });
   const other = await api.organization();
   const stranger = (await signedIn(api, other, 'OWNER', newAddress())).here();
@@ -96,7 +95,7 @@ it("another organization's mail is neither listed nor found", async () => {
   }
 });
 
-it('no address leads out of the folder', async () => {
+it('no address reads a file outside the folder', async () => {
   await write();
   const [file] = await readdir(folderOf());
   await writeFile(join(directory, 'mail', 'secret.eml'), 'Subject: secret\r\n\r\nsecret');
@@ -120,7 +119,7 @@ it('no address leads out of the folder', async () => {
     expect((await owner.get(outbox(`?cursor=${cursor}`))).status).toBe(400);
 });
 
-it('lists the newest first, page by page, finds among the newest thousand, and has all as a table', async () => {
+it('lists the newest first, page by page, searches the newest 1,000, and exports all as CSV', async () => {
   expect((await owner.get(outbox())).text).toContain('No emails yet');
   await mkdir(folderOf(), { recursive: true });
   const ids = Array.from({ length: 1_060 }, newId);
@@ -139,7 +138,7 @@ it('lists the newest first, page by page, finds among the newest thousand, and h
 
   const found = (await owner.get(outbox('?q=person-1059%40EXAMPLE'))).text;
   expect(listed(found)).toEqual([ids[1_059]]);
-  // Beyond those that are searched.
+  // Older than the emails that are searched.
   expect(listed((await owner.get(outbox('?q=person-59%40'))).text)).toEqual([]);
   expect(listed((await owner.get(outbox('?q=person-60%40'))).text)).toEqual([ids[60]]);
   const about = (subject: string, more = '') => owner.get(outbox(`?q=${encodeURIComponent(subject)}${more}`));
@@ -162,7 +161,7 @@ it('lists the newest first, page by page, finds among the newest thousand, and h
   expect((await owner.get(outbox('/export?q=person-1059%40'))).text.trim().split('\n')).toHaveLength(2);
 });
 
-it('shows a mail with its headers, its text with links, and its HTML in a frame without rights', async () => {
+it('shows an email with its headers, its text with links, and its HTML in a sandboxed frame', async () => {
   const id = await write({
     to: 'ada@example.org',
     subject: '<b>News</b>',
@@ -191,7 +190,7 @@ it('shows a mail with its headers, its text with links, and its HTML in a frame 
   expect((await owner.get(outbox(`/${plain}/mail`))).status).toBe(404);
 });
 
-it('a server with a mail server has no such page, for nobody', async () => {
+it('does not exist on a server with a mail server', async () => {
   const id = await write();
   const { origin } = await api.addInstance({ MAIL_URL: 'smtp://127.0.0.1:1', PUBLIC_URL: api.origin });
   const there = owner.at(origin).here();
@@ -204,11 +203,11 @@ it('a server with a mail server has no such page, for nobody', async () => {
   }
 });
 
-describe('who asks for a link to sign in', () => {
+describe('requesting a sign-in link without a mail server', () => {
   const folder = () => join(directory, 'mail');
   const ask = (visitor: Visitor, email: string) => visitor.post('/dashboard/sign-in', { email });
 
-  it('is told that it is written into a file; at the machine itself where, and how to print one', async () => {
+  it('explains that it is written to a file; on the machine itself also where, and how to print one', async () => {
     const here = new Visitor(api.origin).here();
     expect((await here.get('/dashboard/sign-in')).text).toContain('is not connected to a mail server');
     const { status, text } = await ask(here, newAddress());
@@ -222,7 +221,7 @@ describe('who asks for a link to sign in', () => {
     expect(elsewhere.text).not.toContain(directory);
   });
 
-  it('is told the same, whether they are known or not', async () => {
+  it('returns the same page for known and unknown addresses', async () => {
     const email = newAddress();
     await signedIn(api, client, 'VIEWER', email);
     for (const place of [(one: Visitor) => one, (one: Visitor) => one.here()]) {
@@ -233,12 +232,12 @@ describe('who asks for a link to sign in', () => {
     }
   });
 
-  it('is told in German, too', async () => {
+  it('is explained in German too', async () => {
     const { text } = await ask(new Visitor(api.origin, 'de'), newAddress());
     expect(text).toContain('schreibt E-Mails in den Ordner');
   });
 
-  it('looks into their mail where there is a mail server', async () => {
+  it('points to the inbox if there is a mail server', async () => {
     const { origin } = await api.addInstance({ MAIL_URL: 'smtp://127.0.0.1:1', PUBLIC_URL: api.origin });
     const here = new Visitor(origin).here();
     expect((await here.get('/dashboard/sign-in')).text).not.toContain('is not connected to a mail server');
@@ -248,7 +247,7 @@ describe('who asks for a link to sign in', () => {
   });
 });
 
-it('whoever invites is told where the invitation is', async () => {
+it('after an invitation, the page says where the email is', async () => {
   const home = `/dashboard/${client.organizationId}`;
   const invite = (visitor: Visitor) =>
     visitor.post(`${home}/team/invite`, { email: newAddress(), role: 'EDITOR' });
@@ -259,10 +258,10 @@ it('whoever invites is told where the invitation is', async () => {
   expect((await there.get((await invite(there)).location!)).text).toContain('on its way');
 });
 
-describe('when what follows from events is done', () => {
+describe('with background workers', () => {
   beforeAll(() => api.react());
 
-  it('whom an owner invites comes by the link that the page shows, and again by one to sign in', async () => {
+  it('an invited person joins with the link on the page, and later signs in with another', async () => {
     const email = newAddress();
     await call(client, 'team.invite-member', { email, role: 'EDITOR' });
     const [invitation] = await mailsTo(email, 1);
@@ -277,7 +276,7 @@ describe('when what follows from events is done', () => {
     expect((await again.get(`/dashboard/${client.organizationId}`)).status).toBe(200);
   });
 
-  it('who is in other organizations, too, is let in by files alone', async () => {
+  it('sign-in links for members of several organizations are only in files', async () => {
     const email = newAddress();
     await signedIn(api, await api.organization(), 'VIEWER', email);
     const folder = join(directory, 'mail');
@@ -310,7 +309,7 @@ describe('when what follows from events is done', () => {
   it.each<[string, Look, Words]>([
     ['wide', {}, WORDS.en],
     ['on a phone, in German', { width: 360, height: 740, locale: 'de-DE' }, WORDS.de],
-  ])('keeps nobody out, %s', async (_, look, words) => {
+  ])('is accessible, %s', async (_, look, words) => {
     const window = await browser.open(look);
     const { page } = window;
     const requireGood = async () => {
