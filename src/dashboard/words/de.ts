@@ -134,8 +134,8 @@ export const de: BaseWords = {
     goOn: 'Wieder aktualisieren',
   },
   roles: {
-    OWNER: { name: 'Inhaber·in', may: 'Voller Zugriff, auch auf die Rolle Inhaber·in' },
-    ADMIN: { name: 'Administrator·in', may: 'Voller Zugriff, außer auf die Rolle Inhaber·in' },
+    OWNER: { name: 'Inhaber·in', may: 'Voller Zugriff, einschließlich der Verwaltung von Inhaber·innen' },
+    ADMIN: { name: 'Administrator·in', may: 'Voller Zugriff, außer auf die Verwaltung von Inhaber·innen' },
     EDITOR: {
       name: 'Redaktion',
       may: 'Kann Kontakte, Petitionen, Beiträge, Listen, Bilder und Rundschreiben bearbeiten',
