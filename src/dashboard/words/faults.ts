@@ -69,7 +69,7 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
   [/^is a picture that cannot/, ({ brokenPicture }) => brokenPicture],
   [/^is too large a picture/, ({ largePicture }) => largePicture],
   [/^must have at most (\d+) characters$/, ({ tooLong }, [, most]) => tooLong(most!)],
-  [/^must be an e-mail address/, ({ email }) => email],
+  [/^must be an e-?mail address/, ({ email }) => email],
   [/^must be an address that begins with https/, ({ webAddress }) => webAddress],
   [/^may not be delivered to/, ({ publicAddress }) => publicAddress],
   [/^must be an address that mail can come from/, ({ asciiAddress }) => asciiAddress],
