@@ -17,7 +17,7 @@ beforeAll(async () => {
   // Bulk removal needs background workers.
   api.instances[0]!.reactions.start();
   client = await api.organization();
-  owner = await signedIn(api, client, 'OWNER');
+  owner = await signedIn(api, client, 'OWNER', 'owner@example.org');
   viewer = await signedIn(api, client, 'VIEWER');
 });
 afterAll(() => api.stop());
