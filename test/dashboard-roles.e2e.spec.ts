@@ -243,7 +243,7 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
     const own = events.filter(({ actor }) => actor === `user ${users.get(role)!}`);
     expect([role, own.length > 0]).toEqual([role, entry.act!.includes(role) && entry.isTrial !== true]);
     const newest = own.at(-1);
-    if (newest) await requirePast(visitor, below, newest, `${role.toLowerCase()}@example.org`);
+    if (newest) await requirePast(visitor, below, newest, `${role.toLowerCase()}-`);
   });
 
   it('keeps what was typed where it refuses it, and leads to each fault', async () => {
