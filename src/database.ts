@@ -50,7 +50,8 @@ export function replicaOf(
     open: () => openDatabase({ url, poolSize, migrations: [] }),
     onChange: (trouble) => {
       if (trouble === undefined) logger.log({ message: 'the replica serves reads' });
-      else logger.warn({ message: 'the replica cannot serve: the primary does', reason: trouble });
+      else
+        logger.warn({ message: 'the replica cannot serve reads: the primary serves them', reason: trouble });
     },
   };
 }
@@ -58,12 +59,12 @@ export function replicaOf(
 /** Migrates. @throws ConfigError where what is there then is not what this version needs. */
 export async function prepareSchema(source: DataSource, logger: LoggerService): Promise<void> {
   const ran = await migrate(source);
-  if (ran.length > 0) logger.log({ message: 'database migrated', migrations: ran });
+  if (ran.length > 0) logger.log({ message: 'database migrations applied', migrations: ran });
   const missing = await missingFromSchema(source, schema);
   if (missing.parts.length > 0) throw new ConfigError([otherSchema(missing.parts)]);
   if (missing.indexes.length > 0) {
     logger.warn({
-      message: 'indexes are missing: what they find is looked for in whole tables. Make them again',
+      message: 'indexes are missing, so queries scan whole tables: create them',
       statements: missing.indexes,
     });
   }

@@ -93,7 +93,7 @@ export async function tellHowToBegin({ source }: Runtime, logger: LoggerService)
   if (await isUsed(source).catch(() => true)) return;
   const create = 'organization create --name Rivers';
   logger.log({
-    message: 'no organization yet: one command makes it and prints its first key',
+    message: 'no organization exists yet: run this command to create one and print its first API key',
     inCompose: `docker compose exec api advocacy ${create}`,
     inContainer: `advocacy ${create}`,
     inCheckout: `npm run -s cli -- ${create}`,

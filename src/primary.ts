@@ -58,7 +58,7 @@ export function lead(processes: number): void {
     if (hasBegun || isStopping) return;
     hasBegun = true;
     for (let number = 2; number <= processes; number += 1) start(number);
-    tell('info', { message: 'several processes serve on one port', processes });
+    tell('info', { message: 'several processes share one port', processes });
   }
 
   function replace(number: number, end: End, livedMs: number): void {
@@ -67,7 +67,7 @@ export function lead(processes: number): void {
     const pauseMs = livedMs < SHORT_LIFE_MS ? afterShortLife : 0;
     pauses.set(number, pauseMs);
     tell('warn', {
-      message: 'a process has ended: another takes its place, the others serve on',
+      message: 'a process exited: a new one replaces it, the others keep serving',
       process: number,
       ...end,
       livedForSeconds: Math.round(livedMs / 1_000),

@@ -106,7 +106,7 @@ async function untilAvailable(
       if (isTurnedAway(error) || Date.now() >= deadline) throw unusable(config, error);
       const reason = reasonIn(config, error);
       // Said once, not every second.
-      if (reason !== told) logger.warn({ message: 'database cannot be used yet', reason });
+      if (reason !== told) logger.warn({ message: 'database not available yet', reason });
       told = reason;
       await sleep(1_000, undefined, { signal });
     }

@@ -47,7 +47,7 @@ process.stderr.on('error', () => undefined);
 process.on('uncaughtException', (error) => {
   // Without the stack's first lines: they are the message, of which describeError tells what may be told.
   const stack = error.stack?.split('\n').filter((line) => /^ +at /.test(line));
-  logger.fatal({ message: 'uncaught exception: the process ends', reason: describeError(error), stack });
+  logger.fatal({ message: 'uncaught exception: the process exits', reason: describeError(error), stack });
   void exit(1);
 });
 
@@ -78,11 +78,11 @@ try {
   await serve();
 } catch (error) {
   if (isServing) {
-    logger.fatal({ message: 'the server ended with an error', reason: describeError(error) });
+    logger.fatal({ message: 'the server exited with an error', reason: describeError(error) });
     await exit(1);
   }
   if (stopping.signal.aborted) {
-    logger.log({ message: 'stopped before it could start', reason: describeError(error) });
+    logger.log({ message: 'stopped while starting', reason: describeError(error) });
     await exit(0);
   }
   const reason = isPortTaken(error)
@@ -135,7 +135,7 @@ async function serve(): Promise<void> {
       );
     }
     setTimeout(() => {
-      logger.warn({ message: 'stopped without closing everything in time' });
+      logger.warn({ message: 'stopped before all connections were closed: the shutdown deadline passed' });
       void exit(1);
     }, LONGEST_STOP_MS);
     clearInterval(cleaning);
@@ -172,10 +172,10 @@ async function exit(status: number): Promise<never> {
 async function clean({ store, troubles }: Runtime): Promise<void> {
   try {
     const forgotten = await store.forgetIdempotencyKeys(IDEMPOTENCY_HOURS);
-    if (forgotten > 0) logger.log({ message: 'idempotency keys forgotten', forgotten });
+    if (forgotten > 0) logger.log({ message: 'expired idempotency keys deleted', forgotten });
   } catch (error) {
     if (troubles.tell(error)) return;
-    logger.warn({ message: 'idempotency keys not cleaned', reason: describeError(error) });
+    logger.warn({ message: 'deleting expired idempotency keys failed', reason: describeError(error) });
   }
 }
 

@@ -151,7 +151,7 @@ it('waits for a mail server that is away, says so, and loses nothing', async () 
   const told = () =>
     server.log
       .slice(from)
-      .filter(({ message }) => message === 'the mail server cannot be used: broadcasts wait for it');
+      .filter(({ message }) => message === 'the mail server is unavailable: broadcasts are waiting');
   await eventually(() => expect(told()).toHaveLength(1));
   await mail.start();
   await eventually(async () => expect((await status(server, broadcastId)).status).toBe('SENT'), 60);

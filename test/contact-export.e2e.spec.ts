@@ -245,7 +245,7 @@ describe('export-contacts', () => {
 
     (await open()).destroy();
     await eventually(() => expect(logged()).toHaveLength(1));
-    expect(logged()[0]!.message).toBe('request aborted by the client');
+    expect(logged()[0]!.message).toBe('client aborted the request');
     expect(failures()).toEqual([]);
 
     const response = await open();

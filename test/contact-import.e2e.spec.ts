@@ -724,7 +724,7 @@ describe('when something breaks in the middle', () => {
       aborted.destroy();
       await eventually(() =>
         expect(server.log.filter(({ path }) => path === '/v1/contact.import-contacts')).toEqual([
-          expect.objectContaining({ message: 'request aborted by the client' }),
+          expect.objectContaining({ message: 'client aborted the request' }),
         ]),
       );
       const again = await importInto(

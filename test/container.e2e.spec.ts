@@ -109,7 +109,7 @@ describe('docker-compose.yml', () => {
 });
 
 describe('a server on an empty database', () => {
-  const HINT = 'no organization yet: one command makes it and prints its first key';
+  const HINT = 'no organization exists yet: run this command to create one and print its first API key';
 
   it('logs once how to make the first organization, and no more when there is one', async () => {
     const deployment = await Deployment.create();

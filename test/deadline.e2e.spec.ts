@@ -86,7 +86,7 @@ it('PostgreSQL frozen: all that is asked gets 503, most of it at once; going on,
 it('PostgreSQL stopped: the log says once what is wrong and what to do, and once that it is over', async () => {
   const isOver = () => {
     const last = server.log.findLast(({ message }) => / database$| well again$/.test(message));
-    return expect(last?.message).toBe('the database is well again');
+    return expect(last?.message).toBe('the database works again');
   };
   await eventually(isOver);
   const from = server.log.length;
@@ -108,11 +108,11 @@ it('PostgreSQL stopped: the log says once what is wrong and what to do, and once
   await becomesUnready('The database does not answer.', 'DATABASE_UNREACHABLE');
   await postgres.start();
   await becomesReady();
-  await eventually(() => expect(told('the database is well again')).toHaveLength(1));
+  await eventually(() => expect(told('the database works again')).toHaveLength(1));
 
-  const [over] = told('the database is well again');
+  const [over] = told('the database works again');
   expect(over).toMatchObject({ level: 'info', refusedRequests: refused, seconds: expect.any(Number) });
-  const troubles = told('something is wrong with the database');
+  const troubles = told('database problem');
   expect(new Set(troubles.map(({ trouble }) => trouble)).size).toBe(troubles.length);
   expect(troubles).toContainEqual(
     expect.objectContaining({
@@ -125,13 +125,13 @@ it('PostgreSQL stopped: the log says once what is wrong and what to do, and once
   expect(new Set(lines().map(({ message }) => message))).toEqual(
     new Set([
       'request',
-      'something is wrong with the database',
+      'database problem',
       'not ready',
-      'ready again: the database reads and writes',
-      'the database is well again',
+      'ready again: the database accepts reads and writes',
+      'the database works again',
     ]),
   );
-  for (const message of ['not ready', 'ready again: the database reads and writes']) {
+  for (const message of ['not ready', 'ready again: the database accepts reads and writes']) {
     expect(told(message)).toHaveLength(1);
   }
   expect(lines().filter(({ stack }) => stack !== undefined)).toEqual([]);
@@ -195,7 +195,7 @@ describe('writes fail', () => {
       'a primary that became a standby',
       'ALTER ROLE advocacy SET default_transaction_read_only = on',
       'ALTER ROLE advocacy RESET default_transaction_read_only',
-      'The database takes no writes at the moment.',
+      'The database accepts no writes at the moment.',
       'DATABASE_TAKES_NO_WRITES',
       /read-only transaction|takes no writes/,
     ],
@@ -213,7 +213,7 @@ describe('writes fail', () => {
          $$ BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = '53100'; END $$;
        CREATE TRIGGER full_disk BEFORE INSERT ON events FOR EACH STATEMENT EXECUTE FUNCTION fail()`,
       'DROP TRIGGER full_disk ON events',
-      'The disk of the database is full: it takes no writes at the moment.',
+      'The disk of the database is full: it accepts no writes at the moment.',
       'DATABASE_TAKES_NO_WRITES',
       /No space left on device/,
     ],
@@ -235,7 +235,7 @@ describe('writes fail', () => {
           expect(server.log).toContainEqual(
             expect.objectContaining({ message: 'not ready', trouble: message }),
           );
-          const line = { message: 'something is wrong with the database', level: 'error' };
+          const line = { message: 'database problem', level: 'error' };
           expect(server.log).toContainEqual(
             expect.objectContaining({ ...line, reason: expect.stringMatching(words) }),
           );

@@ -417,7 +417,7 @@ longDescribe('a history that somebody forged by hand in the database', () => {
       expect(told(name)).toEqual([
         expect.objectContaining({
           level: 'error',
-          message: 'history not sealed: it is not what was sealed before',
+          message: 'history not sealed: it does not match what was sealed before',
           reason: expect.stringMatching(FORGERIES[name]![1]),
         }),
       ]);

@@ -114,7 +114,7 @@ it('what somebody has changed by hand is found, told once and everywhere, and to
   expect(about(/^contacts /)).toEqual([
     expect.objectContaining({
       level: 'error',
-      message: 'self-check: something stored is not what it should be',
+      message: 'self-check: stored data does not match',
       kind: 'read model',
       finding: expect.stringMatching(
         /^The read model contacts is not what its events make: contacts .* in city, and 3 more rows\.$/,
@@ -155,7 +155,7 @@ it('what somebody has changed by hand is found, told once and everywhere, and to
   });
   await checkAll();
   await untilFound(0);
-  expect(told().filter(({ message }) => message === 'self-check: it is as it should be again').length).toBe(
+  expect(told().filter(({ message }) => message === 'self-check: the finding is resolved').length).toBe(
     lines.length,
   );
   expect((await asked(servers[0]!)).status).toBe('ok');

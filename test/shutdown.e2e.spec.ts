@@ -171,7 +171,7 @@ describe('SIGTERM', () => {
     const waiting = new ServerProcess({ ...deployment.environment, DATABASE_URL });
     await eventually(() => expect(attempts).toBeGreaterThanOrEqual(4));
     // Said once, not at every attempt.
-    expect(waiting.log.map(({ message }) => message)).toEqual(['database cannot be used yet']);
+    expect(waiting.log.map(({ message }) => message)).toEqual(['database not available yet']);
     expect((await waiting.end('SIGTERM')).status).toBe(0);
     starting.close();
   });
@@ -242,12 +242,12 @@ describe('SHUTDOWN_DELAY', () => {
     starting.send('SIGTERM');
     await locked.release();
     expect((await starting.ended).status).toBe(0);
-    expect(starting.log.at(-1)!.message).toBe('stopped before it could start');
+    expect(starting.log.at(-1)!.message).toBe('stopped while starting');
   });
 });
 
 describe('WEB_CONCURRENCY=2', () => {
-  const REPLACED = 'a process has ended: another takes its place, the others serve on';
+  const REPLACED = 'a process exited: a new one replaces it, the others keep serving';
   const SEVERAL = { WEB_CONCURRENCY: '2', REDIS_URL: process.env.TEST_REDIS_URL!, METRICS_PORT: '0' };
   const listening = () => server.log.filter(({ message }) => message === 'listening');
 

@@ -88,7 +88,9 @@ describe('with DATABASE_URL', () => {
     expect(await source.query('SELECT name FROM migrations ORDER BY id')).toHaveLength(migrations.length);
     // One after another, each by whoever had its turn.
     const migrated = servers.flatMap(({ log }) =>
-      log.flatMap((line) => (line.message === 'database migrated' ? (line.migrations as string[]) : [])),
+      log.flatMap((line) =>
+        line.message === 'database migrations applied' ? (line.migrations as string[]) : [],
+      ),
     );
     expect(migrated.sort()).toEqual(migrations.map(({ name }) => name).sort());
     expect(await source.query('SELECT FROM events')).toEqual([]);
@@ -158,7 +160,7 @@ describe('with DATABASE_URL', () => {
     await eventually(() =>
       expect(server.log).toContainEqual(
         expect.objectContaining({
-          message: 'database cannot be used yet',
+          message: 'database not available yet',
           reason: expect.stringContaining('PostgreSQL takes no writes'),
         }),
       ),
@@ -203,12 +205,12 @@ describe('with DATABASE_URL', () => {
       await redis.stop();
     }
     expect(ofRedis()).toMatchObject([
-      { level: 'warn', message: expect.stringContaining('Redis cannot be used (it does not answer') },
-      { level: 'info', message: 'Redis is back: all instances share one rate limit again' },
+      { level: 'warn', message: expect.stringContaining('Redis is unavailable (it does not answer') },
+      { level: 'info', message: 'Redis is available again: all instances share one rate limit' },
     ]);
     const { stdout, stderr } = await server.end('SIGTERM');
     expect(stderr).toBe('');
-    expect(server.log.filter(({ message }) => message === 'a library says')).toEqual([
+    expect(server.log.filter(({ message }) => message === 'library warning')).toEqual([
       expect.objectContaining({
         level: 'warn',
         text: expect.stringContaining('does not require a password'),

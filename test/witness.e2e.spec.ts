@@ -77,7 +77,7 @@ it('cosigns, tells what it refuses, and remembers what it cosigned when it is ki
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
   await eventually(() => expect(first.program.stderr.split('\n')).toHaveLength(3));
   expect(JSON.parse(first.program.stderr.split('\n')[0]!)).toMatchObject({
-    ...{ message: 'checkpoint refused', status: 409, origin: `advocacy-api/${organizationId}` },
+    ...{ message: 'checkpoint rejected', status: 409, origin: `advocacy-api/${organizationId}` },
   });
   first.program.send('SIGKILL');
   await first.program.ended;
@@ -271,7 +271,7 @@ describe('servers that ask witnesses', () => {
         expect(cosigners(checkpoint)).toEqual([true, true, false]);
         expect(witnessed).toBe(checkpoint);
       });
-      await eventually(() => expect(lines('the witness answers again').filter(isAbout)).toHaveLength(1));
+      await eventually(() => expect(lines('the witness responds again').filter(isAbout)).toHaveLength(1));
       await eventually(() => expect(lines('a witness does not answer')).toHaveLength(2));
       expect(lines('a witness does not answer').filter(isAbout)).toHaveLength(1);
     },

@@ -96,7 +96,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     try {
       if (await isLastUser(lease.client)) {
         await cluster.run(cluster.programs.pg_ctl, ['stop', '-D', cluster.data, '--mode=fast', '--silent']);
-        log('The built-in PostgreSQL has stopped');
+        log('The built-in PostgreSQL stopped');
       }
     } finally {
       await lease.client.end().catch(() => undefined);
@@ -129,7 +129,7 @@ async function bringUp(cluster: Cluster, log: (message: string) => void, port?: 
     } else if (!server) {
       try {
         await startServer(cluster, port ?? (await lastPort(cluster)));
-        log('The built-in PostgreSQL has started');
+        log('The built-in PostgreSQL started');
         continue;
       } catch (error) {
         firstFailure ??= Date.now();

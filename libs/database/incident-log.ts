@@ -33,7 +33,7 @@ export class IncidentLog {
     const reason = error === undefined ? undefined : reasonOf(error);
     // Of a connection that broke a new one takes the place; if none can be made, that is told as well.
     const level = known?.kind === 'connection lost' ? 'warn' : 'error';
-    this.logger[level]({ message: 'something is wrong with the database', trouble, reason });
+    this.logger[level]({ message: 'database problem', trouble, reason });
     return true;
   }
 
@@ -53,7 +53,7 @@ export class IncidentLog {
     if (now - episode.wellSince < QUIET_MS) return;
     this.episode = undefined;
     this.logger.log({
-      message: 'the database is well again',
+      message: 'the database works again',
       seconds: Math.round((episode.wellSince - episode.since) / 100) / 10,
       refusedRequests: episode.refused,
     });

@@ -145,7 +145,9 @@ describe('what an operator must mend is said in plain words', () => {
   it('all connections of the server are taken', async () => {
     const error = await connect(server.applicationUrl, 12);
     expect(isUnavailable(error)).toBe(true);
-    expect(describeIncident(error)).toContain('PostgreSQL takes no more connections. Raise max_connections');
+    expect(describeIncident(error)).toContain(
+      'PostgreSQL rejects further connections. Raise max_connections',
+    );
     expect(describeError(error)).toMatch(/max_connections.*\(.*connection.*\)/);
   });
 

@@ -27,9 +27,8 @@ const INCIDENTS: readonly Incident[] = [
   {
     code: /^53100/,
     kind: 'takes no writes',
-    publicly: 'The disk of the database is full: it takes no writes at the moment.',
-    sentence:
-      "PostgreSQL's disk is full: nothing can be written until there is room again. Make room or enlarge it.",
+    publicly: 'The disk of the database is full: it accepts no writes at the moment.',
+    sentence: "PostgreSQL's disk is full, so writes fail. Free disk space or enlarge the disk.",
   },
   { code: /^53200/, sentence: 'PostgreSQL is out of memory.' },
   {
@@ -37,20 +36,20 @@ const INCIDENTS: readonly Incident[] = [
     words: /connections for role/,
     publicly: NO_CONNECTIONS,
     sentence:
-      "PostgreSQL takes no more connections of this role. Raise the role's CONNECTION LIMIT, run fewer instances, or lower DATABASE_POOL_SIZE.",
+      "PostgreSQL rejects further connections of this role. Raise the role's CONNECTION LIMIT, run fewer instances, or lower DATABASE_POOL_SIZE.",
   },
   {
     code: /^53300/,
     words: /connections for database/,
     publicly: NO_CONNECTIONS,
     sentence:
-      "PostgreSQL takes no more connections to this database. Raise the database's CONNECTION LIMIT, run fewer instances, or lower DATABASE_POOL_SIZE.",
+      "PostgreSQL rejects further connections to this database. Raise the database's CONNECTION LIMIT, run fewer instances, or lower DATABASE_POOL_SIZE.",
   },
   {
     code: /^53300/,
     publicly: NO_CONNECTIONS,
     sentence:
-      'PostgreSQL takes no more connections. Raise max_connections, run fewer instances, lower DATABASE_POOL_SIZE, or put PgBouncer in between.',
+      'PostgreSQL rejects further connections. Raise max_connections, run fewer instances, lower DATABASE_POOL_SIZE, or put PgBouncer in between.',
   },
   { code: /^53/, sentence: 'A limit of PostgreSQL or of the role is exceeded, such as temp_file_limit.' },
   {
@@ -58,80 +57,79 @@ const INCIDENTS: readonly Incident[] = [
     words: /no more connections allowed/,
     publicly: NO_CONNECTIONS,
     sentence:
-      'PgBouncer takes no more connections. Raise max_client_conn, run fewer instances, or lower DATABASE_POOL_SIZE.',
+      'PgBouncer rejects further connections. Raise max_client_conn, run fewer instances, or lower DATABASE_POOL_SIZE.',
   },
   {
     code: /^08P01/,
     words: /query_wait_timeout/,
     sentence:
-      'PgBouncer had no connection to PostgreSQL for too long. Raise default_pool_size, or find what holds its connections.',
+      'PgBouncer had no free connection to PostgreSQL for too long. Raise default_pool_size, or find out what uses its connections.',
   },
   {
     code: /^08P01/,
     words: /server login|cannot connect|server conn/i,
     sentence:
-      'PgBouncer cannot connect to PostgreSQL. Its own log says why: host and port in pgbouncer.ini, or the role and its password.',
+      'PgBouncer cannot connect to PostgreSQL. Its log shows the cause: check host and port in pgbouncer.ini, the role and its password.',
   },
   {
     code: /^25006/,
     kind: 'takes no writes',
-    publicly: 'The database takes no writes at the moment.',
+    publicly: 'The database accepts no writes at the moment.',
     sentence:
-      'PostgreSQL takes no writes: it is a standby, or default_transaction_read_only is on. DATABASE_URL must name the primary; `doctor` says which it is.',
+      'PostgreSQL rejects writes: it is a standby, or default_transaction_read_only is on. DATABASE_URL must point to the primary. `doctor` shows which server it is.',
   },
   {
     code: /^57P03/,
-    sentence: 'PostgreSQL is starting, recovering or shutting down. Wait: its own log says how far it is.',
+    sentence:
+      'PostgreSQL is starting, recovering or shutting down. Wait, and follow its progress in its log.',
   },
   {
     code: /^28/,
     kind: 'turned away',
     sentence:
-      'PostgreSQL refuses the role or its password in DATABASE_URL. Mend them there, the password percent-encoded, or let the role in by pg_hba.conf.',
+      'PostgreSQL rejects the role or password in DATABASE_URL. Correct them (percent-encode the password), or allow the role in pg_hba.conf.',
   },
   {
     code: /^3D000/,
     kind: 'turned away',
     sentence:
-      'The database in DATABASE_URL does not exist. Mend the name, or make it: CREATE DATABASE … OWNER the role.',
+      'The database in DATABASE_URL does not exist. Correct the name, or create it: CREATE DATABASE … OWNER the role.',
   },
   {
     code: /^25P03/,
     kind: 'connection lost',
     sentence:
-      'PostgreSQL ended a transaction that this process left standing: it or its machine stood still, or has too much to do.',
+      'PostgreSQL ended an idle transaction of this process. The process or its machine was suspended or is overloaded.',
   },
   {
     code: /^(08|57P)/,
     kind: 'connection lost',
     sentence:
-      'Connections to PostgreSQL were ended: it was stopped or has failed over, or somebody ended them. New ones are made as soon as it takes them.',
+      'PostgreSQL closed connections: it was stopped, failed over, or an administrator ended them. The server reconnects as soon as possible.',
   },
-  { code: /^58/, sentence: 'PostgreSQL met an error of its files or its machine: its own log has more.' },
+  { code: /^58/, sentence: 'PostgreSQL reported an error of its files or its machine. See its log.' },
   {
     code: /^55000/,
-    sentence: 'PostgreSQL cannot do this in its state: mostly, it is recovering or a standby.',
+    sentence: 'PostgreSQL cannot do this in its current state. Usually it is recovering or a standby.',
   },
   {
     code: /^ECONNREFUSED$/,
     sentence:
-      'PostgreSQL takes no connections where DATABASE_URL says: it does not run, or not there. Start it, or mend host and port; instances come back by themselves.',
+      'Nothing accepts connections at the address in DATABASE_URL. Start PostgreSQL, or correct host and port. Instances recover by themselves.',
   },
   {
     code: /^(ENOTFOUND|EAI_AGAIN)$/,
-    sentence:
-      'The host in DATABASE_URL has no address: its name is wrong, or the name service is away. Mend either.',
+    sentence: 'The host in DATABASE_URL cannot be resolved. Correct its name, or repair the name service.',
   },
   {
     code: /^(EHOSTUNREACH|ENETUNREACH)$/,
-    sentence:
-      'The network does not lead to PostgreSQL: its host is down, or a route or firewall has changed.',
+    sentence: 'PostgreSQL is unreachable over the network: its host is down, or a route or firewall changed.',
   },
   {
     code: '',
     words: /timeout exceeded when trying to connect/,
     sentence:
-      'No connection to PostgreSQL was had in time: it takes none, or all of DATABASE_POOL_SIZE are busy. `doctor`, line "activity", says with what.',
+      'No connection to PostgreSQL was available in time: it accepts none, or all of DATABASE_POOL_SIZE are busy. `doctor` shows what they do, in its line "activity".',
   },
   { code: /^ETIMEDOUT$/, sentence: NO_ANSWER },
   { code: '', words: /connection timeout|timeout expired|query read timeout/i, sentence: NO_ANSWER },

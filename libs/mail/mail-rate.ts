@@ -50,14 +50,14 @@ export class MailRate {
         const redis = await this.connect(this.redisUrl);
         const microseconds = Number(await inTime(redis.eval(RESERVE, 1, KEY, this.interval)));
         if (this.isLocal)
-          this.logger.log({ message: 'Redis is back: all instances share one rate of mail again' });
+          this.logger.log({ message: 'Redis is available again: all instances share one mail rate' });
         this.isLocal = false;
         return microseconds / 1_000;
       } catch {
         // Why is told by the rate limit, which uses the same Redis.
         if (!this.isLocal && !this.isClosed) {
           this.logger.warn(
-            'Redis cannot be used: this instance keeps to MAIL_RATE on its own until it can, and several send more together.',
+            'Redis is unavailable: until it is back, MAIL_RATE applies to each instance separately, so several instances send more in total.',
           );
         }
         this.isLocal = true;

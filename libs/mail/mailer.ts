@@ -194,10 +194,10 @@ export class Mailer implements OnApplicationShutdown {
     if (outcome === 'unreachable' && !this.isAway) {
       this.isAway = true;
       const reason = this.server?.trouble ?? detail;
-      this.logger.warn({ message: 'mail cannot be sent: what waits is tried again', reason });
+      this.logger.warn({ message: 'mail server unavailable: waiting messages will be retried', reason });
     } else if (outcome === 'sent' && this.isAway) {
       this.isAway = false;
-      this.logger.log({ message: 'mail can be sent again' });
+      this.logger.log({ message: 'mail server available again' });
     }
   }
 }

@@ -14,7 +14,7 @@ export function logConsole(logger: Pick<LoggerService, 'warn'>): void {
     const text = format(...parts);
     if (told.has(text) || told.size >= MOST_TEXTS) return;
     told.add(text);
-    logger.warn({ message: 'a library says', text });
+    logger.warn({ message: 'library warning', text });
   };
   for (const method of ['debug', 'log', 'info', 'warn', 'error'] as const) console[method] = tell;
   // Node's own listener writes them to standard error.

@@ -161,10 +161,10 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
     this.lookedAt += LOOK_MS + stoodMs;
     if (stoodMs < STANDSTILL_MS) return;
     this.logger.warn({
-      message: 'this process stood still',
+      message: 'this process was suspended',
       seconds: Math.round(stoodMs / 100) / 10,
       meaning:
-        'It was stopped, or its machine was or has too much to do. Its connections to the database may have been ended meanwhile; it goes on by itself.',
+        'The process or its machine was suspended or is overloaded. PostgreSQL may have closed its connections; the process recovers by itself.',
     });
   }
 
@@ -260,7 +260,8 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
   private tell(): void {
     const { unreadiness: trouble } = this;
     if (trouble === this.told) return;
-    if (trouble === undefined) this.logger.log({ message: 'ready again: the database reads and writes' });
+    if (trouble === undefined)
+      this.logger.log({ message: 'ready again: the database accepts reads and writes' });
     else this.logger.warn({ message: 'not ready', trouble });
     this.told = trouble;
   }

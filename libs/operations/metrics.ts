@@ -127,7 +127,7 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'advocacy_redis_fallback',
     type: 'gauge',
-    help: '1 while Redis cannot be used and this instance limits requests on its own.',
+    help: '1 while Redis is unavailable and this instance applies rate limits on its own.',
     read: ({ rateLimit }) => [{ value: Number(rateLimit.describe() === 'local') }],
   },
   {

@@ -35,7 +35,7 @@ export function requestLog(
       // Asked every few seconds by every load balancer: only worth a line when something is wrong.
       if (path?.startsWith('/health/') && response.statusCode === 200) return;
       const { cutOff } = request;
-      const aborted = cutOff === undefined ? 'request aborted by the client' : 'request cut off';
+      const aborted = cutOff === undefined ? 'client aborted the request' : 'request cut off';
       logger.log({
         message: response.writableFinished ? 'request' : aborted,
         reason: cutOff,

@@ -152,7 +152,7 @@ export class Maintenance {
   async tidyUp(signal: AbortSignal): Promise<void> {
     for (const { name, version } of await this.serving.dropUnserved()) {
       this.logger.log({
-        message: 'read model dropped: nobody serves this version',
+        message: 'projection tables dropped: no instance uses this version',
         projection: name,
         version,
       });
@@ -166,7 +166,7 @@ export class Maintenance {
       const { purgeAfterHours = 0 } = this.options;
       if (purgeAfterHours === 0 || !(await this.holdsErased(projection, purgeAfterHours))) continue;
       if (await this.rebuildUnlessUnderWay(projection, { signal, gently: true })) {
-        const message = 'read model rebuilt, so that its files forget who was erased';
+        const message = 'projection rebuilt to remove erased data from its files';
         this.logger.log({ message, projection: projection.name });
       }
     }

@@ -110,7 +110,7 @@ export class Projections {
           {
             failed: ({ name, version }, position, error) => {
               this.logger.error({
-                message: 'projection failed: it stops here, the rest goes on',
+                message: 'projection failed: it stopped at this event, all others continue',
                 projection: name,
                 version,
                 position,
@@ -136,8 +136,8 @@ export class Projections {
     if (this.skipped.has(shape)) return;
     this.skipped.add(shape);
     const message = isObject(data)
-      ? 'a newer version of this program wrote what this one cannot read: its records lack it here'
-      : 'somebody has changed the history: an event is not what this program writes, and its record lacks it';
+      ? 'event skipped: a newer version wrote it in a format this version cannot read'
+      : 'event skipped: it is damaged, so the stored history was altered';
     this.logger.warn({ message, projection: name, version, type, schema, position: Number(position) });
   }
 
@@ -237,7 +237,7 @@ export class Projections {
     this.unsupported = found.join(', ');
     if (found.length === 0 || this.unsupported === before) return;
     this.logger.warn({
-      message: 'instances of an incompatible version serve the same database: stop them, or this one',
+      message: 'instances of an incompatible version use the same database: stop either them or this one',
       release,
       incompatible: found,
     });
@@ -256,7 +256,7 @@ export class Projections {
         }
         if (this.stopping.signal.aborted || this.options.troubles?.tell(error)) return;
         this.logger.error({
-          message: 'projection not caught up: the answer may come before the read model',
+          message: 'projection not caught up: the response may precede the projection',
           projection: runner.projection.name,
           position,
           reason: describeError(error),
@@ -312,7 +312,7 @@ export class Projections {
       .catch((error: unknown) => {
         if (this.stopping.signal.aborted) return;
         if (!this.options.troubles?.tell(error))
-          this.logger.warn({ message: 'read models could not be tidied up', reason: describeError(error) });
+          this.logger.warn({ message: 'cleaning up projections failed', reason: describeError(error) });
         this.tidyAt = performance.now() + PAUSE_AFTER_FAILURE_MS;
       })
       .finally(() => (this.tidying = undefined));
@@ -349,7 +349,7 @@ export class Projections {
         const isTold = this.options.troubles?.tell(error) === true;
         // Said once, not twice a second.
         const reason = describeError(error);
-        if (reachable && !isTold) this.logger.warn({ message: 'projections cannot be polled', reason });
+        if (reachable && !isTold) this.logger.warn({ message: 'polling projections failed', reason });
         reachable = false;
       }
       await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);

@@ -9,7 +9,7 @@ import { ResilientStorage } from './resilient-storage.js';
 import { acceptedOf, hit, itIsASlidingWindow } from './storage.contract.js';
 
 const HOUR = 3_600_000;
-const BACK = 'log: Redis is back: all instances share one rate limit again';
+const BACK = 'log: Redis is available again: all instances share one rate limit';
 
 /** What was opened by a test, and its log lines. */
 class Limiter {
@@ -127,7 +127,7 @@ describe('a Redis Cluster', () => {
     // Long enough for other nodes to tempt it back.
     await sleep(3_500);
     expect(one.storage.status).toBe('local');
-    expect(one.logged).toEqual([expect.stringMatching(/^warn: Redis cannot be used \(.+\)/)]);
+    expect(one.logged).toEqual([expect.stringMatching(/^warn: Redis is unavailable \(.+\)/)]);
 
     await third().start();
     await Promise.all([one.until('shared'), other.until('shared')]);
@@ -164,7 +164,7 @@ describe('a Redis Cluster', () => {
       await sleep(3_000);
       expect(limiter.storage.status).toBe('local');
       expect(limiter.logged).toEqual([
-        expect.stringMatching(/^warn: Redis cannot be used/),
+        expect.stringMatching(/^warn: Redis is unavailable/),
         expect.stringMatching(/^warn: .+ add \?cluster=true/),
       ]);
     },

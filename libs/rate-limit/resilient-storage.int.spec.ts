@@ -50,14 +50,14 @@ describe('ResilientStorage', () => {
     const key = randomUUID();
     expect(await acceptedOf(100, () => hit(storage, key, HOUR, 10))).toBe(10);
     expect(storage.status).toBe('local');
-    expect(logged).toEqual([expect.stringMatching(/^warn: Redis cannot be used/)]);
+    expect(logged).toEqual([expect.stringMatching(/^warn: Redis is unavailable/)]);
 
     server = await startRedis(server.port);
     await until('shared');
     expect(await acceptedOf(100, () => hit(storage, key, HOUR, 10))).toBe(10);
     expect(logged).toEqual([
       expect.anything(),
-      'log: Redis is back: all instances share one rate limit again',
+      'log: Redis is available again: all instances share one rate limit',
     ]);
   });
 
@@ -106,7 +106,7 @@ describe('ResilientStorage', () => {
     }
     expect(storage.status).toBe('local');
     expect(logged).toEqual([
-      expect.stringMatching(/^warn: Redis cannot be used \(its memory is full: OOM.* Raise maxmemory/),
+      expect.stringMatching(/^warn: Redis is unavailable \(its memory is full: OOM.* Raise maxmemory/),
     ]);
     await operator.config('SET', 'maxmemory', '0');
     operator.disconnect();

@@ -99,7 +99,9 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
     const isWrong = !(this.redis instanceof Cluster) && ANSWERS_OF_A_CLUSTER.test(error.message);
     if (isWrong && !this.isWrong) {
       // Started before its Redis could be asked what it is.
-      this.logger.warn(`This instance limits requests on its own: ${IS_CLUSTER.what}: ${IS_CLUSTER.advice}`);
+      this.logger.warn(
+        `This instance applies rate limits on its own: ${IS_CLUSTER.what}: ${IS_CLUSTER.advice}`,
+      );
     }
     this.probesDone = 0;
     if (this.current === 'shared') {
@@ -112,7 +114,7 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
       const { what, said, advice } = redisIncidentOf(this.redis, error);
       const reason = said === undefined ? what : `${what}: ${said}`;
       this.logger.warn(
-        `Redis cannot be used (${reason}): this instance limits requests on its own until it can. ${advice}`,
+        `Redis is unavailable (${reason}): until it is back, this instance applies rate limits on its own. ${advice}`,
       );
     }
     this.isWrong ||= isWrong;
@@ -126,7 +128,7 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
     this.current = 'shared';
     this.backAt = performance.now();
     // Not a text: those with a context are taken for Nest's own, which only `debug` shows.
-    this.logger.log({ message: 'Redis is back: all instances share one rate limit again' });
+    this.logger.log({ message: 'Redis is available again: all instances share one rate limit' });
   }
 }
 

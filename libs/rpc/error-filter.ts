@@ -91,8 +91,7 @@ export class ErrorFilter implements ExceptionFilter {
       undeclaredErrors.add(what);
       this.logger.error({
         message:
-          'undeclared error: the documentation of the operation does not tell clients of it. Report it to whoever makes ' +
-          'this program',
+          'undeclared error: the API documentation of this operation does not list it. Please report this bug',
         error: what,
         requestId: storedRequestId,
       });

@@ -85,7 +85,7 @@ export const ERROR_REASONS = {
     DATABASE_UNREACHABLE:
       'The database cannot be reached, or cannot do what was asked: error.message may say more. Repeat the request later.',
     DATABASE_TAKES_NO_WRITES:
-      'The database takes no writes at the moment: it fails over, its disk is full, or something holds writes up; error.message may say more. What only reads is answered. Repeat the request later.',
+      'The database accepts no writes at the moment: it fails over, its disk is full, or something holds writes up; error.message may say more. What only reads is answered. Repeat the request later.',
     DEADLINE_EXCEEDED:
       'The answer was not ready in time. A change may have been made or not: repeat the request, with the same Idempotency-Key if it had one.',
     SHUTTING_DOWN: 'This instance is shutting down; others go on. Repeat the request.',

@@ -49,7 +49,7 @@ export class Mending {
     if (stored!.refused === null) return;
     const refusal = await this.examine(stored!);
     if (refusal === undefined) {
-      const message = 'history is what was signed: it is sealed again';
+      const message = 'history matches what was signed: sealing resumes';
       this.logger.log({ message, organizationId: logNameOf(organizationId) });
       return;
     }
@@ -65,17 +65,16 @@ export class Mending {
   /** To be called once for each refusal. */
   tell(organizationId: string, reason: Refusal): void {
     if (reason === REFUSALS.tiles) {
-      const message =
-        'tiles of a history are damaged: they are made anew, if its events lead to what was signed';
+      const message = 'tiles of a history are damaged: they are rebuilt if the events match what was signed';
       this.logger.warn({ message, organizationId: logNameOf(organizationId) });
       return;
     }
     this.logger.error({
-      message: 'history not sealed: it is not what was sealed before',
+      message: 'history not sealed: it does not match what was sealed before',
       organizationId: logNameOf(organizationId),
       reason,
       advice:
-        'somebody changed it, a key is missing, or a restore was not whole: change nothing, copy the database, ' +
+        'it was altered, a key is missing, or a restore was incomplete: change nothing, copy the database, ' +
         'and see docs/guides/runbooks/history-quarantined.md',
     });
   }

@@ -244,10 +244,11 @@ export class SubscriptionRunner {
     const { name: subscription } = this.subscription;
     if (attempts < MOST_ATTEMPTS) {
       // The pauses grow: each event says so seven times in nine hours.
-      const message = 'a reaction failed: it is tried again';
+      const message = 'handling an event failed: it will be retried';
       this.logger.warn({ message, subscription, position, type, attempts, reason });
     } else {
-      const message = 'a reaction failed for the last time: it is parked until somebody retries or skips it';
+      const message =
+        'handling an event failed for the last time: it is a dead letter until you retry or skip it';
       this.logger.error({ message, subscription, position, type, attempts, reason });
     }
   }

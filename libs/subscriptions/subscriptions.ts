@@ -198,7 +198,7 @@ export class Subscriptions {
       return true;
     } catch (error) {
       const isTold = this.stopping.signal.aborted || this.troubles?.tell(error) === true;
-      const message = 'subscription cannot be worked on: it is tried again';
+      const message = 'processing a subscription failed: it will be retried';
       // Said once, not twice a second.
       if (!this.failing.has(name) && !isTold)
         this.logger.warn({ message, subscription: name, reason: describeError(error) });

@@ -63,7 +63,10 @@ export class ApiKeyUse implements OnApplicationShutdown {
       this.uses = new Map([...uses, ...this.uses]);
       const isTold = this.troubles.tell(error);
       if (!this.isFailing && !isTold) {
-        this.logger.warn({ message: 'last use of API keys not written', reason: describeError(error) });
+        this.logger.warn({
+          message: 'recording the last use of API keys failed',
+          reason: describeError(error),
+        });
       }
       this.isFailing = true;
     }

@@ -53,7 +53,7 @@ export class StartScheduledHandler implements ICommandHandler<StartScheduled> {
       const decided = await this.starts.decide(organizationId, broadcastId, { state, version });
       if (!Array.isArray(decided)) return decided;
       const hindrances = decided.map(({ hindrance }) => hindrance);
-      this.logger.warn({ message: 'a broadcast was not sent at its time', broadcastId, reasons: hindrances });
+      this.logger.warn({ message: 'a scheduled broadcast was not sent', broadcastId, reasons: hindrances });
       const hindered = { type: 'BroadcastHindered', data: { hindrances } } as const;
       return { recordId: broadcastId, writes: [writeTo(broadcast, broadcastId, version, [hindered])] };
     });

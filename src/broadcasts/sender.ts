@@ -143,7 +143,7 @@ export class BroadcastSender implements BackgroundWork {
     if (this.sending.length > 0 || this.inFlight.size > 0) await this.sayAlive();
     if (open.some(({ hasClaimed }) => hasClaimed)) {
       const message =
-        'messages of a process that died are in doubt: broadcast.retry-recipients sends them once more';
+        'a process crashed while sending: its messages are marked IN_DOUBT. broadcast.retry-recipients sends them again';
       for (const doubted of await this.recipients.reapDeadSenders(open.map(({ id }) => id)))
         this.logger.warn({ message, ...doubted });
     }
@@ -410,7 +410,7 @@ export class BroadcastSender implements BackgroundWork {
       // Said once, not for each message.
       if (this.failures === 1) {
         this.logger.warn({
-          message: 'the mail server cannot be used: broadcasts wait for it',
+          message: 'the mail server is unavailable: broadcasts are waiting',
           reason: detail,
         });
         this.noteWaiting(detail);
@@ -418,7 +418,7 @@ export class BroadcastSender implements BackgroundWork {
     } else if (this.failures > 0) {
       this.failures = 0;
       this.pausedUntil = 0;
-      this.logger.log({ message: 'the mail server can be used again: broadcasts go on' });
+      this.logger.log({ message: 'the mail server is available again: broadcasts continue' });
       this.noteWaiting(null);
     }
   }
@@ -446,14 +446,14 @@ export class BroadcastSender implements BackgroundWork {
     if (hindered.length === 0) return writing;
     this.resting.set(id, performance.now() + WRITING_MS);
     const reasons = hindered.map(({ hindrance }) => hindrance);
-    this.logger.warn({ message: 'a broadcast cannot go on', broadcastId, reasons });
+    this.logger.warn({ message: 'a broadcast cannot continue', broadcastId, reasons });
     return undefined;
   }
 
   private tell(error: unknown): void {
     if (this.troubles.tell(error)) return;
     this.logger.warn({
-      message: 'broadcasts: something failed and is tried again',
+      message: 'processing broadcasts failed: it will be retried',
       reason: describeError(error),
     });
   }

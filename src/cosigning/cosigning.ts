@@ -109,7 +109,7 @@ export class Cosigning implements WitnessStatus {
         this.lastSeen = { contradicted: organizations, failing };
       } catch (error) {
         if (!signal.aborted && !this.troubles.tell(error)) {
-          this.logger.warn({ message: 'witnesses were not asked', reason: describeError(error) });
+          this.logger.warn({ message: 'requesting cosignatures failed', reason: describeError(error) });
         }
       }
       await sleep(restMs, undefined, { signal, ref: false }).catch(() => undefined);
@@ -139,9 +139,9 @@ export class Cosigning implements WitnessStatus {
       if (verdict.is === 'refused' && !asked.refuses) {
         asked.refuses = true;
         this.logger.warn({
-          message: 'a witness does not cosign for an organization, and maybe not for others',
+          message: 'a witness rejects the checkpoint of an organization, and may reject others',
           ...{ witness, organizationId: logNameOf(organizationId), reason: verdict.reason },
-          advice: 'does it know the verifier key of this server (history key), the newest one?',
+          advice: 'check that it has the newest verifier key of this server (history key)',
         });
       }
     });
@@ -193,7 +193,8 @@ export class Cosigning implements WitnessStatus {
       // Several that fail at a time are one failure.
       if (asked.failures === failures) this.pause(asked, outcome.reason);
     } else if (outcome) {
-      if (asked.failures > 0) this.logger.log({ message: 'the witness answers again', witness: client.name });
+      if (asked.failures > 0)
+        this.logger.log({ message: 'the witness responds again', witness: client.name });
       asked.failures = 0;
     }
     if (outcome?.is === 'cosigned') {
@@ -201,7 +202,7 @@ export class Cosigning implements WitnessStatus {
       const { organizationId } = signed;
       if (await this.notes.add(signed, client.name, outcome.line)) {
         this.logger.log({
-          message: 'the witness cosigns the history again, and contradicts it no more',
+          message: 'the witness cosigns the history again',
           ...{ organizationId: logNameOf(organizationId), witness: client.name },
         });
       }
@@ -225,16 +226,16 @@ export class Cosigning implements WitnessStatus {
     asked.failures += 1;
     if (asked.failures > 1) return;
     this.logger.warn({
-      message: 'a witness does not answer as it should: it is asked again, less and less often',
+      message: 'a witness returned no valid response: it will be retried with increasing delay',
       ...{ witness: asked.client.name, reason },
-      advice: 'nothing waits for it, and other witnesses are asked as before: tell whoever runs it',
+      advice: 'nothing waits for it, and other witnesses are not affected: inform its operator',
     });
   }
 
   private async alarm(organizationId: string, witness: string, reason: string): Promise<void> {
     if (!(await this.notes.contradict(organizationId, witness, reason))) return;
     this.logger.error({
-      message: 'a witness contradicts the history: it has cosigned another one than is here',
+      message: 'a witness contradicts the history: it cosigned a different one',
       ...{ organizationId: logNameOf(organizationId), witness, reason },
       advice:
         'a backup was restored, somebody rewrote the history, or a copy of the database is written on elsewhere: change ' +

@@ -39,7 +39,7 @@ export const selfCheck: DatabaseCheck = {
       found.push(
         warning(
           `${number(late)} of ${number(subjects)} histories and read models are late: they should have been checked by now.`,
-          'Look for "nothing was checked" in the logs. One instance looks at one thing at a time: raise VERIFY_EVERY if there is too much.',
+          'Look for "the self-check did not run" in the logs. One instance looks at one thing at a time: raise VERIFY_EVERY if there is too much.',
         ),
       );
     }

@@ -124,7 +124,7 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
       while (await this.tellHour());
     } catch (error) {
       if (this.troubles.tell(error)) return;
-      const message = 'what API keys have read of the history is not told yet: it is tried again in a minute';
+      const message = 'recording which API keys read the history failed: it will be retried in a minute';
       this.logger.warn({ message, reason: describeError(error) });
     }
   }

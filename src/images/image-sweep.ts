@@ -53,6 +53,6 @@ export class ImageSweep implements BackgroundWork {
   private tell(error: unknown): void {
     if (this.troubles.tell(error)) return;
     const reason = error instanceof StorageUnreachable ? error.message : describeError(error);
-    this.logger.warn({ message: 'images: files could not be removed, and are tried again', reason });
+    this.logger.warn({ message: 'removing image files failed: it will be retried', reason });
   }
 }

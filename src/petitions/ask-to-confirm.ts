@@ -114,12 +114,12 @@ export class AskToConfirm implements Subscription {
       // Twice is worse than once: who got none asks again.
       case 'in-doubt':
         this.logger.warn({
-          message: 'whether a mail to confirm a signature went out is in doubt',
+          message: 'it is unknown whether a confirmation email was sent',
           requestId,
         });
         return;
       case 'refused':
-        this.logger.log({ message: 'a mail to confirm a signature was refused', requestId, detail });
+        this.logger.log({ message: 'the mail server rejected a confirmation email', requestId, detail });
         return;
       case 'unreachable':
         throw new Error(`The mail to confirm a signature could not be handed over: ${detail}`);

@@ -68,7 +68,7 @@ export class SelfCheck implements SelfCheckStatus {
         this.lastSeen = await this.status();
       } catch (error) {
         if (!signal.aborted && !this.troubles.tell(error)) {
-          this.logger.warn({ message: 'nothing was checked', reason: describeError(error) });
+          this.logger.warn({ message: 'the self-check did not run', reason: describeError(error) });
         }
       }
       await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
@@ -168,15 +168,15 @@ export class SelfCheck implements SelfCheckStatus {
     ]);
     if (finding === (before?.finding ?? undefined)) return;
     if (finding === undefined) {
-      this.logger.log({ message: 'self-check: it is as it should be again', kind, subject });
+      this.logger.log({ message: 'self-check: the finding is resolved', kind, subject });
       return;
     }
     const advice =
       kind === 'history'
-        ? 'Somebody has changed it. Change nothing, take a copy of the database, and verify with a checkpoint kept elsewhere.'
-        : 'Somebody has changed it by hand, or it is a mistake of ours. projections rebuild mends it; the history tells what is true.';
+        ? 'The history was altered. Change nothing, copy the database, and verify it against a checkpoint kept elsewhere.'
+        : 'The data was changed by hand, or this is a bug. `projections rebuild` restores it from the history.';
     this.logger.error({
-      message: 'self-check: something stored is not what it should be',
+      message: 'self-check: stored data does not match',
       kind,
       subject,
       finding,

@@ -71,7 +71,7 @@ export class SignInLinks {
    */
   send(email: string, language: string, address: string | undefined, known?: string): Promise<void> {
     return this.sendNow(email, language, address, known).catch((error: unknown) =>
-      this.logger.error({ message: 'a link to sign in could not be sent', reason: describeError(error) }),
+      this.logger.error({ message: 'sending a sign-in link failed', reason: describeError(error) }),
     );
   }
 
@@ -120,7 +120,7 @@ export class SignInLinks {
       await sleep(pause, undefined, { ref: false });
       const { outcome, detail } = await this.mails.letIn(link, AbortSignal.timeout(PATIENCE_MS));
       if (outcome === 'sent') return;
-      this.logger.warn({ message: 'a link to sign in was not sent', outcome, detail });
+      this.logger.warn({ message: 'sign-in link not sent', outcome, detail });
       if (outcome !== 'unreachable') return;
     }
   }

@@ -208,7 +208,7 @@ export class WebhookSender implements BackgroundWork {
   private async disable({ webhookId, organizationId }: Target, failingSince: Date): Promise<void> {
     const input = systemInput(DisableWebhook, organizationId, { webhookId }, 'webhooks');
     await this.commands.change(webhook, input, webhookId, (state) => disableWebhook(state, failingSince));
-    const message = 'a webhook is disabled: nothing but failures for three days';
+    const message = 'webhook disabled: all deliveries failed for three days';
     this.logger.warn({ message, webhookId, organizationId });
   }
 
@@ -219,7 +219,7 @@ export class WebhookSender implements BackgroundWork {
       return true;
     } catch (error) {
       const isTold = this.stopping.signal.aborted || this.troubles.tell(error);
-      const message = 'webhooks cannot be worked on: it is tried again';
+      const message = 'processing webhooks failed: it will be retried';
       // Said once, not four times a second.
       if (!this.failing.has(what) && !isTold)
         this.logger.warn({ message, what, reason: describeError(error) });

@@ -40,7 +40,7 @@ export function witnessServer(witness: Witness, tell: Tell): Server {
         const added = await witness.add(body);
         if (added.status !== 200) {
           tell({
-            message: 'checkpoint refused',
+            message: 'checkpoint rejected',
             status: added.status,
             reason: added.body.trim(),
             origin: originOf(body),
@@ -53,7 +53,7 @@ export function witnessServer(witness: Witness, tell: Tell): Server {
       serve()
         .catch((error: unknown) => {
           if (response.destroyed) return;
-          tell({ message: 'checkpoint not compared', reason: describeError(error) });
+          tell({ message: 'comparing the checkpoint failed', reason: describeError(error) });
           answer(500, 'The witness could not compare the checkpoint, and has cosigned nothing.\n');
         })
         .finally(() => (underWay -= 1));

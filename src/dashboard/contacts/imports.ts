@@ -238,7 +238,10 @@ export class Imports implements BackgroundWork {
           await this.importOne(row);
       } catch (error) {
         if (!this.troubles.tell(error))
-          this.logger.warn({ message: 'imports of the dashboard wait', reason: describeError(error) });
+          this.logger.warn({
+            message: 'processing dashboard imports failed: it will be retried',
+            reason: describeError(error),
+          });
         await sleep(LOOK_MS, undefined, { signal, ref: false }).catch(() => undefined);
       }
       await this.watch.next(signal, TIDY_MS);
