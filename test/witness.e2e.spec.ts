@@ -332,7 +332,7 @@ describe('servers that ask witnesses', () => {
     await Promise.all([WitnessState.open(one.state), WitnessState.open(join(directory.path, 'asked'))]);
     await write();
     await eventually(async () => expect(await health()).toMatchObject({ witnesses: { contradicted: 0 } }));
-    await eventually(() => expect(lines('contradicts it no more').filter(ofClient)).toHaveLength(2));
+    await eventually(() => expect(lines('cosigns the history again').filter(ofClient)).toHaveLength(2));
     expect(cosigners((await handedOut()).witnessed)).toEqual([true, true, false]);
   }, 120_000);
 });

@@ -152,8 +152,8 @@ describe('what an operator must mend is said in plain words', () => {
   });
 
   it.each([
-    ['ROLE advocacy', 'no more connections of this role'],
-    ['DATABASE postgres', 'no more connections to this database'],
+    ['ROLE advocacy', 'further connections of this role'],
+    ['DATABASE postgres', 'further connections to this database'],
   ])('the limit of the %s', async (object, sentence) => {
     await asSuperuser(`ALTER ${object} CONNECTION LIMIT 1`);
     try {
@@ -214,7 +214,7 @@ describe('what an operator must mend is said in plain words', () => {
     it('it takes no more connections', async () => {
       const error = await connect(bouncer.url, 6);
       expect(isUnavailable(error)).toBe(true);
-      expect(describeIncident(error)).toContain('PgBouncer takes no more connections');
+      expect(describeIncident(error)).toContain('PgBouncer rejects further connections');
     });
 
     it('it has none to PostgreSQL', async () => {
@@ -226,7 +226,7 @@ describe('what an operator must mend is said in plain words', () => {
       const slow = one!.query('SELECT pg_sleep(4)');
       const error = await thrown(other!.query('SELECT 1'));
       expect(isUnavailable(error)).toBe(true);
-      expect(describeIncident(error)).toContain('PgBouncer had no connection to PostgreSQL');
+      expect(describeIncident(error)).toContain('PgBouncer had no free connection');
       await slow;
     });
 

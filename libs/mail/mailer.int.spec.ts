@@ -256,7 +256,7 @@ describe('a server that is not there', () => {
       const outcome = await mailerOf(url, { timeouts }).send(message());
       expect(outcome).toEqual({ outcome: 'unreachable', detail: expect.stringMatching(detail) });
       expect(said).toEqual([
-        { message: expect.stringMatching(/cannot be sent/), reason: expect.stringMatching(reason) },
+        { message: expect.stringMatching(/mail server unavailable/), reason: expect.stringMatching(reason) },
       ]);
       expect(await probeMailServer(url, AbortSignal.timeout(500))).toBeDefined();
     },
@@ -303,7 +303,7 @@ describe('a server that is not there', () => {
       expect(await mailer.send(message())).toMatchObject({ outcome: 'sent' });
     }
     expect(said).toEqual([
-      expect.objectContaining({ message: expect.stringMatching(/cannot be sent/) }),
+      expect.objectContaining({ message: expect.stringMatching(/mail server unavailable/) }),
       expect.objectContaining({ message: 'mail server available again' }),
     ]);
     await server.settle();
@@ -602,7 +602,7 @@ describe('a rate', () => {
     ends.push(() => again.stop());
     await eventually(async () => {
       await mailer.send(message());
-      expect(JSON.stringify(said)).toContain('Redis is back');
+      expect(JSON.stringify(said)).toContain('Redis is available again');
     });
   });
 
