@@ -424,7 +424,7 @@ longDescribe('a history that somebody forged by hand in the database', () => {
     }
     expect(told('a tile').map(({ message }) => message)).toEqual([
       expect.stringMatching(/^tiles of a history are damaged/),
-      expect.stringMatching(/it is sealed again$/),
+      expect.stringMatching(/sealing resumes$/),
     ]);
     for (const name of ['a tile', 'nothing']) {
       expect((await checkpointOf(name)).data.size).toBe(before.get(name).size + 2);

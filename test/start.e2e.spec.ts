@@ -161,7 +161,7 @@ describe('with DATABASE_URL', () => {
       expect(server.log).toContainEqual(
         expect.objectContaining({
           message: 'database not available yet',
-          reason: expect.stringContaining('PostgreSQL takes no writes'),
+          reason: expect.stringContaining('PostgreSQL rejects writes'),
         }),
       ),
     );

@@ -693,7 +693,7 @@ describe('tiles that somebody damaged', () => {
     ]);
     expect(await sealer.mend(damaged)).toBeUndefined();
     await expectSealed(damaged);
-    expect(log.mock.calls.at(-1)![0].message).toMatch(/it is sealed again$/);
+    expect(log.mock.calls.at(-1)![0].message).toMatch(/sealing resumes$/);
   });
 
   it.each([
