@@ -35,7 +35,7 @@ const WORDS: Record<string, TeamMailWords> = {
   },
   de: {
     invitation: {
-      subject: (organization) => `Einladung: Arbeiten Sie bei ${organization} mit`,
+      subject: (organization) => `Sie wurden zu ${organization} eingeladen`,
       text: (organization) =>
         `Guten Tag,\n\nSie wurden eingeladen, an den Kampagnen von ${organization} mitzuarbeiten.`,
       button: 'Einladung annehmen',
