@@ -156,7 +156,7 @@ describe('signing', () => {
       );
     for (const text of await thanked()) expect(text).not.toContain('Thank you');
     await confirm(link);
-    for (const text of await thanked()) expect(text).toMatch(/Thank you[^]*1 signature<[^]*Goal: 10/);
+    for (const text of await thanked()) expect(text).toMatch(/Thank you[^]*1 signature\s+Goal: 10/);
   });
 
   it('only what was shown is confirmed', async () => {

@@ -24,7 +24,7 @@ const WORDS: Record<string, ConfirmationWords> = {
     ignore:
       'If you didn’t sign this petition, you can ignore this email. Nothing is kept unless you confirm.',
     already: {
-      subject: (petition) => `You’ve already signed: ${petition}`,
+      subject: (petition) => `You have already signed: ${petition}`,
       text: (petition) =>
         `Someone, probably you, just signed “${petition}” again with this email address. Your signature already counts, so you don’t need to do anything.`,
       button: 'View the petition',

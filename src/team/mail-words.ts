@@ -19,8 +19,8 @@ export type TeamMailWords = {
 const WORDS: Record<string, TeamMailWords> = {
   en: {
     invitation: {
-      subject: (organization) => `You’ve been invited to join ${organization}`,
-      text: (organization) => `Hello,\n\nYou’ve been invited to work on campaigns for ${organization}.`,
+      subject: (organization) => `You have been invited to join ${organization}`,
+      text: (organization) => `Hello,\n\nYou have been invited to work on campaigns for ${organization}.`,
       button: 'Accept invitation',
       deadline: (days) => `This link expires in ${days} days and can only be used once.`,
       ignore: 'If you weren’t expecting this invitation, you can ignore this email.',
