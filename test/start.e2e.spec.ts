@@ -22,7 +22,7 @@ import { Visitor } from './people-in.js';
 import { longIt, someOf } from './length.js';
 
 const root = resolve(__dirname, '..');
-const WELCOME = 'A demo organization was made';
+const WELCOME = 'A demo organization has been created';
 /** The newest of the demo's contacts: who signed with the line for the terminal, and on the petition's page. */
 const DEMO = ['you', 'jana.signer', 'ivo.signer'].map((name) => `${name}@example.org`);
 
@@ -222,7 +222,7 @@ describe('with DATABASE_URL', () => {
     await once(squatter, 'listening');
     const { port } = squatter.address() as AddressInfo;
     expect(await refused({ PORT: String(port) })).toEqual([
-      `The server could not start: port ${port} is taken: set PORT to a free one, or stop what listens there`,
+      `The server could not start: port ${port} is already in use. Set PORT to a free port, or stop the program that listens on it.`,
     ]);
     squatter.close();
   });
@@ -315,7 +315,7 @@ describe('embedded', () => {
       expect((await demo.get(operation)).body.data).toEqual([expect.objectContaining(found)]);
     }
     // Its page is where the terminal says.
-    const [, path = ''] = /its page +http:\/\/[^/]+(\/\S+)$/m.exec(text())!;
+    const [, path = ''] = /petition page +http:\/\/[^/]+(\/\S+)$/m.exec(text())!;
     const page = await (await fetch(servers[1].origin + path)).text();
     expect(page).toContain('41 signatures');
     expect(page).toMatch(/<img\s+src="\/images\//);
