@@ -148,7 +148,7 @@ describe('contacts import', () => {
     const mistakes: [string[], RegExp][] = [
       [['import', '--organization', 'x'], /missing required argument 'file'/],
       [['import', good], /required option '--organization <id>' not specified/],
-      [['import', good, '--organization', 'x'], /^There is no organization with this id\.$/m],
+      [['import', good, '--organization', 'x'], /^No organization has this id\.$/m],
       [
         ['import', good, '--organization', organizationId, '--format', 'xml'],
         /Allowed choices are ndjson, csv/,
@@ -220,7 +220,7 @@ describe('contacts export', () => {
     expect(results.map(({ status, stderr }) => [status, stderr])).toEqual([
       [1, expect.stringMatching(/^Say with --format/)],
       [1, expect.stringMatching(/^The file cannot be written: ENOENT/)],
-      [1, 'There is no organization with this id.\n'],
+      [1, 'No organization has this id.\n'],
     ]);
   });
 });
