@@ -134,7 +134,7 @@ it('the master key is replaced under load, as docs/guides/keys.md says: nobody i
   const early = await rewrap(BOTH);
   expect([early.status, early.stderr]).toEqual([
     1,
-    expect.stringMatching(/^Nothing was changed: 1 server or command runs without the new ENCRYPTION_KEY/),
+    expect.stringMatching(/^Nothing was changed\. 1 server or command runs without the new ENCRYPTION_KEY/),
   ]);
   const d = await load.replace(b, BOTH);
 

@@ -183,7 +183,7 @@ describe('with DATABASE_URL', () => {
   it('says once that Redis is of another kind than REDIS_URL says', async () => {
     const [line, ...more] = await refused({ REDIS_URL: `${process.env.TEST_REDIS_URL!}?cluster=true` });
     expect(line).toMatch(
-      /^The server could not start: REDIS_URL asks for a Redis Cluster, .*name one server/,
+      /^The server could not start: REDIS_URL asks for a Redis Cluster, .* Set a single server/,
     );
     expect(more).toEqual([]);
   });
@@ -203,7 +203,7 @@ describe('with DATABASE_URL', () => {
       await redis.stop();
     }
     expect(ofRedis()).toMatchObject([
-      { level: 'warn', message: expect.stringContaining('Redis cannot be used (it does not answer') },
+      { level: 'warn', message: expect.stringContaining('Redis cannot be used (it does not respond') },
       { level: 'info', message: 'Redis is back: all instances share one rate limit again' },
     ]);
     const { stdout, stderr } = await server.end('SIGTERM');

@@ -99,7 +99,7 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
     const isWrong = !(this.redis instanceof Cluster) && ANSWERS_OF_A_CLUSTER.test(error.message);
     if (isWrong && !this.isWrong) {
       // Started before its Redis could be asked what it is.
-      this.logger.warn(`This instance limits requests on its own: ${IS_CLUSTER.what}: ${IS_CLUSTER.advice}`);
+      this.logger.warn(`This instance limits requests on its own: ${IS_CLUSTER.what}. ${IS_CLUSTER.advice}`);
     }
     this.probesDone = 0;
     if (this.current === 'shared') {
