@@ -263,7 +263,7 @@ it('consistency: one checkpoint continues the other, by an export and by what th
   expect(await compare('newer', 'older')).toEqual([1, 'shrank', '']);
   const nothing = 'Nothing was compared: ';
   expect(await compare('older', 'newer', ...byServer.slice(0, 2))).toEqual([
-    ...[2, expect.stringMatching(new RegExp(`^${nothing}http.* was answered with status 404 `))],
+    ...[2, expect.stringMatching(new RegExp(`^${nothing}http.* returned status 404 `))],
   ]);
   expect(await compare('older', 'newer', '--no-such')).toEqual([
     2,

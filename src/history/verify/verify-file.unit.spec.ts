@@ -217,14 +217,14 @@ describe('a key that others have taken the place of', () => {
     [
       'one that is missing between',
       [succession(second, third)],
-      /no signature of the key advocacy-api\+\w+:/,
+      /not signed with the key advocacy-api\+\w+\./,
     ],
     [
       'others than that which has signed',
       [succession(signer, second)],
-      /no signature of the key \S+, nor of its successor \S+: give/,
+      /not signed with the key \S+ or its successor \S+\. Use/,
     ],
-    ['what is none', [{ from: 7, to: null }, { from: 'rubbish' }], /no signature of the key/],
+    ['what is none', [{ from: 7, to: null }, { from: 'rubbish' }], /not signed with the key/],
   ])('leads nowhere by %s', async (_, successions, reason) => {
     expect(await verifyTwice(...telling(...successions), key)).toMatchObject({
       ok: false,
@@ -478,7 +478,7 @@ describe('events of one stream, or about one person', () => {
       const lines = withEvents(changes);
       expect(await verified(lines)).toMatchObject({
         ...{ ok: false, events: 300, provedEvents: 300, firstWrongPosition: positionOf(wrong) },
-        reason: expect.stringContaining('cannot be read although no event erased them'),
+        reason: expect.stringContaining('cannot be read, although no event erased it'),
       });
     },
   );
