@@ -460,17 +460,17 @@ describe('a stored history', () => {
         'positions in seal_tiles go back',
       ],
       ['DELETE FROM seal_tiles WHERE level = 0 AND index = 1', 'seal_tiles contains 256 of 344 leaves'],
-      [`UPDATE seals SET root = sha256('') WHERE size = 344`, 'seals says something else'],
+      [`UPDATE seals SET root = sha256('') WHERE size = 344`, 'seals for 344 events is wrong'],
       ['DELETE FROM seals WHERE size = 344', 'seals has no row for 344 events or more'],
       [`UPDATE seals SET root = sha256('') WHERE size < 344`, 'seals for 302 events is wrong'],
       [`UPDATE seals SET position = ${at(301)} - 1 WHERE size < 344`, 'seals for 302 events is wrong'],
-      [`UPDATE seals SET position = ${at(302)} WHERE size < 344`, 'the seal before 303 events says'],
+      [`UPDATE seals SET position = ${at(302)} WHERE size < 344`, 'the seal before 303 events claims'],
       [`UPDATE seals SET size = 301 WHERE size < 344`, 'seals for 301 events is wrong'],
       [
         'UPDATE seals SET size = 348 WHERE size < 344',
         'seals has a row for 348 events, but the history has 347',
       ],
-      [`UPDATE seals SET size = 346, root = sha256('') WHERE size < 344`, 'of the seal of 346 events'],
+      [`UPDATE seals SET size = 346, root = sha256('') WHERE size < 344`, 'seals for 346 events is wrong'],
     ] as const) {
       const where = statement.includes('WHERE') ? 'AND' : 'WHERE';
       const live = await tamperedLive(history, (sql) =>
