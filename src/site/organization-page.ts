@@ -10,7 +10,7 @@ type ListedPetition = Pick<
 >;
 type ListedPost = Pick<SitePost, 'title' | 'path' | 'description' | 'image' | 'publishedAt'>;
 
-/** What an organization has published. */
+/** Published petitions and posts of an organization. */
 export function organizationPage({
   organization,
   petitions,

@@ -56,7 +56,8 @@ export async function verifyEvents(
     return `between ${from} and position ${checkpoint.position}, the checkpoint’s`;
   };
   const missing = async (): Promise<Verdict> => {
-    const count = `${size - tree.size} of the ${size} events of the checkpoint are missing`;
+    const lacking = size - tree.size;
+    const count = `${lacking} of the ${size} events of the checkpoint ${lacking === 1 ? 'is' : 'are'} missing`;
     const [sealed] = (await seals.leaves?.(tree.size, 1)) ?? [];
     if (sealed) return wrong(sealed.position, `${count}, from position ${sealed.position} on.`);
     // All that is between the last event and the checkpoint's position may be gone; where nothing is between, an

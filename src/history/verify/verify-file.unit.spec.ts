@@ -202,18 +202,18 @@ describe('a key that others have taken the place of', () => {
   });
 
   it.each([
-    ['one that it has not signed', [succession(signer, third, third)], /position 13 .* has not signed that/],
+    ['one that it has not signed', [succession(signer, third, third)], /position 13 .* has not signed this/],
     [
       'one that the key between has not signed',
       [succession(signer, second), succession(second, third, signer)],
-      /position 16 .* has not signed that/,
+      /position 16 .* has not signed this/,
     ],
     [
       'one that it has signed for another organization',
       [succession(signer, third, signer, uuidv7())],
-      /position 13 .* has not signed that/,
+      /position 13 .* has not signed this/,
     ],
-    ['a signature that is none', [{ ...succession(signer, third), signature: '?' }], /has not signed that/],
+    ['a signature that is none', [{ ...succession(signer, third), signature: '?' }], /has not signed this/],
     [
       'one that is missing between',
       [succession(second, third)],
@@ -565,7 +565,7 @@ describe('a history rewritten with right digests', () => {
       ok: false,
       provedEvents: 512,
       firstWrongPosition: positionOf(512),
-      reason: expect.stringMatching(/^1 of the 600 events .* are missing/),
+      reason: expect.stringMatching(/^1 of the 600 events .* is missing/),
     });
   });
 
