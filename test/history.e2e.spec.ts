@@ -541,7 +541,7 @@ it('key rotate: who has the key before follows it to the one that signs, by the 
   );
   expect([refused.status, refused.stdout]).toEqual([
     1,
-    expect.stringMatching(/At position \d+ .* has not signed that: somebody put it there/),
+    expect.stringMatching(/The event at position \d+ .* has not signed this\. Someone inserted/),
   ]);
   // Who has the key that signed need not follow.
   expect(

@@ -33,11 +33,13 @@ export function anchorCommand(history: Command, program: Command): void {
     .addHelpText(
       'after',
       `
-Prints { "anchored" }, the number of new checkpoints, after each check that found any. If the history that is signed now contradicts
-an anchor, because it was changed or is shorter (after a restore, for example), exits with status 1, prints both notes on standard
-error and keeps the anchors. Witnesses in WITNESS_URLS are asked to cosign new checkpoints first. Use a directory that the server
-cannot change, such as a write-once disk of another machine. For a bucket, set the usual variables (AWS_REGION, AWS_ACCESS_KEY_ID,
-…, and AWS_ENDPOINT_URL_S3 for a store other than Amazon's). docs/guides/anchors-and-witnesses.md lists the required rights.`,
+Prints { "anchored" }, the number of new checkpoints, after each check that found any. Asks the witnesses in WITNESS_URLS to cosign
+new checkpoints first. If the current history contradicts an anchor, or is shorter (after a restore, for example), exits with
+status 1. It then prints both notes on standard error and keeps the anchors.
+
+Use a directory that the server cannot change, such as a write-once disk of another machine. For a bucket, set the usual variables
+(AWS_REGION, AWS_ACCESS_KEY_ID, …). For a store other than Amazon's, also set AWS_ENDPOINT_URL_S3. The required rights are listed in
+docs/guides/anchors-and-witnesses.md.`,
     )
     .action((options: Options) => withSession(program, (session) => anchor(session, options)));
 }

@@ -56,7 +56,7 @@ export function historyCommands(program: Command): void {
     .description('write the public key that verifies checkpoints')
     .option(
       '--organization <id>',
-      'under the name of this origin, as stock tools expect it: the id of an organization, or all for the log of all organizations',
+      'name the key after this origin, as stock tools expect: the id of an organization, or all for the log of all organizations',
     )
     .option('--out <file>', 'the output file (default: standard output)', path)
     .addHelpText('after', '\nWith --out, prints { "key" }.')
