@@ -61,7 +61,7 @@ export const fr: Words = {
     unstorable:
       'Ce texte contient des caractères qui ne peuvent pas être enregistrés. Veuillez les supprimer',
   },
-  comments: 'Pourquoi ils ont signé',
+  comments: 'Raisons de signer',
   share: {
     title: 'Partager la pétition',
     text: 'Chaque signature compte. À qui pourriez-vous en parler ?',
