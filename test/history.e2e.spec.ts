@@ -310,7 +310,10 @@ longIt('projections: status, rebuild and verify while the server runs', async ()
   const alone = await command(['--json', 'projections', 'verify', 'petitions'], deployment.environment);
   expect([alone.status, alone.stdout]).toEqual([0, '{"differences":[]}\n']);
   const unknown = await command(['projections', 'rebuild', 'nothing'], deployment.environment);
-  expect([unknown.status, unknown.stderr]).toEqual([1, expect.stringMatching(/There are: .*api-keys/)]);
+  expect([unknown.status, unknown.stderr]).toEqual([
+    1,
+    expect.stringMatching(/Available projections: .*api-keys/),
+  ]);
 });
 
 longDescribe('a history that somebody forged by hand in the database', () => {

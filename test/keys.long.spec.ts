@@ -158,7 +158,7 @@ it('the master key is replaced under load, as docs/guides/keys.md says: nobody i
   await begun.end('SIGKILL');
   await runner.rollbackTransaction();
   await runner.release();
-  expect(await refusal({ ENCRYPTION_KEY: NEW })).toMatch(/ENCRYPTION_KEY_PREVIOUS is not the key before/);
+  expect(await refusal({ ENCRYPTION_KEY: NEW })).toMatch(/ENCRYPTION_KEY_PREVIOUS is not the previous key/);
 
   const { status, stdout, stderr } = await rewrap(BOTH);
   expect([status, stderr]).toEqual([0, '']);

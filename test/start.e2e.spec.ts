@@ -139,7 +139,7 @@ describe('with DATABASE_URL', () => {
       });
       const SIGNING_KEY = Buffer.alloc(32, 8).toString('base64');
       expect(await refused({ SIGNING_KEY })).toEqual([
-        expect.stringMatching(/SIGNING_KEY is not the key .* add the one before to SIGNING_KEY_PREVIOUS/),
+        expect.stringMatching(/SIGNING_KEY is not the key .* add the previous key to SIGNING_KEY_PREVIOUS/),
       ]);
       await deployment.startServer({ SIGNING_KEY, SIGNING_KEY_PREVIOUS: 'derived' });
     },
@@ -176,7 +176,7 @@ describe('with DATABASE_URL', () => {
     for (const { name } of all) await source.query(`DROP FUNCTION ${name}`);
     await source.query('ALTER TABLE idempotency_keys RENAME fingerprint TO print');
     await expect(open({})).rejects.toThrow(
-      /^The schema of the database is not what this version needs, .*Missing: column idempotency_keys\.fingerprint bytea, function append_events with the parameters of this version\./,
+      /^The database schema is incomplete, .*Missing: column idempotency_keys\.fingerprint bytea, function append_events with the parameters of this version\./,
     );
   });
 
