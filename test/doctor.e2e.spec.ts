@@ -644,7 +644,7 @@ it('tells of mail that goes nowhere, from nobody, or cannot be sent', async () =
 
 it('tells of sessions that wait for a lock', async () => {
   const environment = { DATABASE_URL: urlOf(locked.name), ENCRYPTION_KEY };
-  const waits = problem('activity', /^1 session has waited for a lock for more than 5 s, behind \d+\.$/);
+  const waits = problem('activity', /^1 session has waited for a lock for more than 5 s, blocked by \d+\.$/);
   await eventually(async () => expectAmong(await diagnose(environment), waits));
   await locked.end();
 });

@@ -17,7 +17,7 @@ export const activity: DatabaseCheck = {
     if (count > 0) {
       found.push(
         problem(
-          `${counted(count, 'session')} ${count === 1 ? 'has' : 'have'} waited for a lock for more than ${WAITING_SECONDS} s, behind ${blockers.join(', ')}.`,
+          `${counted(count, 'session')} ${count === 1 ? 'has' : 'have'} waited for a lock for more than ${WAITING_SECONDS} s, blocked by ${blockers.join(', ')}.`,
           'Look them up in pg_stat_activity. SELECT pg_terminate_backend(…) ends one and rolls back its transaction.',
         ),
       );

@@ -69,7 +69,7 @@ export const configuration: Check = {
         ),
       );
     }
-    return found.length > 0 ? found : [ok('All variables that are set are valid.')];
+    return found.length > 0 ? found : [ok('All variables are valid.')];
   },
 };
 

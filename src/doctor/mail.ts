@@ -24,7 +24,7 @@ export const mail: Check = {
     if (trouble !== undefined) {
       found.push(
         problem(
-          `Emails cannot be sent: ${trouble}. They wait.`,
+          `Emails cannot be sent: ${trouble}. They are queued.`,
           'Check the name, port, user and password in MAIL_URL, the certificate, the server and the network.',
         ),
       );
