@@ -34,7 +34,7 @@ export function contactsCommands(program: Command): void {
     .requiredOption('--organization <id>', 'the organization')
     .option('--list <id>', 'add all contacts of the file to this list')
     .addOption(
-      new Option('--on-conflict <what>', 'if a contact exists with other details')
+      new Option('--on-conflict <what>', 'what to do if a contact exists with other details')
         .choices(['fail', 'update'])
         .default('fail'),
     )

@@ -88,7 +88,7 @@ export function historyCommands(program: Command): void {
       'after',
       '\nPrints { "sealed", "last", "refused": [{ "organizationId", "since", "reason" }, 100 at most], "selfCheck": { "findings": ' +
         '[{ "kind", "subject", "finding", "since" }], "subjects", "current" }, "contradicted": [{ "organizationId", "witness", "since", ' +
-        '"reason" }] }; exits with status 1 if any history is refused (quarantined), changed or contradicted. ' +
+        '"reason" }] }. Exits with status 1 if any history is refused (quarantined), changed or contradicted. ' +
         'See docs/guides/runbooks/history-quarantined.md.',
     )
     .action(() =>

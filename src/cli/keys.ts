@@ -58,7 +58,7 @@ async function rewrap({ runtime }: Session): Promise<{ rewrapped: number; unread
   if (answer.unreadable > 0) {
     process.exitCode = 1;
     process.stderr.write(
-      'Neither encryption key opens some keys. They were not changed. Someone altered them, and the personal data of these ' +
+      'Some keys open with neither encryption key and were left unchanged. Someone altered them, so the personal data of these ' +
         'people cannot be read. Run history verify to find out whose keys they are, and restore them from a backup.\n',
     );
   }

@@ -18,7 +18,7 @@ export function projectionCommands(program: Command): void {
   projections
     .command('rebuild')
     .description('rebuild a projection from the history and swap it in, while servers run')
-    .argument('<name>', 'the projection, as in status')
+    .argument('<name>', 'the projection, as listed by status')
     .addHelpText('after', '\nPrints { "rebuilt" }. If you press Ctrl-C, the old projection stays in use.')
     .action((name: string) =>
       withSession(program, async ({ runtime }) => {
@@ -31,7 +31,7 @@ export function projectionCommands(program: Command): void {
     .description(
       'rebuild a projection next to the live one, and compare them row by row at the same position',
     )
-    .argument('<name>', 'the projection, as in status')
+    .argument('<name>', 'the projection, as listed by status')
     .addHelpText(
       'after',
       '\nPrints { "differences": [{ "table", "key", "problem", "columns" }, 100 at most] }. Exits with status 1 if there are any.',
@@ -60,7 +60,7 @@ export function projectionCommands(program: Command): void {
   projections
     .command('drop')
     .description('drop the tables of an unused version; servers do this automatically within minutes')
-    .argument('<name>', 'the projection, as in status')
+    .argument('<name>', 'the projection, as listed by status')
     .requiredOption('--version <number>', 'the version to drop', Number)
     .option('--force', 'even if an instance uses it, which then fails until it is restarted')
     .addHelpText('after', '\nWaits 12 s to check that no instance uses it. Prints { "dropped", "version" }.')

@@ -17,8 +17,8 @@ export function subscriptionsCommands(program: Command): void {
     .action(() => withSession(program, ({ runtime }) => runtime.subscriptions.status()));
   subscriptions
     .command('retry')
-    .description('retry failed events, with all attempts')
-    .argument('<name>', 'the subscription, as in status')
+    .description('retry failed events, starting with the first attempt')
+    .argument('<name>', 'the subscription, as listed by status')
     .option('--position <number>', 'only this event')
     .addHelpText(
       'after',
@@ -35,7 +35,7 @@ export function subscriptionsCommands(program: Command): void {
   subscriptions
     .command('skip')
     .description('give up a failed event; it is never handled')
-    .argument('<name>', 'the subscription, as in status')
+    .argument('<name>', 'the subscription, as listed by status')
     .requiredOption('--position <number>', 'the position of the event')
     .addHelpText('after', '\nPrints { "skipped" }: false if no failed event has this position.')
     .action((name: string, { position }: { position: string }) =>
