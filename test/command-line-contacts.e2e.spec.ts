@@ -218,7 +218,7 @@ describe('contacts export', () => {
       await run('export', '--organization', 'x'),
     ];
     expect(results.map(({ status, stderr }) => [status, stderr])).toEqual([
-      [1, expect.stringMatching(/^Say with --format/)],
+      [1, expect.stringMatching(/^Add --format ndjson/)],
       [1, expect.stringMatching(/^Cannot write the file: ENOENT/)],
       [1, 'No organization has this id.\n'],
     ]);

@@ -121,7 +121,7 @@ longIt(
     const refused = await anchor(backup);
     expect(refused).toMatchObject({
       status: 1,
-      stderr: expect.stringMatching(/does not begin with the \d+ events/),
+      stderr: expect.stringMatching(/does not begin with the \d+ anchored events/),
     });
     for (const note of [before, forked]) expect(refused.stderr).toContain(note);
     expect(await anchored()).toEqual(anchors);
@@ -218,7 +218,7 @@ longIt(
       const fork = await anchorTo('kept', backup);
       expect([fork.status, fork.stderr]).toEqual([
         1,
-        expect.stringMatching(/does not begin with the \d+ events|was rolled back/),
+        expect.stringMatching(/does not begin with the \d+ anchored events|was rolled back/),
       ]);
       s3.isConditional = false;
       const unfit = await anchorTo('elsewhere', original);

@@ -102,8 +102,13 @@ describe.each(Object.entries(places))('in a %s', (_, placeOf) => {
   });
 
   it.each<[string, (1 | 2)[], Checkpoint, RegExp]>([
-    ['another history of as many events', [1], checkpoint(1, 'fork'), /does not begin with the 1 events/],
-    ['another, longer history', [1], checkpoint(2, 'fork'), /does not begin with the 1 events/],
+    [
+      'another history of as many events',
+      [1],
+      checkpoint(1, 'fork'),
+      /does not begin with the 1 anchored events/,
+    ],
+    ['another, longer history', [1], checkpoint(2, 'fork'), /does not begin with the 1 anchored events/],
     [
       'fewer events',
       [1, 2],
@@ -164,7 +169,7 @@ describe('a bucket', () => {
   });
 
   it.each<[string, NodeJS.ProcessEnv, string, RegExp]>([
-    ['no such bucket', {}, 'none', /has no bucket none: make it, or correct --to$/],
+    ['no such bucket', {}, 'none', /has no bucket none: create it, or correct --to$/],
     [
       'who may not',
       { AWS_ACCESS_KEY_ID: 'NOBODY' },

@@ -178,7 +178,7 @@ describe('after another key has taken the place of its own', () => {
     const forged = { ...succession(strange, following), from: signers.verifierKey };
     for (const [answer, reason] of [
       [tell([]), /no checkpoint signed with its key/],
-      [tell([{ position: 9, data: forged }]), /At position 9 .* somebody put it there/],
+      [tell([{ position: 9, data: forged }]), /The event at position 9 .* Someone inserted the event/],
       [() => [401, ''], /cannot be looked up: .* status 401/],
       [() => [200, '<html>'], /cannot be looked up/],
     ] as [() => [number, string], RegExp][]) {

@@ -768,7 +768,7 @@ describe('the log of all organizations', () => {
     };
     const { alone } = await found(rollBack);
     expect(alone.wrong).toEqual([
-      { organizationId: victim, reason: 'It has 6 events, the log has a checkpoint of 9.' },
+      { organizationId: victim, reason: 'It has 6 events, but the log has a checkpoint of 9 events.' },
     ]);
     const seals = await found((sql) =>
       sql.query('UPDATE seals SET size = 6 WHERE organization_id = $1', [victim]),
@@ -807,11 +807,11 @@ describe('the log of all organizations', () => {
       'DELETE FROM checkpoint_leaves WHERE position = 4',
       /^Leaf 4 of 18 in the log is missing/,
     ],
-    ['its last one gone', 'DELETE FROM checkpoint_leaves WHERE position >= 18', /^Leaf 18 of the 18/],
+    ['its last one gone', 'DELETE FROM checkpoint_leaves WHERE position >= 18', /^Leaf 18 of 18/],
     [
       'a tile changed',
       `UPDATE seal_tiles SET hashes = sha256(hashes) WHERE organization_id = '${ALL_ORGANIZATIONS}'`,
-      /own tables are wrong: the table seal_tiles has/,
+      /own tables are wrong: the table seal_tiles contains/,
     ],
   ])('is told as wrong itself with %s', async (_, change, reason) => {
     const { alone } = await found((sql) => sql.query(change));
