@@ -271,7 +271,7 @@ describe('what was written', () => {
     const tokens = ['', 'rubbish', people.token(page.petitionId, 25 * 3_600), people.token(other.petitionId)];
     for (const token of [...tokens, people.token(page.petitionId, 0)]) {
       const { status, text } = await people.sign(page, { token, comment: 'kept' });
-      expect([status, text.includes('once more'), text.includes('kept')]).toEqual([422, true, true]);
+      expect([status, text.includes('submit the form again'), text.includes('kept')]).toEqual([422, true, true]);
       const [, next = ''] = /name="token" value="([^"]+)"/.exec(text) ?? [];
       expect(next).not.toBe('');
     }
