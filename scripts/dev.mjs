@@ -77,7 +77,7 @@ function start() {
   child.ended = new Promise((resolve) => child.once('exit', resolve));
   child.ended.then(() => {
     if (child === server && !child.killed && !stopping)
-      console.error('The server has ended. The next save starts it again.');
+      console.error('The server has ended. Save a file to start it again.');
   });
   return child;
 }

@@ -1,4 +1,4 @@
-/** Brings a checkout to the point where it can run: packages installed, sources built, and bundled. */
+/** Prepares a checkout to run: installs packages, compiles sources and bundles them. */
 import { spawn } from 'node:child_process';
 import { lstatSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,9 +9,9 @@ import { bundle, isBundled } from './bundle.mjs';
 const lock = join(root, 'dist', '.prepare-lock');
 
 /**
- * Tells each step it really takes in one line on stderr: stdout belongs to what runs next.
+ * Prints one line per executed step on stderr, because stdout belongs to the program that runs next.
  *
- * @param isBundle false for who runs dist/ itself.
+ * @param isBundle false if dist/ is run directly.
  */
 export async function prepare({ isBundle = true } = {}) {
   checkNode();
@@ -27,12 +27,12 @@ export async function prepare({ isBundle = true } = {}) {
     await compile();
     if (!isReady()) await holdingLock(async () => isReady() || bundle(root, stampOf()));
   } catch (error) {
-    fail(`${error.message}\nThe sources cannot be compiled.`);
+    fail(`${error.message}\nCompilation failed.`);
   }
 }
 
 /**
- * Compiles what has changed; answers whether anything had.
+ * Compiles what has changed. Returns whether anything had.
  *
  * @throws as build()
  */
@@ -45,13 +45,12 @@ export async function compile() {
 function checkNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > 20 || (major === 20 && minor >= 19)) return;
-  fail(`Node.js 20.19 or newer is needed; this is ${process.versions.node}.`);
+  fail(`Node.js 20.19 or newer is required. This is ${process.versions.node}.`);
 }
 
 /**
- * Compares package-lock.json with the list npm keeps of what it has really installed (it writes that last,
- * so an interrupted installation has none). Packages of other platforms are missing rightly; those of
- * another platform being there means that node_modules was copied from elsewhere.
+ * Compares package-lock.json with npm's list of installed packages. npm writes it last, so an interrupted installation has none.
+ * Packages of other platforms are expected to be missing. If they exist, node_modules was copied from another machine.
  */
 function isInstalled() {
   const wanted = JSON.parse(read(join(root, 'package-lock.json'))).packages;
@@ -70,13 +69,14 @@ function isInstalled() {
 }
 
 /**
- * One preparation at a time. The lock is a symbolic link to the ids of the processes at work, because a link
- * appears together with its content. npm's own process is among them: it works on when we are killed.
+ * One preparation at a time. The lock is a symbolic link to the ids of the running processes, because a link appears together
+ * with its content. npm's own process is included, because it continues if this process is killed.
  */
 async function holdingLock(work) {
   mkdirSync(join(root, 'dist'), { recursive: true });
   for (let attempt = 0; !takeLock(); attempt++) {
-    if (attempt === 10) console.error(`Waiting for another preparation (${lock}) to end`);
+    if (attempt === 10)
+      console.error(`Waiting for another process to finish preparing the checkout (${lock})`);
     await sleep(200);
   }
   try {
@@ -95,12 +95,12 @@ function takeLock() {
   }
   try {
     const owners = readlinkSync(lock);
-    // Ten minutes end the lock of a process id that now belongs to somebody else.
+    // The lock expires after ten minutes, in case the process id was reused.
     const isOld = Date.now() - lstatSync(lock).mtimeMs > 600_000;
     if (owners.split(',').some(isAlive) && !isOld) return false;
     const aside = `${lock}.${process.pid}`;
     renameSync(lock, aside);
-    // Between the two calls somebody else may have replaced the abandoned lock by a new one.
+    // Another process may have replaced the abandoned lock between the two calls.
     if (readlinkSync(aside) === owners) rmSync(aside);
     else renameSync(aside, lock);
   } catch (error) {
@@ -118,10 +118,10 @@ function isAlive(processId) {
   }
 }
 
-/** Runs npm quietly; shows what it said when it fails, and ends this process then. */
+/** Runs npm quietly. If it fails, prints its output and ends this process. */
 async function npm(step, ...args) {
   console.error(step);
-  // npm tells the scripts it runs where it is; otherwise it is on the path.
+  // npm passes its own path to the scripts it runs; otherwise it is on the PATH.
   const cli = process.env.npm_execpath;
   const command = cli ? [process.execPath, cli] : ['npm'];
   const child = spawn(command[0], [...command.slice(1), ...args], {
@@ -139,7 +139,7 @@ async function npm(step, ...args) {
   });
   if (status === 0) return;
   rmSync(lock, { force: true });
-  // What went wrong stands first; npm's warnings and its usage text would bury it.
+  // The error comes first. npm's warnings and usage text would hide it.
   const lines = output.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('npm warn'));
   fail(`${lines.slice(0, 40).join('\n')}\nnpm ${args.join(' ')} failed (${status}).`);
 }

@@ -1,11 +1,11 @@
-/** npm start: prepares the checkout, then is the server. No process stands between it and npm's signals. */
+/** npm start: prepares the checkout, then becomes the server, so that it receives npm's signals directly. */
 import { prepare } from './prepare.mjs';
 
 if (process.env.npm_lifecycle_event) endWithNpm();
 await prepare();
 await import('../dist/bundle/main.js');
 
-/** A killed npm (kill -9) passes no signal on; the server would go on, unseen, and hold its port. */
+/** If npm is killed (kill -9), it passes no signal on. The server would keep running unnoticed and hold its port. */
 function endWithNpm() {
   const npm = process.ppid;
   const watch = setInterval(() => {

@@ -2,7 +2,7 @@
 import { basename } from 'node:path';
 import { commandLine } from './cli/index.js';
 
-/** As it was called: in the container image it is a program, `advocacy`. */
+/** The name it was called by. In the container image, it is a program, `advocacy`. */
 const called = basename(process.argv[1]!) === 'advocacy' ? 'advocacy' : 'npm run -s cli --';
 
 await commandLine(called).parseAsync();

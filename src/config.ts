@@ -8,68 +8,68 @@ import { readConcurrency } from './concurrency.js';
 import { endpointOfS3, type Environment, loadEnvironment } from './environment.js';
 import { NotAuthentic } from './history/verify/index.js';
 
-/** Everything that can be set from outside; `.env.example` explains each. */
+/** All settings. `.env.example` explains each variable. */
 export type Config = {
   host: string | undefined;
   port: number;
-  /** That serve on this port. */
+  /** Processes that serve on this port. */
   processes: number;
   publicUrl: string | undefined;
-  /** undefined: the embedded PostgreSQL under `dataDirectory`. */
+  /** undefined: the embedded PostgreSQL in `dataDirectory`. */
   databaseUrl: string | undefined;
   databasePoolSize: number;
-  /** A streaming replica for reads; undefined: there is none. */
+  /** A streaming replica for reads; undefined: none. */
   databaseReplicaUrl: string | undefined;
   redisUrl: string | undefined;
-  /** Requests per second of all API keys of an organization that were not made on the command line. */
+  /** Requests per second of all API keys of an organization together. Keys created on the command line are exempt. */
   organizationRateLimit: number;
   dataDirectory: string;
-  /** Where the files of images are; undefined: under `dataDirectory`. */
+  /** Where image files are stored; undefined: in `dataDirectory`. */
   storage: BucketLocation | undefined;
-  /** Of the mail server, with its password; undefined: messages are written to files under `dataDirectory`. */
+  /** The mail server, with its password; undefined: messages are written to files in `dataDirectory`. */
   mailUrl: string | undefined;
-  /** Who sends where an organization says nothing else. */
+  /** The sender for organizations without their own. */
   mailFrom: MailAddress | undefined;
-  /** Messages that one process has under way at once, each on a connection. */
+  /** Messages in flight per process, each on its own connection. */
   mailConcurrency: number;
-  /** Messages a second over all instances; undefined: as many as there can be. */
+  /** Messages per second over all instances; undefined: no limit. */
   mailRate: number | undefined;
-  /** After so many days, the recipients of a broadcast that is over are deleted; its figures stay. 0: never. */
+  /** Days after which the recipients of a finished broadcast are deleted. Its totals stay. 0: never. */
   broadcastRecipientDays: number;
-  /** 32 bytes; undefined: the embedded mode makes its own. */
+  /** 32 bytes; undefined: the embedded mode creates its own. */
   encryptionKey: Buffer | undefined;
-  /** 32 bytes: the one before it, until `keys rewrap` has wrapped all with the new one. */
+  /** 32 bytes: the previous key, until `keys rewrap` has rewrapped everything. */
   previousEncryptionKey: Buffer | undefined;
-  /** 32 bytes that checkpoints are signed with; undefined: they follow from the encryption key. */
+  /** 32 bytes that sign checkpoints; undefined: derived from the encryption key. */
   signingKey: Buffer | undefined;
-  /** Keys that sign beside it, until auditors have its public part; `derived`: the one that follows from the encryption key. */
+  /** Keys that also sign, until auditors have the new public key. `derived`: the one derived from the encryption key. */
   previousSigningKeys: (Buffer | 'derived')[];
-  /** After an erasure, files that hold persons in plain are written anew within so many hours; 0: by hand only. */
+  /** Hours after an erasure within which files with plain personal data are rewritten; 0: only by hand. */
   erasurePurgeHours: number;
-  /** Seconds within which each history and each read model is looked at once, whether somebody has changed it; 0: never. */
+  /** Seconds within which each history and each projection is checked once for changes; 0: never. */
   verifyEvery: number;
-  /** Who is asked to cosign each checkpoint; nobody where it is empty. */
+  /** Witnesses that cosign each checkpoint. */
   witnesses: WitnessAddress[];
-  /** Seconds within which witnesses are asked about an organization once at most. */
+  /** Minimum seconds between two requests to witnesses about the same organization. */
   witnessEvery: number;
   trustProxy: boolean | number | string;
-  /** Lets an operator see the read models in `/health/ready`; undefined: nobody. */
+  /** Token that shows the projections in `/health/ready`; undefined: no one sees them. */
   healthToken: string | undefined;
-  /** Seconds for which everything is served on after SIGTERM, so that load balancers can notice. */
+  /** Seconds after SIGTERM in which requests are still served, so that load balancers can notice. */
   shutdownDelay: number;
-  /** Of the first process; those of the others follow it. undefined: no metrics are served. */
+  /** Port of the first process; the others use the ports after it. undefined: no metrics. */
   metricsPort: number | undefined;
   logLevel: LogLevel;
-  /** Webhooks may go to this machine and its networks, and by http: for development. */
+  /** Webhooks may go to this machine and its networks, and over http. For development. */
   webhookAllowPrivate: boolean;
-  /** Whether the public site is served, and whether its forms ask for a proof of work. */
+  /** Whether the public site is served, and whether its forms require a proof of work. */
   site: boolean;
   captcha: boolean;
-  /** In tests and development: mistakes of the program are to show, rather than to harm nobody. */
+  /** In tests and development, programming errors fail loudly instead of being tolerated. */
   isTried: boolean;
 };
 
-/** One sentence per variable that is missing or wrong; none of them holds a value that could be a secret. */
+/** One sentence per missing or invalid variable. No sentence contains a value, which could be a secret. */
 export class ConfigError extends Error {
   constructor(readonly sentences: string[]) {
     super(sentences.join('\n'));
@@ -89,16 +89,16 @@ export function readConfig(environment: Environment): Config {
 
 export type Inspected = {
   config: Config;
-  /** Each sentence begins with the name of its variable, whose value in `config` then means nothing. */
+  /** Each sentence starts with the name of its variable. The value in `config` is then meaningless. */
   wrong: string[];
-  /** Variables that are set and that somebody who tries the program out at home needs not. */
+  /** Variables that are set and that only deployments need. */
   ofDeployments: string[];
 };
 
-/** As {@link readConfig}, for whoever wants to see what can be read beside what is wrong. */
+/** Like {@link readConfig}, but returns valid settings together with the errors. */
 export function inspectConfig(environment: Environment): Inspected {
   const wrong: string[] = [];
-  // A variable that is set to nothing counts as not set, as in `PORT= npm start`.
+  // An empty variable counts as not set, as in `PORT= npm start`.
   const get = (name: string) => {
     const text = environment[name]?.trim();
     return text === '' ? undefined : text;
@@ -120,8 +120,8 @@ export function inspectConfig(environment: Environment): Inspected {
     const text = get(name);
     if (text !== undefined && !(starts.some((start) => text.startsWith(start)) && isUrl(text))) {
       wrong.push(
-        `${name} must be a URL that starts with ${starts.join(' or ')}, ` +
-          'special characters in a password percent-encoded.',
+        `${name} must be a URL that starts with ${starts.join(' or ')}. ` +
+          'Percent-encode special characters in a password.',
       );
     }
     return text;
@@ -159,7 +159,7 @@ export function inspectConfig(environment: Environment): Inspected {
     witnessEvery: integer('WITNESS_EVERY', 60, 1, 86_400),
     trustProxy: trustProxy(get('TRUST_PROXY'), wrong),
     healthToken: healthToken(get('HEALTH_TOKEN'), wrong),
-    // Nobody balances requests among embedded databases.
+    // Load balancers are not used with embedded databases.
     shutdownDelay: integer('SHUTDOWN_DELAY', databaseUrl === undefined ? 0 : 5, 0, 3_600),
     metricsPort: get('METRICS_PORT') === undefined ? undefined : integer('METRICS_PORT', 0, 0, 65_535),
     logLevel: logLevel as LogLevel,
@@ -189,43 +189,43 @@ function site(text: string | undefined, wrong: string[]): boolean {
 }
 
 function captcha(text: string | undefined, wrong: string[]): boolean {
-  if (text !== undefined && text !== 'altcha') wrong.push('CAPTCHA must be altcha, or left out.');
+  if (text !== undefined && text !== 'altcha') wrong.push('CAPTCHA must be altcha, or not set.');
   return text !== undefined;
 }
 
 function concurrency(text: string | undefined, wrong: string[]): number {
   const processes = readConcurrency(text);
   if (processes === undefined) {
-    wrong.push('WEB_CONCURRENCY must be a whole number from 1 to 64, or auto: one process for each core.');
+    wrong.push('WEB_CONCURRENCY must be a whole number from 1 to 64, or auto for one process per core.');
   }
   return processes ?? 1;
 }
 
-/** A limit that is many times what the key says would be noticed by nobody: better no start. */
+/** Without Redis, each process counts by itself, so effective limits would silently be several times too high. */
 function requireForMany({ processes, redisUrl, port, metricsPort }: Config, wrong: string[]): void {
   if (processes === 1) return;
   if (redisUrl === undefined) {
     wrong.push(
-      'WEB_CONCURRENCY above 1 needs REDIS_URL: without it each process counts alone, and keys may do as many times what ' +
-        'their limits say. Set REDIS_URL, or leave WEB_CONCURRENCY out.',
+      'WEB_CONCURRENCY above 1 requires REDIS_URL. Without it, each process counts requests by itself, and rate limits are ' +
+        'multiplied by the number of processes. Set REDIS_URL, or remove WEB_CONCURRENCY.',
     );
   }
   if (!metricsPort) return;
   const last = metricsPort + processes - 1;
   if (last > 65_535 || (port >= metricsPort && port <= last)) {
     wrong.push(
-      `METRICS_PORT is the first of ${processes} ports, one for each process: all must be below 65536, and none PORT.`,
+      `METRICS_PORT is the first of ${processes} ports, one per process. All must be below 65536 and differ from PORT.`,
     );
   }
 }
 
-const HOW_TO_MAKE_A_KEY = 'Make one with: openssl rand -base64 32';
+const HOW_TO_MAKE_A_KEY = 'Generate one with: openssl rand -base64 32';
 
 function encryptionKey(text: string | undefined, required: boolean, wrong: string[]): Buffer | undefined {
   if (text === undefined) {
     if (required) {
       wrong.push(
-        `ENCRYPTION_KEY is missing: with DATABASE_URL it must be given, as 32 bytes in base64. ${HOW_TO_MAKE_A_KEY}`,
+        `ENCRYPTION_KEY is missing. It is required with DATABASE_URL: 32 bytes in base64. ${HOW_TO_MAKE_A_KEY}`,
       );
     }
     return undefined;
@@ -252,8 +252,8 @@ function previousSigningKeys(text: string | undefined, wrong: string[]): (Buffer
   const isKey = (one: string) => one === 'derived' || isKeyText(one);
   if (keys.every(isKey)) return keys.map((one) => (one === 'derived' ? one : Buffer.from(one, 'base64')));
   wrong.push(
-    'SIGNING_KEY_PREVIOUS must be keys as SIGNING_KEY is one, separated by commas; "derived" stands for the one that was ' +
-      'used while SIGNING_KEY was not set.',
+    'SIGNING_KEY_PREVIOUS must be keys in the format of SIGNING_KEY, separated by commas. "derived" stands for the key that ' +
+      'was used before SIGNING_KEY was set.',
   );
   return [];
 }
@@ -262,8 +262,9 @@ function witnesses(text: string | undefined, wrong: string[]): WitnessAddress[] 
   if (text === undefined) return [];
   const refuse = (mistake: string) => {
     wrong.push(
-      'WITNESS_URLS must be witnesses, separated by commas, each as <verifier key>@<address>: what it prints as verifierKey, and ' +
-        `the address behind which it takes add-checkpoint, such as w.example.org/1+…@https://w.example.org. ${mistake}`,
+      'WITNESS_URLS must be a comma-separated list of <verifier key>@<address>. The verifier key is what the witness prints as ' +
+        'verifierKey. The address is the one of its add-checkpoint, without that name, such as ' +
+        `w.example.org/1+…@https://w.example.org. ${mistake}`,
     );
     return [];
   };
@@ -273,17 +274,17 @@ function witnesses(text: string | undefined, wrong: string[]): WitnessAddress[] 
       read.push(readWitness(one.trim()));
     } catch (error) {
       if (!(error instanceof NotAuthentic)) throw error;
-      return refuse(`Number ${n + 1}: ${error.message}`);
+      return refuse(`Witness ${n + 1}: ${error.message}`);
     }
   }
   const keys = new Set(read.map(({ verifierKey }) => verifierKey));
-  return keys.size === read.length ? read : refuse('One of them stands there twice.');
+  return keys.size === read.length ? read : refuse('One witness is listed twice.');
 }
 
 function redisUrl(text: string | undefined, wrong: string[]): string | undefined {
   if (text !== undefined && !readRedisUrl(text)) {
     wrong.push(
-      `REDIS_URL must be one of: ${REDIS_URL_FORMS}; special characters in a password percent-encoded.`,
+      `REDIS_URL must be one of: ${REDIS_URL_FORMS}. Percent-encode special characters in a password.`,
     );
   }
   return text;
@@ -295,8 +296,8 @@ function storage(text: string | undefined, wrong: string[]): BucketLocation | un
     /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*?)\/*)?$/.exec(text) ?? [];
   if (bucket === '') {
     wrong.push(
-      'STORAGE_URL must be s3://<bucket> or s3://<bucket>/<prefix>; region, credentials and the address of a store that is not ' +
-        "Amazon's come from AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL_S3.",
+      'STORAGE_URL must be s3://<bucket> or s3://<bucket>/<prefix>. Region and credentials come from AWS_REGION, ' +
+        "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. For a store other than Amazon's, set AWS_ENDPOINT_URL_S3.",
     );
   }
   return { bucket, prefix, endpoint: endpointOfS3() };
@@ -316,8 +317,8 @@ function mailFrom(text: string | undefined, wrong: string[]): MailAddress | unde
   const address = text === undefined ? undefined : readMailAddress(text);
   if (text !== undefined && !address) {
     wrong.push(
-      'MAIL_FROM must be an address, or a name and an address, such as Clean Rivers <office@rivers.example.org>; before the @ ' +
-        'it has ASCII alone.',
+      'MAIL_FROM must be an address, or a name and an address, such as Clean Rivers <office@rivers.example.org>. The part ' +
+        'before the @ must be ASCII.',
     );
   }
   return address;
@@ -330,7 +331,7 @@ function healthToken(text: string | undefined, wrong: string[]): string | undefi
   return text;
 }
 
-/** Also that its parts can be decoded: a lone % in a password cannot. */
+/** Also checks that its parts can be decoded: a lone % in a password cannot. */
 function isUrl(text: string): boolean {
   try {
     const { username, password, pathname } = new URL(text);
@@ -343,7 +344,7 @@ function isUrl(text: string): boolean {
 
 const NETWORK_NAMES = ['loopback', 'linklocal', 'uniquelocal'];
 
-/** As Express reads it: true, false, a number of hops, or addresses, networks and names of networks. */
+/** In the format of Express: true, false, a number of hops, or addresses, networks and names of networks. */
 function trustProxy(text: string | undefined, wrong: string[]): boolean | number | string {
   if (text === undefined || text === 'false') return false;
   if (text === 'true') return true;
@@ -355,7 +356,7 @@ function trustProxy(text: string | undefined, wrong: string[]): boolean | number
   };
   if (!text.split(',').every((part) => isNetwork(part.trim()))) {
     wrong.push(
-      `TRUST_PROXY must be true, false, a number of hops, or addresses and networks separated by commas, ` +
+      `TRUST_PROXY must be true, false, a number of hops, or a comma-separated list of addresses and networks, ` +
         `such as 10.0.0.0/8 or ${NETWORK_NAMES.join(', ')}.`,
     );
   }

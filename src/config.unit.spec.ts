@@ -150,7 +150,7 @@ describe('WEB_CONCURRENCY', () => {
 
   it('several processes need one place to count requests, and a free port for the metrics of each', () => {
     const several = { WEB_CONCURRENCY: '3', REDIS_URL };
-    expect(sentences({ WEB_CONCURRENCY: '3' })).toEqual([expect.stringMatching(/needs REDIS_URL/)]);
+    expect(sentences({ WEB_CONCURRENCY: '3' })).toEqual([expect.stringMatching(/requires REDIS_URL/)]);
     expect(sentences({ WEB_CONCURRENCY: '1' })).toEqual([]);
     expect(sentences({ ...several, METRICS_PORT: '3001' })).toEqual([]);
     expect(sentences({ ...several, METRICS_PORT: '0' })).toEqual([]);

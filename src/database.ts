@@ -82,25 +82,25 @@ export async function refuseToMigrateBesideIncompatible(source: DataSource): Pro
   const found = (await liveReleases(source)).filter(({ release }) => !canServeTogether(own, release));
   if (found.length === 0) return;
   throw new ConfigError([
-    `The database was not migrated to ${own}: ${found.map(describeRelease).join(', ')} cannot serve beside it. Stop them first. ` +
-      'An instance that crashed counts for one minute. To migrate all the same, run migrate --force.',
+    `The database was not migrated to ${own}: ${found.map(describeRelease).join(', ')} cannot run with it. Stop them first. ` +
+      'A crashed instance counts for one minute. To migrate anyway, run migrate --force.',
   ]);
 }
 
 /**
- * Whoever started on it would answer that it is ready and then fail requests: the migrations have run, and left
- * something else than they leave, because they were other ones or somebody changed it since.
+ * An instance that started on this schema would report ready and then fail requests. All migrations have run, but they were
+ * different ones, or someone changed the schema since.
  */
 function otherSchema(missing: readonly string[]): string {
   const more = missing.length > 5 ? ` and ${missing.length - 5} more` : '';
   return (
-    `The schema of the database is not what this version needs, although its migrations have run. Missing: ` +
-    `${missing.slice(0, 5).join(', ')}${more}. Start the version that made it, or restore a backup.`
+    `The database schema is incomplete, although all migrations have run. Missing: ` +
+    `${missing.slice(0, 5).join(', ')}${more}. Start the version that created it, or restore a backup.`
   );
 }
 
 export function unusable(config: Config, error: unknown): ConfigError {
-  const which = config.databaseUrl === undefined ? 'built-in PostgreSQL' : 'database in DATABASE_URL';
+  const which = config.databaseUrl === undefined ? 'embedded PostgreSQL' : 'database in DATABASE_URL';
   return new ConfigError([`The ${which} cannot be used: ${reasonIn(config, error)}.`]);
 }
 

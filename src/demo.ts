@@ -30,7 +30,7 @@ const CONTACTS = [
   { firstName: 'Wangari', lastName: 'Maathai', city: 'Nairobi', country: 'Kenya' },
 ];
 
-/** Who signed on the petition's page, and some of what they said there. */
+/** People who signed on the petition page, and some of their comments. */
 const SIGNERS =
   'Amina,Kenya;Bruno,Brazil;Carla,Spain;Daniel,Germany;Elif,Germany;Fatou,France;Greta,Sweden;Hugo,France;Ines,Spain;Jonas,Germany;' +
   'Kofi,Kenya;Lena,Germany;Mateo,Spain;Nadia,France;Oskar,Sweden;Priya,India;Quentin,France;Rosa,Brazil;Samir,France;Tomas,Spain;' +
@@ -45,32 +45,32 @@ const COMMENTS: Record<string, string> = {
 };
 const SOURCES = ['newsletter', null, 'whatsapp', null, 'embed'];
 
-const STORY = `For three years the plant above the old bridge has let untreated water into the river whenever it rains. **It need not be so**:
-the new basin is built, and has never been switched on.
+const STORY = `For three years the plant above the old bridge has let untreated water into the river whenever it rains. **It doesn't have to be this way**:
+the new basin has been built, but has never been switched on.
 
 ## What we have seen
 
 - Fish died in *April, June and September*.
 - The bathing place at the mill is closed for the second summer.
-- The city has measured it all, and published nothing.
+- The city has measured all of it and published nothing.
 
-> The basin would hold the rain of a whole night. All it takes is a decision.
+> The basin can hold a whole night's rain. All it takes is a decision.
 
-We hand over the signatures at the council's next public session.`;
+We will hand over the signatures at the next public session of the council.`;
 
-/** What the first start made. */
+/** What the first start created. */
 type Demo = { organizationId: string; key: string; petitionId: string; path: string; invitation: string };
 
 /**
- * Makes the first organization of an empty embedded database, with something to look at and a key to try,
- * through the commands that everybody uses.
+ * Creates the first organization of an empty embedded database, with sample data and an API key, through the same commands
+ * as any client.
  */
 export async function createDemo(
   app: INestApplicationContext,
   { source }: Runtime,
 ): Promise<Demo | undefined> {
   if (await isUsed(source)) return undefined;
-  // Under the lock: of two servers that start on one directory, one makes it.
+  // Under the lock: if two servers start on one directory, only one creates it.
   return exclusively(source, async () =>
     (await isUsed(source))
       ? undefined
@@ -78,7 +78,7 @@ export async function createDemo(
   );
 }
 
-/** Whether there is an organization: its creation is the first event of every history. */
+/** Whether an organization exists: its creation is the first event of every history. */
 async function isUsed(source: DataSource): Promise<boolean> {
   const [log] = await source.query<{ used: boolean }[]>('SELECT EXISTS (SELECT FROM events) AS used');
   return log!.used;
@@ -144,7 +144,7 @@ async function fillDemo(bus: CommandBus, links: InvitationLinks): Promise<Demo> 
     title: 'Save our river: switch the basin on',
     imageId,
     description:
-      'Untreated water kills the river in the middle of our town. What would stop it is already built.',
+      'Untreated water is killing the river in the middle of our town. The basin that would stop it has already been built.',
     target: 'The city council',
     ask: 'Stop the discharge of untreated water.',
     content: STORY,
@@ -174,9 +174,9 @@ async function fillDemo(bus: CommandBus, links: InvitationLinks): Promise<Demo> 
 
   const { postId } = await run<CreatePost, { postId: string }>(CreatePost, {
     name: 'The first forty',
-    description: 'Forty people have signed on the first day. Ask four more.',
+    description: 'Forty people signed on the first day. Ask four more.',
     content:
-      'Thank you! **Forty signatures** on the first day are more than we had hoped for.\n\nIf each of us asks four others, we reach our goal within the week.',
+      'Thank you! **Forty signatures** on the first day is more than we had hoped for.\n\nIf each of us asks four others, we will reach our goal within a week.',
     imageId,
   });
   await run(PublishPost, { postId });
@@ -185,14 +185,15 @@ async function fillDemo(bus: CommandBus, links: InvitationLinks): Promise<Demo> 
     name: 'Thank you',
     subject: 'Thank you, {{ contact.firstName | default: "friend" }}',
     content:
-      'You are one of **{{ petition.signatures }}** who have signed *{{ petition.title }}*.\n\n' +
-      'Forward this mail to somebody who would sign, too.',
+      'You are one of **{{ petition.signatures }}** people who have signed *{{ petition.title }}*.\n\n' +
+      'Forward this email to someone else who would sign.',
     audience: { petitionIds: [petitionId] },
   });
   await run(SendBroadcast, { broadcastId });
   await run(CreateBroadcast, {
     name: 'What comes next',
-    content: 'Dear {{ contact.firstName | default: "friend" }},\n\nnext month we hand over the signatures.',
+    content:
+      'Dear {{ contact.firstName | default: "friend" }},\n\nnext month we will hand over the signatures.',
     audience: { listIds: [listId] },
   });
   const { invitationId } = await run<InviteMember, { invitationId: string }>(InviteMember, {
@@ -203,22 +204,22 @@ async function fillDemo(bus: CommandBus, links: InvitationLinks): Promise<Demo> 
   return { organizationId, key, petitionId, path: '/demo/petitions/save-the-river', invitation };
 }
 
-/** What the terminal shows once. The key appears here and nowhere else. */
+/** Printed once, by the first start. The key is not shown anywhere else. */
 export function welcome(origin: string, { organizationId, key, petitionId, path, invitation }: Demo): string {
   const body = JSON.stringify({ petitionId, contact: { email: 'you@example.org', firstName: 'You' } });
   return `
-  A demo organization was made, with contacts, a list, a tag, a picture, a post, a petition that people signed, and broadcasts: a draft, and
-  one that was written into files beside the database (DATA_DIR/mail), for want of a mail server.
-  Its key is shown this once:
+  A demo organization has been created, with contacts, a list, a tag, an image, a post, a petition with signatures and two broadcasts.
+  One broadcast is a draft. The other was written to files in DATA_DIR/mail, because MAIL_URL is not set.
+  The API key is only shown once:
 
-    organization  ${organizationId}
-    API key       ${key}
-    petition      ${petitionId}
-    its page      ${origin}${path}
-    dashboard     ${origin}${invitation}
-                  (lets you in once, as you@example.org)
+    organization   ${organizationId}
+    API key        ${key}
+    petition       ${petitionId}
+    petition page  ${origin}${path}
+    dashboard      ${origin}${invitation}
+                   (signs you in once, as you@example.org)
 
-  The documentation is at ${origin}/docs. Open the petition's page in a browser and sign it there; or with the key:
+  Documentation: ${origin}/docs. To sign the petition, open its page in a browser, or call the API:
 
 curl -X POST ${origin}/v1/petition.add-signature -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'
 

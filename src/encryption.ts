@@ -16,14 +16,14 @@ export async function masterKeyOf({
 
 const KEYRING_FAULTS: { [fault in KeyringFault]: string } = {
   first:
-    'ENCRYPTION_KEY is not the key that this database was first used with: personal data could not be read. ' +
-    'Set it to that key; an embedded database has its own under DATA_DIR and needs none. If it is to be another from now ' +
-    'on, set ENCRYPTION_KEY_PREVIOUS to that key.',
+    'ENCRYPTION_KEY is not the key that this database was first used with, so personal data cannot be read. ' +
+    'Set it to that key. An embedded database has its own key in DATA_DIR and needs none. To replace the key, also set ' +
+    'ENCRYPTION_KEY_PREVIOUS to the old one.',
   replaced:
-    'ENCRYPTION_KEY is not the key of this database: that was replaced by another (keys rewrap). Set it to the new one.',
+    'ENCRYPTION_KEY is not the key of this database, which was replaced (keys rewrap). Set it to the new key.',
   unfinished:
-    'ENCRYPTION_KEY_PREVIOUS is not the key before: personal data of some persons could not be read, whose keys are wrapped ' +
-    'with that. Set it, and run keys rewrap to its end.',
+    'ENCRYPTION_KEY_PREVIOUS is not the previous key, but the keys of some people are still wrapped with that one. ' +
+    'Set ENCRYPTION_KEY_PREVIOUS to it, and run keys rewrap to the end.',
 };
 
 /** @throws ConfigError unless all personal data in the database can be read. */
@@ -32,11 +32,11 @@ export async function openKeyring(sql: Sql, keyring: Keyring): Promise<void> {
   if (fault !== undefined) throw new ConfigError([KEYRING_FAULTS[fault]]);
 }
 
-/** The embedded mode's own master key: made once, also when several processes start at the same time. */
+/** The embedded mode's own master key. It is created once, even if several processes start at the same time. */
 async function embeddedKey(directory: string): Promise<Buffer> {
   const file = join(directory, 'encryption-key');
   if (!(await exists(file))) {
-    // Linked into place whole: a crash in the middle of the write leaves no half key behind.
+    // Linked into place when complete, so that a crash leaves no partial key.
     const draft = `${file}.${process.pid}`;
     await writeFile(draft, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flush: true });
     await link(draft, file).catch(async (error: unknown) => {

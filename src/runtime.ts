@@ -162,9 +162,9 @@ async function openOn(
     const sealer = new Sealer(source, signers, logger, troubles);
     if (!(await sealer.isSignerOfDatabase())) {
       throw new ConfigError([
-        'SIGNING_KEY is not the key that the checkpoints of this database were signed with: nothing could be signed on top ' +
-          'of them. Set it to that key. If it is to be another from now on, add the one before to SIGNING_KEY_PREVIOUS ' +
-          '("derived", if SIGNING_KEY was not set before).',
+        'SIGNING_KEY is not the key that signed the checkpoints of this database, so no new ones can be signed. Set it to ' +
+          'that key. To replace it, add the previous key to SIGNING_KEY_PREVIOUS ("derived" if SIGNING_KEY was not set ' +
+          'before).',
       ]);
     }
     const { verifyEvery, witnesses, witnessEvery } = config;

@@ -86,7 +86,7 @@ try {
     await exit(0);
   }
   const reason = isPortTaken(error)
-    ? `port ${config.port} is taken: set PORT to a free one, or stop what listens there`
+    ? `port ${config.port} is already in use. Set PORT to a free port, or stop the program that listens on it.`
     : describeError(error);
   logger.fatal({ message: 'the server could not start', reason });
   process.stderr.write(`The server could not start: ${reason}\n`);

@@ -126,7 +126,7 @@ describe('contacts import', () => {
     // Lines on its progress stand before it where the import took long enough for one.
     expect([status, stderr]).toEqual([
       130,
-      expect.stringMatching(/^Stopped after [\d,]+ lines: the same command/m),
+      expect.stringMatching(/^Stopped after [\d,]+ lines\. To resume/m),
     ]);
     expect(first.created).toBeGreaterThan(0);
     expect(first.created).toBeLessThan(2_000);
@@ -148,19 +148,19 @@ describe('contacts import', () => {
     const mistakes: [string[], RegExp][] = [
       [['import', '--organization', 'x'], /missing required argument 'file'/],
       [['import', good], /required option '--organization <id>' not specified/],
-      [['import', good, '--organization', 'x'], /^There is no organization with this id\.$/m],
+      [['import', good, '--organization', 'x'], /^No organization has this id\.$/m],
       [
         ['import', good, '--organization', organizationId, '--format', 'xml'],
         /Allowed choices are ndjson, csv/,
       ],
       [
         ['import', 'people.txt', '--organization', organizationId],
-        /^Say with --format whether it is ndjson or csv/,
+        /^Add --format ndjson or --format csv/,
       ],
-      [['import', 'none.csv', '--organization', organizationId], /^The file cannot be read: ENOENT/],
+      [['import', 'none.csv', '--organization', organizationId], /^Cannot read the file: ENOENT/],
       [
         ['import', directory, '--format', 'csv', '--organization', organizationId],
-        /^The file cannot be read: it is/,
+        /^Cannot read the file: it is/,
       ],
       [
         ['import', bad, '--organization', organizationId],
@@ -218,9 +218,9 @@ describe('contacts export', () => {
       await run('export', '--organization', 'x'),
     ];
     expect(results.map(({ status, stderr }) => [status, stderr])).toEqual([
-      [1, expect.stringMatching(/^Say with --format/)],
-      [1, expect.stringMatching(/^The file cannot be written: ENOENT/)],
-      [1, 'There is no organization with this id.\n'],
+      [1, expect.stringMatching(/^Add --format ndjson/)],
+      [1, expect.stringMatching(/^Cannot write the file: ENOENT/)],
+      [1, 'No organization has this id.\n'],
     ]);
   });
 });

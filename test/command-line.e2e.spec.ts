@@ -38,7 +38,7 @@ function answerOf({ status, stdout, stderr }: Result): any {
 function mistakeOf({ status, stdout, stderr }: Result): string {
   expect([status, stdout]).toEqual([1, '']);
   const [sentence, ...rest] = stderr.trimEnd().split('\n');
-  expect(rest.filter((line) => line !== '(--help shows how)')).toEqual([]);
+  expect(rest.filter((line) => line !== '(run with --help for usage)')).toEqual([]);
   return sentence!;
 }
 
@@ -103,8 +103,8 @@ describe('organization create', () => {
     expect(mistakeOf(await runAlone('organization', 'create'))).toMatch(/^error: required option/);
     await expectMistakes(['organization', 'create'], {
       '': /^error: required option '--name <name>' not specified$/,
-      '--name= ': /Give 1 to 200 characters/,
-      [`--name=${'x'.repeat(201)}`]: /Give 1 to 200 characters/,
+      '--name= ': /Enter 1 to 200 characters/,
+      [`--name=${'x'.repeat(201)}`]: /Enter 1 to 200 characters/,
       '--name=X|--bogus': /^error: unknown option '--bogus'$/,
       '--name=X|extra': /too many arguments/,
     });
@@ -145,12 +145,12 @@ describe('api-key create', () => {
     await expectMistakes(['api-key', 'create'], {
       '': /^error: required option '--organization <id>' not specified$/,
       '--organization=x|--scopes=contact:read,contact:fly':
-        /Unknown scopes: contact:fly\. There are: \*, contact:read, /,
+        /Unknown scopes: contact:fly\. Available scopes: \*, contact:read, /,
       '--organization=x|--scopes=': /Unknown/,
-      '--organization=x|--rate-limit=0': /Give 1 to 1000, or "unlimited"/,
-      '--organization=x|--rate-limit=1001': /Give 1 to 1000, or "unlimited"/,
-      '--organization=x': /^There is no organization with this id\.$/,
-      '--organization=0197a3c0-0000-7000-8000-000000000000': /^There is no organization with this id\.$/,
+      '--organization=x|--rate-limit=0': /Enter 1 to 1000, or unlimited/,
+      '--organization=x|--rate-limit=1001': /Enter 1 to 1000, or unlimited/,
+      '--organization=x': /^No organization has this id\.$/,
+      '--organization=0197a3c0-0000-7000-8000-000000000000': /^No organization has this id\.$/,
     });
   });
 });
@@ -191,9 +191,9 @@ describe('api-key rotate', () => {
   it('status 1 and one sentence for each mistake', async () => {
     await expectMistakes(['api-key', 'rotate'], {
       '': /^error: required option '--api-key <key>' not specified$/,
-      '--api-key=nonsense': /^There is no such API key\.$/,
-      '--api-key=x|--overlap-seconds=86401': /Give 0 to 86400 seconds/,
-      '--api-key=x|--overlap-seconds=1h': /Give 0 to 86400 seconds/,
+      '--api-key=nonsense': /^No such API key exists\.$/,
+      '--api-key=x|--overlap-seconds=86401': /Enter 0 to 86400 seconds/,
+      '--api-key=x|--overlap-seconds=1h': /Enter 0 to 86400 seconds/,
     });
     const { organizationId } = client;
     const { apiKeyId } = answerOf(await run('api-key', 'create', '--organization', organizationId));
@@ -266,10 +266,10 @@ describe('api-key revoke', () => {
       revoke(made.apiKeyId, '--organization', 'nonsense'),
     ]);
     expect(answers.map(mistakeOf)).toEqual([
-      'There is no such API key.',
-      'There is no such API key.',
-      'There is no such API key in this organization.',
-      'There is no organization with this id.',
+      'No such API key exists.',
+      'No such API key exists.',
+      'No such API key exists in this organization.',
+      'No organization has this id.',
     ]);
     expect(await statusWith(made.key)).toBe(200);
   });
@@ -326,7 +326,7 @@ describe('user', () => {
     expectMistakes(['user', 'invite'], {
       '': /--organization/,
       [`--organization|${client.organizationId}`]: /--email/,
-      [`--organization|${client.organizationId}|--email|ada`]: /must be an e-mail address/,
+      [`--organization|${client.organizationId}|--email|ada`]: /must be an email address/,
       [`--organization|${client.organizationId}|--email|a@b.org|--role|BOSS`]: /--role must be one of/,
       '--organization|nobody|--email|a@b.org': /organization/i,
     }));
@@ -402,7 +402,7 @@ it('--help tells of each command, without a database', async () => {
       ['--organization', '--out', '--format', '"contacts"'],
     ],
     [['migrate'], ['up to date']],
-    [['doctor'], ['Changes nothing', '--json', 'Status 1']],
+    [['doctor'], ['Read-only', '--json', 'status 1']],
   ];
   await Promise.all(
     words.map(async ([named, expected]) => {

@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 
 const SOURCE = 'Paper list, Lyon market';
-const TEXT = 'Rivers may keep me informed by e-mail.';
+const TEXT = 'Rivers may send me email updates.';
 const EVIDENCE = { source: SOURCE, text: TEXT, at: '2024-05-31T12:00:00.000Z', ip: '203.0.113.7' };
 const NO_EVIDENCE = { source: null, text: null, language: null, ip: null };
 

@@ -46,7 +46,7 @@ const linkFor = async (address: string, way: 'sign-in' | 'invitations' = 'sign-i
   return links()[0]!;
 };
 const signInMailsTo = (address: string) =>
-  mailsTo(address).filter(({ content = '' }) => content.includes('Your link to sign in'));
+  mailsTo(address).filter(({ content = '' }) => content.includes('Your sign-in link'));
 let people = 0;
 const somebody = () => `person-${(people += 1)}@example.org`;
 

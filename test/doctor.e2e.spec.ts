@@ -200,7 +200,7 @@ const PATIENTS: Patient[] = [
     problem('configuration', /^ENCRYPTION_KEY must be /),
     problem('configuration', /^REDIS_URL must be /),
     problem('configuration', /^PUBLIC_URL must be /),
-    problem('encryption key', /^There is no key/),
+    problem('encryption key', /^No key is configured/),
   ),
   patient(
     'no address that leads anywhere',
@@ -210,7 +210,7 @@ const PATIENTS: Patient[] = [
       PUBLIC_URL: await unusedUrl('http'),
     }),
     problem('configuration', /^DATABASE_URL must be /),
-    problem('redis', /^Redis cannot be used: nothing takes connections .*ECONNREFUSED/),
+    problem('redis', /^Redis cannot be used: nothing accepts connections .*ECONNREFUSED/),
     warning('address', /^PUBLIC_URL cannot be reached from here/),
   ),
   patient(
@@ -228,13 +228,13 @@ const PATIENTS: Patient[] = [
       }),
     warning('configuration', /^PUBLIC_URL is not https/),
     warning('configuration', /^TRUST_PROXY=true/),
-    warning('configuration', /^SIGNING_KEY is the/),
-    warning('configuration', /^ENCRYPTION_KEY_PREVIOUS is the ENCRYPTION_KEY/),
-    warning('configuration', /^SIGNING_KEY_PREVIOUS names the key that signs already/),
-    warning('encryption key', /^ENCRYPTION_KEY_PREVIOUS opens nothing/),
+    warning('configuration', /^SIGNING_KEY is the same/),
+    warning('configuration', /^ENCRYPTION_KEY_PREVIOUS is the same as ENCRYPTION_KEY/),
+    warning('configuration', /^SIGNING_KEY_PREVIOUS contains the current signing key/),
+    warning('encryption key', /^ENCRYPTION_KEY_PREVIOUS is no longer needed/),
     warning('role', /is a superuser/),
-    problem('connections', /some instances will be refused/),
-    warning('replica', /a server that follows none/),
+    problem('connections', /PostgreSQL will reject some/),
+    warning('replica', /a server that is not a replica/),
   ),
   patient(
     'a key that is to be replaced',
@@ -247,7 +247,7 @@ const PATIENTS: Patient[] = [
       await replaceKey(run);
       return { ENCRYPTION_KEY: OTHER_KEY, ENCRYPTION_KEY_PREVIOUS: ENCRYPTION_KEY };
     },
-    warning('encryption key', /^Not all is wrapped with ENCRYPTION_KEY yet/, /keys rewrap/),
+    warning('encryption key', /^Some keys are not wrapped with ENCRYPTION_KEY yet/, /keys rewrap/),
   ),
   patient(
     'a key that is being replaced, without the one before',
@@ -255,7 +255,7 @@ const PATIENTS: Patient[] = [
       await replaceKey(run);
       return { ENCRYPTION_KEY: OTHER_KEY };
     },
-    problem('encryption key', /ENCRYPTION_KEY_PREVIOUS is not it: no server will start/),
+    problem('encryption key', /ENCRYPTION_KEY_PREVIOUS is not that key\. No server will start/),
   ),
   patient(
     'the key of before',
@@ -275,7 +275,7 @@ const PATIENTS: Patient[] = [
       }),
     warning(
       'configuration',
-      /^DATABASE_URL is not set, but REDIS_URL, TRUST_PROXY, ENCRYPTION_KEY, NODE_ENV=production are: .*embedded.* no other instance sees/,
+      /^DATABASE_URL is not set, but REDIS_URL, TRUST_PROXY, ENCRYPTION_KEY, NODE_ENV=production are\. .*embedded.* no other instance sees/,
     ),
   ),
   patient(
@@ -335,10 +335,10 @@ const PATIENTS: Patient[] = [
       await run('ALTER TABLE serving OWNER TO postgres');
       await run('GRANT SELECT ON serving TO advocacy');
     },
-    problem('role', /may make no schemas/),
-    problem('role', /may not call pg_terminate_backend/),
-    problem('role', /may UPDATE, DELETE the events/),
-    problem('role', /trigger .* not always on/),
+    problem('role', /cannot create schemas/),
+    problem('role', /cannot call pg_terminate_backend/),
+    problem('role', /has UPDATE, DELETE on the table events/),
+    problem('role', /trigger .* not always enabled/),
     problem('role', /does not own serving/),
   ),
   patient(
@@ -353,10 +353,10 @@ const PATIENTS: Patient[] = [
       return { DATABASE_URL: urlOf(name) };
     },
     problem('database', /encoding is SQL_ASCII/),
-    warning('database', /^The collation of the system/),
-    warning('extensions', /^The migrations cannot make pg_trgm and btree_gin/),
+    warning('database', /^The system's collation version/),
+    warning('extensions', /^The migrations cannot create pg_trgm and btree_gin/),
     warning('migrations', /^The database is empty/),
-    warning('projections', /^There are no read models/),
+    warning('projections', /^No projections exist/),
     warning('seals', /^Nothing is sealed yet/),
   ),
   patient(
@@ -371,15 +371,15 @@ const PATIENTS: Patient[] = [
       await run(`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'erasures'::regclass`);
       return { ENCRYPTION_KEY: OTHER_KEY };
     },
-    warning('extensions', /^pg_trgm and btree_gin are not there: /),
-    problem('role', /trigger .* is gone/),
+    warning('extensions', /^pg_trgm and btree_gin are not installed, /),
+    problem('role', /trigger .* is missing/),
     problem(
       'migrations',
-      /^Every migration has run, and yet there is no column idempotency_keys\.fingerprint bytea, no function append_events with .*, no trigger events_are_append_only of events: no server/,
+      /^All migrations have run, but .* Missing: column idempotency_keys\.fingerprint bytea, function append_events with .*, trigger events_are_append_only of events\. No server/,
     ),
     warning(
       'migrations',
-      /^2 indexes of the migrations are gone: /,
+      /^2 indexes of the migrations are missing, /,
       /: CREATE INDEX CONCURRENTLY events_by_actor ON events USING .*; CREATE INDEX CONCURRENTLY events_by_time ON .*;$/,
     ),
     problem('migrations', /^The index erasures of events is not valid/),
@@ -393,14 +393,14 @@ const PATIENTS: Patient[] = [
       event('clock_timestamp()'),
       'UPDATE sealing SET position = 1000',
     ),
-    warning('migrations', /^Seals1764000000006 has not run/),
-    warning('migrations', /is of a newer version/),
-    problem('seals', /^Sealing has passed over events/),
+    warning('migrations', /^Pending migrations: Seals1764000000006\./),
+    warning('migrations', /^Migrations of a newer version: /),
+    problem('seals', /^Sealing has skipped events/),
   ),
   patient(
     'a history of which nothing more is signed',
     sql(`UPDATE signed_notes SET refused = 'for a reason', refused_at = clock_timestamp()`),
-    problem('seals', /is not what was sealed before, and is sealed no more: for a reason/),
+    problem('seals', /differs from what was sealed, and is quarantined: for a reason/),
   ),
   patient(
     'another signing key',
@@ -414,8 +414,8 @@ const PATIENTS: Patient[] = [
       `UPDATE events SET data = '{"name": "Polluters"}'`,
       instances(4),
     ),
-    problem('seals', /does not lead to its last seal: .+\.$/),
-    warning('connections', /a deployment beside the running instances/),
+    problem('seals', /does not match its last seal: .+\.$/),
+    warning('connections', /A rolling deployment can run out/),
   ),
   patient(
     'read models that nobody looks after',
@@ -430,10 +430,10 @@ const PATIENTS: Patient[] = [
       );
       await run(`ALTER SCHEMA contacts_v${row.version} RENAME TO elsewhere`);
     },
-    warning('projections', /^posts \d+, which this version serves, is not built/),
-    problem('projections', /^lists \d+ stands still at position 7: oops\. Reads/),
-    problem('projections', /^The tables of contacts \d+ are gone/),
-    warning('projections', /events to read, and no server serves it/),
+    warning('projections', /^posts \d+, which this version uses, has not been built/),
+    problem('projections', /^lists \d+ has stopped at position 7: oops\. Reads/),
+    problem('projections', /^The tables of contacts \d+ do not exist/),
+    warning('projections', /events behind, and no server uses it/),
   ),
   patient(
     'an instance of a version that cannot serve beside this one, and one that can',
@@ -442,7 +442,7 @@ const PATIENTS: Patient[] = [
        SELECT gen_random_uuid(), 'contacts', 1, clock_timestamp(), release, 'api-' || release
        FROM unnest(ARRAY['0.2.1', '${programVersion()}']) release`,
     ),
-    problem('releases', /^1 instance of 0\.2\.1 \(api-0\.2\.1\) cannot serve beside \d/, /upgrades\.md/),
+    problem('releases', /^1 instance of 0\.2\.1 \(api-0\.2\.1\) cannot run together with \d/, /upgrades\.md/),
     warning('redis', /^2 instances run without REDIS_URL/),
   ),
   patient(
@@ -454,9 +454,9 @@ const PATIENTS: Patient[] = [
        WHERE projection = 'posts'`,
       instances(4),
     ),
-    warning('projections', /^posts \d+ has 19,\d+ events to read\./),
-    problem('seals', /^1 event not sealed yet.*although servers run/),
-    problem('connections', /5 × \(10 \+ 3\), of 57: some/),
+    warning('projections', /^posts \d+ is 19,\d+ events behind\./),
+    problem('seals', /^1 event not sealed yet.*although servers are running/),
+    problem('connections', /of 57 connections, 5 × \(10 \+ 3\)\. PostgreSQL will reject/),
     warning('redis', /^5 instances run without REDIS_URL/),
   ),
   patient(
@@ -466,10 +466,10 @@ const PATIENTS: Patient[] = [
       await run(event(`clock_timestamp() + interval '1 hour'`));
       return { DATABASE_REPLICA_URL: `${await unusedUrl('postgres')}/advocacy` };
     },
-    problem('clock', /was set back: the last event is from \d{4}\.\d s ahead/),
-    warning('projections', /still hold somebody who was erased 50 hours ago/),
-    warning('seals', /^2 events not sealed yet.*: no server runs/),
-    warning('replica', /^The replica cannot be asked: /),
+    problem('clock', /was set back: the last event is \d{4}\.\d s ahead of it/),
+    warning('projections', /still contain a person who was erased 50 hours ago/),
+    warning('seals', /^2 events not sealed yet.*No server is running/),
+    warning('replica', /^The replica cannot be reached: /),
   ),
   patient(
     'a log that cannot be archived, and a table that nobody cleans',
@@ -486,8 +486,8 @@ const PATIENTS: Patient[] = [
         expect(found).toEqual({ failed: true, dead: 150_000 });
       });
     },
-    problem('storage', /^The log cannot be archived/),
-    warning('storage', /^bloated holds 150,000 rows that are gone/),
+    problem('storage', /^The write-ahead log cannot be archived/),
+    warning('storage', /^bloated contains 150,000 dead rows/),
   ),
 ];
 
@@ -528,7 +528,7 @@ function expectAmong(found: readonly Examined[], { check, level, message, advice
 function expectTold(found: readonly Examined[], tells: readonly Told[]): void {
   for (const one of tells) expectAmong(found, one);
   // Nothing that is broken keeps another check from being made.
-  expect(found.map(({ message }) => message).join()).not.toContain('could not be looked at');
+  expect(found.map(({ message }) => message).join()).not.toContain('This check failed');
 }
 
 it('tells of Redis that it evicts, is nearly full, is a replica, or hangs', async () => {
@@ -542,7 +542,7 @@ it('tells of Redis that it evicts, is nearly full, is a replica, or hangs', asyn
       .map(({ level, message }) => `${level}: ${message}`)
       .join(' ');
   };
-  expect(await findings()).toMatch(/^ok: Redis \d+\.\d+\.\d+ answers/);
+  expect(await findings()).toMatch(/^ok: Redis \d+\.\d+\.\d+ responds/);
   await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
   expect(await findings()).toMatch(/^warning: maxmemory-policy is allkeys-lru/);
   await admin.config('SET', 'maxmemory-policy', 'noeviction');
@@ -552,10 +552,10 @@ it('tells of Redis that it evicts, is nearly full, is a replica, or hangs', asyn
   await admin.replicaof('127.0.0.1', redis.port);
   expect(await findings()).toMatch(/^problem: REDIS_URL leads to a replica/);
   await admin.config('SET', 'requirepass', 'secret');
-  expect(await findings()).toMatch(/^problem: Redis cannot be used: it wants a password \(NOAUTH.*\w\);/);
+  expect(await findings()).toMatch(/^problem: Redis cannot be used: it requires a password \(NOAUTH.*\w\)\./);
   admin.disconnect();
   one.freeze();
-  expect(await findings()).toMatch(/^problem: Redis cannot be used: it does not answer/);
+  expect(await findings()).toMatch(/^problem: Redis cannot be used: it does not respond/);
   one.resume();
   await one.stop();
 });
@@ -566,18 +566,22 @@ it('tells of a Redis that is another kind than its URL says, or none of which is
   const nowhere = `127.0.0.1:${await findFreePort()}`;
   const single = redis.url.replace(/^.*\//, '');
   const tried: [REDIS_URL: string, message: RegExp, advice: RegExp][] = [
-    [`redis://${node.address}`, /^REDIS_URL names a node of a Redis Cluster/, /add \?cluster=true/],
+    [`redis://${node.address}`, /^REDIS_URL leads to a node of a Redis Cluster/, /^Add \?cluster=true/],
     [`redis://${single}?cluster=true`, /^REDIS_URL asks for a Redis Cluster/, /without \?cluster=true/],
     [`redis://${node.address}?cluster=true`, /cluster.*(slots|master)/, /CLUSTER INFO/],
-    [`redis://${nowhere},${nowhere}`, /: nothing takes connections/, /^Start it, or mend hosts and ports/],
+    [
+      `redis://${nowhere},${nowhere}`,
+      /: nothing accepts connections/,
+      /^Start it, or correct hosts and ports/,
+    ],
     [
       `redis+sentinel://${nowhere}/limits`,
-      /: nothing takes connections/,
-      /^Start it, or mend hosts and ports/,
+      /: nothing accepts connections/,
+      /^Start it, or correct hosts and ports/,
     ],
-    [`redis+sentinel://${sentinel.address}/limits`, /know no master of that name/, /SENTINEL MASTERS/],
-    [`redis+sentinel://${single}/limits`, /sentinels are none/, /^Name the sentinels/],
-    [`redis://${sentinel.address}`, /names a sentinel/, /redis\+sentinel:/],
+    [`redis+sentinel://${sentinel.address}/limits`, /know no master with this name/, /SENTINEL MASTERS/],
+    [`redis+sentinel://${single}/limits`, /are not sentinels/, /^Set REDIS_URL to the sentinels/],
+    [`redis://${sentinel.address}`, /leads to a sentinel/, /redis\+sentinel:/],
   ];
   for (const [REDIS_URL, message, advice] of tried) {
     const found = await diagnose({ DATA_DIR: join(directory, 'nothing'), REDIS_URL });
@@ -604,12 +608,12 @@ it('tells of a bucket of images that cannot be asked', async () => {
       .map(({ level, message }) => `${level} ${message}`);
   };
   const inBucket = { ...store.environment, STORAGE_URL: `s3://${store.bucket}` };
-  expect(await images({})).toEqual([expect.stringMatching(/^ok .* all instances have to share/)]);
-  expect(await images(inBucket)).toEqual(['ok The bucket of images answers.']);
+  expect(await images({})).toEqual([expect.stringMatching(/^ok .* all instances must share/)]);
+  expect(await images(inBucket)).toEqual(['ok The image bucket responds.']);
   expect(await images({ ...inBucket, STORAGE_URL: 's3://' })).toEqual([]);
   await store.stop();
   expect(await images(inBucket)).toEqual([
-    expect.stringMatching(/^problem .* cannot be used: .* Uploads are refused/),
+    expect.stringMatching(/^problem .* cannot be used: .* Uploads fail/),
   ]);
 });
 
@@ -617,14 +621,14 @@ it('tells of mail that goes nowhere, from nobody, or cannot be sent', async () =
   const server = await SmtpServer.start({ tls: 'starttls', login: { user: 'us', password: 'right' } });
   const inDeployment = { DATABASE_URL: urlOf(model), ENCRYPTION_KEY };
   const MAIL_FROM = 'Clean Rivers <office@rivers.example>';
-  expectTold(await diagnose(inDeployment), [warning('mail', /^MAIL_URL is not set: .* sent to nobody/)]);
+  expectTold(await diagnose(inDeployment), [warning('mail', /^MAIL_URL is not set\. .* sent to no one/)]);
   expectTold(await diagnose({ ...inDeployment, MAIL_URL: server.url }), [
     warning('mail', /^MAIL_FROM is not set/),
   ]);
   for (const [MAIL_URL, message] of [
-    [server.url.replace('right', 'wrong'), /^Mail cannot be sent: 535 .*/],
-    [server.url.replace(/\?.*/, ''), /^Mail cannot be sent: .*certificate/],
-    [await unusedUrl('smtp'), /^Mail cannot be sent: .*ECONNREFUSED/],
+    [server.url.replace('right', 'wrong'), /^Emails cannot be sent: 535 .*/],
+    [server.url.replace(/\?.*/, ''), /^Emails cannot be sent: .*certificate/],
+    [await unusedUrl('smtp'), /^Emails cannot be sent: .*ECONNREFUSED/],
   ] as const) {
     const found = await diagnose({ ...inDeployment, MAIL_URL, MAIL_FROM });
     expectTold(found, [problem('mail', message)]);
@@ -640,7 +644,7 @@ it('tells of mail that goes nowhere, from nobody, or cannot be sent', async () =
 
 it('tells of sessions that wait for a lock', async () => {
   const environment = { DATABASE_URL: urlOf(locked.name), ENCRYPTION_KEY };
-  const waits = problem('activity', /^1 session has waited for a lock for more than 5 s, behind \d+\.$/);
+  const waits = problem('activity', /^1 session has waited for a lock for more than 5 s, blocked by \d+\.$/);
   await eventually(async () => expectAmong(await diagnose(environment), waits));
   await locked.end();
 });
@@ -673,7 +677,7 @@ it('tells of PgBouncer, and of the one mode in which nothing works', async () =>
       .filter(({ check }) => check === 'database')
       .map(({ level, message }) => `${level}: ${message}`);
   };
-  const between = expect.stringMatching(/^ok: A pooler .* stands between/);
+  const between = expect.stringMatching(/^ok: A pooler .* is in between/);
   expect(await found('transaction')).toEqual([expect.stringMatching(/^ok: PostgreSQL/), between]);
   expect(await found('session')).toEqual([expect.stringMatching(/^ok: PostgreSQL/), between]);
   expect(await found('statement')).toEqual([expect.stringMatching(/^problem: PgBouncer .* statement mode/)]);
@@ -692,7 +696,7 @@ it('tells of a disk that is nearly full', async () => {
     expect(found).toContainEqual({
       check: 'disk',
       level: 'problem',
-      message: expect.stringMatching(/^100\.0 MiB are free where DATA_DIR lies/),
+      message: expect.stringMatching(/^100\.0 MiB are free on the disk of DATA_DIR/),
       advice: expect.any(String),
     });
   } finally {
@@ -766,7 +770,7 @@ it('a database that nobody can reach: status 1, and no secret', async () => {
   for (const line of lines.slice(0, -1)) expect(line).toMatch(/^(ok|warning|problem) +[a-z]+( key)? {2}/);
   expect(stdout).toMatch(/^problem +database /m);
   expect(stdout).toMatch(/^problem +redis /m);
-  expect(stdout).toMatch(/^problem +mail +Mail cannot be sent: .*ECONNREFUSED/m);
+  expect(stdout).toMatch(/^problem +mail +Emails cannot be sent: .*ECONNREFUSED/m);
   expect(stdout).not.toMatch(/hunter/);
   expect(stdout).not.toContain(OTHER_KEY);
 });
@@ -789,7 +793,7 @@ it('an empty migration is not made, nor a read model, nor a key', async () => {
   expect(await diagnose({ DATABASE_URL: urlOf(name), ENCRYPTION_KEY })).toContainEqual({
     check: 'extensions',
     level: 'ok',
-    message: 'The migrations will make pg_trgm and btree_gin.',
+    message: 'The migrations will create pg_trgm and btree_gin.',
   });
   expect(
     await asSuperuser(name, (run) => run(`SELECT FROM pg_class WHERE relnamespace = 'public'::regnamespace`)),
@@ -811,11 +815,11 @@ it('tells of a database that is a replica, keeps no log to restore from, and is 
   await cluster.start();
   const environment = { DATABASE_URL: urlOf(model), ENCRYPTION_KEY };
   expectTold(await diagnose(environment), [
-    problem('database', /^DATABASE_URL leads to a replica, which takes no writes\.$/),
+    problem('database', /^DATABASE_URL leads to a replica, which accepts no writes\.$/),
     warning('settings', /^wal_level is minimal/),
   ]);
   await cluster.freeze();
   expectTold(await diagnose(environment), [
-    problem('database', /: it takes connections and does not answer/, /PgBouncer/),
+    problem('database', /: it accepts connections but does not respond/, /PgBouncer/),
   ]);
 });

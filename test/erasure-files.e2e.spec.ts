@@ -131,9 +131,9 @@ it('after an erasure and a purge no file of the database holds anything of the p
       command(['projections', 'drop', 'contacts', '--version', version], environment);
     expect(await drop('1')).toMatchObject({
       status: 1,
-      stderr: 'There is no version 1 of contacts: see projections status.\n',
+      stderr: 'Version 1 of contacts does not exist. Run projections status to list all versions.\n',
     });
-    expect(await drop('2')).toMatchObject({ status: 1, stderr: expect.stringContaining('use rebuild') });
+    expect(await drop('2')).toMatchObject({ status: 1, stderr: expect.stringContaining('projections rebuild') });
   } finally {
     await server.end('SIGTERM');
     await directory.remove();

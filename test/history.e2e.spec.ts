@@ -171,7 +171,7 @@ it('refuses a file that holds something else', async () => {
   const { organizationId } = client;
   const args = ['history', 'export', '--organization', organizationId, '--out', file];
   const { status, stderr } = await command(args, deployment.environment);
-  expect([status, stderr]).toEqual([1, expect.stringMatching(/something else/)]);
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/not an export of the history/)]);
   for (const text of [
     'precious',
     'first line\nsecond precious',
@@ -184,7 +184,7 @@ it('refuses a file that holds something else', async () => {
   }
   await writeFile(file, '{"not":"an event"}\n');
   const replay = await command(['history', 'replay', file], {});
-  expect([replay.status, replay.stderr]).toEqual([1, expect.stringMatching(/^Line 1 is no event/)]);
+  expect([replay.status, replay.stderr]).toEqual([1, expect.stringMatching(/^Line 1 is not an event/)]);
 });
 
 it('replay tells what it cannot read, and what nothing vouches for', async () => {
@@ -203,8 +203,8 @@ it('replay tells what it cannot read, and what nothing vouches for', async () =>
     status: 1,
     records: 0,
     stderr: expect.stringMatching(
-      `^Line ${at + 1} holds PostCreated in schema 3, which a newer release wrote: this one, \\d+\\.\\d+\\.\\d+, ` +
-        'reads it up to schema 2. Replay the file with the newer release.\n$',
+      `^Line ${at + 1} contains PostCreated in schema 3, written by a newer release. This release, \\d+\\.\\d+\\.\\d+, ` +
+        'reads schemas up to 2. Replay the file with the newer release.\n$',
     ),
   });
   const readable = (some: string[]) => some.filter((line) => !line.includes('"personal":null')).length;
@@ -212,12 +212,12 @@ it('replay tells what it cannot read, and what nothing vouches for', async () =>
   expect(await replay(newer, '--until', String(at))).toEqual({
     status: 0,
     records: 65,
-    stderr: `Nothing vouches for the personal data of ${readable(lines.slice(0, at))} events but who wrote the file.\n`,
+    stderr: `Only the author of the file vouches for the personal data of ${readable(lines.slice(0, at))} events.\n`,
   });
   const forged = lines.with(at, lines[at]!.replace('"personal":null', '"personal":{"name":"Eve"}'));
   expect((await replay(forged.join('\n'))).stderr).toBe(
-    `Nothing vouches for the personal data of ${readable(forged)} events but who wrote the file; ` +
-      'of 1 event nothing personal was ever stored.\n',
+    `Only the author of the file vouches for the personal data of ${readable(forged)} events. ` +
+      'For 1 event, the server never stored personal data.\n',
   );
 });
 
@@ -263,7 +263,7 @@ it('consistency: one checkpoint continues the other, by an export and by what th
   expect(await compare('newer', 'older')).toEqual([1, 'shrank', '']);
   const nothing = 'Nothing was compared: ';
   expect(await compare('older', 'newer', ...byServer.slice(0, 2))).toEqual([
-    ...[2, expect.stringMatching(new RegExp(`^${nothing}http.* was answered with status 404 `))],
+    ...[2, expect.stringMatching(new RegExp(`^${nothing}http.* returned status 404 `))],
   ]);
   expect(await compare('older', 'newer', '--no-such')).toEqual([
     2,
@@ -310,7 +310,10 @@ longIt('projections: status, rebuild and verify while the server runs', async ()
   const alone = await command(['--json', 'projections', 'verify', 'petitions'], deployment.environment);
   expect([alone.status, alone.stdout]).toEqual([0, '{"differences":[]}\n']);
   const unknown = await command(['projections', 'rebuild', 'nothing'], deployment.environment);
-  expect([unknown.status, unknown.stderr]).toEqual([1, expect.stringMatching(/There are: .*api-keys/)]);
+  expect([unknown.status, unknown.stderr]).toEqual([
+    1,
+    expect.stringMatching(/Available projections: .*api-keys/),
+  ]);
 });
 
 longDescribe('a history that somebody forged by hand in the database', () => {
@@ -442,12 +445,15 @@ longDescribe('a history that somebody forged by hand in the database', () => {
       expect(refused.find(({ organizationId }) => organizationId === idOf(name))!.reason).toMatch(
         FORGERIES[name]![1],
       );
-      expect(doctor.stdout).toMatch(new RegExp(`${idOf(name)}\\s+is\\s+not\\s+what\\s+was\\s+sealed`));
+      expect(doctor.stdout).toMatch(new RegExp(`${idOf(name)}\\s+differs\\s+from\\s+what\\s+was\\s+sealed`));
     }
     const out = join(directory, 'again');
     const args = ['history', 'checkpoint', '--organization', idOf('a root'), '--out', out];
     const again = await command(args, own.environment);
-    expect([again.status, again.stderr]).toEqual([1, expect.stringMatching(/^Nothing more is sealed/)]);
+    expect([again.status, again.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^Sealing has stopped for this organization/),
+    ]);
     expect(await readFile(out, 'utf8')).toBe(before.get('a root').checkpoint);
     // Nor does any of it keep an instance from starting.
     const second = await own.startServer();
@@ -538,7 +544,7 @@ it('key rotate: who has the key before follows it to the one that signs, by the 
   );
   expect([refused.status, refused.stdout]).toEqual([
     1,
-    expect.stringMatching(/At position \d+ .* has not signed that: somebody put it there/),
+    expect.stringMatching(/The event at position \d+ .* has not signed this\. Someone inserted/),
   ]);
   // Who has the key that signed need not follow.
   expect(
@@ -590,12 +596,15 @@ it('verify: the file and the database prove against the checkpoint, until somebo
     ),
   ).toMatchObject({ ...proved, warnings: [] });
   const words = await command(['history', 'verify', file, '--checkpoint', checkpoint, '--key', text], {});
-  expect([words.status, words.stdout]).toEqual([0, expect.stringMatching(/^The history is what was sealed/)]);
+  expect([words.status, words.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^The history is unchanged since it was sealed/),
+  ]);
   expect(words.stderr).toMatch(
     new RegExp(
-      `^The history of organization ${organizationId} holds, unchanged, in order and complete, what the checkpoint of ` +
+      `^The history of organization ${organizationId} contains all events covered by the checkpoint of ` +
         `${sealed.size} events, up to position ${sealed.position}, sealed at \\S+Z with the key \\S+\\+[0-9a-f]{8}, ` +
-        'number \\d+ of the \\d+ checkpoints of all organizations up to \\S+Z, covers; ' +
+        'number \\d+ of the \\d+ checkpoints of all organizations up to \\S+Z, complete, unchanged and in order; ' +
         '\\d newer events are not covered.\\n$',
     ),
   );
@@ -629,7 +638,7 @@ it('verify: the file and the database prove against the checkpoint, until somebo
       ...{ ok: false, firstWrongPosition: Number(victim.position) },
       checkpoint: { organizationId, size: sealed.size, position: sealed.position },
     });
-    expect(stderr).toMatch(/was compared with the checkpoint of .* and was not accepted: .*digest/);
+    expect(stderr).toMatch(/ does not match the checkpoint of .*: .*digest/);
   }
   // As what is large.
   const wrong = { ok: false, firstWrongPosition: Number(victim.position) };
@@ -637,7 +646,7 @@ it('verify: the file and the database prove against the checkpoint, until somebo
     ...[proved, wrong, wrong],
   ]);
   const neither = await command(['history', 'verify', ...proof], {});
-  expect([neither.status, neither.stderr]).toEqual([1, expect.stringMatching(/name either the file/)]);
+  expect([neither.status, neither.stderr]).toEqual([1, expect.stringMatching(/use either the file/)]);
 });
 
 /** By two threads each, which are files of the built program: of files in small pieces, and of the database. */

@@ -134,7 +134,7 @@ it('the master key is replaced under load, as docs/guides/keys.md says: nobody i
   const early = await rewrap(BOTH);
   expect([early.status, early.stderr]).toEqual([
     1,
-    expect.stringMatching(/^Nothing was changed: 1 server or command runs without the new ENCRYPTION_KEY/),
+    expect.stringMatching(/^Nothing was changed\. 1 server or command runs without the new ENCRYPTION_KEY/),
   ]);
   const d = await load.replace(b, BOTH);
 
@@ -158,7 +158,7 @@ it('the master key is replaced under load, as docs/guides/keys.md says: nobody i
   await begun.end('SIGKILL');
   await runner.rollbackTransaction();
   await runner.release();
-  expect(await refusal({ ENCRYPTION_KEY: NEW })).toMatch(/ENCRYPTION_KEY_PREVIOUS is not the key before/);
+  expect(await refusal({ ENCRYPTION_KEY: NEW })).toMatch(/ENCRYPTION_KEY_PREVIOUS is not the previous key/);
 
   const { status, stdout, stderr } = await rewrap(BOTH);
   expect([status, stderr]).toEqual([0, '']);

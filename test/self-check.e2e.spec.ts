@@ -169,7 +169,7 @@ longIt('an organization that is gone is missed, although nothing that is there i
   await checkAll();
   await untilFound(1);
   const status = await command(['--json', 'history', 'status'], own.environment);
-  const finding = `The log of all organizations is not what was signed. Organization ${organizationId}: It is gone: the log has a`;
+  const finding = `The log of all organizations is not what was signed. Organization ${organizationId}: It is missing, but the log has a`;
   expect(JSON.parse(status.stdout).selfCheck.findings).toEqual([
     expect.objectContaining({ kind: 'history', subject: 'all', finding: expect.stringContaining(finding) }),
   ]);

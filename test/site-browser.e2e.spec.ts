@@ -123,19 +123,19 @@ withChromium('in Chromium', () => {
         await window.tabTo(name);
         await tab.keyboard.type(text);
       };
-      const names = await window.tabTo('Skip to the content');
+      const names = await window.tabTo('Skip to main content');
       expect(names).toHaveLength(1);
       await ageForm(tab, people.api, page.petitionId);
       await press('First name', 'Ada');
       await press('Last name', 'Lovelace');
-      await press('E-mail address', email);
+      await press('Email address', email);
       await press('Why are you signing?', 'For the kingfishers');
-      await window.tabTo('My first name and my comment');
+      await window.tabTo('Show my first name and comment');
       await tab.keyboard.press('Space');
       await window.tabTo('Sign now');
       await tab.keyboard.press('Enter');
       await tab.waitForURL(`**${page.path}/thanks`);
-      expect(await tab.locator('h1').textContent()).toBe('Check your mail');
+      expect(await tab.locator('h1').textContent()).toBe('Check your email');
       await look();
 
       const link = await people.linkTo(email);
@@ -146,7 +146,7 @@ withChromium('in Chromium', () => {
       await tab.keyboard.press('Enter');
       await tab.locator('h1', { hasText: 'Thank you for signing' }).waitFor();
       await look();
-      await window.tabTo('To the petition');
+      await window.tabTo('Back to the petition');
       await tab.keyboard.press('Enter');
       await tab.waitForURL(`**${page.path}`);
       await eventually(async () => {
@@ -176,8 +176,8 @@ withChromium('in Chromium', () => {
       const { page: tab } = window;
       await tab.goto(origin + link);
       for (const [button, heading] of [
-        ['Unsubscribe', 'You are unsubscribed'],
-        ['Subscribe again', 'You are subscribed again'],
+        ['Unsubscribe', 'You’ve been unsubscribed'],
+        ['Subscribe again', 'You’re subscribed again'],
       ] as const) {
         expect(javaScript ? await window.findings() : []).toEqual([]);
         expect(await window.isTooWide()).toBe(false);
@@ -222,20 +222,20 @@ withChromium('in Chromium', () => {
     for (const line of [
       `- heading "${LONG}" [level=1]`,
       '- img "A river"',
-      '- term: To',
+      '- term: Petition to',
       '- definition: The council',
       '- heading "Why" [level=2]',
       '- progressbar "',
       '- heading "Sign this petition" [level=2]',
       '- textbox "First name"',
-      '- textbox "E-mail address"',
-      '- checkbox "Clean Rivers may keep me informed by e-mail"',
+      '- textbox "Email address"',
+      '- checkbox "Clean Rivers may send me email updates"',
       '- button "Sign now"',
       '- link "Privacy"',
     ])
       expect(read).toContain(line);
     // Nobody is led into the trap for machines.
-    expect(read).not.toContain('Leave this field empty');
+    expect(read).not.toContain('Leave this field blank');
   });
 
   it('a number on a page that stays open moves on, and the address can be copied', async () => {

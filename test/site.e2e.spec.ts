@@ -37,7 +37,7 @@ describe('signing', () => {
       source: 'newsletter',
     });
     expect([signed.status, signed.location]).toEqual([303, `${page.path}/thanks`]);
-    expect((await people.get(signed.location!)).text).toContain('<h1>Check your mail</h1>');
+    expect((await people.get(signed.location!)).text).toContain('<h1>Check your email</h1>');
     expect(await counted(page)).toEqual([0, 1]);
 
     const link = await people.linkTo('ada@example.org');
@@ -156,7 +156,7 @@ describe('signing', () => {
       );
     for (const text of await thanked()) expect(text).not.toContain('Thank you');
     await confirm(link);
-    for (const text of await thanked()) expect(text).toMatch(/Thank you[^]*1 signature\s+of 10/);
+    for (const text of await thanked()) expect(text).toMatch(/Thank you[^]*1 signature\s+Goal: 10/);
   });
 
   it('only what was shown is confirmed', async () => {
@@ -249,11 +249,11 @@ describe('signing', () => {
 
 describe('what was written', () => {
   it.each([
-    ['no e-mail address', { email: '' }, 'Enter your e-mail address'],
-    ['no address at all', { email: 'ada' }, 'Enter an e-mail address like'],
+    ['no email address', { email: '' }, 'Enter your email address'],
+    ['no address at all', { email: 'ada' }, 'Enter an email address in the correct format'],
     ['no first name', { firstName: ' ' }, 'Enter your first name'],
-    ['a name of 201 characters', { firstName: 'x'.repeat(201) }, 'This is too long'],
-    ['a NUL', { lastName: 'a\0b' }, 'characters that cannot be kept'],
+    ['a name of 201 characters', { firstName: 'x'.repeat(201) }, 'Your answer is too long'],
+    ['a NUL', { lastName: 'a\0b' }, 'characters that can’t be saved'],
   ])('is kept where something is wrong with it: %s', async (_, form, sentence) => {
     const page = await people.petition();
     const { status, text } = await people.sign(page, { comment: 'Keep "me" <safe>', ...form });
@@ -271,7 +271,7 @@ describe('what was written', () => {
     const tokens = ['', 'rubbish', people.token(page.petitionId, 25 * 3_600), people.token(other.petitionId)];
     for (const token of [...tokens, people.token(page.petitionId, 0)]) {
       const { status, text } = await people.sign(page, { token, comment: 'kept' });
-      expect([status, text.includes('once more'), text.includes('kept')]).toEqual([422, true, true]);
+      expect([status, text.includes('submit the form again'), text.includes('kept')]).toEqual([422, true, true]);
       const [, next = ''] = /name="token" value="([^"]+)"/.exec(text) ?? [];
       expect(next).not.toBe('');
     }
@@ -491,10 +491,10 @@ describe('against who knows an address', () => {
     const email = 'sees@example.org';
     await people.sign(page, { email, zip: '66666', country: 'Utopia', subscribe: 'yes' });
     const { text } = await people.get(await people.linkTo(email));
-    for (const said of ['66666', 'Utopia', 'may keep me informed by e-mail']) expect(text).toContain(said);
+    for (const said of ['66666', 'Utopia', 'may send me email updates']) expect(text).toContain(said);
     const other = 'sees-less@example.org';
     await people.sign(page, { email: other });
-    expect((await people.get(await people.linkTo(other))).text).not.toContain('keep me informed');
+    expect((await people.get(await people.linkTo(other))).text).not.toContain('send me email updates');
   });
 
   it('the same again sends no other mail; where there are no more mails the link in the last one holds', async () => {
@@ -537,7 +537,7 @@ describe('against who knows an address', () => {
   it('one mailbox between quotes, and names that show nothing, are asked for once more', async () => {
     const page = await people.petition();
     for (const email of ['"ada"@example.org', '"a\\da"@example.org'])
-      expect((await people.sign(page, { email })).text).toContain('Enter an e-mail address like');
+      expect((await people.sign(page, { email })).text).toContain('Enter an email address in the correct format');
     for (const firstName of ['\u200b', '\u3164', '\u202e', ' \u2066\u2069 '])
       expect((await people.sign(page, { firstName })).text).toContain('Enter your first name');
     const email = 'turned@example.org';
@@ -710,7 +710,7 @@ describe('pages', () => {
     ];
     for (const path of paths) {
       const seen = await people.get(path);
-      expect([path, seen.status, seen.text.includes('There is nothing here')]).toEqual([path, 404, true]);
+      expect([path, seen.status, seen.text.includes('Page not found')]).toEqual([path, 404, true]);
       const asked = await people.get(path, { Accept: 'application/json' });
       expect([asked.status, JSON.parse(asked.text).error.code]).toEqual([404, 'NOT_FOUND']);
     }
@@ -747,7 +747,7 @@ describe('pages', () => {
     const changed = link.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'));
     for (const path of [changed, `${page.path}/confirm/x`, `${page.path}/confirm/${'A'.repeat(64)}`]) {
       const { status, text } = await people.get(path);
-      expect([status, text.includes('This link does not work')]).toEqual([404, true]);
+      expect([status, text.includes('This link doesn’t work')]).toEqual([404, true]);
       expect((await people.post(path, {})).status).toBe(404);
     }
     expect(await counted(page)).toEqual([0, 1]);

@@ -22,7 +22,7 @@ import { Visitor } from './people-in.js';
 import { longIt, someOf } from './length.js';
 
 const root = resolve(__dirname, '..');
-const WELCOME = 'A demo organization was made';
+const WELCOME = 'A demo organization has been created';
 /** The newest of the demo's contacts: who signed with the line for the terminal, and on the petition's page. */
 const DEMO = ['you', 'jana.signer', 'ivo.signer'].map((name) => `${name}@example.org`);
 
@@ -141,7 +141,7 @@ describe('with DATABASE_URL', () => {
       });
       const SIGNING_KEY = Buffer.alloc(32, 8).toString('base64');
       expect(await refused({ SIGNING_KEY })).toEqual([
-        expect.stringMatching(/SIGNING_KEY is not the key .* add the one before to SIGNING_KEY_PREVIOUS/),
+        expect.stringMatching(/SIGNING_KEY is not the key .* add the previous key to SIGNING_KEY_PREVIOUS/),
       ]);
       await deployment.startServer({ SIGNING_KEY, SIGNING_KEY_PREVIOUS: 'derived' });
     },
@@ -178,14 +178,14 @@ describe('with DATABASE_URL', () => {
     for (const { name } of all) await source.query(`DROP FUNCTION ${name}`);
     await source.query('ALTER TABLE idempotency_keys RENAME fingerprint TO print');
     await expect(open({})).rejects.toThrow(
-      /^The schema of the database is not what this version needs, .*Missing: column idempotency_keys\.fingerprint bytea, function append_events with the parameters of this version\./,
+      /^The database schema is incomplete, .*Missing: column idempotency_keys\.fingerprint bytea, function append_events with the parameters of this version\./,
     );
   });
 
   it('says once that Redis is of another kind than REDIS_URL says', async () => {
     const [line, ...more] = await refused({ REDIS_URL: `${process.env.TEST_REDIS_URL!}?cluster=true` });
     expect(line).toMatch(
-      /^The server could not start: REDIS_URL asks for a Redis Cluster, .*name one server/,
+      /^The server could not start: REDIS_URL asks for a Redis Cluster, .* Set a single server/,
     );
     expect(more).toEqual([]);
   });
@@ -205,7 +205,7 @@ describe('with DATABASE_URL', () => {
       await redis.stop();
     }
     expect(ofRedis()).toMatchObject([
-      { level: 'warn', message: expect.stringContaining('Redis is unavailable (it does not answer') },
+      { level: 'warn', message: expect.stringContaining('Redis is unavailable (it does not respond') },
       { level: 'info', message: 'Redis is available again: all instances share one rate limit' },
     ]);
     const { stdout, stderr } = await server.end('SIGTERM');
@@ -224,7 +224,7 @@ describe('with DATABASE_URL', () => {
     await once(squatter, 'listening');
     const { port } = squatter.address() as AddressInfo;
     expect(await refused({ PORT: String(port) })).toEqual([
-      `The server could not start: port ${port} is taken: set PORT to a free one, or stop what listens there`,
+      `The server could not start: port ${port} is already in use. Set PORT to a free port, or stop the program that listens on it.`,
     ]);
     squatter.close();
   });
@@ -317,7 +317,7 @@ describe('embedded', () => {
       expect((await demo.get(operation)).body.data).toEqual([expect.objectContaining(found)]);
     }
     // Its page is where the terminal says.
-    const [, path = ''] = /its page +http:\/\/[^/]+(\/\S+)$/m.exec(text())!;
+    const [, path = ''] = /petition page +http:\/\/[^/]+(\/\S+)$/m.exec(text())!;
     const page = await (await fetch(servers[1].origin + path)).text();
     expect(page).toContain('41 signatures');
     expect(page).toMatch(/<img\s+src="\/images\//);

@@ -502,7 +502,7 @@ it('what failed for the last time is told to operators, and tried again or skipp
   });
   expect(await run('retry', 'nothing')).toMatchObject({
     status: 1,
-    stderr: expect.stringMatching(/There are: .*petition-goals/),
+    stderr: expect.stringMatching(/Available subscriptions: .*petition-goals/),
   });
   expect((await run('skip', 'petition-goals', '--position', 'x')).status).toBe(1);
   expect(await reached()).toHaveLength(1);

@@ -107,7 +107,7 @@ it('records what the person saw, and in which language', async () => {
   const { data } = (await client.get('contact.list-consents', { contactId })).body;
   const page = { source: 'Unsubscribe page', language: 'de', ip: expect.stringMatching(/^(127|::1)/) };
   const off = 'Möchten Sie keine E-Mails mehr von Rivers & <Sons> erhalten? Abmelden';
-  const on = 'Sie erhalten keine E-Mails mehr von Rivers & <Sons>. War das ein Versehen? Wieder anmelden';
+  const on = 'Sie erhalten keine E-Mails mehr von Rivers & <Sons>. Versehentlich abgemeldet? Wieder anmelden';
   expect(data).toMatchObject([
     { given: false, source: 'List-Unsubscribe', text: null, language: null, ip: null },
     { given: true, ...page, text: on },

@@ -61,12 +61,16 @@ it('its key is its owner’s alone, and is never overwritten', async () => {
   expect((await stat(key)).mode & 0o077).toBe(0);
   const before = await readFile(key, 'utf8');
   const again = await command(['witness', '--make-key', 'w.example.org/2', '--key', key], {});
-  expect(again).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining('is there already') });
+  expect(again).toMatchObject({
+    status: 1,
+    stdout: '',
+    stderr: expect.stringContaining('already exists and was not overwritten'),
+  });
   expect(await readFile(key, 'utf8')).toBe(before);
   const lacking = await command(['witness', '--listen', '0', '--key', key], {});
   expect(lacking).toMatchObject({
     status: 1,
-    stderr: expect.stringContaining('needs --listen, --state and --log'),
+    stderr: expect.stringContaining('requires --listen, --state and --log'),
   });
 });
 
@@ -100,7 +104,10 @@ it('cosigns, tells what it refuses, and remembers what it cosigned when it is ki
   expect((await post(url.replace('add-checkpoint', ''), '')).status).toBe(404);
   expect((await post(url, 'x'.repeat(65 * 1024))).status).toBe(413);
   const none = await post(url, 'rubbish');
-  expect([none.status, await none.text()]).toEqual([400, 'There is no empty line before the checkpoint.\n']);
+  expect([none.status, await none.text()]).toEqual([
+    400,
+    'The empty line before the checkpoint is missing.\n',
+  ]);
   const { port, hostname } = new URL(url);
   const socket = connect(Number(port), hostname);
   socket.end('POST /add-checkpoint HTTP/1.1\r\nHost: w\r\nContent-Length: 1000\r\n\r\nold 0');
@@ -225,7 +232,7 @@ describe('servers that ask witnesses', () => {
     );
     expect([made.status, made.stderr]).toEqual([
       0,
-      expect.stringMatching(/^The witness liar\.example\.org\+\w{8} has not cosigned it: .*\.\n$/),
+      expect.stringMatching(/^Witness liar\.example\.org\+\w{8} did not cosign the checkpoint: .*\.\n$/),
     ]);
     const exported = ['history', 'export', '--organization', client.organizationId, '--out', file('export')];
     expect((await command(exported, environment)).status).toBe(0);

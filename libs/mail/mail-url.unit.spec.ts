@@ -35,22 +35,22 @@ it('knows a few options', () => {
 });
 
 it.each([
-  ['rubbish', /It is no URL/],
-  ['', /It is no URL/],
-  ['http://mail.example.org', /must begin with smtp/],
-  ['smtp:mail.example.org', /names no host/],
-  ['smtp://', /names no host/],
-  ['smtp://ada:secret@', /no URL|names no host/],
-  ['smtp://mail.example.org:99999', /no URL/],
-  ['smtp://ada:se%cret@mail.example.org', /percent-encoded/],
-  ['smtp://ada:se/cret@mail.example.org', /percent-encoded/],
-  ['smtp://ada:se#cret@mail.example.org', /percent-encoded/],
+  ['rubbish', /It is not a valid URL/],
+  ['', /It is not a valid URL/],
+  ['http://mail.example.org', /must start with smtp/],
+  ['smtp:mail.example.org', /has no host/],
+  ['smtp://', /has no host/],
+  ['smtp://ada:secret@', /not a valid URL|has no host/],
+  ['smtp://mail.example.org:99999', /not a valid URL/],
+  ['smtp://ada:se%cret@mail.example.org', /Percent-encode/],
+  ['smtp://ada:se/cret@mail.example.org', /Percent-encode/],
+  ['smtp://ada:se#cret@mail.example.org', /Percent-encode/],
   ['smtp://secret@mail.example.org', /both user and password/],
   ['smtp://ada:se%0Acret@mail.example.org', /control characters/],
-  ['smtp://mail.example.org/secret', /Nothing but options/],
-  ['smtp://mail.example.org?secret=secret', /options that there are: name, requireTLS/],
+  ['smtp://mail.example.org/secret', /Only options/],
+  ['smtp://mail.example.org?secret=secret', /Available options: name, requireTLS/],
   ['smtp://mail.example.org?requireTLS=secret', /requireTLS must be true or false/],
-  ['smtp://mail.example.org?name=secret%20secret', /name must be the name of a host/],
+  ['smtp://mail.example.org?name=secret%20secret', /name must be a host name/],
 ])('refuses %s without repeating it', (url, sentence) => {
   const read = () => readMailUrl(url);
   expect(read).toThrow(WrongMailUrl);

@@ -113,30 +113,33 @@ export class Maintenance {
    */
   async drop(name: string, version: number, force = false): Promise<void> {
     if (this.serving.isOwn(name, version)) {
-      throw new Error(`${name} ${version} is the version that this program itself serves: use rebuild.`);
+      throw new Error(`This release uses ${name} ${version}. Run projections rebuild instead.`);
     }
     const look = async () =>
       (await this.serving.versions()).find((one) => one.name === name && one.version === version);
     const found = await look();
-    if (!found) throw new Error(`There is no version ${version} of ${name}: see projections status.`);
+    if (!found)
+      throw new Error(
+        `Version ${version} of ${name} does not exist. Run projections status to list all versions.`,
+      );
     if (!force) {
       if (found.instances > 0)
-        throw new Error(`${found.instances} instances serve it. Stop them, or use --force.`);
+        throw new Error(`Instances that use it: ${found.instances}. Stop them, or use --force.`);
       if (found.lag === 0) {
         throw new Error(
-          'It is as far as the history, so an instance of version 0.1.0 may serve it, which does not say so. ' +
-            'Wait for the next event, or use --force if there is none.',
+          'It is up to date, so an instance of version 0.1.0 may use it, which does not report this. ' +
+            'Wait for the next event, or use --force if no instance of that version runs.',
         );
       }
       const until = performance.now() + (this.options.standsStillMs ?? STANDS_STILL_MS);
       for (let now: ProjectionVersion | undefined = found; ; now = await look()) {
         if (now?.position !== found.position) {
-          throw new Error('An instance of version 0.1.0 serves it. Stop that, or use --force.');
+          throw new Error('An instance of version 0.1.0 uses it. Stop that instance, or use --force.');
         }
         if (now.failingNow) {
           throw new Error(
-            'An instance of version 0.1.0 serves it, or did within the last minute: it fails. ' +
-              'Stop that and wait a minute, or use --force.',
+            'An instance of version 0.1.0 uses it, or did within the last minute, and fails. ' +
+              'Stop that instance and wait a minute, or use --force.',
           );
         }
         if (performance.now() >= until) break;
@@ -144,7 +147,7 @@ export class Maintenance {
       }
     }
     if (!(await this.serving.drop(name, version, found.position, force))) {
-      throw new Error('Somebody has begun to serve it. Stop that, or use --force.');
+      throw new Error('An instance has started to use it. Stop that instance, or use --force.');
     }
   }
 
@@ -176,6 +179,6 @@ export class Maintenance {
     const found = this.projections.find((projection) => projection.name === name);
     if (found) return found;
     const names = this.projections.map((projection) => projection.name);
-    throw new Error(`There is no projection ${name}. There are: ${names.join(', ')}.`);
+    throw new Error(`No projection has the name ${name}. Available projections: ${names.join(', ')}.`);
   }
 }

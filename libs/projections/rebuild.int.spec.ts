@@ -257,7 +257,7 @@ it('gives way to who builds already, of whatever version, and takes over from wh
 it('says which projections there are', async () => {
   const { projections } = await open();
   await expect(projections.maintenance.rebuild('nothing')).rejects.toThrow(
-    'There is no projection nothing. There are: things.',
+    'No projection has the name nothing. Available projections: things.',
   );
 });
 

@@ -2,20 +2,20 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { lastOf, type RedisConnection, rememberFailures, type RedisIncident } from './redis-incident.js';
 import { readRedisUrl, REDIS_URL_FORMS, type RedisTarget } from './redis-url.js';
 
-/** Redis is not what its URL says, and never will be: whoever starts with it must set another. */
+/** Redis is not of the kind that its URL states. Retrying does not help; the URL must change. */
 export class WrongRedis extends Error {
   constructor(readonly trouble: RedisIncident) {
-    super(`${trouble.what}: ${trouble.advice}`);
+    super(`${trouble.what}. ${trouble.advice}`);
   }
 }
 
 export const IS_CLUSTER: RedisIncident = {
-  what: 'REDIS_URL names a node of a Redis Cluster as if it stood alone',
-  advice: 'add ?cluster=true, or name several of its nodes, separated by commas',
+  what: 'REDIS_URL leads to a node of a Redis Cluster, but is not marked as a cluster',
+  advice: 'Add ?cluster=true, or list several nodes, separated by commas.',
 };
 const IS_NO_CLUSTER: RedisIncident = {
-  what: 'REDIS_URL asks for a Redis Cluster, and what it names is none',
-  advice: 'name one server, without ?cluster=true',
+  what: 'REDIS_URL asks for a Redis Cluster, but the server is not part of one',
+  advice: 'Set a single server without ?cluster=true.',
 };
 
 /** The longest that a new connection is waited for, in milliseconds. */

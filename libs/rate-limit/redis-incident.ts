@@ -3,115 +3,114 @@ import { Cluster, type Redis } from 'ioredis';
 /** One server (or the master that sentinels name), or a cluster of them. */
 export type RedisConnection = Redis | Cluster;
 
-/** Why Redis cannot be used, in half a sentence, and what to do, in whole ones. */
+/** Why Redis cannot be used, as a clause, and the fix, as sentences. */
 export type RedisIncident = { what: string; advice: string };
 
 const PASSWORD =
-  'Set the password of REDIS_URL (redis://:password@…, percent-encoded), that of sentinels as ?sentinelPassword=….';
+  'Set the password in REDIS_URL (redis://:password@…, percent-encoded), or for sentinels ?sentinelPassword=….';
 
-/** The first that fits what Redis, ioredis or the operating system said. */
+/** The first entry that matches the error of Redis, ioredis or the operating system. */
 const INCIDENTS: readonly ({ words: RegExp } & RedisIncident)[] = [
-  { words: /NOAUTH/, what: 'it wants a password', advice: PASSWORD },
-  { words: /WRONGPASS|invalid password/, what: 'it refuses the user or the password', advice: PASSWORD },
+  { words: /NOAUTH/, what: 'it requires a password', advice: PASSWORD },
+  { words: /WRONGPASS|invalid password/, what: 'it rejects the user or the password', advice: PASSWORD },
   {
     words: /NOPERM/,
-    what: 'its user may not do what counting needs',
-    advice: 'Give the user scripts and the keys: ACL SETUSER … ~rate-limit:* +@all -@dangerous +info.',
+    what: 'its user lacks the rights to count',
+    advice: 'Grant the user scripts and keys: ACL SETUSER … ~rate-limit:* +@all -@dangerous +info.',
   },
   {
     words: /No such master/,
-    what: 'its sentinels know no master of that name',
-    advice:
-      'Mend the name at the end of REDIS_URL: SENTINEL MASTERS, asked of a sentinel, lists those that there are.',
+    what: 'its sentinels know no master with this name',
+    advice: 'Correct the name at the end of REDIS_URL. SENTINEL MASTERS on a sentinel lists all names.',
   },
   {
     words: /unknown command '?sentinel/i,
-    what: 'what REDIS_URL names as sentinels are none',
-    advice: 'Name the sentinels, which listen on 26379 mostly, or the server itself as redis://….',
+    what: 'the sentinels in REDIS_URL are not sentinels',
+    advice:
+      'Set REDIS_URL to the sentinels, which usually listen on 26379, or to the server itself as redis://….',
   },
   {
     words: /unknown command '?eval/i,
-    what: 'it runs no scripts: REDIS_URL names a sentinel, or something that is no Redis',
-    advice: 'Name the server itself, or say redis+sentinel://host:26379/name-of-the-master.',
+    what: 'it does not run scripts, because REDIS_URL leads to a sentinel or is not Redis',
+    advice: 'Set REDIS_URL to the server itself, or to redis+sentinel://host:26379/name-of-the-master.',
   },
   {
     words: /CLUSTERDOWN/,
-    what: 'its cluster has slots that no master serves',
-    advice:
-      'Ask a node for CLUSTER INFO and CLUSTER NODES; start the masters that are missing, or assign their slots.',
+    what: 'some slots of its cluster have no master',
+    advice: 'Run CLUSTER INFO and CLUSTER NODES on a node. Start the missing masters, or assign their slots.',
   },
   {
     words: /^LOADING/,
     what: 'it is still loading its data',
-    advice: 'Wait; INFO persistence tells how far it is.',
+    advice: 'Wait. INFO persistence shows its progress.',
   },
   {
     words: /max number of clients/,
-    what: 'it takes no more connections',
-    advice: 'Raise its maxclients, or find out with CLIENT LIST who holds them.',
+    what: 'it accepts no more connections',
+    advice: 'Raise its maxclients, or find out with CLIENT LIST which clients use them.',
   },
   {
     words: /READONLY/,
-    what: 'it is a replica, which counts nothing',
-    advice: 'Name the primary, or let sentinels or a name that follows the primary tell it.',
+    what: 'it is a replica, which cannot count',
+    advice: 'Set REDIS_URL to the primary, to sentinels, or to a name that follows the primary.',
   },
   {
     words: /^OOM/,
     what: 'its memory is full',
-    advice: 'Raise maxmemory, or find out who else writes to it.',
+    advice: 'Raise maxmemory, or find out which other programs write to it.',
   },
   {
     words: /ENOTFOUND|EAI_AGAIN/,
-    what: 'its host has no address',
-    advice: 'Mend the name in REDIS_URL, or the name service.',
+    what: 'its host name cannot be resolved',
+    advice: 'Correct the name in REDIS_URL, or fix DNS.',
   },
   {
     words: /certificate|TLS|SSL|EPROTO|wrong version number/i,
-    what: 'it does not agree on TLS with us',
+    what: 'the TLS handshake failed',
     advice:
-      'Say rediss:// where it speaks TLS, with a certificate that Node trusts (NODE_EXTRA_CA_CERTS), and redis:// where not.',
+      'If it uses TLS, set rediss:// and a certificate that Node.js trusts (NODE_EXTRA_CA_CERTS). Otherwise, set redis://.',
   },
   {
     words: /ECONNREFUSED|Connection is closed/,
-    what: 'nothing takes connections where REDIS_URL says',
-    advice: 'Start it, or mend hosts and ports in REDIS_URL.',
+    what: 'nothing accepts connections at the address in REDIS_URL',
+    advice: 'Start it, or correct hosts and ports in REDIS_URL.',
   },
   {
     words: /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|timeout|no answer/i,
-    what: 'it does not answer',
+    what: 'it does not respond',
     advice:
-      'Look whether its process hangs and a firewall stands in between; where it speaks TLS, say rediss://.',
+      'Check whether its process hangs or a firewall blocks the connection. If it uses TLS, set rediss://.',
   },
 ];
 
 const OTHERWISE: RedisIncident = {
   what: 'there is no connection to it',
-  advice: 'Start it, or mend hosts, ports and password in REDIS_URL.',
+  advice: 'Start it, or correct hosts, ports and password in REDIS_URL.',
 };
 const NO_NODES: RedisIncident = {
-  what: 'no node of its cluster tells of a master',
+  what: 'no node of its cluster reports a master',
   advice:
-    'Start its nodes, or mend hosts and ports in REDIS_URL; CLUSTER INFO tells whether slots are assigned.',
+    'Start its nodes, or correct hosts and ports in REDIS_URL. CLUSTER INFO shows whether slots are assigned.',
 };
 
 const failures = new WeakMap<RedisConnection, Error>();
 
-/** From now on it is remembered why the connection does not come about, which its commands' errors do not say. */
+/** Records why the connection fails, because the errors of commands do not contain it. */
 export function rememberFailures(redis: RedisConnection): void {
   const keep = (error: Error) => failures.set(redis, lastOf(error));
-  // Of a round among sentinels the next line tells only that it failed, this one why.
+  // This event has the reason. The error after a round of sentinels only says that it failed.
   redis.on('sentinelError', keep);
   redis.on('error', (error: Error) => error.message.startsWith('All sentinels') || keep(error));
   redis.on('ready', () => failures.delete(redis));
 }
 
-/** Of a cluster that cannot be reached, why its last node could not. */
+/** For an unreachable cluster, the error of its last node. */
 export function lastOf(error: Error): Error {
   return 'lastNodeError' in error && error.lastNodeError instanceof Error ? error.lastNodeError : error;
 }
 
 /**
- * Why a command failed. `said` is what Redis or the system said, undefined where only ioredis spoke, of its own options.
+ * Why a command failed. `said` is the message of Redis or the system, undefined if the message is only about ioredis options.
  *
  * @param error of the command.
  */
@@ -125,11 +124,11 @@ export function redisIncidentOf(redis: RedisConnection, error: Error): RedisInci
     .replace(/^failed to connect to (sentinel \S+) because /, '$1: ')
     .replace(/, with args beginning with.*/, '')
     .replace(/\.?\s*$/, '');
-  // Of a refused connection, too, ioredis tells no more than that.
+  // ioredis also uses this message for a refused connection.
   return said.endsWith('Connection is closed') ? { what, advice } : { what, advice, said };
 }
 
-/** Node's error for a name with several addresses has a code and no message. */
+/** Node's error for a name with several addresses has a code but no message. */
 function messageOf(error: Error): string {
   const { message, code = 'no words' } = error as NodeJS.ErrnoException;
   return message === '' ? code : message;

@@ -2,30 +2,30 @@ export type RedisNode = { host: string; port: number };
 
 type Credentials = { username?: string; password?: string; tls: boolean };
 
-/** What a URL of Redis names. */
+/** The target of a Redis URL. */
 export type RedisTarget =
   | { kind: 'single'; url: string }
   | ({ kind: 'cluster'; nodes: RedisNode[] } & Credentials)
   | ({
       kind: 'sentinel';
       sentinels: RedisNode[];
-      /** By which the sentinels know the master. */
+      /** The sentinels' name for the master. */
       name: string;
       database: number;
       sentinelPassword?: string;
     } & Credentials);
 
-/** Forms of the URL, for whoever has to write one. */
+/** Accepted forms of the URL, for error messages. */
 export const REDIS_URL_FORMS =
-  'redis://[user:password@]host[:port][/database], of a cluster redis://host:port,host:port or redis://host?cluster=true, ' +
-  'with sentinels redis+sentinel://host:port,host:port/name-of-the-master[/database], with TLS rediss in place of redis';
+  'redis://[user:password@]host[:port][/database]; for a cluster, redis://host:port,host:port or redis://host?cluster=true; ' +
+  'for sentinels, redis+sentinel://host:port,host:port/name-of-the-master[/database]; for TLS, rediss instead of redis';
 
-/** A password may hold anything that is percent-encoded, and an IPv6 address stands in brackets. */
+/** A password may contain anything percent-encoded. An IPv6 address is in brackets. */
 const URL_PARTS =
   /^redis(?<tls>s?)(?<sentinel>\+sentinel)?:\/\/(?:(?<credentials>[^@/?#]*)@)?(?<hosts>[^@/?#]+)(?<path>\/[^?#]*)?(?:\?(?<query>[^#]*))?$/i;
 const HOST = /^(?<host>\[[0-9a-f:.]+\]|[^:[\]\s]+)(?::(?<port>\d{1,5}))?$/i;
 
-/** @returns undefined when it is none of {@link REDIS_URL_FORMS}. */
+/** @returns undefined if it has none of {@link REDIS_URL_FORMS}. */
 export function readRedisUrl(text: string): RedisTarget | undefined {
   try {
     return read(text);

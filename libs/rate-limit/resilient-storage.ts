@@ -100,7 +100,7 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
     if (isWrong && !this.isWrong) {
       // Started before its Redis could be asked what it is.
       this.logger.warn(
-        `This instance applies rate limits on its own: ${IS_CLUSTER.what}: ${IS_CLUSTER.advice}`,
+        `This instance applies rate limits on its own: ${IS_CLUSTER.what}. ${IS_CLUSTER.advice}`,
       );
     }
     this.probesDone = 0;

@@ -156,7 +156,7 @@ it('parks what has failed eight times, lets what waited go on, and tries it agai
   expect(parkedEvents).toMatchObject([{ position: own[0]!.position, reason: 'not 1', organizationId }]);
 
   isBroken = false;
-  await expect(one.retry('nothing')).rejects.toThrow('There are: noting');
+  await expect(one.retry('nothing')).rejects.toThrow('Available subscriptions: noting');
   expect(await one.retry('noting', own[0]!.position! + 1)).toBe(0);
   expect(await one.retry('noting')).toBe(1);
   await eventually(async () => expect(await statusOf(one)).toMatchObject({ parked: 0, retrying: 0 }));

@@ -118,7 +118,7 @@ export class Subscriptions {
     const rows = await this.source.query<{ name: string }[]>('SELECT name FROM subscriptions ORDER BY name');
     if (rows.some((row) => row.name === name)) return;
     const names = rows.map((row) => row.name).join(', ');
-    throw new Error(`There is no subscription "${name}". There are: ${names || 'none'}.`);
+    throw new Error(`No subscription has the name "${name}". Available subscriptions: ${names || 'none'}.`);
   }
 
   /** One look at all, and work where there is some: what one reaction waits for holds up no other. */

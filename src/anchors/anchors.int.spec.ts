@@ -102,9 +102,19 @@ describe.each(Object.entries(places))('in a %s', (_, placeOf) => {
   });
 
   it.each<[string, (1 | 2)[], Checkpoint, RegExp]>([
-    ['another history of as many events', [1], checkpoint(1, 'fork'), /does not begin with the 1 events/],
-    ['another, longer history', [1], checkpoint(2, 'fork'), /does not begin with the 1 events/],
-    ['fewer events', [1, 2], checkpoint(1), /of 1 events, although one of 2 is anchored: it was rolled back/],
+    [
+      'another history of as many events',
+      [1],
+      checkpoint(1, 'fork'),
+      /does not begin with the 1 anchored events/,
+    ],
+    ['another, longer history', [1], checkpoint(2, 'fork'), /does not begin with the 1 anchored events/],
+    [
+      'fewer events',
+      [1, 2],
+      checkpoint(1),
+      /of 1 events, but one of 2 events is anchored\. It was rolled back/,
+    ],
   ])('tells %s, and changes nothing', async (_, before, now, sentence) => {
     for (const size of before) await (await anchors()).add(checkpoint(size));
     const names = await place.names();
@@ -128,7 +138,7 @@ describe.each(Object.entries(places))('in a %s', (_, placeOf) => {
   it('takes no damaged anchor for none', async () => {
     await (await anchors()).add(checkpoint(1));
     await place.put('000000000000001.checkpoint', 'nonsense');
-    await expect((await anchors()).add(checkpoint(2))).rejects.toThrow(/is damaged: put back/);
+    await expect((await anchors()).add(checkpoint(2))).rejects.toThrow(/is damaged\. Restore it/);
   });
 });
 
@@ -159,14 +169,19 @@ describe('a bucket', () => {
   });
 
   it.each<[string, NodeJS.ProcessEnv, string, RegExp]>([
-    ['no such bucket', {}, 'none', /has no bucket none: make it, or correct --to$/],
+    ['no such bucket', {}, 'none', /has no bucket none: create it, or correct --to$/],
     [
       'who may not',
       { AWS_ACCESS_KEY_ID: 'NOBODY' },
       '',
-      /refuses these credentials s3:ListBucket on anchors: allow it, or give others \(InvalidAccessKeyId/,
+      /denies these credentials s3:ListBucket on anchors: allow it, or use others \(InvalidAccessKeyId/,
     ],
-    ['no credentials', { AWS_SECRET_ACCESS_KEY: '' }, '', /no credentials for .*: set AWS_ACCESS_KEY_ID/],
+    [
+      'no credentials',
+      { AWS_SECRET_ACCESS_KEY: '' },
+      '',
+      /no credentials found for .*: set AWS_ACCESS_KEY_ID/,
+    ],
     ['no region', { AWS_REGION: '' }, '', /^set AWS_REGION to the region of the bucket/],
     [
       'nobody there',
@@ -189,7 +204,7 @@ describe('a bucket', () => {
     const prefix = randomUUID();
     let before = puts();
     server.isConditional = false;
-    await expect(add(prefix)).rejects.toThrow(/takes no notice of If-None-Match: .* Use a store that knows/);
+    await expect(add(prefix)).rejects.toThrow(/ignores If-None-Match, .* Use a store that supports/);
     server.isConditional = true;
     expect(puts() - before).toBe(2);
     before = puts();

@@ -79,7 +79,7 @@ export class Anchors {
     const head = headOf(note);
     if (head?.origin !== `advocacy-api/${organizationId}` || head.size !== size) {
       throw new Error(
-        `The anchor of ${size} events of organization ${organizationId} is damaged: put back what it was.`,
+        `The anchor of ${size} events of organization ${organizationId} is damaged. Restore it from a backup.`,
       );
     }
     return { ...head, note };
@@ -89,10 +89,10 @@ export class Anchors {
 async function contradiction(last: TreeHead, checkpoint: Checkpoint): Promise<string | undefined> {
   const { size } = checkpoint;
   if (size < last.size) {
-    return `the server signs a history of ${size} events, although one of ${last.size} is anchored: it was rolled back.`;
+    return `the server signs a history of ${size} events, but one of ${last.size} events is anchored. It was rolled back.`;
   }
   // Of equal sizes there is nothing to prove: the roots are compared.
   const proof = size === last.size ? [] : await checkpoint.proveFrom(last.size);
   if (isConsistent(last, checkpoint, proof)) return undefined;
-  return `the history of ${size} events that the server signs does not begin with the ${last.size} events that are anchored.`;
+  return `the history of ${size} events that the server signs does not begin with the ${last.size} anchored events.`;
 }

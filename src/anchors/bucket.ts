@@ -162,27 +162,27 @@ export class AnchorBucket implements AnchorStore {
     const { bucket, store } = this;
     const { name, status, message } = saidBy(error);
     if (name === 'CredentialsProviderError') {
-      return `there are no credentials for ${store}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE (${message})`;
+      return `no credentials found for ${store}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE (${message})`;
     }
     if (message === 'Region is missing') {
-      return 'set AWS_REGION to the region of the bucket; where a store knows none, to us-east-1';
+      return 'set AWS_REGION to the region of the bucket, or to us-east-1 if the store has no regions';
     }
     if (status === undefined) {
       return `${store} cannot be reached: ${name === 'TimeoutError' ? 'no answer in time' : message}`;
     }
-    if (name === 'NoSuchBucket') return `${store} has no bucket ${bucket}: make it, or correct --to`;
+    if (name === 'NoSuchBucket') return `${store} has no bucket ${bucket}: create it, or correct --to`;
     if (status === 301 || name === 'AuthorizationHeaderMalformed') {
-      return `the bucket ${bucket} is in another region: set AWS_REGION to its own (${message})`;
+      return `the bucket ${bucket} is in another region: set AWS_REGION to the region of the bucket (${message})`;
     }
     if (status === 401 || status === 403) {
-      return `${store} refuses these credentials ${permission} on ${bucket}: allow it, or give others (${name}: ${message})`;
+      return `${store} denies these credentials ${permission} on ${bucket}: allow it, or use others (${name}: ${message})`;
     }
-    return `${store} answered ${permission} on ${bucket} with status ${status} (${name}: ${message})`;
+    return `${store} returned status ${status} for ${permission} on ${bucket} (${name}: ${message})`;
   }
 
   private notWriteOnce(): NotWriteOnce {
     return new NotWriteOnce(
-      `${this.store} takes no notice of If-None-Match: anchors in ${this.bucket} could be overwritten. Use a store that knows ` +
+      `${this.store} ignores If-None-Match, so anchors in ${this.bucket} could be overwritten. Use a store that supports ` +
         'conditional writes.',
     );
   }

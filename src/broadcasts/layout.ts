@@ -1,32 +1,32 @@
 import { html, trusted } from '#libs/pages';
 import { type Rendered } from './merge-fields.js';
 
-/** Who writes, as the foot of each mail says. */
+/** The sender, as shown in the footer of each message. */
 export type Sender = { name: string; postalAddress: string | null; language: string };
 
 type Words = { why: (organization: string) => string; unsubscribe: string };
 
-/** In the organization's language; a translator adds another. */
+/** In the organization's language. To translate the footer, add a language. */
 const WORDS: Record<string, Words> = {
   en: {
-    why: (organization) => `You receive this because you are in touch with ${organization}.`,
+    why: (organization) => `You are receiving this email because you are a contact of ${organization}.`,
     unsubscribe: 'Unsubscribe',
   },
   de: {
-    why: (organization) => `Sie erhalten diese E-Mail, weil Sie mit ${organization} in Verbindung stehen.`,
+    why: (organization) => `Sie erhalten diese E-Mail, weil Sie mit ${organization} in Kontakt stehen.`,
     unsubscribe: 'Abmelden',
   },
   fr: {
-    why: (organization) => `Vous recevez ce message parce que vous êtes en contact avec ${organization}.`,
+    why: (organization) => `Vous recevez cet e-mail car vous êtes en contact avec ${organization}.`,
     unsubscribe: 'Se désabonner',
   },
   es: {
-    why: (organization) => `Recibe este mensaje porque está en contacto con ${organization}.`,
+    why: (organization) => `Recibe este correo porque está en contacto con ${organization}.`,
     unsubscribe: 'Darse de baja',
   },
 };
 
-/** Dark mode where a program knows it; all others show the inline styles. */
+/** Dark mode for email clients that support it. All others show the inline styles. */
 const STYLE = `
 :root{color-scheme:light dark;supported-color-schemes:light dark}
 img{max-width:100%;height:auto}
@@ -40,7 +40,7 @@ img{max-width:100%;height:auto}
 
 const FONT = 'font-family:-apple-system,BlinkMacSystemFont,Segoe UI,Roboto,Helvetica,Arial,sans-serif';
 
-/** The whole of a mail around what it says: tables and inline styles, which is what mail programs agree on. */
+/** The HTML document around the content. Tables and inline styles work in all email clients. */
 export function htmlOf(
   { subject, preheader, html: content }: Rendered,
   { name, postalAddress, language }: Sender,
@@ -105,7 +105,7 @@ export function textOf(
   unsubscribeUrl: string,
 ): string {
   const words = WORDS[language] ?? WORDS.en!;
-  // By which mail programs know where a message ends (RFC 3676, section 4.3).
+  // Email clients recognize the end of a message by this line (RFC 3676, section 4.3).
   const foot = ['-- ', words.why(name), name, ...(postalAddress === null ? [] : [postalAddress])];
   return `${text.trim()}\n\n${foot.join('\n')}\n\n${words.unsubscribe}: ${unsubscribeUrl}\n`;
 }

@@ -19,26 +19,27 @@ type Options = { to: string | BucketLocation; every?: number; organization?: str
 export function anchorCommand(history: Command, program: Command): void {
   history
     .command('anchor')
-    .description('keep each new checkpoint in a directory or bucket outside, never over one that is there')
+    .description('copy each new checkpoint to an external directory or bucket, without overwriting any')
     .requiredOption(
       '--to <place>',
-      'a directory or s3://bucket/prefix: <place>/<organizationId>/<size>.checkpoint',
+      'a directory or s3://bucket/prefix; files are <place>/<organizationId>/<size>.checkpoint',
       placeOf,
     )
-    .option('--every <seconds>', 'go on, from one look to the next; left out, look once', secondsOf)
+    .option('--every <seconds>', 'keep running, and check this often (default: check once)', secondsOf)
     .option(
       '--organization <id...>',
-      'of these organizations, all for the log of all of them; left out, every one',
+      'only these organizations, or all for the log of all organizations (default: all of them)',
     )
     .addHelpText(
       'after',
       `
-Prints { "anchored" }, how many were new, after each look that had any. Ends with status 1 if what is signed now contradicts what is
-anchored: another history, or a shorter one, after a restore of a backup, say. Both notes are on standard error then, and what
-is anchored stays. The witnesses in WITNESS_URLS are asked to cosign what is new before it is kept. Put the directory where the server
-cannot change what is there: a disk of another machine, written once. A bucket is found and opened by the environment variables of
-Amazon's tools (AWS_REGION, AWS_ACCESS_KEY_ID, …; AWS_ENDPOINT_URL_S3 of a
-store that is not Amazon's); docs/guides/anchors-and-witnesses.md has the rights that it takes.`,
+Prints { "anchored" }, the number of new checkpoints, after each check that found any. Asks the witnesses in WITNESS_URLS to cosign
+new checkpoints first. If the current history contradicts an anchor, or is shorter (after a restore, for example), exits with
+status 1. It then prints both notes on standard error and keeps the anchors.
+
+Use a directory that the server cannot change, such as a write-once disk of another machine. For a bucket, set the usual variables
+(AWS_REGION, AWS_ACCESS_KEY_ID, …). For a store other than Amazon's, also set AWS_ENDPOINT_URL_S3. The required rights are listed in
+docs/guides/anchors-and-witnesses.md.`,
     )
     .action((options: Options) => withSession(program, (session) => anchor(session, options)));
 }
@@ -46,7 +47,7 @@ store that is not Amazon's); docs/guides/anchors-and-witnesses.md has the rights
 function placeOf(text: string): string | BucketLocation {
   if (!/^[a-z0-9]+:\/\//i.test(text)) return path(text);
   const location = bucketLocationOf(text);
-  if (!location) throw new InvalidArgumentError('It is a directory, or s3://bucket/prefix.');
+  if (!location) throw new InvalidArgumentError('Enter a directory or s3://bucket/prefix.');
   return location;
 }
 
@@ -64,10 +65,10 @@ async function anchor(session: Session, { to, every, organization }: Options): P
   } while (!signal.aborted);
 }
 
-/** Anchors what there is of all, whatever is wrong with one. */
+/** Anchors all organizations, even if one fails. */
 class Anchoring {
   private readonly anchors: Anchors;
-  /** What was said of an organization, or of all: said again when it is something else. */
+  /** The last reported failure of an organization, or of all. Reported again only if it changes. */
   private readonly told = new Map<string, string>();
 
   constructor(
@@ -83,7 +84,7 @@ class Anchoring {
     return this.told.size > 0;
   }
 
-  /** @returns how many were new. Sets the exit status where one contradicts what is anchored. */
+  /** @returns the number of new anchors. Sets the exit status if a checkpoint contradicts an anchor. */
   async addAll(): Promise<number> {
     let anchored = 0;
     const organizations = await this.tolerantly('Nothing could be anchored', () => this.organizations());
@@ -102,7 +103,7 @@ class Anchoring {
     const checkpoint = await checkpoints.last(logIdOf(organizationId));
     const proveFrom = (size: number) => checkpoints.consistency(checkpoint, size);
     const cosign = async () => {
-      // Who does not cosign is told by the servers, which go on asking.
+      // Servers report witnesses that do not cosign, and keep asking them.
       await cosigning.ask(checkpoint);
       return (await cosigning.cosigned(checkpoint)).note;
     };
@@ -113,7 +114,7 @@ class Anchoring {
     return false;
   }
 
-  /** Those anchored too: of one that is gone from the database nothing else would tell. */
+  /** Includes anchored organizations: nothing else would report one that was deleted from the database. */
   private async organizations(): Promise<readonly string[]> {
     if (this.given) return this.given;
     const rows = await this.session.runtime.source.query<{ organization_id: string }[]>(

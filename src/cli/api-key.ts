@@ -8,16 +8,16 @@ export function apiKeyCommands(program: Command): void {
   apiKeys
     .command('create')
     .description('create an API key for an organization')
-    .requiredOption('--organization <id>', 'the organization it belongs to')
-    .option('--name <name>', 'what it is for', name, 'Command line')
+    .requiredOption('--organization <id>', 'the organization of the key')
+    .option('--name <name>', 'a name for the key', name, 'Command line')
     .option(
       '--scopes <scopes>',
-      'what it may do, separated by commas, such as contact:read,petition:write',
+      'what the key can do, separated by commas, such as contact:read,petition:write',
       words,
       ['*'],
     )
-    .option('--rate-limit <n>', 'requests per second, 1 to 1000, or "unlimited"; default 10', rateLimit)
-    .addHelpText('after', '\nPrints { "apiKeyId", "key" }. The key is shown this once: keep it.')
+    .option('--rate-limit <n>', 'requests per second: 1 to 1000, or unlimited (default: 10)', rateLimit)
+    .addHelpText('after', '\nPrints { "apiKeyId", "key" }. The key is only shown once. Store it.')
     .action(
       (options: { organization: string; name: string; scopes: string[]; rateLimit?: number | 'unlimited' }) =>
         withSession(program, async ({ run, input, requireOrganization }) => {
@@ -34,14 +34,14 @@ export function apiKeyCommands(program: Command): void {
     );
   apiKeys
     .command('rotate')
-    .description('replace an API key by a new one with the same name, scopes, rate limit and expiry')
-    .requiredOption('--api-key <key>', 'the apiKeyId that create printed, or the key up to its second "_"')
-    .option('--organization <id>', 'rotate it only if it belongs to this organization')
-    .option('--overlap-seconds <n>', 'how long the old key works beside the new one, 0 to 86400', overlap, 0)
+    .description('replace an API key with a new one that has the same name, scopes, rate limit and expiry')
+    .requiredOption('--api-key <key>', 'the apiKeyId, or the key up to its second "_"')
+    .option('--organization <id>', 'only if the key belongs to this organization')
+    .option('--overlap-seconds <n>', 'how long the old key stays valid, 0 to 86400', overlap, 0)
     .addHelpText(
       'after',
-      '\nPrints the new { "apiKeyId", "key" }, and when the old one ends. The key is shown this once: keep it. Keys that ' +
-        'the old one made go on.',
+      '\nPrints { "apiKeyId", "key", "replaces", "oldKeyEnds" }. The key is only shown once. Store it. Keys that were created ' +
+        'with the old key stay valid.',
     )
     .action((options: { organization?: string; apiKey: string; overlapSeconds: number }) =>
       withSession(program, async (session) => {
@@ -59,12 +59,13 @@ export function apiKeyCommands(program: Command): void {
     );
   apiKeys
     .command('revoke')
-    .description('revoke an API key: every instance refuses it within a second')
-    .requiredOption('--api-key <key>', 'the apiKeyId that create printed, or the key up to its second "_"')
-    .option('--organization <id>', 'revoke it only if it belongs to this organization')
+    .description('revoke an API key; every instance rejects it within a second')
+    .requiredOption('--api-key <key>', 'the apiKeyId, or the key up to its second "_"')
+    .option('--organization <id>', 'only if the key belongs to this organization')
     .addHelpText(
       'after',
-      '\nPrints { "apiKeyId", "endedWithIt" }: the keys that it made end with it, and what it rotated itself to. Revoking a revoked key again changes nothing.',
+      '\nPrints { "apiKeyId", "endedWithIt" }. Keys that were created with this key, or replaced it when it rotated itself, are ' +
+        'revoked too. Revoking a revoked key again changes nothing.',
     )
     .action((options: { organization?: string; apiKey: string }) =>
       withSession(program, async (session) => {
@@ -81,7 +82,7 @@ export function apiKeyCommands(program: Command): void {
     );
 }
 
-/** The other keys that a command ended. Events are found by their streams: a request has no index. */
+/** The other keys that a command revoked. Events are found by stream, because requests have no index. */
 const endedWith = (API_KEYS_TABLE: string) => `
   SELECT k.id, k.name FROM ${API_KEYS_TABLE} k
   WHERE k.organization_id = $1 AND k.id <> $2 AND EXISTS (
@@ -107,9 +108,9 @@ async function findApiKey(
   );
   if (found.length === 0) {
     const where = organizationId === undefined ? '' : ' in this organization';
-    throw new UsageError(`There is no such API key${where}.`);
+    throw new UsageError(`No such API key exists${where}.`);
   }
-  if (found.length > 1) throw new UsageError('Several API keys begin like this: give the apiKeyId.');
+  if (found.length > 1) throw new UsageError('Several API keys start like this. Use the apiKeyId.');
   return found[0]!;
 }
 
@@ -117,24 +118,24 @@ function words(text: string): string[] {
   return [...new Set(text.split(',').map((word) => word.trim()))];
 }
 
-/** Not before the operations are loaded, from which the scopes follow. */
+/** Only after the operations are loaded, because they define the scopes. */
 function requireKnown(asked: readonly string[], all: readonly string[]): void {
   const unknown = asked.filter((scope) => !all.includes(scope));
   if (unknown.length === 0) return;
-  throw new UsageError(`Unknown scopes: ${unknown.join(', ')}. There are: ${all.join(', ')}.`);
+  throw new UsageError(`Unknown scopes: ${unknown.join(', ')}. Available scopes: ${all.join(', ')}.`);
 }
 
 function rateLimit(text: string): number | 'unlimited' {
   if (text === 'unlimited') return text;
   const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (limit < 1 || limit > 1_000) throw new InvalidArgumentError('Give 1 to 1000, or "unlimited".');
+  if (limit < 1 || limit > 1_000) throw new InvalidArgumentError('Enter 1 to 1000, or unlimited.');
   return limit;
 }
 
 function overlap(text: string): number {
   const seconds = /^\d{1,5}$/.test(text) ? Number(text) : NaN;
   if (!(seconds <= LONGEST_OVERLAP_SECONDS)) {
-    throw new InvalidArgumentError(`Give 0 to ${LONGEST_OVERLAP_SECONDS} seconds.`);
+    throw new InvalidArgumentError(`Enter 0 to ${LONGEST_OVERLAP_SECONDS} seconds.`);
   }
   return seconds;
 }

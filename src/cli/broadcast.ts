@@ -3,22 +3,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Progress } from './progress.js';
 import { interruptible, type Session, UsageError, withSession } from './session.js';
 
-/** Between two looks: long enough for a rate. */
+/** Time between two samples: long enough to measure a rate. */
 const LOOK_MS = 1_000;
 
 export function broadcastCommands(program: Command): void {
-  const broadcast = program.command('broadcast').description('look at broadcasts that are being sent');
+  const broadcast = program.command('broadcast').description('monitor broadcasts');
   broadcast
     .command('status')
-    .description('what has become of its recipients, how fast it is, and how long it will take')
-    .argument('<id>', 'the broadcast')
-    .option('--follow', 'go on looking until it is not being sent any more, or Ctrl-C')
+    .description('show the outcome for its recipients, the sending rate and the remaining time')
+    .argument('<id>', 'the id of the broadcast')
+    .option('--follow', 'show progress until sending ends, or Ctrl-C')
     .addHelpText(
       'after',
       `
 Prints { "broadcastId", "organizationId", "name", "status", "recipients": { "total", "sent", "failed", "skipped", "inDoubt", "bounced",
-"complained", "unsubscribed" }, "perSecond", "secondsLeft", "waitsFor" }: "waitsFor" says why nothing can be sent at the moment;
-null where nothing stands against it. "perSecond" and "secondsLeft" are null where it is not being sent.`,
+"complained", "unsubscribed" }, "perSecond", "secondsLeft", "waitsFor" }. "waitsFor" is the reason why nothing can be sent at the
+moment, or null. "perSecond" and "secondsLeft" are null while the broadcast is not being sent.`,
     )
     .action((id: string, { follow = false }: { follow?: boolean }) =>
       withSession(program, (session) => status(session, id, follow)),
@@ -57,7 +57,7 @@ async function status(session: Session, id: string, follow: boolean): Promise<ob
 async function look({ find }: Session, id: string) {
   const { BroadcastFigures } = await import('../broadcasts/index.js');
   const found = await find(BroadcastFigures).status(id);
-  if (!found) throw new UsageError('There is no broadcast with this id.');
+  if (!found) throw new UsageError('No broadcast has this id.');
   return found;
 }
 

@@ -26,30 +26,30 @@ export function consistencyCommand(history: Command): void {
     .command('consistency')
     .description('compare two checkpoints: does the newer history begin with the whole older one?')
     .argument('<older>', 'the file of the older checkpoint', path)
-    .argument('<newer>', 'the file of the newer one', path)
+    .argument('<newer>', 'the file of the newer checkpoint', path)
     .requiredOption(
       '--key <key>',
-      'the verifier key of the server, or one whose place that has taken, or a file that holds it',
+      'the verifier key of the server, a previous one, or a file that contains one',
     )
-    .option('--export <file>', 'proves it: an export of the whole history', path)
-    .option('--url <url>', 'proves it: the server, by the tiles that it shows', urlOf)
+    .option('--export <file>', 'compare with an export of the whole history', path)
+    .option('--url <url>', 'compare with the tiles of this server', urlOf)
     .option(
       '--api-key-file <file>',
-      'a key of the server’s with the scope history:read; none where the log is public',
+      'an API key with the scope history:read; not needed if the log is public',
       path,
     )
     .addHelpText(
       'after',
       `
-Prints one sentence to quote; with --json { "outcome": "grew" | "forked" | "shrank" | "unproved", "sentence" }. Ends with status 0
-if it does; with 1 if it does not, of which the two signed checkpoints are evidence; with 2 if nothing was compared, or if what was
-to prove it is not the newer history. Needs no database.`,
+Prints a sentence that you can quote. With --json, prints { "outcome": "grew" | "forked" | "shrank" | "unproved", "sentence" }.
+Exits with status 0 if it does, 1 if it does not, and 2 if nothing was proved. If the status is 1, the two signed checkpoints are
+evidence that the server signed two histories. Needs no database.`,
     )
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
   command.action(async (older: string, newer: string, options: Options) => {
     try {
       if (options.export !== undefined && options.url !== undefined) {
-        command.error('error: give either --export or --url');
+        command.error('error: use either --export or --url');
       }
       const key = await keyOf(options.key);
       const [one, other] = [await open(older, key, options), await open(newer, key, options)];
@@ -85,7 +85,7 @@ async function clientOf(url: string, organizationId: string, { apiKeyFile }: Opt
 
 async function compare(older: Checkpoint, newer: Checkpoint, options: Options): Promise<Finding> {
   const found = (outcome: Outcome, what: string): Finding => {
-    const pair = `the checkpoint of ${told(newer)} and that of ${told(older)}`;
+    const pair = `the checkpoint of ${told(newer)} and the checkpoint of ${told(older)}`;
     return {
       outcome,
       sentence: `${what} (${pair}; organization ${newer.organizationId}, key ${newer.key}).`,
@@ -93,19 +93,19 @@ async function compare(older: Checkpoint, newer: Checkpoint, options: Options): 
   };
   if (older.organizationId !== newer.organizationId) {
     throw new Error(
-      `The checkpoints are of two organizations: ${older.organizationId}, ${newer.organizationId}.`,
+      `The checkpoints belong to different organizations: ${older.organizationId}, ${newer.organizationId}.`,
     );
   }
   if (older.size > newer.size) {
     return found(
       'shrank',
-      'The second checkpoint has fewer events than the first: if it is the newer one, events were taken away; if not, swap them',
+      'The second checkpoint has fewer events than the first. If it is the newer one, events were removed; otherwise swap them',
     );
   }
   if (older.size === newer.size) {
     return older.root.equals(newer.root)
-      ? found('grew', 'Both checkpoints are of the same history')
-      : found('forked', 'Two different histories of as many events were signed: one contradicts the other');
+      ? found('grew', 'Both checkpoints cover the same history')
+      : found('forked', 'Two different histories with the same number of events were signed');
   }
   const { outcome, mistake } = await prove(older, newer, options);
   if (outcome === 'grew') {
@@ -114,13 +114,13 @@ async function compare(older: Checkpoint, newer: Checkpoint, options: Options): 
   if (outcome === 'forked') {
     return found(
       'forked',
-      'The newer history does not begin with the older one: something of it was changed, removed or put in',
+      'The newer history does not begin with the older one: events were changed, removed or inserted',
     );
   }
-  const source = options.url === undefined ? 'The export' : 'What the server shows';
+  const source = options.url === undefined ? 'The export' : 'The log of the server';
   return found(
     'unproved',
-    `${source} is not the history of the newer checkpoint: ${mistake?.replace(/\.$/, '') ?? 'it has another root'}`,
+    `${source} is not the history of the newer checkpoint: ${mistake?.replace(/\.$/, '') ?? 'its root differs'}`,
   );
 }
 
@@ -130,7 +130,7 @@ async function prove(
   options: Options,
 ): Promise<{ outcome: Comparison; mistake?: string }> {
   if (options.export !== undefined) return compareByFile(older, newer, options.export);
-  if (options.url === undefined) throw new Error('Give what proves it: --export or --url.');
+  if (options.url === undefined) throw new Error('Add --export or --url.');
   const client = await clientOf(options.url, newer.organizationId, options);
   return { outcome: await compareBySubtrees(older, newer, client.subtreesOf(newer.size)) };
 }

@@ -31,34 +31,31 @@ export function contactsCommands(program: Command): void {
     .command('import')
     .description('import a file with one contact per line: NDJSON, or CSV whose first line names the columns')
     .argument('<file>', 'the file, or - for standard input', path)
-    .requiredOption('--organization <id>', 'the organization it is imported into')
-    .option('--list <id>', 'a list to which all contacts of the file are added')
+    .requiredOption('--organization <id>', 'the organization')
+    .option('--list <id>', 'add all contacts of the file to this list')
     .addOption(
-      new Option('--on-conflict <what>', 'what becomes of a contact that has other details than its line')
+      new Option('--on-conflict <what>', 'what to do if a contact exists with other details')
         .choices(['fail', 'update'])
         .default('fail'),
     )
     .addOption(
       new Option(
         '--subscribed <answer>',
-        'whether people have agreed to get email if their line does not state it; required unless a column states it',
+        'whether people agreed to receive email, for lines that do not state it; required unless a column states it',
       ).choices(['yes', 'no']),
     )
     .addOption(
-      new Option(
-        '--unknown <what>',
-        'whether a table with columns that are not recognised is refused or imported without them',
-      )
+      new Option('--unknown <what>', 'refuse a file with unknown columns, or ignore these columns')
         .choices(['refuse', 'ignore'])
         .default('refuse'),
     )
-    .addOption(format("how it is written; default: by the file's ending"))
+    .addOption(format("the format (default: from the file's extension)"))
     .addHelpText(
       'after',
       `
 Prints { "created", "updated", "unchanged", "failed": [{ "line", "message" }, the first 100], "failedCount" }.
-The status is 0 when the file was read to its end, also when lines failed: look at "failedCount".
-Ctrl-C stops after the lines under way (status ${INTERRUPTED}); the same command goes on where it stopped.`,
+The status is 0 if the whole file was read, even if lines failed. Check "failedCount".
+Ctrl-C stops after the lines in progress (status ${INTERRUPTED}). To resume, run the same command.`,
     )
     .action((file: string, options: ImportOptions) =>
       withSession(program, (session) => importFile(session, file, options)),
@@ -66,11 +63,15 @@ Ctrl-C stops after the lines under way (status ${INTERRUPTED}); the same command
 
   contacts
     .command('export')
-    .description('export all contacts of an organization, oldest first, in a form that import takes')
-    .requiredOption('--organization <id>', 'the organization whose contacts they are')
-    .option('--out <file>', 'where to write them, whole or not at all; default: standard output', path)
-    .addOption(format("how to write them; default: by the file's ending, ndjson on standard output"))
-    .addHelpText('after', '\nPrints { "contacts" }, how many there are, where the contacts go into a file.')
+    .description('export all contacts of an organization, oldest first, in a format that import accepts')
+    .requiredOption('--organization <id>', 'the organization')
+    .option(
+      '--out <file>',
+      'the output file, written completely or not at all (default: standard output)',
+      path,
+    )
+    .addOption(format("the format (default: from the file's extension; ndjson on standard output)"))
+    .addHelpText('after', '\nWith --out, prints { "contacts" }, the number of contacts.')
     .action((options: ExportOptions) => withSession(program, (session) => exportTo(session, options)));
 }
 
@@ -108,7 +109,7 @@ async function importFile(session: Session, file: string, options: ImportOptions
     if (!interruption.aborted) throw inOptions(error);
     process.exitCode = INTERRUPTED;
     const count = linesOf(soFar).toLocaleString('en');
-    process.stderr.write(`Stopped after ${count} lines: the same command goes on where it stopped.\n`);
+    process.stderr.write(`Stopped after ${count} lines. To resume, run the same command.\n`);
     return soFar;
   } finally {
     progress.stop();
@@ -116,9 +117,9 @@ async function importFile(session: Session, file: string, options: ImportOptions
   }
 }
 
-/** The API names parameters of its query where the command line has options. */
+/** Replaces query parameters of the API with the options of the command line. */
 function inOptions(error: unknown): unknown {
-  // By its code: the class would load what a mistake at the keyboard has no need of.
+  // Checked by its code: importing the class would load modules that a usage error does not need.
   if (!(error instanceof Error && 'code' in error && error.code === 'BAD_REQUEST')) return error;
   const message = error.message
     .replace('Send unknown=ignore', 'Add --unknown ignore')
@@ -148,7 +149,7 @@ async function exportTo(
   } catch (error) {
     if (interruption.aborted) {
       process.exitCode = INTERRUPTED;
-      process.stderr.write('Stopped before the end: the same command begins anew.\n');
+      process.stderr.write('Stopped before the end. To start again, run the same command.\n');
       return undefined;
     }
     throw error;
@@ -161,7 +162,7 @@ async function exportTo(
 function formatOf(file: string): Format {
   if (/\.(csv|tsv)$/i.test(file)) return 'csv';
   if (/\.(ndjson|jsonl)$/i.test(file)) return 'ndjson';
-  throw new UsageError('Say with --format whether it is ndjson or csv: the name does not end in either.');
+  throw new UsageError('Add --format ndjson or --format csv. The file extension does not show the format.');
 }
 
 async function openInput(file: string): Promise<{ stream: Readable; size?: number }> {
@@ -171,14 +172,14 @@ async function openInput(file: string): Promise<{ stream: Readable; size?: numbe
     if (found.isDirectory()) throw new Error('it is a directory');
     const handle = await open(file);
     const stream = createReadStream('', { fd: handle });
-    // Of a pipe nobody knows.
+    // The size of a pipe is unknown.
     return found.isFile() ? { stream, size: found.size } : { stream };
   } catch (error) {
-    throw new UsageError(`The file cannot be read: ${describeError(error)}.`);
+    throw new UsageError(`Cannot read the file: ${describeError(error)}.`);
   }
 }
 
-/** Under another name until it is whole; readable by its owner alone, because it holds personal data. */
+/** Written under another name until it is complete. Readable only by its owner, because it contains personal data. */
 async function writeWhole(
   file: string,
   chunks: AsyncIterable<string | Uint8Array>,
@@ -186,7 +187,7 @@ async function writeWhole(
 ): Promise<void> {
   const draft = `${file}.${process.pid}.part`;
   const handle = await open(draft, 'wx', 0o600).catch((error: unknown) => {
-    throw new UsageError(`The file cannot be written: ${describeError(error)}.`);
+    throw new UsageError(`Cannot write the file: ${describeError(error)}.`);
   });
   try {
     await pipeline(chunks, handle.createWriteStream({ flush: true }), { signal });

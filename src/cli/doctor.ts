@@ -5,12 +5,13 @@ import { loadEnvironment } from '../environment.js';
 export function doctorCommand(program: Command): void {
   program
     .command('doctor')
-    .description('look at configuration, database, Redis and what lies in them, and say what to do')
+    .description('check the configuration, the database, Redis and the stored data, and suggest fixes')
     .addHelpText(
       'after',
       `
-Changes nothing, and works when things are broken. One line for each finding: ok, warning or problem; --json prints
-{ "ok", "findings": [{ "check", "level", "message", "advice" }] }. Status 1 if there is a problem. Never shows secrets.`,
+Read-only, and works even if the server cannot start. Prints one line per finding: ok, warning or problem. With --json,
+prints { "ok", "findings": [{ "check", "level", "message", "advice" }] }. Exits with status 1 if there is a problem.
+Never shows secrets.`,
     )
     .action(async () => {
       const json = program.opts<{ json?: true }>().json === true;

@@ -5,37 +5,40 @@ import { createInterface } from 'node:readline';
 import { describeError } from '#libs/database';
 import { path, type Session, UsageError, withSession } from './session.js';
 
-/** Read at once; a line has some hundred bytes. */
+/** Rows read at a time; a line has about a hundred bytes. */
 const PAGE = 10_000;
 
 type Erasure = { position: number; organizationId: string; contactId: string; erasedAt: string };
 
 /**
- * A backup brings back the keys of persons who were erased after it was made. The list of erasures holds no personal data
- * and is kept beside the backups; after a restore it says who is to be erased again.
+ * A backup restores the keys of people who were erased after it was made. The list of erasures contains no personal data and
+ * is kept with the backups. After a restore, it is applied to erase these people again.
  */
 export function erasuresCommands(program: Command): void {
   const erasures = program
     .command('erasures')
-    .description('keep the list of who was erased, and erase them again after a backup was restored');
+    .description('list erasures, and apply them again after a restore');
   erasures
     .command('list')
-    .description('write all erasures, one a line: ids and moments, no personal data')
-    .option('--out <file>', 'where to, whole or not at all; default: standard output', path)
+    .description('export all erasures, one per line: ids and times, no personal data')
+    .option(
+      '--out <file>',
+      'the output file, written completely or not at all (default: standard output)',
+      path,
+    )
     .addHelpText(
       'after',
-      '\nWhere they go into a file, prints { "erasures" }, how many there are. Keep it where the backups are, and write it ' +
-        'more often.',
+      '\nWith --out, prints { "erasures" }, the number of erasures. Keep the file with your backups, and update it more often than them.',
     )
     .action(({ out }: { out?: string }) => withSession(program, (session) => list(session, out)));
   erasures
     .command('apply')
-    .description('erase everybody on a list who stands: after a restore, before servers are started')
-    .argument('<file>', 'what erasures list wrote, or - for standard input', path)
+    .description('erase everyone on a list again; run it after a restore, before servers start')
+    .argument('<file>', 'the output of erasures list, or - for standard input', path)
     .addHelpText(
       'after',
-      '\nPrints { "erased", "notThere" }: who is erased now, those of before included, and who was made after the backup. ' +
-        'Status 1 if a line is no erasure; all others are applied.',
+      '\nPrints { "erased", "notThere" }: the people erased now, including those already erased, and those created after the ' +
+        'backup, who do not exist. Exits with status 1 if a line is invalid. All other lines are applied.',
     )
     .action((file: string) => withSession(program, (session) => apply(session, file)));
 }
@@ -73,7 +76,7 @@ async function list(
   await writeFile(draft, lines.join(''), { mode: 0o600, flush: true })
     .then(() => rename(draft, out))
     .catch((error: unknown) => {
-      throw new UsageError(`The file cannot be written: ${describeError(error)}.`);
+      throw new UsageError(`Cannot write the file: ${describeError(error)}.`);
     });
   return { erasures: lines.length };
 }
@@ -89,7 +92,7 @@ async function apply(session: Session, file: string): Promise<{ erased: number; 
     const erasure = read(line);
     if (!isId(erasure.organizationId) || !isId(erasure.contactId)) {
       process.exitCode = 1;
-      process.stderr.write(`Line ${number} is no erasure.\n`);
+      process.stderr.write(`Line ${number} is not an erasure.\n`);
       continue;
     }
     const { organizationId, contactId } = erasure;
@@ -104,7 +107,7 @@ async function apply(session: Session, file: string): Promise<{ erased: number; 
   return answer;
 }
 
-/** With no ids where there are none. */
+/** Ids are empty if the line has none. */
 function read(line: string): Pick<Erasure, 'organizationId' | 'contactId'> {
   try {
     const { organizationId = '', contactId = '' } = JSON.parse(line) as Partial<Erasure>;

@@ -6,13 +6,13 @@ import { ExportEvents, parseExported } from '../history/index.js';
 import { Progress } from './progress.js';
 import { INTERRUPTED, interruptible, print, type Session, UsageError } from './session.js';
 
-/** The last line of an export lies within so many bytes of its end: content is 256 KiB at most, encoded twice. */
+/** The last line of an export is shorter than this: content is at most 256 KiB, encoded twice. */
 const LONGEST_LINE = 4 * 1024 * 1024;
 
-/** How every line of an export begins. */
+/** The start of every line of an export. */
 const LINE_BEGINS = '{"position":';
 
-/** Writes an organization's history to standard output, or to a file, which is continued where it is there already. */
+/** Exports an organization's history to standard output, or to a file. An existing file is continued. */
 export async function exportHistory(
   session: Session,
   { organization, out }: { organization: string; out?: string },
@@ -35,19 +35,19 @@ export async function exportHistory(
   } catch (error) {
     if (!interruption.aborted) throw error;
     process.exitCode = INTERRUPTED;
-    const again = out === undefined ? 'begins anew' : 'goes on where it stopped';
-    process.stderr.write(`Stopped before the end: the same command ${again}.\n`);
+    const again = out === undefined ? 'To start again' : 'To resume';
+    process.stderr.write(`Stopped before the end. ${again}, run the same command.\n`);
   } finally {
     progress.stop();
   }
   return out === undefined ? undefined : { events: state.count };
 }
 
-/** The last position in a file that an export wrote, which may have been interrupted in the middle of a line. */
+/** The last position in an export, which may have been interrupted in the middle of a line. */
 async function continueAfter(file: string, organizationId: string): Promise<number> {
   const handle = await open(file, 'r+').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
-    throw new UsageError(`The file cannot be written: ${describeError(error)}.`);
+    throw new UsageError(`Cannot write the file: ${describeError(error)}.`);
   });
   if (!handle) return 0;
   try {
@@ -58,11 +58,11 @@ async function continueAfter(file: string, organizationId: string): Promise<numb
     const last = buffer.subarray(0, end).toString('utf8').trimEnd().split('\n').at(-1)!;
     const event = last === '' ? undefined : parseExported(last);
     const torn = buffer.subarray(end, end + LINE_BEGINS.length).toString('utf8');
-    // Judged before anything is taken away: the file may be somebody's, named by mistake.
+    // Checked before anything is truncated: the file may be another one, named by mistake.
     const isOurs = event ? event.organizationId === organizationId : last === '' && start + end === 0;
     if (!isOurs || !LINE_BEGINS.startsWith(torn)) {
       throw new UsageError(
-        'The file holds something else than the history of this organization: give another.',
+        'The file is not an export of the history of this organization. Choose another file.',
       );
     }
     await handle.truncate(start + end);

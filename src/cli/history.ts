@@ -13,17 +13,16 @@ export function historyCommands(program: Command): void {
   const history = program.command('history').description('export, seal, verify and replay the history');
   history
     .command('export')
-    .description('write the history of an organization, one event a line')
+    .description('export the history of an organization, one event per line')
     .requiredOption('--organization <id>', 'the organization')
     .option(
       '--out <file>',
-      'where to; a file that is there already is continued; default: standard output',
+      'the output file; an existing export is continued (default: standard output)',
       path,
     )
     .addHelpText(
       'after',
-      '\nWhere it goes into a file, prints { "events" }, how many were added. Ctrl-C stops it; the same command then ' +
-        'goes on where it stopped.',
+      '\nWith --out, prints { "events" }, the number of events added. To resume an interrupted export, run the same command.',
     )
     .action((options: { organization: string; out?: string }) =>
       withSession(program, async (session) => {
@@ -33,30 +32,34 @@ export function historyCommands(program: Command): void {
     );
   history
     .command('checkpoint')
-    .description('seal what is there, and write the signed checkpoint; keep it elsewhere')
-    .requiredOption('--organization <id>', 'the organization; all for the log of the checkpoints of all')
-    .option('--out <file>', 'where to, with the files below; default: standard output, without them', path)
+    .description('seal all events and write the signed checkpoint; keep it elsewhere')
+    .requiredOption('--organization <id>', 'the organization, or all for the log of all organizations')
+    .option(
+      '--out <file>',
+      'the output file, with the files below (default: standard output, without them)',
+      path,
+    )
     .addHelpText(
       'after',
-      '\nWhere it goes into a file, prints { "size", "position" }: events sealed, and up to where; beside it are its parts in ' +
-        '<file>.parts, and in <file>.tlog-proof the proof that it is in the log of all organizations. Of that log itself size is the ' +
-        'number of checkpoints, and beside it is <file>.organizations: what it has last of each. What is not what was signed ' +
-        'before is looked at now, and signed if it was mended; otherwise the last checkpoint that was signed is written, and the ' +
-        'status is 1. The witnesses in WITNESS_URLS are asked to cosign it; who does not is named on standard error, and the status is 1 ' +
-        'if one contradicts it.',
+      '\nWith --out, prints { "size", "position" }: the number of sealed events, and the position of the last one. Also writes ' +
+        '<file>.parts, which locates differences, and <file>.tlog-proof, the proof that the checkpoint is in the log of all ' +
+        'organizations. For --organization all, size is the number of checkpoints, and <file>.organizations lists the last ' +
+        'checkpoint of each organization. A quarantined history is checked again, and signed if it was repaired. Otherwise the ' +
+        'last signed checkpoint is written, and the status is 1. The command asks the witnesses in WITNESS_URLS to cosign. ' +
+        'Those that do not are listed on standard error. If one contradicts the checkpoint, the status is 1.',
     )
     .action((options: { organization: string; out?: string }) =>
       withSession(program, (session) => writeCheckpoint(session, options)),
     );
   const key = history
     .command('key')
-    .description('write the public key that checkpoints are verified with')
+    .description('write the public key that verifies checkpoints')
     .option(
       '--organization <id>',
-      'for the checkpoints of one organization, or all for those of all together, under their origin’s name as stock tools want it',
+      'name the key after this origin, as stock tools expect: the id of an organization, or all for the log of all organizations',
     )
-    .option('--out <file>', 'where to; default: standard output', path)
-    .addHelpText('after', '\nWhere it goes into a file, prints { "key" }.')
+    .option('--out <file>', 'the output file (default: standard output)', path)
+    .addHelpText('after', '\nWith --out, prints { "key" }.')
     .action((options: { organization?: string; out?: string }) =>
       withSession(program, async ({ runtime: { signers }, requireLog }) => {
         const { organization } = options;
@@ -69,25 +72,24 @@ export function historyCommands(program: Command): void {
     );
   key
     .command('rotate')
-    .description(
-      'tell each history that SIGNING_KEY has taken the place of the first key in SIGNING_KEY_PREVIOUS',
-    )
+    .description('record in each history that SIGNING_KEY replaces the first key in SIGNING_KEY_PREVIOUS')
     .addHelpText(
       'after',
-      '\nWhoever has the key before can then verify with it what the next one signs. Prints { "from", "to", "organizations", ' +
-        '"told" }: the keys, and how many histories there are and were told it now. Once more does no harm.',
+      '\nAuditors with the previous key can then verify what the new key signs. Prints { "from", "to", "organizations", "told" }: ' +
+        'both keys, the number of histories, and in how many it was recorded now. You can run it again safely.',
     )
     .action(() => withSession(program, rotateKey));
   history
     .command('status')
     .description(
-      'how far the history is sealed, of which organizations it is not, what the self-check found, and whom a witness contradicts',
+      'show sealing progress, quarantined histories, findings of the self-check and contradictions by witnesses',
     )
     .addHelpText(
       'after',
       '\nPrints { "sealed", "last", "refused": [{ "organizationId", "since", "reason" }, 100 at most], "selfCheck": { "findings": ' +
         '[{ "kind", "subject", "finding", "since" }], "subjects", "current" }, "contradicted": [{ "organizationId", "witness", "since", ' +
-        '"reason" }] }; status 1 if anything is refused, found or contradicted. What to do then: docs/guides/runbooks/history-quarantined.md.',
+        '"reason" }] }. Exits with status 1 if any history is refused (quarantined), changed or contradicted. ' +
+        'See docs/guides/runbooks/history-quarantined.md.',
     )
     .action(() =>
       withSession(program, async ({ runtime: { sealer, selfCheck, cosigning } }) => {
@@ -101,9 +103,9 @@ export function historyCommands(program: Command): void {
     );
   history
     .command('replay')
-    .description('rebuild the records from an exported history alone, and print them, one a line')
-    .argument('<file>', 'what history export wrote', path)
-    .option('--until <moment>', 'only events up to this position or RFC 3339 moment')
+    .description('rebuild the records from an export only, and print them, one per line')
+    .argument('<file>', 'the export', path)
+    .option('--until <moment>', 'only events up to this position or RFC 3339 time')
     .option('--sha256', 'print the SHA-256 of the lines instead')
     .action(async (file: string, options: { until?: string; sha256?: true }) => {
       const { replayFile } = await import('./replay.js');
@@ -111,11 +113,11 @@ export function historyCommands(program: Command): void {
     });
   history
     .command('request-id')
-    .description('what stands for an X-Request-Id in logs and events')
-    .argument('<id>', 'the id as the client sent it')
+    .description('show how an X-Request-Id appears in logs and events')
+    .argument('<id>', 'the id that the client sent')
     .addHelpText(
       'after',
-      '\nPrints { "requestId" }: the id itself, or a keyed hash where it could hold personal data.',
+      '\nPrints { "requestId" }: the id itself, or a keyed hash if it could contain personal data.',
     )
     .action((id: string) =>
       withSession(program, async ({ runtime: { store } }) => {
@@ -139,9 +141,9 @@ async function writeCheckpoint(
   await sealer.sign(id);
   const refusal = await sealer.mend(id);
   if (refusal !== undefined) {
-    const whose = id === organization ? 'of this organization' : 'in the log of all organizations';
+    const whose = id === organization ? 'for this organization' : 'for the log of all organizations';
     process.stderr.write(
-      `Nothing more is sealed ${whose}: ${refusal}. See docs/guides/runbooks/history-quarantined.md.\n`,
+      `Sealing has stopped ${whose}: ${refusal}. See docs/guides/runbooks/history-quarantined.md.\n`,
     );
     process.exitCode = 1;
   }
@@ -163,29 +165,29 @@ async function writeCheckpoint(
   return write(out, await cosigned(session, checkpoint), { size, position });
 }
 
-/** The note with the cosignatures of all witnesses that give theirs now. */
+/** The note with the cosignatures of all witnesses that cosign now. */
 async function cosigned({ runtime: { cosigning } }: Session, checkpoint: SignedTree): Promise<string> {
   for (const { witness, reason, contradicts } of await cosigning.ask(checkpoint)) {
-    process.stderr.write(`The witness ${witness} has not cosigned it: ${reason}.\n`);
+    process.stderr.write(`Witness ${witness} did not cosign the checkpoint: ${reason}.\n`);
     if (contradicts) process.exitCode = 1;
   }
   return (await cosigning.cosigned(checkpoint)).note;
 }
 
-/** What is there of an earlier checkpoint does not stay beside this one. */
+/** Replaces or removes the file of an earlier checkpoint. */
 async function writeNextTo(file: string, text: string): Promise<void> {
   if (text === '') await rm(file, { force: true });
   else await write(file, text, {});
 }
 
-/** @returns what is printed of it: nothing where the text itself is. */
+/** @returns the result to print; nothing if the text itself was printed. */
 async function write(file: string | undefined, text: string, about: object): Promise<object | undefined> {
   if (file === undefined) {
     process.stdout.write(text);
     return undefined;
   }
   await writeFile(file, text).catch((error: unknown) => {
-    throw new UsageError(`The file cannot be written: ${describeError(error)}.`);
+    throw new UsageError(`Cannot write the file: ${describeError(error)}.`);
   });
   return about;
 }

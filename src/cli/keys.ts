@@ -3,15 +3,15 @@ import { Progress } from './progress.js';
 import { type Session, UsageError, withSession } from './session.js';
 
 export function keysCommands(program: Command): void {
-  const keys = program.command('keys').description('replace the master key of personal data');
+  const keys = program.command('keys').description('replace the encryption key');
   keys
     .command('rewrap')
-    .description('wrap the key of every person with ENCRYPTION_KEY, which replaces ENCRYPTION_KEY_PREVIOUS')
+    .description('rewrap the key of every person with ENCRYPTION_KEY, which replaces ENCRYPTION_KEY_PREVIOUS')
     .addHelpText(
       'after',
-      '\nServers go on meanwhile: all must have both keys. Interrupted anywhere, it is run again and goes on. Prints\n' +
-        '{ "rewrapped", "unreadable" }: the keys that it wrapped anew, and those that open with neither master, because\n' +
-        'somebody changed them: status 1. docs/guides/keys.md has all steps.',
+      '\nServers keep running. All must have both keys. To resume after an interruption, run the same command. Prints ' +
+        '{ "rewrapped", "unreadable" }: the number of rewrapped keys, and of keys that neither encryption key opens, because ' +
+        'someone changed them. Exits with status 1 if any key is unreadable. docs/guides/keys.md lists all steps.',
     )
     .action(() => withSession(program, rewrap));
 }
@@ -21,8 +21,8 @@ async function rewrap({ runtime }: Session): Promise<{ rewrapped: number; unread
   const { keyring } = store;
   if (keyring.state === 'first') {
     throw new UsageError(
-      'ENCRYPTION_KEY is the key that everything is wrapped with. To replace it, set ENCRYPTION_KEY to the new key and ' +
-        'ENCRYPTION_KEY_PREVIOUS to this one, here and for every server.',
+      'ENCRYPTION_KEY is already the key in use. To replace it, set ENCRYPTION_KEY to the new key and ' +
+        'ENCRYPTION_KEY_PREVIOUS to this one, here and on every server.',
     );
   }
   const { Rewrapping } = await import('#libs/event-store');
@@ -31,16 +31,16 @@ async function rewrap({ runtime }: Session): Promise<{ rewrapped: number; unread
     const without = await projections.instancesWithout(keyring.ids[0]!, transaction);
     if (without === 0) return;
     throw new UsageError(
-      `Nothing was changed: ${without} ${without === 1 ? 'server or command runs' : 'servers or commands run'} without the ` +
-        'new ENCRYPTION_KEY, or of a version that cannot replace keys, or ended without notice within the last minute. They ' +
-        'could not read what is wrapped with it. Start all with both keys, and run this again.',
+      `Nothing was changed. ${without} ${without === 1 ? 'server or command runs' : 'servers or commands run'} without the ` +
+        'new ENCRYPTION_KEY, or with a version that cannot replace keys, or crashed within the last minute. They could not ' +
+        'read rewrapped keys. Start all servers with both keys, then run this command again.',
     );
   });
   if (fault !== undefined) {
     throw new UsageError(
       fault === 'unfinished'
-        ? 'Keys are still wrapped with the key before ENCRYPTION_KEY_PREVIOUS: finish that keys rewrap first.'
-        : 'Another keys rewrap has replaced the key meanwhile.',
+        ? 'Some keys are still wrapped with the key before ENCRYPTION_KEY_PREVIOUS. Finish that keys rewrap first.'
+        : 'Another keys rewrap replaced the key while this one was starting.',
     );
   }
   const answer = { rewrapped: 0, unreadable: 0 };
@@ -58,8 +58,8 @@ async function rewrap({ runtime }: Session): Promise<{ rewrapped: number; unread
   if (answer.unreadable > 0) {
     process.exitCode = 1;
     process.stderr.write(
-      'Keys that open with neither master were left alone: somebody changed them, and nobody can read these persons. ' +
-        'history verify tells whose they are; a backup has them.\n',
+      'Some keys open with neither encryption key and were left unchanged. Someone altered them, so the personal data of these ' +
+        'people cannot be read. Run history verify to find out whose keys they are, and restore them from a backup.\n',
     );
   }
   return answer;

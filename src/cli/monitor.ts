@@ -18,32 +18,29 @@ type Options = {
 export function monitorCommand(history: Command): void {
   const command = history
     .command('monitor')
-    .description('watch a server from outside: does its history go on from what it showed before?')
+    .description('watch a server from outside: does its history continue what it showed before?')
     .requiredOption('--url <url>', 'the server, such as https://api.example.org', urlOf)
-    .requiredOption(
-      '--key <key>',
-      'its verifier key, or one whose place that has taken, or a file that holds it',
-    )
-    .requiredOption('--state <file>', 'keeps the checkpoint that was seen last; never to be lost', path)
+    .requiredOption('--key <key>', 'its verifier key, a previous one, or a file that contains one')
+    .requiredOption('--state <file>', 'stores the last checkpoint seen; never lose it', path)
     .option(
       '--organization <id>',
-      'whose history, all for the log of all organizations; left out, that of the key, where it is of one',
+      'the organization, or all for the log of all organizations (default: the one in the key, if any)',
     )
     .option(
       '--api-key-file <file>',
-      'a key of the server’s with the scope history:read; none where the log is public',
+      'an API key with the scope history:read; not needed if the log is public',
       path,
     )
-    .option('--every <seconds>', 'from one look to the next', secondsOf, 60)
-    .option('--once', 'look once, and end')
+    .option('--every <seconds>', 'time between two checks', secondsOf, 60)
+    .option('--once', 'check once and exit')
     .addHelpText(
       'after',
       `
-Needs no database. Let it run on another machine than the server. Checks the signature of each checkpoint, and by tiles of the
-server that its history begins with what was seen before; prints { "time", "size", "position", "sealedAt" } of each new one. Ends with
-status 1 if the server shows another history, or a shorter one: both signed checkpoints are on standard error then, which is
-evidence. Where the server does not answer it says so, once, and goes on. Ends with 2 if it cannot watch at all, and with --once
-if nothing could be compared.`,
+Needs no database. Run it on another machine than the server. It verifies the signature of each checkpoint and, with the server's
+tiles, that the history begins with what was seen before. Prints { "time", "size", "position", "sealedAt" } for each new checkpoint.
+If the server shows another or a shorter history, exits with status 1 and prints both signed checkpoints on standard error, as
+evidence. If the server does not respond, reports this once and continues. Exits with status 2 if it cannot watch at all or, with
+--once, if nothing could be compared.`,
     )
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
   command.action(async (options: Options) => {
@@ -52,7 +49,7 @@ if nothing could be compared.`,
       const key = await keyOf(options.key);
       const organizationId = options.organization ?? parseVerifierKey(key).name.split('/')[1] ?? '';
       if (!isId(organizationId) && organizationId !== ALL.name) {
-        command.error('error: --organization takes the id of an organization, or all');
+        command.error('error: --organization must be the id of an organization, or all');
       }
       const client = new LogClient(options.url, organizationId, await apiKeyOf(options.apiKeyFile), signal);
       await watch(new Monitor(client, organizationId, key, options.state), options, signal);
@@ -85,7 +82,7 @@ async function watch(monitor: Monitor, { every, once }: Options, signal: AbortSi
   }
 }
 
-/** Says that a server does not answer, or why otherwise than before, and that it does again: a line each. */
+/** Reports once that a server does not respond, when the reason changes, and when it responds again. */
 class Answering {
   private reason: string | undefined;
   private since = new Date();
@@ -93,13 +90,13 @@ class Answering {
   failed(reason: string): void {
     if (this.reason === undefined) this.since = new Date();
     if (this.reason !== reason)
-      tell(process.stderr, { message: 'nothing could be compared; goes on', reason });
+      tell(process.stderr, { message: 'nothing could be compared; the monitor continues', reason });
     this.reason = reason;
   }
 
   answered(): void {
     if (this.reason === undefined) return;
-    tell(process.stderr, { message: 'the server answers again', since: this.since });
+    tell(process.stderr, { message: 'the server responds again', since: this.since });
     this.reason = undefined;
   }
 }

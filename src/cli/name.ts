@@ -1,10 +1,10 @@
 import { InvalidArgumentError } from 'commander';
 
-/** An option that names a record. */
+/** Parses the name of a record. */
 export function name(text: string): string {
   const trimmed = text.trim();
   if (trimmed === '' || trimmed.length > 200 || /\0|\p{Surrogate}/u.test(trimmed)) {
-    throw new InvalidArgumentError('Give 1 to 200 characters.');
+    throw new InvalidArgumentError('Enter 1 to 200 characters.');
   }
   return trimmed;
 }

@@ -13,26 +13,26 @@ import { UsageError } from './usage-error.js';
 
 export type Session = {
   runtime: Runtime;
-  /** A command or query of the operator's. */
+  /** Creates a command or query of the operator. */
   input: <T extends Input>(type: InputClass<T>, organizationId: string, fields: Partial<T>) => T;
   run: <Result>(command: Input) => Promise<Result>;
   ask: <Result>(query: Input) => Promise<Result>;
-  /** What a module exports. */
+  /** Finds a provider that a module exports. */
   find: <Provider>(type: Type<Provider>) => Provider;
   /** @throws UsageError unless the organization exists. */
   requireOrganization: (organizationId: string) => Promise<void>;
   /**
-   * Of an organization, or with `all` of the log of all.
+   * The log of an organization, or with `all` the log of all organizations.
    *
-   * @returns the id under which it is stored. @throws UsageError where there is no such organization.
+   * @returns the id under which it is stored. @throws UsageError if the organization does not exist.
    */
   requireLog: (name: string) => Promise<string>;
 };
 
 /**
- * Opens the database and all that works on it, and runs the work.
+ * Opens the database and the application, and runs the work.
  *
- * @param force whether the database is migrated also beside instances of an incompatible version.
+ * @param force whether to migrate the database even while instances of an incompatible version run.
  */
 export async function inSession(work: (session: Session) => Promise<void>, force = false): Promise<void> {
   const config = loadConfig();
@@ -48,7 +48,7 @@ export async function inSession(work: (session: Session) => Promise<void>, force
       const { state } = isId(organizationId)
         ? await records.load(organization, organizationId, organizationId)
         : { state: organization.initial };
-      if (state.status === 'unknown') throw new UsageError('There is no organization with this id.');
+      if (state.status === 'unknown') throw new UsageError('No organization has this id.');
     };
     await work({
       runtime,

@@ -8,12 +8,12 @@ export function organizationCommands(program: Command): void {
   const organizations = program.command('organization').description('create and list organizations');
   organizations
     .command('create')
-    .description('create an organization with its first API key, which may do everything')
+    .description('create an organization and its first API key, which has all scopes')
     .requiredOption('--name <name>', 'its name, up to 200 characters', name)
     .addHelpText(
       'after',
-      '\nPrints { "organizationId", "apiKeyId", "key" }, and the key once more as "apiKey", which versions before 0.3.0 ' +
-        'called it. It is shown this once: keep it.',
+      '\nPrints { "organizationId", "apiKeyId", "key" }. "apiKey" is the same key, under its name in versions before 0.3.0. ' +
+        'The key is only shown once. Store it.',
     )
     .action(({ name }: { name: string }) =>
       withSession(program, async ({ run, input }) => {
@@ -25,7 +25,7 @@ export function organizationCommands(program: Command): void {
     );
   organizations
     .command('list')
-    .description('list the organizations of this database')
+    .description('list all organizations')
     .addHelpText('after', '\nPrints [{ "organizationId", "name", "publicLog" }].')
     .action(() => withSession(program, ({ runtime }) => listOrganizations(runtime.store)));
 }

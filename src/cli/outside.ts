@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { describeError } from '#libs/database';
 import { path } from './session.js';
 
-/** What commands have in common that look at a server from outside. */
+/** Shared by the commands that check a server from outside. */
 
-/** A key has a "+" behind its name; everything else is a file. */
+/** A key contains its name and "+"; everything else is a file. */
 export async function keyOf(text: string): Promise<string> {
   return /^[^+\s]+\+[0-9a-f]{8}\+/.test(text) ? text : readFile(path(text), 'utf8');
 }
@@ -23,21 +23,21 @@ export function urlOf(text: string): string {
     url.search !== '' ||
     url.hash !== ''
   ) {
-    throw new InvalidArgumentError('It is the address of a server, such as https://api.example.org.');
+    throw new InvalidArgumentError('Enter the address of a server, such as https://api.example.org.');
   }
   return text;
 }
 
-/** Seconds from one look to the next. */
+/** Seconds between two checks. */
 export function secondsOf(text: string): number {
   const seconds = Number(text);
   if (!/^\d+$/.test(text) || seconds < 1 || seconds > 86_400) {
-    throw new InvalidArgumentError('It is a whole number of seconds, from 1 to 86400.');
+    throw new InvalidArgumentError('Enter a whole number of seconds, from 1 to 86400.');
   }
   return seconds;
 }
 
-/** Says why, and ends with the status for it. */
+/** Prints the reason, and sets the exit status. */
 export function nothingCompared(error: unknown): void {
   process.stderr.write(`Nothing was compared: ${describeError(error)}\n`);
   process.exitCode = 2;

@@ -14,22 +14,24 @@ import { userCommands } from './user.js';
 import { webhookCommands } from './webhook.js';
 import { witnessCommand } from './witness.js';
 
-/** @param called what helps name the program by. */
+/** @param called the program's name in help texts. */
 export function commandLine(called: string): Command {
   const program = new Command(called)
-    .description('The operator’s command line. It works while servers run, on the same database as they.')
-    .option('--json', 'print the result as one line of JSON, for machines')
+    .description(
+      'The command line for operators. It works on the same database as the servers, while they run.',
+    )
+    .option('--json', 'print the result as one line of JSON')
     .addHelpText(
       'after',
       `
-Every command takes the same environment variables as the server (see .env.example): without DATABASE_URL it
-works on the embedded PostgreSQL under DATA_DIR. Results go to standard output, everything else to standard error.
+Commands read the same environment variables as the server (see .env.example). Without DATABASE_URL, they use the
+embedded PostgreSQL in DATA_DIR. Results go to standard output, everything else to standard error.
 
-A first organization with its key, and a second key that may only read contacts:
+Create an organization with its first API key, and a second key that can only read contacts:
   $ ${called} organization create --name "Clean Rivers"
   $ ${called} api-key create --organization <organizationId> --name Website --scopes contact:read`,
     )
-    .showHelpAfterError('(--help shows how)');
+    .showHelpAfterError('(run with --help for usage)');
 
   organizationCommands(program);
   apiKeyCommands(program);
@@ -47,8 +49,8 @@ A first organization with its key, and a second key that may only read contacts:
 
   program
     .command('migrate')
-    .description('bring the database up to date; servers do the same when they start')
-    .option('--force', 'also while instances of an incompatible version serve')
+    .description('run pending migrations; servers do the same when they start')
+    .option('--force', 'migrate even while instances of an incompatible version run')
     .addHelpText('after', '\nPrints { "migrated": true } when the database is up to date.')
     .action((options: { force?: true }) =>
       withSession(program, () => Promise.resolve({ migrated: true }), options),

@@ -1,19 +1,19 @@
 import { SingleBar } from 'cli-progress';
 
 const REDRAW_MS = 200;
-/** Without a terminal: seldom enough for a log. */
+/** Without a terminal: rarely enough for a log. */
 const TELL_MS = 5_000;
 
-/** How far the work is: of a total, in bytes say, or only as a count. */
+/** Progress of the work: a share of a total, such as bytes, or only a count. */
 type State = { count: number; done?: number; total?: number };
 
-/** Shows on standard error how far a long work is, as a bar where it is a terminal. */
+/** Shows progress on standard error, as a bar if it is a terminal. */
 export class Progress {
   private readonly started = Date.now();
   private readonly bar: SingleBar | undefined;
   private readonly timer: NodeJS.Timeout;
 
-  /** @param things what is counted: `lines`. */
+  /** @param things the unit, such as `lines`. */
   constructor(
     private readonly things: string,
     private readonly look: () => State,
@@ -21,7 +21,7 @@ export class Progress {
     if (process.stderr.isTTY) {
       const counted = '{text} | {duration_formatted}';
       const format =
-        look().total === undefined ? counted : `{bar} {percentage} % | ${counted}, {eta_formatted} to go`;
+        look().total === undefined ? counted : `{bar} {percentage} % | ${counted}, {eta_formatted} left`;
       this.bar = new SingleBar({ format, stream: process.stderr, clearOnComplete: true, etaBuffer: 100 });
       this.bar.start(look().total ?? 1, 0, { text: this.text() });
     }

@@ -5,23 +5,21 @@ import { Progress } from './progress.js';
 export function projectionCommands(program: Command): void {
   const projections = program
     .command('projections')
-    .description('look at, rebuild, verify, purge and drop the read models');
+    .description('inspect, rebuild, verify, purge and drop projections');
   projections
     .command('status')
-    .description('how far each read model is, which fails, where and why, and which versions are served')
+    .description('show the progress and failures of each projection, and which versions are in use')
     .addHelpText(
       'after',
-      '\nPrints [{ "name", "version", "position", "lag", "failure", "instances", "failingNow" }]: also versions that servers of ' +
-        'another release serve (those of 0.1.0 are not counted), and this command itself as one of the instances.',
+      '\nPrints [{ "name", "version", "position", "lag", "failure", "instances", "failingNow" }]. Includes versions that other ' +
+        'releases use (except 0.1.0). This command counts as one of the instances.',
     )
     .action(() => withSession(program, ({ runtime }) => runtime.projections.versions()));
   projections
     .command('rebuild')
-    .description(
-      'build a read model anew from the history, and put it in place of the old one, while servers run',
-    )
-    .argument('<name>', 'its name, as status prints it')
-    .addHelpText('after', '\nPrints { "rebuilt" }. Ctrl-C leaves the old one in place.')
+    .description('rebuild a projection from the history and swap it in, while servers run')
+    .argument('<name>', 'the projection, as listed by status')
+    .addHelpText('after', '\nPrints { "rebuilt" }. If you press Ctrl-C, the old projection stays in use.')
     .action((name: string) =>
       withSession(program, async ({ runtime }) => {
         await shown((options) => runtime.projections.maintenance.rebuild(name, options));
@@ -30,11 +28,13 @@ export function projectionCommands(program: Command): void {
     );
   projections
     .command('verify')
-    .description('build a read model anew beside the live one, and compare them row by row at one position')
-    .argument('<name>', 'its name, as status prints it')
+    .description(
+      'rebuild a projection next to the live one, and compare them row by row at the same position',
+    )
+    .argument('<name>', 'the projection, as listed by status')
     .addHelpText(
       'after',
-      '\nPrints { "differences": [{ "table", "key", "problem", "columns" }, 100 at most] }; status 1 if there are any.',
+      '\nPrints { "differences": [{ "table", "key", "problem", "columns" }, 100 at most] }. Exits with status 1 if there are any.',
     )
     .action((name: string) =>
       withSession(program, async ({ runtime }) => {
@@ -45,12 +45,12 @@ export function projectionCommands(program: Command): void {
     );
   projections
     .command('purge')
-    .description('write the files anew that may hold persons who were erased, while servers run')
+    .description('rewrite files that may still contain erased people, while servers run')
     .addHelpText(
       'after',
-      '\nPrints { "rebuilt", "underWay", "earlierVersions", "logEnded" }: read models rebuilt, those that somebody else is ' +
-        'rebuilding, versions that should be dropped, and whether PostgreSQL let us end its log (roles need pg_checkpoint and ' +
-        'EXECUTE on pg_switch_wal). What remains then, and where: docs/guides/erasure.md.',
+      '\nPrints { "rebuilt", "underWay", "earlierVersions", "logEnded" }: the rebuilt projections, those that another process ' +
+        'is rebuilding, versions that you should drop, and whether the write-ahead log was ended. This requires pg_checkpoint ' +
+        'and EXECUTE on pg_switch_wal. docs/guides/erasure.md lists what remains.',
     )
     .action(() =>
       withSession(program, ({ runtime }) =>
@@ -59,16 +59,11 @@ export function projectionCommands(program: Command): void {
     );
   projections
     .command('drop')
-    .description(
-      'drop the tables of a version that no server serves any more; servers do it by themselves in minutes',
-    )
-    .argument('<name>', 'its name, as status prints it')
-    .requiredOption('--version <number>', 'which version', Number)
-    .option('--force', 'also if somebody serves it: they then fail until they are started again')
-    .addHelpText(
-      'after',
-      '\nLooks for 12 s whether somebody serves it all the same. Prints { "dropped", "version" }.',
-    )
+    .description('drop the tables of an unused version; servers do this automatically within minutes')
+    .argument('<name>', 'the projection, as listed by status')
+    .requiredOption('--version <number>', 'the version to drop', Number)
+    .option('--force', 'even if an instance uses it, which then fails until it is restarted')
+    .addHelpText('after', '\nWaits 12 s to check that no instance uses it. Prints { "dropped", "version" }.')
     .action((name: string, { version, force }: { version: number; force?: true }) =>
       withSession(program, async ({ runtime }) => {
         if (!Number.isSafeInteger(version)) throw new UsageError('--version must be a number.');
@@ -80,7 +75,7 @@ export function projectionCommands(program: Command): void {
 
 type Options = { onProgress: (position: number, upTo: number) => void; signal: AbortSignal };
 
-/** Shows how far the work is, in positions of the log. */
+/** Shows progress as positions of the history. */
 async function shown<Result>(work: (options: Options) => Promise<Result>): Promise<Result> {
   let [done, total] = [0, 1];
   const progress = new Progress('positions', () => ({ count: done, done, total }));

@@ -9,10 +9,10 @@ import { inNewestShape, parseExported } from '../history/index.js';
 import { programVersion } from '../version.js';
 import { UsageError } from './session.js';
 
-/** Of what may be anything. */
+/** Limit for untrusted text. */
 const LONGEST_TYPE = 100;
 
-/** Rebuilds the records from an exported history, and prints them. */
+/** Rebuilds the records from an export, and prints them. */
 export async function replayFile(
   file: string,
   { until, sha256 }: { until?: string; sha256?: true },
@@ -25,14 +25,14 @@ export async function replayFile(
       for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
         number += 1;
         const stored = parseExported(line);
-        if (!stored) throw new UsageError(`Line ${number} is no event of an exported history.`);
+        if (!stored) throw new UsageError(`Line ${number} is not an event of an exported history.`);
         if (!isBefore(stored)) continue;
         const { type, schema, personal, encryptedPersonal } = stored;
         const newest = readSchema(upcasters, type);
         if (schema > newest) {
           throw new UsageError(
-            `Line ${number} holds ${type.slice(0, LONGEST_TYPE)} in schema ${schema}, which a newer release wrote: ` +
-              `this one, ${programVersion()}, reads it up to schema ${newest}. Replay the file with the newer release.`,
+            `Line ${number} contains ${type.slice(0, LONGEST_TYPE)} in schema ${schema}, written by a newer release. This release, ` +
+              `${programVersion()}, reads schemas up to ${newest}. Replay the file with the newer release.`,
           );
         }
         if (personal) readable += 1;
@@ -45,7 +45,7 @@ export async function replayFile(
     const replayed = await replay(replayables, events(), ({ type }) => unknown.add(type));
     if (unknown.size > 0) {
       const types = [...unknown].map((type) => type.slice(0, LONGEST_TYPE)).join(', ');
-      process.stderr.write(`Left out, because only a later version of this program knows them: ${types}.\n`);
+      process.stderr.write(`Skipped event types that only a newer release knows: ${types}.\n`);
     }
     if (readable > 0) process.stderr.write(`${unvouched(readable, unstored)}\n`);
     for (const { object, records } of replayed) {
@@ -62,19 +62,19 @@ export async function replayFile(
   }
 }
 
-/** No digest covers what stands readable, and only the server has the keys to what is encrypted beside it. */
+/** No digest covers the readable data, and only the server has the keys to the encrypted data. */
 function unvouched(readable: number, unstored: number): string {
   const events = (count: number) => `${count.toLocaleString('en')} ${count === 1 ? 'event' : 'events'}`;
-  const worse = unstored > 0 ? `; of ${events(unstored)} nothing personal was ever stored` : '';
-  return `Nothing vouches for the personal data of ${events(readable)} but who wrote the file${worse}.`;
+  const worse = unstored > 0 ? ` For ${events(unstored)}, the server never stored personal data.` : '';
+  return `Only the author of the file vouches for the personal data of ${events(readable)}.${worse}`;
 }
 
-/** By moment a beginning of each stream, as `asOf` has it. */
+/** For a time, the beginning of each stream, as in `asOf`. */
 function limitOf(until: string | undefined): (event: RecordedEvent) => boolean {
   if (until === undefined) return () => true;
   if (/^\d+$/.test(until)) return ({ position }) => position <= Number(until);
   const moment = Date.parse(until);
-  if (Number.isNaN(moment)) throw new UsageError('--until takes a position or an RFC 3339 moment.');
+  if (Number.isNaN(moment)) throw new UsageError('--until must be a position or an RFC 3339 time.');
   const later = new Set<string>();
   return ({ streamId, recordedAt }) => {
     if (recordedAt.getTime() > moment) later.add(streamId);

@@ -4,14 +4,14 @@ import { type Session, UsageError } from './session.js';
 /** Organizations read at a time. */
 const PAGE = 1_000;
 
-/** Tells each organization's history which key has taken the place of the one before. */
+/** Records in each organization's history which key replaced the previous one. */
 export async function rotateKey({ runtime }: Session): Promise<object> {
   const { signers, store, sealer } = runtime;
   const keys = signers.successors;
   if (!keys) {
     throw new UsageError(
-      'SIGNING_KEY_PREVIOUS is not set: name the key there that SIGNING_KEY has taken the place of ("derived", if SIGNING_KEY ' +
-        'was not set before).',
+      'SIGNING_KEY_PREVIOUS is not set. Set it to the key that SIGNING_KEY replaces, or to "derived" if SIGNING_KEY was not ' +
+        'set before.',
     );
   }
   const { tellSuccession } = await import('../history/index.js');
@@ -31,7 +31,7 @@ export async function rotateKey({ runtime }: Session): Promise<object> {
   } finally {
     progress.stop();
   }
-  // So that it is signed by both.
+  // So that both keys sign it.
   await sealer.seal();
   return { ...keys, organizations, told };
 }

@@ -8,14 +8,14 @@ import { type Session } from './open-session.js';
 export { UsageError } from './usage-error.js';
 export { type Session };
 
-/** What a shell takes for "ended by Ctrl-C". */
+/** Exit status for "ended by Ctrl-C". */
 export const INTERRUPTED = 130;
 
 /**
- * Opens the database, runs the work, prints what it answers, if anything.
+ * Opens the database, runs the work and prints its result, if any.
  *
- * What works on the database takes a second to load, so it is loaded here, and by the work: help, mistakes at the keyboard
- * and what needs no database wait for nothing.
+ * The modules that work on the database take a second to load. They are loaded here and by the work, so that help and usage
+ * errors appear immediately.
  */
 export async function withSession(
   program: Command,
@@ -36,14 +36,14 @@ export async function withSession(
   }
 }
 
-/** Aborted by Ctrl-C. Not once: of it the terminal tells us and npm, which passes it on. */
+/** Aborted by Ctrl-C. The signal can arrive twice: from the terminal, and from npm, which passes it on. */
 export function interruptible(): AbortSignal {
   const controller = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => controller.abort());
   return controller.signal;
 }
 
-/** Writes to standard output, for as long as somebody reads it: `| head` has read enough at some line. */
+/** Writes to standard output until the reader closes it, as `| head` does. */
 export async function print(chunks: AsyncIterable<string | Uint8Array>, signal: AbortSignal): Promise<void> {
   try {
     await pipeline(chunks, process.stdout, { signal, end: false });
@@ -52,7 +52,7 @@ export async function print(chunks: AsyncIterable<string | Uint8Array>, signal: 
   }
 }
 
-/** A file as whoever typed it means it: npm runs us in the checkout, and tells where they are. */
+/** Resolves a path against the user's directory: npm runs commands in the checkout. */
 export function path(name: string): string {
   return name === '-' ? name : resolve(invokedFrom(), name);
 }

@@ -4,22 +4,26 @@ import { UsageError, withSession } from './session.js';
 export function subscriptionsCommands(program: Command): void {
   const subscriptions = program
     .command('subscriptions')
-    .description('look at what reacts to the history, and try again or give up what failed');
+    .description('show background work, and retry or skip failed events');
   subscriptions
     .command('status')
-    .description('how far each reaction is, and which events it failed at')
+    .description('show the progress and the failed events of each subscription')
     .addHelpText(
       'after',
       '\nPrints [{ "name", "position", "lag", "retrying", "parked", "parkedEvents": [{ "position", "organizationId", "at", "reason" }] }]: ' +
-        'what is retried comes by itself, what is parked (the first hundred are listed) has failed eight times.',
+        'retrying ' +
+        'events are retried automatically. Parked events (dead letters) have failed eight times; the first hundred are listed.',
     )
     .action(() => withSession(program, ({ runtime }) => runtime.subscriptions.status()));
   subscriptions
     .command('retry')
-    .description('try again, from the first attempt on, what a reaction failed at')
-    .argument('<name>', 'its name, as status prints it')
+    .description('retry failed events, starting with the first attempt')
+    .argument('<name>', 'the subscription, as listed by status')
     .option('--position <number>', 'only this event')
-    .addHelpText('after', '\nPrints { "retrying" }, the number of events. Servers try them within a second.')
+    .addHelpText(
+      'after',
+      '\nPrints { "retrying" }, the number of events. Servers retry them within a second.',
+    )
     .action((name: string, { position }: { position?: string }) =>
       withSession(program, async ({ runtime }) => ({
         retrying: await runtime.subscriptions.retry(
@@ -30,10 +34,10 @@ export function subscriptionsCommands(program: Command): void {
     );
   subscriptions
     .command('skip')
-    .description('give up an event that a reaction failed at: it is never reacted to')
-    .argument('<name>', 'its name, as status prints it')
-    .requiredOption('--position <number>', 'the event')
-    .addHelpText('after', '\nPrints { "skipped" }: false if there is no such event among those that failed.')
+    .description('give up a failed event; it is never handled')
+    .argument('<name>', 'the subscription, as listed by status')
+    .requiredOption('--position <number>', 'the position of the event')
+    .addHelpText('after', '\nPrints { "skipped" }: false if no failed event has this position.')
     .action((name: string, { position }: { position: string }) =>
       withSession(program, async ({ runtime }) => ({
         skipped: await runtime.subscriptions.skip(name, positionIn(position)),
@@ -44,6 +48,6 @@ export function subscriptionsCommands(program: Command): void {
 function positionIn(text: string): number {
   const position = Number(text);
   if (!Number.isSafeInteger(position) || position < 1)
-    throw new UsageError('--position must be a positive number.');
+    throw new UsageError('--position must be a positive whole number.');
   return position;
 }

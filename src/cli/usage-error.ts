@@ -1,2 +1,2 @@
-/** A mistake of the person at the keyboard: one sentence, no stack. */
+/** An error in the command as typed: printed as one sentence, without a stack. */
 export class UsageError extends Error {}

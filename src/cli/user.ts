@@ -2,22 +2,22 @@ import { type Command } from 'commander';
 import { type Role } from '../team/index.js';
 import { type Session, UsageError, withSession } from './session.js';
 
-/** Members that are listed at most. */
+/** Most members listed. */
 const MOST_LISTED = 1_000;
 
 export function userCommands(program: Command): void {
-  const users = program.command('user').description('let people into the dashboard, and out of it');
+  const users = program.command('user').description('manage access to the dashboard');
   const of = ['--organization <id>', 'the organization'] as const;
   users
     .command('invite')
-    .description('invite somebody, and print the link that lets them in: also without a mail server')
+    .description('invite a user, and print their link; works without a mail server')
     .requiredOption(...of)
-    .requiredOption('--email <address>', 'their address')
+    .requiredOption('--email <address>', 'the email address of the user')
     .option('--role <role>', 'OWNER, ADMIN, EDITOR, VIEWER or AUDITOR', 'OWNER')
     .addHelpText(
       'after',
-      '\nPrints { "invitationId", "url", "expiresInDays" }; of somebody who is a member already { "memberId", "url", "expiresInMinutes" }, ' +
-        'a link that signs them in once. Whoever has the link gets in: send it to nobody else.',
+      '\nPrints { "invitationId", "url", "expiresInDays" }. For an existing member, prints { "memberId", "url", ' +
+        '"expiresInMinutes" }, a sign-in link that works once. Anyone with the link can sign in. Only send it to the user.',
     )
     .action((options: { organization: string; email: string; role: string }) =>
       withSession(program, (session) => invite(session, options)),
@@ -26,7 +26,7 @@ export function userCommands(program: Command): void {
     .command('list')
     .description('list the members of an organization')
     .requiredOption(...of)
-    .addHelpText('after', '\nPrints [{ "memberId", "email", "role", "joinedAt" }], the newest first.')
+    .addHelpText('after', '\nPrints [{ "memberId", "email", "role", "joinedAt" }], newest first.')
     .action(({ organization }: { organization: string }) =>
       withSession(program, async (session) => {
         await session.requireOrganization(organization);
@@ -41,10 +41,13 @@ export function userCommands(program: Command): void {
     );
   users
     .command('remove')
-    .description('remove a member: every instance refuses their sessions within a second')
+    .description('remove a member; every instance rejects their sessions within a second')
     .requiredOption(...of)
-    .requiredOption('--email <address>', 'their address')
-    .addHelpText('after', '\nPrints { "memberId" }. The last owner stays: invite another one first.')
+    .requiredOption('--email <address>', 'the email address of the member')
+    .addHelpText(
+      'after',
+      '\nPrints { "memberId" }. You cannot remove the last owner. Invite another owner first.',
+    )
     .action(({ organization, email }: { organization: string; email: string }) =>
       withSession(program, async (session) => {
         const { RemoveMember } = await import('../team/index.js');
@@ -62,7 +65,7 @@ async function invite(
   const { isEmailAddress } = await import('#libs/rpc');
   const { DAYS_TO_ACCEPT, InvitationLinks, InviteMember, LINK_MINUTES, ROLES, SignInLinks, Users } =
     await import('../team/index.js');
-  if (!isEmailAddress(email)) throw new UsageError('--email must be an e-mail address.');
+  if (!isEmailAddress(email)) throw new UsageError('--email must be an email address.');
   if (!(ROLES as readonly string[]).includes(role))
     throw new UsageError(`--role must be one of ${ROLES.join(', ')}.`);
   await session.requireOrganization(organization);
@@ -71,7 +74,7 @@ async function invite(
     const userId = await session.find(Users).findOrMake(email);
     const url = await session.find(SignInLinks).make(userId);
     if (url === undefined)
-      throw new UsageError('They have had as many links as they get within an hour. Try again later.');
+      throw new UsageError('This user has reached the hourly limit of sign-in links. Try again later.');
     return { memberId, url, expiresInMinutes: LINK_MINUTES };
   }
   const command = session.input(InviteMember, organization, { email, role: role as Role });

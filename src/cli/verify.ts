@@ -28,55 +28,51 @@ type VerifyOptions = {
 export function verifyCommand(history: Command): void {
   const verify = history
     .command('verify')
-    .description(
-      'compare the history with a checkpoint that was kept: was anything changed, removed or put in?',
-    )
+    .description('compare the history with a kept checkpoint: was anything changed, removed or inserted?')
     .argument('[file]', 'an export of the whole history', path)
     .option(
       '--organization <id>',
-      'in place of a file: verify the history in the database; all: that no organization is gone from it',
+      'verify the history in the database instead of a file; all verifies that no organization is missing',
     )
-    .requiredOption(
-      '--checkpoint <file>',
-      'what history checkpoint wrote, or history.get-checkpoint answered',
-      path,
-    )
-    .requiredOption('--key <key>', 'the verifier key of the server, or a file that holds it')
+    .requiredOption('--checkpoint <file>', 'the output of history checkpoint or history.get-checkpoint', path)
+    .requiredOption('--key <key>', 'the verifier key of the server, or a file that contains it')
     .option(
       '--parts <file>',
-      'parts of the checkpoint, which place a difference; left out, the file beside it that ends in .parts',
+      'parts of the checkpoint, which locate a difference (default: <checkpoint>.parts, if it exists)',
       path,
     )
     .option(
       '--proof <file>',
-      'that the checkpoint is in the log of all organizations; left out, the file beside it that ends in .tlog-proof',
+      'proof that the checkpoint is in the log of all organizations (default: <checkpoint>.tlog-proof, if it exists)',
       path,
     )
     .option(
       '--witness <key...>',
-      'verifier keys of witnesses, or files that hold one; all must have cosigned it',
+      'verifier keys of witnesses, or files that contain one; all must have cosigned the checkpoint',
     )
-    .option('--quorum <n>', 'so many of the witnesses are enough', wholeNumber)
+    .option('--quorum <n>', 'this many of the witnesses are enough', wholeNumber)
     .addHelpText(
       'after',
       `
-Tells the first position at which the history is not the one that was sealed; on standard error one sentence to quote. With
---json as { "ok", "events", "provedEvents", "newerEvents", "firstWrongPosition", "reason", "warnings", "warningCount",
-"checkpoint": { "organizationId", "size", "position", "sealedAt", "key", "givenKey", "witnesses" } }. A key that another has taken the
-place of (history key rotate) leads to that. With --organization all the checkpoint is that of the log of all organizations, each
-organization in it must have the history that the log says, and --json prints { "ok", "leaves", "organizations", "reason", "wrong":
-[{ "organizationId", "reason" }, 100 at most], "wrongCount", "checkpoint" }; where the log itself is another, those are looked for
-that stand in <checkpoint>.organizations. Ends with status 0 if there is none, with 1 if
-there is one or nothing could be verified. A file needs no database and no server; verifying takes some hundred megabytes of
-memory, and 40 to 80 bytes more for each stream.`,
+Prints the first position at which the history differs from what was sealed, and on standard error a sentence that you can quote.
+With --json, prints { "ok", "events", "provedEvents", "newerEvents", "firstWrongPosition", "reason", "warnings", "warningCount",
+"checkpoint": { "organizationId", "size", "position", "sealedAt", "key", "givenKey", "witnesses" } }. You can use a previous key if
+its replacement was recorded (history key rotate).
+
+With --organization all, use a checkpoint of the log of all organizations. Each organization in it must have the history that the
+log records. --json prints { "ok", "leaves", "organizations", "reason", "wrong": [{ "organizationId", "reason" }, 100 at most],
+"wrongCount", "checkpoint" }. If the log itself differs, the organizations in <checkpoint>.organizations are checked instead.
+
+Exits with status 0 if the history is unchanged, and with 1 if it differs or nothing could be verified. Verifying a file needs no
+database and no server. It takes a few hundred megabytes of memory, plus 40 to 80 bytes per stream.`,
     )
     .action(async (file: string | undefined, options: VerifyOptions) => {
       const { organization } = options;
       if ((file === undefined) === (organization === undefined)) {
-        verify.error('error: name either the file of an export or --organization');
+        verify.error('error: use either the file of an export or --organization');
       }
       if (options.quorum !== undefined && !(options.quorum <= (options.witness?.length ?? 0))) {
-        verify.error('error: --quorum is how many of the keys given with --witness must have cosigned');
+        verify.error('error: --quorum must not exceed the number of keys in --witness');
       }
       const signal = interruptible();
       let state = { count: 0, done: 0, total: 1 };
@@ -112,14 +108,14 @@ memory, and 40 to 80 bytes more for each stream.`,
         say(verdict, inWords(verdict), statement(verdict));
       } catch (error) {
         progress.stop();
-        const said = signal.aborted ? 'Interrupted: nothing was verified.' : describeError(error);
+        const said = signal.aborted ? 'Interrupted. Nothing was verified.' : describeError(error);
         process.stderr.write(`${said}\n`);
         process.exitCode = signal.aborted ? INTERRUPTED : 1;
       }
     });
 }
 
-/** Nothing but a connection, where that is enough: what is to be proved must not be needed for the proof. */
+/** Only a connection, if that is enough: the proof must not depend on what it proves. */
 async function withDatabase<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
   const { loadConfig } = await import('../config.js');
   const config = loadConfig();
@@ -142,11 +138,11 @@ async function withDatabase<Result>(work: (sql: Sql) => Promise<Result>): Promis
 }
 
 function wholeNumber(text: string): number {
-  if (!/^[1-9]\d{0,3}$/.test(text)) throw new InvalidArgumentError('It is a whole number from 1 on.');
+  if (!/^[1-9]\d{0,3}$/.test(text)) throw new InvalidArgumentError('Enter a whole number, 1 or more.');
   return Number(text);
 }
 
-/** What stands beside the checkpoint, unless another file is named. */
+/** The file next to the checkpoint, unless another one is named. */
 async function readBeside(checkpoint: string, ending: string, named?: string): Promise<string | undefined> {
   return readFile(named ?? checkpoint + ending, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (named === undefined && error.code === 'ENOENT') return undefined;
@@ -160,23 +156,24 @@ function inWords({ ok, provedEvents, newerEvents, firstWrongPosition, reason, ..
   const lines: string[] = [];
   if (ok) {
     const rest =
-      newerEvents > 0
-        ? ` ${count(newerEvents)} are newer than the checkpoint: the next one proves them.`
-        : '';
-    lines.push(`The history is what was sealed: ${count(provedEvents)} events are proved.${rest}`);
+      newerEvents > 0 ? ` ${count(newerEvents)} newer events are not covered by this checkpoint.` : '';
+    lines.push(
+      `The history is unchanged since it was sealed: ${count(provedEvents)} events verified.${rest}`,
+    );
   } else {
-    if (firstWrongPosition === null) lines.push('The history could not be proved.');
-    else lines.push('The history is not what was sealed.', `First wrong position: ${firstWrongPosition}`);
+    if (firstWrongPosition === null) lines.push('The history could not be verified.');
+    else
+      lines.push('The history differs from what was sealed.', `First wrong position: ${firstWrongPosition}`);
     lines.push(reason!);
-    if (provedEvents > 0) lines.push(`The first ${count(provedEvents)} events are proved.`);
+    if (provedEvents > 0) lines.push(`The first ${count(provedEvents)} events are unchanged.`);
   }
   lines.push(...verdict.warnings.map((warning) => `Note: ${warning.reason}`));
   const others = verdict.warningCount - verdict.warnings.length;
-  if (others > 0) lines.push(`${count(others)} more notes are left out.`);
+  if (others > 0) lines.push(`${count(others)} more notes are not shown.`);
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** One sentence to quote: what was compared with what, what came out, and what it says nothing of. */
+/** A sentence to quote: what was compared with what, the result, and what it does not cover. */
 function statement({ ok, checkpoint, newerEvents, reason }: Verdict): string {
   if (!checkpoint) return `Nothing was compared: ${reason}`;
   const { organizationId, size, position, inAll } = checkpoint;
@@ -185,14 +182,14 @@ function statement({ ok, checkpoint, newerEvents, reason }: Verdict): string {
     ? `, number ${count(inAll.index + 1)} of the ${count(inAll.size)} checkpoints of all organizations up to ${inAll.sealedAt}`
     : '';
   const note = `the checkpoint of ${count(size)} events, up to position ${position}, ${signedBy(checkpoint)}${logged}`;
-  if (!ok) return `${history} was compared with ${note}, and was not accepted: ${reason}`;
+  if (!ok) return `${history} does not match ${note}: ${reason}`;
   const newer =
     newerEvents === 0 ? 'no event is newer' : `${count(newerEvents)} newer events are not covered`;
-  return `${history} holds, unchanged, in order and complete, what ${note}, covers; ${newer}.`;
+  return `${history} contains all events covered by ${note}, complete, unchanged and in order; ${newer}.`;
 }
 
 function signedBy({ sealedAt, key, givenKey, witnesses = [] }: Against): string {
-  const successor = givenKey === undefined ? '' : `, which has taken the place of the key ${givenKey}`;
+  const successor = givenKey === undefined ? '' : `, which replaced the key ${givenKey}`;
   const cosigned = witnesses
     .map(({ witness, time }) => ` and cosigned by ${witness} at ${time.toISOString()}`)
     .join('');
@@ -201,23 +198,22 @@ function signedBy({ sealedAt, key, givenKey, witnesses = [] }: Against): string 
 
 function allInWords({ ok, leaves, organizations, reason, wrong, wrongCount }: AllVerdict): string {
   const lines = ok
-    ? [`No organization is gone: ${count(organizations)} have what their ${count(leaves)} checkpoints say.`]
-    : ['What is there is not what was signed of all organizations.'];
+    ? [`No organization is missing: ${count(organizations)} match their ${count(leaves)} checkpoints.`]
+    : ['The database differs from what was signed for all organizations.'];
   if (reason !== null) lines.push(reason);
   lines.push(...wrong.map((one) => `Organization ${one.organizationId}: ${one.reason}`));
   const others = wrongCount - wrong.length;
-  if (others > 0) lines.push(`${count(others)} more organizations are left out.`);
+  if (others > 0) lines.push(`${count(others)} more organizations are not shown.`);
   return lines.map((line) => `${line}\n`).join('');
 }
 
 function allStatement({ ok, checkpoint, organizations, reason, wrong, wrongCount }: AllVerdict): string {
   if (!checkpoint) return `Nothing was compared: ${reason}`;
   const note = `the log of ${count(checkpoint.size)} checkpoints of all organizations, ${signedBy(checkpoint)}`;
-  if (ok)
-    return `Each of the ${count(organizations)} organizations of ${note}, is there, with the history of its checkpoints.`;
+  if (ok) return `All ${count(organizations)} organizations in ${note}, exist and match their checkpoints.`;
   const [first] = wrong;
   const named = first
     ? ` Organization ${first.organizationId}${wrongCount > 1 ? `, the first of ${count(wrongCount)}` : ''}: ${first.reason}`
     : '';
-  return `The organizations that are there were compared with ${note}, and were not accepted:${reason === null ? '' : ` ${reason}`}${named}`;
+  return `The organizations in the database do not match ${note}:${reason === null ? '' : ` ${reason}`}${named}`;
 }

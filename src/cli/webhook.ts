@@ -5,19 +5,18 @@ import { UsageError, withSession } from './session.js';
 type ReplayOptions = { organization: string; fromPosition?: string; from?: string };
 
 export function webhookCommands(program: Command): void {
-  const webhook = program.command('webhook').description('send what webhooks were told again');
+  const webhook = program.command('webhook').description('send past events to webhooks again');
   webhook
     .command('replay')
-    .description(
-      'send the history of an organization to a webhook again, each event with the webhook-id it had',
-    )
-    .argument('<id>', 'the webhook')
-    .requiredOption('--organization <id>', 'whose webhook it is')
-    .option('--from-position <number>', 'events after this position; 0: the whole history')
-    .option('--from <time>', 'events of this moment and all later ones, such as 2026-11-20T09:30:00Z')
+    .description('send past events to a webhook again, each with its original webhook-id')
+    .argument('<id>', 'the id of the webhook')
+    .requiredOption('--organization <id>', 'the organization of the webhook')
+    .option('--from-position <number>', 'events after this position; 0 for the whole history')
+    .option('--from <time>', 'events from this time on, such as 2026-11-20T09:30:00Z')
     .addHelpText(
       'after',
-      '\nPrints the webhook. Servers begin within a second; what was not sent yet is not left out. Run twice, it begins twice.',
+      '\nPrints the webhook. Delivery starts within a second. Events that were not sent yet are still sent. If you run this ' +
+        'command twice, the events are sent twice.',
     )
     .action((webhookId: string, options: ReplayOptions) =>
       withSession(program, async ({ input, run, requireOrganization }) => {
@@ -30,13 +29,13 @@ export function webhookCommands(program: Command): void {
     );
 }
 
-/** @throws UsageError unless exactly one is given. */
+/** @throws UsageError unless exactly one option is set. */
 async function beginningIn({
   fromPosition,
   from,
 }: ReplayOptions): Promise<Pick<ReplayWebhook, 'fromPosition' | 'from'>> {
   if ((fromPosition === undefined) === (from === undefined)) {
-    throw new UsageError('Give either --from-position or --from.');
+    throw new UsageError('Use either --from-position or --from.');
   }
   if (from !== undefined) {
     const { isMoment } = await import('#libs/rpc');
@@ -44,6 +43,7 @@ async function beginningIn({
     return { from };
   }
   const position = /^\d{1,16}$/.test(fromPosition!) ? Number(fromPosition) : NaN;
-  if (!Number.isSafeInteger(position)) throw new UsageError('--from-position must be a number, 0 or more.');
+  if (!Number.isSafeInteger(position))
+    throw new UsageError('--from-position must be a whole number, 0 or more.');
   return { fromPosition: position };
 }

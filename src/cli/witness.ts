@@ -13,26 +13,29 @@ export function witnessCommand(program: Command): void {
   const command = program
     .command('witness')
     .description(
-      'cosign the checkpoints of servers, each only if it contradicts no earlier one (C2SP tlog-witness)',
+      'cosign the checkpoints of servers that contradict no earlier checkpoint (C2SP tlog-witness)',
     )
-    .requiredOption('--key <file>', 'the private key of the witness', path)
-    .option('--make-key <name>', 'make that file, for a witness of this name (w.example.org/1, say), and end')
+    .requiredOption('--key <file>', 'the file with the private key of the witness', path)
+    .option(
+      '--make-key <name>',
+      'create that file, for a witness with this name (such as w.example.org/1), and exit',
+    )
     .option(
       '--listen <[host:]port>',
-      'where to take checkpoints: POST /add-checkpoint; 0.0.0.0:port from everywhere',
+      'serve POST /add-checkpoint on this address; use 0.0.0.0:port to accept remote requests',
     )
     .option(
       '--state <directory>',
-      'what it remembers of each log; one process a directory; never to be lost',
+      'the state of each log; one process per directory; never lose it or roll it back',
       path,
     )
-    .option('--log <key...>', 'verifier keys of the servers whose checkpoints are cosigned, or files of them')
+    .option('--log <key...>', 'verifier keys of the servers to cosign for, or files that contain them')
     .addHelpText(
       'after',
       `
-Needs no database. Let somebody else run it than the server, on another machine. With --make-key it prints { "verifierKey" }, which
-auditors give to history verify; with --listen the same and { "listening" }, and a line of JSON on standard error for each
-checkpoint that was refused: a 409 or 422 may be a history that was forked.`,
+Needs no database. Let someone else run it, on another machine than the server. With --make-key, prints { "verifierKey" }, which
+auditors pass to history verify. With --listen, also prints { "listening" }, and a line of JSON on standard error for each
+rejected checkpoint. A 409 or 422 can mean that the server signed two histories.`,
     )
     .action(async (options: Options) => {
       try {
@@ -48,7 +51,7 @@ checkpoint that was refused: a 409 or 422 may be a history that was forked.`,
 async function makeKey({ key: file }: Options, name: string): Promise<void> {
   const key = WitnessKey.make(name);
   await writeFile(file, key.text, { flag: 'wx', mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'EEXIST') throw new UsageError(`${file} is there already, and is not overwritten.`);
+    if (error.code === 'EEXIST') throw new UsageError(`${file} already exists and was not overwritten.`);
     throw error;
   });
   print({ verifierKey: key.verifierKey });
@@ -56,10 +59,10 @@ async function makeKey({ key: file }: Options, name: string): Promise<void> {
 
 async function listen({ listen: address, key: file, state, log }: Options): Promise<void> {
   if (address === undefined || state === undefined || log === undefined) {
-    throw new UsageError('a witness needs --listen, --state and --log (or --make-key, once)');
+    throw new UsageError('a witness requires --listen, --state and --log (or --make-key to create its key)');
   }
   const [, host = '127.0.0.1', port] = /^(?:(.+):)?(\d{1,5})$/.exec(address) ?? [];
-  if (port === undefined) throw new UsageError('--listen is a port, or host:port');
+  if (port === undefined) throw new UsageError('--listen must be a port or host:port');
   const key = WitnessKey.read(await readFile(file, 'utf8'));
   const witness = new Witness(key, await WitnessState.open(state), await verifierKeys(log));
   const server = witnessServer(witness, (line) => {
@@ -72,13 +75,13 @@ async function listen({ listen: address, key: file, state, log }: Options): Prom
   const shown = isIPv6(at.address) ? `[${at.address}]` : at.address;
   print({ verifierKey: key.verifierKey, listening: `http://${shown}:${at.port}` });
   if (!signal.aborted) await once(signal, 'abort');
-  // Answers under way are given.
+  // Requests in flight are finished.
   server.close();
   server.closeIdleConnections();
   await once(server, 'close');
 }
 
-/** A file may hold several, one a line. */
+/** A file can contain several keys, one per line. */
 async function verifierKeys(given: readonly string[]): Promise<string[]> {
   const keys = await Promise.all(given.map(keyOf));
   return keys.flatMap((text) => text.split('\n')).filter((line) => line.trim() !== '');

@@ -40,15 +40,15 @@ export function readWitness(text: string): WitnessAddress {
   const [, verifierKey, url] = /^(\S+?)@(https?:\/\/\S+)$/.exec(text) ?? [];
   if (text.startsWith('PRIVATE+KEY+')) {
     throw new NotAuthentic(
-      'That is the private key of a witness: give the one that it prints as verifierKey.',
+      'This is the private key of a witness. Use the key that it prints as verifierKey.',
     );
   }
   const address = url === undefined ? null : URL.parse(url);
   if (verifierKey === undefined || address?.search !== '' || address.hash !== '') {
-    throw new NotAuthentic('It lacks its key or its address.');
+    throw new NotAuthentic('The key or the address is missing.');
   }
   if (address.username !== '')
-    throw new NotAuthentic('Its address has a password, which witnesses do not ask for.');
+    throw new NotAuthentic('The address contains a user or password, which witnesses do not use.');
   parseVerifierKey(verifierKey, ALGORITHMS.cosignature);
   return { url: address.href.replace(/\/+$/, ''), verifierKey };
 }

@@ -95,7 +95,7 @@ it('tells what a witness refuses, in its words', async () => {
   const strange = { ...signed(1), note: others.signCheckpoint(signed(1)) };
   expect(await ask(strange)).toEqual({
     is: 'refused',
-    reason: 'status 403: No key that is known here has signed the checkpoint.',
+    reason: 'status 403: The checkpoint is not signed with a key known to this witness.',
   });
 });
 
@@ -118,7 +118,7 @@ it.each<[string, RequestListener, string]>([
   [
     'sends without end',
     (_, to) => void setInterval(() => to.write('x'.repeat(9_999)), 1).unref(),
-    'too many bytes',
+    'is too large',
   ],
   ['hangs', () => undefined, 'no answer in time'],
   ['leads elsewhere', (_, to) => to.writeHead(307, { Location: '/' }).end(), 'cannot be reached'],

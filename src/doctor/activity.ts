@@ -1,13 +1,13 @@
 import { counted, type Finding, ok, problem, warning } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 
-/** What holds locks or keeps old rows alive for longer than this is no part of our own work. */
+/** Our own transactions never hold locks or old rows for longer. */
 const LONG_SECONDS = 300;
 const WAITING_SECONDS = 5;
 
 type Session = { pid: number; role: string; application: string; state: string; seconds: number };
 
-/** What stands in the way of others at this moment. */
+/** Sessions that currently block others. */
 export const activity: DatabaseCheck = {
   name: 'activity',
   async examine({ database }) {
@@ -17,8 +17,8 @@ export const activity: DatabaseCheck = {
     if (count > 0) {
       found.push(
         problem(
-          `${counted(count, 'session')} ${count === 1 ? 'has' : 'have'} waited for a lock for more than ${WAITING_SECONDS} s, behind ${blockers.join(', ')}.`,
-          'See pg_stat_activity for what those do; SELECT pg_terminate_backend(…) ends one, and what it had not committed.',
+          `${counted(count, 'session')} ${count === 1 ? 'has' : 'have'} waited for a lock for more than ${WAITING_SECONDS} s, blocked by ${blockers.join(', ')}.`,
+          'Look them up in pg_stat_activity. SELECT pg_terminate_backend(…) ends one and rolls back its transaction.',
         ),
       );
     }
@@ -28,7 +28,7 @@ export const activity: DatabaseCheck = {
       found.push(
         warning(
           `Session ${pid} (${role}, ${application === '' ? 'unnamed' : application}) has been in one transaction for ${seconds} s: ${state}.`,
-          'Old rows cannot be cleaned away meanwhile. End it unless it is a backup that is under way.',
+          'While it is open, VACUUM cannot remove old rows. End the session, unless it is a running backup.',
         ),
       );
     }
@@ -37,12 +37,12 @@ export const activity: DatabaseCheck = {
     ])) {
       found.push(
         warning(
-          `A prepared transaction (${gid}) has been left for ${seconds} s, with all its locks.`,
-          'COMMIT PREPARED or ROLLBACK PREPARED it: nothing of this program makes any.',
+          `The prepared transaction ${gid} has held its locks for ${seconds} s.`,
+          'Run COMMIT PREPARED or ROLLBACK PREPARED. This software never prepares transactions.',
         ),
       );
     }
-    return found.length > 0 ? found : [ok('Nobody waits for a lock, and no transaction is old.')];
+    return found.length > 0 ? found : [ok('No session waits for a lock, and no transaction is old.')];
   },
 };
 
@@ -54,7 +54,7 @@ const WAITING = `
   WHERE datname = current_database() AND wait_event_type = 'Lock'
     AND query_start < clock_timestamp() - make_interval(secs => $1)`;
 
-// What other roles do is shown to pg_read_all_stats alone; of theirs xact_start is null.
+// Only pg_read_all_stats sees what other roles do. For all others, their xact_start is null.
 const LONG = `
   SELECT pid, usename AS role, application_name AS application, state,
     extract(epoch FROM clock_timestamp() - xact_start)::int AS seconds

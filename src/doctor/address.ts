@@ -4,7 +4,7 @@ import { type Check } from './deployment.js';
 
 const PATIENCE_MS = 5_000;
 
-/** Whether the API answers where errors say that it is. Seen from here, which need not be where clients are. */
+/** Whether PUBLIC_URL leads to the API, as seen from this machine. */
 export const address: Check = {
   name: 'address',
   async examine({ config: { publicUrl }, isWrong }) {
@@ -18,8 +18,8 @@ export const address: Check = {
       if (response.ok && object === 'health') return [ok('PUBLIC_URL leads to the API.')];
       return [
         warning(
-          `PUBLIC_URL answers with status ${response.status}, and not as the API does.`,
-          'Mend the address, or what the proxy before the instances does with /health/live.',
+          `PUBLIC_URL returns status ${response.status}, but the response is not from the API.`,
+          'Correct the address, or how the proxy in front of the instances routes /health/live.',
         ),
       ];
     } catch (error) {
@@ -27,7 +27,7 @@ export const address: Check = {
       return [
         warning(
           `PUBLIC_URL cannot be reached from here: ${describeError(cause ?? error)}.`,
-          'Start a server, or mend the address; right where this machine may not reach it.',
+          'Start a server, or correct the address. You can ignore this if this machine has no access to it.',
         ),
       ];
     }

@@ -1,10 +1,10 @@
 import { type Finding, ok, warning, problem } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 
-/** Logs of two machines are put in order by their clocks; keys and limits are counted in seconds. */
+/** Logs of several machines are ordered by their clocks. Expiry and limits count in seconds. */
 const MOST_APART_MS = 1_000;
 
-/** This machine's clock against that of the database, and the database's against its own history. */
+/** Compares this machine's clock with the database's, and the database's with its own history. */
 export const clock: DatabaseCheck = {
   name: 'clock',
   async examine({ database }) {
@@ -13,12 +13,12 @@ export const clock: DatabaseCheck = {
     const after = Date.now();
     const apart = now.getTime() - (before + after) / 2;
     const found: Finding[] = [];
-    // The answer was on its way for half of the time, nobody knows which half.
+    // The round trip makes the result uncertain by half its duration.
     if (Math.abs(apart) > MOST_APART_MS + (after - before) / 2) {
       found.push(
         warning(
-          `The database's clock is ${seconds(apart)} this machine's: logs of both cannot be put in order.`,
-          'Let both keep their time by NTP. What counts, in the history and for keys that expire, is the database’s.',
+          `The database's clock is ${seconds(apart)} this machine's, so their logs cannot be ordered.`,
+          'Synchronize both with NTP. The history and the expiry of keys use the database’s clock.',
         ),
       );
     }
@@ -33,8 +33,8 @@ export const clock: DatabaseCheck = {
       if (last && last.ahead > MOST_APART_MS) {
         found.push(
           problem(
-            `The database's clock was set back: the last event is from ${seconds(last.ahead)} its time.`,
-            'Set the clock right. What is recorded until it has caught up has times that are too late or out of order.',
+            `The database's clock was set back: the last event is ${seconds(last.ahead)} it.`,
+            'Correct the clock. Until it catches up, events are recorded with wrong times.',
           ),
         );
       }

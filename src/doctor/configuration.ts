@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { type Finding, ok, warning } from './finding.js';
 import { type Check } from './deployment.js';
 
-/** What is set, as far as it can be judged without asking anybody. Wrong variables are found before: see `examine`. */
+/** Checks the settings without connecting to anything. Invalid variables are reported earlier, by `examine`. */
 export const configuration: Check = {
   name: 'configuration',
   examine({ config, ofDeployments }) {
@@ -13,33 +13,33 @@ export const configuration: Check = {
       const [is, it] = ofDeployments.length === 1 ? ['is', 'it'] : ['are', 'them'];
       found.push(
         warning(
-          `DATABASE_URL is not set, but ${ofDeployments.join(', ')} ${is}: this instance uses the embedded PostgreSQL ` +
-            'under DATA_DIR, and no other instance sees what it writes.',
-          `Set DATABASE_URL to the database that all instances share; where this one is to stay alone, nothing needs ${it}.`,
+          `DATABASE_URL is not set, but ${ofDeployments.join(', ')} ${is}. This instance uses the embedded PostgreSQL ` +
+            'in DATA_DIR, and no other instance sees its data.',
+          `Set DATABASE_URL to the database that all instances share. If this is the only instance, you do not need ${it}.`,
         ),
       );
     }
     if (config.databaseUrl !== undefined && publicUrl === undefined) {
       found.push(
         warning(
-          'PUBLIC_URL is not set: errors name the address that the connection arrived at.',
-          'Set it to the address under which clients reach the API.',
+          'PUBLIC_URL is not set, so error.docs uses the address that the connection arrived at.',
+          'Set it to the public address of the API.',
         ),
       );
     }
     if (publicUrl?.startsWith('http://') && !isLocal(new URL(publicUrl).hostname)) {
       found.push(
         warning(
-          'PUBLIC_URL is not https: API keys and personal data pass in clear.',
-          'Let a proxy with a certificate stand before the instances, and name its https address.',
+          'PUBLIC_URL is not https, so API keys and personal data are sent unencrypted.',
+          'Put a proxy with a certificate in front of the instances, and set PUBLIC_URL to its https address.',
         ),
       );
     }
     if (trustProxy === true) {
       found.push(
         warning(
-          'TRUST_PROXY=true believes whatever address a client claims, and limits by address are then none.',
-          'Set the number of proxies before the instances, or their addresses.',
+          'TRUST_PROXY=true accepts any address that a client claims, so limits by address have no effect.',
+          'Set it to the number of proxies in front of the instances, or to their addresses.',
         ),
       );
     }
@@ -48,32 +48,32 @@ export const configuration: Check = {
     if (encryptionKey && (signingKey?.equals(encryptionKey) || names(encryptionKey))) {
       found.push(
         warning(
-          'SIGNING_KEY is the ENCRYPTION_KEY: whoever may sign checkpoints may read personal data.',
-          'Make another one before auditors keep its public part: openssl rand -base64 32',
+          'SIGNING_KEY is the same as ENCRYPTION_KEY, so anyone who can sign checkpoints can read personal data.',
+          'Generate another one before auditors store its public key: openssl rand -base64 32',
         ),
       );
     }
     if (encryptionKey && previousEncryptionKey?.equals(encryptionKey)) {
       found.push(
         warning(
-          'ENCRYPTION_KEY_PREVIOUS is the ENCRYPTION_KEY.',
-          'Set ENCRYPTION_KEY to the new key, or take ENCRYPTION_KEY_PREVIOUS out.',
+          'ENCRYPTION_KEY_PREVIOUS is the same as ENCRYPTION_KEY.',
+          'Set ENCRYPTION_KEY to the new key, or remove ENCRYPTION_KEY_PREVIOUS.',
         ),
       );
     }
     if (names(signingKey) || (signingKey === undefined && previousSigningKeys.includes('derived'))) {
       found.push(
         warning(
-          'SIGNING_KEY_PREVIOUS names the key that signs already.',
-          'Set SIGNING_KEY to the new key, or take the name out.',
+          'SIGNING_KEY_PREVIOUS contains the current signing key.',
+          'Set SIGNING_KEY to the new key, or remove it from SIGNING_KEY_PREVIOUS.',
         ),
       );
     }
-    return found.length > 0 ? found : [ok('Each variable that is set is right.')];
+    return found.length > 0 ? found : [ok('All variables are valid.')];
   },
 };
 
-/** An address that no stranger's network lies before. */
+/** Whether an address is on this machine or in a private network. */
 export function isLocal(host: string): boolean {
   const address = host.replace(/^\[|\]$/g, '').replace(/^::ffff:/i, '');
   if (isIP(address) === 0) return !address.includes('.') || /\.(local|internal|localhost|svc)$/.test(address);

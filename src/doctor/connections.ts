@@ -5,14 +5,14 @@ import { type DatabaseCheck } from './deployment.js';
 
 type Room = { most: number; reserved: number; of_role: number; of_database: number; used: number };
 
-/** From this share on a deployment that starts new instances beside the old ones may find no room. */
+/** From this share on, a rolling deployment can run out of connections. */
 const NEARLY_FULL = 0.8;
 
-/** Whether all instances find the connections that they may ask for. */
+/** Whether PostgreSQL allows the connections that all instances can open. */
 export const connections: DatabaseCheck = {
   name: 'connections',
   async examine({ database, config }) {
-    // Each of several processes is one, and at least those of this configuration are to come.
+    // Each process is an instance. At least the processes of this configuration will run.
     const instances = Math.max((await instancesOf(database)) ?? 0, config.processes);
     const each = config.databasePoolSize + CONNECTIONS_BESIDE_THE_POOL;
     const wanted = instances * each;
@@ -21,27 +21,24 @@ export const connections: DatabaseCheck = {
     if (backend !== database.toldProcessId) {
       return [
         ok(
-          `Instances may ask the pooler for ${wanted} connections, ${arithmetic}: keep its max_client_conn above.`,
+          `Instances can open ${wanted} connections to the pooler, ${arithmetic}. Keep its max_client_conn higher.`,
         ),
       ];
     }
     const room = await database.row<Room>(ROOM);
     const limits = [room.most - room.reserved, room.of_role, room.of_database].filter((limit) => limit >= 0);
     const most = Math.min(...limits);
-    const sum = `${wanted} connections may be asked for, ${arithmetic}, of ${most}`;
+    const sum = `Instances can open ${wanted} of ${most} connections, ${arithmetic}`;
     const advice =
-      'Raise max_connections (or the limit of the role or the database), lower DATABASE_POOL_SIZE, or put PgBouncer between.';
+      'Raise max_connections (or the limit of the role or the database), lower DATABASE_POOL_SIZE, or use PgBouncer.';
     const found: Finding[] = [];
-    if (wanted > most) found.push(problem(`${sum}: some instances will be refused.`, advice));
+    if (wanted > most) found.push(problem(`${sum}. PostgreSQL will reject some of them.`, advice));
     else if (wanted > most * NEARLY_FULL || room.used > most * NEARLY_FULL) {
       found.push(
-        warning(
-          `${sum}, ${room.used} are taken by all: a deployment beside the running instances may find no room.`,
-          advice,
-        ),
+        warning(`${sum}; ${room.used} are in use. A rolling deployment can run out of connections.`, advice),
       );
     }
-    return found.length > 0 ? found : [ok(`${sum}; ${room.used} are taken by all.`)];
+    return found.length > 0 ? found : [ok(`${sum}; ${room.used} are in use.`)];
   },
 };
 

@@ -6,22 +6,22 @@ import { type ReadOnlyDatabase, Unanswered } from './read-only-database.js';
 
 const OLDEST_VERSION = 14;
 
-/** What a failed connection is, in a sentence without the URL. */
+/** Explains a failed connection in one sentence, without the URL. */
 export function unreachable(error: unknown, embedded: boolean): Finding {
-  // Of a name with several addresses.
+  // A name with several addresses.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   return problem(
-    `The ${embedded ? 'built-in PostgreSQL' : 'database in DATABASE_URL'} cannot be used: ${said(first).message}; ` +
-      'nothing that lies in it was looked at.',
+    `The ${embedded ? 'embedded PostgreSQL' : 'database in DATABASE_URL'} cannot be used: ${said(first).message}. ` +
+      'Its contents were not checked.',
     error instanceof Unanswered
-      ? 'Look at its host: processes that are stopped or wait for a disk (ps: state T or D), memory that is swapped. ' +
-          'If it is PgBouncer: it takes everybody, and lets them wait while PostgreSQL behind it cannot be reached.'
+      ? 'Check its host for processes that are stopped or wait for a disk (ps: state T or D), and for swapping. ' +
+          'PgBouncer accepts connections and lets them wait while it cannot reach PostgreSQL.'
       : (describeIncident(error) ??
-          'Look whether PostgreSQL runs, and whether a firewall stands in between.'),
+          'Check that PostgreSQL is running and that no firewall blocks the connection.'),
   );
 }
 
-/** That it answers, is new enough, takes writes, and what stands between. */
+/** Whether it responds, is new enough and accepts writes, and whether a pooler is in between. */
 export const database: DatabaseCheck = {
   name: 'database',
   async examine({ database, config }) {
@@ -30,30 +30,30 @@ export const database: DatabaseCheck = {
     const found: Finding[] = [];
     if (version < OLDEST_VERSION) {
       found.push(
-        problem(`PostgreSQL ${version} is too old.`, `Use PostgreSQL ${OLDEST_VERSION} or a newer one.`),
+        problem(`PostgreSQL ${version} is too old.`, `Upgrade to PostgreSQL ${OLDEST_VERSION} or newer.`),
       );
     }
     if (about.replays) {
       found.push(
         problem(
-          'DATABASE_URL leads to a replica, which takes no writes.',
-          'Name the primary; several hosts are told apart by a proxy or a name that follows the primary.',
+          'DATABASE_URL leads to a replica, which accepts no writes.',
+          'Set it to the primary. With several hosts, use a proxy or a name that follows the primary.',
         ),
       );
     }
     if (about.encoding !== 'UTF8') {
       found.push(
         problem(
-          `The database's encoding is ${about.encoding}: names beyond it cannot be stored.`,
-          "Make it anew with ENCODING 'UTF8' TEMPLATE template0, and move the data with pg_dump.",
+          `The database's encoding is ${about.encoding}, which cannot store all names.`,
+          "Create a new database with ENCODING 'UTF8' TEMPLATE template0, and move the data with pg_dump.",
         ),
       );
     }
     if (await isCollationChanged(database, version)) {
       found.push(
         warning(
-          'The collation of the system is of another version than the one that the indexes were built with.',
-          'REINDEX DATABASE, then ALTER DATABASE … REFRESH COLLATION VERSION.',
+          "The system's collation version has changed since the indexes were built.",
+          'Run REINDEX DATABASE, then ALTER DATABASE … REFRESH COLLATION VERSION.',
         ),
       );
     }
@@ -67,26 +67,24 @@ export const database: DatabaseCheck = {
     }
     found.push(...(await poolerOf(database)));
     if (found.some(({ level }) => level === 'problem')) return found;
-    const name = config.databaseUrl === undefined ? 'The built-in PostgreSQL' : 'PostgreSQL';
+    const name = config.databaseUrl === undefined ? 'The embedded PostgreSQL' : 'PostgreSQL';
     const connected = `connected in ${Math.ceil(database.connectedInMs)} ms`;
-    return [ok(`${name} ${about.server_version} answers: ${connected}.`), ...found];
+    return [ok(`${name} ${about.server_version} responds: ${connected}.`), ...found];
   },
 };
 
 /**
- * Whether something speaks for PostgreSQL: PgBouncer and its like give their clients another process id than that of the
- * backend. Which mode it has follows from what it lets through: statement mode would have refused the first transaction.
+ * Detects a pooler: PgBouncer and similar programs give their clients a process id other than the backend's. Its mode is
+ * transaction or session, because statement mode would have rejected the first transaction.
  */
 async function poolerOf(database: ReadOnlyDatabase): Promise<Finding[]> {
   const { backend } = await database.row<{ backend: number }>('SELECT pg_backend_pid() AS backend');
   if (backend === database.toldProcessId) return [];
-  return [
-    ok('A pooler (PgBouncer or its like) stands between, in transaction or session mode: both are right.'),
-  ];
+  return [ok('A pooler such as PgBouncer is in between, in transaction or session mode. Both work.')];
 }
 
 export const STATEMENT_POOLING = problem(
-  'PgBouncer stands between in statement mode, which lets no transaction through.',
+  'PgBouncer is in statement mode, which rejects transactions.',
   'Set pool_mode = transaction (or session) for this database in pgbouncer.ini.',
 );
 
@@ -104,7 +102,7 @@ const ABOUT = `
     coalesce((SELECT s.ssl FROM pg_stat_ssl s WHERE s.pid = pg_backend_pid()), false) AS encrypted
   FROM pg_database d WHERE d.datname = current_database()`;
 
-/** PostgreSQL 15 is the first that remembers it. */
+/** PostgreSQL records it since version 15. */
 async function isCollationChanged(database: ReadOnlyDatabase, version: number): Promise<boolean> {
   if (version < 15) return false;
   const { changed } = await database.row<{ changed: boolean }>(

@@ -2,26 +2,23 @@ import { type Config } from '../config.js';
 import { type Finding } from './finding.js';
 import { type ReadOnlyDatabase } from './read-only-database.js';
 
-/** All that a check may look at. */
+/** What a check can examine. */
 export type Deployment = {
   config: Config;
   /** Variables that are set and that only deployments need. */
   ofDeployments: readonly string[];
-  /** Whether a variable is wrong, so that its value means nothing. */
+  /** Whether a variable is invalid, so that its value is meaningless. */
   isWrong: (variable: string) => boolean;
-  /** undefined: the embedded one, or none. */
+  /** undefined if no database could be opened. */
   database: ReadOnlyDatabase | undefined;
-  /** The master key of the embedded database is a file; undefined where there is none, or it is wrong. */
+  /** The master key; the embedded mode reads it from a file. undefined if it is missing or invalid. */
   encryptionKey: Buffer | undefined;
 };
 
 export type DeploymentWithDatabase = Deployment & { database: ReadOnlyDatabase };
 
-/** A check that needs nothing but what was configured. */
+/** A check that only needs the configuration. */
 export type Check = { name: string; examine: (deployment: Deployment) => Finding[] | Promise<Finding[]> };
 
-/** A check that is left out where there is no database to ask. */
-export type DatabaseCheck = {
-  name: string;
-  examine: (deployment: DeploymentWithDatabase) => Promise<Finding[]>;
-};
+/** A check that is skipped without a database. */
+export type DatabaseCheck = { name: string; examine: (deployment: DeploymentWithDatabase) => Promise<Finding[]> };

@@ -4,32 +4,32 @@ import { bytes, type Finding, number, ok, problem, warning } from './finding.js'
 import { type Check, type DatabaseCheck } from './deployment.js';
 
 const GIB = 1024 ** 3;
-/** Free space of the embedded database's disk: less than a rebuild of a large read model takes, and nearly none. */
+/** Free disk space of the embedded database: too little to rebuild a large projection, and nearly none. */
 const LITTLE = 2 * GIB;
 const NEARLY_NONE = GIB / 4;
-/** Log that a slot holds back. */
+/** Write-ahead log retained by a slot. */
 const MUCH_LOG = GIB;
-/** Of two billion transactions, from which on autovacuum is behind; PostgreSQL stops writes at the end. */
+/** Of two billion transactions: autovacuum is behind, and PostgreSQL is about to stop writes. */
 const OLD_TRANSACTIONS = 500_000_000;
 const NEARLY_WRAPPED = 1_500_000_000;
-/** Rows that are gone and still take their place. */
+/** Dead rows that still take space. */
 const BLOAT = { rows: 100_000, share: 0.5 };
 
-/** The disk below the embedded database, which is the only one that can be seen from here. */
+/** The disk of the embedded database. Other disks are not visible from here. */
 export const disk: Check = {
   name: 'disk',
   async examine({ config }) {
     if (config.databaseUrl !== undefined) return [];
     const { bavail, bsize } = await statfsOf(resolve(config.dataDirectory));
     const free = bavail * bsize;
-    const message = `${bytes(free)} are free where DATA_DIR lies.`;
-    const advice = 'Make room, or move DATA_DIR while no server runs: writes fail when nothing is left.';
+    const message = `${bytes(free)} are free on the disk of DATA_DIR.`;
+    const advice = 'Free up space, or move DATA_DIR while no server runs. Writes fail if the disk is full.';
     if (free < NEARLY_NONE) return [problem(message, advice)];
     return [free < LITTLE ? warning(message, advice) : ok(message)];
   },
 };
 
-/** Of a directory that is still to be made, what it will be made in. */
+/** If the directory does not exist yet, its closest existing parent. */
 async function statfsOf(directory: string): Promise<{ bavail: number; bsize: number }> {
   return statfs(directory).catch((error: NodeJS.ErrnoException) => {
     const above = dirname(directory);
@@ -47,7 +47,7 @@ type Sizes = {
 };
 type Table = { name: string; bytes: string; dead: string; live: string };
 
-/** What PostgreSQL takes and holds back. How much its disk has left only its own machine knows. */
+/** What PostgreSQL uses and retains. Only its own machine knows how much disk space is left. */
 export const storage: DatabaseCheck = {
   name: 'storage',
   async examine({ database }) {
@@ -58,25 +58,25 @@ export const storage: DatabaseCheck = {
       if (Number(held) < MUCH_LOG) continue;
       found.push(
         warning(
-          `The replication slot ${name} (${active ? 'in use' : 'used by nobody'}) holds back ${bytes(Number(held))} of log.`,
+          `The replication slot ${name} (${active ? 'in use' : 'not in use'}) retains ${bytes(Number(held))} of write-ahead log.`,
           active
-            ? 'Look why its replica lags.'
-            : `Drop it if its replica is gone: SELECT pg_drop_replication_slot('${name}').`,
+            ? 'Find out why its replica lags.'
+            : `If its replica no longer exists, run SELECT pg_drop_replication_slot('${name}').`,
         ),
       );
     }
     if (sizes.archive_failing) {
       found.push(
         problem(
-          `The log cannot be archived (${sizes.archive_failed}): backups end there, and the disk fills.`,
-          'Mend archive_command; PostgreSQL’s log says why it fails.',
+          `The write-ahead log cannot be archived (${sizes.archive_failed}). Backups are incomplete from there on, and the disk fills up.`,
+          'Fix archive_command. PostgreSQL’s log contains the reason.',
         ),
       );
     }
     const age = Number(sizes.age);
     if (age > OLD_TRANSACTIONS) {
       const message = `The oldest row is ${number(age)} transactions old, of 2,000,000,000.`;
-      const advice = 'VACUUM (FREEZE) the database, after ending old transactions, slots and prepared ones.';
+      const advice = 'End old transactions, slots and prepared transactions, then run VACUUM (FREEZE).';
       found.push(age > NEARLY_WRAPPED ? problem(message, advice) : warning(message, advice));
     }
     for (const { name, dead, live } of tables) {
@@ -84,8 +84,8 @@ export const storage: DatabaseCheck = {
       if (gone < BLOAT.rows || gone < BLOAT.share * Number(live)) continue;
       found.push(
         warning(
-          `${name} holds ${number(gone)} rows that are gone beside ${number(Number(live))}.`,
-          `VACUUM ${name}; if it comes back, look for old transactions and let autovacuum run more often.`,
+          `${name} contains ${number(gone)} dead rows and ${number(Number(live))} live rows.`,
+          `Run VACUUM ${name}. If this happens again, look for old transactions and make autovacuum run more often.`,
         ),
       );
     }
@@ -98,7 +98,7 @@ export const storage: DatabaseCheck = {
   },
 };
 
-// What a slot holds back is measured from where the log is written, which a replica does not know.
+// What a slot retains is measured from the end of the log, which a replica does not know.
 const SIZES = `
   SELECT pg_database_size(current_database()) AS database,
     (SELECT max(age(datfrozenxid)) FROM pg_database) AS age,

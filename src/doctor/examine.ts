@@ -26,7 +26,7 @@ import { selfCheck } from './self-check.js';
 import { settings } from './settings.js';
 import { witnesses } from './witnesses.js';
 
-/** A finding, and the check that it came from. */
+/** A finding, and the check it comes from. */
 export type Examined = Finding & { check: string };
 
 const OF_THE_DATABASE: readonly DatabaseCheck[] = [
@@ -37,13 +37,12 @@ const OF_THE_DATABASE: readonly DatabaseCheck[] = [
 const OF_THE_REST: readonly Check[] = [replica, disk, redis, mail, images, address];
 
 /**
- * Looks at everything that an instance needs, and changes nothing. Whatever is broken, each check says what it found: one
- * that cannot be made is a finding too.
+ * Checks everything that an instance needs, and changes nothing. A check that cannot run is also a finding.
  */
 export async function* examine({ config, wrong, ofDeployments }: Inspected): AsyncGenerator<Examined> {
   const isWrong = (variable: string) => wrong.some((sentence) => sentence.startsWith(`${variable} `));
   for (const sentence of wrong) {
-    yield { check: 'configuration', ...problem(sentence, 'No server starts before it is mended.') };
+    yield { check: 'configuration', ...problem(sentence, 'Fix it. Until then, no server starts.') };
   }
   const deployment: Deployment = {
     config,
@@ -77,9 +76,7 @@ async function* made<P extends Deployment>(
   try {
     findings = await examine(deployment);
   } catch (error) {
-    findings = [
-      problem(`This could not be looked at: ${describeError(error)}.`, 'Mend what the others name first.'),
-    ];
+    findings = [problem(`This check failed: ${describeError(error)}.`, 'Fix the other problems first.')];
   }
   for (const finding of findings) yield { check: name, ...finding };
 }
@@ -89,7 +86,7 @@ type Opened = { database?: ReadOnlyDatabase; finding?: Finding; close?: () => Pr
 async function openDatabase({ databaseUrl, dataDirectory }: Config): Promise<Opened> {
   const isEmbedded = databaseUrl === undefined;
   if (isEmbedded && !(await exists(join(dataDirectory, 'postgres')))) {
-    return { finding: ok('There is none under DATA_DIR yet: the first start makes it.') };
+    return { finding: ok('DATA_DIR contains no database yet. The first start creates it.') };
   }
   let embedded: Awaited<ReturnType<typeof startEmbeddedPostgres>> | undefined;
   let database: ReadOnlyDatabase | undefined;
@@ -98,7 +95,7 @@ async function openDatabase({ databaseUrl, dataDirectory }: Config): Promise<Ope
     await embedded?.stop();
   };
   try {
-    // The one that runs, or started for the time being: its files are the only thing that it may write to.
+    // The one that runs, or one started temporarily. It only writes its own files.
     if (isEmbedded)
       embedded = await startEmbeddedPostgres({ directory: dataDirectory, log: () => undefined });
     database = await ReadOnlyDatabase.connect(databaseUrl ?? embedded!.url);
@@ -111,7 +108,7 @@ async function openDatabase({ databaseUrl, dataDirectory }: Config): Promise<Ope
   }
 }
 
-/** The configured master key, or the embedded mode's own, which is read and never made here. */
+/** The configured master key, or the embedded mode's own, which is never created here. */
 async function keyOf({
   encryptionKey: configured,
   databaseUrl,

@@ -1,4 +1,4 @@
-/** What one check found: a sentence and, where something is to be done, another that says what. */
+/** The result of a check, and the fix if one is needed. */
 export type Finding = {
   level: 'ok' | 'warning' | 'problem';
   message: string;
@@ -7,7 +7,7 @@ export type Finding = {
 
 export const ok = (message: string): Finding => ({ level: 'ok', message });
 
-/** Works, and will not for ever, or not as well as it could. */
+/** Works, but not forever, or not as well as it could. */
 export const warning = (message: string, advice: string): Finding => ({ level: 'warning', message, advice });
 
 /** Does not work, or loses data. */

@@ -3,26 +3,26 @@ import { silenceAmazon } from '../environment.js';
 import { ok, problem } from './finding.js';
 import { type Check } from './deployment.js';
 
-/** Whether the bucket of images answers: it is asked for a file that is not there. */
+/** Whether the image bucket responds. Requests a file that does not exist. */
 export const images: Check = {
   name: 'images',
   async examine({ config, isWrong }) {
     const { storage, databaseUrl } = config;
     if (isWrong('STORAGE_URL')) return [];
     if (!storage) {
-      const shared = databaseUrl === undefined ? '' : ', which all instances have to share';
-      return [ok(`Images are kept in files under DATA_DIR/images${shared}.`)];
+      const shared = databaseUrl === undefined ? '' : ', which all instances must share';
+      return [ok(`Images are stored in DATA_DIR/images${shared}.`)];
     }
     try {
       silenceAmazon();
       await (await openStorage(storage)).sizeOf('doctor');
-      return [ok('The bucket of images answers.')];
+      return [ok('The image bucket responds.')];
     } catch (error) {
       if (!(error instanceof StorageUnreachable)) throw error;
       return [
         problem(
-          `${error.message} Uploads are refused, and images are not shown; all else is served.`,
-          'Mend STORAGE_URL, AWS_REGION, AWS_ENDPOINT_URL_S3, the credentials and what they may, or what stands between.',
+          `${error.message} Uploads fail and images are not shown. Everything else works.`,
+          'Check STORAGE_URL, AWS_REGION, AWS_ENDPOINT_URL_S3, the credentials and their rights, and the network.',
         ),
       ];
     }

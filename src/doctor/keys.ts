@@ -2,17 +2,17 @@ import { type KeyCheck, Keyring, type KeyringFault } from '#libs/event-store';
 import { type Finding, ok, problem, warning } from './finding.js';
 import { type DatabaseCheck, type DeploymentWithDatabase } from './deployment.js';
 
-/** Whether personal data can be read with the key that is configured. */
+/** Whether the configured key can read personal data. */
 export const encryptionKey: DatabaseCheck = {
   name: 'encryption key',
   async examine(deployment) {
     const { keyring, check, fault } = await openKeyring(deployment);
-    if (!check) return [ok('The database has no key yet: the first server that starts notes its own.')];
+    if (!check) return [ok('The database has no key yet. The first server that starts registers its key.')];
     if (!keyring) {
       return [
         problem(
-          'There is no key to read the database with.',
-          'Set ENCRYPTION_KEY to the key of this database; an embedded one has it under DATA_DIR.',
+          'No key is configured to read the database.',
+          'Set ENCRYPTION_KEY to the key of this database. In the embedded mode, it is a file in DATA_DIR.',
         ),
       ];
     }
@@ -20,7 +20,7 @@ export const encryptionKey: DatabaseCheck = {
     if (keyring.state === 'ahead') {
       return [
         warning(
-          'ENCRYPTION_KEY is not in use yet: the database goes by ENCRYPTION_KEY_PREVIOUS.',
+          'ENCRYPTION_KEY is not in use yet. The database still uses ENCRYPTION_KEY_PREVIOUS.',
           'Once every instance has both, run keys rewrap (docs/guides/keys.md).',
         ),
       ];
@@ -28,39 +28,39 @@ export const encryptionKey: DatabaseCheck = {
     if (check.replaces) {
       return [
         warning(
-          'Not all is wrapped with ENCRYPTION_KEY yet.',
-          'Run keys rewrap, which goes on where it was interrupted; until then leave ENCRYPTION_KEY_PREVIOUS set.',
+          'Some keys are not wrapped with ENCRYPTION_KEY yet.',
+          'Run keys rewrap, which resumes where it was interrupted. Keep ENCRYPTION_KEY_PREVIOUS until it is done.',
         ),
       ];
     }
     if (deployment.config.previousEncryptionKey !== undefined) {
       return [
         warning(
-          'ENCRYPTION_KEY_PREVIOUS opens nothing here any more.',
-          'Take it out, and keep it for as long as you keep backups of before.',
+          'ENCRYPTION_KEY_PREVIOUS is no longer needed.',
+          'Remove the variable. Store the key as long as you keep backups from before.',
         ),
       ];
     }
-    return [ok('The key is the one of this database.')];
+    return [ok('ENCRYPTION_KEY is the key of this database.')];
   },
 };
 
 const FAULTS: { [fault in KeyringFault]: Finding } = {
   first: problem(
-    'ENCRYPTION_KEY is not the key that this database was first used with: no server will start on it.',
-    'Set it to that key: without it personal data cannot be read by anybody.',
+    'ENCRYPTION_KEY is not the key that this database was first used with. No server will start.',
+    'Set it to that key. Without it, no one can read personal data.',
   ),
   replaced: problem(
-    'ENCRYPTION_KEY is not the key of this database, which was replaced by another: no server will start on it.',
-    'Set it to the new one: without it personal data cannot be read by anybody.',
+    'ENCRYPTION_KEY is not the key of this database, which was replaced. No server will start.',
+    'Set it to the new key. Without it, no one can read personal data.',
   ),
   unfinished: problem(
-    'Keys of persons are wrapped with the key before ENCRYPTION_KEY, and ENCRYPTION_KEY_PREVIOUS is not it: no server will start.',
-    'Set it to that key, and run keys rewrap to its end.',
+    'Some keys are wrapped with the key before ENCRYPTION_KEY, but ENCRYPTION_KEY_PREVIOUS is not that key. No server will start.',
+    'Set ENCRYPTION_KEY_PREVIOUS to that key, and run keys rewrap to the end.',
   ),
 };
 
-/** The keys that are configured, opened for the database as far as they are its. */
+/** Opens the database's key check with the configured keys. */
 export async function openKeyring({
   database,
   config,
@@ -72,7 +72,7 @@ export async function openKeyring({
   const { there } = await database.row<{ there: boolean }>(
     `SELECT to_regclass('key_check') IS NOT NULL AS there`,
   );
-  // Before the migrations ran it has no more than the first column.
+  // Before the migrations run, it only has the first column.
   const [check] = there ? await database.query<KeyCheck[]>('SELECT * FROM key_check') : [];
   const fault = keyring && check && keyring.open(check);
   return { ...(keyring && { keyring }), ...(check && { check }), ...(fault && { fault }) };

@@ -4,18 +4,18 @@ import { type Check } from './deployment.js';
 
 const PATIENCE_MS = 15_000;
 
-/** Whether mail can be sent: as a server would, up to the login; nothing is sent. */
+/** Connects and logs in to the mail server, as a server would, without sending anything. */
 export const mail: Check = {
   name: 'mail',
   async examine({ config, isWrong }) {
     if (isWrong('MAIL_URL')) return [];
     const { mailUrl, mailFrom, databaseUrl } = config;
     if (mailUrl === undefined) {
-      if (databaseUrl === undefined) return [ok('Mail is written to files under DATA_DIR/mail.')];
+      if (databaseUrl === undefined) return [ok('Emails are written to files in DATA_DIR/mail.')];
       return [
         warning(
-          'MAIL_URL is not set: mail is written to files under DATA_DIR/mail, where this can be written, and sent to nobody.',
-          'Set MAIL_URL to the server that sends your mail: docs/guides/mail.md.',
+          'MAIL_URL is not set. Emails are written to files in DATA_DIR/mail, if it is writable, and sent to no one.',
+          'Set MAIL_URL to your mail server: docs/guides/mail.md.',
         ),
       ];
     }
@@ -24,19 +24,19 @@ export const mail: Check = {
     if (trouble !== undefined) {
       found.push(
         problem(
-          `Mail cannot be sent: ${trouble}. What is to be sent waits.`,
-          'Mend MAIL_URL, the server, or what stands between: name, port, certificate, user and password.',
+          `Emails cannot be sent: ${trouble}. They are queued.`,
+          'Check the name, port, user and password in MAIL_URL, the certificate, the server and the network.',
         ),
       );
     }
     if (mailFrom === undefined && !isWrong('MAIL_FROM')) {
       found.push(
         warning(
-          'MAIL_FROM is not set: organizations without a mailFrom of their own can send nothing.',
-          'Set it to an address that the mail server may send from.',
+          'MAIL_FROM is not set. Organizations without their own mailFrom cannot send email.',
+          'Set it to an address that the mail server accepts as sender.',
         ),
       );
     }
-    return found.length > 0 ? found : [ok('The mail server answers, and lets us in.')];
+    return found.length > 0 ? found : [ok('The mail server responds and accepts the login.')];
   },
 };

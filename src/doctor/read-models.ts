@@ -4,11 +4,11 @@ import { counted, type Finding, number, ok, problem, warning } from './finding.j
 import { type DatabaseCheck } from './deployment.js';
 import { type ReadOnlyDatabase } from './read-only-database.js';
 
-/** As the instances themselves take it: libs/projections/serving.ts. */
+/** The same as in libs/projections/serving.ts. */
 const SILENT_SECONDS = 60;
-/** Events: some seconds of a busy system. */
+/** Events that a busy system writes in a few seconds. */
 const MUCH = 10_000;
-/** After what ERASURE_PURGE_HOURS promises: a rebuild takes its time. */
+/** Added to ERASURE_PURGE_HOURS, because a rebuild takes time. */
 const PURGE_GRACE_HOURS = 6;
 
 type Row = {
@@ -19,11 +19,11 @@ type Row = {
   failed_position: string | null;
   failure: string | null;
   instances: number;
-  /** Whether its tables are there. */
+  /** Whether its tables exist. */
   stands: boolean;
 };
 
-/** Instances that have said within the last minute that they serve; undefined where the table is not there. */
+/** Instances that reported within the last minute; undefined if the table does not exist. */
 export async function instancesOf(database: ReadOnlyDatabase): Promise<number | undefined> {
   const { there } = await database.row<{ there: boolean }>(
     `SELECT to_regclass('serving') IS NOT NULL AS there`,
@@ -37,13 +37,13 @@ export async function instancesOf(database: ReadOnlyDatabase): Promise<number | 
   return count;
 }
 
-/** Which versions stand, who serves them, how far they are, and whether the erased are gone from their files. */
+/** Versions of projections, the instances that use them, their lag, and overdue purges after erasures. */
 export const readModels: DatabaseCheck = {
   name: 'projections',
   async examine({ database, config }) {
     const instances = await instancesOf(database);
     if (instances === undefined) {
-      return [warning('There are no read models yet.', 'The first server that starts makes them.')];
+      return [warning('No projections exist yet.', 'The first server that starts creates them.')];
     }
     const rows = await database.query<Row[]>(ROWS, [SILENT_SECONDS]);
     const found: Finding[] = [];
@@ -53,8 +53,8 @@ export const readModels: DatabaseCheck = {
       if (!row) {
         found.push(
           warning(
-            `${name} ${version}, which this version serves, is not built.`,
-            'A server of this version builds it when it starts, before it takes requests.',
+            `${name} ${version}, which this version uses, has not been built.`,
+            'A server of this version builds it when it starts, before it accepts requests.',
           ),
         );
         continue;
@@ -72,8 +72,8 @@ export const readModels: DatabaseCheck = {
       if (overdue) {
         found.push(
           warning(
-            `Files of ${name} may still hold somebody who was erased ${overdue.hours} hours ago.`,
-            'Run projections purge; servers do it by themselves while they run.',
+            `Files of ${name} may still contain a person who was erased ${overdue.hours} hours ago.`,
+            'Run projections purge. Servers do this automatically while they run.',
           ),
         );
       }
@@ -84,10 +84,10 @@ export const readModels: DatabaseCheck = {
     }
     if (found.length > 0) return found;
     const beside =
-      others.length > 0 ? `; ${counted(others.length, 'version')} of other releases stand beside` : '';
+      others.length > 0 ? `; ${counted(others.length, 'version')} of other releases also exist` : '';
     const serving =
-      instances === 0 ? 'no server runs' : `${counted(instances, 'instance')} served last minute`;
-    return [ok(`All ${projections.length} read models are up to date, ${serving}${beside}.`)];
+      instances === 0 ? 'no server runs' : `${counted(instances, 'instance')} ran in the last minute`;
+    return [ok(`All ${projections.length} projections are up to date; ${serving}${beside}.`)];
   },
 };
 
@@ -95,25 +95,28 @@ function judge(row: Row, schema: string): Finding[] {
   const name = `${row.name} ${row.version}`;
   if (!row.stands) {
     return [
-      problem(`The tables of ${name} are gone (schema ${schema}).`, `Run projections rebuild ${row.name}.`),
+      problem(
+        `The tables of ${name} do not exist (schema ${schema}).`,
+        `Run projections rebuild ${row.name}.`,
+      ),
     ];
   }
   if (row.failure !== null) {
     return [
       problem(
-        `${name} stands still at position ${row.failed_position}: ${row.failure}. Reads show the past.`,
-        `Look up the event (history.list-events), deploy a version that can read it, or mend the tables; it goes on by itself.`,
+        `${name} has stopped at position ${row.failed_position}: ${row.failure}. Reads return outdated data.`,
+        `Look up the event (history.list-events). Deploy a version that can read it, or repair the tables. It then continues automatically.`,
       ),
     ];
   }
   if (Number(row.lag) > MUCH) {
-    const lag = `${name} has ${number(Number(row.lag))} events to read`;
+    const lag = `${name} is ${number(Number(row.lag))} events behind`;
     return [
       row.instances === 0
-        ? warning(`${lag}, and no server serves it.`, 'A server that starts reads them first.')
+        ? warning(`${lag}, and no server uses it.`, 'A server that starts processes them first.')
         : warning(
             `${lag}.`,
-            'Run doctor again: if it does not fall, look for long transactions and at the load of the database.',
+            'Run doctor again. If the number does not fall, check for long transactions and the load of the database.',
           ),
     ];
   }

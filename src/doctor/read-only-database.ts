@@ -1,39 +1,38 @@
 import { Client } from 'pg';
 import { said, type Sql } from '#libs/database';
 
-/** A database that does not answer is found out in seconds. */
+/** Detects an unresponsive database within seconds. */
 const CONNECT_MS = 5_000;
 const STATEMENT_MS = 10_000;
 const LOCK_MS = 2_000;
 
-/** Something took the connection, and then said nothing. */
+/** The connection was accepted, but nothing was sent. */
 export class Unanswered extends Error {
   constructor() {
-    super(`it takes connections and does not answer within ${CONNECT_MS / 1_000} s`);
+    super(`it accepts connections but does not respond within ${CONNECT_MS / 1_000} s`);
   }
 }
 
 /**
- * One connection that can only read: every statement runs in a READ ONLY transaction of its own, so that PostgreSQL itself
- * holds us to it, whatever a check asks.
+ * A read-only connection. Every statement runs in its own READ ONLY transaction, so that PostgreSQL enforces it.
  */
 export class ReadOnlyDatabase implements Sql {
   private constructor(
     private readonly client: Client,
-    /** Between asking for the connection and having it. */
+    /** Time to connect. */
     readonly connectedInMs: number,
   ) {}
 
-  /** @throws what the server or the network said. */
+  /** @throws the error of the server or the network. */
   static async connect(url: string): Promise<ReadOnlyDatabase> {
     const client = new Client({
       connectionString: url,
       connectionTimeoutMillis: CONNECT_MS,
-      // PostgreSQL's own limit ends a statement; this one ends a server that says nothing at all.
+      // PostgreSQL's own limit ends a statement. This one ends a server that does not respond at all.
       query_timeout: STATEMENT_MS + LOCK_MS,
       application_name: 'advocacy doctor',
     });
-    // A connection that breaks is told of by the statement that needs it.
+    // The statement that needs a broken connection reports it.
     client.on('error', () => undefined);
     const before = performance.now();
     let isTaken = false;
@@ -47,13 +46,13 @@ export class ReadOnlyDatabase implements Sql {
     return new ReadOnlyDatabase(client, performance.now() - before);
   }
 
-  /** The process that PostgreSQL (or a pooler in its place) said serves this connection. */
+  /** The process id that PostgreSQL, or a pooler in its place, reported for this connection. */
   get toldProcessId(): number | null {
-    // pg has it, and its types do not say so.
+    // Missing in the types of pg.
     return (this.client as unknown as { processID: number | null }).processID;
   }
 
-  /** The address that answered; undefined for a socket of the file system. */
+  /** The address of the server; undefined for a Unix socket. */
   get address(): string | undefined {
     const { stream } = (this.client as unknown as { connection: { stream: { remoteAddress?: string } } })
       .connection;
@@ -62,7 +61,7 @@ export class ReadOnlyDatabase implements Sql {
 
   async query<Rows>(text: string, values: unknown[] = []): Promise<Rows> {
     await this.client.query(
-      // Times are read whatever the role's DateStyle is, which is a finding of its own.
+      // Independent of the role's DateStyle, which is a finding of its own.
       `BEGIN READ ONLY; SET LOCAL statement_timeout = ${STATEMENT_MS}; SET LOCAL lock_timeout = ${LOCK_MS}; SET LOCAL DateStyle = ISO`,
     );
     try {

@@ -9,7 +9,7 @@ const PATIENCE_MS = 3_000;
 const MOST_APART_MS = 1_000;
 const NEARLY_FULL = 0.9;
 
-/** Whether limits can be counted over all instances. */
+/** Whether instances can share rate limits. */
 export const redis: Check = {
   name: 'redis',
   async examine({ config, database, isWrong }) {
@@ -17,11 +17,11 @@ export const redis: Check = {
     if (config.redisUrl === undefined) {
       const instances = database && (await instancesOf(database).catch(() => undefined));
       if (instances === undefined || instances < 2)
-        return [ok('None is configured: limits count per instance.')];
+        return [ok('Redis is not configured. Rate limits count per instance.')];
       return [
         warning(
-          `${instances} instances run without REDIS_URL: a key may ask each of them as often as its limit says.`,
-          'Give all of them the same REDIS_URL.',
+          `${instances} instances run without REDIS_URL, so each one counts rate limits by itself.`,
+          'Set the same REDIS_URL on all instances.',
         ),
       ];
     }
@@ -30,7 +30,7 @@ export const redis: Check = {
       connection = await connectRedis(config.redisUrl);
       const info = await inTime(connection.info());
       const before = Date.now();
-      // As instances ask it, by a script on a key of theirs, which only reads here.
+      // As instances do, by a script on one of their keys. Here it only reads.
       const time = connection.eval("return redis.call('TIME')", 1, 'rate-limit:probe');
       const [seconds] = (await inTime(time)) as [string, string];
       const apart = Number(seconds) * 1_000 + 500 - (before + Date.now()) / 2;
@@ -38,12 +38,14 @@ export const redis: Check = {
     } catch (error) {
       if (error instanceof WrongRedis) {
         const { what, advice } = error.trouble;
-        return [problem(`${what}.`, `No server starts before it is mended: ${advice}.`)];
+        return [problem(`${what}.`, `${advice} Until then, no server starts.`)];
       }
       if (!connection) throw error;
       const { what, said, advice } = redisIncidentOf(connection, error as Error);
       const reason = said === undefined ? what : `${what} (${said})`;
-      return [problem(`Redis cannot be used: ${reason}; limits count per instance meanwhile.`, advice)];
+      return [
+        problem(`Redis cannot be used: ${reason}. Until then, rate limits count per instance.`, advice),
+      ];
     } finally {
       connection?.disconnect();
     }
@@ -63,13 +65,13 @@ function judge(info: string, apart: number): Finding[] {
   const version = value('redis_version');
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < OLDEST_VERSION[0] || (major === OLDEST_VERSION[0] && minor < OLDEST_VERSION[1])) {
-    found.push(problem(`Redis ${version} is too old.`, 'Use Redis 6.2 or a newer one.'));
+    found.push(problem(`Redis ${version} is too old.`, 'Upgrade to Redis 6.2 or newer.'));
   }
   if (value('role') === 'slave') {
     found.push(
       problem(
-        'REDIS_URL leads to a replica, which counts nothing.',
-        'Name the primary, or let sentinels or a name that follows the primary tell it.',
+        'REDIS_URL leads to a replica, which cannot count.',
+        'Set it to the primary, to sentinels, or to a name that follows the primary.',
       ),
     );
   }
@@ -77,8 +79,8 @@ function judge(info: string, apart: number): Finding[] {
   if (policy.startsWith('allkeys')) {
     found.push(
       warning(
-        `maxmemory-policy is ${policy}: Redis may forget what callers have used up, and let them ask again.`,
-        'Set it to noeviction (or volatile-ttl): counts are kept for two seconds only, and take little.',
+        `maxmemory-policy is ${policy}, so Redis can evict the counts of rate limits.`,
+        'Set it to noeviction or volatile-ttl. Counts expire after two seconds and take little memory.',
       ),
     );
   }
@@ -86,19 +88,19 @@ function judge(info: string, apart: number): Finding[] {
   if (most > 0 && used > most * NEARLY_FULL) {
     found.push(
       warning(
-        `Redis uses ${bytes(used)} of its ${bytes(most)}: when it is full, limits count per instance.`,
-        'Raise maxmemory, or find out who else writes to it.',
+        `Redis uses ${bytes(used)} of its ${bytes(most)}. If it is full, rate limits count per instance.`,
+        'Raise maxmemory, or find out which other programs write to it.',
       ),
     );
   }
-  // TIME is asked in whole seconds here: half a second is unknown.
+  // TIME is read in whole seconds: it is uncertain by half a second.
   if (Math.abs(apart) > MOST_APART_MS + 500) {
     found.push(
       warning(
         `Redis's clock is ${Math.round(Math.abs(apart) / 1_000)} s ${apart < 0 ? 'behind' : 'ahead of'} this machine's.`,
-        'Let both keep their time by NTP; limits count in Redis’s time alone and still hold.',
+        'Synchronize both with NTP. Rate limits only use Redis’s clock and are still correct.',
       ),
     );
   }
-  return found.length > 0 ? found : [ok(`Redis ${version} answers, and counts for all instances.`)];
+  return found.length > 0 ? found : [ok(`Redis ${version} responds and counts for all instances.`)];
 }

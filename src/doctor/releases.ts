@@ -3,7 +3,7 @@ import { programVersion } from '../version.js';
 import { type Finding, ok, problem } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 
-/** Whether the instances on this database are of releases that can serve together, and with this one. */
+/** Whether the instances on this database run releases that are compatible with each other and with this one. */
 export const releases: DatabaseCheck = {
   name: 'releases',
   async examine({ database }) {
@@ -13,12 +13,12 @@ export const releases: DatabaseCheck = {
       .filter(({ release }) => !canServeTogether(own, release))
       .map((other) =>
         problem(
-          `${describeRelease(other)} cannot serve beside ${own}: each may write what the other cannot read.`,
-          'Stop them, or everything of this version, and upgrade one minor version at a time: docs/guides/upgrades.md.',
+          `${describeRelease(other)} cannot run together with ${own}, because each may write data that the other cannot read.`,
+          'Stop them, or all instances of this version, and upgrade one minor version at a time: docs/guides/upgrades.md.',
         ),
       );
     if (found.length > 0) return found;
     const list = live.map(describeRelease).join(', ');
-    return [ok(live.length === 0 ? 'No instance runs.' : `Running: ${list}. Compatible with ${own}.`)];
+    return [ok(live.length === 0 ? 'No instance is running.' : `Running: ${list}. Compatible with ${own}.`)];
   },
 };

@@ -4,11 +4,11 @@ import { type Finding, ok, warning } from './finding.js';
 import { type Check } from './deployment.js';
 import { ReadOnlyDatabase } from './read-only-database.js';
 
-/** What the primary had when we asked must be there within so long; servers wait for a twentieth of it. */
+/** The replica must catch up with the primary within this time. Servers wait a twentieth of it. */
 const PATIENCE_MS = 2_000;
 const PAUSE_MS = 50;
 
-/** Whether the replica is one of this database, and keeps up. Servers do without it: nothing of it is a problem. */
+/** Whether the replica follows this database and keeps up. Servers work without it, so findings are only warnings. */
 export const replica: Check = {
   name: 'replica',
   async examine({ config: { databaseReplicaUrl: url }, isWrong, database }) {
@@ -20,8 +20,8 @@ export const replica: Check = {
     } catch (error) {
       return [
         warning(
-          `The replica cannot be asked: ${describeError(error)}.`,
-          'Start it or mend DATABASE_REPLICA_URL; until then the primary answers everything.',
+          `The replica cannot be reached: ${describeError(error)}.`,
+          'Start it, or correct DATABASE_REPLICA_URL. Until then, the primary serves all reads.',
         ),
       ];
     } finally {
@@ -37,8 +37,8 @@ async function compare(standby: ReadOnlyDatabase, primary: ReadOnlyDatabase): Pr
   if (!recovering) {
     return [
       warning(
-        'DATABASE_REPLICA_URL leads to a server that follows none.',
-        'Name a hot standby of the server in DATABASE_URL; until then the primary answers everything.',
+        'DATABASE_REPLICA_URL leads to a server that is not a replica.',
+        'Set it to a hot standby of the server in DATABASE_URL. Until then, the primary serves all reads.',
       ),
     ];
   }
@@ -49,8 +49,8 @@ async function compare(standby: ReadOnlyDatabase, primary: ReadOnlyDatabase): Pr
   if (one !== other) {
     return [
       warning(
-        'The replica follows another server, or DATABASE_REPLICA_URL names another database of it.',
-        'Name a hot standby and the database of DATABASE_URL; until then the primary answers everything.',
+        'The replica follows another server, or DATABASE_REPLICA_URL contains another database.',
+        'Set it to a hot standby and the database of DATABASE_URL. Until then, the primary serves all reads.',
       ),
     ];
   }
@@ -61,12 +61,12 @@ async function compare(standby: ReadOnlyDatabase, primary: ReadOnlyDatabase): Pr
       'SELECT greatest(0, pg_wal_lsn_diff($1, pg_last_wal_replay_lsn()))::float8 AS behind',
       [lsn],
     );
-    if (behind === 0) return [ok('The replica follows and keeps up.')];
+    if (behind === 0) return [ok('The replica keeps up.')];
     if (performance.now() >= until) {
       return [
         warning(
-          `The replica is ${Math.ceil(behind / 1024)} KiB of the log behind, and stayed so for two seconds.`,
-          'Look whether it replays (pg_wal_replay_resume, recovery_min_apply_delay) and receives; until then the primary answers in its place.',
+          `The replica is ${Math.ceil(behind / 1024)} KiB of write-ahead log behind, and did not catch up within two seconds.`,
+          'Check that it receives and replays the log (pg_wal_replay_resume, recovery_min_apply_delay). Until then, the primary serves all reads.',
         ),
       ];
     }

@@ -12,7 +12,7 @@ type Rights = {
   foreign_tables: string[];
 };
 
-/** What the application's role may, and must not: events are append-only for everybody. */
+/** Privileges the application's role needs, and must not have: events are append-only. */
 export const role: DatabaseCheck = {
   name: 'role',
   async examine({ database }) {
@@ -22,15 +22,15 @@ export const role: DatabaseCheck = {
     if (rights.superuser) {
       found.push(
         warning(
-          `The role ${name} is a superuser: a fault or an intruder could change the history.`,
-          'Give the instances a role of their own that owns this database and is no superuser.',
+          `The role ${name} is a superuser, so a bug or an intruder could change the history.`,
+          'Create a role for the instances that owns this database and is not a superuser.',
         ),
       );
     }
     if (!rights.may_create) {
       found.push(
         problem(
-          `The role ${name} may make no schemas in this database: read models of a new version cannot be built.`,
+          `The role ${name} cannot create schemas in this database, so projections of a new version cannot be built.`,
           `GRANT CREATE ON DATABASE … TO ${name}.`,
         ),
       );
@@ -38,7 +38,7 @@ export const role: DatabaseCheck = {
     if (!rights.may_end_others) {
       found.push(
         problem(
-          `The role ${name} may not call pg_terminate_backend: an instance that hangs would hold its leases.`,
+          `The role ${name} cannot call pg_terminate_backend, so a hanging instance would keep its leases.`,
           `GRANT EXECUTE ON FUNCTION pg_terminate_backend TO ${name}.`,
         ),
       );
@@ -46,29 +46,31 @@ export const role: DatabaseCheck = {
     if (!rights.superuser && rights.may_change.length > 0) {
       found.push(
         problem(
-          `The role ${name} may ${rights.may_change.join(', ')} the events.`,
-          `REVOKE UPDATE, DELETE, TRUNCATE ON events FROM ${name}, PUBLIC; and look who granted it.`,
+          `The role ${name} has ${rights.may_change.join(', ')} on the table events.`,
+          `REVOKE UPDATE, DELETE, TRUNCATE ON events FROM ${name}, PUBLIC; and find out who granted it.`,
         ),
       );
     }
     if (rights.has_events && rights.trigger !== 'A') {
       found.push(
         problem(
-          `The trigger that keeps events from being changed is ${rights.trigger === null ? 'gone' : 'not always on'}.`,
-          'Ask who did it, verify the history against a checkpoint that was kept elsewhere, then ALTER TABLE events ' +
-            'ENABLE ALWAYS TRIGGER events_are_append_only (made by migrations/0001-event-store.ts).',
+          `The trigger that protects events from changes is ${rights.trigger === null ? 'missing' : 'not always enabled'}.`,
+          'Find out who changed it. Verify the history with a checkpoint kept elsewhere. Then run ALTER TABLE events ' +
+            'ENABLE ALWAYS TRIGGER events_are_append_only (created by migrations/0001-event-store.ts).',
         ),
       );
     }
     if (rights.foreign_tables.length > 0) {
       found.push(
         problem(
-          `The role ${name} does not own ${rights.foreign_tables.join(', ')}: migrations cannot change them.`,
-          `REASSIGN OWNED BY the other role TO ${name}, in this database.`,
+          `The role ${name} does not own ${rights.foreign_tables.join(', ')}, so migrations cannot change them.`,
+          `In this database, run REASSIGN OWNED BY <their owner> TO ${name}.`,
         ),
       );
     }
-    return found.length > 0 ? found : [ok(`The role ${name} may what it must, and cannot change events.`)];
+    return found.length > 0
+      ? found
+      : [ok(`The role ${name} has the privileges it needs, and cannot change events.`)];
   },
 };
 

@@ -3,7 +3,7 @@ import { migrations as ours, schema } from '#migrations';
 import { counted, type Finding, ok, problem, warning } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 
-/** Whether the tables are those of this version of the program. */
+/** Whether the schema is that of this version. */
 export const migrations: DatabaseCheck = {
   name: 'migrations',
   async examine({ database }) {
@@ -11,7 +11,7 @@ export const migrations: DatabaseCheck = {
       `SELECT to_regclass('migrations') IS NOT NULL AS there`,
     );
     if (!there)
-      return [warning('The database is empty.', 'Start a server, or run migrate: either fills it.')];
+      return [warning('The database is empty.', 'Start a server, or run migrate. Both create the schema.')];
     const rows = await database.query<{ name: string }[]>('SELECT name FROM migrations ORDER BY id');
     const ran = rows.map(({ name }) => name);
     const known = ours.map(({ name }) => name);
@@ -21,20 +21,20 @@ export const migrations: DatabaseCheck = {
     if (pending.length > 0) {
       found.push(
         warning(
-          `${pending.join(', ')} has not run here yet.`,
-          'The first server of this version runs it when it starts; migrate does it now. UPGRADING: docs/guides/upgrades.md.',
+          `Pending migrations: ${pending.join(', ')}.`,
+          'The first server of this version runs them when it starts. To run them now, use migrate: docs/guides/upgrades.md.',
         ),
       );
     }
     if (unknown.length > 0) {
       found.push(
         warning(
-          `${unknown.join(', ')} is of a newer version than this one.`,
-          'Right in the middle of an upgrade. Otherwise run doctor of the version that is deployed.',
+          `Migrations of a newer version: ${unknown.join(', ')}.`,
+          'This is normal during an upgrade. Otherwise, run doctor of the deployed version.',
         ),
       );
     }
-    // Of what is still to run nobody knows what it will make.
+    // What pending migrations will create is unknown.
     const missing = pending.length === 0 ? await missingFromSchema(database, schema) : undefined;
     if (missing) found.push(...judge(missing));
     const broken = await database.query<{ name: string; table: string }[]>(
@@ -45,7 +45,7 @@ export const migrations: DatabaseCheck = {
     for (const { name, table } of broken) {
       found.push(
         problem(
-          `The index ${name} of ${table} is not valid: its making was interrupted, and no query uses it.`,
+          `The index ${name} of ${table} is not valid. Its creation was interrupted, and no query uses it.`,
           `REINDEX INDEX CONCURRENTLY ${name}.`,
         ),
       );
@@ -59,45 +59,45 @@ function judge({ parts, indexes }: Missing): Finding[] {
   if (parts.length > 0) {
     found.push(
       problem(
-        `Every migration has run, and yet there is no ${parts.join(', no ')}: no server starts on it.`,
-        'Somebody dropped or changed it, or a backup was restored in part: restore it whole (docs/guides/restore.md), or start the version that made it.',
+        `All migrations have run, but the schema is incomplete. Missing: ${parts.join(', ')}. No server will start.`,
+        'Someone dropped or changed it, or a restore was incomplete. Restore the whole backup (docs/guides/restore.md), or start the version that created it.',
       ),
     );
   }
   if (indexes.length > 0) {
     found.push(
       warning(
-        `${counted(indexes.length, 'index', 'indexes')} of the migrations ${indexes.length === 1 ? 'is' : 'are'} gone: what is found by ${indexes.length === 1 ? 'it' : 'them'} is looked for in the whole table.`,
-        `Make it again, which nobody waits for: ${indexes.map((one) => `${one.replace(' INDEX ', ' INDEX CONCURRENTLY ')};`).join(' ')}`,
+        `${counted(indexes.length, 'index', 'indexes')} of the migrations ${indexes.length === 1 ? 'is' : 'are'} missing, so queries scan whole tables.`,
+        `Create ${indexes.length === 1 ? 'it' : 'them'} again, without blocking anyone: ${indexes.map((one) => `${one.replace(' INDEX ', ' INDEX CONCURRENTLY ')};`).join(' ')}`,
       ),
     );
   }
   return found;
 }
 
-/** What searching needs. */
+/** Extensions for search. */
 export const extensions: DatabaseCheck = {
   name: 'extensions',
   async examine({ database }) {
     const rows = await database.query<Extension[]>(EXTENSIONS);
     const [first] = rows;
-    if (!first) return [ok('pg_trgm and btree_gin are there.')];
+    if (!first) return [ok('pg_trgm and btree_gin are installed.')];
     const names = rows.map(({ name }) => name).join(' and ');
     const isWhole = rows.every(({ offered }) => offered);
     const mayMake = rows.every(({ may_make }) => may_make);
-    if (first.is_empty && mayMake) return [ok(`The migrations will make ${names}.`)];
+    if (first.is_empty && mayMake) return [ok(`The migrations will create ${names}.`)];
     const install = isWhole ? '' : 'Install the contrib package of PostgreSQL. ';
     const create = rows.map(({ name }) => `CREATE EXTENSION ${name};`).join(' ');
     const who = mayMake ? `In this database: ${create}` : `As a superuser, in this database: ${create}`;
     return [
       first.is_empty
         ? warning(
-            `The migrations cannot make ${names}: q will find only what a text begins with.`,
+            `The migrations cannot create ${names}, so q will only match the beginning of texts.`,
             `${install}${who} before the first start.`,
           )
         : warning(
-            `${names} ${rows.length === 1 ? 'is' : 'are'} not there: q finds only what a text begins with.`,
-            `${install}${who} then projections rebuild of each read model.`,
+            `${names} ${rows.length === 1 ? 'is' : 'are'} not installed, so q only matches the beginning of texts.`,
+            `${install}${who} Then run projections rebuild for each projection.`,
           ),
     ];
   },
@@ -105,7 +105,7 @@ export const extensions: DatabaseCheck = {
 
 type Extension = { name: string; offered: boolean; may_make: boolean; is_empty: boolean };
 
-// Those that are trusted may be made by whoever may create in the database.
+// Roles that can create in the database can create trusted extensions.
 const EXTENSIONS = `
   SELECT wanted.name, a.name IS NOT NULL AS offered, to_regclass('migrations') IS NULL AS is_empty,
     coalesce((SELECT rolsuper FROM pg_roles WHERE rolname = current_user)

@@ -8,11 +8,11 @@ import { type DatabaseCheck } from './deployment.js';
 
 /** Sealing runs every three seconds. */
 const LATE_SECONDS = 60;
-/** How long a history may be to be verified whole in passing: about a second. */
+/** Longest history that is verified completely here. It takes about a second. */
 const LONGEST_VERIFIED = 20_000;
-/** Organizations looked at; each costs four look-ups. */
+/** Organizations checked; each costs four look-ups. */
 const MOST_ORGANIZATIONS = 1_000;
-/** Refused organizations that are named. */
+/** Quarantined organizations that are listed. */
 const MOST_REFUSED = 100;
 
 type Head = {
@@ -26,7 +26,7 @@ type Head = {
 
 type Refused = { organization_id: string; refused: string };
 
-/** Whether the history is sealed as it grows, and what was sealed is still what is there. */
+/** Whether the history is sealed as it grows, and is unchanged since. */
 export const seals: DatabaseCheck = {
   name: 'seals',
   async examine(deployment) {
@@ -34,18 +34,18 @@ export const seals: DatabaseCheck = {
     const { there } = await database.row<{ there: boolean }>(
       `SELECT to_regclass('signed_notes') IS NOT NULL AS there`,
     );
-    if (!there) return [warning('Nothing is sealed yet.', 'The first server that starts begins with it.')];
+    if (!there) return [warning('Nothing is sealed yet.', 'The first server that starts seals the history.')];
     const found: Finding[] = [];
     const { lag, oldest } = await database.row<{ lag: string; oldest: number | null }>(LAG);
     if (oldest !== null && oldest > LATE_SECONDS) {
       const instances = (await instancesOf(database)) ?? 0;
-      const message = `${counted(Number(lag), 'event')} not sealed yet, the first for ${number(oldest)} s`;
+      const message = `${counted(Number(lag), 'event')} not sealed yet, the oldest for ${number(oldest)} s`;
       found.push(
         instances === 0
-          ? warning(`${message}: no server runs.`, 'Start one, or run history checkpoint.')
+          ? warning(`${message}. No server is running.`, 'Start one, or run history checkpoint.')
           : problem(
-              `${message}, although servers run.`,
-              'Look for "history not sealed" in their logs, and for a transaction that holds the row of the table sealing.',
+              `${message}, although servers are running.`,
+              'Search their logs for "history not sealed", and find out which transaction holds the row of the table sealing.',
             ),
       );
     }
@@ -53,8 +53,8 @@ export const seals: DatabaseCheck = {
       found.push(
         problem(
           `The ${organization_id === ALL_ORGANIZATIONS ? 'log of all organizations' : `history of organization ${organization_id}`} ` +
-            `is not what was sealed before, and is sealed no more: ${refused}.`,
-          'Somebody changed it, a key is missing, or a backup was restored in part: docs/guides/runbooks/history-quarantined.md says what to do first.',
+            `differs from what was sealed, and is quarantined: ${refused}.`,
+          'Someone changed it, a key is missing, or a restore was incomplete. Follow docs/guides/runbooks/history-quarantined.md.',
         ),
       );
     }
@@ -62,8 +62,8 @@ export const seals: DatabaseCheck = {
     for (const { organization_id } of heads.filter(({ passed_over }) => passed_over)) {
       found.push(
         problem(
-          `Sealing has passed over events of organization ${organization_id}.`,
-          'Somebody changed the row of the table sealing: history checkpoint seals them.',
+          `Sealing has skipped events of organization ${organization_id}.`,
+          'Someone changed the row of the table sealing. Run history checkpoint to seal these events.',
         ),
       );
     }
@@ -76,7 +76,7 @@ export const seals: DatabaseCheck = {
       .sort((one, other) => other.sealed_at.getTime() - one.sealed_at.getTime());
     if (head && signers) {
       const signed = signers.open(head.note!);
-      // With the signatures of today: the note may bear that of a previous key alone.
+      // Signed again with the current keys: the stored note may only have the signature of a previous one.
       const verdict =
         signed &&
         (await verifyDatabase(
@@ -89,25 +89,23 @@ export const seals: DatabaseCheck = {
         found.push(
           problem(
             `The last checkpoint of organization ${head.organization_id} was signed with another key.`,
-            'Set SIGNING_KEY to the one that it was signed with, or add that to SIGNING_KEY_PREVIOUS.',
+            'Set SIGNING_KEY to the key that signed it, or add that key to SIGNING_KEY_PREVIOUS.',
           ),
         );
       } else if (!verdict.ok) {
         found.push(
           problem(
-            `The history of organization ${head.organization_id} does not lead to its last seal: ${verdict.reason}.`,
-            'history verify with a checkpoint that was kept elsewhere tells where it was changed.',
+            `The history of organization ${head.organization_id} does not match its last seal: ${verdict.reason}.`,
+            'To find the change, run history verify with a checkpoint kept elsewhere.',
           ),
         );
       } else if (found.length === 0) {
         const proved = counted(signed.size, 'event');
-        return [ok(`The history is sealed; ${proved} of one organization lead to its last seal.`)];
+        return [ok(`The history is sealed. One organization was verified: ${proved} match its last seal.`)];
       }
     }
     if (found.length > 0) return found;
-    return [
-      ok(heads.length === 0 ? 'There is nothing to seal yet.' : 'The history is sealed as far as it goes.'),
-    ];
+    return [ok(heads.length === 0 ? 'There is nothing to seal yet.' : 'The whole history is sealed.')];
   },
 };
 
@@ -115,12 +113,12 @@ const LAG = `
   SELECT count(*) AS lag, extract(epoch FROM clock_timestamp() - min(e.recorded_at))::int AS oldest
   FROM (SELECT recorded_at FROM events WHERE position > (SELECT position FROM sealing) ORDER BY position LIMIT 100000) e`;
 
-// Its seals may be gone.
+// Its seals may be missing.
 const REFUSED = `
   SELECT organization_id, refused FROM signed_notes WHERE refused IS NOT NULL ORDER BY refused_at, organization_id LIMIT $1`;
 
-// From one organization to the next by the primary key: the table has a row for every few seconds of each. What stands for
-// all of them comes first, and has no events.
+// Steps from one organization to the next by the primary key, because each has a row for every few seconds. The log of all
+// organizations comes first and has no events.
 const HEADS = `
   WITH RECURSIVE organization (id, n) AS (
     (SELECT organization_id, 1 FROM seals WHERE organization_id > $2 ORDER BY organization_id LIMIT 1)

@@ -2,12 +2,12 @@ import { projections } from '../modules.js';
 import { type Finding, number, ok, problem, warning } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 
-/** Findings that are told. */
+/** Most findings reported. */
 const MOST_FINDINGS = 100;
 
 type Found = { kind: string; finding: string };
 
-/** What instances have found by themselves (`VERIFY_EVERY`), and whether they come to look. */
+/** Findings of the instances' self-check (`VERIFY_EVERY`), and whether it is on time. */
 export const selfCheck: DatabaseCheck = {
   name: 'self-check',
   async examine({ database, config: { verifyEvery } }) {
@@ -22,8 +22,8 @@ export const selfCheck: DatabaseCheck = {
         problem(
           finding,
           kind === 'history'
-            ? 'Somebody has changed it. Change nothing, take a copy of the database; docs/guides/runbooks/data-changed-by-hand.md says what then.'
-            : 'Somebody has changed it by hand, or it is a mistake of this program: projections rebuild mends it.',
+            ? 'Someone changed it. Change nothing, copy the database, and follow docs/guides/runbooks/data-changed-by-hand.md.'
+            : 'Someone changed it by hand, or this is a bug. Run projections rebuild to repair it.',
         ),
       );
     }
@@ -33,19 +33,19 @@ export const selfCheck: DatabaseCheck = {
     ]);
     if (verifyEvery === 0) {
       found.push(
-        warning('VERIFY_EVERY is 0: nobody looks whether what is stored was changed.', 'Leave it out.'),
+        warning('VERIFY_EVERY is 0, so stored data is never checked for changes.', 'Remove the variable.'),
       );
     } else if (late > 0) {
       found.push(
         warning(
-          `${number(late)} of ${number(subjects)} histories and read models are late: they should have been checked by now.`,
-          'Look for "the self-check did not run" in the logs. One instance looks at one thing at a time: raise VERIFY_EVERY if there is too much.',
+          `The self-check of ${number(late)} of ${number(subjects)} histories and projections is overdue.`,
+          'Search the logs for "the self-check did not run". One instance checks one at a time. If there are too many, raise VERIFY_EVERY.',
         ),
       );
     }
     return found.length > 0
       ? found
-      : [ok(`${number(subjects)} histories and read models, none found changed`)];
+      : [ok(`${number(subjects)} histories and projections checked, no changes found.`)];
   },
 };
 

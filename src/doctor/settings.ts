@@ -6,31 +6,31 @@ type Rule = {
   isWrong: (value: string) => boolean;
   level: 'problem' | 'warning';
   message: (value: string) => string;
-  /** What it should be, or how it is changed where it is none of those that anybody may set. */
+  /** The correct value, or how to change it if it cannot simply be set. */
   right: { value: string } | { advice: string };
 };
 
 const is = (wrong: string) => (value: string) => value === wrong;
-/** A limit that is on, in the setting's own unit of milliseconds. */
+/** An active limit, in milliseconds. */
 const isOn = (value: string) => Number(value) > 0;
 
-const LOSES = 'what was acknowledged can be lost when the machine stops';
-const SHOWS = 'names and addresses can get into PostgreSQL’s log';
+const LOSES = 'acknowledged data can be lost if the machine crashes';
+const SHOWS = 'names and addresses can appear in PostgreSQL’s log';
 
-/** What PostgreSQL is set to, for this role in this database, that the application does not set by itself. */
+/** PostgreSQL settings, for this role in this database, that the application does not set itself. */
 const RULES: readonly Rule[] = [
   {
     setting: 'fsync',
     isWrong: is('off'),
     level: 'problem',
-    message: () => `fsync is off: ${LOSES}, the database with it.`,
+    message: () => `fsync is off: ${LOSES}, and the database can be corrupted.`,
     right: { value: 'on' },
   },
   {
     setting: 'full_page_writes',
     isWrong: is('off'),
     level: 'problem',
-    message: () => 'full_page_writes is off: a crash in the middle of a page spoils it.',
+    message: () => 'full_page_writes is off: a crash can corrupt pages.',
     right: { value: 'on' },
   },
   {
@@ -53,60 +53,59 @@ const RULES: readonly Rule[] = [
     isWrong: (value) => value !== 'read committed',
     level: 'problem',
     message: (value) =>
-      `Transactions are ${value} by default: writers of the same stream would fail instead of waiting.`,
+      `Transactions are ${value} by default: concurrent writes to a record would fail instead of waiting.`,
     right: { value: "'read committed'" },
   },
   {
     setting: 'DateStyle',
     isWrong: (value) => !value.startsWith('ISO'),
     level: 'problem',
-    message: (value) => `DateStyle is ${value}: times cannot be read.`,
+    message: (value) => `DateStyle is ${value}: times cannot be parsed.`,
     right: { value: "'ISO, MDY'" },
   },
   {
     setting: 'autovacuum',
     isWrong: is('off'),
     level: 'warning',
-    message: () => 'autovacuum is off: tables grow and slow down without end.',
+    message: () => 'autovacuum is off: tables grow and become slower without limit.',
     right: { value: 'on' },
   },
   {
     setting: 'data_checksums',
     isWrong: is('off'),
     level: 'warning',
-    message: () => 'The cluster has no data checksums: a disk that returns something else is not noticed.',
+    message: () => 'The cluster has no data checksums: corruption by a disk is not detected.',
     right: {
       advice:
-        'Stop PostgreSQL and run pg_checksums --enable, or make the next cluster with initdb --data-checksums.',
+        'Stop PostgreSQL and run pg_checksums --enable, or create the next cluster with initdb --data-checksums.',
     },
   },
   {
     setting: 'wal_level',
     isWrong: is('minimal'),
     level: 'warning',
-    message: () =>
-      'wal_level is minimal: neither base backups that can be brought up to a moment nor replicas are possible.',
+    message: () => 'wal_level is minimal: point-in-time recovery and replicas are impossible.',
     right: { advice: 'As a superuser: ALTER SYSTEM SET wal_level = replica; then restart PostgreSQL.' },
   },
   {
     setting: 'log_statement',
     isWrong: (value) => value === 'mod' || value === 'all',
     level: 'warning',
-    message: (value) => `log_statement is ${value}: ${SHOWS}, where erasures do not reach.`,
+    message: (value) => `log_statement is ${value}: ${SHOWS}, and erasures do not remove them there.`,
     right: { value: 'ddl' },
   },
   {
     setting: 'log_error_verbosity',
     isWrong: (value) => value !== 'terse',
     level: 'warning',
-    message: (value) => `log_error_verbosity is ${value}: by the details of errors ${SHOWS}.`,
+    message: (value) => `log_error_verbosity is ${value}: ${SHOWS} in the details of errors.`,
     right: { value: 'terse' },
   },
   {
     setting: 'log_parameter_max_length_on_error',
     isWrong: (value) => value !== '0',
     level: 'warning',
-    message: () => `Statements that fail are logged with their values: ${SHOWS}.`,
+    message: () => `Failed statements are logged with their values: ${SHOWS}.`,
     right: { value: '0' },
   },
   ...['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout'].map(
@@ -115,7 +114,7 @@ const RULES: readonly Rule[] = [
       isWrong: isOn,
       level: 'warning',
       message: (value) =>
-        `${setting} is ${value} ms for this role: the instances set their own limits, and migrations and rebuilds take longer.`,
+        `${setting} is ${value} ms for this role. Instances set their own limits, and migrations and rebuilds can take longer.`,
       right: { value: '0' },
     }),
   ),
@@ -133,24 +132,24 @@ export const settings: DatabaseCheck = {
       const advice = 'advice' in right ? right.advice : wayOut(row, right.value);
       return [{ problem, warning }[level](message(row.value), advice)];
     });
-    return found.length > 0 ? found : [ok('PostgreSQL keeps what it acknowledges, and logs no values.')];
+    return found.length > 0 ? found : [ok('PostgreSQL stores acknowledged data safely, and logs no values.')];
   },
 };
 
-/** Where it is set, there it is taken back: what a role or a database is given hides all that is set elsewhere. */
+/** Resets the setting where it was set: settings of a role or a database override all others. */
 function wayOut({ name, source, set_by }: Setting, value: string): string {
   if (set_by !== null) {
-    // Whoever connects to such a database can write no more than we.
+    // Otherwise the session that runs the fix would be read-only too.
     const first = name === 'default_transaction_read_only' ? `SET ${name} = off; ` : '';
-    return `As a superuser: ${first}${set_by} RESET ${name}; new connections have it: restart the instances one by one, and PgBouncer.`;
+    return `As a superuser: ${first}${set_by} RESET ${name}; this applies to new connections, so restart the instances one by one, and PgBouncer.`;
   }
   if (source === 'command line') {
-    return `Take ${name} out of the command line that PostgreSQL is started with, and restart it.`;
+    return `Remove ${name} from the command line that starts PostgreSQL, and restart it.`;
   }
   return `As a superuser: ALTER SYSTEM SET ${name} = ${value}; SELECT pg_reload_conf();`;
 }
 
-// Our own connection has limits of its own: reset_val is what others begin with. What is set for fewer counts.
+// Our own connection sets its own limits, so reset_val is what other connections start with. The most specific setting counts.
 const SETTINGS = `
   SELECT s.name, coalesce(s.reset_val, s.setting) AS value, s.source,
     (SELECT CASE

@@ -3,14 +3,14 @@ import { WitnessClient } from '../cosigning/index.js';
 import { counted, type Finding, ok, problem, warning } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 
-/** Alarms that are told. */
+/** Most alarms reported. */
 const MOST_ALARMS = 100;
-/** A witness that has cosigned one within so long will cosign the next. */
+/** A witness that has cosigned within this time is considered healthy. */
 const LATE_SECONDS = 600;
 
 type Alarm = { organization_id: string; key: string; reason: string };
 
-/** Whether the witnesses that servers ask cosign what is signed. */
+/** Whether the configured witnesses cosign checkpoints. */
 export const witnesses: DatabaseCheck = {
   name: 'witnesses',
   async examine({ database, config: { witnesses: addresses, witnessEvery } }) {
@@ -27,7 +27,7 @@ export const witnesses: DatabaseCheck = {
       found.push(
         problem(
           `The witness ${key} contradicts ${logOf(organization_id)}: ${reason}.`,
-          'A backup was restored, somebody rewrote the history, or a copy is written on elsewhere: docs/guides/runbooks/witness-contradicts.md says what to do.',
+          'A backup was restored, someone rewrote the history, or a copy of the database is in use. Follow docs/guides/runbooks/witness-contradicts.md.',
         ),
       );
     }
@@ -39,12 +39,12 @@ export const witnesses: DatabaseCheck = {
       found.push(
         warning(
           `The witness ${key} has not cosigned the last checkpoint of ${counted(count, 'organization')}.`,
-          'Look for "a witness" in the logs of the servers: is it there, and does it know their verifier key (history key)?',
+          'Search the servers’ logs for "a witness". Check that the witness is reachable and knows the verifier key (history key).',
         ),
       );
     }
     if (found.length > 0) return found;
-    return [ok(`What is signed is cosigned by ${counted(names.length, 'witness', 'witnesses')}.`)];
+    return [ok(`Checkpoints are cosigned by ${counted(names.length, 'witness', 'witnesses')}.`)];
   },
 };
 
@@ -58,7 +58,7 @@ const ALARMS = `
   SELECT organization_id, key, reason FROM witness_alarms WHERE key = ANY ($1)
   ORDER BY since, organization_id, key LIMIT $2`;
 
-// Not those who are being asked at this moment, and not those who contradict it, which is told already.
+// Excludes witnesses that are being asked now, and those that contradict the history, which are reported separately.
 const LACKING = `
   SELECT w.key, count(*)::int AS count
   FROM (SELECT DISTINCT ON (organization_id) * FROM cosigned_notes ORDER BY organization_id, asked_at DESC, size DESC) c

@@ -1,7 +1,7 @@
 import { writeLetter } from '#libs/mail';
 import { DAYS_TO_CONFIRM } from './signature-request.js';
 
-/** What the mail says; a translator adds another language. */
+/** Texts of the confirmation email. To translate it, add a language. */
 export type ConfirmationWords = {
   subject: (petition: string) => string;
   greeting: (firstName: string | null) => string;
@@ -14,49 +14,53 @@ export type ConfirmationWords = {
 
 const WORDS: Record<string, ConfirmationWords> = {
   en: {
-    subject: (petition) => `Please confirm your signature: ${petition}`,
+    subject: (petition) => `Confirm your signature: ${petition}`,
     greeting: (firstName) => (firstName === null ? 'Hello,' : `Hello ${firstName},`),
     ask: (petition, organization) =>
-      `You have signed “${petition}” by ${organization}. Your signature counts once you have confirmed it:`,
+      `You signed “${petition}” by ${organization}. Your signature counts once you confirm it:`,
     button: 'Confirm my signature',
-    deadline: (days) => `The link works for ${days} days. After that, what you wrote is deleted.`,
-    ignore: 'If it was not you, you need not do anything: without your confirmation nothing is kept.',
+    deadline: (days) =>
+      `The link expires in ${days} days. If you don’t confirm by then, your details are deleted.`,
+    ignore:
+      'If you didn’t sign this petition, you can ignore this email. Nothing is kept unless you confirm.',
     already: {
       subject: (petition) => `You have already signed: ${petition}`,
       text: (petition) =>
-        `Somebody, probably you, has just signed “${petition}” with this address. Your signature counts already, so there is nothing to do.`,
-      button: 'See the petition',
+        `Someone, probably you, just signed “${petition}” again with this email address. Your signature already counts, so you don’t need to do anything.`,
+      button: 'View the petition',
     },
   },
   de: {
     subject: (petition) => `Bitte bestätigen Sie Ihre Unterschrift: ${petition}`,
     greeting: (firstName) => (firstName === null ? 'Guten Tag,' : `Guten Tag ${firstName},`),
     ask: (petition, organization) =>
-      `Sie haben „${petition}“ von ${organization} unterschrieben. Ihre Unterschrift zählt, sobald Sie sie bestätigt haben:`,
+      `Sie haben die Petition „${petition}“ von ${organization} unterschrieben. Bitte bestätigen Sie Ihre Unterschrift, damit sie zählt:`,
     button: 'Unterschrift bestätigen',
-    deadline: (days) => `Der Link gilt ${days} Tage. Danach wird gelöscht, was Sie geschrieben haben.`,
+    deadline: (days) =>
+      `Der Link ist ${days} Tage gültig. Wenn Sie bis dahin nicht bestätigen, werden Ihre Daten gelöscht.`,
     ignore:
-      'Wenn Sie das nicht waren, brauchen Sie nichts zu tun: Ohne Ihre Bestätigung wird nichts aufbewahrt.',
+      'Wenn Sie nicht unterschrieben haben, können Sie diese E-Mail ignorieren. Ohne Ihre Bestätigung wird nichts gespeichert.',
     already: {
       subject: (petition) => `Sie haben bereits unterschrieben: ${petition}`,
       text: (petition) =>
-        `Jemand, vermutlich Sie selbst, hat gerade „${petition}“ mit dieser Adresse unterschrieben. Ihre Unterschrift zählt bereits, Sie brauchen nichts zu tun.`,
-      button: 'Zur Petition',
+        `Jemand, vermutlich Sie selbst, hat die Petition „${petition}“ gerade noch einmal mit dieser Adresse unterschrieben. Ihre Unterschrift zählt bereits. Sie müssen nichts weiter tun.`,
+      button: 'Petition ansehen',
     },
   },
   fr: {
-    subject: (petition) => `Veuillez confirmer votre signature : ${petition}`,
+    subject: (petition) => `Confirmez votre signature : ${petition}`,
     greeting: (firstName) => (firstName === null ? 'Bonjour,' : `Bonjour ${firstName},`),
     ask: (petition, organization) =>
-      `Vous avez signé « ${petition} » de ${organization}. Votre signature compte dès que vous l’avez confirmée :`,
+      `Vous avez signé la pétition « ${petition} » de ${organization}. Pour que votre signature compte, confirmez-la :`,
     button: 'Confirmer ma signature',
-    deadline: (days) => `Le lien est valable ${days} jours. Ensuite, ce que vous avez écrit est supprimé.`,
+    deadline: (days) =>
+      `Le lien est valable ${days} jours. Sans confirmation de votre part dans ce délai, vos données seront supprimées.`,
     ignore:
-      'Si ce n’était pas vous, vous n’avez rien à faire : sans votre confirmation, rien n’est conservé.',
+      'Si vous n’avez pas signé cette pétition, ignorez cet e-mail. Sans votre confirmation, rien n’est conservé.',
     already: {
       subject: (petition) => `Vous avez déjà signé : ${petition}`,
       text: (petition) =>
-        `Quelqu’un, sans doute vous, vient de signer « ${petition} » avec cette adresse. Votre signature compte déjà, vous n’avez rien à faire.`,
+        `Quelqu’un, sans doute vous, vient de signer à nouveau la pétition « ${petition} » avec cette adresse. Votre signature compte déjà. Vous n’avez rien d’autre à faire.`,
       button: 'Voir la pétition',
     },
   },
@@ -64,14 +68,15 @@ const WORDS: Record<string, ConfirmationWords> = {
     subject: (petition) => `Confirme su firma: ${petition}`,
     greeting: (firstName) => (firstName === null ? 'Hola:' : `Hola, ${firstName}:`),
     ask: (petition, organization) =>
-      `Ha firmado «${petition}», de ${organization}. Su firma cuenta en cuanto la confirme:`,
+      `Ha firmado la petición «${petition}» de ${organization}. Confirme su firma para que cuente:`,
     button: 'Confirmar mi firma',
-    deadline: (days) => `El enlace es válido durante ${days} días. Después se borra lo que escribió.`,
-    ignore: 'Si no fue usted, no tiene que hacer nada: sin su confirmación no se guarda nada.',
+    deadline: (days) =>
+      `El enlace es válido durante ${days} días. Si no confirma su firma en ese plazo, sus datos se eliminarán.`,
+    ignore: 'Si no ha firmado esta petición, ignore este correo. Sin su confirmación no se guarda nada.',
     already: {
       subject: (petition) => `Ya ha firmado: ${petition}`,
       text: (petition) =>
-        `Alguien, probablemente usted, acaba de firmar «${petition}» con esta dirección. Su firma ya cuenta, no tiene que hacer nada.`,
+        `Alguien, probablemente usted, acaba de firmar de nuevo la petición «${petition}» con esta dirección. Su firma ya cuenta. No tiene que hacer nada más.`,
       button: 'Ver la petición',
     },
   },

@@ -6,7 +6,7 @@ import { type Notice, type Words } from './words/index.js';
 
 type About = { organization: SiteOrganization; petition: SitePetition; words: Words };
 
-/** After the form was sent: the same whoever has signed before. */
+/** After the form was submitted. It does not reveal whether the person had signed before. */
 export function askedPage({
   organization,
   petition,
@@ -31,7 +31,7 @@ export function askedPage({
   });
 }
 
-/** Thanks whoever has confirmed, also when they come again. */
+/** Thanks people who have confirmed, also on later visits. */
 export function signedPage({ organization, petition, words }: About): Page {
   return pageOf({
     organization,
@@ -48,7 +48,7 @@ export function signedPage({ organization, petition, words }: About): Page {
 
 type Confirmed = { facts: readonly { name: string; value: string }[]; consents: readonly string[] };
 
-/** What somebody is about to confirm. Only the button does it: what scans mail follows links. */
+/** Shows what a person is about to confirm. Only the button confirms, because mail scanners follow links. */
 export function confirmPage({
   organization,
   petition,
@@ -83,7 +83,7 @@ export function confirmPage({
   });
 }
 
-/** A link that is over, or a petition that is. */
+/** For an expired link or a closed petition. */
 export function endedPage({
   organization,
   petition,
@@ -94,7 +94,7 @@ export function endedPage({
   return noticePage({ organization, words, notice: words[ending], more: again, status: 410 });
 }
 
-/** A page that says one thing, of an organization or of nobody's. */
+/** A page with one message, with or without an organization. */
 export function noticePage({
   organization = null,
   words,

@@ -6,20 +6,20 @@ import { type Suspicion } from '../petitions/index.js';
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 /**
- * Forms from one network in an hour. A school or a hall with one address signs in a row, so many only make somebody look; beyond the
- * second number nothing is taken.
+ * Forms from one network in an hour. A school or a hall shares one address, so above the first number signatures are only
+ * suspicious. Above the second number, forms are rejected.
  */
 const MANY_FROM_NETWORK = 30;
 const MOST_FROM_NETWORK = 500;
-/** Forms for one petition in a minute. On its biggest day a petition has so many: nobody is refused for them. */
+/** Forms for one petition in a minute. A popular petition can have more, so they are never rejected. */
 const MANY_AT_ONCE = 3_000;
 
-/** How many forms are taken, counted over all instances as the rate limit counts. */
+/** Limits on forms, counted over all instances like rate limits. */
 @Injectable()
 export class Budgets {
   constructor(@Inject(getStorageToken()) private readonly storage: WindowStorage) {}
 
-  /** What is suspicious about one more form; undefined where it is one too many. */
+  /** What is suspicious about one more form; undefined if it exceeds the limit. */
   async take(petitionId: string, address: string | undefined): Promise<Suspicion[] | undefined> {
     const network = networkOf(address);
     const [byNetwork] = await this.storage.accept(

@@ -1,18 +1,18 @@
 /** Red, green and blue, each from 0 to 1. */
 type Rgb = readonly [number, number, number];
 
-/** Of the surfaces in the stylesheet: what stands on them is compared with the one it differs from least. */
+/** Surfaces in the stylesheet. Text is compared with the one that has the least contrast. */
 export const SURFACES = { light: ['#ffffff', '#f4f5f7'], dark: ['#15171c', '#1e2128'] } as const;
 
-/** WCAG 2.2, 1.4.3: text. What borders a control would need less (1.4.11). */
+/** WCAG 2.2, 1.4.3, for text. Borders of controls would need less (1.4.11). */
 const LEAST_CONTRAST = 4.5;
 const STEPS = 100;
 const PRESET = '#0b57d0';
 
-/** An accent for one scheme, and what is written on it. */
+/** An accent for one scheme, and the color of text on it. */
 export type Accent = { accent: string; onAccent: string };
 
-/** The organization's colour, as light or dark as it must be to be read on the surfaces of each scheme. */
+/** The organization's colour, adjusted to be readable on the surfaces of each scheme. */
 export function accentsOf(colour: string | null): { light: Accent; dark: Accent } {
   return { light: accentOn(colour ?? PRESET, 'light'), dark: accentOn(colour ?? PRESET, 'dark') };
 }

@@ -7,10 +7,10 @@ import { type Picture, type SiteOrganization } from './site-types.js';
 import { styleOf } from './style.js';
 import { type Words } from './words/index.js';
 
-/** A page, ready to be sent. `isShared`: it says the same to everybody. */
+/** A page, ready to be sent. `isShared`: it is the same for everyone. */
 export type Page = SharedAnswer & { status: number; isShared: boolean };
 
-/** What a page tells of itself to those who link to it. */
+/** Metadata for sites that link to the page. */
 export type Shared = {
   url: string;
   description: string | null;
@@ -25,16 +25,16 @@ type PageOptions = {
   content: Html;
   status?: number;
   shared?: Shared;
-  /** For a while: a page that says the same to everybody. */
+  /** How long shared caches may keep the page; undefined if it is personal. */
   seconds?: number;
-  /** Of its own, on this server. */
+  /** Paths on this server. */
   scripts?: readonly string[];
   /** In a frame on other pages. */
   isFramed?: boolean;
 };
 
 const styles = new Map<string, { style: string; hash: string }>();
-/** Organizations choose any; then all are made anew. */
+/** Organizations choose any colour. At this number, the cache is cleared. */
 const MOST_STYLES = 1_000;
 
 function styleFor(colour: string | null): { style: string; hash: string } {
@@ -49,7 +49,7 @@ function styleFor(colour: string | null): { style: string; hash: string } {
   return made;
 }
 
-/** The whole of a page, and its headers: nothing is loaded but from here, nothing runs but our own script. */
+/** The document and its headers. Only resources of this server are loaded, and only our own scripts run. */
 export function pageOf(options: PageOptions): Page {
   const { organization, words, status = 200, seconds, isFramed = false } = options;
   const { style, hash } = styleFor(organization?.colour ?? null);
@@ -61,7 +61,7 @@ export function pageOf(options: PageOptions): Page {
         `default-src 'none'; style-src 'sha256-${hash}'; img-src 'self'; script-src 'self'; connect-src 'self'; ` +
         `form-action 'self'; base-uri 'none'; frame-ancestors ${isFramed ? '*' : "'none'"}`,
       ...(isFramed ? {} : { 'X-Frame-Options': 'DENY' }),
-      // An address with a token is nobody's business.
+      // An address with a token must not leak to other sites.
       'Referrer-Policy': seconds === undefined ? 'no-referrer' : 'strict-origin-when-cross-origin',
       'Cache-Control': seconds === undefined ? 'no-store' : `public, max-age=${seconds}`,
       'Content-Language': words.locale,
@@ -128,7 +128,7 @@ function footOf({ name, path, website, privacyUrl }: SiteOrganization, words: Wo
   </footer>`;
 }
 
-/** Open Graph and its like; feeds are those of the organization. */
+/** Open Graph and similar tags, and the feeds of the organization. */
 function headOf(
   { url, description, image, type }: Shared,
   title: string,
@@ -159,7 +159,7 @@ function headOf(
 
 const LOCALES: Record<string, string> = { en: 'en_GB', de: 'de_DE', fr: 'fr_FR', es: 'es_ES' };
 
-/** What previews show of a text: they cut more. */
+/** Long enough for previews, which cut even more. */
 function shortened(text: string): string {
   const line = text.replace(/\s+/g, ' ').trim();
   const characters = [...line];

@@ -3,11 +3,11 @@ import { type SiteOrganization, type SitePost } from './site-types.js';
 
 export type FeedPost = SitePost & { id: string };
 
-/** The newest posts of a feed, and characters of each: readers fetch it again and again, and open what interests them. */
+/** Limits of a feed, because readers fetch it repeatedly. */
 const MOST_POSTS = 20;
 const LONGEST_EXCERPT = 500;
 
-/** RSS 2.0, with the address of the feed itself, as readers ask for. */
+/** RSS 2.0, with the address of the feed itself, which readers require. */
 export function rssOf(organization: SiteOrganization, posts: readonly FeedPost[]): string {
   const { name, url, language } = organization;
   return withoutControls(
@@ -59,7 +59,7 @@ export function jsonFeedOf(organization: SiteOrganization, posts: readonly FeedP
   });
 }
 
-/** The addresses that a search engine should know. */
+/** Addresses for search engines. */
 export function sitemapOf(urls: readonly string[]): string {
   return withoutControls(
     String(
@@ -74,10 +74,10 @@ ${urls.map(
   );
 }
 
-/** The description, or else how the post begins; as HTML. */
+/** The description, or the beginning of the post, as HTML. */
 function excerptOf({ description, content, title }: SitePost): Html {
   if (description !== null) return html`<p>${description}</p>`;
-  // Of marked up text only the words; characters stay escaped, as they are there.
+  // Without markup. Characters stay escaped.
   const words = String(content ?? '')
     .slice(0, 10 * LONGEST_EXCERPT)
     .replace(/<[^>]*(>|$)/g, ' ')
@@ -88,7 +88,7 @@ function excerptOf({ description, content, title }: SitePost): Html {
   return html`<p>${trusted(words.length > LONGEST_EXCERPT ? `${cut}…` : words)}</p>`;
 }
 
-/** XML 1.0 has no way to write them. */
+/** XML 1.0 cannot represent control characters. */
 function withoutControls(xml: string): string {
   return xml.replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, '');
 }

@@ -1,20 +1,20 @@
 import { timingSafeEqual } from 'node:crypto';
 import { type Keyring } from '#libs/event-store';
 
-/** Seconds that nobody is faster than, and for which a page may stay open. */
+/** Shortest time in seconds in which a person can fill in the form, and the longest that a page can stay open. */
 const LEAST_SECONDS = 2;
 const MOST_SECONDS = 24 * 3_600;
 const MAC = 12;
 
 export type TokenFault = 'tooFast' | 'tooLate';
 
-/** When a form was shown, and that it was we who did: signed, so that it needs no table. Everybody who gets it in one second has the same. */
+/** A signed record of when a form was shown, so that no table is needed. All forms of one second have the same token. */
 export function formToken(keyring: Pick<Keyring, 'hash'>, petitionId: string, shownAt: Date): string {
   const seconds = Math.floor(shownAt.getTime() / 1_000).toString(36);
   return `${seconds}.${macOf(keyring, petitionId, seconds).toString('base64url')}`;
 }
 
-/** Undefined where it is good. What is none of ours counts as too old: people only ever come by it with an old page. */
+/** Undefined if the token is valid. Invalid tokens count as too old, because people only send them from old pages. */
 export function faultOf(
   keyring: Pick<Keyring, 'hash'>,
   petitionId: string,

@@ -10,7 +10,7 @@ type ListedPetition = Pick<
 >;
 type ListedPost = Pick<SitePost, 'title' | 'path' | 'description' | 'image' | 'publishedAt'>;
 
-/** What an organization has published. */
+/** Published petitions and posts of an organization. */
 export function organizationPage({
   organization,
   petitions,
@@ -59,7 +59,7 @@ export function organizationPage({
 
 function PetitionCard({ petition, words }: { petition: ListedPetition; words: Words }): Html {
   const { counted, aim } = progressTexts(petition.signatures, petition.goal, words);
-  const more = html`<p class="small">${petition.isOpen ? `${counted} ${aim}` : words.closed.title}</p>`;
+  const more = html`<p class="small">${petition.isOpen ? `${counted} · ${aim}` : words.closed.title}</p>`;
   return Card({ item: petition, more });
 }
 

@@ -1,6 +1,6 @@
 import { escapeHtml } from '#libs/pages';
 
-/** A text as it was typed, without what its marks mean. */
+/** A text as typed, without interpreting markup. */
 export function paragraphsOf(text: string): string {
   return text
     .split(/\n{2,}/)

@@ -2,7 +2,7 @@ import { formatDate, formatNumber, html, type Html } from '#libs/pages';
 import { type Picture, type SitePetition } from './site-types.js';
 import { type Notice, type Words } from './words/index.js';
 
-/** An image in the width that a screen needs; nothing moves when it comes. */
+/** A responsive image. Its size is reserved, so that the layout does not shift when it loads. */
 export function PictureOf({
   picture,
   sizes,
@@ -30,7 +30,7 @@ export function PictureOf({
   /></picture>`;
 }
 
-/** How many have signed, and how far that is from the goal. A script moves it on (`data-count`). */
+/** The number of signatures and the goal. A script updates it (`data-count`). */
 export function Progress({
   petition: { signatures, goal, path },
   words,
@@ -47,7 +47,7 @@ export function Progress({
   </div>`;
 }
 
-/** What is said of a number of signatures: the script asks for the same. */
+/** Texts about a number of signatures. The script fetches the same ones. */
 export function progressTexts(
   signatures: number,
   goal: number,
@@ -66,7 +66,7 @@ export function progressTexts(
   };
 }
 
-/** Plain addresses that tell others of a page: nobody else's buttons. */
+/** Plain links for sharing, without third-party buttons. */
 export function Share({ title, url, words }: { title: string; url: string; words: Words }): Html {
   const text = words.shareText(title);
   const encoded = (part: string) => encodeURIComponent(part);
@@ -96,7 +96,7 @@ export function Share({ title, url, words }: { title: string; url: string; words
   </section>`;
 }
 
-/** A page that says one thing. */
+/** The content of a page with one message. */
 export function NoticeOf({ notice, more }: { notice: Notice; more?: Html }): Html {
   return html`<div class="narrow">
     <h1>${notice.title}</h1>
@@ -105,7 +105,7 @@ export function NoticeOf({ notice, more }: { notice: Notice; more?: Html }): Htm
   </div>`;
 }
 
-/** A day, or a day and its hour, as people of the language write it; hours are UTC's, and say so. */
+/** A date, or a date and time in UTC, in the format of the language. */
 export function dateIn(words: Words, at: Date, withTime = false): string {
   const day = { dateStyle: 'long' } as const;
   return withTime

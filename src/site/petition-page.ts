@@ -13,14 +13,14 @@ type Props = {
   proof: string | null;
 };
 
-/** Seconds for which anybody may keep the page. */
+/** Seconds for which shared caches may keep the page. */
 const KEPT_SECONDS = 1;
 
 function scriptsFor(proof: string | null): string[] {
   return proof === null ? [] : ['/site/proof.js'];
 }
 
-/** The campaign: what it is about, and the form. */
+/** The page of a petition, with the form. */
 export function petitionPage({ organization, petition, form, words, proof }: Props): Page {
   const { title, image, description, url, isOpen } = petition;
   const hasFaults = Object.keys(form.faults).length > 0;
@@ -103,7 +103,7 @@ function Comments({ comments, words }: { comments: readonly Comment[]; words: Wo
   </section>`;
 }
 
-/** The same in little, in a frame on other pages. */
+/** A smaller version for frames on other sites. */
 export function embedPage({ organization, petition, form, words, proof }: Props): Page {
   const { title, isOpen, path } = petition;
   const hasFaults = Object.keys(form.faults).length > 0;

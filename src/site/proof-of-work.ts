@@ -4,18 +4,18 @@ import { type Challenge, type Payload } from 'altcha-lib/v1/types';
 import { EventStore } from '#libs/event-store';
 import { type WindowStorage } from '#libs/rate-limit';
 
-/** Whether a proof of work is asked for (`CAPTCHA=altcha`). */
+/** Whether a proof of work is required (`CAPTCHA=altcha`). */
 export const CAPTCHA = Symbol('captcha');
 
 const HOUR_MS = 3_600_000;
-/** Numbers that are tried at most: a second of a phone. */
+/** Most numbers to try: about a second on a phone. */
 const MOST_TRIED = 50_000;
-/** Characters of a proof: a number and what it is a solution of. */
+/** Longest proof, in characters: a number and its challenge. */
 const LONGEST = 2_000;
 
 /**
- * Work that a browser does before it sends a form, so that a million forms cost somebody something: ALTCHA's challenges, served and
- * checked by ourselves.
+ * Work that a browser does before it sends a form, so that sending a million forms is expensive. ALTCHA's challenges, served
+ * and checked by this server.
  */
 @Injectable()
 export class ProofOfWork {
@@ -31,7 +31,7 @@ export class ProofOfWork {
     return createChallenge({ hmacKey: this.key, maxnumber: MOST_TRIED, expires });
   }
 
-  /** Each proof once. @param text as the form has it. */
+  /** Accepts each proof once. @param text the value in the form. */
   async holds(text: string | null): Promise<boolean> {
     if (!text || text.length > LONGEST) return false;
     let payload: Payload;

@@ -3,24 +3,24 @@ import { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } f
 import { DatabaseMonitor, RequestCounts } from '#libs/operations';
 import { answerHeaders } from '#libs/rpc';
 
-/** What is the same for everybody who asks for it in this second. `madeAt`: of `performance.now()`. */
+/** A response that is the same for everyone in this second. `madeAt`: from `performance.now()`. */
 export type SharedAnswer = { headers: Readonly<Record<string, string>>; body: Buffer; madeAt: number };
 
 /** Milliseconds. */
 const KEPT_MS = 1_000;
-/** As long as the database is in trouble, for so long: nothing can be changed then that a page would have to show. */
+/** While the database is unavailable. Nothing that a page shows can change in that time. */
 const KEPT_IN_TROUBLE_MS = 10 * 60_000;
-/** Then all are forgotten. */
+/** At this size, the cache is cleared. */
 const MOST = 1_000;
-/** Of one turn of the event loop: a millisecond. */
+/** Per turn of the event loop, which takes about a millisecond. */
 const AT_ONCE = 16;
 
 type Known = { headers: OutgoingHttpHeaders; body: Buffer; name: string; until: number };
 
 /**
- * Answers that everybody gets, by their addresses, sent before anything else is asked: a petition has a hundred thousand readers on its
- * biggest day, and who signs waits behind each of them. They are counted as every request is, and logged once a second by who made them:
- * a line for each reader would cost more than the page.
+ * Cached responses by address, sent before anything else runs. A petition can have a hundred thousand readers on its biggest day,
+ * and people who sign wait behind each of them. Requests are counted as usual, but logged once a second: a line per reader would
+ * cost more than the page.
  */
 @Injectable()
 export class QuickPages {
@@ -33,7 +33,7 @@ export class QuickPages {
     private readonly watch: DatabaseMonitor,
   ) {}
 
-  /** @param name as which it is counted. */
+  /** @param name its name in metrics. */
   keep(url: string, name: string, { headers, body, madeAt }: SharedAnswer): void {
     const until = madeAt + KEPT_MS;
     if (until <= performance.now()) return;
@@ -42,13 +42,13 @@ export class QuickPages {
     this.known.set(url, { headers: all, body, name, until });
   }
 
-  /** @returns whether it has answered. */
+  /** @returns whether it sent a response. */
   readonly answer = ({ method, url = '' }: IncomingMessage, response: ServerResponse): boolean => {
     const known = method === 'GET' ? this.known.get(url) : undefined;
     if (!known) return false;
     const now = performance.now();
     if (now >= known.until && (this.watch.trouble === undefined || now >= known.until + KEPT_IN_TROUBLE_MS)) {
-      // It stays until there is another, in case the database gets into trouble; not one that is moved or deleted.
+      // Kept until it is replaced, in case the database becomes unavailable. Moved and deleted pages are removed.
       response.once('close', () => {
         if (response.statusCode > 200 && response.statusCode < 500) this.known.delete(url);
       });
@@ -59,7 +59,7 @@ export class QuickPages {
     return true;
   };
 
-  /** Lets readers wait a little while somebody signs, so that it is not they who wait for all of them. */
+  /** Delays readers briefly while someone signs, so that the signer does not wait for all readers. */
   async yieldToWrites<Answer>(work: () => Promise<Answer>): Promise<Answer> {
     this.signing += 1;
     try {
@@ -75,7 +75,7 @@ export class QuickPages {
     this.counts.add(name, 200, 0);
   }
 
-  /** Some at a time, and whoever signs has their turn in between. */
+  /** Serves readers in small batches, so that signers get their turn in between. */
   private readonly sendSome = (): void => {
     for (const { response, known } of this.waiting.splice(0, AT_ONCE)) {
       if (!response.destroyed) this.send(response, known);

@@ -1,13 +1,13 @@
 import { type Request } from 'express';
 
-/** Bytes of a form: a comment of 10,000 characters, each written as nine, and all else. */
+/** Bytes of a form: a comment of 10,000 characters, each encoded as nine bytes, and the other fields. */
 const LARGEST_FORM = 128 * 1_024;
-/** What is longer still is not even read to its end. */
+/** Longer bodies are not read to the end. */
 const LARGEST_READ = 1_024 * 1_024;
 
 export type FormError = 'too large' | 'no form' | 'gone';
 
-/** A form as browsers send it. The whole body is read, whatever it is: an answer before its end would be lost on its way. */
+/** Reads a form. The whole body is read even if it is invalid, because a response before its end could be lost. */
 export async function readForm(request: Request): Promise<URLSearchParams | FormError> {
   const isForm = /^\s*application\/x-www-form-urlencoded\s*(;|$)/i.test(
     request.headers['content-type'] ?? '',

@@ -4,18 +4,18 @@ import { isObject, type Json } from '#libs/event-store';
 import { escapeHtml } from '#libs/pages';
 import { paragraphsOf } from './paragraphs.js';
 
-/** What a text may be made of; everything else of it is its words. */
+/** Allowed markup. Everything else is reduced to its text. */
 const TAGS = ['p', 'br', 'hr', 'h2', 'h3', 'h4', 'strong', 'em', 's', 'u', 'code', 'pre', 'blockquote'];
 const LISTS_AND_TABLES = ['ul', 'ol', 'li', 'a', 'img', 'table', 'thead', 'tbody', 'tr', 'th', 'td'];
 
-/** Deeper ones are left out: what reads them calls itself for each. */
+/** Deeper levels are dropped, because the reader is recursive. */
 const DEEPEST = 50;
-/** Reading a text may take the square of these. */
+/** Reading a text can take time quadratic in this number. */
 const MOST_MARKS = 20_000;
-// What is HTML in a Markdown text is shown as it was typed.
+// HTML in Markdown is shown as typed.
 const markdown = new MarkdownIt({ html: false, linkify: true });
 
-/** Content as the HTML of a page: null where it is no text. */
+/** Content as HTML; null if it is not a text. */
 export function richTextHtml(content: Json): string | null {
   if (typeof content === 'string') return sanitized(fromMarkdown(content));
   if (!isObject(content)) return null;
@@ -31,7 +31,7 @@ function sanitized(unsafe: string): string {
     allowProtocolRelative: false,
     nestingLimit: DEEPEST,
     transformTags: {
-      // The page has its own.
+      // The page has its own h1.
       h1: 'h2',
       h5: 'h4',
       h6: 'h4',
@@ -39,12 +39,12 @@ function sanitized(unsafe: string): string {
       i: 'em',
       del: 's',
       a: (tagName, { href = '' }) => {
-        // Elsewhere, in a feed say, it would lead to somebody else's page.
+        // In a feed, a relative link would lead to another site.
         const whole: Record<string, string> = /^(https?:|mailto:)/i.test(href) ? { href } : {};
         return { tagName, attribs: { ...whole, rel: 'nofollow noopener ugc' } };
       },
       img(tagName, { src = '', alt = '' }): Tag {
-        // Others would learn who reads the page.
+        // Images of other servers would reveal who reads the page.
         if (!src.startsWith('/images/')) return { tagName: 'em', attribs: {}, text: alt };
         return { tagName, attribs: { src, alt, loading: 'lazy' } };
       },
@@ -85,7 +85,7 @@ function nodesOf(nodes: Json | undefined, depth: number): string {
 
 type Node = { type?: Json; text?: Json; attrs?: Json; marks?: Json; content?: Json };
 
-/** Of what is not known its words. */
+/** For unknown nodes, only their text. */
 function nodeOf({ type, text, attrs, marks, content }: Node, depth: number): string {
   const name = typeof type === 'string' ? type.replaceAll('_', '').toLowerCase() : '';
   const attributes: Record<string, Json> = isObject(attrs) ? attrs : {};
@@ -98,7 +98,7 @@ function nodeOf({ type, text, attrs, marks, content }: Node, depth: number): str
     case 'horizontalrule':
       return '<hr>';
     case 'heading': {
-      // The title of the page is its only first one.
+      // The title of the page is the only h1.
       const level = Math.min(4, Math.max(2, Number(attributes.level) || 2));
       return `<h${level}>${inside()}</h${level}>`;
     }

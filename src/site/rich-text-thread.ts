@@ -1,5 +1,5 @@
 import { serveJobs } from '#libs/threads';
 import { richTextHtml } from './rich-text-html.js';
 
-/** What the thread of `rich-text.ts` runs. */
+/** Code of the thread in `rich-text.ts`. */
 serveJobs({ html: richTextHtml });

@@ -6,19 +6,19 @@ import { paragraphsOf } from './paragraphs.js';
 import { type richTextHtml } from './rich-text-html.js';
 
 /**
- * Characters of a text that is read without the thread, which takes a moment to start and some 20 MB. The worst that we know takes
- * 30 ms; the worst of 256 KiB takes half a second.
+ * Longest text that is read without the thread, which takes time to start and about 20 MB. The worst known text of this length
+ * takes 30 ms; the worst of 256 KiB takes half a second.
  */
 const SHORT = 4_096;
-/** To read a text in the thread. */
+/** Time limit in the thread. */
 const LIMIT_MS = 1_000;
-/** Pages are rendered again each second, and a text seldom changes: characters of what is remembered. */
+/** Size of the cache in characters. Pages are rendered every second, and texts rarely change. */
 const MOST_REMEMBERED = 4 * 1_024 * 1_024;
 
 type RichTextJobs = { html: typeof richTextHtml };
 export type RichTextThread = BoundedThread<RichTextJobs>;
 
-/** Shows what users wrote as HTML. */
+/** Renders users' texts as HTML. */
 export class RichText {
   private readonly remembered = new Map<string, Promise<string | null>>();
   private size = 0;
@@ -30,7 +30,7 @@ export class RichText {
     ),
   ) {}
 
-  /** Null if the content is no text. A text that takes too long is shown as it was typed. */
+  /** Null if the content is not a text. A text that takes too long is shown as typed. */
   async show(content: Json): Promise<Html | null> {
     const text = textOf(content);
     const html = await (text === undefined ? this.here(content) : this.remember(text, content));
@@ -52,7 +52,7 @@ export class RichText {
     return html;
   }
 
-  /** Its packages take a tenth of a start. Only instances with pages load them. */
+  /** Loaded on demand, because its packages take a tenth of the start-up time. */
   private async here(content: Json): Promise<string | null> {
     const { richTextHtml } = await import('./rich-text-html.js');
     return richTextHtml(content);
@@ -69,7 +69,7 @@ export class RichText {
   }
 }
 
-/** Undefined if it is too deep to be written. The top of it can be shown all the same. */
+/** Undefined if it is too deep to serialize. Its upper levels can still be shown. */
 function textOf(content: Json): string | undefined {
   try {
     return JSON.stringify(content);
@@ -78,5 +78,5 @@ function textOf(content: Json): string | undefined {
   }
 }
 
-/** One thread for all of the process. */
+/** One thread per process. */
 export const richText = new RichText();

@@ -1,4 +1,4 @@
-/** Comfort on the pages: the number moves on, and the address can be copied. Everything works without it. */
+/** Optional script of the pages: updates the number of signatures, and adds the button that copies the link. */
 export const PAGE_SCRIPT = `'use strict';
 (function () {
   var counter = document.querySelector('[data-count]');
@@ -36,7 +36,7 @@ export const PAGE_SCRIPT = `'use strict';
 })();
 `;
 
-/** Does the work that a form asks for before it is sent. Where it cannot, the form goes without. */
+/** Computes the proof of work before the form is sent. If that fails, the form is sent without it. */
 export const PROOF_SCRIPT = `'use strict';
 (function () {
   var form = document.querySelector('form[data-proof]');
@@ -57,7 +57,7 @@ export const PROOF_SCRIPT = `'use strict';
   }
   var button = form.querySelector('.button');
   var name = button.textContent;
-  // Who comes back to the page, to correct what they wrote, finds it as it was.
+  // Restores the form if the browser returns to the page from its cache.
   window.addEventListener('pageshow', function () {
     button.disabled = false;
     button.textContent = name;
@@ -79,13 +79,13 @@ export const PROOF_SCRIPT = `'use strict';
         number: await solve(task)
       }));
       form.appendChild(input);
-    } catch (error) { /* It is sent without. */ }
+    } catch (error) { /* The form is sent without a proof. */ }
     form.submit();
   });
 })();
 `;
 
-/** In the frame: tells the page around it how high it is. */
+/** Reports the height of the frame to the page around it. */
 export const FRAME_SCRIPT = `'use strict';
 (function () {
   function tell() {
@@ -97,8 +97,8 @@ export const FRAME_SCRIPT = `'use strict';
 `;
 
 /**
- * For other pages: \`<advocacy-petition src="https://…/petitions/…"></advocacy-petition>\` becomes a frame as high as what is in it. What
- * stands between its tags, a link say, stays where scripts do not run.
+ * For other sites: \`<advocacy-petition src="https://…/petitions/…"></advocacy-petition>\` becomes a frame with the height of its
+ * content. The content between the tags, such as a link, is the fallback without scripts.
  */
 export const EMBED_SCRIPT = `'use strict';
 (function () {
@@ -132,6 +132,6 @@ export const EMBED_SCRIPT = `'use strict';
 })();
 `;
 
-/** Of every page's tab. */
+/** The icon of every page. */
 export const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#0b57d0"/><path d="M7 21.5c4-9 6-9 5.5-2-.3 4 2 4.500 4-.5s3-3 2.700.2c-.2 2.300 2 2.800 5.800-.7" fill="none" stroke="#fff" stroke-width="2.600" stroke-linecap="round" stroke-linejoin="round"/></svg>
 `;

@@ -2,7 +2,7 @@ import { html, type Html } from '#libs/pages';
 import { type SignForm, type SiteOrganization, type SitePetition, type TextField } from './site-types.js';
 import { type Words } from './words/index.js';
 
-/** How a browser fills a field in, and which keyboard a phone shows. */
+/** Autofill and keyboard of each field. */
 const INPUTS: Record<
   Exclude<TextField, 'comment'>,
   { type: string; autocomplete: string; required: boolean }
@@ -19,13 +19,13 @@ type Props = {
   organization: SiteOrganization;
   form: SignForm;
   words: Words;
-  /** Where to get a proof of work; null where none is asked for. */
+  /** Where to get the challenge; null if no proof of work is required. */
   proof: string | null;
-  /** In a frame: what is answered opens there, too. */
+  /** In a frame: the next page opens there too. */
   isFramed?: boolean;
 };
 
-/** The form on a petition's page: one thing to do, and what was typed is kept. */
+/** The form on a petition page. It keeps what was typed. */
 export function SignFormOf({ petition, organization, form, words, proof, isFramed = false }: Props): Html {
   const hasFaults = Object.keys(form.faults).length > 0;
   const hint = petition.isConfirmed ? words.hints.email : undefined;
@@ -140,7 +140,7 @@ function Check({
   </div>`;
 }
 
-/** What is wrong, all at once, each a way to its field; it takes the focus when the page comes. */
+/** The summary of all errors, with links to the fields. It receives the focus when the page loads. */
 function FaultsOf({ form, words }: { form: SignForm; words: Words }): Html {
   const { form: whole, ...fields } = form.faults;
   const links = Object.entries(fields).map(

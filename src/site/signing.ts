@@ -20,16 +20,16 @@ const LONGEST: Record<TextField, number> = {
   country: 200,
   comment: 10_000,
 };
-/** PostgreSQL's text and jsonb cannot hold them. */
+/** PostgreSQL's text and jsonb cannot store these characters. */
 const UNSTORABLE = /\0|\p{Surrogate}/u;
-/** What turns the text around it, for which nobody has a use in a name or a comment. */
+/** Characters that change the direction of the surrounding text, which names and comments do not need. */
 const OVERRIDES = /[\u202A-\u202E\u2066-\u2069]/gu;
 const INVISIBLE = /\p{Default_Ignorable_Code_Point}|\s/gu;
 const SOURCE = /^[\w.-]{1,100}$/;
 
 export type Signed = { status: 'taken' } | { status: 'too many' } | { status: 'faults'; form: SignForm };
 
-/** What people do on a petition's page: the same commands as everybody's, said by the public. */
+/** Actions on a petition page. They use the same commands as the API, on behalf of the public. */
 @Injectable()
 export class Signing {
   constructor(
@@ -39,12 +39,12 @@ export class Signing {
     private readonly proof: ProofOfWork,
   ) {}
 
-  /** A form to be filled in. @param source what led the reader there. */
+  /** An empty form. @param source where the visitor came from. */
   emptyForm({ id }: FoundPetition, source: string | null): SignForm {
     return { token: formToken(this.store.keyring, id, new Date()), source, values: {}, faults: {} };
   }
 
-  /** @throws RpcError CONFLICT where the petition has closed meanwhile. */
+  /** @throws RpcError CONFLICT if the petition has closed in the meantime. */
   async sign(
     organization: FoundOrganization,
     petition: FoundPetition,
@@ -103,7 +103,7 @@ export class Signing {
     return this.commands.execute(Object.assign(new type(), fields, { organizationId, context }));
   }
 
-  /** What was written, and what is wrong with it. Where it is to be sent once more, everything of it is kept. */
+  /** Reads the form and its errors. All values are kept, so that it can be sent again. */
   private read(petition: FoundPetition, given: URLSearchParams): SignForm {
     const values: Values = {
       ...Object.fromEntries(
@@ -123,7 +123,7 @@ export class Signing {
     if (stale) faults.form = stale;
     const source = given.get('source');
     return {
-      // Who was too fast need not wait again.
+      // If the form was sent too fast, the next attempt does not have to wait again.
       token: stale === 'tooFast' ? token : formToken(keyring, petition.id, new Date(Date.now() - 2_000)),
       source: readSource(source),
       values,
@@ -139,11 +139,11 @@ function faultIn(field: TextField, value: string | undefined): FormFault | undef
   }
   if (UNSTORABLE.test(value)) return 'unstorable';
   if ([...value].length > LONGEST[field]) return field === 'email' ? 'email' : 'tooLong';
-  // Between quotes one mailbox is written in any number of ways, and nobody has such an address.
+  // Quoting allows many spellings of the same mailbox, and real addresses do not use it.
   return field === 'email' && (!isSentAsCompared(value) || /["\\]/.test(value)) ? 'email' : undefined;
 }
 
-/** What led somebody to a page, as its address says. */
+/** Where the visitor came from, from the address of the page. */
 export function readSource(text: unknown): string | null {
   return typeof text === 'string' && SOURCE.test(text) ? text : null;
 }

@@ -20,7 +20,7 @@ import { type FeedPost } from './feeds.js';
 import { richText } from './rich-text.js';
 import { type Picture, type SiteOrganization, type SitePetition, type SitePost } from './site-types.js';
 
-/** Comments on a page, records on one, and in a feed. */
+/** Limits of comments and records on a page, and of records in a feed. */
 const MOST_COMMENTS = 10;
 const MOST_LISTED = 100;
 const MOST_IN_FEED = 50;
@@ -29,10 +29,10 @@ export type FoundOrganization = SiteOrganization & { id: string };
 export type FoundPetition = { id: string; petition: SitePetition };
 export type FoundPost = { id: string; post: SitePost };
 
-/** Something that is found by another address than the one that was asked: `path` is its own. */
+/** A record, and `path`, its canonical address, which can differ from the requested one. */
 export type Found<Value> = { value: Value; path: string } | undefined;
 
-/** What the pages show, out of the read models, each once a second. */
+/** Reads what the pages show from the projections, each record at most once a second. */
 @Injectable()
 export class SiteRecords {
   private readonly organizations = new TtlCache<Found<FoundOrganization>>();
@@ -49,10 +49,10 @@ export class SiteRecords {
     private readonly address: PublicAddress,
   ) {}
 
-  /** @param name its slug, one that it had within a year, or its id. */
+  /** @param name its slug, a former slug of the last year, or its id. */
   organization(name: string): Promise<Found<FoundOrganization>> {
     return this.organizations.get(name, async () => {
-      // An id is nobody's slug.
+      // Ids are never slugs.
       const id = isId(name) ? name : await this.slugs.find(name);
       return id === undefined ? undefined : this.findOrganization(id);
     });
@@ -63,8 +63,8 @@ export class SiteRecords {
   }
 
   /**
-   * @param name its slug, one that it had within a year, or its id. Drafts are not found.
-   * @param isAnew not as it was within the last second: whoever has just changed it sees that.
+   * @param name its slug, a former slug of the last year, or its id. Drafts are not found.
+   * @param isAnew skips the cache, so that people see their own change.
    */
   petition(organization: FoundOrganization, name: string, isAnew = false): Promise<Found<FoundPetition>> {
     const key = `${organization.id} ${name}`;
@@ -88,7 +88,7 @@ export class SiteRecords {
     });
   }
 
-  /** What is published, the newest first. */
+  /** Published records, newest first. */
   all(organization: FoundOrganization): Promise<{ petitions: FoundPetition[]; posts: FeedPost[] }> {
     return this.published.get(organization.id, async () => {
       const [open, closed, written] = await Promise.all([
@@ -131,7 +131,7 @@ export class SiteRecords {
     return isId(name) ? name : this.resources.findBySlug(resource, organizationId, name);
   }
 
-  /** @param isListed without what only its own page shows. */
+  /** @param isListed omits what only its own page shows. */
   private async petitionOf(
     organization: FoundOrganization,
     record: ResourceRecord,
@@ -169,7 +169,7 @@ export class SiteRecords {
         isConfirmed,
         closesAt,
         image: await this.picture(organization.id, record.imageId as string | null),
-        // Without a proof of the address they would be anybody's words under somebody's name.
+        // Without a confirmed address, anyone could publish a comment under another person's name.
         takesComments: publicComments && isConfirmed,
         comments: comments.map(({ firstName: name, text, at }) => ({ name, text, at })),
       },

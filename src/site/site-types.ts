@@ -1,19 +1,19 @@
 import { type Html } from '#libs/pages';
 import { type FormFault } from './words/index.js';
 
-/** An image as pages show it: paths on this server, the narrowest first. */
+/** An image for pages: paths on this server, narrowest first. */
 export type Picture = {
   alt: string | null;
   width: number;
   height: number;
-  /** Of the widest JPEG or PNG. */
+  /** The path of the widest JPEG or PNG. */
   path: string;
-  /** The same for other servers. */
+  /** Its absolute URL. */
   url: string;
   variants: readonly { path: string; width: number; type: string }[];
 };
 
-/** Whose page it is. `path` is on this server, `url` for others; neither has a slash at its end. */
+/** The organization of a page. `path` is relative to this server, `url` is absolute; neither ends with a slash. */
 export type SiteOrganization = {
   name: string;
   path: string;
@@ -55,7 +55,7 @@ export type SitePost = {
   publishedAt: Date;
 };
 
-/** What a form to sign holds. */
+/** Fields of the form. */
 export const TEXT_FIELDS = ['firstName', 'lastName', 'email', 'zip', 'country', 'comment'] as const;
 export type TextField = (typeof TEXT_FIELDS)[number];
 export type Values = Partial<Record<TextField, string>> & { isCommentPublic?: boolean; subscribe?: boolean };

@@ -23,9 +23,9 @@ import { type Found, type FoundOrganization, type FoundPetition, SiteRecords } f
 import { type SignForm } from './site-types.js';
 import { WORDS, type Words, wordsIn } from './words/index.js';
 
-/** Seconds for which anybody may keep what does not change by the second. */
+/** Seconds for which shared caches may keep files that rarely change. */
 const KEPT_SECONDS = { feed: 60, script: 3_600 };
-/** Other sites may show it, and everybody between may keep it. */
+/** Other sites can show the number, and shared caches can keep it. */
 const COUNT_HEADERS = {
   'Content-Type': 'application/json; charset=utf-8',
   'Cache-Control': 'public, max-age=2, stale-while-revalidate=30',
@@ -35,12 +35,12 @@ const COUNT_HEADERS = {
 
 type Named = { organization: string; petition?: string; post?: string };
 type Answered = Page | { redirect: string } | undefined;
-/** A petition and whose it is, in their language. */
+/** A petition, its organization, and texts in the organization's language. */
 type About = { organization: FoundOrganization; found: FoundPetition; words: Words };
 
 /**
- * Pages for people. Everybody may see them; only POST does something, because what scans mail and what previews links follow each
- * address by GET. What is none of ours is left to those who come after: it may be an operation that was misspelt.
+ * The public site. Only POST changes anything, because mail scanners and link previews follow every address with GET. Unknown
+ * addresses are passed on: they may be misspelled operations.
  */
 @Controller()
 @Documented(({ ApiExcludeController }) => [ApiExcludeController()])
@@ -65,7 +65,7 @@ export class SiteController {
     private readonly rateLimit: RateLimitGuard,
   ) {}
 
-  /** Where a form gets what is to be proved; null where nothing is. */
+  /** Where a form gets its challenge; null if no proof is required. */
   private get proofUrl(): string | null {
     return this.proof.isAsked ? '/site/challenge' : null;
   }
@@ -77,7 +77,7 @@ export class SiteController {
     sendText(request, response, 'text/javascript', EMBED_SCRIPT, `public, max-age=${KEPT_SECONDS.script}`);
   }
 
-  /** What a browser is to prove, anew for each who asks. */
+  /** A new challenge for each request. */
   @Get('site/challenge')
   async challenge(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
     if (!this.address.hasSite || !this.proof.isAsked) return next();
@@ -194,14 +194,14 @@ export class SiteController {
       if (!about) return undefined;
       const { signatures, goal } = about.found.petition;
       const { counted, aim, percent } = progressTexts(signatures, goal, about.words);
-      // Who asks in a language shows it, as the page did.
+      // Pages ask in their language, and show the texts.
       const texts = { counted, aim, progress: about.words.progress(percent) };
       const body = JSON.stringify({ signatures, goal, ...(language === '' ? {} : { texts }) });
       return { headers: COUNT_HEADERS, body: Buffer.from(body), madeAt: performance.now() };
     });
     if (answered === undefined) return next();
     if (request.isGivenUp) return;
-    // Whatever else may stand behind its address would push others out.
+    // Other query strings would displace entries from the cache.
     const isPlain = ['', `?lang=${language}`].includes(request.url.slice(request.path.length));
     if (request.method === 'GET' && isPlain)
       this.quick.keep(request.url, nameOfSitePath(request.path)!, answered);
@@ -241,11 +241,11 @@ export class SiteController {
         if (signed.status === 'too many')
           return noticePage({ organization, words, notice: words.tooMany, status: 429, isFramed });
       } catch (error) {
-        // It has closed, or is gone, since the page was looked up.
+        // It was closed or deleted since the page was looked up.
         if (!(error instanceof RpcError) || !['CONFLICT', 'NOT_FOUND'].includes(error.code)) throw error;
         return endedPage({ organization, petition, words, ending: 'closed' });
       }
-      // The page that follows can be loaded again without signing again.
+      // Reloading the next page does not sign again.
       return { redirect: `${petition.path}/thanks${isFramed ? '?embed' : ''}` };
     });
   }
@@ -289,7 +289,7 @@ export class SiteController {
       if (!name) return this.unknownLink(request);
       const { organizationId } = name;
       const { requestId, state } = await this.requests.latest(name);
-      // Only what was shown is confirmed: who has asked again meanwhile looks at it again.
+      // Only what was shown is confirmed. If the person has signed again since, the page is shown again.
       const isShown = typeof given === 'string' || (given.get('request') ?? requestId) === requestId;
       if (state.status === 'PENDING' && isShown) {
         const outcome = await this.signing.confirm(request, organizationId, requestId);
@@ -319,7 +319,7 @@ export class SiteController {
     );
   }
 
-  /** A page with a form. The whole of it is kept but where its address tells what led the reader there. */
+  /** A page with a form. It is cached, unless its address contains a source. */
   private formPage(
     named: Named,
     request: Request,
@@ -351,7 +351,7 @@ export class SiteController {
     if (!name) return this.unknownLink(request);
     const { requestId, state } = await this.requests.latest(name);
     if (state.status === 'UNKNOWN') return this.unknownLink(request);
-    // Their own signature is in the number that thanks them.
+    // The number includes their own signature.
     const isAnew = state.status === 'CONFIRMED';
     const about = await this.aboutById(name.organizationId, state.petitionId, isAnew);
     if (!about) return this.unknownLink(request);
@@ -404,7 +404,7 @@ export class SiteController {
     sendText(request, response, type, text, `public, max-age=${KEPT_SECONDS.feed}`);
   }
 
-  /** Whether an address can be one of the site's at all: nobody looks for what cannot. */
+  /** Whether an address can belong to the site. Others are not looked up. */
   private isOurs({ organization, petition, post }: Named): boolean {
     const names = [organization, petition, post].filter((name) => name !== undefined);
     if (!this.address.hasSite || isReserved(organization)) return false;
@@ -434,7 +434,7 @@ export class SiteController {
     return found && { organization, found: found.value, words: wordsIn(organization.language) };
   }
 
-  /** What people see, whatever happens: an error is a page, too, for who reads pages. */
+  /** Sends the page. For browsers, errors are pages too. */
   private async answer(
     request: Request,
     response: Response,
@@ -450,14 +450,14 @@ export class SiteController {
     if (!answered) {
       delete request.errorPage;
       if (!readsPages(request)) return next();
-      // Whoever tries names costs a look into the database each: as with keys that are none.
+      // Each unknown name costs a database look-up, so it counts against the address, like an invalid key.
       request.errorPage = (status) => noticePage({ words, notice: words.tooMany, status });
       await this.rateLimit.countAddress(request, response);
       answered = noticePage({ words, notice: words.notFound, status: 404 });
     }
     if ('redirect' in answered) {
       const isPost = request.method === 'POST';
-      // A slug may come back: whoever kept the way there, and the way back, would go in a circle.
+      // A slug can be reused: caching redirects in both directions would create a loop.
       const kept = isPost ? 'no-store' : 'no-cache';
       const [, query] = isPost ? [] : (/(\?.*)$/.exec(request.url) ?? []);
       response
@@ -466,14 +466,14 @@ export class SiteController {
       response.end();
       return;
     }
-    // What its address says beside its path is in it.
+    // Pages with a query string contain it.
     if (answered.isShared && request.method === 'GET' && !request.url.includes('?'))
       this.quick.keep(request.url, nameOfSitePath(request.path)!, answered);
     response.status(answered.status).set(answered.headers).end(answered.body);
   }
 }
 
-/** All that a request says, and nothing else: what is not shown nobody agrees to. */
+/** Everything in the request, and nothing else: people only agree to what they see. */
 function saidBy(
   { signer, isCommentPublic, subscribe }: Requested & { signer: SignerDetails | null },
   { organization, found, words }: About,
@@ -496,7 +496,7 @@ function saidBy(
   };
 }
 
-/** What a slug may be: anything else is no page, and is looked up nowhere. */
+/** The format of slugs. Anything else is not looked up. */
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
 const FILES: Record<string, { type: string; text: string } | undefined> = {
@@ -516,13 +516,13 @@ const PATHS: [RegExp, string][] = [
   [/^\/[a-z0-9]+(?:-[a-z0-9]+)*$/, '/:organization'],
 ];
 
-/** What is logged and counted of the site: never a token, nor a name. */
+/** The name of a path in logs and metrics, without tokens and slugs. */
 export function nameOfSitePath(path: string): string | undefined {
   for (const [pattern, name] of PATHS) if (pattern.test(path)) return path.replace(pattern, name);
   return undefined;
 }
 
-/** A browser: programs that call operations do not ask for HTML. */
+/** Whether the client is a browser. API clients do not accept HTML. */
 function readsPages(request: Request): boolean {
   return (request.headers.accept ?? '').includes('text/html');
 }

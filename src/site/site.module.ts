@@ -10,7 +10,7 @@ import { SiteController } from './site.controller.js';
 import { SiteRecords } from './site-records.js';
 
 @ProductModule({
-  // People open its pages; nobody has a key for them.
+  // Public pages need no operations or keys.
   operations: {},
   imports: [OrganizationsModule, PetitionsModule],
   controllers: [SiteController],

@@ -1,4 +1,4 @@
-/** What the mails say that let people in; a translator adds another language. */
+/** Texts of invitations and sign-in emails. To translate them, add a language. */
 export type TeamMailWords = {
   invitation: {
     subject: (organization: string) => string;
@@ -19,77 +19,78 @@ export type TeamMailWords = {
 const WORDS: Record<string, TeamMailWords> = {
   en: {
     invitation: {
-      subject: (organization) => `You are invited to ${organization}`,
-      text: (organization) => `Hello,\n\nyou are invited to work on the campaigns of ${organization}.`,
-      button: 'Accept the invitation',
-      deadline: (days) => `The link works for ${days} days, and once.`,
-      ignore: 'If you do not know what this is about, you need not do anything.',
+      subject: (organization) => `You have been invited to join ${organization}`,
+      text: (organization) => `Hello,\n\nYou have been invited to work on campaigns for ${organization}.`,
+      button: 'Accept invitation',
+      deadline: (days) => `This link expires in ${days} days and can only be used once.`,
+      ignore: 'If you weren’t expecting this invitation, you can ignore this email.',
     },
     signIn: {
-      subject: 'Your link to sign in',
-      text: (host) => `Hello,\n\nhere is your link to sign in at ${host}.`,
+      subject: 'Your sign-in link',
+      text: (host) => `Hello,\n\nHere is your link to sign in to ${host}.`,
       button: 'Sign in',
-      deadline: (minutes) => `The link works for ${minutes} minutes, and once.`,
-      ignore:
-        'If it was not you who asked for it, you need not do anything: without the link nobody gets in.',
+      deadline: (minutes) => `This link expires in ${minutes} minutes and can only be used once.`,
+      ignore: 'If you didn’t request this link, you can ignore this email. No one can sign in without it.',
     },
   },
   de: {
     invitation: {
-      subject: (organization) => `Einladung zu ${organization}`,
+      subject: (organization) => `Sie wurden zu ${organization} eingeladen`,
       text: (organization) =>
-        `Guten Tag,\n\nSie sind eingeladen, an den Kampagnen von ${organization} mitzuarbeiten.`,
+        `Guten Tag,\n\nSie wurden eingeladen, an den Kampagnen von ${organization} mitzuarbeiten.`,
       button: 'Einladung annehmen',
-      deadline: (days) => `Der Link gilt ${days} Tage und funktioniert einmal.`,
-      ignore: 'Wenn Sie nicht wissen, worum es geht, brauchen Sie nichts zu tun.',
+      deadline: (days) => `Der Link ist ${days} Tage gültig und kann nur einmal verwendet werden.`,
+      ignore: 'Wenn Sie keine Einladung erwartet haben, können Sie diese E-Mail ignorieren.',
     },
     signIn: {
-      subject: 'Ihr Link zum Anmelden',
-      text: (host) => `Guten Tag,\n\nhier ist Ihr Link, um sich bei ${host} anzumelden.`,
+      subject: 'Ihr Anmeldelink',
+      text: (host) => `Guten Tag,\n\nmit diesem Link melden Sie sich bei ${host} an.`,
       button: 'Anmelden',
-      deadline: (minutes) => `Der Link gilt ${minutes} Minuten und funktioniert einmal.`,
+      deadline: (minutes) => `Der Link ist ${minutes} Minuten gültig und kann nur einmal verwendet werden.`,
       ignore:
-        'Wenn Sie ihn nicht angefordert haben, brauchen Sie nichts zu tun: Ohne den Link kommt niemand hinein.',
+        'Wenn Sie diesen Link nicht angefordert haben, können Sie diese E-Mail ignorieren. Ohne den Link kann sich niemand anmelden.',
     },
   },
   fr: {
     invitation: {
       subject: (organization) => `Invitation à rejoindre ${organization}`,
-      text: (organization) => `Bonjour,\n\nvous êtes invité·e à participer aux campagnes de ${organization}.`,
+      text: (organization) => `Bonjour,\n\nVous êtes invité·e à participer aux campagnes de ${organization}.`,
       button: 'Accepter l’invitation',
-      deadline: (days) => `Le lien est valable ${days} jours, une seule fois.`,
-      ignore: 'Si vous ne savez pas de quoi il s’agit, vous n’avez rien à faire.',
+      deadline: (days) => `Le lien est valable ${days} jours et ne peut être utilisé qu’une seule fois.`,
+      ignore: 'Si vous n’attendiez pas cette invitation, ignorez cet e-mail.',
     },
     signIn: {
       subject: 'Votre lien de connexion',
-      text: (host) => `Bonjour,\n\nvoici votre lien pour vous connecter à ${host}.`,
+      text: (host) => `Bonjour,\n\nVoici votre lien pour vous connecter à ${host}.`,
       button: 'Se connecter',
-      deadline: (minutes) => `Le lien est valable ${minutes} minutes, une seule fois.`,
+      deadline: (minutes) =>
+        `Le lien est valable ${minutes} minutes et ne peut être utilisé qu’une seule fois.`,
       ignore:
-        'Si vous ne l’avez pas demandé, vous n’avez rien à faire : sans ce lien, personne ne peut entrer.',
+        'Si vous n’avez pas demandé ce lien, ignorez cet e-mail. Sans ce lien, personne ne peut se connecter.',
     },
   },
   es: {
     invitation: {
-      subject: (organization) => `Invitación a ${organization}`,
-      text: (organization) => `Hola:\n\nLe invitan a trabajar en las campañas de ${organization}.`,
-      button: 'Aceptar la invitación',
-      deadline: (days) => `El enlace vale ${days} días y una sola vez.`,
-      ignore: 'Si no sabe de qué se trata, no tiene que hacer nada.',
+      subject: (organization) => `Invitación para unirse a ${organization}`,
+      text: (organization) =>
+        `Hola:\n\nHa recibido una invitación para colaborar en las campañas de ${organization}.`,
+      button: 'Aceptar invitación',
+      deadline: (days) => `El enlace caduca en ${days} días y solo se puede usar una vez.`,
+      ignore: 'Si no esperaba esta invitación, ignore este correo.',
     },
     signIn: {
-      subject: 'Su enlace para entrar',
-      text: (host) => `Hola:\n\nEste es su enlace para entrar en ${host}.`,
-      button: 'Entrar',
-      deadline: (minutes) => `El enlace vale ${minutes} minutos y una sola vez.`,
-      ignore: 'Si no lo ha pedido usted, no tiene que hacer nada: sin el enlace no entra nadie.',
+      subject: 'Su enlace de acceso',
+      text: (host) => `Hola:\n\nEste es su enlace para iniciar sesión en ${host}.`,
+      button: 'Iniciar sesión',
+      deadline: (minutes) => `El enlace caduca en ${minutes} minutos y solo se puede usar una vez.`,
+      ignore: 'Si no ha solicitado este enlace, ignore este correo. Sin él, nadie puede iniciar sesión.',
     },
   },
 };
 
 export const MAIL_LANGUAGES = Object.keys(WORDS);
 
-/** In that language, or in English. @returns which it is. */
+/** In that language, or in English. @returns the language used. */
 export function mailWordsIn(language: string): { language: string; words: TeamMailWords } {
   const words = WORDS[language];
   return words ? { language, words } : { language: 'en', words: WORDS.en! };

@@ -19,7 +19,7 @@ button{min-height:2.75rem;padding:.5rem 1.5rem;border:0;border-radius:.375rem;ba
 button:focus-visible{outline:3px solid var(--ink);outline-offset:3px}
 @media (max-width:38rem){main{margin:0;min-height:100vh;border-radius:0}}`;
 
-/** Nothing but itself, and only here; the address is a key, so nobody is told it. */
+/** Loads nothing, and cannot be framed. The address contains a key, so no referrer is sent. */
 export const PAGE_HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy':
@@ -33,9 +33,9 @@ export const PAGE_HEADERS = {
 /**
  * The page behind a link.
  *
- * @param person undefined where the link is none of ours.
- * @param language of who looks.
- * @param isBack whether they have just taken it back.
+ * @param person undefined if the link is invalid.
+ * @param language the visitor's language.
+ * @param isBack whether they have just subscribed again.
  */
 export function pageOf(person: LinkedPerson | undefined, language: string, isBack = false): string {
   const spoken = person?.language ?? language;
@@ -61,7 +61,7 @@ export function pageOf(person: LinkedPerson | undefined, language: string, isBac
   );
 }
 
-/** What people read before they press a button of the page, and that button. */
+/** The text that people read before they press the button, including its label. */
 export function wordingOf(
   { organization, language }: LinkedPerson,
   action: 'unsubscribe' | 'subscribe',

@@ -6,20 +6,20 @@ import { type ConsentFields } from '../contacts/index.js';
 import { LANGUAGES, PAGE_HEADERS, pageOf, wordingOf } from './page.js';
 import { Unsubscribing } from './unsubscribe.js';
 
-/** Where people say it, as the history has it. */
+/** Sources of the consent in the history. */
 const [PAGE, ONE_CLICK] = ['Unsubscribe page', 'List-Unsubscribe'];
 
-/** What is read of a form: it has one field. */
+/** Bytes that are read. The form has one field. */
 const LARGEST_FORM = 4_096;
 
-/** What is logged and counted of `/u/…`: the token is a key. */
+/** The name of the path in logs and metrics, without the token, which is a key. */
 export function nameOfUnsubscribePath(path: string): string | undefined {
   return path.startsWith('/u/') ? '/u' : undefined;
 }
 
 /**
- * The links at the foot of broadcasts. Only POST unsubscribes: what scans mail follows links by GET. Mail programs post by themselves
- * when somebody presses their button (RFC 8058). No page is an error page, whatever the token: it tells nobody whom it knows.
+ * The links in the footer of broadcasts. Only POST unsubscribes, because mail scanners follow links with GET. Email clients post
+ * by themselves when someone presses their button (RFC 8058). No token causes an error page, so pages do not reveal who is known.
  */
 @Controller('u')
 @Documented(({ ApiExcludeController }) => [ApiExcludeController()])
@@ -54,11 +54,11 @@ export class UnsubscribeController {
       response.status(200).type('text/plain').send('Unsubscribed.\n');
       return;
     }
-    // The page that follows can be loaded again without doing it again.
+    // Reloading the next page does not repeat the action.
     response.redirect(303, `/u/${encodeURIComponent(token)}${isBack ? '?subscribed' : ''}`);
   }
 
-  /** What proves what they have said. A mail program's server has another address than the person: `ip` is of the page alone. */
+  /** Evidence of the action. `ip` is only recorded for the page, because one-click requests come from the email provider. */
   private async seen(
     token: string,
     action: 'subscribe' | 'unsubscribe',
@@ -79,7 +79,7 @@ function send(request: Request, response: Response, page: string): void {
   response.status(200).set(PAGE_HEADERS).send(page);
 }
 
-/** As it came, in whatever form; the rest of what is longer is not looked at. */
+/** The raw body. Anything beyond the limit is ignored. */
 async function readForm(request: Request): Promise<string> {
   let form = '';
   for await (const chunk of request as AsyncIterable<Buffer>) {

@@ -5,7 +5,7 @@ import { UnsubscribeController } from './unsubscribe.controller.js';
 import { Unsubscribing } from './unsubscribe.js';
 
 @ProductModule({
-  // People open its page; nobody has a key for it.
+  // The page needs no operations or keys.
   operations: {},
   imports: [BroadcastsModule, SuppressionsModule],
   controllers: [UnsubscribeController],

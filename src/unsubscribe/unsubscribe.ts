@@ -8,20 +8,20 @@ import { type ConsentFields, contact, UpdateContact } from '../contacts/index.js
 import { senderOf } from '../organizations/index.js';
 import { Suppressions } from '../suppressions/index.js';
 
-/** What the history says did it. */
+/** The actor in the history. */
 const ACTOR = 'unsubscribe-link';
 
-/** Whom a link is for, as far as their page tells it. */
+/** What the page shows about the person behind a link. */
 export type LinkedPerson = {
   organization: string;
   language: string;
   /** Whether broadcasts reach them. */
   isSubscribed: boolean;
-  /** Whether they can take it back: an erased person cannot, nor who is not written to for another reason. */
+  /** Whether they can subscribe again. Erased people, and people suppressed for other reasons, cannot. */
   canReturn: boolean;
 };
 
-/** What the links at the foot of broadcasts do. */
+/** The actions of the links in the footer of broadcasts. */
 @Injectable()
 export class Unsubscribing {
   constructor(
@@ -32,14 +32,14 @@ export class Unsubscribing {
     private readonly recipients: Recipients,
   ) {}
 
-  /** Undefined where the token is none of ours. */
+  /** Undefined if the token is invalid. */
   async look(token: string): Promise<LinkedPerson | undefined> {
     const person = readUnsubscribeToken(this.store.keyring, token);
     if (!person) return undefined;
     const { organizationId, contactId } = person;
     const { name, mailFrom, language } = await senderOf(this.records, organizationId);
     const whose = { organization: mailFrom?.name ?? name, language };
-    // Of a test or a preview: whoever sent it to themselves sees what people will see.
+    // A test or a preview: the sender sees what recipients will see.
     if (contactId === NOBODY) return { ...whose, isSubscribed: true, canReturn: false };
     const email = await this.emailOf(organizationId, contactId);
     if (!email) return { ...whose, isSubscribed: false, canReturn: false };
@@ -52,7 +52,7 @@ export class Unsubscribing {
   }
 
   /**
-   * Doing it twice changes nothing. Nothing happens where the token is none of ours, or the person was erased.
+   * Idempotent. Does nothing if the token is invalid or the person was erased.
    *
    * @param consent what they saw, and where.
    */
@@ -62,14 +62,14 @@ export class Unsubscribing {
     const { organizationId, contactId, broadcastId } = person;
     const email = await this.emailOf(organizationId, contactId);
     if (!email) return;
-    // Before the contact: whoever is imported anew is not written to either.
+    // Before the contact, so that a later import of the same person is covered too.
     const { context } = systemInput(UpdateContact, organizationId, {}, ACTOR);
     await this.suppressions.suppress(organizationId, email.address, 'UNSUBSCRIBED', context);
     await this.setSubscribed(organizationId, contactId, false, consent);
     await this.recipients.noteAftermath(organizationId, broadcastId, contactId, 'unsubscribed');
   }
 
-  /** Takes it back. What somebody else has suppressed, a mail server say, stays so. */
+  /** Subscribes again. Suppressions for other reasons, such as bounces, remain. */
   async subscribe(token: string, consent: ConsentFields): Promise<void> {
     const person = readUnsubscribeToken(this.store.keyring, token);
     if (!person) return;

@@ -1,8 +1,8 @@
-/** What the page says. A translator adds another language. */
+/** Texts of the page. To translate it, add a language. */
 export type Words = {
   unsubscribe: { title: string; text: (organization: string) => string; button: string };
   unsubscribed: { title: string; text: (organization: string) => string; undo: string; button: string };
-  /** Who has just taken it back. */
+  /** After they subscribed again. */
   subscribed: { title: string; text: (organization: string) => string };
   unknown: { title: string; text: string };
 };
@@ -11,22 +11,22 @@ export const WORDS: Record<string, Words> = {
   en: {
     unsubscribe: {
       title: 'Unsubscribe',
-      text: (organization) => `Do you want no more e-mail from ${organization}?`,
+      text: (organization) => `Do you want to stop receiving emails from ${organization}?`,
       button: 'Unsubscribe',
     },
     unsubscribed: {
-      title: 'You are unsubscribed',
-      text: (organization) => `You receive no more e-mail from ${organization}.`,
-      undo: 'Was this a mistake?',
+      title: 'You’ve been unsubscribed',
+      text: (organization) => `You’ll no longer receive emails from ${organization}.`,
+      undo: 'Unsubscribed by mistake?',
       button: 'Subscribe again',
     },
     subscribed: {
-      title: 'You are subscribed again',
-      text: (organization) => `You receive e-mail from ${organization} again.`,
+      title: 'You’re subscribed again',
+      text: (organization) => `You’ll receive emails from ${organization} again.`,
     },
     unknown: {
-      title: 'This link does not work',
-      text: 'It may be incomplete. Open the link in the e-mail again, or answer that e-mail and ask to be unsubscribed.',
+      title: 'This link doesn’t work',
+      text: 'It may be incomplete. Open the link in the email again, or reply to the email and ask to be unsubscribed.',
     },
   },
   de: {
@@ -38,7 +38,7 @@ export const WORDS: Record<string, Words> = {
     unsubscribed: {
       title: 'Sie sind abgemeldet',
       text: (organization) => `Sie erhalten keine E-Mails mehr von ${organization}.`,
-      undo: 'War das ein Versehen?',
+      undo: 'Versehentlich abgemeldet?',
       button: 'Wieder anmelden',
     },
     subscribed: {
@@ -47,49 +47,49 @@ export const WORDS: Record<string, Words> = {
     },
     unknown: {
       title: 'Dieser Link funktioniert nicht',
-      text: 'Vielleicht ist er unvollständig. Öffnen Sie den Link in der E-Mail noch einmal, oder antworten Sie auf die E-Mail und bitten Sie um Abmeldung.',
+      text: 'Möglicherweise ist er unvollständig. Öffnen Sie den Link in der E-Mail noch einmal oder antworten Sie auf die E-Mail und bitten Sie um Abmeldung.',
     },
   },
   fr: {
     unsubscribe: {
       title: 'Se désabonner',
-      text: (organization) => `Ne souhaitez-vous plus recevoir d’e-mails de ${organization} ?`,
+      text: (organization) => `Souhaitez-vous ne plus recevoir d’e-mails de ${organization} ?`,
       button: 'Se désabonner',
     },
     unsubscribed: {
-      title: 'Vous êtes désabonné',
-      text: (organization) => `Vous ne recevez plus d’e-mails de ${organization}.`,
-      undo: 'Était-ce une erreur ?',
+      title: 'Votre désabonnement est confirmé',
+      text: (organization) => `Vous ne recevrez plus d’e-mails de ${organization}.`,
+      undo: 'Désabonnement par erreur ?',
       button: 'Se réabonner',
     },
     subscribed: {
-      title: 'Vous êtes de nouveau abonné',
-      text: (organization) => `Vous recevrez de nouveau les e-mails de ${organization}.`,
+      title: 'Votre abonnement est rétabli',
+      text: (organization) => `Vous recevrez à nouveau les e-mails de ${organization}.`,
     },
     unknown: {
       title: 'Ce lien ne fonctionne pas',
-      text: 'Il est peut-être incomplet. Ouvrez de nouveau le lien de l’e-mail, ou répondez à cet e-mail en demandant votre désabonnement.',
+      text: 'Il est peut-être incomplet. Ouvrez à nouveau le lien reçu par e-mail ou répondez à cet e-mail pour demander votre désabonnement.',
     },
   },
   es: {
     unsubscribe: {
       title: 'Darse de baja',
-      text: (organization) => `¿No desea recibir más correos de ${organization}?`,
+      text: (organization) => `¿Desea dejar de recibir correos de ${organization}?`,
       button: 'Darse de baja',
     },
     unsubscribed: {
       title: 'Se ha dado de baja',
-      text: (organization) => `Ya no recibe correos de ${organization}.`,
-      undo: '¿Ha sido un error?',
+      text: (organization) => `Ya no recibirá correos de ${organization}.`,
+      undo: '¿Se ha dado de baja por error?',
       button: 'Volver a suscribirse',
     },
     subscribed: {
-      title: 'Se ha suscrito de nuevo',
-      text: (organization) => `Vuelve a recibir correos de ${organization}.`,
+      title: 'Se ha vuelto a suscribir',
+      text: (organization) => `Volverá a recibir correos de ${organization}.`,
     },
     unknown: {
       title: 'Este enlace no funciona',
-      text: 'Puede que esté incompleto. Abra de nuevo el enlace del correo, o responda a ese correo y pida la baja.',
+      text: 'Puede que esté incompleto. Vuelva a abrir el enlace del correo o responda a ese correo para solicitar la baja.',
     },
   },
 };

@@ -1,45 +1,45 @@
-/** What the mail about a disabled webhook says; a translator adds another language. */
+/** Texts of the email about a disabled webhook. To translate it, add a language. */
 export type DisabledMailWords = {
   subject: (organization: string) => string;
-  /** @param since in words. */
+  /** @param webhook its `since` is formatted. */
   text: (webhook: { organization: string; since: string; url: string; id: string }) => string;
 };
 
 const WORDS: Record<string, DisabledMailWords> = {
   en: {
-    subject: (organization) => `A webhook of ${organization} was disabled`,
+    subject: (organization) => `Webhook disabled for ${organization}`,
     text: ({ organization, since, url, id }) => `Hello,
 
-since ${since}, no event could be delivered to this webhook of ${organization}:
+We have been unable to deliver events to this webhook of ${organization} since ${since}:
 
 ${url}
 (${id})
 
-It was therefore disabled. No event is lost. webhook.list-deliveries shows what the endpoint answered. Once it accepts requests again, call webhook.resume-webhook: delivery continues where it stopped.
+The webhook is now disabled. No events are lost. To see how the endpoint responded, call webhook.list-deliveries. Once the endpoint accepts requests again, call webhook.resume-webhook. Delivery continues where it stopped.
 `,
   },
   de: {
     subject: (organization) => `Ein Webhook von ${organization} wurde deaktiviert`,
     text: ({ organization, since, url, id }) => `Guten Tag,
 
-seit dem ${since} konnte diesem Webhook von ${organization} kein Ereignis mehr zugestellt werden:
+seit dem ${since} konnten keine Ereignisse an diesen Webhook von ${organization} zugestellt werden:
 
 ${url}
 (${id})
 
-Er wurde deshalb deaktiviert. Es geht kein Ereignis verloren. webhook.list-deliveries zeigt, was der Empfänger geantwortet hat. Sobald er wieder Anfragen annimmt, rufen Sie webhook.resume-webhook auf: Die Zustellung wird an derselben Stelle fortgesetzt.
+Der Webhook wurde deshalb deaktiviert. Es gehen keine Ereignisse verloren. Die Antworten des Endpunkts sehen Sie mit webhook.list-deliveries. Sobald der Endpunkt wieder Anfragen annimmt, rufen Sie webhook.resume-webhook auf. Die Zustellung wird dann dort fortgesetzt, wo sie unterbrochen wurde.
 `,
   },
   fr: {
     subject: (organization) => `Un webhook de ${organization} a été désactivé`,
     text: ({ organization, since, url, id }) => `Bonjour,
 
-depuis le ${since}, aucun événement n’a pu être remis à ce webhook de ${organization} :
+Depuis le ${since}, aucun événement n’a pu être transmis à ce webhook de ${organization} :
 
 ${url}
 (${id})
 
-Il a donc été désactivé. Aucun événement n’est perdu. webhook.list-deliveries indique ce que le destinataire a répondu. Dès qu’il accepte de nouveau les requêtes, appelez webhook.resume-webhook : la remise reprend là où elle s’est arrêtée.
+Le webhook a donc été désactivé. Aucun événement n’est perdu. Pour consulter les réponses du serveur de destination, appelez webhook.list-deliveries. Dès qu’il accepte à nouveau les requêtes, appelez webhook.resume-webhook. L’envoi reprend là où il s’est arrêté.
 `,
   },
   es: {
@@ -51,7 +51,7 @@ Desde el ${since} no se ha podido entregar ningún evento a este webhook de ${or
 ${url}
 (${id})
 
-Por eso se ha desactivado. No se pierde ningún evento. webhook.list-deliveries muestra qué respondió el destinatario. Cuando vuelva a aceptar solicitudes, llame a webhook.resume-webhook: la entrega continúa donde se detuvo.
+Por eso se ha desactivado el webhook. No se pierde ningún evento. Para ver las respuestas del servidor de destino, llame a webhook.list-deliveries. Cuando vuelva a aceptar solicitudes, llame a webhook.resume-webhook. La entrega se reanudará donde se detuvo.
 `,
   },
 };

@@ -8,11 +8,11 @@ const webhook = {
 };
 
 it.each([
-  ['en', 'A webhook of Rivers was disabled', '20 November 2026'],
+  ['en', 'Webhook disabled for Rivers', '20 November 2026'],
   ['de', 'Ein Webhook von Rivers wurde deaktiviert', '20. November 2026'],
   ['fr', 'Un webhook de Rivers a été désactivé', '20 novembre 2026'],
   ['es', 'Se ha desactivado un webhook de Rivers', '20 de noviembre de 2026'],
-  ['pl', 'A webhook of Rivers was disabled', '20 November 2026'],
+  ['pl', 'Webhook disabled for Rivers', '20 November 2026'],
 ])('speaks the language of the organization: %s', (language, subject, since) => {
   const mail = disabledMail(language, webhook);
   expect(mail.subject).toBe(subject);

@@ -26,7 +26,7 @@ export class WitnessState {
     if (text === undefined) return undefined;
     const head = headOf(text);
     if (head?.origin === origin) return { size: head.size, root: head.root };
-    throw new Error(`${file} is damaged: put back what it was, and do not delete it.`);
+    throw new Error(`${file} is damaged. Restore it from a backup, and do not delete it.`);
   }
 
   /** @param checkpoint begins with the origin, the size and the root. */

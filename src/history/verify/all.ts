@@ -47,7 +47,7 @@ export async function compareAll(sql: Sql, checkpoint: Checkpoint, work: AllWork
   if (!isProved && work.kept !== undefined) {
     const kept = parseKept(work.kept);
     if (kept) claims = keptClaims(kept);
-    else reasons.push('What was kept of the organizations beside the checkpoint cannot be read.');
+    else reasons.push('The .organizations file of the checkpoint cannot be read.');
   }
   const verdict: AllVerdict = {
     ...{ ok: mistake === undefined, leaves, organizations: 0, reason: reasons.join(' ') || null },
@@ -82,7 +82,7 @@ async function compareLog(
       if (position !== number) return { leaves: tree.size, isProved: false, mistake: missing(number, size) };
       const hash = claimHash(claim);
       if (sealed && !sealed[n]?.hash.equals(hash)) {
-        const mistake = `Leaf ${number} of the log is not what was signed: it says that organization ${claim.organizationId} had ${claim.size} events.`;
+        const mistake = `Leaf ${number} of the log differs from what was signed. It states that organization ${claim.organizationId} had ${claim.size} events.`;
         return { leaves: tree.size, isProved: false, mistake };
       }
       tree.append(hash);
@@ -94,7 +94,7 @@ async function compareLog(
     return {
       leaves,
       isProved: false,
-      mistake: 'The log is not the one that was signed: its leaves were changed, removed or put in.',
+      mistake: 'The log differs from what was signed: leaves were changed, removed or inserted.',
     };
   }
   if (stored.mistake === null) return { leaves, isProved: true };
@@ -102,7 +102,7 @@ async function compareLog(
 }
 
 function missing(number: number, size: number): string {
-  return `Leaf ${number} of the ${size} of the log is missing.`;
+  return `Leaf ${number} of ${size} in the log is missing.`;
 }
 
 type Row = { position: string; organization_id: string; size: string; root: Buffer };
@@ -193,7 +193,7 @@ async function compareOrganization(
       tree.append(batch.leaves.subarray(n * HASH, (n + 1) * HASH));
       if (tree.size !== due[next]!.size) continue;
       if (!tree.root().equals(due[next]!.root)) {
-        return `Its first ${tree.size} events are not those of its checkpoint in the log: they were changed, removed or put in.`;
+        return `Its first ${tree.size} events do not match its checkpoint in the log: events were changed, removed or inserted.`;
       }
       next += 1;
       if (next < due.length) continue;
@@ -203,7 +203,9 @@ async function compareOrganization(
     if (batch.mistake) return batch.mistake.reason;
   }
   const size = await newestOf(claims, organizationId);
-  return tree.size === 0 ? gone(size) : `It has ${tree.size} events, the log has a checkpoint of ${size}.`;
+  return tree.size === 0
+    ? gone(size)
+    : `It has ${tree.size} events, but the log has a checkpoint of ${size} events.`;
 }
 
 async function newestOf(claims: Claims, organizationId: string): Promise<number> {
@@ -216,7 +218,7 @@ async function newestOf(claims: Claims, organizationId: string): Promise<number>
 }
 
 function gone(size: number): string {
-  return `It is gone: the log has a checkpoint of its ${size} events.`;
+  return `It is missing, but the log has a checkpoint of its ${size} events.`;
 }
 
 /** What is handed out ends where the seals do. */
@@ -229,5 +231,5 @@ async function compareSeals(sql: Sql, organizationId: string, size: number): Pro
   if (last === 0) return gone(size);
   return last >= size
     ? undefined
-    : `Its seals end with ${last} events, the log has a checkpoint of ${size}: it was put back.`;
+    : `Its seals end at ${last} events, but the log has a checkpoint of ${size} events. It was rolled back.`;
 }

@@ -73,9 +73,9 @@ export function leavesOf({ organizationId }: Pick<Checkpoint, 'organizationId'>)
 }
 
 function notSignedBy(keys: readonly VerifierKey[]): NotAuthentic {
-  const names = keys.map(keyName).join(', nor of its successor ');
+  const names = keys.map(keyName).join(' or its successor ');
   return new NotAuthentic(
-    `The checkpoint has no signature of the key ${names}: give the key of the server that signed it.`,
+    `The checkpoint is not signed with the key ${names}. Use the key of the server that signed it.`,
   );
 }
 
@@ -83,7 +83,7 @@ function checkpointOf(note: Note, key: VerifierKey): Checkpoint {
   const checkpoint = { ...parseText(note.text), key: keyName(key), signer: key };
   if (!isKeyOf(key, `advocacy-api/${checkpoint.organizationId}`)) {
     throw new NotAuthentic(
-      `The key ${keyName(key)} is not for the checkpoints of organization ${checkpoint.organizationId}.`,
+      `The key ${keyName(key)} is not valid for checkpoints of organization ${checkpoint.organizationId}.`,
     );
   }
   return checkpoint;

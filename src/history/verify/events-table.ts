@@ -63,7 +63,7 @@ export class EventsTable {
       [this.organizationId],
     );
     if (!row) return;
-    const reason = `The event at position ${row.position} was put in: position ${row.last} is the last that was given to any.`;
+    const reason = `The event at position ${row.position} was inserted: the last position ever allocated is ${row.last}.`;
     yield { ...newBatch(0), mistake: { position: Number(row.position), reason } };
   }
 

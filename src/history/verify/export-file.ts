@@ -42,7 +42,7 @@ export async function* wholeLines(chunks: AsyncIterable<Uint8Array>): AsyncGener
       return;
     }
   }
-  if (length > 0) yield 'does not end with a line feed: the file is cut off';
+  if (length > 0) yield 'does not end with a line feed: the file is truncated';
 }
 
 /** Whether each line follows the one before it. */
@@ -77,9 +77,10 @@ class Chain {
     if (previousPosition !== this.position) {
       const names =
         previousPosition === 0
-          ? 'says that it is the first'
-          : `names ${previousPosition} as the position before`;
-      const found = this.position === 0 ? 'no line is' : `that of the line before is ${this.position}`;
+          ? 'claims to be the first event'
+          : `names ${previousPosition} as the previous position`;
+      const found =
+        this.position === 0 ? 'no line precedes it' : `the previous line has position ${this.position}`;
       // What the line before does not know of is missing; otherwise it is that line itself that was put in.
       const isMissing = previousPosition > this.previousPosition;
       return {

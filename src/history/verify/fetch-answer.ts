@@ -24,7 +24,7 @@ export async function fetchAnswer(
     let size = 0;
     for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
       size += part.length;
-      if (size > mostBytes) throw new NotAnswered(`${address} was answered with too many bytes`);
+      if (size > mostBytes) throw new NotAnswered(`the response of ${address} is too large`);
       parts.push(part);
     }
     return { status: response.status, headers: response.headers, body: Buffer.concat(parts) };

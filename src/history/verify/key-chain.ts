@@ -36,8 +36,8 @@ export function successorsOf(
     const statement = Buffer.from(`advocacy-api signing key\n${organizationId}\n${from}\n${to}\n`);
     if (!bytes || !verify(null, statement, last.publicKey, bytes)) {
       throw new FalseSuccession(
-        `At position ${position} the history says that another key has taken the place of ${keyName(last)}, which has not ` +
-          'signed that: somebody put it there.',
+        `The event at position ${position} states that another key replaced ${keyName(last)}, but that key has not signed this. ` +
+          'Someone inserted the event.',
       );
     }
     const { bytes: own, publicKey } = parseVerifierKey(to);

@@ -65,7 +65,7 @@ export class LogClient {
     } catch (error) {
       this.signal?.throwIfAborted();
       throw new NotAnswered(
-        `the key has not signed the checkpoint, and whether another one has taken its place cannot be asked: ${(error as Error).message}`,
+        `the key has not signed the checkpoint, and its successors cannot be looked up: ${(error as Error).message}`,
       );
     }
     return found;
@@ -92,7 +92,7 @@ export class LogClient {
     const hashes = await this.ask(address);
     const [, width = TILE_WIDTH] = /\.p\/(\d+)$/.exec(path) ?? [];
     if (hashes.length === Number(width) * HASH) return hashes;
-    throw new NotAnswered(`${address} has ${hashes.length} bytes, which are no ${width} hashes`);
+    throw new NotAnswered(`${address} has ${hashes.length} bytes instead of ${width} hashes`);
   }
 
   private async ask(address: string): Promise<Buffer> {
@@ -102,7 +102,7 @@ export class LogClient {
       const wait = Number(headers.get('retry-after') ?? NaN);
       const isBusy = [429, 503].includes(status) && wait >= 0;
       if (!isBusy || tries === MOST_TRIES) {
-        throw new NotAnswered(`${address} was answered with status ${status}${reasonIn(body)}`);
+        throw new NotAnswered(`${address} returned status ${status}${reasonIn(body)}`);
       }
       await sleep(1_000 * Math.min(Math.max(wait, 1), LONGEST_WAIT_S), undefined, { signal: this.signal });
     }

@@ -41,7 +41,7 @@ export class Monitor {
     const alarm = (sentence: string): Look => ({ isAlarm: true, sentence, notes });
     if (before && shown.size < before.seen.size) {
       return alarm(
-        `The server shows a history of ${shown.size} ${leaves}, although it showed one of ${before.seen.size} before: it ` +
+        `The server shows a history of ${shown.size} ${leaves}, but showed one of ${before.seen.size} before. It ` +
           'was rolled back, or it shows different histories to different people.',
       );
     }
@@ -57,13 +57,11 @@ export class Monitor {
     if (outcome === 'forked') {
       return alarm(
         `The history of ${shown.size} ${leaves} that the server shows does not begin with the ${before!.seen.size} ${leaves} that it ` +
-          'showed before: it has signed two histories.',
+          'showed before. It has signed two histories.',
       );
     }
     if (outcome === 'unproved') {
-      return alarm(
-        'The tiles that the server shows do not lead to the checkpoint that it shows: they are damaged, or hide something.',
-      );
+      return alarm('The server’s tiles do not match its checkpoint. They are damaged or were manipulated.');
     }
     await replaceFile(this.file, note);
     return { isAlarm: false, isNew: true, checkpoint: shown };
@@ -81,7 +79,7 @@ export class Monitor {
     } catch (error) {
       if (error instanceof FalseSuccession) throw new NotAnswered(error.message);
       if (!(error instanceof NotAuthentic)) throw error;
-      const what = `${this.file} is damaged: put back what it was, and do not delete it`;
+      const what = `${this.file} is damaged. Restore it from a backup, and do not delete it`;
       throw new Error(`${what} (${error.message})`, { cause: error });
     }
   }
@@ -89,7 +87,7 @@ export class Monitor {
   private async read(note: string): Promise<Checkpoint> {
     const checkpoint = await openCheckpoint(note, this.key, () => this.client.successions());
     if (checkpoint.organizationId === this.organizationId) return checkpoint;
-    throw new NotAuthentic(`The checkpoint is of organization ${checkpoint.organizationId}.`);
+    throw new NotAuthentic(`The checkpoint belongs to organization ${checkpoint.organizationId}.`);
   }
 
   private async open(note: string): Promise<Checkpoint> {
@@ -98,7 +96,7 @@ export class Monitor {
     } catch (error) {
       // A stranger between may answer anything: without a signature it is no evidence.
       if (error instanceof NotAuthentic) {
-        throw new NotAnswered(`what the server shows is no checkpoint of its key. ${error.message}`);
+        throw new NotAnswered(`the server shows no checkpoint signed with its key. ${error.message}`);
       }
       throw error;
     }

@@ -95,8 +95,8 @@ it.each<[string, typeof shown, RegExp]>([
   ['a fork', { size: 700, fork: 300 }, /does not begin with the 600 events/],
   ['a fork of one event, long ago', { size: 601, fork: 0 }, /does not begin with the 600 events/],
   ['another history of as many events', { size: 600, fork: 599 }, /two different histories of 600/],
-  ['fewer events', { size: 599 }, /599 events, although it showed one of 600/],
-  ['tiles of another history', { size: 700, tilesFork: 3 }, /do not lead to the checkpoint/],
+  ['fewer events', { size: 599 }, /599 events, but showed one of 600/],
+  ['tiles of another history', { size: 700, tilesFork: 3 }, /do not match its checkpoint/],
 ])('tells %s, with both notes, and does not forget', async (_, now, sentence) => {
   await look({ size: 600 });
   expect(await look(now)).toMatch(sentence);
@@ -113,19 +113,19 @@ it('takes nothing that is no answer for a history', async () => {
   const tree = { organizationId, size: 1, root: sha256(), position: 1, sealedAt: new Date(0) };
   const other = organizationId.replace('1', '2');
   for (const [end, status, body, reason] of [
-    ['checkpoint', 200, '<html>', /no checkpoint of its key/],
-    ['checkpoint', 200, foreign.signCheckpoint(tree), /no checkpoint of its key/],
+    ['checkpoint', 200, '<html>', /no checkpoint signed with its key/],
+    ['checkpoint', 200, foreign.signCheckpoint(tree), /no checkpoint signed with its key/],
     [
       'checkpoint',
       200,
       signers.signCheckpoint({ ...tree, organizationId: other }),
-      /no checkpoint of its key/,
+      /no checkpoint signed with its key/,
     ],
-    ['checkpoint', 200, 'x'.repeat(70_000), /too many bytes/],
+    ['checkpoint', 200, 'x'.repeat(70_000), /is too large/],
     ['checkpoint', 302, '', /cannot be reached/],
     ['checkpoint', 401, '{"error":{"message":"No key."}}', /status 401 \(No key\.\)$/],
     ['tile/0/002.p/188', 404, '<html>', /status 404$/],
-    ['tile/0/002.p/188', 200, 'short', /5 bytes, which are no 188 hashes/],
+    ['tile/0/002.p/188', 200, 'short', /5 bytes instead of 188 hashes/],
   ] as const) {
     instead = { [end]: () => [status, body, { Location: '/elsewhere' }] };
     await expect(monitor.look()).rejects.toThrow(reason);
@@ -177,10 +177,10 @@ describe('after another key has taken the place of its own', () => {
     await look({ size: 600 });
     const forged = { ...succession(strange, following), from: signers.verifierKey };
     for (const [answer, reason] of [
-      [tell([]), /no checkpoint of its key/],
-      [tell([{ position: 9, data: forged }]), /At position 9 .* somebody put it there/],
-      [() => [401, ''], /cannot be asked: .* status 401/],
-      [() => [200, '<html>'], /cannot be asked/],
+      [tell([]), /no checkpoint signed with its key/],
+      [tell([{ position: 9, data: forged }]), /The event at position 9 .* Someone inserted the event/],
+      [() => [401, ''], /cannot be looked up: .* status 401/],
+      [() => [200, '<html>'], /cannot be looked up/],
     ] as [() => [number, string], RegExp][]) {
       instead = { ...showing(700), 'after=0': answer };
       await expect(monitor.look()).rejects.toThrow(reason);

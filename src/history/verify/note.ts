@@ -51,10 +51,10 @@ export function parseVerifierKey(text: string, algorithm: number = ALGORITHMS.si
   const bytes = encoded === undefined ? undefined : fromBase64(encoded);
   if (!name || !id || bytes?.length !== 33 || bytes[0] !== algorithm) {
     const whose = algorithm === ALGORITHMS.cosignature ? 'the verifier key of a witness' : 'a verifier key';
-    throw new NotAuthentic(`This is not ${whose}: it reads <name>+<8 digits>+<base64>, on one line.`);
+    throw new NotAuthentic(`This is not ${whose}. The format is <name>+<8 digits>+<base64>, on one line.`);
   }
   if (keyIdOf(name, bytes).toString('hex') !== id) {
-    throw new NotAuthentic('The verifier key contradicts itself: copy it again, all of it.');
+    throw new NotAuthentic('The verifier key is incomplete or damaged. Copy it again.');
   }
   const key = Buffer.concat([SPKI_PREFIX, bytes.subarray(1)]);
   return {
@@ -85,7 +85,7 @@ export function isSignedBy({ text, signatures }: Note, key: VerifierKey): boolea
   const own = signaturesBy(signatures, key);
   if (!own.every(({ bytes }) => verify(null, Buffer.from(text), key.publicKey, bytes))) {
     throw new NotAuthentic(
-      `A signature of the key ${keyName(key)} is not that of the checkpoint’s text: the text is not what was signed.`,
+      `The signature of the key ${keyName(key)} does not match the checkpoint. The text was changed after signing.`,
     );
   }
   return own.length > 0;
@@ -102,7 +102,7 @@ export function cosignedBy({ text, signatures }: Note, key: VerifierKey): Cosign
     const message = Buffer.from(cosignedText(text, seconds));
     if (!verify(null, message, key.publicKey, bytes.subarray(TIME))) {
       throw new NotAuthentic(
-        `A cosignature of the witness ${keyName(key)} is false: it is of another checkpoint.`,
+        `The cosignature of the witness ${keyName(key)} is invalid. It belongs to another checkpoint.`,
       );
     }
     return seconds;

@@ -16,7 +16,7 @@ export function openProof(text: string, checkpoint: Checkpoint): InAll {
   const path = lines.map(fromBase64);
   if (end < 0 || header !== 'c2sp.org/tlog-proof@v1' || index === undefined || !path.every(isHash)) {
     throw new NotAuthentic(
-      'The proof that the checkpoint is in the log of all organizations is no tlog-proof.',
+      'The proof that the checkpoint is in the log of all organizations is not a valid tlog-proof.',
     );
   }
   const { signer } = checkpoint;
@@ -25,7 +25,7 @@ export function openProof(text: string, checkpoint: Checkpoint): InAll {
   const root = rootOfPath(claimHash(checkpoint), index, log.size, path);
   if (log.organizationId !== ALL.name || !root?.equals(log.root)) {
     throw new NotAuthentic(
-      `The checkpoint is not in the log of all organizations: the proof does not lead from it to the log’s ${log.size} checkpoints.`,
+      `The checkpoint is not in the log of all organizations. The proof does not match the log’s ${log.size} checkpoints.`,
     );
   }
   return { index, size: log.size, sealedAt: log.sealedAt };

@@ -48,7 +48,7 @@ async function checkTiles(
   let mistake: string | null = null;
   for (let index = 0, before = 0; index < size; index += 1) {
     const leaf = leafOf(await read(0)(Math.floor(index / TILE_WIDTH)), index);
-    if (!leaf) return { mistake: `the table seal_tiles has ${index} of its ${size} leaves` };
+    if (!leaf) return { mistake: `the table seal_tiles contains ${index} of ${size} leaves` };
     if (leaf.position <= before) mistake ??= `the positions in seal_tiles go back to ${leaf.position}`;
     before = leaf.position;
     tree.append(leaf.hash);
@@ -62,7 +62,7 @@ async function checkTiles(
     }
     if (tree.size % TILE_WIDTH === 0) onLeaves(TILE_WIDTH);
   }
-  if (!tree.root().equals(root)) return { mistake: 'the table seal_tiles has another root' };
+  if (!tree.root().equals(root)) return { mistake: 'the table seal_tiles has a different root' };
   const readTile = tilesOf(sql, organizationId, 0);
   const leaves = async (from: number, count: number) => {
     const found: SealedLeaf[] = [];
@@ -114,7 +114,7 @@ export class SealRows {
     const tooFar = this.upTo >= position;
     if (Number(this.rows[0]?.size) !== tree.size) {
       return tooFar
-        ? `the seal before ${tree.size} events says that it goes to position ${this.upTo}`
+        ? `the seal before ${tree.size} events claims to end at position ${this.upTo}`
         : undefined;
     }
     const row = this.rows.shift()!;
@@ -122,21 +122,21 @@ export class SealRows {
     const { size, root, position: sealedUpTo } = this.checkpoint;
     const isOurs = tree.size !== size || (row.root.equals(root) && Number(row.position) === sealedUpTo);
     if (!tooFar && isOurs && this.upTo >= position && row.root.equals(tree.root())) return undefined;
-    return `the table seals says something else of the seal of ${tree.size} events`;
+    return `the row of the table seals for ${tree.size} events is wrong`;
   }
 
   /** @returns what is wrong with the seals beyond the history. */
   async end(events: number): Promise<string | undefined> {
     const { size } = this.checkpoint;
-    if (this.lastSize < size) return `the table seals has none of ${size} events or more`;
+    if (this.lastSize < size) return `the table seals has no row for ${size} events or more`;
     if (this.lastSize > events) {
-      return `the table seals has one of ${this.lastSize} events, the history has ${events}`;
+      return `the table seals has a row for ${this.lastSize} events, but the history has ${events}`;
     }
     // Sealing would go on behind it, and leave out what comes before.
     const [row] = await this.sql.query<{ last: string }[]>('SELECT last_position() AS last');
     const { last } = row!;
     return this.upTo > Number(last)
-      ? `the table seals goes to position ${this.upTo}, although ${last} is the last that was given`
+      ? `the table seals ends at position ${this.upTo}, but the last position ever allocated is ${last}`
       : undefined;
   }
 }

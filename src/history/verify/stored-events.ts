@@ -52,12 +52,12 @@ function check(stored: Stored, batch: Batch): Batch['mistake'] {
   const [data, encryptedPersonal, subjectId, metadata, recordedAt, digest, isUnreadable] = rest;
   const position = Number(written);
   const wrong = (what: string) => ({ position, reason: `The event at position ${written} ${what}.` });
-  if (position < 1) return wrong('was put in: positions begin with 1');
+  if (position < 1) return wrong('was inserted: positions start at 1');
   if (recordedAt === null || !Number.isSafeInteger(recordedAt)) return wrong('has no time');
   const ids = { organizationId, streamType, streamId, eventId, subjectId };
   const content = { ...ids, version, type, schema, encryptedPersonal };
   if (digestOf(content, canonical(data), canonical(metadata), recordedAt) !== digest) {
-    return wrong('has a digest that is not its content’s');
+    return wrong('has a digest that does not match its content');
   }
   const event = { position, previousPosition: 0, streamId, subjectId, version, type, digest };
   addEvent(batch, event, recordedAt, isUnreadable);

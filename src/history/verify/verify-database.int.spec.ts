@@ -251,7 +251,7 @@ describe('a stored history', () => {
       events: 0,
       provedEvents: 0,
       firstWrongPosition: null,
-      reason: `The checkpoint is of organization ${history.organizationId}: give that of ${other}.`,
+      reason: `The checkpoint belongs to organization ${history.organizationId}. Use the one of ${other}.`,
     });
     const forged = history.checkpoint.replace('\n344\n', '\n345\n');
     expect(await verifyDatabase(database.source, history.organizationId, forged, key)).toMatchObject({
@@ -398,10 +398,10 @@ describe('a stored history', () => {
   it('names an event at a position that was never given', async () => {
     await expect(putIn(database.source, at(20), -5)).rejects.toThrow('events_from_1');
     for (const [position, reason] of [
-      ['-9223372036854775808', 'positions begin with 1'],
-      ['0', 'positions begin with 1'],
-      ['1000000000', 'is the last that was given'],
-      ['9223372036854775807', 'is the last that was given'],
+      ['-9223372036854775808', 'positions start at 1'],
+      ['0', 'positions start at 1'],
+      ['1000000000', 'the last position ever allocated is'],
+      ['9223372036854775807', 'the last position ever allocated is'],
     ] as const) {
       const live = await tamperedLive(history, async (sql) => {
         await sql.query('ALTER TABLE events DROP CONSTRAINT events_from_1');
@@ -409,7 +409,7 @@ describe('a stored history', () => {
       });
       expect(live).toMatchObject({ ok: false, firstWrongPosition: Number(position) });
       expect(live.provedEvents).toBe(Number(position) > 0 ? 344 : 0);
-      expect(live.reason).toContain(`The event at position ${position} was put in`);
+      expect(live.reason).toContain(`The event at position ${position} was inserted`);
       expect(live.reason).toContain(reason);
     }
   });
@@ -448,7 +448,7 @@ describe('a stored history', () => {
     for (const [statement, reason] of [
       [
         `UPDATE seal_tiles SET ${flip('hashes', 40)} WHERE level = 0 AND index = 1`,
-        'seal_tiles has another root',
+        'seal_tiles has a different root',
       ],
       [`UPDATE seal_tiles SET ${flip('hashes', 8)} WHERE level = 1`, 'hash 0 of level 1 in seal_tiles'],
       [
@@ -459,21 +459,18 @@ describe('a stored history', () => {
         'UPDATE seal_tiles SET positions[3] = 1 WHERE level = 0 AND index = 1',
         'positions in seal_tiles go back',
       ],
-      ['DELETE FROM seal_tiles WHERE level = 0 AND index = 1', 'seal_tiles has 256 of its 344 leaves'],
-      [`UPDATE seals SET root = sha256('') WHERE size = 344`, 'seals says something else'],
-      ['DELETE FROM seals WHERE size = 344', 'seals has none of 344 events or more'],
+      ['DELETE FROM seal_tiles WHERE level = 0 AND index = 1', 'seal_tiles contains 256 of 344 leaves'],
+      [`UPDATE seals SET root = sha256('') WHERE size = 344`, 'seals for 344 events is wrong'],
+      ['DELETE FROM seals WHERE size = 344', 'seals has no row for 344 events or more'],
+      [`UPDATE seals SET root = sha256('') WHERE size < 344`, 'seals for 302 events is wrong'],
+      [`UPDATE seals SET position = ${at(301)} - 1 WHERE size < 344`, 'seals for 302 events is wrong'],
+      [`UPDATE seals SET position = ${at(302)} WHERE size < 344`, 'the seal before 303 events claims'],
+      [`UPDATE seals SET size = 301 WHERE size < 344`, 'seals for 301 events is wrong'],
       [
-        `UPDATE seals SET root = sha256('') WHERE size < 344`,
-        'seals says something else of the seal of 302 events',
+        'UPDATE seals SET size = 348 WHERE size < 344',
+        'seals has a row for 348 events, but the history has 347',
       ],
-      [
-        `UPDATE seals SET position = ${at(301)} - 1 WHERE size < 344`,
-        'something else of the seal of 302 events',
-      ],
-      [`UPDATE seals SET position = ${at(302)} WHERE size < 344`, 'the seal before 303 events says'],
-      [`UPDATE seals SET size = 301 WHERE size < 344`, 'something else of the seal of 301 events'],
-      ['UPDATE seals SET size = 348 WHERE size < 344', 'seals has one of 348 events, the history has 347'],
-      [`UPDATE seals SET size = 346, root = sha256('') WHERE size < 344`, 'of the seal of 346 events'],
+      [`UPDATE seals SET size = 346, root = sha256('') WHERE size < 344`, 'seals for 346 events is wrong'],
     ] as const) {
       const where = statement.includes('WHERE') ? 'AND' : 'WHERE';
       const live = await tamperedLive(history, (sql) =>
@@ -497,7 +494,7 @@ describe('a stored history', () => {
     for (const verdict of [destroyed.live, destroyed.exported]) {
       expect(verdict).toMatchObject({
         ...{ ok: false, events: 347, provedEvents: 344, firstWrongPosition: at(0) },
-        reason: expect.stringContaining('cannot be read although no event erased them'),
+        reason: expect.stringContaining('cannot be read, although no event erased it'),
       });
     }
     // Whether a key opens anything only the server knows: its export does.
@@ -541,7 +538,7 @@ describe('a stored history', () => {
       { live: at(256), exported: at(256) },
     );
     expect(live.reason).toContain(`between positions ${at(256)} and ${at(319)}`);
-    expect(live.reason).toContain('seals are wrong too: the table seal_tiles has 0 of its 344 leaves');
+    expect(live.reason).toContain('seals are wrong too: the table seal_tiles contains 0 of 344 leaves');
   });
 });
 
@@ -570,7 +567,7 @@ it('proves what was appended before a person was erased, and names their events 
     ]),
   );
   expect(ahead.live).toMatchObject({ ok: false, provedEvents: 344, firstWrongPosition: null });
-  expect(ahead.live.reason).toContain('is the last that was given');
+  expect(ahead.live.reason).toContain('the last position ever allocated is');
 });
 
 it('is not convinced by seals made anew over a rewritten history', async () => {
@@ -589,7 +586,7 @@ it('is not convinced by seals made anew over a rewritten history', async () => {
 
   const { live, exported } = await verdictsOn(source, history);
   expect(live).toMatchObject({ ok: false, provedEvents: 256, firstWrongPosition: positions[256] });
-  expect(live.reason).toContain('seal_tiles has another root');
+  expect(live.reason).toContain('seal_tiles has a different root');
   expect(exported).toMatchObject({ ok: false, provedEvents: 256, firstWrongPosition: positions[256] });
   // To itself the new history agrees: only the checkpoint that was kept tells.
   const renewed = await checkpointOf(organizationId);
@@ -715,7 +712,7 @@ describe('the log of all organizations', () => {
     const { note } = await ownCheckpoints.last(victim);
     expect(await verifyAll(own.source, note, key)).toMatchObject({
       ok: false,
-      reason: `The checkpoint is of organization ${victim}, not of all.`,
+      reason: `The checkpoint belongs to organization ${victim}, not to the log of all organizations.`,
     });
     const forged = kept.checkpoint.replace('\n18\n', '\n17\n');
     expect(await verifyAll(own.source, forged, key)).toMatchObject({ ok: false, checkpoint: null });
@@ -724,7 +721,7 @@ describe('the log of all organizations', () => {
   it('tells which organization was deleted', async () => {
     const { alone, beside } = await found(deleted(TABLES));
     const wrong = [
-      { organizationId: victim, reason: 'It is gone: the log has a checkpoint of its 9 events.' },
+      { organizationId: victim, reason: 'It is missing, but the log has a checkpoint of its 9 events.' },
     ];
     expect(alone).toMatchObject({ ok: false, reason: null, wrong, wrongCount: 1 });
     expect(beside).toEqual(alone);
@@ -748,12 +745,14 @@ describe('the log of all organizations', () => {
     });
     expect(alone).toMatchObject({
       ok: false,
-      reason: expect.stringMatching(/^The log is not the one/),
+      reason: expect.stringMatching(/^The log differs from what was signed/),
       wrong: [],
     });
     expect(beside).toMatchObject({
       reason: alone.reason,
-      wrong: [{ organizationId: victim, reason: 'It is gone: the log has a checkpoint of its 9 events.' }],
+      wrong: [
+        { organizationId: victim, reason: 'It is missing, but the log has a checkpoint of its 9 events.' },
+      ],
     });
   });
 
@@ -769,12 +768,12 @@ describe('the log of all organizations', () => {
     };
     const { alone } = await found(rollBack);
     expect(alone.wrong).toEqual([
-      { organizationId: victim, reason: 'It has 6 events, the log has a checkpoint of 9.' },
+      { organizationId: victim, reason: 'It has 6 events, but the log has a checkpoint of 9 events.' },
     ]);
     const seals = await found((sql) =>
       sql.query('UPDATE seals SET size = 6 WHERE organization_id = $1', [victim]),
     );
-    expect(seals.alone.wrong[0]!.reason).toMatch(/^Its seals end with .* it was put back/);
+    expect(seals.alone.wrong[0]!.reason).toMatch(/^Its seals end at .* It was rolled back/);
   });
 
   it('tells which one has another history, whoever wrote it anew', async () => {
@@ -788,31 +787,31 @@ describe('the log of all organizations', () => {
     });
     expect(alone).toMatchObject({
       ok: false,
-      wrong: [{ organizationId: victim, reason: expect.stringMatching(/^Its first 3 events are not those/) }],
+      wrong: [{ organizationId: victim, reason: expect.stringMatching(/^Its first 3 events do not match/) }],
     });
   });
 
   it.each<[string, string, RegExp]>([
     [
-      'another root',
+      'a different root',
       'UPDATE checkpoint_leaves SET root = sha256(root) WHERE position = 7',
-      /^Leaf 7 of the log is not/,
+      /^Leaf 7 of the log differs/,
     ],
     [
       'another size',
       'UPDATE checkpoint_leaves SET size = size + 100 WHERE position = 18',
-      /^Leaf 18 of the log is not/,
+      /^Leaf 18 of the log differs/,
     ],
     [
       'a leaf gone',
       'DELETE FROM checkpoint_leaves WHERE position = 4',
-      /^Leaf 4 of the 18 of the log is missing/,
+      /^Leaf 4 of 18 in the log is missing/,
     ],
-    ['its last one gone', 'DELETE FROM checkpoint_leaves WHERE position >= 18', /^Leaf 18 of the 18/],
+    ['its last one gone', 'DELETE FROM checkpoint_leaves WHERE position >= 18', /^Leaf 18 of 18/],
     [
       'a tile changed',
       `UPDATE seal_tiles SET hashes = sha256(hashes) WHERE organization_id = '${ALL_ORGANIZATIONS}'`,
-      /own tables are wrong: the table seal_tiles has/,
+      /own tables are wrong: the table seal_tiles contains/,
     ],
   ])('is told as wrong itself with %s', async (_, change, reason) => {
     const { alone } = await found((sql) => sql.query(change));

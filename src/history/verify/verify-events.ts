@@ -56,18 +56,19 @@ export async function verifyEvents(
     return `between ${from} and position ${checkpoint.position}, the checkpoint’s`;
   };
   const missing = async (): Promise<Verdict> => {
-    const count = `${size - tree.size} of the ${size} events of the checkpoint are missing`;
+    const lacking = size - tree.size;
+    const count = `${lacking} of the ${size} events of the checkpoint ${lacking === 1 ? 'is' : 'are'} missing`;
     const [sealed] = (await seals.leaves?.(tree.size, 1)) ?? [];
     if (sealed) return wrong(sealed.position, `${count}, from position ${sealed.position} on.`);
     // All that is between the last event and the checkpoint's position may be gone; where nothing is between, an
     // event before it is.
     return last < checkpoint.position
-      ? wrong(last + 1, `${count}: the newest, after position ${last}, or others ${rest()}.`)
+      ? wrong(last + 1, `${count}. These are the newest, after position ${last}, or others ${rest()}.`)
       : wrong(unproved, `${count}, ${rest()}.`);
   };
 
   if (size === 0 && !root.equals(tree.root()))
-    return wrong(null, 'The checkpoint of no events has a wrong root.');
+    return wrong(null, 'The checkpoint covers no events, but its root is wrong.');
   for await (const batch of batches) {
     const begin = tree.size;
     const sealedLeaves = await seals.leaves?.(begin, Math.min(batch.count + 1, size - begin));
@@ -87,7 +88,7 @@ export async function verifyEvents(
         const own = sealed();
         if (own && !own.hash.equals(leaf)) return wrong(...difference(position, own));
         if (own && own.position !== position) {
-          sealsMistake ??= `seal_tiles has position ${own.position} in place of ${position}`;
+          sealsMistake ??= `seal_tiles has position ${own.position} instead of ${position}`;
         }
       }
       const { mistake, warning } = streams.add(batch, n);
@@ -109,7 +110,7 @@ export async function verifyEvents(
           return wrong(
             part.firstPosition,
             `The history differs from the checkpoint between positions ${part.firstPosition} and ${part.lastPosition}, ` +
-              'although every event there agrees with its digest.',
+              'although every event there matches its digest.',
           );
         }
         proved = tree.size;
@@ -119,10 +120,10 @@ export async function verifyEvents(
       if (tree.size === size) {
         if (!tree.root().equals(root)) {
           return proved === size
-            ? wrong(null, 'The checkpoint contradicts itself: its root does not follow from its parts.')
+            ? wrong(null, 'The checkpoint is inconsistent: its root does not follow from its parts.')
             : wrong(
                 unproved,
-                `The history differs from the checkpoint ${rest()}, although every event agrees with its digest.`,
+                `The history differs from the checkpoint ${rest()}, although every event matches its digest.`,
               );
         }
         proved = size;
@@ -145,13 +146,13 @@ export async function verifyEvents(
   if (unread !== undefined) {
     return wrong(
       unread,
-      `Every event is as it was sealed, but the personal data of the one at position ${unread} cannot be read although no ` +
-        'event erased them: their key was destroyed or changed by another hand.',
+      `Every event is unchanged, but the personal data at position ${unread} cannot be read, although no event erased it. ` +
+        'Someone destroyed or changed its key.',
     );
   }
   sealsMistake ??= (await seals.rows?.end(tree.size)) ?? null;
   if (sealsMistake) {
-    const reason = `Every event is as it was sealed, but the database’s own seals are not: ${sealsMistake}.`;
+    const reason = `Every event is unchanged, but the database’s own seals are wrong: ${sealsMistake}.`;
     return verdict(false, null, reason);
   }
   return verdict(true, null, null);
@@ -181,7 +182,7 @@ function difference(position: number, sealed: SealedLeaf): [number, string] {
   if (sealed.position > position) return [position, putIn(position)];
   return [
     position,
-    `The event at position ${position} is not the one that was sealed, although its digest is its own.`,
+    `The event at position ${position} differs from the sealed one, although it matches its digest.`,
   ];
 }
 
@@ -190,5 +191,5 @@ function gone(position: number): string {
 }
 
 function putIn(position: number): string {
-  return `The event at position ${position} was put in after the checkpoint was made, although it lies before it.`;
+  return `The event at position ${position} was inserted after the checkpoint, although its position is before it.`;
 }

@@ -202,29 +202,29 @@ describe('a key that others have taken the place of', () => {
   });
 
   it.each([
-    ['one that it has not signed', [succession(signer, third, third)], /position 13 .* has not signed that/],
+    ['one that it has not signed', [succession(signer, third, third)], /position 13 .* has not signed this/],
     [
       'one that the key between has not signed',
       [succession(signer, second), succession(second, third, signer)],
-      /position 16 .* has not signed that/,
+      /position 16 .* has not signed this/,
     ],
     [
       'one that it has signed for another organization',
       [succession(signer, third, signer, uuidv7())],
-      /position 13 .* has not signed that/,
+      /position 13 .* has not signed this/,
     ],
-    ['a signature that is none', [{ ...succession(signer, third), signature: '?' }], /has not signed that/],
+    ['a signature that is none', [{ ...succession(signer, third), signature: '?' }], /has not signed this/],
     [
       'one that is missing between',
       [succession(second, third)],
-      /no signature of the key advocacy-api\+\w+:/,
+      /not signed with the key advocacy-api\+\w+\./,
     ],
     [
       'others than that which has signed',
       [succession(signer, second)],
-      /no signature of the key \S+, nor of its successor \S+: give/,
+      /not signed with the key \S+ or its successor \S+\. Use/,
     ],
-    ['what is none', [{ from: 7, to: null }, { from: 'rubbish' }], /no signature of the key/],
+    ['what is none', [{ from: 7, to: null }, { from: 'rubbish' }], /not signed with the key/],
   ])('leads nowhere by %s', async (_, successions, reason) => {
     expect(await verifyTwice(...telling(...successions), key)).toMatchObject({
       ok: false,
@@ -478,7 +478,7 @@ describe('events of one stream, or about one person', () => {
       const lines = withEvents(changes);
       expect(await verified(lines)).toMatchObject({
         ...{ ok: false, events: 300, provedEvents: 300, firstWrongPosition: positionOf(wrong) },
-        reason: expect.stringContaining('cannot be read although no event erased them'),
+        reason: expect.stringContaining('cannot be read, although no event erased it'),
       });
     },
   );
@@ -565,7 +565,7 @@ describe('a history rewritten with right digests', () => {
       ok: false,
       provedEvents: 512,
       firstWrongPosition: positionOf(512),
-      reason: expect.stringMatching(/^1 of the 600 events .* are missing/),
+      reason: expect.stringMatching(/^1 of the 600 events .* is missing/),
     });
   });
 

@@ -147,7 +147,7 @@ export function verifyDatabase(
   return withCheckpoint(checkpoint, key, { successions, ...options }, async (opened) => {
     if (opened.organizationId !== organizationId) {
       return unproved(
-        `The checkpoint is of organization ${opened.organizationId}: give that of ${organizationId}.`,
+        `The checkpoint belongs to organization ${opened.organizationId}. Use the one of ${organizationId}.`,
       );
     }
     const all = opened.size * (1 + LEAF_COST);
@@ -179,7 +179,9 @@ export async function verifyAll(
   try {
     const opened = await openCheckpoint(checkpoint, key);
     if (opened.organizationId !== ALL.name) {
-      throw new NotAuthentic(`The checkpoint is of organization ${opened.organizationId}, not of all.`);
+      throw new NotAuthentic(
+        `The checkpoint belongs to organization ${opened.organizationId}, not to the log of all organizations.`,
+      );
     }
     const cosigned = witnessesOf(checkpoint, options);
     const onProgress = stepper(() => 0, options);
@@ -255,7 +257,7 @@ function witnessesOf(note: string, { witnesses, quorum }: VerifyOptions): { witn
   if (cosigned.length >= demanded) return { witnesses: cosigned };
   const found = cosigned.map(({ witness }) => witness).join(', ') || 'none of them';
   throw new NotAuthentic(
-    `The checkpoint must be cosigned by ${demanded} of the witnesses: ${found} has done so.`,
+    `The checkpoint must be cosigned by ${demanded} of the witnesses. Cosigned by: ${found}.`,
   );
 }
 
@@ -267,7 +269,7 @@ async function withParts(
   if (parts === undefined) return work(checkpoint);
   const opened = openParts(parts, checkpoint);
   if (typeof opened !== 'string') return work({ ...checkpoint, parts: opened });
-  const reason = `The parts are not those of the checkpoint and were ignored: ${opened}.`;
+  const reason = `The parts do not belong to the checkpoint and were ignored: ${opened}.`;
   const verdict = await work(checkpoint);
   const warnings = [{ position: null, reason }, ...verdict.warnings].slice(0, MOST_WARNINGS);
   return { ...verdict, warnings, warningCount: verdict.warningCount + 1 };

@@ -9,7 +9,7 @@ export { type FormFault, type Notice, type Words } from './words.js';
 
 export const WORDS: Readonly<Record<string, Words>> = { en, de, fr, es };
 
-/** Of a language; English where nobody has translated. */
+/** In English if no translation exists. */
 export function wordsIn(language: string): Words {
   return WORDS[language] ?? en;
 }

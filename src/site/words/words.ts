@@ -1,4 +1,4 @@
-/** What is wrong with what somebody has written. */
+/** What is wrong with an answer, or with the form. */
 export type FormFault =
   | 'email'
   | 'emailMissing'
@@ -8,14 +8,14 @@ export type FormFault =
   | 'tooFast'
   | 'unstorable';
 
-/** A sentence or two for a page of its own. */
+/** Title and text of a page with one message. */
 export type Notice = { title: string; text: string };
 
-/** All that the pages say in a language. Numbers and dates come written in it. */
+/** All texts of the public site in one language. Numbers and dates are formatted before they are passed in. */
 export type Words = {
-  /** Of the page. */
+  /** Value of the `lang` attribute. */
   locale: string;
-  /** By whose customs dates are written. */
+  /** Locale for dates. */
   dates: string;
   skip: string;
   footer: string;
@@ -25,7 +25,7 @@ export type Words = {
   petitions: string;
   posts: string;
   nothingYet: Notice;
-  /** `n` chooses the plural; `number` is it, written. */
+  /** `n` selects the plural form; `number` is `n`, formatted. */
   signatures: (n: number, number: string) => string;
   ofGoal: (goal: string) => string;
   goalReached: (goal: string) => string;
@@ -49,7 +49,7 @@ export type Words = {
   hints: { email: string; comment: string };
   commentPublic: string;
   subscribe: (organization: string) => string;
-  /** Nobody sees it but who reads what a page is made of. */
+  /** Only visible in the source of the page. */
   honeypot: string;
   data: (organization: string) => string;
   dataNone: (organization: string) => string;
@@ -78,6 +78,6 @@ export type Words = {
   again: string;
   published: (date: string) => string;
   embedTitle: (petition: string) => string;
-  /** While the browser does its work. */
+  /** Shown while the browser computes its proof of work. */
   proof: { working: string };
 };
