@@ -153,10 +153,7 @@ describe('contacts import', () => {
         ['import', good, '--organization', organizationId, '--format', 'xml'],
         /Allowed choices are ndjson, csv/,
       ],
-      [
-        ['import', 'people.txt', '--organization', organizationId],
-        /^Add --format ndjson or --format csv/,
-      ],
+      [['import', 'people.txt', '--organization', organizationId], /^Add --format ndjson or --format csv/],
       [['import', 'none.csv', '--organization', organizationId], /^Cannot read the file: ENOENT/],
       [
         ['import', directory, '--format', 'csv', '--organization', organizationId],

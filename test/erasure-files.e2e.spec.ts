@@ -133,7 +133,10 @@ it('after an erasure and a purge no file of the database holds anything of the p
       status: 1,
       stderr: 'Version 1 of contacts does not exist. Run projections status to list all versions.\n',
     });
-    expect(await drop('2')).toMatchObject({ status: 1, stderr: expect.stringContaining('projections rebuild') });
+    expect(await drop('2')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('projections rebuild'),
+    });
   } finally {
     await server.end('SIGTERM');
     await directory.remove();

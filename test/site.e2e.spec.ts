@@ -271,7 +271,11 @@ describe('what was written', () => {
     const tokens = ['', 'rubbish', people.token(page.petitionId, 25 * 3_600), people.token(other.petitionId)];
     for (const token of [...tokens, people.token(page.petitionId, 0)]) {
       const { status, text } = await people.sign(page, { token, comment: 'kept' });
-      expect([status, text.includes('submit the form again'), text.includes('kept')]).toEqual([422, true, true]);
+      expect([status, text.includes('submit the form again'), text.includes('kept')]).toEqual([
+        422,
+        true,
+        true,
+      ]);
       const [, next = ''] = /name="token" value="([^"]+)"/.exec(text) ?? [];
       expect(next).not.toBe('');
     }
@@ -537,7 +541,9 @@ describe('against who knows an address', () => {
   it('one mailbox between quotes, and names that show nothing, are asked for once more', async () => {
     const page = await people.petition();
     for (const email of ['"ada"@example.org', '"a\\da"@example.org'])
-      expect((await people.sign(page, { email })).text).toContain('Enter an email address in the correct format');
+      expect((await people.sign(page, { email })).text).toContain(
+        'Enter an email address in the correct format',
+      );
     for (const firstName of ['\u200b', '\u3164', '\u202e', ' \u2066\u2069 '])
       expect((await people.sign(page, { firstName })).text).toContain('Enter your first name');
     const email = 'turned@example.org';

@@ -270,7 +270,9 @@ describe('servers that ask witnesses', () => {
       });
       expect((await handedOut()).witnessed).toContain(readNote(before).text);
       const isAbout = (line: { [field: string]: any }) => line.witness.startsWith('w.example.org/1+');
-      await eventually(() => expect(lines('a witness returned no valid response').filter(isAbout)).toHaveLength(1));
+      await eventually(() =>
+        expect(lines('a witness returned no valid response').filter(isAbout)).toHaveLength(1),
+      );
 
       other = await listen('asked', log, new URL(other.url).port);
       await eventually(async () => {

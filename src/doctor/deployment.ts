@@ -21,4 +21,7 @@ export type DeploymentWithDatabase = Deployment & { database: ReadOnlyDatabase }
 export type Check = { name: string; examine: (deployment: Deployment) => Finding[] | Promise<Finding[]> };
 
 /** A check that is skipped without a database. */
-export type DatabaseCheck = { name: string; examine: (deployment: DeploymentWithDatabase) => Promise<Finding[]> };
+export type DatabaseCheck = {
+  name: string;
+  examine: (deployment: DeploymentWithDatabase) => Promise<Finding[]>;
+};
