@@ -2,6 +2,7 @@
 
 /** From the ground up: each may import those above it in this list, and no other. */
 const libs = [
+  'terminal',
   'tracing',
   'random',
   'measures',

@@ -1,6 +1,7 @@
 import { type ChildProcess } from 'node:child_process';
 import cluster from 'node:cluster';
 import { fileURLToPath } from 'node:url';
+import { isTerminal, readableLine } from '#libs/terminal';
 import { loadEnvironment, PROCESS_NUMBER } from './environment.js';
 
 /** Who lives shorter will hardly live longer the next time: the next one has to wait. */
@@ -105,7 +106,7 @@ function tell(level: 'info' | 'warn', fields: { message: string; [field: string]
   const { LOG_LEVEL = 'info' } = loadEnvironment();
   const lowest = LOG_LEVEL.trim() === '' ? 'info' : LOG_LEVEL.trim();
   if (levels.includes(lowest) && levels.indexOf(level) >= levels.indexOf(lowest)) {
-    const line = { level, time: new Date().toISOString(), pid: process.pid, ...fields };
-    process.stdout.write(`${JSON.stringify(line)}\n`);
+    const line = JSON.stringify({ level, time: new Date().toISOString(), pid: process.pid, ...fields });
+    process.stdout.write(isTerminal ? readableLine(line) : `${line}\n`);
   }
 }

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, failFast } from '#libs/database';
 import { JsonLogger, logConsole, Readiness, standardOutput } from '#libs/operations';
 import { ServerLife } from '#libs/rpc';
+import { isTerminal } from '#libs/terminal';
 import { currentTracer } from '#libs/tracing';
 import { type Config, ConfigError, loadConfig } from './config.js';
 import { environmentOfLibraries, processNumber } from './environment.js';
@@ -34,6 +35,8 @@ const LONGEST_STOP_MS = 9_500;
  * after it is somebody who does not want to wait for SHUTDOWN_DELAY.
  */
 const ONE_SIGNAL_MS = 1_000;
+const QUIET_MS = 1_000;
+const LONGEST_UNREST_MS = 10_000;
 /** For the last log lines, if anybody reads them. */
 const FLUSH_MS = 300;
 
@@ -157,6 +160,8 @@ async function serve(): Promise<void> {
 async function greet(app: INestApplicationContext, runtime: Runtime, port: number): Promise<void> {
   const origin = originOf(config, port);
   const demo = runtime.embedded ? await createDemo(app, runtime) : undefined;
+  // The emails of the demo are logged, and would push the key off the screen.
+  if (demo && isTerminal) await standardOutput.quiet(QUIET_MS, LONGEST_UNREST_MS);
   if (demo) standardOutput.write(welcome(origin, demo));
   else if (runtime.embedded)
     standardOutput.write(`\n  Serving ${origin}, documentation at ${origin}/docs\n\n`);

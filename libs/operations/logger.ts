@@ -3,6 +3,7 @@ import { pino, type Logger } from 'pino';
 import { describeError } from '#libs/database';
 import { currentTracer } from '#libs/tracing';
 import { standardOutput } from './output.js';
+import { isTerminal, readableLine } from '#libs/terminal';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -11,7 +12,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 const THROWN_TOO: readonly unknown[] = ['ExceptionHandler', 'NestApplication'];
 
 /**
- * JSON lines on standard output, for Nest and for us. Callers log objects with a constant `message`; never
+ * JSON lines on standard output, for Nest and for us; readable lines on a terminal. Callers log objects with a constant `message`; never
  * headers, bodies, queries or keys, which is what keeps secrets and personal data out.
  */
 export class JsonLogger implements LoggerService {
@@ -29,7 +30,7 @@ export class JsonLogger implements LoggerService {
         formatters: { level: (label) => ({ level: label }) },
       },
       // Not pino's own: it repeats a failed write for ever when the process exits, even where the reader is gone.
-      standardOutput,
+      isTerminal ? { write: (line) => standardOutput.write(readableLine(line)) } : standardOutput,
     );
   }
 

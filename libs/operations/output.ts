@@ -1,4 +1,6 @@
 import { fstatSync, write } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isTerminal, readableLine } from '#libs/terminal';
 
 const STDOUT = 1;
 
@@ -10,6 +12,8 @@ const MOST_WAITING = 1024 * 1024;
 const UNDIVIDED = 4_096;
 /** After a write that failed, because the reader is gone or the disk is full. */
 const RETRY_MS = 1_000;
+/** Between two checks whether the output is quiet. */
+const POLL_MS = 50;
 
 /** `isTorn`: a part was written before it failed. */
 type Send = (text: string, done: (error: Error | null, isTorn: boolean) => void) => void;
@@ -32,6 +36,7 @@ export class StandardOutput {
   private awaiting: (() => void)[] = [];
   private send: Send | undefined;
   private isShared = false;
+  private writtenAt = 0;
 
   /** Other processes write to it, too: from now on lines are written such that none gets into another. */
   share(): void {
@@ -46,8 +51,15 @@ export class StandardOutput {
       return;
     }
     this.waiting.push(text);
+    this.writtenAt = performance.now();
     this.size += text.length;
     if (!this.isWriting) this.timer ??= setTimeout(() => this.writeBatch(), BATCH_MS);
+  }
+
+  /** Resolves when nothing has been written for `quietMs`, at the latest after `longestMs`. */
+  async quiet(quietMs: number, longestMs: number): Promise<void> {
+    const endAt = performance.now() + longestMs;
+    while (performance.now() < Math.min(this.writtenAt + quietMs, endAt)) await sleep(POLL_MS);
   }
 
   /** Resolves when everything is out, or cannot be, or after so many milliseconds: no exit waits for a reader. */
@@ -111,7 +123,14 @@ export const standardOutput = new StandardOutput();
 
 function describeDropped(dropped: number): string {
   const time = new Date().toISOString();
-  return `${JSON.stringify({ level: 'warn', time, pid: process.pid, message: 'log lines dropped', dropped })}\n`;
+  const line = JSON.stringify({
+    level: 'warn',
+    time,
+    pid: process.pid,
+    message: 'log lines dropped',
+    dropped,
+  });
+  return isTerminal ? readableLine(line) : `${line}\n`;
 }
 
 function sender(): Send {

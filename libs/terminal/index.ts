@@ -1,0 +1,1 @@
+export { isTerminal, readableLine } from './readable-line.js';
