@@ -419,7 +419,7 @@ it('says in one sentence what is wrong with the configuration or the database, a
   expect(mistakeOf(await command(['migrate'], { ...environment, PORT }))).toMatch(/^PORT must be /);
   const DATABASE_URL = 'postgres://nobody:hunter2@localhost:1/nothing';
   expect(mistakeOf(await command(['migrate'], { ...environment, DATABASE_URL }))).toMatch(
-    /^The database in DATABASE_URL cannot be used: PostgreSQL takes no connections .* Start it, .*\(connect ECONNREFUSED \S+\)\.$/,
+    /^The database in DATABASE_URL cannot be used: PostgreSQL accepts no connections .* Start PostgreSQL, .*\(connect ECONNREFUSED \S+\)\.$/,
   );
   const ENCRYPTION_KEY = Buffer.alloc(32, 8).toString('base64');
   expect(mistakeOf(await command(['migrate'], { ...environment, ENCRYPTION_KEY }))).toMatch(

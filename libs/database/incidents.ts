@@ -115,7 +115,7 @@ const INCIDENTS: readonly Incident[] = [
   {
     code: /^ECONNREFUSED$/,
     sentence:
-      'Nothing accepts connections at the address in DATABASE_URL. Start PostgreSQL, or correct host and port. Instances recover by themselves.',
+      'PostgreSQL accepts no connections at the address in DATABASE_URL. Start PostgreSQL, or correct host and port. Instances recover by themselves.',
   },
   {
     code: /^(ENOTFOUND|EAI_AGAIN)$/,

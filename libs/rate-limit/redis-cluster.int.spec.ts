@@ -70,7 +70,7 @@ describe('a Redis Cluster', () => {
   itIsASlidingWindow(() => new RedisStorage(connection));
 
   it('is refused where its URL does not say that it is one, and what is none where it does', async () => {
-    await expect(connectRedis(`redis://${first().address}`)).rejects.toThrow(/add \?cluster=true/);
+    await expect(connectRedis(`redis://${first().address}`)).rejects.toThrow(/Add \?cluster=true/);
     const single = await startRedis();
     await expect(connectRedis(`${single.url}?cluster=true`)).rejects.toThrow(/without \?cluster=true/);
     await single.stop();
@@ -165,7 +165,7 @@ describe('a Redis Cluster', () => {
       expect(limiter.storage.status).toBe('local');
       expect(limiter.logged).toEqual([
         expect.stringMatching(/^warn: Redis is unavailable/),
-        expect.stringMatching(/^warn: .+ add \?cluster=true/),
+        expect.stringMatching(/^warn: .+ Add \?cluster=true/),
       ]);
     },
   );
