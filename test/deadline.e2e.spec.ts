@@ -85,7 +85,9 @@ it('PostgreSQL frozen: all that is asked gets 503, most of it at once; going on,
 
 it('PostgreSQL stopped: the log says once what is wrong and what to do, and once that it is over', async () => {
   const isOver = () => {
-    const last = server.log.findLast(({ message }) => / database$| well again$/.test(message));
+    const last = server.log.findLast(({ message }) =>
+      ['database problem', 'the database works again'].includes(message),
+    );
     return expect(last?.message).toBe('the database works again');
   };
   await eventually(isOver);
