@@ -349,7 +349,9 @@ const REACTIONS: { [name: string]: () => Promise<void> } = {
     const links = new Map<string, string>();
     await eventually(async () => {
       const folder = join(DATA_DIR, 'mail', client.organizationId);
-      for (const file of await readdir(folder)) {
+      // A killed instance may leave half a file.
+      const files = await readdir(folder);
+      for (const file of files.filter((name) => name.endsWith('.eml'))) {
         const mail = (await readFile(join(folder, file), 'utf8')).replace(/=\r?\n/g, '');
         const [, to] = /^To: (.*)$/m.exec(mail)!;
         const [, path] = /http:\/\/[^/]+(\/\S*\/confirm\/[\w-]+)/.exec(mail)!;
