@@ -69,7 +69,7 @@ function begin(form: HTMLFormElement): void {
     }
     const { ok, reason, firstWrongPosition, provedEvents, newerEvents, sealedAt, warningCount } =
       message.verdict;
-    const odd = warningCount > 0 ? [`${number.format(warningCount)} ${words.warnings!}`] : [];
+    const odd = warningCount > 0 ? [filled(words.warnings!, { count: number.format(warningCount) })] : [];
     if (ok) {
       const values = {
         events: number.format(provedEvents),
