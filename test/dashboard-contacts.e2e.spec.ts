@@ -146,7 +146,7 @@ it('in German whoever is erased is deleted for good: what is forgotten may only 
   const text = await shown(`contacts/${contactId}/erase`, german);
   expect(text).toContain('<button class="button">Ada Lovelace endgültig löschen</button>');
   const { location } = await german.post(at(`contacts/${contactId}/erase`));
-  expect((await german.get(location!)).text).toContain('Die Person ist endgültig gelöscht.');
+  expect((await german.get(location!)).text).toContain('Kontakt endgültig gelöscht.');
   expect(JSON.stringify([de.contacts, de.events, de.history])).not.toContain('vergessen');
 });
 

@@ -93,7 +93,7 @@ describe('history', () => {
       expect(pages).toBeLessThan(10);
       const html = await read(path);
       seen.push(...linesOf(html));
-      path = linkIn(html, 'Older ones');
+      path = linkIn(html, 'Older');
     }
     const positions = seen.map(({ position }) => position);
     expect(positions).toEqual(positions.toSorted((one, other) => other - one));
@@ -102,15 +102,15 @@ describe('history', () => {
       before.map(({ position }) => position),
     );
     expect(seen[0]!.position).toBeGreaterThanOrEqual(last);
-    expect(seen.at(-1)!.what).toBe('The organization was made');
+    expect(seen.at(-1)!.what).toBe('The organization was created');
   });
 
   it('goes from the first ones to the newest', async () => {
     const all = await events();
     let html = await read('history?after=0');
-    expect(linkIn(html, 'Older ones')).toBeUndefined();
+    expect(linkIn(html, 'Older')).toBeUndefined();
     const seen = linesOf(html).toReversed();
-    for (let path = linkIn(html, 'Newer ones'); path !== undefined; path = linkIn(html, 'Newer ones')) {
+    for (let path = linkIn(html, 'Newer'); path !== undefined; path = linkIn(html, 'Newer')) {
       html = await read(path);
       seen.push(...linesOf(html).toReversed());
       if (seen.length > all.length) break;
@@ -122,7 +122,7 @@ describe('history', () => {
 
   it('says that it is written down who reads it, and it is', async () => {
     const html = await read('history');
-    expect(textOf(html)).toContain('That you read it here is written into it, too.');
+    expect(textOf(html)).toContain('Viewing this page is also recorded.');
     const [reading] = (await events({ type: 'HistoryRead' })).slice(-1) as unknown as {
       actor: object;
       data: object;
@@ -145,10 +145,10 @@ describe('history', () => {
     const made = await of('type=ContactCreated');
     expect(new Set(made.map(({ what }) => what))).toEqual(new Set(['The contact was added']));
     const kinds = await of('recordType=tag');
-    expect(new Set(kinds.map(({ what }) => what))).toEqual(new Set(['The tag was made']));
+    expect(new Set(kinds.map(({ what }) => what))).toEqual(new Set(['The tag was created']));
     expect(kinds).toHaveLength(50);
     expect((await of(`recordId=${contactId}`)).map(({ what }) => what)).toEqual([
-      'The contact was changed',
+      'The contact was updated',
       'The contact was added',
     ]);
 
@@ -156,7 +156,7 @@ describe('history', () => {
     const html = await read('history');
     const [, userId] = /<option value="([0-9a-f-]+)">owner@example.org<\/option>/.exec(html) ?? [];
     const theirs = await of(`actorId=${userId}&recordType=tag`);
-    expect(theirs).toMatchObject([{ what: 'The tag was made', who: 'owner@example.org' }]);
+    expect(theirs).toMatchObject([{ what: 'The tag was created', who: 'owner@example.org' }]);
     const [{ id: keyId }] = (await client.get('api-key.list-api-keys', { limit: '1' })).body.data as [
       { id: string },
     ];
@@ -175,7 +175,7 @@ describe('history', () => {
       [client.organizationId],
     );
     const day = moment.toISOString().slice(0, 10);
-    const first = (await read(`history?after=0&from=${day}&to=${day}`)).includes('The organization was made');
+    const first = (await read(`history?after=0&from=${day}&to=${day}`)).includes('The organization was created');
     expect(first).toBe(true);
     const { status } = await open('history?from=20-1-1');
     expect(status).toBe(400);
@@ -196,7 +196,7 @@ describe('history', () => {
   it('is shown in German', async () => {
     const { text } = await open('history?after=0', auditor.at(api.origin, 'de'));
     expect(textOf(text)).toContain('Die Organisation wurde angelegt');
-    expect(textOf(text)).toContain('Dass Sie hier lesen, wird ebenfalls hineingeschrieben.');
+    expect(textOf(text)).toContain('Auch der Aufruf dieser Seite wird protokolliert.');
   });
 });
 
@@ -207,8 +207,8 @@ describe('one event', () => {
     const [event] = await events({ recordId: petitionId });
     const html = await read(`history/events/${event!.id}`, owner);
     const text = textOf(html);
-    expect(html).toContain('<h1>The petition was written</h1>');
-    for (const said of [`Goal 4,321`, 'Title Clean water', 'About Petition', event!.id]) {
+    expect(html).toContain('<h1>The petition was created</h1>');
+    for (const said of [`Goal 4,321`, 'Title Clean water', 'Record Petition', event!.id]) {
       expect(text).toContain(said);
     }
     expect(linkIn(html, 'Petition')).toBe(`petitions/${petitionId}`);
@@ -227,7 +227,7 @@ describe('one event', () => {
     await client.delete('contact.delete-contact', { contactId });
     const html = await read(path);
     expect(html).not.toMatch(/Grace|soon-erased/);
-    expect(textOf(html)).toContain('That is gone for good');
+    expect(textOf(html)).toContain('permanently deleted');
     const proof = await open(`${path}/proof`);
     expect(proof.text).not.toMatch(/Grace|soon-erased/);
   });
@@ -240,7 +240,7 @@ describe('one event', () => {
     const [event] = await events({ recordId: apiKeyId as string });
     const html = await read(`history/events/${event!.id}`);
     expect(html).not.toContain('secretHash');
-    expect(textOf(html)).not.toContain('of the person');
+    expect(textOf(html)).not.toContain('Personal data');
   });
 
   it("404 for another organization's, and for none", async () => {
@@ -289,7 +289,7 @@ describe('checkpoints', () => {
     expect((await open('history/checkpoint/parts')).text).toMatch(/^(\d+ \d+ \d+ \S{44}\n)+$/);
     expect((await open('history/checkpoint/tlog-proof')).text).toMatch(/^c2sp\.org\/tlog-proof@v1\n/);
     // There is no witness.
-    expect(textOf(html)).toContain('No witness elsewhere');
+    expect(textOf(html)).toContain('No external witness');
     expect((await open('history/checkpoint/witnessed')).status).toBe(404);
   });
 
@@ -317,7 +317,7 @@ describe('checkpoints', () => {
   });
 
   it('says whether everybody may check it', async () => {
-    expect(textOf(await read('history/checkpoints'))).toContain('Only who may read the history');
+    expect(textOf(await read('history/checkpoints'))).toContain('Only people who can read the history');
     await call(client, 'organization.update-organization', { publicLog: true });
     const html = await read('history/checkpoints');
     expect(html).toContain(`href="/log/${client.organizationId}/checkpoint"`);
@@ -337,7 +337,7 @@ describe('checkpoints', () => {
     for (const path of ['checkpoints', 'checkpoint', 'verify', `events/${event!.id}/proof`]) {
       const { status, text } = await open(`history/${path}`, visitor, other);
       expect([path, status]).toEqual([path, 409]);
-      expect(text).toContain('This history is not as it was signed');
+      expect(text).toContain('This history doesn’t match what was signed');
     }
     // What it says can be read all the same.
     expect((await open('history', visitor, other)).status).toBe(200);
@@ -390,7 +390,7 @@ describe('what has happened to a record', () => {
     const text = textOf((await editor.get(at(`contacts/${contactId}`))).text);
     const [, past = ''] = /Activity([\s\S]*)/.exec(text) ?? [];
     expect(past).not.toContain('Bremen');
-    expect(text).toMatch(/The contact was changed: (First name and Town|Town and First name)/);
+    expect(text).toMatch(/The contact was updated: (First name and City|City and First name)/);
     const german = await editor.at(api.origin, 'de').get(at(`contacts/${contactId}`));
     expect(textOf(german.text)).toMatch(/Der Kontakt wurde geändert: (Vorname und Ort|Ort und Vorname)/);
     // Who may see a record sees its past: that is no reading of the history.
@@ -405,12 +405,12 @@ describe('what has happened to a record', () => {
     const viewer = await signedIn(api, client, 'VIEWER', 'past@example.org');
     const page = await read(`tags/${tagId}`, viewer);
     const text = textOf(page);
-    expect(text.match(/The tag was changed: Description/g)).toHaveLength(100);
-    expect(text).not.toContain('The tag was made');
+    expect(text.match(/The tag was updated: Description/g)).toHaveLength(100);
+    expect(text).not.toContain('The tag was created');
     expect(text).toContain('There are older entries.');
     const older = textOf(await read(linkIn(page, 'Show older entries')!.slice(0, -'#past'.length), viewer));
-    expect(older.match(/The tag was changed: Description/g)).toHaveLength(10);
-    expect(older).toContain('The tag was made');
+    expect(older.match(/The tag was updated: Description/g)).toHaveLength(10);
+    expect(older).toContain('The tag was created');
     expect(older).not.toContain('There are older entries.');
   });
 
@@ -420,7 +420,7 @@ describe('what has happened to a record', () => {
       await call(client, 'post.update-post', { postId, content: `${n} ${'long '.repeat(50_000)}` });
     }
     const text = textOf(await read(`posts/${postId}`, owner));
-    expect(text.match(/The post was changed: Text/g)!.length).toBeLessThan(8);
+    expect(text.match(/The post was updated: Text/g)!.length).toBeLessThan(8);
     expect(text).toContain('There are older entries.');
   });
 });

@@ -251,7 +251,7 @@ describe('what was wrong with a line', () => {
         de.contacts.imports.taken,
         `E-Mail-Adresse: ${de.faultOf('is required')}`,
         `E-Mail-Adresse: ${de.faultOf('must be an e-mail address')}`,
-        `Erhält E-Mails: ${de.faultOf(NO_STATUS)}; Vorname: ${de.faultOf('must have at most 200 characters')}`,
+        `Abonniert: ${de.faultOf(NO_STATUS)}; Vorname: ${de.faultOf('must have at most 200 characters')}`,
         de.contacts.imports.overlong,
       ]);
       expect(de.faultOf(NO_STATUS)).not.toContain('yes or no');

@@ -71,8 +71,8 @@ describe('the activity', () => {
     expect((await patiently(() => owner.post(location!.split('?')[0]!))).status).toBe(303);
     const past = pastIn((await get(`petitions/${petitionId}`, viewer)).text);
     expect(past.slice(0, 2)).toEqual([
-      expect.stringMatching(/^Signatures were brought back owner@example\.org, /),
-      expect.stringMatching(/^Signatures were taken out owner@example\.org, /),
+      expect.stringMatching(/^Signatures were restored owner@example\.org, /),
+      expect.stringMatching(/^Signatures were removed owner@example\.org, /),
     ]);
   });
 
@@ -89,7 +89,7 @@ describe('the activity', () => {
       expect(body.data).toMatchObject({ status: 'INVALIDATED', invalidated: 450 });
     });
     const past = pastIn((await get(`petitions/${petitionId}`)).text);
-    expect(past.filter((line) => line.startsWith('Signatures were taken out'))).toHaveLength(1);
+    expect(past.filter((line) => line.startsWith('Signatures were removed'))).toHaveLength(1);
   });
 
   it('of the organization shows changes of language, sender and public history', async () => {
@@ -97,9 +97,9 @@ describe('the activity', () => {
     await post('organization/mails', { 'mailFrom.address': 'office@example.org' });
     const past = pastIn((await get('organization')).text);
     expect(past.slice(0, 3)).toEqual([
-      expect.stringMatching(/^The sender of mails was changed: .* owner@example\.org, /),
-      expect.stringMatching(/^The sender of mails was changed: .*anguage owner@example\.org, /),
-      expect.stringMatching(/^Everybody may check the history owner@example\.org, /),
+      expect.stringMatching(/^The email sender was updated: .* owner@example\.org, /),
+      expect.stringMatching(/^The email sender was updated: .*anguage owner@example\.org, /),
+      expect.stringMatching(/^The history was made public for verification owner@example\.org, /),
     ]);
   });
 });

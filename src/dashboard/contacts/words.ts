@@ -43,7 +43,7 @@ const en = {
     mobile: 'Mobile phone',
     address: 'Street address',
     zip: 'Postcode',
-    city: 'Town or city',
+    city: 'City',
     country: 'Country',
     bio: 'Notes',
   },
