@@ -175,7 +175,9 @@ describe('history', () => {
       [client.organizationId],
     );
     const day = moment.toISOString().slice(0, 10);
-    const first = (await read(`history?after=0&from=${day}&to=${day}`)).includes('The organization was created');
+    const first = (await read(`history?after=0&from=${day}&to=${day}`)).includes(
+      'The organization was created',
+    );
     expect(first).toBe(true);
     const { status } = await open('history?from=20-1-1');
     expect(status).toBe(400);

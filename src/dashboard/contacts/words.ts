@@ -101,8 +101,7 @@ const en = {
     taken: 'A contact with this address already exists and differs. It was left unchanged',
     takenAndListed:
       'A contact with this address already exists and differs. It was added to the list and otherwise left unchanged',
-    overlong:
-      'This row doesn’t have the same number of cells as the header. Check whether a cell was split',
+    overlong: 'This row doesn’t have the same number of cells as the header. Check whether a cell was split',
     unreadable: 'This row can’t be read. Check its quotation marks and special characters',
     goneFailure: 'The list was deleted, or the person who started this import has left the team.',
     roleFailure: 'The person who started this import is no longer allowed to import contacts.',

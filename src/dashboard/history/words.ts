@@ -101,7 +101,8 @@ const en = {
     script:
       'Verification in the browser requires JavaScript. Without it, download the history and a checkpoint, and use the command line: history verify.',
     key: 'Public key',
-    keyHint: 'Use the key that you received through another channel. The key shown here comes from this server.',
+    keyHint:
+      'Use the key that you received through another channel. The key shown here comes from this server.',
     checkpoint: 'Checkpoint',
     checkpointHint: 'Paste a checkpoint that you kept, or leave the latest one.',
     start: 'Verify now',
@@ -263,8 +264,7 @@ const de: typeof en = {
     wrongAt: 'Das erste fehlerhafte Ereignis hat die Nummer {position}.',
     wrongWhole: 'Das Problem betrifft den gesamten Verlauf, nicht ein einzelnes Ereignis.',
     noKey: 'Das ist kein gültiger Schlüssel. Kopieren Sie ihn vollständig: Name+Zahl+Buchstaben.',
-    noCheckpoint:
-      'Das ist kein signierter Prüfpunkt. Kopieren Sie alle seine Zeilen, auch die leere Zeile.',
+    noCheckpoint: 'Das ist kein signierter Prüfpunkt. Kopieren Sie alle seine Zeilen, auch die leere Zeile.',
     unfitting: 'Der Prüfpunkt und der Schlüssel passen nicht zusammen.',
     unfittingDetail:
       'Eine der beiden Angaben ist vertippt, wurde ausgetauscht oder stammt von einem anderen Server oder aus einer anderen Zeit. Die Ereignisse wurden noch nicht geprüft.',
