@@ -6,7 +6,7 @@ import { type Visit } from '../visit.js';
 
 const MOST = 10;
 
-/** What a contact has agreed to, newest first, and what proves it. */
+/** The consents of a contact with their evidence, newest first. */
 export async function ConsentsOf(visit: Visit, contactId: string): Promise<Html> {
   const { words } = visit;
   const cursor = visit.query('consents');

@@ -140,7 +140,7 @@ async function wholeOf(visit: Visit, bytes: AsyncIterable<Uint8Array>): Promise<
   return Buffer.concat(chunks);
 }
 
-/** @throws RpcError BAD_REQUEST if no column has addresses, or two become the same field. */
+/** @throws RpcError BAD_REQUEST if no column has addresses, or two columns have the same meaning. */
 function requireSense(meanings: readonly (Meaning | null)[]): void {
   const issues = meanings.flatMap((meaning, n) =>
     isOfOneColumn(meaning) && meanings.indexOf(meaning) < n
@@ -152,10 +152,10 @@ function requireSense(meanings: readonly (Meaning | null)[]): void {
     throw invalid([{ path: 'column-0', message: 'or another column must be the address' }]);
 }
 
-/** Chosen for a column that may state who gets no email, if it states something else. */
+/** The choice for a column that looks like an opt-out but is not. */
 const UNRELATED = 'unrelated';
 
-/** @throws RpcError BAD_REQUEST if a column is left out that may state who gets no email. */
+/** @throws RpcError BAD_REQUEST if a column that may state opt-outs is ignored without an answer. */
 function requireAnswers(visit: Visit, { suspects = [] }: AboutImport): void {
   const issues = suspects
     .filter((n) => (visit.form.get(`column-${n}`) ?? '') === '')
@@ -163,7 +163,7 @@ function requireAnswers(visit: Visit, { suspects = [] }: AboutImport): void {
   if (issues.length > 0) throw invalid(issues);
 }
 
-/** Whoever has left the page of an import finds it again. */
+/** Leads back to imports whose page was left. */
 async function BegunImports(visit: Visit): Promise<Html | null> {
   const { words } = visit;
   const { imports } = words.contacts;
@@ -216,7 +216,7 @@ function preview(visit: Visit, { about, lines }: ContactImport) {
   });
 }
 
-/** Nobody gets mails because somebody has forgotten a column. */
+/** An explicit tick: a forgotten column never subscribes anyone. */
 function ConsentField(visit: Visit): Html {
   const { consent, agreed, agreedHint } = visit.words.contacts.imports;
   return ChoiceField(visit, {
@@ -243,7 +243,7 @@ function progress(visit: Visit, { id, status, lines, linesDone, result, about }:
   return visit.page({
     section: 'contacts',
     back: toContacts(visit),
-    // In another window it tells by its name when it is finished.
+    // The title of a background tab shows when the import has finished.
     title: isGoing ? imports.title : state,
     heading: imports.title,
     content: html`<p class="lead">${about.file}</p>
@@ -300,7 +300,7 @@ function ResultOf(
     ${Actions([ButtonLink(visit, 'contacts', imports.toContacts)])}`;
 }
 
-/** The lines that were not imported, to be corrected and brought once more. */
+/** The rows that were not imported, to be corrected and imported again. */
 async function fileOfWrong(visit: Visit): Promise<StreamedAnswer> {
   const { imports, fields } = visit.words.contacts;
   const { about, wrong } = await visit.find(Imports).findWrong(visit.organizationId, visit.params.import!);
@@ -313,14 +313,14 @@ async function fileOfWrong(visit: Visit): Promise<StreamedAnswer> {
   return new StreamedAnswer('text/csv; charset=utf-8', 'not-imported.csv', Readable.from([csv]));
 }
 
-/** Why all of it was given up. */
+/** Why the whole import failed. */
 function failureIn({ words }: Visit, { failure, code }: NonNullable<ContactImport['result']>): string | null {
   const { imports } = words.contacts;
   if (code === 'NOT_FOUND') return imports.goneFailure;
   return code === 'INSUFFICIENT_PERMISSIONS' ? imports.roleFailure : failure;
 }
 
-/** Why a line was not imported; what has no words stays as the import says it. */
+/** Why a row was not imported. Messages without a translation are shown as they are. */
 function whyOf(visit: Visit, message: string, { listId }: AboutImport): string {
   const { imports } = visit.words.contacts;
   if (/^has \d+ cells?, but the header/.test(message)) return imports.overlong;
@@ -333,7 +333,7 @@ function whyOf(visit: Visit, message: string, { listId }: AboutImport): string {
     .join('; ');
 }
 
-/** The import says "email is required". */
+/** Translates an issue such as "email is required". */
 function issueIn(visit: Visit, issue: string): string {
   const { words } = visit;
   const field = MEANINGS.find((name) => issue.startsWith(`${name} `));

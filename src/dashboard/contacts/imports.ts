@@ -10,45 +10,45 @@ import { type ErrorCode, invalid, noSuch, RpcError } from '#libs/rpc';
 import { type ImportAnswer, type Meaning, piecesOf, type TableFormat } from '../../contacts/index.js';
 import { People } from '../people.js';
 
-/** A line that was not imported, as the file has it; without an address in what earlier versions stored. */
+/** A row that was not imported, by its line in the file. Earlier versions stored no address. */
 export type WrongLine = { line: number; address?: string; message: string };
-/** What became of the lines of a file. */
+/** The result of a file, by row. */
 export type FileAnswer = Omit<ImportAnswer, 'failed'> & { failed: WrongLine[] };
-/** Failed lines that are kept, to be corrected and imported again. Some 3 MB; if there are more, something else is wrong. */
+/** Limit of failed rows that are kept for correction: some 3 MB. More of them mean that the file itself is wrong. */
 export const MOST_TOLD = 10_000;
 const LONGEST_ADDRESS = 254;
 
-/** Bytes of a table, and of one piece of it as it is kept. */
+/** Maximum bytes of a table, and bytes of each stored chunk. */
 export const LARGEST_TABLE = 20 * 1_024 * 1_024;
 const CHUNK = 512 * 1_024;
-/** Wrong lines that stand in a result, as its page shows them; and in one piece of the others, which a file alone has. */
+/** Failed rows in a result, which its page shows, and in each chunk of the others, which only the download contains. */
 const [MOST_SHOWN, MOST_TOGETHER] = [100, 1_000];
-/** Hours for which a table is kept, and then its result. */
+/** Hours for which a table and, later, its result are kept. */
 const KEPT_HOURS = 24;
-/** Seconds after which another instance takes over what an instance has begun and left. */
+/** Seconds after which another instance takes over an import whose instance has died. */
 const LEASE_SECONDS = 30;
 const MOST_LISTED = 50;
-/** Tables that one person has looked at and not imported; and those of an organization that are being imported. */
+/** Limits: previews per user, and running imports per organization. */
 const [MOST_KEPT, MOST_RUNNING] = [5, 20];
-/** After a fault that is nobody's here. */
+/** Delay before a retry after an internal error. */
 const AGAIN_SECONDS = 30;
 const LOOK_MS = 1_000;
 const TIDY_MS = 10 * 60_000;
 
-/** What is known of a table beside its rows. */
+/** Metadata of a table. */
 export type AboutImport = {
   file: string;
   columns: string[];
   /** The first rows, for the preview. */
   examples: string[][];
   meanings: (Meaning | null)[];
-  /** Columns that may state who gets no email: they are not left out without a question. */
+  /** Columns that may state opt-outs. They are not ignored without a question. */
   suspects?: number[];
-  /** How the file is written; undefined in what earlier versions stored. */
+  /** Undefined in rows of earlier versions. */
   format?: TableFormat;
   onConflict: 'fail' | 'update';
   listId: string | null;
-  /** Whether those have agreed to get mails of whom the table does not say it; undefined until somebody has said so. */
+  /** Whether contacts without a stated consent have agreed to receive email. Undefined until the user answers. */
   agreed?: boolean;
 };
 
@@ -58,11 +58,11 @@ export type ContactImport = {
   lines: number;
   linesDone: number;
   about: AboutImport;
-  /** `code` is that of the failure; those of earlier versions have none. */
+  /** `code` is the error code of the failure. Earlier versions stored none. */
   result: { answer: FileAnswer | null; failure: string | null; code?: ErrorCode | undefined } | null;
 };
 
-/** One that was begun, to be found again. */
+/** A started import, as its list shows it. */
 export type BegunImport = {
   id: string;
   status: Exclude<ContactImport['status'], 'KEPT'>;
@@ -82,16 +82,15 @@ type Row = {
   result: Buffer | null;
 };
 
-/** SQL of a row for metrics: imports that run, and for how many seconds no process has worked on the oldest of those. */
+/** SQL for metrics: the number of running imports, and the seconds since any process worked on the oldest one. */
 export const IMPORT_BACKLOG = `
   SELECT count(*) AS "importsRunning",
     coalesce(greatest(0, extract(epoch FROM clock_timestamp() - min(greatest(leased_until, made_at)))), 0) AS "importSeconds"
   FROM (SELECT leased_until, made_at FROM contact_imports WHERE status = 'RUNNING' ORDER BY leased_until LIMIT 10000) AS running`;
 
 /**
- * Tables of contacts on their way in. What somebody has brought is kept encrypted until it is imported, and imported in the
- * background by whichever instance takes it: an instance that dies leaves it to another, which begins it again. That changes nothing
- * but the counts: who was imported already is `unchanged` then.
+ * Imports of contacts from the dashboard. An uploaded table is stored encrypted, and any instance imports it in the background. If that
+ * instance dies, another one starts the import again: rows that were already imported then count as `unchanged`.
  */
 @Injectable()
 export class Imports implements BackgroundWork {
@@ -110,9 +109,9 @@ export class Imports implements BackgroundWork {
   }
 
   /**
-   * Keeps a table, to be looked at first. Of one person a few are kept; the oldest give way.
+   * Stores a table for its preview. Each user has at most `MOST_KEPT`: the oldest are deleted.
    *
-   * @throws RpcError BAD_REQUEST where many are being imported already.
+   * @throws RpcError BAD_REQUEST if too many imports of the organization are running.
    */
   async keep(
     { organizationId, userId }: { organizationId: string; userId: string },
@@ -146,7 +145,7 @@ export class Imports implements BackgroundWork {
     return id;
   }
 
-  /** @throws RpcError NOT_FOUND where there is none, or it was more than a day ago. */
+  /** @throws RpcError NOT_FOUND if it does not exist or has expired. */
   async find(organizationId: string, id: string): Promise<ContactImport> {
     const { row, key } = await this.opened(organizationId, id);
     return {
@@ -169,9 +168,9 @@ export class Imports implements BackgroundWork {
   }
 
   /**
-   * The lines that were not imported, in their order: `MOST_TOLD` of them at most.
+   * The rows that were not imported, in file order, at most `MOST_TOLD`.
    *
-   * @throws RpcError NOT_FOUND where there are none.
+   * @throws RpcError NOT_FOUND if there are none.
    */
   async findWrong(organizationId: string, id: string): Promise<{ about: AboutImport; wrong: WrongLine[] }> {
     const { row, key } = await this.opened(organizationId, id);
@@ -187,7 +186,7 @@ export class Imports implements BackgroundWork {
     return { about: openJson<AboutImport>(key, id, 'about', row.about), wrong };
   }
 
-  /** Those of the last day that were begun, the newest first. */
+  /** The imports started within the last day, newest first. */
   async listBegun(organizationId: string): Promise<BegunImport[]> {
     const rows = await this.source.query<(Row & { status: BegunImport['status']; made_at: Date })[]>(
       `SELECT id, wrapped_key, about, status, made_at FROM contact_imports
@@ -201,7 +200,7 @@ export class Imports implements BackgroundWork {
     });
   }
 
-  /** Lets it be imported; once, however often it is asked for. */
+  /** Starts the import. Idempotent. */
   async begin(organizationId: string, id: string, userId: string, about: AboutImport): Promise<void> {
     const { key } = await this.opened(organizationId, id);
     await this.source.query(
@@ -248,7 +247,7 @@ export class Imports implements BackgroundWork {
     }
   }
 
-  /** One that nobody else is at. */
+  /** Leases an import that no other instance works on. */
   private async take(): Promise<(Row & { lease: string }) | undefined> {
     const lease = randomUUID();
     const [[row]] = await this.source.query<[Row[], number]>(
@@ -268,7 +267,7 @@ export class Imports implements BackgroundWork {
     const about = openJson<AboutImport>(key, id, 'about', row.about);
     let done = 0;
     let isLost = false;
-    // Who was removed meanwhile, or may no longer, imports no more.
+    // The import stops if its user was removed or lost the permission.
     let isForbidden = false;
     const renew = async () => {
       const [, count] = await this.source.query<[unknown, number]>(
@@ -294,7 +293,7 @@ export class Imports implements BackgroundWork {
         bytes: piecesOf(await this.bytesOf(id, key)),
         meanings: about.meanings,
         ...(about.format && { format: about.format }),
-        // "All of them" on a list are all of them.
+        // The list gets everyone, including contacts that are left unchanged.
         linksTaken: true,
         onFailure: ({ address, ...failure }) => {
           if (failed.length < MOST_TOLD)
@@ -307,7 +306,7 @@ export class Imports implements BackgroundWork {
       });
       answer = { ...imported, failed };
     } catch (error) {
-      // It goes on elsewhere, or when the database is there again.
+      // Another instance continues, or this one once the database is available again.
       if (isLost || this.stopping.signal.aborted) return await this.release(id, lease);
       if (isForbidden) failure = noSuch('member');
       else if (!(error instanceof RpcError) || error.status >= 500) {
@@ -336,7 +335,7 @@ export class Imports implements BackgroundWork {
       );
       if (count === 0) return;
       await transaction.query('DELETE FROM contact_import_chunks WHERE import_id = $1', [id]);
-      // In place of the table: an instance of the version before shows what the result has.
+      // The other failed rows replace the table. An instance of the previous version shows only those of the result.
       for (let from = MOST_SHOWN, number = 0; from < wrong.length; from += MOST_TOGETHER, number += 1) {
         const piece = sealJson(key, id, `wrong ${number}`, wrong.slice(from, from + MOST_TOGETHER));
         await transaction.query(INSERT_PIECE, [id, number, piece]);
@@ -344,7 +343,7 @@ export class Imports implements BackgroundWork {
     });
   }
 
-  /** @param seconds after which somebody may take it. */
+  /** @param seconds after which an instance may lease it again. */
   private async release(id: string, lease: string, seconds = 0): Promise<void> {
     await this.source
       .query(
@@ -360,7 +359,7 @@ export class Imports implements BackgroundWork {
     return Buffer.concat(rows.map(({ number, sealed }) => openBytes(key, sealed, `${id} ${number}`)));
   }
 
-  /** Of the table; once it is imported, of the wrong lines that its result has not. */
+  /** The chunks of the table or, once it is imported, of the failed rows beyond the result. */
   private piecesOf(id: string): Promise<{ number: number; sealed: Buffer }[]> {
     return this.source.query(
       'SELECT number, sealed FROM contact_import_chunks WHERE import_id = $1 ORDER BY number',

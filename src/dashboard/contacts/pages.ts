@@ -40,10 +40,10 @@ export type ContactRecord = {
   subscribed: boolean;
 } & Record<Detail, string | null>;
 
-/** What browsers fill in is about whoever sits before them, not about a contact. */
+/** No autocomplete: browsers would fill in the data of their user, not of the contact. */
 const FIELDS: Partial<Record<Detail, 'tel'>> = { phone: 'tel', mobile: 'tel' };
 
-/** A kind of records by which contacts are chosen: its operation, and what it is called. */
+/** The kinds of records by which contacts can be filtered. */
 const CHOSEN_BY = [
   { name: 'listId', operation: 'list.list-lists', needs: 'list:read', label: 'list' },
   { name: 'tagId', operation: 'tag.list-tags', needs: 'tag:read', label: 'tag' },
@@ -208,7 +208,7 @@ export function toContacts(visit: Visit) {
   return { href: visit.path('contacts'), text: visit.words.contacts.title };
 }
 
-/** By what somebody is called; who has told no name, by their address. */
+/** The name of a contact, or the address if there is no name. */
 export function nameOf({
   firstName,
   lastName,
@@ -233,7 +233,7 @@ async function BelongingOf(visit: Visit, contactId: string) {
   }));
 }
 
-/** Whether they get mails: who has agreed to it gets none where their address is blocked. */
+/** Whether a contact is subscribed. A suppressed address receives no email even then. */
 async function MailsTo(visit: Visit, { email, subscribed }: ContactRecord): Promise<Html | string> {
   const { words } = visit;
   const agreed = subscribed ? words.yes : words.no;
@@ -271,7 +271,7 @@ function FieldsOf(visit: Visit, contact?: ContactRecord): Html[] {
   return [email, ...details, bio];
 }
 
-/** What the form says of each field: nothing is null. */
+/** The submitted fields. An empty field is null. */
 function typedIn(visit: Visit): Record<string, unknown> {
   const details = DETAILS.map((name) => [name, visit.typed(name)]);
   return {
@@ -312,7 +312,7 @@ async function FiltersOf(visit: Visit): Promise<Html[]> {
   return [subscribed, ...kinds.filter((kind) => kind !== null)];
 }
 
-/** Records that can be chosen by their names: the newest hundred. */
+/** The newest hundred records, as choices by name. */
 export async function choicesOf(visit: Visit, operation: string): Promise<{ value: string; text: string }[]> {
   const { records } = await visit.run<{ records: { id: string; name: string; title?: string }[] }>(
     operation,

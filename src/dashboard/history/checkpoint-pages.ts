@@ -17,7 +17,7 @@ export type Checkpoint = {
 
 const TEXT = 'text/plain; charset=utf-8';
 
-/** What auditors keep elsewhere, and what else there is to it: each as a file, as tools for such logs read them. */
+/** Checkpoints for auditors, with their proofs, as files in the formats of transparency log tools. */
 export const checkpointPages: PageDefinition[] = [
   {
     path: 'history/checkpoints',
@@ -54,7 +54,7 @@ export const checkpointPages: PageDefinition[] = [
   },
 ];
 
-/** What stands beside the newest checkpoint, where there is any of it. */
+/** A file that belongs to the latest checkpoint. 404 if it does not exist. */
 function file(name: string, textOf: (checkpoint: Checkpoint) => string | null): PageDefinition {
   return {
     path: `history/checkpoint/${name}`,
@@ -119,10 +119,10 @@ async function showCheckpoints(visit: Visit) {
   });
 }
 
-/** As docs/guides/audit-log.md has it. */
+/** The same command as in docs/guides/audit-log.md. */
 const COMMAND = 'npm run -s cli -- history verify events.ndjson --checkpoint checkpoint.txt --key key.txt';
 
-/** Of a checkpoint that somebody has kept: that its history is the beginning of this one. */
+/** Proves that the history of an older checkpoint is the beginning of the current one. */
 function OlderOf(visit: Visit, size: number): Html {
   const { words } = visit;
   const { checkpoints: said } = words.history;
@@ -160,6 +160,6 @@ async function LogOf(visit: Visit): Promise<Html> {
     : html`<p>${logPrivate}</p>`;
 }
 
-/** The second line of a checkpoint, and the fifth: docs/spec/audit-log.md, "Checkpoint". */
+/** Lines 2 and 5 of a checkpoint: docs/spec/audit-log.md, "Checkpoint". */
 const sizeOf = (note: string) => Number(note.split('\n')[1]);
 const sealedAtOf = (note: string) => note.split('\n')[4]!.replace('sealed ', '');

@@ -6,7 +6,7 @@ import { fieldIn } from '../activity-log.js';
 import { SECTIONS, type Section } from '../sections.js';
 import { type Visit } from '../visit.js';
 
-/** Where the dashboard shows records of a kind, each at its id; and the scope that it takes, where that is not the section's. */
+/** The section that shows a kind of record, and the scope it needs if that differs from the section's. */
 const SHOWN: Record<string, { section: Section; needs?: string }> = {
   contact: { section: 'contacts' },
   petition: { section: 'petitions' },
@@ -20,10 +20,10 @@ const SHOWN: Record<string, { section: Section; needs?: string }> = {
   member: { section: 'team', needs: 'team:write' },
 };
 
-/** What is one record with the organization to whoever reads it. */
+/** Kinds that users see as part of the organization. */
 const OF_ORGANIZATION = ['organization', 'sender', 'public-log'];
 
-/** Fields of events that name a record of a kind. */
+/** Event fields that contain the id of a record, with its kind. */
 const NAMED: Record<string, string> = {
   contactId: 'contact',
   petitionId: 'petition',
@@ -34,11 +34,11 @@ const NAMED: Record<string, string> = {
   successorId: 'api-key',
 };
 
-/** Characters of a text, and parts of a list, that are shown: the whole is in the JSON below. */
+/** Limits of the characters and list items shown. The JSON below contains everything. */
 const LONGEST = 400;
 const MOST_PARTS = 20;
 
-/** Where the dashboard shows a record to who asks; undefined where it does not. */
+/** The page of a record, or undefined if there is none that the user may see. */
 export function pageOfRecord(visit: Visit, recordType: string, recordId: string): string | undefined {
   if (OF_ORGANIZATION.includes(recordType)) return visit.path(SECTIONS.organization.path);
   const shown = SHOWN[recordType];
@@ -48,7 +48,7 @@ export function pageOfRecord(visit: Visit, recordType: string, recordId: string)
   return scope !== null && !visit.may(scope) ? undefined : visit.path(`${path}/${recordId}`);
 }
 
-/** What an event says, field by field. */
+/** The data of an event, field by field. */
 export function DataOf(visit: Visit, data: JsonObject): Html {
   return Facts(
     Object.entries(data).map(([name, value]) => ({
@@ -88,7 +88,7 @@ function shortened(text: string): string {
   return text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text;
 }
 
-/** The data of a person apart from the rest; `personal` is undefined where the event never had any. */
+/** Separates personal data. `personal` is undefined if the event never had any. */
 export function partsOf(data: JsonObject): { said: JsonObject; personal: JsonObject | null | undefined } {
   const { personal, ...said } = data;
   return { said, personal: personal === null || isObject(personal) ? personal : undefined };

@@ -21,7 +21,7 @@ export type EventRecord = {
   data: JsonObject | null;
 };
 
-/** Events of a page. */
+/** Events per page. */
 const MOST = 50;
 const DAY_MS = 86_400_000;
 
@@ -35,7 +35,7 @@ type Filter = {
   occurredBefore?: string | undefined;
 };
 
-/** Newest first, from the end of the history or from any of its events on. */
+/** Newest first. */
 type Slice = { events: EventRecord[]; hasOlder: boolean; hasNewer: boolean };
 
 export async function showEvents(visit: Visit) {
@@ -73,8 +73,8 @@ export async function showEvents(visit: Visit) {
 }
 
 /**
- * The operation goes from the oldest on. Where the last page begins is looked up beforehand, so that the end of a long history is as near
- * as its beginning.
+ * The operation lists the oldest events first. The start of the last page is looked up, so the end of a long history is as fast to
+ * reach as its beginning.
  */
 async function sliceOf(visit: Visit, filter: Filter): Promise<Slice> {
   const list = (after: number, limit: number) =>
@@ -89,7 +89,7 @@ async function sliceOf(visit: Visit, filter: Filter): Promise<Slice> {
   const upTo = before === undefined ? horizon : Math.min(horizon, before - 1);
   const start = await store.startOfLast(visit.organizationId, { after: 0, upTo }, MOST, filter);
   const events: EventRecord[] = [];
-  // Wide events come in several answers.
+  // Large events need several responses.
   for (let position = start.after, hasMore = true; hasMore;) {
     const { records, pagination } = await list(position, Math.max(1, start.events - events.length));
     events.push(...records.filter((event) => event.position <= upTo));
@@ -99,7 +99,7 @@ async function sliceOf(visit: Visit, filter: Filter): Promise<Slice> {
   return { events: events.toReversed(), hasOlder: start.after > 0, hasNewer: before !== undefined };
 }
 
-/** What nobody has a link to is refused here already: it goes into a statement that the operation does not check. */
+/** Rejects invalid values here, because `startOfLast` uses them in SQL without the checks of the operation. */
 function filterOf(visit: Visit): Filter {
   const { words } = visit;
   const from = dayIn(visit, 'from');
@@ -108,10 +108,10 @@ function filterOf(visit: Visit): Filter {
     type: textIn(visit, 'type', (text) => Object.hasOwn(words.events, text)),
     recordType: textIn(visit, 'recordType', (text) => Object.hasOwn(words.kinds, text)),
     recordId: textIn(visit, 'recordId', isId),
-    // What is no person and no key has a name of the program.
+    // Actors that are neither users nor API keys have a program name.
     actorId: textIn(visit, 'actorId', (text) => /^[a-z0-9-]{1,100}$/.test(text)),
     requestId: textIn(visit, 'requestId', (text) => /^[\x21-\x7e]{1,200}$/.test(text)),
-    // Moments are whole milliseconds, and these are bounds beyond which.
+    // Times are whole milliseconds, and both bounds are exclusive.
     occurredAfter: from && new Date(from.getTime() - 1).toISOString(),
     occurredBefore: to && new Date(to.getTime() + DAY_MS).toISOString(),
   };
@@ -158,12 +158,12 @@ function EventsOf(visit: Visit, events: readonly EventRecord[], nameOf: (actor: 
   });
 }
 
-/** What a record is, in words; a kind that nobody has put into words stays as it is. */
+/** The name of a kind of record. A kind without one is shown as it is. */
 export function kindIn({ words }: Visit, recordType: string): string {
   return Object.hasOwn(words.kinds, recordType) ? words.kinds[recordType]! : recordType;
 }
 
-/** Who has left, or what is no person, is chosen by a link alone. */
+/** Adds an actor chosen by a link, such as a former member, whom the filter does not offer. */
 function withChosen(
   visit: Visit,
   known: readonly Choice[],
@@ -176,7 +176,7 @@ function withChosen(
   return [...known, { value: chosen, text: actor ? nameOf(actor) : visit.words.history.somebodyElse }];
 }
 
-/** No change of theirs asks at once, as in other lists: each answer is written into the history. */
+/** Unlike in other lists, changing a filter does not search immediately: the history records each search. */
 function FiltersOf(visit: Visit, people: readonly Choice[]): Html {
   const { words } = visit;
   const { filters } = words.history;
@@ -198,7 +198,7 @@ function FiltersOf(visit: Visit, people: readonly Choice[]): Html {
   </form>`;
 }
 
-/** By what they are called. Once a language: to put some eighty texts in order takes a tenth of a millisecond. */
+/** Sorted by name, once per language: sorting eighty texts takes 0.1 ms. */
 const sorted = new Map<string, readonly Choice[]>();
 function sortedIn({ words }: Visit, name: 'events' | 'kinds'): readonly Choice[] {
   const key = `${words.locale} ${name}`;
@@ -212,7 +212,7 @@ function sortedIn({ words }: Visit, name: 'events' | 'kinds'): readonly Choice[]
   return choices;
 }
 
-/** Of what alone the page tells, where that is no choice of the form; and the way back to everything. */
+/** Filters that only a link can set, with a link to remove them. */
 function OnlyOf(visit: Visit, event: EventRecord | undefined): Html | null {
   const { only } = visit.words.history;
   const [recordId, requestId] = [visit.query('recordId'), visit.query('requestId')];

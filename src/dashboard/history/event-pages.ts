@@ -11,7 +11,7 @@ import { keysIn, namesOf } from './who.js';
 
 type Proof = { event: { position: number }; index: number; path: string[]; checkpoint: string };
 
-/** The history, and one event of it with its proof. Each look is an event itself: no page asks for more than it shows. */
+/** The history, and each event with its proof. Every read is itself an event, so no page reads more than it shows. */
 export const eventPages: PageDefinition[] = [
   { path: 'history', needs: 'history:read', show: showEvents },
   { path: 'history/events/:event', needs: 'history:read', show: showEvent },
@@ -94,7 +94,7 @@ function SaidBy(visit: Visit, { data, recordType }: EventRecord) {
   const { event: words } = visit.words.history;
   if (data === null) return html`<p>${words.damaged}</p>`;
   const { said, personal } = partsOf(data);
-  // Of a key it is what its secret can be tried with, and shown to nobody.
+  // The personal data of a key is the hash of its secret, which is never shown.
   const isPersonal = personal !== undefined && recordType !== 'api-key';
   const isEmpty = Object.keys(said).length === 0;
   return [

@@ -16,22 +16,22 @@ const golden = readFileSync(join(__dirname, '../../../test/golden/history.ndjson
   .map((line) => JSON.parse(line) as Stored);
 
 describe.each(LANGUAGES)('in %s', (language) => {
-  it('every type of event has words, and nothing else has', () => {
+  it('every event type has a text, and nothing else has', () => {
     expect(Object.keys(eventWords[language]).toSorted()).toEqual(allEventTypes().map(({ type }) => type));
   });
 
-  it('no two types of events have the same words: whoever chooses one could not tell them apart', () => {
+  it('event types have distinct texts, so that a filter can offer them', () => {
     const texts = Object.values(eventWords[language]);
     expect(texts.filter((text, n) => texts.indexOf(text) !== n)).toEqual([]);
   });
 
-  it('every kind of record has words, and nothing else has', () => {
+  it('every kind of record has a text, and nothing else has', () => {
     expect(Object.keys(kindWords[language]).toSorted()).toEqual(
       [...new Set(streams.map(({ streamType }) => streamType))].toSorted(),
     );
   });
 
-  it('every field of stored events has words', () => {
+  it('every field of stored events has a label', () => {
     const names = golden.flatMap(({ data, personal }) => [
       ...Object.keys(data),
       ...Object.keys(personal ?? {}),
@@ -48,7 +48,7 @@ describe.each(LANGUAGES)('in %s', (language) => {
   });
 
   it('every reaction has words, and nothing else has', () => {
-    // Their names are fields, which need nothing of what they are made with.
+    // The names are fields that do not depend on constructor arguments.
     const names = subscriptions.map((Reaction) => (Reflect.construct(Reaction, []) as { name: string }).name);
     expect(Object.keys(workingsWords[language].namesOfReactions).toSorted()).toEqual(names.toSorted());
   });

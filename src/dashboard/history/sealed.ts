@@ -13,7 +13,7 @@ export function fileOf(contentType: string, name: string, text: string): Streame
   return new StreamedAnswer(contentType, name, once());
 }
 
-/** A history that is not sealed is told as what it is, not as something that will work again in a moment. */
+/** Shows NOT_SEALED as what it is, not as a temporary failure. */
 export async function sealed<Answer>(visit: Visit, make: () => Promise<Answer>): Promise<Answer | Page> {
   try {
     return await make();

@@ -4,19 +4,19 @@ import { type Visit } from '../visit.js';
 
 export type { Actor };
 
-/** One of those that a filter offers: an id or a name of the program, and what it is called. */
+/** An option of a filter: an id or a program name, and its label. */
 export type Choice = { value: string; text: string };
 
-/** As many as there are in all but the largest organizations: of the others events tell who did them all the same. */
+/** Enough for all but the largest organizations. Events still show the names of the others. */
 const MOST = 100;
 
-/** People of the team by their addresses, keys by their names: whom a filter offers. */
+/** The options of the filter: team members by address, API keys by name. */
 export async function knownIn(visit: Visit): Promise<Choice[]> {
   const [people, keys] = await Promise.all([peopleIn(visit), keysIn(visit)]);
   return [...people, ...keys];
 }
 
-/** What those are called who did something. @param known of whom nobody need be asked any more. */
+/** The names of actors. @param known names that need no lookup. */
 export async function namesOf(
   visit: Visit,
   actors: readonly Actor[],
@@ -40,14 +40,14 @@ async function peopleIn(visit: Visit): Promise<Choice[]> {
   return records.flatMap(({ userId, email }) => (email === null ? [] : [{ value: userId, text: email }]));
 }
 
-/** Keys by their names; none for whoever may not see them. */
+/** API keys by name. Empty if the user may not see them. */
 export async function keysIn(visit: Visit): Promise<Choice[]> {
   if (!visit.may('api-key:read')) return [];
   const { records } = await visit.run<{ records: { id: string; name: string; prefix: string }[] }>(
     'api-key.list-api-keys',
     { limit: MOST },
   );
-  // Those that followed each other have one name.
+  // A rotated key and its successor have the same name.
   const isOneOfSome = (name: string) => records.filter((one) => one.name === name).length > 1;
   return records.map(({ id, name, prefix }) => ({
     value: id,

@@ -184,7 +184,7 @@ const de: typeof en = {
     position: 'Ereignisnummer',
     id: 'Ereignis-ID',
     request: 'Anfrage-ID',
-    data: 'Details',
+    data: 'Angaben',
     none: 'Keine weiteren Angaben.',
     damaged: 'Die Angaben sind nicht lesbar, weil sie verändert wurden. Prüfen Sie den Verlauf.',
     personal: 'Personenbezogene Daten',

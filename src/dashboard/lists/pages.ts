@@ -30,7 +30,7 @@ type GroupRecord = {
   createdAt: string;
 };
 
-/** Lists and tags: groups of contacts, which differ in their names alone. */
+/** Lists and tags are both groups of contacts and share their pages. */
 export const listsPages: PageDefinition[] = [
   ...pagesOfGroups({ section: 'lists', resource: lists }),
   ...pagesOfGroups({ section: 'tags', resource: tags }),
@@ -62,12 +62,12 @@ function pagesOfGroups({
     name: visit.typed('name') ?? '',
     description: visit.typed('description'),
   });
-  /** Two of one name are told apart by nobody who chooses among them: it is asked whether there are to be two. */
+  /** Users cannot tell two groups with the same name apart, so a second one needs a confirmation. */
   const requireOwnName = async (visit: Visit, group?: GroupRecord) => {
     const { name } = typedIn(visit);
     if (name === group?.name) return;
     const [other] = await visit.find(Resources).having(resource, visit.organizationId, 'name', name, 1);
-    // Sent twice, it meets what it has made itself.
+    // A form that is submitted twice finds its own record.
     if (other && other.id !== (await visit.madeBefore(`${service}.create-${service}`)))
       visit.requireSure(name, visit.words[section].sameName);
   };
@@ -151,7 +151,7 @@ function pagesOfGroups({
           limit: 1,
         });
         const [contact] = records;
-        // As an operation would say it of the field.
+        // The same shape as the issues of an operation.
         if (!contact) throw invalid([{ path: 'email', message: 'is the address of no contact' }]);
         await visit.run(`${service}.add-contacts`, { [idField]: idOf(visit), contactIds: [contact.id] });
         return { to: `${section}/${idOf(visit)}`, done: `${section}.added` };
@@ -199,7 +199,7 @@ function pagesOfGroups({
       path: `${section}/:${param}/contacts/:contact`,
       needs: reads,
       changes: writes,
-      // Where its button leads back to.
+      // The confirmation page.
       show: async (visit) => {
         const group = await groupOf(visit);
         const contact = await visit.run<ContactRecord>('contact.get-contact', {
