@@ -472,7 +472,7 @@ describe('system status', () => {
     await api.database.source.query('UPDATE subscriptions SET position = event_horizon()');
   });
 
-  it("lists failed events, but never those of another organization", async () => {
+  it('lists failed events, but never those of another organization', async () => {
     const [theirs] = (await events({}, foreign)).slice(-1);
     await fail(foreign.organizationId, theirs!.position);
     const before = textOf(await read('workings'));
