@@ -427,7 +427,7 @@ describe('what has happened to a record', () => {
   });
 });
 
-describe('workings', () => {
+describe('system status', () => {
   const SUBSCRIPTION = 'petition-goals';
   const fail = (organizationId: string, position: number) =>
     api.database.source.query(
@@ -442,17 +442,17 @@ describe('workings', () => {
     ),
   );
 
-  it('says in words that nothing has to be done', async () => {
+  it('says that everything is up to date', async () => {
     await api.database.source.query('UPDATE subscriptions SET position = event_horizon()');
     const text = textOf(await read('workings'));
-    expect(text).toContain('All up to date. Nothing has to be done.');
+    expect(text).toContain('Everything is up to date. You don’t need to do anything.');
     expect(text).toContain('Petitions and signatures Up to date');
-    expect(text).toContain('Goals that were reached are noted Up to date');
+    expect(text).toContain('Record when petitions reach their goals Up to date');
     const german = await open('workings', auditor.at(api.origin, 'de'));
     expect(textOf(german.text)).toContain('Alles ist auf dem neuesten Stand.');
   });
 
-  it('asks again by itself, with scripts and without, unless it is held still', async () => {
+  it('updates automatically, with and without scripts, unless paused', async () => {
     const html = await read('workings');
     expect(html).toMatch(
       /<div id="live" hx-ext="morph" hx-get="[^"]+" hx-trigger="every 2s" hx-select="#main"/,
@@ -463,29 +463,29 @@ describe('workings', () => {
     expect(held).toContain('Resume updates');
   });
 
-  it('says what catches up by itself', async () => {
+  it('shows what is catching up', async () => {
     await api.database.source.query(
       'UPDATE subscriptions SET position = greatest(0, event_horizon() - 101) WHERE name = $1',
       [SUBSCRIPTION],
     );
     const text = textOf(await read('workings'));
-    expect(text).toContain('Something is catching up.');
-    expect(text).toContain('Goals that were reached are noted Catching up');
+    expect(text).toContain('Some parts are catching up.');
+    expect(text).toContain('Record when petitions reach their goals Catching up');
     await api.database.source.query('UPDATE subscriptions SET position = event_horizon()');
   });
 
-  it("names events that were given up, and never another organization's", async () => {
+  it('lists failed events, but never those of another organization', async () => {
     const [theirs] = (await events({}, foreign)).slice(-1);
     await fail(foreign.organizationId, theirs!.position);
     const before = textOf(await read('workings'));
-    expect(before).toContain('All up to date.');
-    expect(before).not.toContain('given up');
+    expect(before).toContain('Everything is up to date.');
+    expect(before).not.toContain('No longer retried');
 
     const [own] = (await events()).slice(-1);
     await fail(client.organizationId, own!.position);
     const html = await read('workings');
-    expect(textOf(html)).toContain('Something does not go on by itself.');
-    expect(textOf(html)).toContain('Goals that were reached are noted Does not go on');
+    expect(textOf(html)).toContain('Some parts need attention.');
+    expect(textOf(html)).toContain('Record when petitions reach their goals Needs attention');
     expect(html).not.toContain('secret reason');
     const link = linkIn(html, own!.position.toLocaleString('en-GB'))!;
     expect(linesOf(await read(link))[0]!.position).toBe(own!.position);
@@ -493,7 +493,7 @@ describe('workings', () => {
     await api.database.source.query('DELETE FROM subscription_retries');
   });
 
-  it('tells of webhooks of their own', async () => {
+  it('shows only the organization’s own webhooks', async () => {
     await call(client, 'webhook.create-webhook', { url: 'https://webhooks.invalid/own' });
     await call(foreign, 'webhook.create-webhook', { url: 'https://webhooks.invalid/theirs' });
     const html = await read('workings');
@@ -502,7 +502,7 @@ describe('workings', () => {
   });
 });
 
-it.each(['VIEWER', 'EDITOR'])('%s: has no way to the history, nor to the workings', async (role) => {
+it.each(['VIEWER', 'EDITOR'])('%s: cannot open the history or the system status', async (role) => {
   const visitor = await signedIn(api, client, role, `no-way-${role}@example.org`);
   const [event] = await events();
   const { text } = await visitor.get(`/dashboard/${client.organizationId}`);

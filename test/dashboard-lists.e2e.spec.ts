@@ -2,7 +2,7 @@ import { SharedApi, type Client } from './harness.js';
 import { patiently, signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 
-/** What lists of the dashboard find and export, and what the list of API keys says of them. */
+/** What the dashboard’s lists find and export, and the states of API keys. */
 
 let api: SharedApi;
 let client: Client;
@@ -83,7 +83,7 @@ it('leads whoever is signed out while they type to where they sign in, in place 
   expect(headers.get('hx-redirect')).toBe('/dashboard/sign-in');
 });
 
-describe('a key that was exchanged', () => {
+describe('an API key that was rotated', () => {
   let keyId: string;
   beforeEach(async () => {
     await call(client, 'api-key.create-api-key', { name: 'Website', scopes: ['list:read'] });
@@ -91,13 +91,13 @@ describe('a key that was exchanged', () => {
     keyId = data.find(({ name }: { name: string }) => name === 'Website').id;
   });
 
-  it('is good until its end, and can be revoked before', async () => {
+  it('stays active until its end, and can be revoked before that', async () => {
     const done = await owner.post(at(`keys/${keyId}/rotate`), { overlapSeconds: '3600' });
     expect(done.status).toBe(200);
     const page = await get(`keys/${keyId}`);
-    expect(page).toMatch(/Good until \d/);
+    expect(page).toMatch(/Rotated, active until \d/);
     expect(page).toContain(`keys/${keyId}/revoke"`);
-    // Its successor is there already.
+    // It already has a successor.
     expect(page).not.toContain(`keys/${keyId}/rotate"`);
     expect((await owner.post(at(`keys/${keyId}/revoke`))).status).toBe(303);
     const ended = await get(`keys/${keyId}`);
@@ -105,7 +105,7 @@ describe('a key that was exchanged', () => {
     expect(ended).not.toContain(`keys/${keyId}/revoke"`);
   });
 
-  it('goes on for each time that is offered', async () => {
+  it('keeps working for each overlap that is offered', async () => {
     const [, select = ''] = /<select id="overlapSeconds"[^>]*>([\s\S]*?)<\/select>/.exec(
       await get(`keys/${keyId}/rotate`),
     )!;

@@ -525,7 +525,7 @@ it('confirms actions, keeps typed input, and is available in German', async () =
   expect(wrong.text).toContain(
     '<a href="#email">Email address: Enter an email address, like name@example.org</a>',
   );
-  expect(wrong.text).toContain('<a href="#role">What may they do? Select an option</a>');
+  expect(wrong.text).toContain('<a href="#role">Role: Select an option</a>');
   const invited = await owner.post(`${path}/invite`, { email: 'eve@example.org', role: 'EDITOR' });
   expect((await owner.get(invited.location!)).text).toContain('The invitation is on its way.');
   const german = owner.at(api.origin, 'de-AT,de;q=0.9');

@@ -34,7 +34,7 @@ type KeyRecord = {
 };
 
 const DEFAULT_RATE = 10;
-/** Seconds, none longer than the operation allows. */
+/** Seconds, within the limit of the operation. */
 const OVERLAPS = ['0', '3600', '86400'];
 
 export const keyPages: PageDefinition[] = [
@@ -205,7 +205,7 @@ function toKeys(visit: Visit) {
   return { href: visit.path('keys'), text: visit.words.keys.title };
 }
 
-/** No operation answers one key alone: an organization has a few hundred at most, of which all ever made are looked through. */
+/** No operation returns a single key, so this searches all keys ever created: a few hundred per organization at most. */
 async function keyOf(visit: Visit): Promise<KeyRecord> {
   let cursor: string | undefined;
   do {
@@ -224,7 +224,7 @@ function isGood({ revokedAt, expiresAt }: KeyRecord): boolean {
   return [revokedAt, expiresAt].every((end) => end === null || Date.parse(end) > Date.now());
 }
 
-/** One that was exchanged goes on for a while: its end is still to come. */
+/** A rotated key stays active until its `revokedAt`, which can be in the future. */
 function stateOf(words: Words, key: KeyRecord): string {
   const { keys } = words;
   const { revokedAt } = key;
@@ -244,13 +244,13 @@ function scopeIn({ keys }: Words, scope: string): string {
   return right === 'send' ? keys.send(what) : keys.write(what);
 }
 
-/** Lists that are not named after their service. */
+/** List operations that are not named after their service. */
 const LISTS: { readonly [service: string]: string } = {
   team: 'team.list-members',
   history: 'history.list-events',
 };
 
-/** An operation that the key may call; undefined if it has no scope to read. */
+/** An operation that the key may call; undefined if it has no read scope. */
 function operationFor(scopes: readonly string[]): string | undefined {
   if (scopes.includes('*') || scopes.includes('organization:read')) return 'organization.get-organization';
   const service = scopes.find((scope) => scope.endsWith(':read'))?.split(':')[0];
@@ -258,7 +258,7 @@ function operationFor(scopes: readonly string[]): string | undefined {
   return LISTS[service] ?? `${service}.list-${service}s`;
 }
 
-/** The key, on the answer to the form alone: neither an address nor a list nor the log ever has it. */
+/** Shows the key only in the response to the form. No URL, list or log ever contains it. */
 function shownOnce(
   visit: Visit,
   { key, name, scopes }: { key: string | null; name: string; scopes: readonly string[] },

@@ -27,7 +27,7 @@ type OrganizationRecord = {
 };
 
 const LANGUAGES = ['en', 'de', 'fr', 'es'] as const;
-/** Of changes of each of its other streams. */
+/** Most events to read from each of its other streams. */
 const MOST_BESIDE = 50;
 const DEFAULT_COLOUR = '#0b57d0';
 
@@ -104,7 +104,7 @@ export const organizationPages: PageDefinition[] = [
         value: own.language,
         choices: LANGUAGES.map((value) => ({ value, text: languages[value] })),
       }),
-      // Whether the log is public is a matter of those who may read it.
+      // Only people who can read the history decide whether it is public.
       visit.may('history:read')
         ? CheckField(visit, { name: 'publicLog', label: fields.publicLog, isTicked: own.publicLog })
         : null,
@@ -175,7 +175,7 @@ function ButtonOfPage(url: string, text: string): Html {
   return html`<a class="button plain" href="${new URL(url).pathname}">${text}</a>`;
 }
 
-/** What its forms change in streams of their own: language and sender, and whether everybody may check the history. */
+/** The forms also write to other streams: language and sender, and whether anyone can verify the history. */
 async function besideOf(visit: Visit): Promise<RecordedEvent[]> {
   const { organizationId } = visit;
   const store = visit.find(EventStore);
@@ -188,7 +188,7 @@ function organizationOf(visit: Visit): Promise<OrganizationRecord> {
   return visit.run<OrganizationRecord>('organization.get-organization');
 }
 
-/** One task of three: each changes its own fields alone. */
+/** One of three forms. Each changes only its own fields. */
 function form(
   task: 'who' | 'mails' | 'pages',
   fieldsOf: (visit: Visit, own: OrganizationRecord) => (Html | null)[] | Promise<(Html | null)[]>,
@@ -242,7 +242,7 @@ function typedIn(visit: Visit, task: 'who' | 'mails' | 'pages'): Record<string, 
   }
 }
 
-/** Few people type what an address begins with: their browsers show it without. */
+/** Adds `https://`, because most people type addresses without it, as browsers show them. */
 function typedAddress(visit: Visit, name: string): string | null {
   const address = visit.typed(name);
   return address === null || /^[a-z][a-z\d+.-]*:\/\//i.test(address) ? address : `https://${address}`;

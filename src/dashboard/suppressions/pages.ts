@@ -22,7 +22,7 @@ export const suppressionPages: PageDefinition[] = [
     text: ({ suppressions }) => suppressions.text,
     empty: ({ suppressions }) => suppressions.none,
     fields: (visit) => ({ email: searchedIn(visit) }),
-    // Addresses are known by a keyed hash: of a part of one there is none.
+    // Addresses are found by a keyed hash of the whole address, so a part of one matches nothing.
     cannotFind: (visit) => {
       const email = searchedIn(visit);
       return email === undefined || isEmailAddress(email) ? undefined : visit.words.suppressions.wholeAddress;

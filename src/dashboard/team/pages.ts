@@ -179,7 +179,7 @@ function toTeam(visit: Visit) {
   return { href: visit.path('team'), text: visit.words.team.title };
 }
 
-/** Of more than a hundred people some other one is an owner, too: else the operation refuses it. */
+/** Checks only teams below 100 members. In larger ones, the operation itself rejects removing the last owner. */
 async function isLastOwner(visit: Visit): Promise<boolean> {
   const { records } = await visit.run<{ records: MemberRecord[] }>('team.list-members', { limit: 100 });
   const owners = records.filter(({ role }) => role === 'OWNER');
@@ -232,7 +232,7 @@ function RoleField(visit: Visit, role?: Role): Html {
   });
 }
 
-/** The roles that they may give. */
+/** The roles that this person can assign. */
 function rolesFor({ person }: Visit): readonly Role[] {
   return person.organization.role === 'OWNER' ? ROLES : ROLES.filter((role) => role !== 'OWNER');
 }

@@ -41,7 +41,7 @@ type DeliveryRecord = {
   reason: string | null;
 };
 
-/** Seconds for which a former secret goes on signing. */
+/** Seconds for which the previous secret also signs. */
 const OVERLAP = 86_400;
 
 export const webhookPages: PageDefinition[] = [
@@ -376,7 +376,7 @@ async function FieldsOf(visit: Visit, webhook?: WebhookRecord) {
       hint: eventsHint,
       isMany: true,
       values: webhook?.eventTypes ?? [],
-      // What is about one thing begins alike.
+      // Sorted by text, which groups the events of one kind of record.
       choices: records
         .map(({ type }) => ({ value: type, text: eventIn(visit, type) }))
         .toSorted((one, other) => one.text.localeCompare(other.text, visit.words.locale)),
@@ -393,7 +393,7 @@ function typedIn(visit: Visit): Record<string, unknown> {
   };
 }
 
-/** On the answer to the form alone. */
+/** Shown only in the response to the form. */
 function secretOnce(visit: Visit, webhookId: string, secret: string | null): Page {
   const { webhooks } = visit.words;
   if (secret === null) throw new RpcError('BAD_REQUEST', webhooks.secretBefore);

@@ -6,22 +6,21 @@ import { type PageDefinition } from '../page.js';
 import { Live, numberIn, SectionOf, Table } from '../parts.js';
 import { type Visit } from '../visit.js';
 
-/** Behind by so many events is no news: the next moment has them. */
+/** A lag of at most this many events is normal and clears within moments. */
 const MOMENTARY = 100;
 
-/** Whether it goes on: by itself, or only once somebody has done something. */
+/** `behind` clears by itself; `standing` and `paused` need someone to act. */
 type State = 'upToDate' | 'behind' | 'standing' | 'paused';
 
-/** A line of the page: what it is called, and how many events it is behind. */
+/** A row of the page: its name, state and how many events it is behind. */
 type Working = { name: Html | string; state: State; lag: number };
 
 type WebhookRecord = { id: string; url: string; status: string; lag: number | null };
 
 /**
- * How far read models and reactions are. How far they are behind is counted over the whole installation, and tells how much all its
- * organizations write: so it is for those who vouch for the organization, and call the operator, and who check its history: owners,
- * administrators, auditors. What failed is told of their own events alone. What others do shows itself where they work, a broadcast's
- * progress say.
+ * Progress of projections and background tasks. The lag covers the whole installation and reveals how much all organizations write.
+ * Only owners, administrators and auditors see it: they contact the operator and check the history. Failures are listed only for the
+ * organization's own events. Other roles see progress where they work, for example on a broadcast.
  */
 export const workingsPages: PageDefinition[] = [
   { path: 'workings', needs: 'history:read', show: showWorkings },
@@ -52,7 +51,7 @@ async function showWorkings(visit: Visit) {
   });
 }
 
-/** Of what the server knows anyway, so that a page that is left open asks PostgreSQL for little: of itself for nothing, mostly. */
+/** Uses values that the server already has, so a page that is left open rarely queries PostgreSQL. */
 async function lookAt(visit: Visit) {
   const { words } = visit;
   const { workings: said } = words;
@@ -84,7 +83,7 @@ async function lookAt(visit: Visit) {
   };
 }
 
-/** Every few seconds all are made: what is new until then is no delay. */
+/** Everything is signed every few seconds, so newer events do not count as a delay. */
 function sealsOf({ words }: Visit, lag: number): Working {
   return { name: words.workings.seals, state: stateOf(lag, false), lag };
 }
@@ -93,7 +92,7 @@ async function webhooksOf(visit: Visit): Promise<Working[]> {
   const { records } = await visit.run<{ records: WebhookRecord[] }>('webhook.list-webhooks', { limit: 100 });
   return records.map(({ id, url, status, lag }) => ({
     name: html`<a href="${visit.path(`webhooks/${id}`)}">${url}</a>`,
-    // One that fails is tried again by itself.
+    // Failing webhooks are retried automatically.
     state: status === 'PAUSED' ? 'paused' : stateOf(lag ?? 0, status === 'DISABLED'),
     lag: lag ?? 0,
   }));
@@ -104,7 +103,7 @@ function stateOf(lag: number, exists: boolean): State {
   return lag > MOMENTARY ? 'behind' : 'upToDate';
 }
 
-/** One that a newer version of the program has keeps its name. */
+/** Names from a newer version of the program are shown as they are. */
 function namedIn(names: Readonly<Record<string, string>>, name: string): string {
   return Object.hasOwn(names, name) ? names[name]! : name;
 }
