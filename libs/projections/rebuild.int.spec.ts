@@ -335,7 +335,7 @@ it('rebuild names the cause and the position when it gives up', async () => {
   await count(writer, uuidv7(), 0);
   const { projections } = await open(endingAbove(0));
   await expect(projections.maintenance.rebuild('things')).rejects.toThrow(
-    /^things cannot be built from the 1 events after position 0, in 10 attempts .*: Connections to PostgreSQL were ended: .*\(terminating connection/,
+    /^things cannot be built from the 1 events after position 0, in 10 attempts .*: PostgreSQL closed connections: .*\(terminating connection/,
   );
   const left = await database.source.query("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'things%'");
   expect(left).toEqual([{ nspname: 'things_v1' }]);

@@ -151,7 +151,7 @@ it('parks what has failed eight times, lets what waited go on, and tries it agai
   expect(seen).toEqual([1, 1, 1, 1, 1, 1, 1, 1, 2]);
   const own = logged.filter(({ reason }) => reason === 'not 1');
   expect(own.map(({ attempts }) => attempts)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
-  expect(own.at(-1)!.message).toContain('parked');
+  expect(own.at(-1)!.message).toContain('dead letter');
   const { parkedEvents } = await statusOf(one);
   expect(parkedEvents).toMatchObject([{ position: own[0]!.position, reason: 'not 1', organizationId }]);
 

@@ -5,7 +5,8 @@ const SHOWN_ELSEWHERE = ['level', 'time', 'pid', 'message', 'stack'];
 
 /** People read a terminal; programs read everything else. */
 export const isTerminal = isatty(1);
-const hasColours = isTerminal && !process.env.NO_COLOR && process.env.TERM !== 'dumb';
+/** Follows NO_COLOR and what TERM supports. */
+const hasColours = isTerminal && process.stdout.hasColors();
 
 /**
  * A log line for people: `14:03:07 info  listening port=3000`, in local time. The stack of an error follows on lines of its own.
