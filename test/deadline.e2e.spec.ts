@@ -119,7 +119,7 @@ it('PostgreSQL stopped: the log says once what is wrong and what to do, and once
   expect(troubles).toContainEqual(
     expect.objectContaining({
       level: 'error',
-      trouble: expect.stringContaining('Start it'),
+      trouble: expect.stringContaining('Start PostgreSQL'),
       reason: expect.stringContaining('ECONNREFUSED'),
     }),
   );

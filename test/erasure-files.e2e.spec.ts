@@ -53,7 +53,7 @@ it('after an erasure and a purge no file of the database holds anything of the p
   try {
     await eventually(() => expect(server.stdout).toContain('API key'));
     const [, organizationId] = /organization +(\S+)/.exec(server.stdout)!;
-    const [, key] = /API key +(\S+)/.exec(server.stdout)!;
+    const [, key] = /API key {2,}(\S+)/.exec(server.stdout)!;
     const client = new Client(server.origin, organizationId!, key);
     const post = async (operation: string, body: object, headers = {}) => {
       const answer = await client.post(operation, body, headers);

@@ -16,13 +16,13 @@ export type Incident = {
   sentence: string;
 };
 
-const NO_CONNECTIONS = 'The database takes no more connections.';
+const NO_CONNECTIONS = 'The database accepts no more connections.';
 const NO_ANSWER =
-  'PostgreSQL does not answer: it hangs or has too much to do, or the network loses what is sent. Look at its host.';
+  'PostgreSQL does not respond: it hangs or is overloaded, or the network loses packets. Check its host.';
 const BROKEN =
-  'Connections to PostgreSQL broke: it or its host ended, failed over, or something in between cut them. New ones are made as soon as it takes them.';
+  'Connections to PostgreSQL broke: it or its host stopped or failed over, or the network cut them. The server reconnects as soon as possible.';
 
-/** The first that fits. Whatever fits none is no trouble of the database. */
+/** The first match counts. Errors that match none are not a database problem. */
 const INCIDENTS: readonly Incident[] = [
   {
     code: /^53100/,
