@@ -205,7 +205,7 @@ describe('writes fail', () => {
       'no connections left',
       'ALTER ROLE advocacy CONNECTION LIMIT 0',
       'ALTER ROLE advocacy CONNECTION LIMIT -1',
-      'The database takes no more connections.',
+      'The database accepts no more connections.',
       'DATABASE_UNREACHABLE',
       /too many connections for role/,
     ],

@@ -52,7 +52,7 @@ it('after an erasure and a purge no file of the database holds anything of the p
   const server = await ServerProcess.start(environment);
   try {
     await eventually(() => expect(server.stdout).toContain('API key'));
-    const [, organizationId] = /organization +(\S+)/.exec(server.stdout)!;
+    const [, organizationId] = /organization {2,}(\S+)/.exec(server.stdout)!;
     const [, key] = /API key {2,}(\S+)/.exec(server.stdout)!;
     const client = new Client(server.origin, organizationId!, key);
     const post = async (operation: string, body: object, headers = {}) => {

@@ -98,8 +98,8 @@ async function webhooksOf(visit: Visit): Promise<Working[]> {
   }));
 }
 
-function stateOf(lag: number, exists: boolean): State {
-  if (exists) return 'standing';
+function stateOf(lag: number, isStopped: boolean): State {
+  if (isStopped) return 'standing';
   return lag > MOMENTARY ? 'behind' : 'upToDate';
 }
 
