@@ -107,9 +107,7 @@ describe('import-contacts', () => {
     const { body } = await send(
       lines({ email: 'ada@example.org', firstName: 'Augusta' }, { email: 'grace@example.org' }),
     );
-    const conflict = expect.stringMatching(
-      /^Another contact of your organization has this e-mail address\. /,
-    );
+    const conflict = expect.stringMatching(/^Another contact of your organization has this email address\. /);
     expect(body).toEqual(done({ created: 1 }, [[1, conflict]]));
     expect((await contacts())[0]).toMatchObject({ firstName: 'Ada' });
   });
@@ -156,7 +154,7 @@ describe('import-contacts', () => {
     const bad: [string | Buffer, RegExp][] = [
       ['{"email":"secret@example.org"', /^is not a JSON object$/],
       ['["secret@example.org"]', /^is not a JSON object$/],
-      ['{"email":"secret"}', /^email must be an e-mail address, like ada@example\.org$/],
+      ['{"email":"secret"}', /^email must be an email address, like ada@example\.org$/],
       ['{"firstName":"secret"}', /^email is required$/],
       ['{"email":null}', /^email must not be null$/],
       ['{"email":"secret@example.org","nickname":"secret"}', /^nickname is not a field of this operation$/],

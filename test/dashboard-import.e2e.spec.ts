@@ -234,7 +234,7 @@ describe('what was wrong with a line', () => {
       expect(wrong).toEqual([
         ['3', 'ada@example.org', words.imports.taken],
         ['4', '', `${words.fields.email}: ${faultOf('is required')}`],
-        ['9', 'nobody', `${words.fields.email}: ${faultOf('must be an e-mail address')}`],
+        ['9', 'nobody', `${words.fields.email}: ${faultOf('must be an email address')}`],
         [
           '10',
           'alan@example.org',
@@ -250,7 +250,7 @@ describe('what was wrong with a line', () => {
       expect(german.wrong.map(([, , why]) => why)).toEqual([
         de.contacts.imports.taken,
         `E-Mail-Adresse: ${de.faultOf('is required')}`,
-        `E-Mail-Adresse: ${de.faultOf('must be an e-mail address')}`,
+        `E-Mail-Adresse: ${de.faultOf('must be an email address')}`,
         `Abonniert: ${de.faultOf(NO_STATUS)}; Vorname: ${de.faultOf('must have at most 200 characters')}`,
         de.contacts.imports.overlong,
       ]);
@@ -288,7 +288,7 @@ describe('what was wrong with a line', () => {
       const { fields, imports } = words.contacts;
       const [names, ...lines] = parse(text);
       expect(names).toEqual([imports.line, fields.email, imports.why]);
-      const why = `${fields.email}: ${words.faultOf('must be an e-mail address')}`;
+      const why = `${fields.email}: ${words.faultOf('must be an email address')}`;
       // No spreadsheet takes it for a formula.
       const address = (n: number) => (n === 7 ? "'=2+3, x" : `nobody ${n}`);
       expect(lines).toEqual(rows.map((_, n) => [String(n + 2), address(n), why]));

@@ -146,7 +146,7 @@ describe('upload-image', () => {
       'a form with a field twice',
       async () => sendForm(['alt', 'y'], ['alt', 'z'], ['a', await picture(), 'a']),
       400,
-      /alt must be given only once/,
+      /alt must occur only once/,
     ],
     [
       'a form that ends early',

@@ -56,7 +56,7 @@ describe('get-organization', () => {
     expect((await get({ asOf: before.data.updatedAt })).body.data).toEqual(before.data);
     const earlier = await get({ asOf: '2001-01-01T00:00:00Z' });
     expect([earlier.status, earlier.body.error.code]).toEqual([404, 'NOT_FOUND']);
-    expect(earlier.body.error.message).toContain('the moment in asOf');
+    expect(earlier.body.error.message).toContain('the time in asOf');
   });
 
   it('asOf answers whether the log was public then, and updatedAt when that changed', async () => {

@@ -213,7 +213,7 @@ describe('the past', () => {
     const fields = await OPERATIONS[operation]!.ask(own);
     const { status, body } = await own.send(operation, { ...fields, asOf: '2020-01-01T00:00:00Z' });
     expect([status, body.error.code]).toEqual([404, 'NOT_FOUND']);
-    expect(body.error.message).toContain('leave it out for what is now');
+    expect(body.error.message).toContain('omit asOf');
     await own.ask(operation, fields);
   });
 

@@ -561,7 +561,7 @@ describe('pages', () => {
     const { status, body } = await others.post('organization.update-organization', { slug });
     expect([status, body.error.issues]).toEqual([
       400,
-      [{ path: 'slug', message: 'must not look like an id' }],
+      [{ path: 'slug', message: 'must not look like an ID' }],
     ]);
     // As if somebody had taken it before that was refused.
     await people.api.database.source.query(

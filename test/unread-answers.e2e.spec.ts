@@ -48,7 +48,7 @@ it('answers that nobody reads are bounded, cost only who asked for them, and are
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
     expect(refused.body.error).toMatchObject({
       reason: 'OVERLOADED',
-      message: expect.stringMatching(/^\d\d MiB of answers wait/),
+      message: expect.stringMatching(/^\d\d MiB of responses wait/),
     });
   });
   expect((await hostile.post('post.create-post', { name: 'A' })).status).toBe(503);

@@ -286,7 +286,7 @@ export class Commands {
     }
     throw new RpcError(
       'SERVICE_UNAVAILABLE',
-      'This record is being changed by too many requests at once. Try again in a moment.',
+      'Too many concurrent requests are changing this record. Try again in a moment.',
       { reason: 'RECORD_BUSY', headers: { 'Retry-After': '1' } },
     );
   }

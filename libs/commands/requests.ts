@@ -50,7 +50,7 @@ export class Requests {
     if (!fingerprint.equals(kept.fingerprint)) {
       throw new RpcError(
         'IDEMPOTENCY_KEY_REUSED',
-        'This Idempotency-Key was used before with another request. Send another key for another request.',
+        'This Idempotency-Key was already used for a different request. Use a new key for each request.',
       );
     }
     // What it rests on was stored by another command, whose own catch-up may still be under way.

@@ -24,7 +24,7 @@ const MARK = 8;
 
 /**
  * The master key: wraps the key of each data subject, and gives the keyed hashes under which unique keys
- * and idempotency keys are stored, so that they reveal nothing about an e-mail address.
+ * and idempotency keys are stored, so that they reveal nothing about an email address.
  *
  * A master can be replaced (`rewrap`), what hashes and signs cannot: it follows from the first master, and every later one
  * keeps it wrapped in the database. Until it was opened for a database, a keyring takes its master for the first one.

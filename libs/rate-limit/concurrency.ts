@@ -146,7 +146,7 @@ export function networkOf(address = 'unknown'): string {
 function tooMany(who: string, requests: number): RpcError {
   return new RpcError(
     'RATE_LIMIT_EXCEEDED',
-    `${who} has ${requests} requests under way, and may have no more at once. Await their answers first.`,
+    `${who} has ${requests} concurrent requests, which is the limit. Wait for their responses.`,
     { reason: 'CONCURRENCY', headers: { 'Retry-After': RETRY_AFTER } },
   );
 }
@@ -154,7 +154,7 @@ function tooMany(who: string, requests: number): RpcError {
 function overloaded(requests: number): RpcError {
   return new RpcError(
     'SERVICE_UNAVAILABLE',
-    `This instance has more to do than it can; ${requests} of its requests are yours. Try again in a second.`,
+    `This instance is overloaded; ${requests} of its requests are yours. Try again in a second.`,
     { reason: 'OVERLOADED', headers: { 'Retry-After': RETRY_AFTER } },
   );
 }

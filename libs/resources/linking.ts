@@ -121,7 +121,7 @@ function noSuchSubject({ link }: Resource, id: string, consequence: string): Rpc
   const { object } = link!.subject;
   return new RpcError(
     'NOT_FOUND',
-    `There is no ${object} ${shortened(id)} in your organization: ${consequence}. Take it out of ${object}Ids.`,
+    `No ${object} ${shortened(id)} exists in your organization: ${consequence}. Remove it from ${object}Ids.`,
   );
 }
 

@@ -38,7 +38,7 @@ export function isLedToBy({ slug, formerSlugs }: Slugged, asked: string, at: Dat
 export function slugTaken(slug: string): RpcError {
   return new RpcError(
     'CONFLICT',
-    `Another page is found by ${slug}, or was within a year. Choose another slug.`,
+    `Another page uses ${slug}, or used it within the last year. Choose another slug.`,
     { reason: 'SLUG_TAKEN' },
   );
 }

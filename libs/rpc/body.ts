@@ -74,7 +74,7 @@ function parse(bytes: Buffer): unknown {
   if (bytes.length > SMALL_BODY && countNames(bytes) > MOST_NAMES) {
     throw new RpcError(
       'PAYLOAD_TOO_LARGE',
-      `The request body has more than ${MOST_NAMES} names of members: send less at once.`,
+      `The request body has more than ${MOST_NAMES} object members. Split it into smaller requests.`,
     );
   }
   let value: unknown;
@@ -171,7 +171,7 @@ async function* bytesOf(request: Request, largest: number): AsyncGenerator<Uint8
 /** @throws RpcError BAD_REQUEST when a request that must not carry a body does. */
 export function refuseBody(request: Request): void {
   if (hasBody(request)) {
-    throw new RpcError('BAD_REQUEST', 'A GET request carries no body: put the input into the query.', {
+    throw new RpcError('BAD_REQUEST', 'A GET request must not have a body. Send the input in the query.', {
       issues: [{ path: '', message: 'must not have a body' }],
     });
   }
@@ -186,14 +186,14 @@ function tooLarge(largest = LARGEST_BODY): RpcError {
   const mebibytes = Math.floor(largest / 1024 / 1024);
   return new RpcError(
     'PAYLOAD_TOO_LARGE',
-    `The request body is larger than ${mebibytes} MiB: send less at once.`,
+    `The request body is larger than ${mebibytes} MiB. Split it into smaller requests.`,
   );
 }
 
 function tooManyBodies(): RpcError {
   return new RpcError(
     'SERVICE_UNAVAILABLE',
-    `You send more large bodies than this instance can read. Try again in a second, or send less than ${SMALL_BODY / 1024} KiB at once.`,
+    `You are sending more large bodies than this instance can read. Try again in a second, or send bodies below ${SMALL_BODY / 1024} KiB.`,
     { reason: 'OVERLOADED', headers: { 'Retry-After': '1' } },
   );
 }
@@ -209,9 +209,9 @@ function bodyError(error: unknown): RpcError {
   }
   const problem =
     type === NOT_UTF8
-      ? 'is not valid UTF-8: encode it so'
+      ? 'is not valid UTF-8'
       : type === 'request.aborted' || type === 'request.size.invalid'
-        ? 'ended before its announced length: send it again, whole'
+        ? 'ended before its Content-Length: send it again completely'
         : 'is not valid JSON: it must be one JSON object';
   return new RpcError('BAD_REQUEST', `The request body ${problem}.`, {
     issues: [{ path: '', message: problem }],

@@ -150,7 +150,7 @@ async function readInput(
   if (input.organizationId !== caller.organizationId) {
     throw new RpcError(
       'FORBIDDEN',
-      'This API key belongs to another organization than the one in organizationId. Name the organization of the key, or use a key of the other one.',
+      'This API key does not belong to the organization in organizationId. Send the organization of the key, or use a key of that organization.',
     );
   }
   requireFieldScopes(operation, caller.scopes, input);

@@ -77,11 +77,11 @@ function answerSchema({ answers, object, list }: OperationDefinition, hasPast: b
 const pastSchema = {
   ...recordSchema({ moment: { type: 'string', format: 'date-time' }, position: { type: 'integer' } }),
   description:
-    'With `asOf`: the record follows from the events recorded up to the moment and stored up to the position.',
+    'With `asOf`: the record reflects the events recorded until this moment and stored up to this position.',
 };
 
 const paginationSchema = recordSchema({
-  cursor: { type: ['string', 'null'], description: 'Give it as `cursor` for the next page.' },
+  cursor: { type: ['string', 'null'], description: 'Send it as `cursor` to get the next page.' },
   hasMore: { type: 'boolean' },
 });
 
@@ -89,8 +89,8 @@ export const idempotencyKeyHeader = {
   name: 'Idempotency-Key',
   required: false,
   description:
-    'In place of the body, says which requests are the same one: with a key used before, the answer is the ' +
-    'one of that time, and nothing happens twice. Kept for at least 24 hours.',
+    'Identifies repeated requests. If the key was used before, the first response is returned and nothing happens twice. ' +
+    'Keys are kept for at least 24 hours.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 
@@ -104,7 +104,7 @@ function errorSchema(status: number): FieldSchema {
   const reasons = codes.flatMap(reasonsOf);
   const issues: FieldSchema = {
     type: 'array',
-    description: 'What is wrong, field by field.',
+    description: 'The problems, field by field.',
     items: recordSchema({ path: { type: 'string' }, message: { type: 'string' } }),
   };
   const isAlwaysReasoned = codes.every((code) => reasonsOf(code).length > 0);
@@ -137,9 +137,10 @@ export const errorExamples: Record<string, object> = Object.fromEntries(
 
 function errorExample(code: ErrorCode, reason?: ErrorReason): object {
   const sentences = new Map(Object.values(ERROR_REASONS).flatMap((reasons) => Object.entries(reasons)));
-  const message = reason === undefined ? 'One sentence on what is wrong, for people.' : sentences.get(reason);
+  const message =
+    reason === undefined ? 'One sentence that describes the problem, for people.' : sentences.get(reason);
   const docs = `https://api.example.org/errors/${code}`;
-  const issues = [{ path: 'email', message: 'must be an e-mail address' }];
+  const issues = [{ path: 'email', message: 'must be an email address' }];
   return {
     summary: reason ?? code,
     value: {

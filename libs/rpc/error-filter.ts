@@ -138,14 +138,14 @@ function toRpcError(error: unknown): RpcError {
   if (isTimedOut(error)) {
     return new RpcError(
       'SERVICE_UNAVAILABLE',
-      'The database took too long to find this, so it was given up. Narrow the filters: a shorter time, a longer `q`, one list.',
+      'The database took too long, so the query was canceled. Narrow the filters: a shorter period, a longer `q`, one list.',
       { reason: 'TIMED_OUT', headers: { 'Retry-After': '5' } },
     );
   }
   if (error instanceof NewerEvent) {
     return new RpcError(
       'SERVICE_UNAVAILABLE',
-      'A later version of this program wrote of the record what this instance does not know. Try again: another may answer.',
+      'A later version of this program changed the record in a way this instance does not know. Retry: another instance may respond.',
       { reason: 'NEWER_VERSION', headers: { 'Retry-After': '1' } },
       { cause: error },
     );
@@ -153,7 +153,7 @@ function toRpcError(error: unknown): RpcError {
   if (error instanceof DamagedEvent) {
     return new RpcError(
       'SERVICE_UNAVAILABLE',
-      'Somebody has changed the history of this record in the database, so nothing is decided on it. Tell who runs this service.',
+      'The stored history of this record was altered, so it cannot be used. Contact the operator of this service.',
       { reason: 'HISTORY_DAMAGED' },
       { cause: error },
     );
@@ -161,7 +161,7 @@ function toRpcError(error: unknown): RpcError {
   if (isTransient(error)) {
     return new RpcError(
       'SERVICE_UNAVAILABLE',
-      'The database was kept waiting by something else for too long, so nothing was done. Try again in a moment.',
+      'The database was blocked for too long, so nothing was changed. Try again in a moment.',
       { reason: 'TIMED_OUT', headers: { 'Retry-After': '1' } },
     );
   }
@@ -176,13 +176,13 @@ function toRpcError(error: unknown): RpcError {
   if (error instanceof TooManyWaiting) {
     return new RpcError(
       'SERVICE_UNAVAILABLE',
-      'Your organization asks for more lists and searches at once than are answered. Wait for answers before you ask again.',
+      'Your organization sends too many concurrent lists and searches. Wait for their responses before you send more.',
       { reason: 'OVERLOADED', headers: { 'Retry-After': '1' } },
     );
   }
   return new RpcError(
     'INTERNAL_SERVER_ERROR',
-    'Something failed on our side. Name the requestId when you report it.',
+    'The server failed to process the request. If you report this, mention the requestId.',
   );
 }
 

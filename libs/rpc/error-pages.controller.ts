@@ -41,7 +41,7 @@ export class ErrorPagesController {
   @Header('Referrer-Policy', 'no-referrer')
   explain(@Param('code') code: string): string {
     if (!Object.hasOwn(EXPLANATIONS, code)) {
-      throw new RpcError('NOT_FOUND', `There is no such error code. The codes are: ${CODES.join(', ')}.`);
+      throw new RpcError('NOT_FOUND', `This error code does not exist. The codes are: ${CODES.join(', ')}.`);
     }
     const known = code as ErrorCode;
     const text = EXPLANATIONS[known].replaceAll('<', '&lt;');

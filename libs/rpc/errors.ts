@@ -27,77 +27,77 @@ export const ERROR_REASONS = {
   UNAUTHORIZED: {
     KEY_MISSING: 'The request has no Authorization header.',
     KEY_MALFORMED: 'The Authorization header is not of the form Bearer <API_KEY>.',
-    KEY_INVALID: 'There is no such API key, or it was revoked or rotated. Use another one.',
-    KEY_EXPIRED: 'The time that the API key was made for is over. Ask for a new one.',
+    KEY_INVALID: 'The API key does not exist, or was revoked or rotated. Use another one.',
+    KEY_EXPIRED: 'The API key has expired. Request a new one.',
   },
   INSUFFICIENT_PERMISSIONS: {
-    SCOPE_MISSING: 'The API key lacks a scope that this operation needs; error.message names it.',
+    SCOPE_MISSING: 'The API key lacks a scope that this operation requires. error.message names the scope.',
     KEY_EXCEEDS_YOURS:
-      'The API key to be made, rotated or revoked may do more than the one that asks. Ask for less, or use a key that may do as much.',
+      'The API key to create, rotate or revoke has more permissions than the one you use. Request fewer, or use a key that has them all.',
     ROLE_EXCEEDS_YOURS:
-      'The role to be given, or that the person has, may more than who asks. Ask somebody who may as much.',
+      'The role to assign, or the person's current role, has more permissions than you. Ask someone who has them all.',
   },
   CONFLICT: {
     EMAIL_TAKEN:
-      'Another contact of your organization has the e-mail address. Change that one, or use another address.',
+      'Another contact of your organization has this email address. Update that contact, or use another address.',
     PETITION_NOT_PUBLISHED:
-      'The petition is a draft, which can neither be signed nor closed. Publish it first.',
-    PETITION_CLOSED: 'The petition is closed and takes no signatures. Publish it again to open it.',
+      'The petition is a draft, so it cannot be signed or closed. Publish it first.',
+    PETITION_CLOSED: 'The petition is closed and accepts no signatures. To reopen it, publish it again.',
     PETITION_PUBLISHED: 'The petition is published and cannot be deleted. Close it first.',
-    POST_NOT_PUBLISHED: 'The post is a draft, which cannot be archived. Publish it first, or delete it.',
+    POST_NOT_PUBLISHED: 'The post is a draft, so it cannot be archived. Publish it first, or delete it.',
     BROADCAST_BEGUN:
-      'The broadcast is being sent, was sent or cancelled, and what was asked for is done before that. error.message says what can be done.',
+      'The broadcast is being sent, was sent or was canceled, so it can no longer be changed like this. error.message says what you can do.',
     BROADCAST_NOT_SENDING:
-      'The broadcast is not being sent: it can be neither paused nor resumed nor retried.',
+      'The broadcast is not being sent, so it cannot be paused, resumed or retried.',
     BROADCAST_NOT_READY:
-      'The broadcast cannot be sent as it is. error.issues names everything that stands against it; mend it and send it again.',
+      'The broadcast cannot be sent yet. error.issues lists every problem. Fix them and send it again.',
     RECIPIENTS_DELETED:
-      'The recipients of the broadcast were deleted because it is older than the operator keeps them. get-broadcast still returns how many there were.',
-    SLUG_TAKEN: 'Another page of this kind is found by the slug, or was within a year. Choose another.',
-    KEY_ENDED: 'The API key to be rotated was revoked or has expired. Create a new one.',
+      'The recipients of the broadcast were deleted because their retention period is over. get-broadcast still returns their numbers.',
+    SLUG_TAKEN: 'Another page of this kind uses this slug, or used it within the last year. Choose another.',
+    KEY_ENDED: 'The API key to rotate was revoked or has expired. Create a new one.',
     KEY_ROTATED:
-      'The API key to be rotated has a successor already; error.message names it. Rotate that one, or revoke this one.',
+      'The API key was already rotated. error.message names its successor. Rotate that one, or revoke this one.',
     KEY_LIMIT_REACHED:
-      'Your organization has as many API keys as it may have. Revoke one that is not needed.',
+      'Your organization has reached its limit of API keys. Revoke one that you no longer need.',
     IMAGE_SHOWN:
-      'Petitions, posts or the organization show the image; error.issues names them. Give them another, or delete it with detach, which takes it out of them.',
+      'Petitions, posts or the organization use the image. error.issues lists them. Assign another image to them, or delete this one with detach, which removes it from them.',
     ALREADY_MEMBER:
-      'The person is a member of your organization already. Use update-member to change their role.',
-    INVITATION_ACCEPTED: 'The invitation to be revoked was accepted. Use remove-member.',
-    LAST_OWNER: 'The person is the last owner of your organization. Make somebody else an owner first.',
+      'The person is already a member of your organization. To change their role, use update-member.',
+    INVITATION_ACCEPTED: 'The invitation was already accepted. To remove the person, use remove-member.',
+    LAST_OWNER: 'The person is the last owner of your organization. Make someone else an owner first.',
     WEBHOOK_LIMIT_REACHED:
-      'Your organization has as many webhooks as it may have. Delete one that is not needed.',
+      'Your organization has reached its limit of webhooks. Delete one that you no longer need.',
     NOT_SEALED:
-      'What is stored of your organization’s history does not lead to what was signed before, so nothing more is signed or proved until the operator has looked at it.',
+      'The stored history of your organization does not match what was signed before. Nothing is signed or proved until the operator has examined it.',
   },
   RATE_LIMIT_EXCEEDED: {
-    KEY_RATE: 'The API key sends more requests per second than it may.',
+    KEY_RATE: 'The API key exceeds its limit of requests per second.',
     ADDRESS_RATE:
-      'The address sends more requests per second without a good API key than it may. Mend the key first.',
+      'The address exceeds its limit of requests per second without a valid API key. Correct the key first.',
     ORGANIZATION_RATE:
-      'All API keys of your organization together send more requests per second than they may.',
+      'All API keys of your organization together exceed the limit of requests per second.',
     CONCURRENCY:
-      'As many requests of your organization, or of your address, are under way as may be at once. Await their answers.',
+      'Your organization, or your address, has reached its limit of concurrent requests. Wait for their responses.',
     STREAM_LIMIT:
-      'As many imports, exports and uploads are running as may run at once. Wait until one has ended.',
+      'The limit of concurrent imports, exports and uploads is reached. Wait until one has finished.',
   },
   SERVICE_UNAVAILABLE: {
     DATABASE_UNREACHABLE:
-      'The database cannot be reached, or cannot do what was asked: error.message may say more. Repeat the request later.',
+      'The database is unreachable, or cannot process the request. error.message may say more. Retry later.',
     DATABASE_TAKES_NO_WRITES:
-      'The database accepts no writes at the moment: it fails over, its disk is full, or something holds writes up; error.message may say more. What only reads is answered. Repeat the request later.',
+      'The database accepts no writes at the moment: it is failing over, its disk is full, or something blocks writes. error.message may say more. Reads work. Retry later.',
     DEADLINE_EXCEEDED:
-      'The answer was not ready in time. A change may have been made or not: repeat the request, with the same Idempotency-Key if it had one.',
-    SHUTTING_DOWN: 'This instance is shutting down; others go on. Repeat the request.',
-    RECORD_BUSY: 'Too many requests change one record at once. Repeat fewer of them at a time.',
+      'The response was not ready in time. The change may or may not have been applied. Retry, with the same Idempotency-Key if the request had one.',
+    SHUTTING_DOWN: 'This instance is shutting down. Retry: other instances are serving.',
+    RECORD_BUSY: 'Too many concurrent requests change one record. Send fewer of them at a time.',
     STORAGE_UNREACHABLE:
-      'The store of images cannot be reached, or does not take what it is given. Repeat the request later; everything else is served.',
-    TIMED_OUT: 'The database took too long. Ask for less at once.',
+      'The image storage is unreachable, or rejects files. Everything else works. Retry later.',
+    TIMED_OUT: 'The database took too long. Request less data.',
     NEWER_VERSION:
-      'A later version of this program wrote of the record what this instance does not know. Repeat the request: another may.',
+      'A later version of this program changed the record in a way this instance does not know. Retry: another instance may respond.',
     HISTORY_DAMAGED:
-      'Somebody has changed the history of the record in the database: nothing is decided on it. Tell who runs the service, with error.requestId.',
-    OVERLOADED: 'The server has more to do than it can. Wait as long as the Retry-After header says.',
+      'The stored history of the record was altered, so it cannot be used. Contact the operator and mention error.requestId.',
+    OVERLOADED: 'The server is overloaded. Wait for the time in the Retry-After header.',
   },
 } as const satisfies { [code in ErrorCode]?: Record<string, string> };
 
@@ -177,5 +177,5 @@ export type ErrorBody = {
 
 /** @param object the API's name of what there is none of: `list`. */
 export function noSuch(object: string): RpcError {
-  return new RpcError('NOT_FOUND', `There is no ${object} with this ${object}Id in your organization.`);
+  return new RpcError('NOT_FOUND', `No ${object} with this ${object}Id exists in your organization.`);
 }

@@ -205,9 +205,9 @@ export function Slug(options: FieldOptions = {}): PropertyDecorator {
 }
 
 function slugProblem(slug: string): string | undefined {
-  if (!SLUG.test(slug)) return 'must be small letters, digits, and hyphens between them';
+  if (!SLUG.test(slug)) return 'must contain only lowercase letters, digits, and hyphens between them';
   // Pages are found by their ids, too.
-  return isId(slug) ? 'must not look like an id' : undefined;
+  return isId(slug) ? 'must not look like an ID' : undefined;
 }
 
 const COLOUR = /^#[0-9a-f]{6}$/;
@@ -217,7 +217,7 @@ export function Colour(options: FieldOptions = {}): PropertyDecorator {
   return field(
     options,
     { type: 'string', pattern: COLOUR.source },
-    (value) => (COLOUR.test(String(value)) ? undefined : 'must be a colour as #rrggbb: #0b57d0'),
+    (value) => (COLOUR.test(String(value)) ? undefined : 'must be a color like #0b57d0'),
     (value, source) => {
       const trimmed = trim(options.nullable === true)(value);
       return source && typeof trimmed === 'string' ? trimmed.toLowerCase() : trimmed;
@@ -234,19 +234,19 @@ export function WebAddress(options: FieldOptions & { max: number }): PropertyDec
       textProblem(value, options.max) ??
       (/^https?:\/\//i.test(value as string) && URL.canParse(value as string)
         ? undefined
-        : 'must be an address that begins with https:// or http://'),
+        : 'must be a URL that starts with https:// or http://'),
     trim(options.nullable === true),
   );
 }
 
-/** An e-mail address (RFC 5321: at most 254 characters). */
+/** An email address (RFC 5321: at most 254 characters). */
 export function Email(options: FieldOptions = {}): PropertyDecorator {
   return field(
     options,
     { type: 'string', format: 'email', maxLength: 254 },
     (value) =>
       textProblem(value, 254) ??
-      (isEmailAddress(value) ? undefined : 'must be an e-mail address, like ada@example.org'),
+      (isEmailAddress(value) ? undefined : 'must be an email address, like ada@example.org'),
     trim(options.nullable === true),
   );
 }
@@ -345,13 +345,13 @@ export function Ids(options: FieldOptions & { max: number }): PropertyDecorator 
       }
       return value.every((id) => typeof id === 'string' && textProblem(id, 10_000) === undefined)
         ? undefined
-        : 'must hold identifiers only: texts that are not empty';
+        : 'must contain only IDs, and no empty text';
     },
     (value) => (Array.isArray(value) ? value.map(trim(false)) : value),
   );
 }
 
-/** A list of 1 to `max` e-mail addresses. */
+/** A list of 1 to `max` email addresses. */
 export function Emails(options: FieldOptions & { max: number }): PropertyDecorator {
   const { max } = options;
   return field(
@@ -364,11 +364,11 @@ export function Emails(options: FieldOptions & { max: number }): PropertyDecorat
     },
     (value) => {
       if (!Array.isArray(value) || value.length === 0 || value.length > max) {
-        return `must be a list of 1 to ${max} e-mail addresses`;
+        return `must be a list of 1 to ${max} email addresses`;
       }
       return value.every((one) => textProblem(one, 254) === undefined && isEmailAddress(one))
         ? undefined
-        : 'must hold e-mail addresses only, like ada@example.org';
+        : 'must contain only email addresses, like ada@example.org';
     },
     (value) => (Array.isArray(value) ? value.map(trim(false)) : value),
   );
@@ -465,8 +465,7 @@ export function isMoment(text: string): boolean {
   return date.getUTCDate() === Number(day) && year >= 1 && year <= 9_999;
 }
 
-const NO_MOMENT =
-  'must be an RFC 3339 timestamp, like 2026-11-20T09:30:00.000Z (in an address a + is written %2B)';
+const NO_MOMENT = 'must be an RFC 3339 timestamp, like 2026-11-20T09:30:00.000Z (in a URL, write + as %2B)';
 
 /** A moment; arrives in the handler as the text it was, known to be a valid date. */
 export function Timestamp(options: FieldOptions = {}): PropertyDecorator {

@@ -87,7 +87,7 @@ function readFields<T extends object>(
     const given: unknown = Object.hasOwn(raw, name) ? (raw as Record<string, unknown>)[name] : undefined;
     const path = prefix + name;
     if (source === 'query' && Array.isArray(given)) {
-      issues.push({ path, message: 'must be given only once' });
+      issues.push({ path, message: 'must occur only once' });
       continue;
     }
     let value = given === undefined ? field.default : field.normalize(given, source);

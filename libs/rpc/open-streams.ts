@@ -49,7 +49,7 @@ export function openStream({ caller }: Request, response: Response): void {
 function tooMany(whoHas: string, streams: number): RpcError {
   return new RpcError(
     'RATE_LIMIT_EXCEEDED',
-    `${whoHas} ${streams} imports, exports and uploads under way, and may have no more. Try again when one has ended.`,
+    `${whoHas} ${streams} imports, exports and uploads running, which is the limit. Try again when one has finished.`,
     { reason: 'STREAM_LIMIT', headers: { 'Retry-After': RETRY_AFTER } },
   );
 }

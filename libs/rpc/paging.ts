@@ -104,7 +104,7 @@ function readCursor(cursor: string, sort: string): Place {
     if (typeof sorted === 'string' && typeof value === 'string' && typeof id === 'string' && isId(id)) {
       if (sorted !== sort) {
         throw invalid([
-          { path: 'cursor', message: `comes from a list sorted by ${sorted}: keep the same sort` },
+          { path: 'cursor', message: `belongs to a list sorted by ${sorted}: keep the same sort` },
         ]);
       }
       const isTime = sort.endsWith('createdAt') || sort.endsWith('updatedAt');
@@ -116,6 +116,6 @@ function readCursor(cursor: string, sort: string): Place {
 
 export function malformedCursor(): RpcError {
   return invalid([
-    { path: 'cursor', message: 'is malformed: give the cursor of the page before, unchanged' },
+    { path: 'cursor', message: 'is malformed: send the cursor of the previous page unchanged' },
   ]);
 }

@@ -14,6 +14,6 @@ export function notFoundThen(error: unknown): unknown {
   if (!(error instanceof RpcError) || error.code !== 'NOT_FOUND') return error;
   return new RpcError(
     'NOT_FOUND',
-    `${error.message} That is said of the moment in asOf: leave it out for what is now.`,
+    `${error.message} This applies to the time in asOf. To read the current state, omit asOf.`,
   );
 }

@@ -383,7 +383,7 @@ describe('streams at once', () => {
       return [response.status, error.reason, error.message, response.headers.get('retry-after')];
     };
     const message = (who: string) =>
-      `${who} imports, exports and uploads under way, and may have no more. Try again when one has ended.`;
+      `${who} imports, exports and uploads running, which is the limit. Try again when one has finished.`;
     expect(await refusal('a')).toEqual([429, 'STREAM_LIMIT', message('This API key has 4'), '5']);
     expect(await refusal('c')).toEqual([429, 'STREAM_LIMIT', message('Your organization has 8'), '5']);
 

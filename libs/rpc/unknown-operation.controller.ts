@@ -16,10 +16,10 @@ export class UnknownOperationController {
     const allowed = this.host.httpAdapter.allowedMethods(request.path);
     // What is served there may be switched off.
     if (allowed.length > 0 && !allowed.includes(request.method)) {
-      throw new RpcError('METHOD_NOT_ALLOWED', `This operation takes ${allowed.join(', ')} only.`, {
+      throw new RpcError('METHOD_NOT_ALLOWED', `This operation only accepts ${allowed.join(', ')}.`, {
         headers: { Allow: allowed.join(', ') },
       });
     }
-    throw new RpcError('NOT_FOUND', 'There is no such operation. The documentation lists all: /docs');
+    throw new RpcError('NOT_FOUND', 'This operation does not exist. All operations are listed at /docs');
   }
 }

@@ -29,8 +29,8 @@ export function requireReading(request: Request): void {
   const megabytes = Math.ceil(own / 1024 / 1024);
   throw new RpcError(
     'SERVICE_UNAVAILABLE',
-    `${megabytes} MiB of answers wait for ${request.caller ? 'your organization’s clients' : 'clients at your address'} to ` +
-      'read them. Read them before you ask for more.',
+    `${megabytes} MiB of responses wait for ${request.caller ? 'your organization’s clients' : 'clients at your address'} to ` +
+      'read them. Read them before you send more requests.',
     { reason: 'OVERLOADED', headers: { 'Retry-After': RETRY_AFTER } },
   );
 }

@@ -25,7 +25,7 @@ const MALFORMED: Refusal = {
 };
 /** Said of the unknown and of the ended alike: whether a key ever was is nobody's business. */
 const UNKNOWN: Refusal = { reason: 'KEY_INVALID', message: 'The API key is invalid or has been revoked.' };
-const EXPIRED: Refusal = { reason: 'KEY_EXPIRED', message: 'The API key has expired. Ask for a new one.' };
+const EXPIRED: Refusal = { reason: 'KEY_EXPIRED', message: 'The API key has expired. Request a new one.' };
 
 /**
  * Finds out whose key a request carries. Keys that nobody can have invented are looked up in the database; so are

@@ -51,8 +51,7 @@ async function receiveForm(
   const files: Promise<ReceivedFile>[] = [];
   let problem: RpcError | undefined;
   form.on('field', (name, value) => {
-    if (Object.hasOwn(fields, name))
-      problem ??= invalid([{ path: name, message: 'must be given only once' }]);
+    if (Object.hasOwn(fields, name)) problem ??= invalid([{ path: name, message: 'must occur only once' }]);
     fields[name] = value;
   });
   form.on('file', (_field, file, { filename }) => {

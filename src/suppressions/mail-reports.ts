@@ -137,7 +137,7 @@ function collected(found: readonly Found[], issues: readonly Issue[] = []): Repo
   for (const { kind, path, messageId, id, ...rest } of found) {
     const email = addressIn(rest.email);
     if (email === undefined) {
-      all.issues.push({ path, message: 'must be an e-mail address' });
+      all.issues.push({ path, message: 'must be an email address' });
       continue;
     }
     const identity = typeof id === 'string' || typeof id === 'number' ? String(id) : null;

@@ -45,7 +45,7 @@ export class InviteMemberHandler implements ICommandHandler<InviteMember> {
     requireRole(context.scopes, role);
     // Whoever follows the link is taken for the person with this address, in all organizations.
     if (!isSentAsCompared(email))
-      throw invalid([{ path: 'email', message: 'must be an e-mail address, like ada@example.org' }]);
+      throw invalid([{ path: 'email', message: 'must be an email address, like ada@example.org' }]);
     const userId = await this.users.findOrMake(email);
     const { recordId } = await this.commands.run(command, () => this.decide(command, userId));
     return { invitationId: recordId };

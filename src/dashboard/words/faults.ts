@@ -70,13 +70,13 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
   [/^is too large a picture/, ({ largePicture }) => largePicture],
   [/^must have at most (\d+) characters$/, ({ tooLong }, [, most]) => tooLong(most!)],
   [/^must be an e-?mail address/, ({ email }) => email],
-  [/^must be an address that begins with https/, ({ webAddress }) => webAddress],
+  [/^must be a URL that starts with https/, ({ webAddress }) => webAddress],
   [/^may not be delivered to/, ({ publicAddress }) => publicAddress],
   [/^must be an address that mail can come from/, ({ asciiAddress }) => asciiAddress],
-  [/^must be small letters, digits/, ({ slug }) => slug],
+  [/^must contain only lowercase letters, digits/, ({ slug }) => slug],
   [/^is an address of this server/, ({ ownSlug }) => ownSlug],
-  [/^must not look like an id$/, ({ looksLikeId }) => looksLikeId],
-  [/^must be a colour/, ({ colour }) => colour],
+  [/^must not look like an ID$/, ({ looksLikeId }) => looksLikeId],
+  [/^must be a color/, ({ colour }) => colour],
   // An upper limit that no one reaches is not worth showing.
   [/^must be a whole number from (-?\d+) to \d{12,}/, ({ atLeast }, [, least]) => atLeast(least!)],
   [
