@@ -35,20 +35,18 @@ export const ERROR_REASONS = {
     KEY_EXCEEDS_YOURS:
       'The API key to create, rotate or revoke has more permissions than the one you use. Request fewer, or use a key that has them all.',
     ROLE_EXCEEDS_YOURS:
-      'The role to assign, or the person's current role, has more permissions than you. Ask someone who has them all.',
+      'The role to assign, or the current role of the person, has more permissions than you. Ask someone who has them all.',
   },
   CONFLICT: {
     EMAIL_TAKEN:
       'Another contact of your organization has this email address. Update that contact, or use another address.',
-    PETITION_NOT_PUBLISHED:
-      'The petition is a draft, so it cannot be signed or closed. Publish it first.',
+    PETITION_NOT_PUBLISHED: 'The petition is a draft, so it cannot be signed or closed. Publish it first.',
     PETITION_CLOSED: 'The petition is closed and accepts no signatures. To reopen it, publish it again.',
     PETITION_PUBLISHED: 'The petition is published and cannot be deleted. Close it first.',
     POST_NOT_PUBLISHED: 'The post is a draft, so it cannot be archived. Publish it first, or delete it.',
     BROADCAST_BEGUN:
       'The broadcast is being sent, was sent or was canceled, so it can no longer be changed like this. error.message says what you can do.',
-    BROADCAST_NOT_SENDING:
-      'The broadcast is not being sent, so it cannot be paused, resumed or retried.',
+    BROADCAST_NOT_SENDING: 'The broadcast is not being sent, so it cannot be paused, resumed or retried.',
     BROADCAST_NOT_READY:
       'The broadcast cannot be sent yet. error.issues lists every problem. Fix them and send it again.',
     RECIPIENTS_DELETED:
@@ -74,8 +72,7 @@ export const ERROR_REASONS = {
     KEY_RATE: 'The API key exceeds its limit of requests per second.',
     ADDRESS_RATE:
       'The address exceeds its limit of requests per second without a valid API key. Correct the key first.',
-    ORGANIZATION_RATE:
-      'All API keys of your organization together exceed the limit of requests per second.',
+    ORGANIZATION_RATE: 'All API keys of your organization together exceed the limit of requests per second.',
     CONCURRENCY:
       'Your organization, or your address, has reached its limit of concurrent requests. Wait for their responses.',
     STREAM_LIMIT:
