@@ -80,8 +80,7 @@ it('429 for an organization beyond its number, at once, and again when some are 
     admitted: 4,
     status: 429,
     reason: 'CONCURRENCY',
-    message:
-      'Your organization has 4 requests under way, and may have no more at once. Await their answers first.',
+    message: 'Your organization has 4 concurrent requests, which is the limit. Wait for their responses.',
   });
   await release('a');
   expect((await fill('/of/a')).admitted).toBe(4);
