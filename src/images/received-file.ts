@@ -51,13 +51,12 @@ async function receiveForm(
   const files: Promise<ReceivedFile>[] = [];
   let problem: RpcError | undefined;
   form.on('field', (name, value) => {
-    if (Object.hasOwn(fields, name))
-      problem ??= invalid([{ path: name, message: 'must be given only once' }]);
+    if (Object.hasOwn(fields, name)) problem ??= invalid([{ path: name, message: 'can be sent only once' }]);
     fields[name] = value;
   });
   form.on('file', (_field, file, { filename }) => {
     if (files.length > 0) {
-      problem ??= invalid([{ path: '', message: 'has more than one file: send one at a time' }]);
+      problem ??= invalid([{ path: '', message: 'contains more than one file: send one at a time' }]);
       file.resume();
       return;
     }
@@ -78,7 +77,7 @@ async function receiveForm(
   }
   if (problem) throw problem;
   const [file] = files;
-  if (!file) throw invalid([{ path: '', message: 'has no file: send one image' }]);
+  if (!file) throw invalid([{ path: '', message: 'contains no file: send one image' }]);
   const received = await file;
   return { ...received, ...parseInput(ImageTextsInput, fields, 'query') };
 }
@@ -111,10 +110,10 @@ function namedBy(filename: string | undefined): { name?: string } {
 function tooLarge(): RpcError {
   return new RpcError(
     'PAYLOAD_TOO_LARGE',
-    `The image is larger than ${MOST_MEBIBYTES} MiB: send a smaller one.`,
+    `The image is larger than ${MOST_MEBIBYTES} MiB. Send a smaller one.`,
   );
 }
 
 function malformed(): RpcError {
-  return invalid([{ path: '', message: 'is no whole form: send multipart/form-data with one file' }]);
+  return invalid([{ path: '', message: 'is an incomplete form: send multipart/form-data with one file' }]);
 }

@@ -53,9 +53,10 @@ export class MailHookController {
       operationId: 'hooks.mail',
       summary: 'Report bounces and complaints',
       description:
-        'For mail providers: the address is `mailHook` of organization.get-organization. Takes what Amazon SES sends by SNS, ' +
-        'Postmark, SendGrid and Mailgun, and `{ "type": "bounce" or "complaint", "email", "permanent", "messageId" }`. A ' +
-        'permanent bounce or a complaint suppresses the address; everything else is answered and does nothing. Needs no key.',
+        'For email providers. The address is `mailHook` of organization.get-organization. Accepts reports from ' +
+        'Amazon SES (by SNS), Postmark, SendGrid and Mailgun, and `{ "type": "bounce" or "complaint", "email", ' +
+        '"permanent", "messageId" }`. A permanent bounce or a complaint suppresses the address. All other reports ' +
+        'are acknowledged and ignored. Requires no key.',
       security: [],
     }),
     ApiConsumes('application/json', 'text/plain'),
@@ -75,7 +76,7 @@ export class MailHookController {
       await this.rateLimit.countAddress(request, response);
       throw new RpcError(
         'NOT_FOUND',
-        'There is no such hook: organization.get-organization tells the address, as mailHook.',
+        'This hook does not exist. Use organization.get-organization to get its address (mailHook).',
       );
     }
     const budget = {
@@ -98,9 +99,13 @@ export class MailHookController {
         isGivenUp: () => request.isGivenUp === true,
       });
       if (issues.length > 0) {
-        throw new RpcError('BAD_REQUEST', 'Not all of the report could be read; what could, is done.', {
-          issues,
-        });
+        throw new RpcError(
+          'BAD_REQUEST',
+          'Part of the report could not be read. The readable part was processed.',
+          {
+            issues,
+          },
+        );
       }
       countAnswer(request, response);
       return { data: { reports: reports.length }, object: 'mail-hook' };
