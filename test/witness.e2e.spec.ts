@@ -100,7 +100,10 @@ it('cosigns, tells what it refuses, and remembers what it cosigned when it is ki
   expect((await post(url.replace('add-checkpoint', ''), '')).status).toBe(404);
   expect((await post(url, 'x'.repeat(65 * 1024))).status).toBe(413);
   const none = await post(url, 'rubbish');
-  expect([none.status, await none.text()]).toEqual([400, 'There is no empty line before the checkpoint.\n']);
+  expect([none.status, await none.text()]).toEqual([
+    400,
+    'The empty line before the checkpoint is missing.\n',
+  ]);
   const { port, hostname } = new URL(url);
   const socket = connect(Number(port), hostname);
   socket.end('POST /add-checkpoint HTTP/1.1\r\nHost: w\r\nContent-Length: 1000\r\n\r\nold 0');

@@ -66,7 +66,7 @@ export class LogController {
         'Returns a signed note (C2SP tlog-checkpoint). Use `all` instead of an organization for the log of all ' +
         `organizations’ checkpoints. ${WHO}`,
     }),
-    swagger.ApiResponse({ status: 200, description: 'The note', content: { 'text/plain': TEXT } }),
+    swagger.ApiResponse({ status: 200, description: 'The signed note', content: { 'text/plain': TEXT } }),
     ...errorDocumentation(swagger, NamedLog, READS),
   ])
   async checkpoint(
@@ -76,7 +76,7 @@ export class LogController {
   ): Promise<void> {
     const { organizationId } = await this.admit(request, log);
     const { note } = await this.cosigning.cosigned(await sealed(this.checkpoints.last(organizationId)));
-    // Not kept by anybody, not even for seconds: of two caches the older one’s looks like a history that was rolled back.
+    // Never cached, not even for seconds: the older of two cached checkpoints looks like a rolled-back history.
     send(request, response, 'text/plain; charset=utf-8', note);
   }
 
@@ -92,7 +92,7 @@ export class LogController {
         'bytes, followed by the event’s position in 8 bytes (big-endian) and its digest. The log `all` does not ' +
         `expose entries. Only data covered by the latest checkpoint is available. ${WHO}`,
     }),
-    swagger.ApiResponse({ status: 200, description: 'The bytes', content: { [BYTES]: BINARY } }),
+    swagger.ApiResponse({ status: 200, description: 'The hashes or leaves', content: { [BYTES]: BINARY } }),
     ...errorDocumentation(swagger, NamedLog, READS),
   ])
   async tile(

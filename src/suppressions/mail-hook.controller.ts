@@ -61,9 +61,13 @@ export class MailHookController {
     }),
     ApiConsumes('application/json', 'text/plain'),
     ApiBody({ schema: { type: 'object' }, required: true }),
-    ApiResponse({ status: 200, description: 'Done', content: { 'application/json': { schema: ANSWER } } }),
+    ApiResponse({
+      status: 200,
+      description: 'The report was processed',
+      content: { 'application/json': { schema: ANSWER } },
+    }),
     ...[400, 404, 413, 415, 429, 500, 503].map((status) =>
-      ApiResponse({ status, description: 'See the operations', content: {} }),
+      ApiResponse({ status, description: 'Same as for the other operations', content: {} }),
     ),
   ])
   async report(

@@ -46,7 +46,8 @@ export class WitnessKey {
 
   /** @throws NotAuthentic for a name that no note can have. */
   static make(name: string): WitnessKey {
-    if (!/^[^+\s]+$/.test(name)) throw new NotAuthentic('The name of a witness has neither spaces nor "+".');
+    if (!/^[^+\s]+$/.test(name))
+      throw new NotAuthentic('The name of a witness must not contain spaces or "+".');
     return new WitnessKey(name, randomBytes(SEED));
   }
 
@@ -55,10 +56,11 @@ export class WitnessKey {
     const [, name, id, encoded] = /^PRIVATE\+KEY\+([^+\s]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text.trim()) ?? [];
     const bytes = encoded === undefined ? undefined : fromBase64(encoded);
     if (!name || bytes?.length !== SEED + 1 || bytes[0] !== ALGORITHMS.cosignature) {
-      throw new NotAuthentic('This is not the key of a witness: it begins with PRIVATE+KEY+, on one line.');
+      throw new NotAuthentic('This is not the key of a witness. Use the line that begins with PRIVATE+KEY+.');
     }
     const key = new WitnessKey(name, bytes.subarray(1));
-    if (key.id.toString('hex') !== id) throw new NotAuthentic('The key of the witness contradicts itself.');
+    if (key.id.toString('hex') !== id)
+      throw new NotAuthentic('The key of the witness is inconsistent. Copy it again completely.');
     return key;
   }
 
@@ -106,7 +108,7 @@ export class Witness {
     if (typeof request === 'string') return refusal(400, request);
     const { origin } = request;
     const keys = this.logs.filter((key) => isKeyOf(key, origin));
-    if (keys.length === 0) return refusal(404, `The log ${origin} is not known here.`);
+    if (keys.length === 0) return refusal(404, `The log ${origin} is unknown to this witness.`);
     const signature = signedBy(request.note, keys);
     if (signature !== true) return refusal(403, signature);
 
@@ -124,7 +126,7 @@ export class Witness {
   }
 
   private async compare({ origin, old, proof, head, note, text }: Request): Promise<Answer> {
-    if (old > head.size) return refusal(400, 'The old size is larger than that of the checkpoint.');
+    if (old > head.size) return refusal(400, 'The old size is larger than the checkpoint.');
     const seen = (await this.state.read(origin)) ?? { size: 0, root: Buffer.alloc(0) };
     if (old !== seen.size) return conflict(seen);
     if (head.size === seen.size && !head.root.equals(seen.root)) return conflict(seen);
@@ -143,21 +145,21 @@ type Request = { old: number; proof: Buffer[]; text: string; note: Note; origin:
 /** @returns what is wrong with it, where it is no request. */
 function parse(body: string): Request | string {
   const end = body.indexOf('\n\n');
-  if (end < 0) return 'There is no empty line before the checkpoint.';
+  if (end < 0) return 'The empty line before the checkpoint is missing.';
   const [first = '', ...hashes] = body.slice(0, end).split('\n');
   const old = wholeNumber(/^old (\S+)$/.exec(first)?.[1]);
-  if (old === undefined) return 'The first line is not "old <size>".';
-  if (hashes.length > MOST_HASHES) return `A proof has no more than ${MOST_HASHES} hashes.`;
+  if (old === undefined) return 'The first line must be "old <size>".';
+  if (hashes.length > MOST_HASHES) return `A proof can have up to ${MOST_HASHES} hashes.`;
   const proof = hashes.map((line) => fromBase64(line));
   if (!proof.every((hash): hash is Buffer => hash?.length === 32))
-    return 'A line of the proof is no hash in base64.';
+    return 'A line of the proof is not a base64 hash.';
   const text = body.slice(end + 2);
   try {
     const note = readNote(text);
     const [origin = '', size, root] = note.text.split('\n');
     const head = { size: wholeNumber(size), root: fromBase64(root ?? '') };
     if (origin === '' || head.size === undefined || head.root?.length !== 32) {
-      return 'The checkpoint does not begin with an origin, a size and a root.';
+      return 'The checkpoint must begin with an origin, a size and a root.';
     }
     return { old, proof, text, note, origin, head: { size: head.size, root: head.root } };
   } catch (error) {
@@ -169,7 +171,7 @@ function parse(body: string): Request | string {
 function signedBy(note: Note, keys: readonly VerifierKey[]): true | string {
   try {
     if (keys.some((key) => isSignedBy(note, key))) return true;
-    return 'No key that is known here has signed the checkpoint.';
+    return 'The checkpoint is not signed by a key known to this witness.';
   } catch (error) {
     if (error instanceof NotAuthentic) return error.message;
     throw error;
