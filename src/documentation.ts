@@ -6,15 +6,15 @@ import { documentRoutes, errorExamples, errorSchemas, RpcExpressAdapter } from '
 import { ROLES, scopesOf } from './team/index.js';
 
 /**
- * The pages of the documentation, and the document: an application of its own, because nothing can be added to the routes of
- * one that listens. Loaded by `server.ts` for the first who asks.
+ * The documentation pages and the OpenAPI document. They are a separate application, because routes cannot be added to one
+ * that already listens. `server.ts` loads it at the first request.
  */
 export function documentationOf(app: NestExpressApplication): Express {
   const pages = new RpcExpressAdapter();
   const document = describeApi(app);
-  // All that SwaggerModule asks of an application.
+  // SwaggerModule uses only these parts of an application.
   const host = { getHttpAdapter: () => pages, useStaticAssets: pages.useStaticAssets.bind(pages) };
-  // Not the document, which SwaggerModule writes anew for each who asks: as YAML in 20 ms, and asks for no key.
+  // SwaggerModule would serialize the document for every request (20 ms as YAML), so we serve a cached copy below.
   SwaggerModule.setup('docs', host as unknown as NestExpressApplication, document, {
     raw: false,
     customSiteTitle: 'Advocacy API',
@@ -26,9 +26,9 @@ export function documentationOf(app: NestExpressApplication): Express {
 
 function describeApi(app: NestExpressApplication): OpenAPIObject {
   const description =
-    'Contacts, petitions, posts, lists, tags and suppressions of organizations, as an event-sourced RPC API. POST creates or ' +
-    'updates, GET reads, DELETE removes; every operation is idempotent. Errors are explained at the address in `error.docs`.\n\n' +
-    `What the people of an organization may do, by their roles:\n\n| Role | Scopes |\n| --- | --- |\n${ROLES.map(
+    'Manage contacts, petitions, posts, lists, tags, suppressions and broadcasts with this event-sourced RPC API. GET reads, ' +
+    'POST creates or updates, and DELETE removes. Every operation is idempotent. `error.docs` links to an explanation of each error.\n\n' +
+    `Each role grants these scopes:\n\n| Role | Scopes |\n| --- | --- |\n${ROLES.map(
       (role) =>
         `| ${role} | ${scopesOf(role)
           .map((scope) => `\`${scope}\``)
@@ -41,13 +41,13 @@ function describeApi(app: NestExpressApplication): OpenAPIObject {
       .setTitle('Advocacy API')
       .setDescription(description)
       .setVersion('v1')
-      // The first that knows `type: [string, null]`.
+      // The first version with `type: [string, null]`.
       .setOpenAPIVersion('3.1.0')
       .addBearerAuth({ type: 'http', scheme: 'bearer', bearerFormat: 'API key', description: 'adv_…' })
       .build(),
     { autoTagControllers: false },
   );
-  // Once for all operations: they say the same of most errors.
+  // Shared by all operations, which have most errors in common.
   Object.assign((document.components!.schemas ??= {}), errorSchemas);
   document.components!.examples = errorExamples;
   return document;

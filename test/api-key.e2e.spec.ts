@@ -274,7 +274,7 @@ describe('a key can only grant what it has itself', () => {
       const made = await dataOf(post('create', { name: `Of ${own}` }, lesser));
       expect((await record(made.apiKeyId)).rateLimit).toBe(preset);
       const answer = await post('create', { name: 'More', rateLimit: tooMuch }, lesser);
-      const words = `at most its own rate limit, and this one has ${own ?? 10} per second`;
+      const words = `a rate limit up to its own, and this one has ${own ?? 10} per second`;
       expectError(answer, 403, 'INSUFFICIENT_PERMISSIONS', words);
       const most = await dataOf(post('create', { name: `Most of ${own}`, rateLimit: tooMuch - 1 }, lesser));
       expect((await record(most.apiKeyId)).rateLimit).toBe(tooMuch - 1);
@@ -287,7 +287,7 @@ describe('a key can only grant what it has itself', () => {
     const same = await dataOf(post('create', { name: 'Same' }, lesser));
     expect((await record(same.apiKeyId)).expiresAt).toBe(expiresAt);
     const answer = await post('create', { name: 'Longer', expiresAt: inYears(2) }, lesser);
-    expectError(answer, 403, 'INSUFFICIENT_PERMISSIONS', `this one ends at ${expiresAt}`);
+    expectError(answer, 403, 'INSUFFICIENT_PERMISSIONS', `this one expires at ${expiresAt}`);
     const sooner = await dataOf(post('create', { name: 'Sooner', expiresAt: inYears(0.5) }, lesser));
     expect(Date.parse((await record(sooner.apiKeyId)).expiresAt)).toBeLessThan(Date.parse(expiresAt));
   });
@@ -443,9 +443,14 @@ describe('a key ends with the one that made it', () => {
     const maker = await clientWith({});
     const successor = await rotated(maker, owner, 60);
     await revoke(successor.keyId);
-    expectError(await post('create', { name: 'Late' }, maker), 401, 'UNAUTHORIZED', 'makes no others');
+    expectError(
+      await post('create', { name: 'Late' }, maker),
+      401,
+      'UNAUTHORIZED',
+      'cannot create other keys',
+    );
     const { apiKeyId } = await create({ name: 'Another' });
-    expectError(await post('rotate', { apiKeyId }, maker), 401, 'UNAUTHORIZED', 'makes no others');
+    expectError(await post('rotate', { apiKeyId }, maker), 401, 'UNAUTHORIZED', 'cannot create other keys');
   });
 
   it('also when it is made at the same moment, on whichever instance', async () => {

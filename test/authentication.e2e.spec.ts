@@ -180,7 +180,7 @@ describe('a key that is not good', () => {
         const { status, body } = await owner.post('api-key.create-api-key', past);
         expect([status, body.error.issues[0].message]).toEqual([
           400,
-          'must lie in the future, and before the year 10000',
+          'must be in the future and before the year 10000',
         ]);
       }
       // Neither is it rotated by another clock.

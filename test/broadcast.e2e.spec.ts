@@ -476,7 +476,7 @@ async function leaveWhileItIsSent(round: number): Promise<number> {
   const outcome = (contactId: string | undefined) => rows.find((one) => one.contactId === contactId)!;
   expect(outcome(dot).status).toBe('SENT');
   for (const [contactId, detail] of [
-    [ada, 'The contact has unsubscribed.'],
+    [ada, 'The contact unsubscribed.'],
     [bob, 'The address is suppressed.'],
     [cem, 'The contact was erased.'],
   ]) {

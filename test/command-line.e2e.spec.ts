@@ -318,7 +318,7 @@ describe('user', () => {
     const remove = (email: string) => run('user', 'remove', ...inOrganization(), '--email', email);
     expect(answerOf(await remove('EVE@example.org'))).toEqual({ memberId: expect.any(String) });
     await eventually(async () => expect((await eve.get(home)).status).toBe(404));
-    expect(mistakeOf(await remove('ada@example.org'))).toMatch(/keeps its last owner/);
+    expect(mistakeOf(await remove('ada@example.org'))).toMatch(/must keep at least one owner/);
     expect(mistakeOf(await remove('eve@example.org'))).toMatch(/No member of this organization/);
   });
 

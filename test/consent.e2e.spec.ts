@@ -248,7 +248,7 @@ describe('of import-contacts', () => {
   });
 
   it.each([
-    ['OPTIN_TIME', '03/04/2024', /^consentTime must be a date such as/],
+    ['OPTIN_TIME', '03/04/2024', /^consentTime must be an unambiguous date/],
     ['OPTIN_TIME', '3000-01-01', /^consentTime must not be in the future/],
     ['OPTIN_IP', 'localhost', /^consentIp must be an IP address/],
     ['source', 'x'.repeat(201), /^consentSource must have at most 200/],

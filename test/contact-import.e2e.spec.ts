@@ -107,7 +107,9 @@ describe('import-contacts', () => {
     const { body } = await send(
       lines({ email: 'ada@example.org', firstName: 'Augusta' }, { email: 'grace@example.org' }),
     );
-    const conflict = expect.stringMatching(/^Another contact of your organization has this email address\. /);
+    const conflict = expect.stringMatching(
+      /^Another contact in your organization already has this email address\. /,
+    );
     expect(body).toEqual(done({ created: 1 }, [[1, conflict]]));
     expect((await contacts())[0]).toMatchObject({ firstName: 'Ada' });
   });
@@ -154,7 +156,7 @@ describe('import-contacts', () => {
     const bad: [string | Buffer, RegExp][] = [
       ['{"email":"secret@example.org"', /^is not a JSON object$/],
       ['["secret@example.org"]', /^is not a JSON object$/],
-      ['{"email":"secret"}', /^email must be an email address, like ada@example\.org$/],
+      ['{"email":"secret"}', /^email must be an e-mail address, like ada@example\.org$/],
       ['{"firstName":"secret"}', /^email is required$/],
       ['{"email":null}', /^email must not be null$/],
       ['{"email":"secret@example.org","nickname":"secret"}', /^nickname is not a field of this operation$/],
@@ -164,10 +166,7 @@ describe('import-contacts', () => {
       ['{"email":"secret@example.org","city":"secret\\u0000"}', /^city must not contain NUL/],
       [Buffer.from('{"email":"secret@example.org","city":"\xe9"}', 'latin1'), /^is not valid UTF-8$/],
       [`{"email":"secret@example.org","bio":"${'secret'.repeat(200_000)}"}`, /^is longer than 1 MiB$/],
-      [
-        `{"email":"secret@example.org","organizationId":"${NOBODY}"}`,
-        /^organizationId is another organization/,
-      ],
+      [`{"email":"secret@example.org","organizationId":"${NOBODY}"}`, /^organizationId does not match/],
     ];
     const parts = bad.flatMap(([line], n) => [
       Buffer.from(good(n)),
@@ -452,7 +451,7 @@ describe('who gets email after import-contacts', () => {
     const { status, body } = await client.request('POST', path, bytes, { 'Content-Type': CSV });
     const paths = body.error.issues.map((issue: { path: string }) => issue.path);
     expect([status, paths]).toEqual([400, expect.arrayContaining(['Contact ID', 'Group(s)', 'subscribed'])]);
-    expect(body.error.message).toContain('Send unknown=ignore to import the file without these columns.');
+    expect(body.error.message).toContain('To import the file without these columns, send unknown=ignore.');
   });
 
   it('is what the line states, and otherwise what the import decides', async () => {
@@ -475,7 +474,7 @@ describe('who gets email after import-contacts', () => {
       const { status, body: answer } = await send(body, { type: CSV, query: { unknown: 'ignore' } });
       expect([status, answer.error.issues]).toEqual([
         400,
-        [{ path: column, message: expect.stringMatching(/^seems to state who gets email/) }],
+        [{ path: column, message: expect.stringMatching(/^seems to state who is subscribed/) }],
       ]);
     },
   );

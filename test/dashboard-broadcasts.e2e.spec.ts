@@ -301,7 +301,7 @@ describe('recipients', () => {
   it('are shown with translated details, and unchanged responses of mail servers', async () => {
     const broadcastId = await sendingTo(3);
     await settle(broadcastId, [
-      { status: 'IN_DOUBT', detail: 'The process that sent it died before it noted what became of it.' },
+      { status: 'IN_DOUBT', detail: 'The sending process crashed before it recorded the outcome.' },
       { status: 'SKIPPED', detail: 'The broadcast was cancelled.' },
       { status: 'FAILED', detail: '550 5.1.1 No such user' },
     ]);

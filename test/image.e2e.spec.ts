@@ -129,7 +129,7 @@ describe('upload-image', () => {
   });
 
   it.each<[name: string, what: () => Promise<Answer>, status: number, message: RegExp]>([
-    ['a form without a file', () => sendForm(['alt', 'x']), 400, /has no file/],
+    ['a form without a file', () => sendForm(['alt', 'x']), 400, /contains no file/],
     [
       'a form with two',
       async () => sendForm(['a', await picture(), 'a'], ['b', await picture(), 'b']),
@@ -157,13 +157,13 @@ describe('upload-image', () => {
           { type: 'multipart/form-data; boundary=x' },
         ),
       400,
-      /no whole form/,
+      /is an incomplete form/,
     ],
     [
       'a form without a boundary',
       () => send(Buffer.from('abc'), {}, { type: 'multipart/form-data' }),
       400,
-      /no whole form/,
+      /is an incomplete form/,
     ],
     [
       'a form whose file is too large',

@@ -285,7 +285,7 @@ it('needs no API key where the log is public', async () => {
   const refused = await command(args, {});
   expect([refused.status, refused.stderr]).toEqual([
     2,
-    expect.stringMatching(/status 404 .*needs an API key/),
+    expect.stringMatching(/status 404 .*requires an API key/),
   ]);
   await client.at(server.origin).post('organization.update-organization', { publicLog: true });
   const last = await sizeOf(await write(server, 1));

@@ -146,7 +146,7 @@ describe('update-organization', () => {
     const [instance] = api.instances;
     const records = instance!.app.get(RecordReader);
     expect(await senderOf(records, client.organizationId)).toEqual({ ...whole, name: 'Rivers' });
-    await expect(senderOf(records, NOBODY)).rejects.toThrow('There is no such organization');
+    await expect(senderOf(records, NOBODY)).rejects.toThrow('This organization does not exist');
   });
 
   it('answers with an Idempotency-Key as whom it wrote the first time', async () => {

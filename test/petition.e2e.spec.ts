@@ -151,7 +151,7 @@ describe('states', () => {
     const petitionId = await create();
     const closed = await move('close', petitionId);
     expect([closed.status, closed.body.error.code]).toEqual([409, 'CONFLICT']);
-    expect(closed.body.error.message).toMatch(/can be published or deleted/);
+    expect(closed.body.error.message).toMatch(/Only a published petition can be closed/);
     await move('publish', petitionId);
     const deleted = await client.delete('petition.delete-petition', { petitionId });
     expect([deleted.status, deleted.body.error.code]).toEqual([409, 'CONFLICT']);

@@ -228,7 +228,7 @@ it.each([
     [
       {
         path: 'url',
-        message: 'may not be delivered to: it must be an https address on the Internet',
+        message: 'is not allowed: it must be an https address on the Internet',
       },
     ],
   ]);

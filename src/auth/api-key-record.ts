@@ -8,17 +8,19 @@ export const apiKeySchema = recordSchema({
   id: { type: 'string' },
   createdAt: timestamp,
   name: { type: 'string' },
-  prefix: { type: 'string', description: 'How the key begins; the rest of it is a secret.' },
+  prefix: { type: 'string', description: 'The beginning of the key. The rest is secret.' },
   scopes: { type: 'array', items: scopeSchema },
   rateLimit: {
     type: ['integer', 'null'],
-    description: 'Requests per second; `null` is no limit, which only the operator can give.',
+    description: 'Requests per second. `null` means no limit, which only the operator can set.',
   },
   expiresAt: timestampOrNull,
-  lastUsedAt: { ...timestampOrNull, description: 'Exact to a few seconds.' },
+  lastUsedAt: { ...timestampOrNull, description: 'Accurate to a few seconds.' },
   revokedAt: {
     ...timestampOrNull,
-    description: 'When it ended, revoked or rotated; in the future while it works beside its successor.',
+    description:
+      'When the key ended, by revocation or rotation. In the future while a rotated key still works next to its ' +
+      'successor.',
   },
   organizationId: { type: 'string' },
 });
@@ -30,7 +32,7 @@ export const newApiKeySchema = recordSchema({
   key: {
     type: ['string', 'null'],
     description:
-      'What to send as `Authorization: Bearer`. Shown this once: a repeat of the request answers `null`.',
+      'The value to send as `Authorization: Bearer`. Shown only once: repeating the request returns `null`.',
   },
 });
 

@@ -69,7 +69,7 @@ export const apiKey: Decider<ApiKey, ApiKeyEvent> = {
 /** @throws RpcError NOT_FOUND where there never was such a key. */
 export function knownApiKey(state: ApiKey): KnownApiKey {
   if (state.status === 'unknown') {
-    throw new RpcError('NOT_FOUND', 'There is no API key with this apiKeyId in your organization.');
+    throw new RpcError('NOT_FOUND', 'Your organization has no API key with this apiKeyId.');
   }
   return state;
 }
@@ -92,8 +92,8 @@ export function rotateApiKey(
       if (key.overlapSeconds === overlapSeconds) return [];
       throw new RpcError(
         'CONFLICT',
-        `This API key was rotated with overlapSeconds ${key.overlapSeconds}, and ${key.successorId} follows it. ` +
-          'Rotate that one, or revoke this one to end it at once.',
+        `This API key was already rotated with overlapSeconds ${key.overlapSeconds}. Its successor is ` +
+          `${key.successorId}. Rotate that key, or revoke this one to end it immediately.`,
         { reason: 'KEY_ROTATED' },
       );
     case 'revoked':

@@ -27,10 +27,10 @@ import { makeKey } from './secret.js';
   object: 'api-key',
   summary: 'Create an API key',
   description:
-    'The key is in the answer, this once: a repeat answers the same `apiKeyId` with `key: null`. If the answer ' +
-    'was lost, rotate the key. A key grants only scopes that it has itself, at most its own rate limit and life, and ' +
-    'when it is revoked, those that it made end with it. An organization has at most ' +
-    `${MOST_LIVE_KEYS} live keys.`,
+    'The response contains the key only once: repeating the request returns the same `apiKeyId` with `key: ' +
+    'null`. If you lost the response, rotate the key. A key can grant only scopes that it has, and at most its ' +
+    'own rate limit and lifetime. When a key is revoked, all keys that it created end with it. An organization ' +
+    `can have up to ${MOST_LIVE_KEYS} live keys.`,
   answers: newApiKeySchema,
   reasons: ['KEY_EXCEEDS_YOURS', 'KEY_LIMIT_REACHED'],
 })
@@ -40,7 +40,7 @@ export class CreateApiKey extends Input {
 
   @WordsOf(
     allScopes,
-    { default: ['*'], description: '`*` is everything.', example: ['contact:read'] },
+    { default: ['*'], description: '`*` grants all scopes.', example: ['contact:read'] },
     currentScope,
   )
   scopes!: string[];
@@ -50,13 +50,13 @@ export class CreateApiKey extends Input {
     max: 1_000,
     optional: true,
     documentedDefault: DEFAULT_RATE_LIMIT,
-    description: 'Requests per second, at most as many as the key that makes it has.',
+    description: 'Requests per second, up to the limit of the key that creates it.',
   })
   rateLimit?: RateLimit;
 
   @Timestamp({
     optional: true,
-    description: 'A moment in the future. Default: when the key that makes it expires, or never.',
+    description: 'A time in the future. Default: when the creating key expires, or never.',
   })
   expiresAt?: string | null;
 }
@@ -85,9 +85,9 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
     const details = { name, scopes, rateLimit, expiresAt: command.expiresAt ?? null };
     if (own) {
       requireWithin(own, details, {
-        scopes: `Give scopes among these: ${own.scopes.map(currentScope).join(', ')}.`,
-        rateLimit: 'Give that or less.',
-        expiresAt: 'Give that or an earlier moment.',
+        scopes: `Choose from these scopes: ${own.scopes.map(currentScope).join(', ')}.`,
+        rateLimit: 'Set that limit or a lower one.',
+        expiresAt: 'Set that time or an earlier one.',
       });
     }
     const { apiKeyId, key, write } = newApiKey(this.store.keyring, details);
@@ -118,7 +118,7 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
 /** What stands against a new key, unless it was made before. */
 function refusalOf({ expiresAt }: Pick<ApiKeyDetails, 'expiresAt'>, keys: KeysNow): RpcError | undefined {
   if (expiresAt !== null && !isInFuture(new Date(expiresAt), keys.now)) {
-    return invalid([{ path: 'expiresAt', message: 'must lie in the future, and before the year 10000' }]);
+    return invalid([{ path: 'expiresAt', message: 'must be in the future and before the year 10000' }]);
   }
   return keys.live < MOST_LIVE_KEYS ? undefined : tooManyKeys(keys);
 }

@@ -24,10 +24,10 @@ export function requireWithin(
   requireScopes(own.scopes, granted.scopes, advice.scopes);
   const rate = requestsPerSecond(own.rateLimit);
   if (requestsPerSecond(granted.rateLimit) > rate) {
-    throw beyond(`at most its own rate limit, and this one has ${rate} per second. ${advice.rateLimit}`);
+    throw beyond(`a rate limit up to its own, and this one has ${rate} per second. ${advice.rateLimit}`);
   }
   if (own.expiresAt !== null && !(granted.expiresAt !== null && isWithin(granted.expiresAt, own.expiresAt))) {
-    throw beyond(`no longer life than its own, and this one ends at ${own.expiresAt}. ${advice.expiresAt}`);
+    throw beyond(`a lifetime up to its own, and this one expires at ${own.expiresAt}. ${advice.expiresAt}`);
   }
 }
 

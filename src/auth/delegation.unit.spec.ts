@@ -26,7 +26,7 @@ it.each([
   [grant({ rateLimit: 1_000 }), ENDLESS, 'this one has 1000 per second. Rate.'],
   [grant({}), grant({ rateLimit: 11 }), 'this one has 10 per second. Rate.'],
   [grant({ rateLimit: 9 }), grant({}), 'this one has 9 per second. Rate.'],
-  [grant({ expiresAt: at(2030) }), grant({}), `this one ends at ${at(2030)}. Expiry.`],
+  [grant({ expiresAt: at(2030) }), grant({}), `this one expires at ${at(2030)}. Expiry.`],
   [grant({ expiresAt: at(2030) }), grant({ expiresAt: '2030-01-01T00:00:00.001Z' }), 'Expiry.'],
 ])('%j may not grant %j', (own, granted, words) => {
   const message = expect.stringContaining(words);

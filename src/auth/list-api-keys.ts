@@ -12,7 +12,7 @@ import { API_KEYS_TABLE } from './api-keys.projection.js';
   name: 'api-key.list-api-keys',
   object: 'api-keys',
   summary: 'List API keys',
-  description: 'Also those that have ended.',
+  description: 'The list includes keys that have ended.',
   answers: apiKeySchema,
   list: true,
 })

@@ -77,7 +77,7 @@ export class OrganizationKeys {
     if (!mayMakeKeys(origins, actor.id!)) {
       throw new RpcError(
         'UNAUTHORIZED',
-        'The API key has ended, or the one that replaced it: it makes no others.',
+        'This API key or its successor has ended and cannot create other keys.',
         { reason: 'KEY_INVALID' },
       );
     }
@@ -90,7 +90,8 @@ export class OrganizationKeys {
 export function tooManyKeys({ live }: KeysNow): RpcError {
   return new RpcError(
     'CONFLICT',
-    `An organization has at most ${MOST_LIVE_KEYS} live API keys, and yours has ${live}. Revoke one that is not used.`,
+    `An organization can have up to ${MOST_LIVE_KEYS} live API keys, and yours has ${live}. Revoke one that you ` +
+      'no longer use.',
     { reason: 'KEY_LIMIT_REACHED' },
   );
 }

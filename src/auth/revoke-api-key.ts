@@ -13,9 +13,10 @@ import { OrganizationKeys } from './organization-keys.js';
   object: 'api-key',
   summary: 'Revoke an API key',
   description:
-    'Every instance refuses it within a second, and so the keys that it made, and those that they made. Where it ' +
-    'rotated itself, its successor ends with it, unless that is what revokes it; one that another key made goes on, ' +
-    'and with it what the key made. It stays in the list. Only a key with all its scopes, its rate limit and its life may revoke another.',
+    'All instances reject the key within a second, together with every key created with it, directly or ' +
+    'indirectly. If the key rotated itself, its successor also ends, unless that successor is the key revoking ' +
+    'it. If another key rotated it, the successor and the keys it created stay active. Revoked keys stay in the ' +
+    'list. Only a key with all of its scopes, its rate limit and its lifetime can revoke another key.',
   answers: apiKeyIdSchema,
   reasons: ['KEY_EXCEEDS_YOURS'],
 })
@@ -64,5 +65,5 @@ export class RevokeApiKeyHandler implements ICommandHandler<RevokeApiKey> {
   }
 }
 
-const advice = 'Revoke it with a key that has as much, or with itself.';
+const advice = 'Revoke it with a key that has at least the same rights, or with itself.';
 const ADVICE = { scopes: advice, rateLimit: advice, expiresAt: advice };

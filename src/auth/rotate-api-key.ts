@@ -13,19 +13,19 @@ import { MOST_LIVE_KEYS, OrganizationKeys, tooManyKeys } from './organization-ke
   method: 'POST',
   name: 'api-key.rotate-api-key',
   object: 'api-key',
-  summary: 'Replace an API key',
+  summary: 'Rotate an API key',
   description:
-    'The new key has the name, scopes, rate limit and expiry of the old one, which ends after `overlapSeconds`; the ' +
-    'keys that the old one made go on, and end with the new one. Only a key with all its scopes, its rate limit and ' +
-    'its life may rotate another; a key may always rotate itself, and when it is revoked, that successor ends with it. The old ' +
-    'key and the new one share one rate limit. ' +
-    'The new key is in the answer, this once: a repeat answers the same `apiKeyId` with `key: null`. If the ' +
-    'answer was lost, rotate the new one.',
+    "The new key has the old key's name, scopes, rate limit and expiry. The old key ends after `overlapSeconds`. " +
+    'Keys that the old key created stay active and end with the new one. Only a key with all of its scopes, its ' +
+    'rate limit and its lifetime can rotate another key. A key can always rotate itself; if it is then revoked, ' +
+    'its successor ends with it. Both keys share one rate limit. The response contains the new key only once: ' +
+    'repeating the request returns the same `apiKeyId` with `key: null`. If you lost the response, rotate the ' +
+    'new key.',
   answers: newApiKeySchema,
   reasons: ['KEY_ENDED', 'KEY_ROTATED', 'KEY_EXCEEDS_YOURS', 'KEY_LIMIT_REACHED'],
 })
 export class RotateApiKey extends Input {
-  @Id({ description: 'The key to be replaced.' })
+  @Id({ description: 'The key to replace.' })
   apiKeyId!: string;
 
   @Integer({
@@ -33,8 +33,8 @@ export class RotateApiKey extends Input {
     max: LONGEST_OVERLAP_SECONDS,
     default: 0,
     description:
-      'How long the old key works beside the new one. A key that replaces itself needs some: without, it is shut ' +
-      'out when the answer is lost.',
+      'How long the old key works next to the new one. Required when a key replaces itself: otherwise, a lost ' +
+      'response would lock you out.',
   })
   overlapSeconds!: number;
 }
@@ -81,5 +81,9 @@ export class RotateApiKeyHandler implements ICommandHandler<RotateApiKey> {
   }
 }
 
-const advice = 'Rotate it with a key that has as much, or with itself.';
-const ADVICE = { scopes: 'Rotate it with a key that has them.', rateLimit: advice, expiresAt: advice };
+const advice = 'Rotate it with a key that has at least the same rights, or with itself.';
+const ADVICE = {
+  scopes: 'Rotate it with a key that has these scopes.',
+  rateLimit: advice,
+  expiresAt: advice,
+};

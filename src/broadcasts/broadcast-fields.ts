@@ -19,22 +19,25 @@ class AudienceFilter {
 }
 
 class AudienceInput implements Audience {
-  @Ids({ max: MOST, optional: true, description: 'Whoever is on one of these lists.' })
+  @Ids({ max: MOST, optional: true, description: 'Contacts on any of these lists.' })
   listIds?: string[];
 
-  @Ids({ max: MOST, optional: true, description: 'Whoever has signed one of these petitions.' })
+  @Ids({ max: MOST, optional: true, description: 'Contacts who signed any of these petitions.' })
   petitionIds?: string[];
 
-  @Ids({ max: MOST, optional: true, namesRecord: false, description: 'And these.' })
+  @Ids({ max: MOST, optional: true, namesRecord: false, description: 'These contacts.' })
   contactIds?: string[];
 
-  @Ids({ max: MOST, optional: true, description: 'Without whoever is on one of these lists.' })
+  @Ids({ max: MOST, optional: true, description: 'Excludes contacts on any of these lists.' })
   excludeListIds?: string[];
 
-  @Ids({ max: MOST, optional: true, description: 'Without whoever has signed one of these petitions.' })
+  @Ids({ max: MOST, optional: true, description: 'Excludes contacts who signed any of these petitions.' })
   excludePetitionIds?: string[];
 
-  @Nested(() => AudienceFilter, { optional: true, description: 'Of all these only who has these.' })
+  @Nested(() => AudienceFilter, {
+    optional: true,
+    description: 'Keeps only contacts that match these conditions.',
+  })
   filter?: AudienceFilter;
 }
 
@@ -46,7 +49,7 @@ export abstract class BroadcastFieldsInput extends Input {
   @Text({
     max: 200,
     optional: true,
-    description: 'Default: the name. Merge fields as in the content.',
+    description: 'Supports the same merge fields as the content. Default: the name.',
     example: 'The river is clean, {{ contact.firstName | default: "friend" }}',
   })
   subject?: string;
@@ -55,7 +58,7 @@ export abstract class BroadcastFieldsInput extends Input {
     max: 500,
     optional: true,
     nullable: true,
-    description: 'What mail programs show beside the subject.',
+    description: 'The preview text that email programs show next to the subject.',
   })
   preheader?: string | null;
 
@@ -63,8 +66,9 @@ export abstract class BroadcastFieldsInput extends Input {
     max: LARGEST_CONTENT,
     optional: true,
     description:
-      'The text, with merge fields in Liquid: `{{ contact.firstName | default: "friend" }}`, `organization.…`, `unsubscribeUrl`, and ' +
-      '`petition.…` where the audience is one petition’s. What is unsafe in a mail is taken out of it.',
+      'The message, with merge fields in Liquid: `{{ contact.firstName | default: "friend" }}`, `organization.…`, ' +
+      '`unsubscribeUrl`, and `petition.…` if the audience is one petition’s. Markup that is unsafe in email is ' +
+      'removed.',
   })
   content?: string;
 
@@ -74,8 +78,8 @@ export abstract class BroadcastFieldsInput extends Input {
   @Nested(() => AudienceInput, {
     optional: true,
     description:
-      'Who gets it: all whom `listIds`, `petitionIds` and `contactIds` name together, once; never who has unsubscribed, is ' +
-      'suppressed or erased, or has no address. Default: nobody.',
+      'The recipients: every contact selected by `listIds`, `petitionIds` or `contactIds`, once each. Contacts ' +
+      'that are unsubscribed, suppressed, erased or without an address are always left out. Default: no one.',
   })
   audience?: AudienceInput;
 }

@@ -141,7 +141,7 @@ export function updateBroadcast(state: Broadcast, given: Partial<BroadcastFields
   const before = existingBroadcast(state);
   const data = changedFields<BroadcastFields>(before, given);
   if (!data) return [];
-  if (!isUnsent(before)) throw begun('what it says and whom it is for can no longer be changed');
+  if (!isUnsent(before)) throw begun('its content and audience can no longer be changed');
   return [{ type: 'BroadcastUpdated', data }];
 }
 
@@ -156,7 +156,7 @@ export function scheduleBroadcast(state: Broadcast, sendAt: string): BroadcastEv
 /** @throws RpcError CONFLICT once it is being sent. */
 export function requireUnsent(state: Broadcast): ExistingBroadcast {
   const standing = existingBroadcast(state);
-  if (!isUnsent(standing)) throw begun('it cannot be sent once more');
+  if (!isUnsent(standing)) throw begun('it cannot be sent again');
   return standing;
 }
 
@@ -181,7 +181,7 @@ export function cancelBroadcast(state: Broadcast): BroadcastEvent[] {
   const { status } = existingBroadcast(state);
   if (status === 'CANCELLED') return [];
   if (status === 'SENT') {
-    throw new RpcError('CONFLICT', 'This broadcast has been sent: it cannot be cancelled.', {
+    throw new RpcError('CONFLICT', 'This broadcast was already sent and cannot be cancelled.', {
       reason: 'BROADCAST_BEGUN',
     });
   }
@@ -206,7 +206,8 @@ export function deleteBroadcast(state: Broadcast): BroadcastEvent[] {
   if (status === 'DRAFT' || status === 'CANCELLED') return [{ type: 'BroadcastDeleted', data: {} }];
   throw new RpcError(
     'CONFLICT',
-    'Only a draft or a cancelled broadcast can be deleted. Cancel it first, unless it was sent: that is kept.',
+    'Only draft and cancelled broadcasts can be deleted. Cancel this broadcast first. Sent broadcasts cannot be ' +
+      'deleted.',
     { reason: 'BROADCAST_BEGUN' },
   );
 }
@@ -218,7 +219,7 @@ function isUnsent({ status }: ExistingBroadcast): boolean {
 function begun(what: string): RpcError {
   return new RpcError(
     'CONFLICT',
-    `This broadcast is being sent, was sent or cancelled: ${what}. Create another one.`,
+    `This broadcast is being sent, was sent or was cancelled: ${what}. Create a new broadcast.`,
     {
       reason: 'BROADCAST_BEGUN',
     },
@@ -226,7 +227,7 @@ function begun(what: string): RpcError {
 }
 
 function notSending(what: string): RpcError {
-  return new RpcError('CONFLICT', `This broadcast is not being sent: it cannot be ${what}.`, {
+  return new RpcError('CONFLICT', `This broadcast is not being sent, so it cannot be ${what}.`, {
     reason: 'BROADCAST_NOT_SENDING',
   });
 }

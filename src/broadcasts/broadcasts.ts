@@ -17,7 +17,7 @@ export const broadcastSchema = recordSchema({
   format: { type: 'string', enum: ['MARKDOWN', 'HTML'] },
   audience: {
     type: 'object',
-    description: 'Only the parts that were given.',
+    description: 'Contains only the parts that were set.',
     properties: {
       listIds: ids,
       petitionIds: ids,
@@ -37,8 +37,8 @@ export const broadcastSchema = recordSchema({
   recipients: {
     type: ['object', 'null'],
     description:
-      'What has become of its recipients by now; null before its start. The past (`asOf`) tells how many there were, and, once it ' +
-      'was sent, what had become of them then; the rest is null.',
+      'The current state of its recipients; null before sending starts. With `asOf`, it contains the number of ' +
+      'recipients and, once sending has finished, their results at that time. The other values are null.',
     properties: {
       total: { type: 'integer' },
       sent: count,

@@ -9,9 +9,10 @@ import { broadcasts, broadcastSchema } from './broadcasts.js';
   method: 'POST',
   name: 'broadcast.cancel-broadcast',
   object: 'broadcast',
-  summary: 'Stop sending for good',
+  summary: 'Cancel a broadcast',
   description:
-    'From every state but sent. Who has not got it yet does not get it. Cancelling the cancelled changes nothing.',
+    'Allowed in any state except `SENT`. Remaining recipients receive nothing. Cancelling a cancelled broadcast ' +
+    'changes nothing.',
   answers: broadcastSchema,
   reasons: ['BROADCAST_BEGUN'],
 })

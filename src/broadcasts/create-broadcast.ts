@@ -11,8 +11,8 @@ import { broadcastIdSchema, broadcasts } from './broadcasts.js';
   object: 'broadcast',
   summary: 'Create a broadcast',
   description:
-    'It starts as a draft. The same body again returns the draft it created first, as long as that is still a draft and has its ' +
-    'name. To create two identical drafts, send an `Idempotency-Key`.',
+    'A new broadcast is a draft. Sending the same body again returns the first draft, as long as it is still a ' +
+    'draft with that name. To create two identical drafts, send an `Idempotency-Key`.',
   answers: broadcastIdSchema,
   // Who writes to contacts chooses among them.
   fieldScopes: { audience: 'contact:read' },

@@ -8,7 +8,7 @@ import { broadcastIdSchema, broadcasts } from './broadcasts.js';
   name: 'broadcast.delete-broadcast',
   object: 'broadcast',
   summary: 'Delete a broadcast',
-  description: 'Only a draft or a cancelled one.',
+  description: 'Only draft and cancelled broadcasts can be deleted.',
   answers: broadcastIdSchema,
   reasons: ['BROADCAST_BEGUN'],
 })

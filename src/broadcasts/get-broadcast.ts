@@ -15,7 +15,7 @@ export class GetBroadcast extends Input {
   @Id()
   broadcastId!: string;
 
-  @Timestamp({ optional: true, description: 'The broadcast as it was at this moment.' })
+  @Timestamp({ optional: true, description: 'Returns the broadcast as it was at this time.' })
   asOf?: string;
 }
 

@@ -21,7 +21,10 @@ export class ListBroadcasts extends PageInput('name') {
   @Text({ max: 200, optional: true, description: `Part of the name or the subject. ${SEARCH_RULE}` })
   q?: string;
 
-  @OneOf(['content'], { optional: true, description: 'What is left out otherwise, because it is long.' })
+  @OneOf(['content'], {
+    optional: true,
+    description: 'Includes fields that are left out by default because they are long.',
+  })
   include?: 'content';
 }
 

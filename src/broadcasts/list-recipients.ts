@@ -24,17 +24,20 @@ const SORT = 'contactId';
   method: 'GET',
   name: 'broadcast.list-recipients',
   object: 'recipients',
-  summary: 'List who gets a broadcast, and what has become of it',
+  summary: 'List the recipients of a broadcast',
   description:
-    'From its start on, in the order of their ids. `PENDING` waits, `CLAIMED` is on its way, `SENT` was accepted by the mail server, `FAILED` ' +
-    'was refused by it, `SKIPPED` got nothing (unsubscribed, suppressed or erased since the start, or the broadcast was cancelled), `IN_DOUBT` ' +
-    'may have got it: the process that sent it crashed, stood still for half a minute or lost the database, or the connection to the mail ' +
-    'server broke after the message was handed over. `detail` has the cause. The operator can have recipients deleted some time after the ' +
-    'broadcast (by default two years); the request then fails with `RECIPIENTS_DELETED`, and `get-broadcast` still returns the figures.',
+    'Available once sending starts, ordered by contact id. `PENDING` recipients are waiting and `CLAIMED` ones ' +
+    'are being sent. `SENT` messages were accepted by the mail server, `FAILED` ones were rejected. `SKIPPED` ' +
+    'recipients received nothing: they were unsubscribed, suppressed or erased after sending started, or the ' +
+    'broadcast was cancelled. `IN_DOUBT` recipients may have received the message: the sending process crashed, ' +
+    'stalled for half a minute or lost the database, or the connection to the mail server broke after the ' +
+    'message was transferred. `detail` contains the cause. The operator can have recipients deleted some time ' +
+    'after the broadcast (by default two years). The request then fails with `RECIPIENTS_DELETED`, and ' +
+    '`get-broadcast` still returns the figures.',
   answers: recordSchema({
     contactId: { type: 'string' },
     status: { type: 'string', enum: [...RECIPIENT_STATUSES] },
-    at: { type: ['string', 'null'], format: 'date-time', description: 'When it last changed.' },
+    at: { type: ['string', 'null'], format: 'date-time', description: 'When the status last changed.' },
     detail: textOrNull,
   }),
   list: true,
@@ -47,10 +50,10 @@ export class ListRecipients extends Input {
   @OneOf(RECIPIENT_STATUSES, { optional: true })
   status?: string;
 
-  @Integer({ min: 1, max: 1_000, default: 100, description: 'Recipients a page.' })
+  @Integer({ min: 1, max: 1_000, default: 100, description: 'Recipients per page.' })
   limit!: number;
 
-  @Text({ max: 2_000, optional: true, description: '`pagination.cursor` of the page before.' })
+  @Text({ max: 2_000, optional: true, description: '`pagination.cursor` of the previous page.' })
   cursor?: string;
 }
 
@@ -71,7 +74,7 @@ export class ListRecipientsHandler implements IQueryHandler<ListRecipients> {
     if (found.length === 0 && (await this.recipients.areDeleted(organizationId, sendingId)))
       throw new RpcError(
         'CONFLICT',
-        'The recipients of this broadcast were deleted. Use get-broadcast for its figures.',
+        'The recipients of this broadcast were deleted. Use get-broadcast to get its figures.',
         {
           reason: 'RECIPIENTS_DELETED',
         },

@@ -71,17 +71,18 @@ export class MessageBuilder {
     if (fields.subject === '') hinder('NO_SUBJECT', 'subject', 'The broadcast has no subject.');
     if (fields.content === '') hinder('NO_CONTENT', 'content', 'The broadcast has no content.');
     if (!from) {
-      const message = 'The organization has no sender: set mailFrom with organization.update-organization.';
+      const message = 'The organization has no sender. Set mailFrom with organization.update-organization.';
       hinder('NO_SENDER', 'organization.mailFrom', message);
     }
     if (sender.postalAddress === null) {
       const message =
-        'The organization has no postal address, which must stand in bulk mail: set postalAddress with organization.update-organization.';
+        'The organization has no postal address, which bulk email must contain. Set postalAddress with ' +
+        'organization.update-organization.';
       hinder('NO_POSTAL_ADDRESS', 'organization.postalAddress', message);
     }
     if (!this.address.isKnown) {
       const message =
-        'Nobody could unsubscribe: the operator has not set PUBLIC_URL, the address at which people reach this server.';
+        'Recipients could not unsubscribe: the operator has not set PUBLIC_URL, the public address of this server.';
       hinder('NO_PUBLIC_URL', '', message);
     }
     const petitionId = onlyPetition(fields.audience);

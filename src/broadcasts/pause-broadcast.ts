@@ -9,9 +9,10 @@ import { broadcasts, broadcastSchema } from './broadcasts.js';
   method: 'POST',
   name: 'broadcast.pause-broadcast',
   object: 'broadcast',
-  summary: 'Stop sending for a while',
+  summary: 'Pause a broadcast',
   description:
-    'What is on its way arrives; nothing else leaves, on any instance, within a second. Pausing the paused changes nothing.',
+    'Messages already being sent are still delivered. All instances stop sending within a second. Pausing a ' +
+    'paused broadcast changes nothing.',
   answers: broadcastSchema,
   reasons: ['BROADCAST_NOT_SENDING'],
 })

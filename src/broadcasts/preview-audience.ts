@@ -10,23 +10,24 @@ import { broadcast, existingBroadcast } from './broadcast.js';
 type AudiencePreview = { broadcastId: string; total: number; excluded: Record<Exclusion, number> };
 
 const WHY: Record<Exclusion, string> = {
-  duplicate: 'Named more than once: by several lists, say. Each is counted once less than it is named.',
-  unknown: 'No contact, or none any more.',
-  excluded: 'On one of the lists, or a signer of one of the petitions, that are excluded.',
-  filtered: 'Without what `filter` asks for.',
+  duplicate:
+    'Selected more than once, for example by several lists. Every selection after the first is counted.',
+  unknown: 'Not a contact, or no longer one.',
+  excluded: 'On an excluded list, or a signer of an excluded petition.',
+  filtered: 'Does not match `filter`.',
   unsubscribed: 'Not `subscribed`.',
-  withoutAddress: 'Without an address that mail could be sent to.',
-  suppressed: 'With an address that is suppressed.',
+  withoutAddress: 'Has no email address that mail can be sent to.',
+  suppressed: 'Has a suppressed address.',
 };
 
 @Operation({
   method: 'GET',
   name: 'broadcast.preview-audience',
   object: 'audience',
-  summary: 'Count who would get a broadcast',
+  summary: 'Count the recipients of a broadcast',
   description:
-    'As of now, exactly: `total` people would get it. `excluded` are all others whom the audience names, each counted once, by the ' +
-    'first reason that holds.',
+    'Returns exact current numbers. `total` contacts would receive the broadcast. `excluded` counts all other ' +
+    'selected contacts once each, by the first reason that applies.',
   answers: recordSchema({
     broadcastId: { type: 'string' },
     total: { type: 'integer' },

@@ -15,8 +15,9 @@ type BroadcastPreview = { broadcastId: string; subject: string; html: string; te
   object: 'preview',
   summary: 'Preview a broadcast',
   description:
-    'Subject, HTML and plain text as they would be sent to the contact, or to someone of whom nothing is known. The unsubscribe ' +
-    'link works only if your key has `contact:write`; otherwise it belongs to no one.',
+    'Returns the subject, HTML and plain text as the contact would receive them, or as a contact without any ' +
+    'details would. The unsubscribe link works only if your key has `contact:write`; otherwise it belongs to no ' +
+    'contact.',
   answers: recordSchema({
     broadcastId: { type: 'string' },
     subject: { type: 'string' },

@@ -1,10 +1,10 @@
 /** Why somebody got nothing, or may have: what this program itself says of recipients. All else is what mail servers have said. */
 export const RECIPIENT_DETAILS = {
-  died: 'The process that sent it died before it noted what became of it.',
-  failed: 'The program failed while it sent the message.',
+  died: 'The sending process crashed before it recorded the outcome.',
+  failed: 'The server failed while sending the message.',
   cancelled: 'The broadcast was cancelled.',
   erased: 'The contact was erased.',
-  unsubscribed: 'The contact has unsubscribed.',
+  unsubscribed: 'The contact unsubscribed.',
   suppressed: 'The address is suppressed.',
 } as const;
 export type RecipientDetail = keyof typeof RECIPIENT_DETAILS;

@@ -11,10 +11,11 @@ import { Recipients } from './recipients.js';
   method: 'POST',
   name: 'broadcast.retry-recipients',
   object: 'broadcast',
-  summary: 'Send once more to those who may not have got it',
+  summary: 'Retry failed or uncertain recipients',
   description:
-    'To all of one status: `FAILED` were refused by the mail server; `IN_DOUBT` may have got it: the process that sent it died, or the ' +
-    'connection did, before anybody knew. Nobody else is written to twice.',
+    'Sends the broadcast again to all recipients with the given status. `FAILED` messages were rejected by the ' +
+    'mail server. `IN_DOUBT` messages may have been delivered: the process crashed or the connection broke ' +
+    'before the outcome was known. No other recipient gets the message twice.',
   scope: 'broadcast:send',
   answers: broadcastSchema,
   reasons: ['BROADCAST_NOT_SENDING'],

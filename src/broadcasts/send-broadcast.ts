@@ -14,9 +14,10 @@ import { Starts } from './starts.js';
   object: 'broadcast',
   summary: 'Send a broadcast',
   description:
-    'Now, or at `sendAt`; once more with another `sendAt` it is sent then. Its recipients are fixed when it starts. 409 with ' +
-    'everything that stands against it at once (`error.issues`): no sender, no postal address, no recipients, merge fields that ' +
-    'are not known. What comes to stand against it before its time makes a draft of it again.',
+    'Sends the broadcast now or at `sendAt`. To reschedule it, call this operation again with another `sendAt`. ' +
+    'The recipient list is fixed when sending starts. Returns 409 with all problems in `error.issues`: no ' +
+    'sender, no postal address, no recipients, unknown merge fields. If a problem arises before `sendAt`, the ' +
+    'broadcast becomes a draft again.',
   scope: 'broadcast:send',
   answers: broadcastSchema,
   reasons: ['BROADCAST_BEGUN', 'BROADCAST_NOT_READY'],
@@ -25,7 +26,7 @@ export class SendBroadcast extends Input {
   @Id()
   broadcastId!: string;
 
-  @Timestamp({ optional: true, description: 'Default: now, as is a moment that is past.' })
+  @Timestamp({ optional: true, description: 'Default: now. A time in the past also means now.' })
   sendAt?: string;
 }
 

@@ -15,18 +15,22 @@ type TestAnswer = {
   method: 'POST',
   name: 'broadcast.send-test',
   object: 'test',
-  summary: 'Send a broadcast to yourself first',
+  summary: 'Send a test of a broadcast',
   description:
-    'At once, to 1 to 10 addresses, whoever they belong to, as somebody of whom nothing is known would get it; `[Test]` stands before the ' +
-    'subject. Answers what the mail server said of each, in their order. It is nothing that the history tells, and sent again when ' +
-    'asked again without an `Idempotency-Key`.',
+    'Sends the message immediately to 1 to 10 addresses, which need not belong to contacts. It is rendered for a ' +
+    "contact without any details, and its subject starts with `[Test]`. Returns the mail server's response for " +
+    'each address, in the order given. Tests do not appear in the history. Without an `Idempotency-Key`, ' +
+    'repeating the request sends the test again.',
   scope: 'broadcast:send',
   answers: recordSchema({
     broadcastId: { type: 'string' },
     outcomes: {
       type: 'array',
       items: recordSchema({
-        number: { type: 'integer', description: 'Of the address: 1 is the first.' },
+        number: {
+          type: 'integer',
+          description: 'The position of the address in the request, starting at 1.',
+        },
         sent: { type: 'boolean' },
         detail: { type: 'string' },
       }),

@@ -46,7 +46,7 @@ export class Starts {
       },
     );
     if (reach.total === 0) {
-      const message = 'Nobody would get it: broadcast.preview-audience tells why.';
+      const message = 'No one would receive this broadcast. Use broadcast.preview-audience to see why.';
       hindered.push({ hindrance: 'NO_RECIPIENTS', path: 'audience', message });
     }
     if (hindered.length > 0) return hindered;

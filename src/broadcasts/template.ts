@@ -137,7 +137,7 @@ export function compile(
   const fields = [...new Set(unknown.map(({ field }) => field))].join(', ');
   throw new TemplateError(
     'UNKNOWN_MERGE_FIELD',
-    `There is no merge field ${fields}. There are: ${knownFields(hasPetition).join(', ')}.`,
+    `Unknown merge field: ${fields}. Available fields: ${knownFields(hasPetition).join(', ')}.`,
     first.part,
   );
 }
@@ -152,7 +152,7 @@ function requireBounded(written: string): void {
   if (written.length > LONGEST_MERGE)
     throw new TemplateError(
       'TEMPLATE_INVALID',
-      `A tag or an output has more than ${LONGEST_MERGE.toLocaleString('en')} characters.`,
+      `A tag or output is longer than ${LONGEST_MERGE.toLocaleString('en')} characters. Shorten it.`,
     );
   // Texts are no code.
   const code = written.replace(/"[^"]*"|'[^']*'/g, '""');
@@ -171,7 +171,7 @@ function requireBounded(written: string): void {
 }
 
 function tooMany(what: string, most: number): TemplateError {
-  return new TemplateError('TEMPLATE_INVALID', `The content has too many ${what}: ${most} is the most.`);
+  return new TemplateError('TEMPLATE_INVALID', `The content has too many ${what}. The limit is ${most}.`);
 }
 
 /** @throws TemplateError where it takes too long or too much. */
@@ -206,7 +206,7 @@ function parse(liquid: Liquid, text: string, part?: TemplateError['part']): Node
 function invalid(error: unknown, part?: TemplateError['part']): TemplateError {
   // Of several lines, with the place; none of them says anything of the inside.
   const [line = ''] = error instanceof Error ? error.message.split('\n') : [];
-  return new TemplateError('TEMPLATE_INVALID', `The template cannot be used: ${line}.`, part);
+  return new TemplateError('TEMPLATE_INVALID', `The template is invalid: ${line}.`, part);
 }
 
 function knownFields(hasPetition: boolean): string[] {

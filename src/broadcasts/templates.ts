@@ -63,7 +63,7 @@ export class Templates {
       if (!(error instanceof JobStopped)) throw error;
       throw new TemplateError(
         'TEMPLATE_INVALID',
-        'The template takes too long.',
+        'The template takes too long to render. Simplify it.',
         'content',
         LIMITS_MS.render,
       );

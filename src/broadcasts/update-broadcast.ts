@@ -10,8 +10,9 @@ import { broadcasts, broadcastSchema } from './broadcasts.js';
   method: 'POST',
   name: 'broadcast.update-broadcast',
   object: 'broadcast',
-  summary: 'Change a broadcast',
-  description: 'Only the fields given are changed, the audience as a whole. Only before it is sent.',
+  summary: 'Update a broadcast',
+  description:
+    'Changes only the fields you send; `audience` is replaced as a whole. Allowed only before sending starts.',
   answers: broadcastSchema,
   reasons: ['BROADCAST_BEGUN'],
   fieldScopes: { audience: 'contact:read' },

@@ -7,14 +7,17 @@ export class ConsentFields {
     max: 200,
     optional: true,
     example: 'Sign-up form on our website',
-    description: 'Where it was said.',
+    description: 'Where the person gave or refused consent.',
   })
   source?: string;
 
-  @Text({ max: 2_000, optional: true, description: 'The wording that the person saw.' })
+  @Text({ max: 2_000, optional: true, description: 'The wording shown to the person.' })
   text?: string;
 
-  @PastTimestamp({ optional: true, description: 'When it was said. By default, the time of the request.' })
+  @PastTimestamp({
+    optional: true,
+    description: 'When the person gave or refused consent. Default: the time of the request.',
+  })
   at?: string;
 
   @IpAddress({ optional: true, description: "The person's IP address at that time." })

@@ -44,7 +44,7 @@ export function moveEmail(
 }
 
 export function emailTaken(advice: string): RpcError {
-  const message = `Another contact of your organization has this email address. ${advice}`;
+  const message = `Another contact in your organization already has this email address. ${advice}`;
   return new RpcError('CONFLICT', message, { reason: 'EMAIL_TAKEN' });
 }
 

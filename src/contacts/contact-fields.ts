@@ -6,12 +6,12 @@ export abstract class ContactFields extends Input {
   @Email({ optional: true, example: 'ada@example.org' })
   email?: string;
 
-  @Flag({ optional: true, description: 'Whether the person wants to hear from the organization.' })
+  @Flag({ optional: true, description: 'Whether the person wants to receive email from the organization.' })
   subscribed?: boolean;
 
   @Nested(() => ConsentFields, {
     optional: true,
-    description: 'What proves that the person agreed, or did not. Needs `subscribed`.',
+    description: 'Evidence that the person gave or refused consent. Requires `subscribed`.',
   })
   consent?: ConsentFields;
 

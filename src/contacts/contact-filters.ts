@@ -5,7 +5,7 @@ import { SEARCHED } from './contact-columns.js';
 
 /** What contacts are chosen by: in lists and in exports alike. */
 export abstract class ContactFilters extends TimeFilters {
-  @Email({ optional: true, description: 'Compared as by create-contact.' })
+  @Email({ optional: true, description: 'Compared with the same rules as in create-contact.' })
   email?: string;
 
   @Flag({ optional: true })
@@ -20,7 +20,7 @@ export abstract class ContactFilters extends TimeFilters {
   @Text({ max: 500, optional: true })
   zip?: string;
 
-  @Text({ max: 200, optional: true, description: `Part of a name or of an e-mail address. ${SEARCH_RULE}` })
+  @Text({ max: 200, optional: true, description: `Part of a name or an email address. ${SEARCH_RULE}` })
   q?: string;
 }
 

@@ -20,7 +20,11 @@ const fields = {
   id: { type: 'string' },
   createdAt: time,
   updatedAt: time,
-  email: { type: ['string', 'null'], format: 'email', description: 'null once erased, with `asOf`.' },
+  email: {
+    type: ['string', 'null'],
+    format: 'email',
+    description: 'With `asOf`, null if the contact has since been erased.',
+  },
   firstName: detail,
   lastName: detail,
   bio: detail,

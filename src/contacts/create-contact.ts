@@ -15,10 +15,10 @@ import { mergeContact, newContact } from './contact-write.js';
   object: 'contact',
   summary: 'Create a contact',
   description:
-    'One contact per e-mail address (compared without regard to case, forms of letters, invisible characters and the ' +
-    'spelling of international domains). With `onConflict: update` the ' +
-    'details given are merged into the contact that has the address; it is subscribed again only by an ' +
-    'explicit `subscribed: true`. The same body again answers the contact it made first, as long as that has the address.',
+    'Each email address can belong to one contact. Addresses are compared without regard to case, Unicode forms, ' +
+    'invisible characters or the spelling of international domains. With `onConflict: update`, your details are ' +
+    'merged into the existing contact. That contact is resubscribed only if you send `subscribed: true`. Sending ' +
+    'the same body again returns the first contact, as long as it still has the address.',
   answers: contactIdSchema,
   reasons: ['EMAIL_TAKEN'],
 })

@@ -12,10 +12,10 @@ import { cascadeErasure } from './cascade-erasure.js';
   method: 'DELETE',
   name: 'contact.delete-contact',
   object: 'contact',
-  summary: 'Erase a contact',
+  summary: 'Delete a contact',
   description:
-    "The person's data become unreadable everywhere, also in the history, which keeps its shape: the key " +
-    'that they were encrypted with is destroyed. This cannot be taken back.',
+    "Permanently erases the person's data everywhere, including the history, by destroying its encryption key. " +
+    "The history keeps its structure. You can't undo this.",
   answers: contactIdSchema,
 })
 export class DeleteContact extends Input {

@@ -26,11 +26,12 @@ const FORMATS = {
   object: 'contacts',
   summary: 'Export contacts',
   description:
-    'All contacts that the filters choose, oldest first, as a stream: as NDJSON one record a line, as ' +
-    'get-contact answers it; as CSV the same fields as columns, named in the first line, unset ones empty, and with an ' +
-    'apostrophe before what a spreadsheet would run as a formula (`=`, `+`, `-`, `@`, a tab or a carriage return). ' +
-    'import-contacts takes both as they are, and that apostrophe away again. An answer that ends without its last chunk (RFC 9112, section 8) ' +
-    'is not whole: ask again.',
+    'Streams all contacts that match the filters, oldest first. NDJSON contains one record per line, in the ' +
+    'format of get-contact. CSV contains the same fields as columns, with names in the first line and empty ' +
+    'cells for unset fields. In CSV, values that a spreadsheet would run as a formula (starting with `=`, `+`, ' +
+    '`-`, `@`, a tab or a carriage return) are prefixed with an apostrophe. import-contacts accepts both formats ' +
+    'unchanged and removes that apostrophe. A response without its last chunk (RFC 9112, section 8) is ' +
+    'incomplete: request it again.',
   answers: contactSchema,
   answerTypes: ['application/x-ndjson', 'text/csv'],
   fieldScopes: FILTER_SCOPES,

@@ -19,7 +19,7 @@ export class GetContact extends Input {
   @Id({ description: "Your key's organization." })
   override organizationId!: string;
 
-  @Timestamp({ optional: true, description: 'The contact as it was at this moment.' })
+  @Timestamp({ optional: true, description: 'Returns the contact as it was at this time.' })
   asOf?: string;
 }
 

@@ -31,16 +31,23 @@ export type ConsentRecord = {
 };
 
 const consentSchema = recordSchema({
-  given: { type: 'boolean', description: 'Whether the person agreed to get email.' },
-  at: { ...timestamp, description: 'When it was said: as its evidence states, or when it was recorded.' },
+  given: { type: 'boolean', description: 'Whether the person agreed to receive email.' },
+  at: {
+    ...timestamp,
+    description:
+      'When consent was given or refused, according to its evidence. Otherwise, when it was recorded.',
+  },
   source: textOrNull,
-  text: { ...textOrNull, description: 'The wording that the person saw.' },
-  language: { ...textOrNull, description: 'Of `text`, if one of our own pages showed it.' },
+  text: { ...textOrNull, description: 'The wording shown to the person.' },
+  language: {
+    ...textOrNull,
+    description: "The language of `text`, if one of the server's own pages showed it.",
+  },
   ip: textOrNull,
   actor: actorSchema,
   eventId: {
     type: 'string',
-    description: 'The event that proves it, for history.get-event and history.get-proof.',
+    description: 'The event that proves the consent. Use it with history.get-event and history.get-proof.',
   },
 });
 
@@ -48,10 +55,10 @@ const consentSchema = recordSchema({
   method: 'GET',
   name: 'contact.list-consents',
   object: 'consents',
-  summary: 'List what a contact has agreed to',
+  summary: "List a contact's consents",
   description:
-    'Each time the contact was subscribed or unsubscribed, and each `consent` that was sent along, newest first. ' +
-    'Erasing the contact destroys the evidence.',
+    'Lists every time the contact was subscribed or unsubscribed, and every `consent` sent with it, newest ' +
+    'first. Deleting the contact destroys the evidence.',
   answers: consentSchema,
   list: true,
 })
@@ -59,10 +66,10 @@ export class ListConsents extends Input {
   @Id()
   contactId!: string;
 
-  @Integer({ min: 1, max: 100, default: 25, description: 'Records a page.' })
+  @Integer({ min: 1, max: 100, default: 25, description: 'Records per page.' })
   limit!: number;
 
-  @Text({ max: 100, optional: true, description: '`pagination.cursor` of the page before.' })
+  @Text({ max: 100, optional: true, description: '`pagination.cursor` of the previous page.' })
   cursor?: string;
 }
 

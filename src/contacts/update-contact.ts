@@ -13,8 +13,9 @@ import { contactWrite } from './contact-stream.js';
   method: 'POST',
   name: 'contact.update-contact',
   object: 'contact',
-  summary: 'Change a contact',
-  description: 'Only the fields given are changed; `null` clears an optional one. Answers the whole contact.',
+  summary: 'Update a contact',
+  description:
+    'Changes only the fields you send; `null` clears an optional field. Returns the whole contact.',
   answers: contactSchema,
   reasons: ['EMAIL_TAKEN'],
 })
@@ -49,7 +50,7 @@ export class UpdateContactHandler implements ICommandHandler<UpdateContact> {
             ...(await this.consents.ofChange(organizationId, change, given, evidence)),
           ],
           ...moveEmail(before, changes.email ?? before, contactId, () =>
-            Promise.reject(emailTaken('Give another address, or delete one of the two contacts.')),
+            Promise.reject(emailTaken('Use another address, or delete one of the two contacts.')),
           ),
         };
       },

@@ -17,24 +17,24 @@ export type EventRecord = {
 
 export const eventSchema = recordSchema({
   id: { type: 'string' },
-  position: { type: 'integer', description: 'Its place in the one order of all events.' },
+  position: { type: 'integer', description: "The event's position in the single order of all events." },
   type: { type: 'string', example: 'PetitionSigned' },
   recordType: { type: 'string', example: 'signature' },
   recordId: { type: 'string' },
-  version: { type: 'integer', description: 'Its place in the history of its record: 1, 2, …' },
+  version: { type: 'integer', description: "The event's position in the history of its record: 1, 2, …" },
   occurredAt: timestamp,
   requestId: {
     type: 'string',
     description:
-      'The request that caused it: its X-Request-Id where that is a UUID, a ULID or 32 hexadecimal digits, else a keyed ' +
-      'hash of it, `h_…`; the filter `requestId` finds both.',
+      'The request that caused the event. Contains its X-Request-Id if that is a UUID, a ULID or 32 hexadecimal ' +
+      'digits; otherwise a keyed hash of it, `h_…`. The filter `requestId` accepts both.',
   },
   actor: actorSchema,
   data: {
     type: ['object', 'null'],
     description:
-      '`personal` in it holds the data of a person; null once the person was erased. The whole is null where somebody has put ' +
-      'what is no object into the database: the export has it.',
+      "`personal` contains a person's data and is null once the person was erased. The whole field is null if the " +
+      'stored value was altered and is not an object; the export contains that value.',
   },
 });
 

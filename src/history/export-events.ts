@@ -16,10 +16,10 @@ const HORIZON_PAUSE_MS = 5;
   object: 'events',
   summary: 'Export the history',
   description:
-    'All events up to now, oldest first, one a line, in the form that can be verified without this server. To go ' +
-    'on where an export ended, give the position of its last whole line as `after`. An answer that ends without ' +
-    'its last chunk (RFC 9112, section 8) is not whole. The export is itself recorded, as its last event, unless ' +
-    'somebody was erased while it was written: then it goes on to the event of the erasure.',
+    'Streams all events recorded so far, oldest first, one per line, in a format that can be verified without ' +
+    'this server. To resume an interrupted export, send the position of its last complete line as `after`. A ' +
+    'response without its last chunk (RFC 9112, section 8) is incomplete. The export itself is recorded as its ' +
+    'last event. If a person is erased during the export, the export continues up to that erasure instead.',
   answers: exportedEventSchema,
   answerTypes: ['application/x-ndjson'],
 })

@@ -17,39 +17,45 @@ type Checkpoint = {
   method: 'GET',
   name: 'history.get-checkpoint',
   object: 'checkpoint',
-  summary: 'Retrieve the last checkpoint of the history',
+  summary: 'Retrieve the latest checkpoint of the history',
   description:
-    'A signed note (C2SP tlog-checkpoint) over the Merkle tree of the organization’s events. Keep it outside: with ' +
-    'it, whoever has the history can be shown to have changed, removed or reordered nothing. With `size`, the size ' +
-    'of an older checkpoint, also the path that proves that the older tree is the beginning of this one.',
+    'Returns a signed note (C2SP tlog-checkpoint) over the Merkle tree of the organization’s events. Store it ' +
+    'elsewhere: it proves later whether anyone changed, removed or reordered events. With `size`, the size of an ' +
+    'older checkpoint, the response also contains the path that proves that the older tree is the beginning of ' +
+    'this one.',
   reasons: ['NOT_SEALED'],
   answers: recordSchema({
     checkpoint: { type: 'string' },
     witnessed: {
       type: ['string', 'null'],
       description:
-        'The newest checkpoint that most witnesses have cosigned, with their lines: the same as `checkpoint` once they have cosigned ' +
-        'that, null where no witness has cosigned any.',
+        'The newest checkpoint cosigned by most witnesses, including their signature lines. Equals `checkpoint` once ' +
+        'they have cosigned it; null if no witness has cosigned any.',
     },
     parts: {
       type: 'string',
       description:
-        'Not signed, because it leads to the signed root: a line `<first position> <last position> <leaves> <hash>` for ' +
-        'each subtree. With it `history verify` can tell which part of a history differs.',
+        'Not signed, because it leads to the signed root. Contains a line `<first position> <last position> <leaves> ' +
+        '<hash>` for each subtree. `history verify` uses it to find which part of a history differs.',
     },
-    size: { type: 'integer', description: 'Events in the tree.' },
+    size: { type: 'integer', description: 'Number of events in the tree.' },
     consistency: { type: 'array', items: { type: 'string', description: 'base64' } },
     proof: {
       type: ['string', 'null'],
       description:
-        'That this checkpoint is in the log of the checkpoints of all organizations (C2SP tlog-proof): its place there, the ' +
-        'path, and the signed note of that log. Of others it says nothing but how many checkpoints there are. Null while ' +
-        'nothing is signed of that log: the operator can see why.',
+        'Proof that this checkpoint is in the log of all organizations’ checkpoints (C2SP tlog-proof): its index, ' +
+        'the path, and the signed note of that log. It reveals only the number of other checkpoints. Null while ' +
+        'nothing is signed in that log; the operator can see why.',
     },
   }),
 })
 export class GetCheckpoint extends Input {
-  @Integer({ min: 1, max: Number.MAX_SAFE_INTEGER, optional: true, description: 'Of an older checkpoint.' })
+  @Integer({
+    min: 1,
+    max: Number.MAX_SAFE_INTEGER,
+    optional: true,
+    description: 'The size of an older checkpoint.',
+  })
   size?: number;
 }
 
@@ -66,7 +72,7 @@ export class GetCheckpointHandler implements IQueryHandler<GetCheckpoint> {
       throw invalid([
         {
           path: 'size',
-          message: `must be that of an older checkpoint: the history has ${checkpoint.size} sealed events`,
+          message: `must be the size of an older checkpoint: the history has ${checkpoint.size} sealed events`,
         },
       ]);
     }

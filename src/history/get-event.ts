@@ -36,6 +36,6 @@ export async function findEvent(
   { organizationId, eventId }: { organizationId: string; eventId: string },
 ): Promise<RecordedEvent> {
   const event = isId(eventId) ? await store.findEvent(organizationId, eventId) : undefined;
-  if (!event) throw new RpcError('NOT_FOUND', 'There is no event with this eventId in your organization.');
+  if (!event) throw new RpcError('NOT_FOUND', 'Your organization has no event with this eventId.');
   return event;
 }

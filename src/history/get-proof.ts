@@ -15,9 +15,9 @@ type Proof = { event: object; index: number; path: string[]; checkpoint: string 
   object: 'proof',
   summary: 'Prove that an event is in the history',
   description:
-    'The event as it is stored, its number among the leaves of the organization’s tree, the path from its leaf ' +
-    'to the root (RFC 6962), and the signed checkpoint that has the root. What has not been sealed yet is ' +
-    'sealed first.',
+    'Returns the event as stored, its index among the leaves of the organization’s tree, the path from its leaf ' +
+    'to the root (RFC 6962), and the signed checkpoint of that root. An event that is not sealed yet is sealed ' +
+    'first.',
   reasons: ['NOT_SEALED'],
   answers: recordSchema({
     event: exportedEventSchema,

@@ -8,24 +8,24 @@ import { HistoryReads } from './history-reads.js';
   method: 'GET',
   name: 'history.list-events',
   object: 'events',
-  summary: 'List the events of the history',
+  summary: 'List events',
   description:
-    'Oldest first, in one fixed order: no event ever appears before a position that was handed out. Reading ' +
-    'is itself recorded: the first of an API key in an hour at once as an event `HistoryRead`, all of the hour, with their ' +
-    'filters and the positions looked through, when it is over, as `HistoryReadsCollected`; of texts given as filters only ' +
-    'a keyed hash.',
+    'Lists events oldest first, in a fixed order: no event ever appears before a position that was already ' +
+    'returned. Reads are recorded, too. The first read of an API key in an hour is recorded immediately as a ' +
+    '`HistoryRead` event. After the hour, `HistoryReadsCollected` records all its reads with their filters and ' +
+    'positions. Texts used as filters are recorded only as a keyed hash.',
   answers: eventSchema,
   list: true,
 })
 export class ListEvents extends Input {
-  @Integer({ min: 1, max: 1_000, default: 25, description: 'Events a page.' })
+  @Integer({ min: 1, max: 1_000, default: 25, description: 'Events per page.' })
   limit!: number;
 
   @Integer({
     min: 0,
     max: Number.MAX_SAFE_INTEGER,
     default: 0,
-    description: 'Only events after this position. `pagination.cursor` of the page before may be given here.',
+    description: 'Only events after this position. Also accepts `pagination.cursor` of the previous page.',
   })
   after!: number;
 
@@ -38,13 +38,17 @@ export class ListEvents extends Input {
   @Text({ max: 200, optional: true, example: 'PetitionSigned' })
   type?: string;
 
-  @Id({ optional: true, namesRecord: false, description: 'Who caused it: an API key, say.' })
+  @Id({
+    optional: true,
+    namesRecord: false,
+    description: 'The actor that caused the event, for example an API key.',
+  })
   actorId?: string;
 
   @Text({
     max: 200,
     optional: true,
-    description: 'As the client of that request gave it, or as events show it.',
+    description: 'As sent by the client of that request, or as shown in events.',
   })
   requestId?: string;
 

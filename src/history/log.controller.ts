@@ -22,7 +22,7 @@ import { sealed } from './not-sealed.js';
 /** `<L>/<N>` or `entries/<N>`, with `.p/<W>` for less than a whole tile: each in its one spelling (C2SP tlog-tiles). */
 const TILE = /^(entries|\d|[1-5]\d|6[0-3])\/(?!x000\/)((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/;
 const SCOPE = 'history:read';
-const WHO = `Needs the scope \`${SCOPE}\`, and no key at all where the organization has \`publicLog\`.`;
+const WHO = `Needs the scope \`${SCOPE}\`. If the organization has \`publicLog\`, no key is required.`;
 
 /** What an operation would be that showed a log: its errors are those of these routes. */
 class NamedLog extends Input {
@@ -61,12 +61,12 @@ export class LogController {
   @Documented((swagger) => [
     swagger.ApiOperation({
       operationId: 'log.checkpoint',
-      summary: 'Retrieve the last checkpoint, for tools of transparency logs',
+      summary: 'Retrieve the latest checkpoint for transparency log tools',
       description:
-        'A signed note (C2SP tlog-checkpoint). `all` in the place of the organization is the log of the checkpoints of all. ' +
-        WHO,
+        'Returns a signed note (C2SP tlog-checkpoint). Use `all` instead of an organization for the log of all ' +
+        `organizations’ checkpoints. ${WHO}`,
     }),
-    swagger.ApiResponse({ status: 200, description: 'The note', content: { 'text/plain': TEXT } }),
+    swagger.ApiResponse({ status: 200, description: 'The signed note', content: { 'text/plain': TEXT } }),
     ...errorDocumentation(swagger, NamedLog, READS),
   ])
   async checkpoint(
@@ -76,7 +76,7 @@ export class LogController {
   ): Promise<void> {
     const { organizationId } = await this.admit(request, log);
     const { note } = await this.cosigning.cosigned(await sealed(this.checkpoints.last(organizationId)));
-    // Not kept by anybody, not even for seconds: of two caches the older one’s looks like a history that was rolled back.
+    // Never cached, not even for seconds: the older of two cached checkpoints looks like a rolled-back history.
     send(request, response, 'text/plain; charset=utf-8', note);
   }
 
@@ -85,14 +85,14 @@ export class LogController {
   @Documented((swagger) => [
     swagger.ApiOperation({
       operationId: 'log.tile',
-      summary: 'Retrieve a tile of the history’s tree, or the leaves under it',
+      summary: 'Retrieve a tile of the history’s tree, or the leaves below it',
       description:
-        'Hashes of 32 bytes each: `path` is `<L>/<N>`, or `<L>/<N>.p/<W>` for the first W of them (C2SP tlog-tiles). ' +
-        '`entries/<N>` are the leaves under tile `0/<N>`, each after its length in 2 bytes: the position of an event in 8 ' +
-        'bytes, big-endian, and its digest; the log `all` does not show any. Only what the last checkpoint covers. ' +
-        WHO,
+        'Returns hashes of 32 bytes each: `path` is `<L>/<N>`, or `<L>/<N>.p/<W>` for the first W hashes (C2SP ' +
+        'tlog-tiles). `entries/<N>` returns the leaves below tile `0/<N>`. Each leaf starts with its length in 2 ' +
+        'bytes, followed by the event’s position in 8 bytes (big-endian) and its digest. The log `all` does not ' +
+        `expose entries. Only data covered by the latest checkpoint is available. ${WHO}`,
     }),
-    swagger.ApiResponse({ status: 200, description: 'The bytes', content: { [BYTES]: BINARY } }),
+    swagger.ApiResponse({ status: 200, description: 'The hashes or leaves', content: { [BYTES]: BINARY } }),
     ...errorDocumentation(swagger, NamedLog, READS),
   ])
   async tile(
@@ -141,8 +141,8 @@ const BINARY = { schema: { type: 'string', format: 'binary' } };
 function notFound(): RpcError {
   return new RpcError(
     'NOT_FOUND',
-    'There is no such log that you may read, or its last checkpoint does not cover this tile. A log that is not public needs an ' +
-      'API key of its organization with the scope history:read.',
+    'This log does not exist, your key cannot read it, or its latest checkpoint does not cover this tile. A log ' +
+      'that is not public requires an API key of its organization with the scope history:read.',
   );
 }
 

@@ -7,8 +7,8 @@ export async function sealed<Found>(found: Promise<Found>): Promise<Found> {
     if (!(error instanceof NotSealed)) throw error;
     throw new RpcError(
       'CONFLICT',
-      'The history of this organization is not sealed at the moment, because what is stored does not lead to what was ' +
-        'signed before. The operator can see why; what was sealed goes on being handed out.',
+      'The history of this organization cannot be sealed at the moment, because the stored data does not match ' +
+        'what was signed before. The operator can see why. Everything sealed so far remains available.',
       { reason: 'NOT_SEALED' },
       { cause: error },
     );

@@ -19,8 +19,8 @@ const MOST_NAMED = 20;
   object: 'image',
   summary: 'Delete an image',
   description:
-    'Its files go within seconds, but what others have kept of them in caches is beyond reach. Not while a petition, a post or the organization shows it, ' +
-    'unless `detach` takes it out of these.',
+    "Deletes the image's files within seconds. Copies in external caches cannot be deleted. An image that is " +
+    'used by a petition, a post or the organization cannot be deleted, unless `detach` removes it from them.',
   answers: imageIdSchema,
   reasons: ['IMAGE_SHOWN'],
 })
@@ -30,7 +30,7 @@ export class DeleteImage extends Input {
 
   @Flag({
     default: false,
-    description: 'Take it out of the petitions, posts and the organization that show it.',
+    description: 'Removes the image from the petitions, posts and the organization that use it.',
   })
   detach!: boolean;
 }
@@ -79,8 +79,8 @@ export class DeleteImageHandler implements ICommandHandler<DeleteImage> {
             ? ', and many more'
             : ` and ${others.length} more`;
       const instead = detach
-        ? `They are more than the ${MOST_DETACHED} that one request changes: give them another image first.`
-        : 'Give it another image, or none, or send `detach: true`.';
+        ? `One request can remove it from at most ${MOST_DETACHED} records. Replace the image there first.`
+        : 'Replace or remove the image there, or send `detach: true`.';
       throw new RpcError(
         'CONFLICT',
         `The ${first!.object} ${first!.id}${more} shows this image. ${instead}`,
@@ -88,7 +88,7 @@ export class DeleteImageHandler implements ICommandHandler<DeleteImage> {
           reason: 'IMAGE_SHOWN',
           issues: named.slice(0, MOST_NAMED).map(({ object, id, name }) => ({
             path: 'imageId',
-            message: `is shown by the ${object} ${id}, ${JSON.stringify(name)}`,
+            message: `is used by the ${object} ${id}, ${JSON.stringify(name)}`,
           })),
         },
       );

@@ -13,7 +13,7 @@ export class GetImage extends Input {
   @Id()
   imageId!: string;
 
-  @Timestamp({ optional: true, description: 'The image as it was at this moment.' })
+  @Timestamp({ optional: true, description: 'Returns the image as it was at this time.' })
   asOf?: string;
 }
 

@@ -84,7 +84,7 @@ export class ImageFileController {
 function noFile(): RpcError {
   return new RpcError(
     'NOT_FOUND',
-    'There is no such image, or no more: image.get-image tells the addresses of one.',
+    'This image does not exist or was deleted. Use image.get-image to get the URLs of an image.',
   );
 }
 

@@ -47,8 +47,7 @@ export class ImageFiles {
   ): Promise<() => void> {
     const patience = performance.now() + REMOVAL_PATIENCE_MS;
     while (!(await this.use({ organizationId, imageId, hash }))) {
-      if (performance.now() > patience)
-        throw unavailable('The files of this very image are just being removed.');
+      if (performance.now() > patience) throw unavailable('The files of this image are being removed.');
       await sleep(100);
     }
     const begun = performance.now();
@@ -58,7 +57,7 @@ export class ImageFiles {
     }
     return () => {
       if (performance.now() - begun > UPLOAD_SECONDS * 1_000)
-        throw unavailable('The store of images took too long.');
+        throw unavailable('The image store took too long to respond.');
     };
   }
 

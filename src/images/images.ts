@@ -13,11 +13,11 @@ export const imageRecordSchema = recordSchema({
   createdAt: timestamp,
   updatedAt: timestamp,
   name: { type: 'string' },
-  alt: { ...textOrNull, description: 'What it shows, for who cannot see it.' },
+  alt: { ...textOrNull, description: 'Alternative text: describes the image for people who cannot see it.' },
   type: {
     type: 'string',
     enum: ['image/jpeg', 'image/png'],
-    description: 'Of what is at `url`, as are width, height and bytes.',
+    description: 'The format of the file at `url`. `width`, `height` and `bytes` describe the same file.',
   },
   url: { type: 'string' },
   width: { type: 'integer' },
@@ -27,7 +27,7 @@ export const imageRecordSchema = recordSchema({
     type: 'array',
     items: variantSchema,
     description:
-      'At most 320, 640, 1,280 and 1,920 pixels wide, each as WebP and as JPEG (PNG where something of it is transparent).',
+      'Up to 320, 640, 1,280 and 1,920 pixels wide, each as WebP and as JPEG (PNG if the image has transparency).',
   },
   organizationId: { type: 'string' },
 });

@@ -7,12 +7,12 @@ import { imageRecordSchema, images } from './images.js';
   method: 'GET',
   name: 'image.list-images',
   object: 'images',
-  summary: 'List the images',
+  summary: 'List images',
   answers: imageRecordSchema,
   list: true,
 })
 export class ListImages extends PageInput('name') {
-  @Text({ max: 200, optional: true, description: `Part of the name or of what it shows. ${SEARCH_RULE}` })
+  @Text({ max: 200, optional: true, description: `Part of the name or the alternative text. ${SEARCH_RULE}` })
   q?: string;
 }
 

@@ -56,7 +56,7 @@ async function receiveForm(
   });
   form.on('file', (_field, file, { filename }) => {
     if (files.length > 0) {
-      problem ??= invalid([{ path: '', message: 'has more than one file: send one at a time' }]);
+      problem ??= invalid([{ path: '', message: 'contains more than one file: send one at a time' }]);
       file.resume();
       return;
     }
@@ -77,7 +77,7 @@ async function receiveForm(
   }
   if (problem) throw problem;
   const [file] = files;
-  if (!file) throw invalid([{ path: '', message: 'has no file: send one image' }]);
+  if (!file) throw invalid([{ path: '', message: 'contains no file: send one image' }]);
   const received = await file;
   return { ...received, ...parseInput(ImageTextsInput, fields, 'query') };
 }
@@ -110,10 +110,10 @@ function namedBy(filename: string | undefined): { name?: string } {
 function tooLarge(): RpcError {
   return new RpcError(
     'PAYLOAD_TOO_LARGE',
-    `The image is larger than ${MOST_MEBIBYTES} MiB: send a smaller one.`,
+    `The image is larger than ${MOST_MEBIBYTES} MiB. Send a smaller one.`,
   );
 }
 
 function malformed(): RpcError {
-  return invalid([{ path: '', message: 'is no whole form: send multipart/form-data with one file' }]);
+  return invalid([{ path: '', message: 'is an incomplete form: send multipart/form-data with one file' }]);
 }

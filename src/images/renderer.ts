@@ -37,22 +37,21 @@ export class Renderer {
    */
   async render(organizationId: string, file: string, directory: string): Promise<Variant[]> {
     const rendered = await this.inTurn(organizationId, () => run(file, directory, this.longestMs));
-    if (rendered === 'late')
-      throw overloaded('This image took too long to decode, on a server that may be busy');
+    if (rendered === 'late') throw overloaded('Decoding this image took too long; the server may be busy');
     if ('variants' in rendered) return rendered.variants;
     switch (rendered.problem) {
       case 'not taken':
         throw new RpcError(
           'UNSUPPORTED_MEDIA_TYPE',
-          `This is no image that is taken: send one of ${TAKEN_TYPES.join(', ')}.`,
+          `Unsupported image format. Send one of: ${TAKEN_TYPES.join(', ')}.`,
         );
       case 'too large':
         throw invalid([
           {
             path: '',
             message:
-              `has too many pixels: send an image of at most ${MOST_MEGAPIXELS} megapixels ` +
-              `(${MOST_AVIF_MEGAPIXELS} as AVIF, which takes more memory)`,
+              `has too many pixels: send an image of at most ${MOST_MEGAPIXELS} megapixels (${MOST_AVIF_MEGAPIXELS} as ` +
+              'AVIF, which needs more memory)',
           },
         ]);
       case 'too many frames':
@@ -67,12 +66,12 @@ export class Renderer {
           {
             path: '',
             message:
-              `has too many pixels: send an animation of at most ${MOST_MEGAPIXELS} megapixels in all its frames together ` +
-              '(fewer frames, or smaller ones), or a still image',
+              `has too many pixels: send an animation of at most ${MOST_MEGAPIXELS} megapixels across all frames (fewer or ` +
+              'smaller frames), or a still image',
           },
         ]);
       case 'damaged':
-        throw invalid([{ path: '', message: 'is a damaged image: it cannot be decoded to its end' }]);
+        throw invalid([{ path: '', message: 'is damaged and cannot be decoded: send an intact image' }]);
     }
   }
 
@@ -81,7 +80,7 @@ export class Renderer {
       return await this.gate.run(group, LONGEST_WAIT_MS, work);
     } catch (error) {
       if (!(error instanceof TooManyWaiting)) throw error;
-      throw overloaded('Many images are being worked on');
+      throw overloaded('The server is processing too many images');
     }
   }
 }

@@ -7,7 +7,7 @@ import { imageRecordSchema, images } from './images.js';
   method: 'POST',
   name: 'image.update-image',
   object: 'image',
-  summary: 'Change the name of an image, or what is said of what it shows',
+  summary: 'Update an image',
   answers: imageRecordSchema,
 })
 export class UpdateImage extends Input {
@@ -17,7 +17,12 @@ export class UpdateImage extends Input {
   @Text({ max: 200, optional: true })
   name?: string;
 
-  @Text({ max: 1_000, optional: true, nullable: true, description: 'What it shows, for who cannot see it.' })
+  @Text({
+    max: 1_000,
+    optional: true,
+    nullable: true,
+    description: 'Alternative text: describes the image for people who cannot see it.',
+  })
   alt?: string | null;
 }
 

@@ -27,11 +27,13 @@ const UNNAMED = 'image';
   object: 'image',
   summary: 'Upload an image',
   description:
-    `The bytes are the body, or the one file of a form (${FORM_TYPE}), which may have the fields \`name\` and \`alt\` too; the name of ` +
-    `the file stands for a missing name. At most ${MOST_MEBIBYTES} MiB and ${MOST_MEGAPIXELS} megapixels (${MOST_AVIF_MEGAPIXELS} as ` +
-    'AVIF). What others are shown is made anew of what can be seen: no place, camera or other data of a photo stays in it. ' +
-    `An animated GIF or WebP becomes an animated WebP, with a still image of its first frame among the variants; it has at most ${MOST_FRAMES} ` +
-    `frames and ${MOST_MEGAPIXELS} megapixels in all of them together. The same bytes again answer the image that is there.`,
+    `Send the image as the body, or as the only file of a form (${FORM_TYPE}), optionally with the fields \`name\` ` +
+    `and \`alt\`. Without \`name\`, the file name is used. The limits are ${MOST_MEBIBYTES} MiB and ` +
+    `${MOST_MEGAPIXELS} megapixels (${MOST_AVIF_MEGAPIXELS} as AVIF). Published images are re-encoded from the ` +
+    'visible pixels, so no location, camera or other metadata remains. An animated GIF or WebP becomes an ' +
+    'animated WebP, and its variants include a still image of the first frame. Animations can have up to ' +
+    `${MOST_FRAMES} frames and ${MOST_MEGAPIXELS} megapixels across all frames. Uploading the same bytes again ` +
+    'returns the existing image.',
   answers: imageIdSchema,
   bodyTypes: [...TAKEN_TYPES, FORM_TYPE],
   largestBody: LARGEST_FORM,
@@ -40,7 +42,12 @@ export class UploadImage extends StreamedInput {
   @Text({ max: 200, optional: true })
   name?: string;
 
-  @Text({ max: 1_000, optional: true, nullable: true, description: 'What it shows, for who cannot see it.' })
+  @Text({
+    max: 1_000,
+    optional: true,
+    nullable: true,
+    description: 'Alternative text: describes the image for people who cannot see it.',
+  })
   alt?: string | null;
 }
 

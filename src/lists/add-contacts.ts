@@ -7,7 +7,9 @@ import { lists, listSchema } from './lists.js';
   name: 'list.add-contacts',
   object: 'list',
   summary: 'Add contacts to a list',
-  description: 'All of them or none: an unknown one is 404 and named. Who is on the list already stays.',
+  description:
+    'Adds all of the contacts or none: if one is unknown, the request returns 404 and names it. Contacts already ' +
+    'on the list stay on it.',
   answers: listSchema,
 })
 export class AddContacts extends Input {

@@ -9,8 +9,8 @@ import { listIdSchema, lists } from './lists.js';
   object: 'list',
   summary: 'Create a list',
   description:
-    'It starts without contacts. The same body again answers the one it made first, as long as that exists and has its ' +
-    'name; for a second one like it send an `Idempotency-Key`.',
+    'A new list has no contacts. Sending the same body again returns the first list, as long as it exists and ' +
+    'still has that name. To create an identical one, send an `Idempotency-Key`.',
   answers: listIdSchema,
 })
 export class CreateList extends Input {

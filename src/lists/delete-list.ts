@@ -8,7 +8,7 @@ import { listIdSchema, lists } from './lists.js';
   name: 'list.delete-list',
   object: 'list',
   summary: 'Delete a list',
-  description: 'The contacts that were on it remain.',
+  description: 'The contacts on the list are kept.',
   answers: listIdSchema,
 })
 export class DeleteList extends Input {

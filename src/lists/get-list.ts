@@ -7,14 +7,14 @@ import { lists, listSchema } from './lists.js';
   name: 'list.get-list',
   object: 'list',
   summary: 'Retrieve a list',
-  description: 'Its contacts: contact.list-contacts with `listId`.',
+  description: 'To list its contacts, use contact.list-contacts with `listId`.',
   answers: listSchema,
 })
 export class GetList extends Input {
   @Id()
   listId!: string;
 
-  @Timestamp({ optional: true, description: 'The list as it was at this moment.' })
+  @Timestamp({ optional: true, description: 'Returns the list as it was at this time.' })
   asOf?: string;
 }
 

@@ -7,7 +7,7 @@ import { lists, listSchema } from './lists.js';
   method: 'GET',
   name: 'list.list-lists',
   object: 'lists',
-  summary: 'List the lists',
+  summary: 'List lists',
   answers: listSchema,
   list: true,
 })

@@ -20,7 +20,7 @@ export const listSchema = recordSchema({
   name: { type: 'string' },
   description: textOrNull,
   organizationId: { type: 'string' },
-  contacts: { type: 'integer', description: 'The exact number of contacts on the list.' },
+  contacts: { type: 'integer', description: 'Exact number of contacts on the list.' },
 });
 
 export const listIdSchema = recordSchema({ listId: { type: 'string' } });
@@ -35,5 +35,5 @@ export const lists = new Resource({
   counts: { link: membership, field: 'contacts', table: 'members' },
 });
 
-chooseContactsBy(lists, 'Only the contacts on this list.');
-importContactsInto(lists, 'A list to which all contacts of the file are added.');
+chooseContactsBy(lists, 'Only contacts on this list.');
+importContactsInto(lists, 'A list to which all contacts in the file are added.');

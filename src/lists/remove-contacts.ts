@@ -8,8 +8,8 @@ import { lists, listSchema } from './lists.js';
   object: 'list',
   summary: 'Remove contacts from a list',
   description:
-    'Who is not on the list is left alone; who never was a contact is 404 and named, and nobody is removed. The ' +
-    'contacts themselves remain.',
+    'Removes all of the contacts or none: if one never existed, the request returns 404 and names it. Contacts ' +
+    'that are not on the list are ignored. The contacts themselves are kept.',
   answers: listSchema,
 })
 export class RemoveContacts extends Input {

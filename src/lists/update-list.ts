@@ -7,8 +7,8 @@ import { lists, listSchema } from './lists.js';
   method: 'POST',
   name: 'list.update-list',
   object: 'list',
-  summary: 'Change a list',
-  description: 'Only the fields given are changed; `null` clears the description.',
+  summary: 'Update a list',
+  description: 'Changes only the fields you send; `null` clears the description.',
   answers: listSchema,
 })
 export class UpdateList extends Input {

@@ -17,7 +17,7 @@ import { sender, senderId } from './sender.js';
   answers: organizationSchema,
 })
 export class GetOrganization extends Input {
-  @Timestamp({ optional: true, description: 'The organization as it was at this moment.' })
+  @Timestamp({ optional: true, description: 'Returns the organization as it was at this time.' })
   asOf?: string;
 }
 

@@ -14,38 +14,38 @@ export const organizationSchema = recordSchema({
   website: textOrNull,
   email: textOrNull,
   country: textOrNull,
-  publicLog: { type: 'boolean', description: 'Whether everybody may read `/log/…` of the organization.' },
+  publicLog: { type: 'boolean', description: "Whether anyone can read the organization's `/log/…`." },
   mailFrom: {
     ...recordSchema({ name: textOrNull, address: { type: 'string', format: 'email' } }),
     type: ['object', 'null'],
-    description: 'Who mail comes from; null: who the operator of this server says.',
+    description: 'The sender of email; null: the sender set by the operator of this server.',
   },
-  replyTo: { ...textOrNull, description: 'Where answers to mail go; null: to whom it comes from.' },
+  replyTo: { ...textOrNull, description: 'The reply address of email; null: the sender.' },
   postalAddress: {
     ...textOrNull,
-    description: 'Stands at the foot of mail to many; may have several lines.',
+    description: 'Appears at the bottom of bulk email. Can have several lines.',
   },
   language: {
     type: 'string',
     enum: LANGUAGES,
-    description: 'In which mail of the program itself is written.',
+    description: 'The language of email that the server itself writes.',
   },
-  slug: { ...textOrNull, description: 'What the addresses of its pages begin with; null: its id.' },
+  slug: { ...textOrNull, description: 'The first part of the path of its pages; null: its id.' },
   url: {
     ...textOrNull,
-    description: 'Of its page; null where the operator has switched the public site off.',
+    description: 'The URL of its page; null if the operator has disabled the public site.',
   },
-  colour: { ...textOrNull, description: 'Of its pages, as #rrggbb.' },
+  colour: { ...textOrNull, description: 'The accent color of its pages, as #rrggbb.' },
   imageId: { ...textOrNull, description: 'Its logo.' },
   privacyUrl: {
     ...textOrNull,
-    description: 'Where people who sign read what becomes of what they say of themselves.',
+    description: 'The privacy policy for people who sign: how their data is used.',
   },
   mailHook: {
     ...textOrNull,
     description:
-      'The path of this server at which mail providers report bounces and complaints; null for keys without ' +
-      '`organization:write`. As it is now, also with `asOf`.',
+      'The path on this server at which email providers report bounces and complaints. Null for keys without ' +
+      '`organization:write`. With `asOf`, this is still the current path.',
   },
 });
 

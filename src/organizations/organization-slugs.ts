@@ -29,7 +29,7 @@ export class OrganizationSlugs {
     if (rows.length > 0) return;
     throw new RpcError(
       'CONFLICT',
-      `Another organization is found by ${slug}, or was within a year. Choose another slug.`,
+      `The slug ${slug} belongs to another organization, or did within the past year. Choose another slug.`,
       { reason: 'SLUG_TAKEN' },
     );
   }

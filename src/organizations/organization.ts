@@ -60,7 +60,7 @@ export function createOrganization(name: string): OrganizationEvent[] {
 /** @throws RpcError NOT_FOUND before the organization was created: a key's organization exists today. */
 export function existingOrganization(state: Organization): ExistingOrganization {
   if (state.status === 'unknown') {
-    throw new RpcError('NOT_FOUND', 'There is no such organization.');
+    throw new RpcError('NOT_FOUND', 'This organization does not exist.');
   }
   return state;
 }

@@ -44,8 +44,8 @@ class MailFrom {
   method: 'POST',
   name: 'organization.update-organization',
   object: 'organization',
-  summary: 'Change your organization',
-  description: 'Only the fields given are changed; `null` clears an optional one.',
+  summary: 'Update your organization',
+  description: 'Changes only the fields you send; `null` clears an optional field.',
   // Whoever publishes the log may read it from then on.
   fieldScopes: { publicLog: 'history:read' },
   answers: organizationSchema,
@@ -67,7 +67,8 @@ export class UpdateOrganization extends Input {
   @Flag({
     optional: true,
     description:
-      'Whether everybody may read `/log/…`, without a key: checkpoints, positions and digests, nothing of what events say.',
+      'Whether anyone can read `/log/…` without a key. It contains checkpoints, positions and digests, but no ' +
+      'event content.',
   })
   publicLog?: boolean;
 
@@ -75,7 +76,8 @@ export class UpdateOrganization extends Input {
     optional: true,
     nullable: true,
     description:
-      'Who mail comes from: an address that the operator’s mail server may send from. ASCII before the @, as in `replyTo`.',
+      'The sender of email: an address that the operator’s mail server can send from. Must be ASCII before the @, ' +
+      'as must `replyTo`.',
   })
   mailFrom?: MailFrom | null;
 
@@ -85,18 +87,26 @@ export class UpdateOrganization extends Input {
   @Text({ max: 500, optional: true, nullable: true, example: 'Clean Rivers, 1 Bank Street, Oslo' })
   postalAddress?: string | null;
 
-  @OneOf(LANGUAGES, { optional: true, description: 'Of its pages, and of mail of the program itself.' })
+  @OneOf(LANGUAGES, {
+    optional: true,
+    description: 'The language of its pages, and of email that the server itself writes.',
+  })
   language?: SenderFields['language'];
 
   @Slug({
     optional: true,
     nullable: true,
     example: 'clean-rivers',
-    description: 'What the addresses of its pages begin with; a former one leads to them for a year.',
+    description: 'The first part of the path of its pages. A previous slug redirects to them for a year.',
   })
   slug?: string | null;
 
-  @Colour({ optional: true, nullable: true, example: '#0b6e4f', description: 'Of its pages.' })
+  @Colour({
+    optional: true,
+    nullable: true,
+    example: '#0b6e4f',
+    description: 'The accent color of its pages.',
+  })
   colour?: string | null;
 
   @Text({
@@ -104,7 +114,7 @@ export class UpdateOrganization extends Input {
     optional: true,
     nullable: true,
     namesRecord: true,
-    description: 'Its logo: an image of the organization.',
+    description: "Its logo: one of the organization's images.",
   })
   imageId?: string | null;
 
@@ -202,7 +212,10 @@ function requireSendable({ mailFrom, replyTo }: Partial<SenderFields>): void {
   const addresses = { 'mailFrom.address': mailFrom?.address, replyTo };
   const issues = Object.entries(addresses)
     .filter(([, address]) => address != null && !isSenderAddress(address))
-    .map(([path]) => ({ path, message: 'must be an address that mail can come from: ASCII before the @' }));
+    .map(([path]) => ({
+      path,
+      message: 'must be an address that email can be sent from, with only ASCII before the @',
+    }));
   if (issues.length > 0) throw invalid(issues);
 }
 

@@ -23,11 +23,11 @@ import { type SignatureAnswer, signatureAnswerSchema } from './signature-record.
   object: 'signature',
   summary: 'Sign a petition',
   description:
-    'Only while the petition is published. The signer is a contact (`contactId`), or a person (`contact`) who is ' +
-    'found by e-mail address or created in the same step; what is known of a contact is not changed. One ' +
-    'standing signature per contact: signing again answers the first one, also after the close, and a new comment ' +
-    'is not taken (withdraw and sign again). `contact.consent` is recorded for a new contact, and for one whose ' +
-    '`subscribed` is the same already.',
+    'Requires a published petition. The signer is an existing contact (`contactId`) or a person (`contact`). ' +
+    'That person is matched by email address, or created as a contact; existing details are not changed. A ' +
+    'contact has one active signature per petition. Signing again returns the existing signature, even after the ' +
+    'petition is closed, and ignores a new comment: withdraw the signature and sign again. `contact.consent` is ' +
+    'recorded for a new contact, and for an existing one if its `subscribed` stays the same.',
   answers: signatureAnswerSchema,
   reasons: ['PETITION_NOT_PUBLISHED', 'PETITION_CLOSED'],
   // It makes contacts, and its answer tells whether somebody was one.
@@ -37,10 +37,10 @@ export class AddSignature extends Input {
   @Id()
   petitionId!: string;
 
-  @Id({ optional: true, description: 'Either this or `contact`.' })
+  @Id({ optional: true, description: 'Send either this or `contact`.' })
   contactId?: string;
 
-  @Nested(() => InlineContact, { optional: true, description: 'Either this or `contactId`.' })
+  @Nested(() => InlineContact, { optional: true, description: 'Send either this or `contactId`.' })
   contact?: InlineContact;
 
   @Text({ max: 10_000, optional: true, nullable: true })
@@ -51,7 +51,7 @@ export class AddSignature extends Input {
     optional: true,
     nullable: true,
     example: 'newsletter',
-    description: 'What led the signer there, for petition.get-stats.',
+    description: 'What led the signer to the petition, for petition.get-stats.',
   })
   source?: string | null;
 }
@@ -160,12 +160,13 @@ function sign(
 
 function requireOneSigner({ organizationId, contactId, contact }: AddSignature): void {
   if ((contactId === undefined) === (contact === undefined)) {
-    throw invalid([{ path: 'contactId', message: 'or contact must be given: one of them, not both' }]);
+    throw invalid([{ path: 'contactId', message: 'or contact is required: send one of them, not both' }]);
   }
   if (contact?.organizationId !== undefined && contact.organizationId !== organizationId) {
     throw new RpcError(
       'FORBIDDEN',
-      'contact.organizationId is another organization than the key’s. Leave it out, or name that of the key.',
+      "contact.organizationId does not match the organization of your API key. Omit it, or use the key's " +
+        'organization.',
     );
   }
 }

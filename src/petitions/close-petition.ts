@@ -8,7 +8,7 @@ import { petitions, petitionSchema } from './petitions.js';
   name: 'petition.close-petition',
   object: 'petition',
   summary: 'Close a petition',
-  description: 'A published petition: it takes no more signatures until it is published again.',
+  description: 'Closes a published petition. It accepts no signatures until it is published again.',
   answers: petitionSchema,
   reasons: ['PETITION_NOT_PUBLISHED'],
 })

@@ -10,9 +10,8 @@ import { petitionIdSchema, petitions } from './petitions.js';
   object: 'petition',
   summary: 'Create a petition',
   description:
-    'It starts as a draft, with no signatures. ' +
-    'The same body again answers the one it made first, as long as that exists and has its name; for a second one ' +
-    'like it send an `Idempotency-Key`.',
+    'A new petition is a draft without signatures. Sending the same body again returns the first petition, as ' +
+    'long as it exists and still has that name. To create an identical one, send an `Idempotency-Key`.',
   answers: petitionIdSchema,
   reasons: ['SLUG_TAKEN'],
 })

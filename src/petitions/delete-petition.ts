@@ -8,7 +8,7 @@ import { petitionIdSchema, petitions } from './petitions.js';
   name: 'petition.delete-petition',
   object: 'petition',
   summary: 'Delete a petition',
-  description: 'Not while it is published: close it first.',
+  description: 'A published petition cannot be deleted. Close it first.',
   answers: petitionIdSchema,
   reasons: ['PETITION_PUBLISHED'],
 })

@@ -28,10 +28,11 @@ type Exported = SignatureRecord & Partial<Signer>;
   object: 'signatures',
   summary: 'Export the signatures of a petition',
   description:
-    'All of them, oldest first, as a stream: as NDJSON one a line, as list-signatures answers it; as CSV the same fields as columns, named in ' +
-    'the first line, unset ones empty. With `contacts` each says who has signed; those of the erased say nobody. What people write ' +
-    'may be a formula to a spreadsheet: with `safe` an apostrophe stands before it. An answer that ends without its last chunk ' +
-    '(RFC 9112, section 8) is not whole: ask again.',
+    'Streams all signatures, oldest first. NDJSON contains one per line, in the format of list-signatures. CSV ' +
+    'contains the same fields as columns, with names in the first line and empty cells for unset fields. ' +
+    '`contacts` adds the signer to each signature, except for erased contacts. Text written by signers could be ' +
+    'run as a formula by a spreadsheet; `safe` adds an apostrophe before it. A response without its last chunk ' +
+    '(RFC 9112, section 8) is incomplete: request it again.',
   answers: {
     ...signatureSchema,
     properties: {
@@ -51,7 +52,7 @@ export class ExportSignatures extends CreationFilters {
   @OneOf(Object.keys(SIGNATURES), { optional: true, documentedDefault: 'CONFIRMED' })
   status?: SignatureRecord['status'];
 
-  @Flag({ optional: true, description: 'Who has signed, beside each signature.' })
+  @Flag({ optional: true, description: 'Includes the contact behind each signature.' })
   contacts?: boolean;
 
   @OneOf(['ndjson', 'csv'], { default: 'ndjson' })
@@ -59,7 +60,7 @@ export class ExportSignatures extends CreationFilters {
 
   @Flag({
     optional: true,
-    description: 'Of CSV: an apostrophe before `=`, `+`, `-`, `@`, a tab or a carriage return.',
+    description: 'CSV only: adds an apostrophe before `=`, `+`, `-`, `@`, a tab or a carriage return.',
   })
   safe?: boolean;
 }

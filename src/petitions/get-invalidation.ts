@@ -7,14 +7,14 @@ import { invalidations, invalidationSchema } from './invalidations.js';
   name: 'petition.get-invalidation',
   object: 'invalidation',
   summary: 'Retrieve an invalidation of signatures',
-  description: 'How far it is, and what it was meant for.',
+  description: 'Returns its progress and the conditions it was created with.',
   answers: invalidationSchema,
 })
 export class GetInvalidation extends Input {
   @Id()
   invalidationId!: string;
 
-  @Timestamp({ optional: true, description: 'The invalidation as it was at this moment.' })
+  @Timestamp({ optional: true, description: 'Returns the invalidation as it was at this time.' })
   asOf?: string;
 }
 

@@ -13,7 +13,7 @@ export class GetPetition extends Input {
   @Id()
   petitionId!: string;
 
-  @Timestamp({ optional: true, description: 'The petition as it was at this moment.' })
+  @Timestamp({ optional: true, description: 'Returns the petition as it was at this time.' })
   asOf?: string;
 }
 

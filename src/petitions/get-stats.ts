@@ -33,9 +33,9 @@ const listOf = (properties: object) => ({
   object: 'stats',
   summary: 'Count the signatures of a petition by day, country and source',
   description:
-    'Of the signatures that count. Days are those of UTC; without days on which nobody has signed. Countries are as the signers’ contacts ' +
-    'have them, null where they say none or were erased; sources what led them there. The 250 most frequent of each are named. With ' +
-    '`asOf` all of it as it was.',
+    'Counts only valid signatures. Days are in UTC; days without signatures are omitted. Countries come from the ' +
+    'signers’ contacts and are null if unknown or erased. Sources are what led signers to the petition. Each ' +
+    'list contains the 250 most frequent values. With `asOf`, all numbers are as they were at that time.',
   answers: recordSchema({
     petitionId: { type: 'string' },
     ...counted,
@@ -48,7 +48,7 @@ export class GetStats extends Input {
   @Id()
   petitionId!: string;
 
-  @Timestamp({ optional: true, description: 'As it was at this moment.' })
+  @Timestamp({ optional: true, description: 'Returns the numbers as they were at this time.' })
   asOf?: string;
 }
 

@@ -37,52 +37,53 @@ export type InvalidateAnswer = { invalidationId: string | null; petitionId: stri
   method: 'POST',
   name: 'petition.invalidate-signatures',
   object: 'invalidation',
-  summary: 'Let signatures count no more',
+  summary: 'Invalidate signatures',
   description:
-    'Those that are named (`signatureIds`), or all that were there by now and fit everything that is given beside it. They stay in the ' +
-    'history, and who gave them cannot sign again; `petition.restore-signatures` lets them count again. The first 200 are out when this is ' +
-    'answered, the others within seconds, while people go on signing: `petition.get-invalidation` tells how far it is.',
+    'Excludes signatures from the count: either those you name (`signatureIds`), or all existing ones that match ' +
+    'every given condition. They stay in the history, and their signers cannot sign again. To count them again, ' +
+    'use `petition.restore-signatures`. The first 200 are excluded before the response is sent, the others ' +
+    'within seconds; others can keep signing. `petition.get-invalidation` returns the progress.',
   answers: recordSchema({
-    invalidationId: { ...textOrNull, description: 'null with `dryRun`, and where no signature is meant.' },
+    invalidationId: { ...textOrNull, description: 'null with `dryRun`, and if no signature matches.' },
     petitionId: { type: 'string' },
-    signatures: { type: 'integer', description: 'How many are meant.' },
+    signatures: { type: 'integer', description: 'Number of matching signatures.' },
   }),
 })
 export class InvalidateSignatures extends Input {
   @Id()
   petitionId!: string;
 
-  @Ids({ max: MOST_NAMED, optional: true, description: 'Either these or conditions.' })
+  @Ids({ max: MOST_NAMED, optional: true, description: 'Send either these or conditions.' })
   signatureIds?: string[];
 
-  @Timestamp({ optional: true, description: 'Signatures that were given after this moment.' })
+  @Timestamp({ optional: true, description: 'Signatures created after this time.' })
   createdAfter?: string;
 
-  @Timestamp({ optional: true, description: 'Signatures that were given before this moment.' })
+  @Timestamp({ optional: true, description: 'Signatures created before this time.' })
   createdBefore?: string;
 
   @Text({
     max: 253,
     optional: true,
     example: 'mail.example',
-    description: 'Signatures of contacts whose e-mail address ends in it: `mail.example`.',
+    description: 'Signatures of contacts with an email address in this domain, for example `mail.example`.',
   })
   emailDomain?: string;
 
-  @Flag({ optional: true, description: 'Changes nothing: tells how many are meant.' })
+  @Flag({ optional: true, description: 'Changes nothing and returns the number of matching signatures.' })
   dryRun?: boolean;
 
   @Text({
     max: 100,
     optional: true,
     example: '192.0.2.0/24',
-    description: 'Signatures from its page that came from this address, or this range of addresses (CIDR).',
+    description: "Signatures from the petition's page that came from this IP address or range (CIDR).",
   })
   clientAddress?: string;
 
   @OneOf(SUSPICIONS, {
     optional: true,
-    description: 'Signatures from its page that are suspicious for this reason.',
+    description: "Signatures from the petition's page that are suspicious for this reason.",
   })
   suspicion?: Suspicion;
 }
@@ -153,7 +154,7 @@ export class InvalidateSignaturesHandler implements ICommandHandler<InvalidateSi
     const range = condition?.clientAddress;
     if (range == null || networksIn(this.store.keyring, range)) return;
     const message =
-      'must be an address, or a range of them: 192.0.2.0/24, 2001:db8::/48 (of IPv6 from /24 to /64, or /120 and more)';
+      'must be an IP address or range: 192.0.2.0/24, 2001:db8::/48 (IPv6 ranges from /24 to /64, or from /120)';
     throw invalid([{ path: 'clientAddress', message }]);
   }
 
@@ -171,7 +172,8 @@ export class InvalidateSignaturesHandler implements ICommandHandler<InvalidateSi
     if (unknown !== undefined) {
       throw new RpcError(
         'NOT_FOUND',
-        `There is no signature ${unknown.slice(0, 100)} under this petition: nothing was changed. Take it out of signatureIds.`,
+        `This petition has no signature ${unknown.slice(0, 100)}, and nothing was changed. Remove it from ` +
+          'signatureIds.',
       );
     }
     return { petitionId, upTo, signatureIds };
@@ -198,7 +200,7 @@ function conditionOf({
   const hasCondition = Object.values(condition).some((value) => value !== null);
   if (hasCondition === (signatureIds !== undefined)) {
     throw invalid([
-      { path: 'signatureIds', message: 'or conditions must be given: one of the two ways, not both' },
+      { path: 'signatureIds', message: 'or conditions are required: send one of them, not both' },
     ]);
   }
   return hasCondition ? condition : null;

@@ -19,11 +19,11 @@ export const invalidationSchema = recordSchema({
       suspicion: textOrNull,
     }),
     type: ['object', 'null'],
-    description: 'null where the signatures were named one by one.',
+    description: 'null if the signatures were named individually.',
   },
-  matched: { type: 'integer', description: 'The signatures that were meant when it began.' },
-  invalidated: { type: 'integer', description: 'Those of them that do not count since.' },
-  restored: { type: 'integer', description: 'Those of them that count again.' },
+  matched: { type: 'integer', description: 'Number of signatures that matched when the invalidation began.' },
+  invalidated: { type: 'integer', description: 'How many of them no longer count.' },
+  restored: { type: 'integer', description: 'How many of them count again.' },
   organizationId: { type: 'string' },
 });
 

@@ -9,12 +9,12 @@ import { petitions } from './petitions.js';
   method: 'GET',
   name: 'petition.list-invalidations',
   object: 'invalidations',
-  summary: 'List the invalidations of signatures',
+  summary: 'List invalidations of signatures',
   answers: invalidationSchema,
   list: true,
 })
 export class ListInvalidations extends PageInput() {
-  @Id({ optional: true, description: 'Only those of this petition.' })
+  @Id({ optional: true, description: 'Only invalidations of this petition.' })
   petitionId?: string;
 }
 

@@ -18,7 +18,10 @@ export class ListPetitions extends PageInput('name') {
   @Text({ max: 200, optional: true, description: `Part of the name or the title. ${SEARCH_RULE}` })
   q?: string;
 
-  @OneOf(['content'], { optional: true, description: 'What is left out otherwise, because it is long.' })
+  @OneOf(['content'], {
+    optional: true,
+    description: 'Includes fields that are left out by default because they are long.',
+  })
   include?: 'content';
 }
 

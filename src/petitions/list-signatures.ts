@@ -15,8 +15,8 @@ import { signatureRecord, type SignatureRow, SIGNATURES } from './signature-rows
   object: 'signatures',
   summary: 'List the signatures of a petition',
   description:
-    'Those that count; with `status` those that are still to be confirmed, or those that `petition.invalidate-signatures` has taken out. ' +
-    'Withdrawn and expired ones are not shown.',
+    'Returns valid signatures by default. With `status`, returns signatures awaiting confirmation, or those ' +
+    'invalidated by `petition.invalidate-signatures`. Withdrawn and expired signatures are not included.',
   answers: signatureSchema,
   list: true,
   fieldScopes: { q: 'contact:read' },
@@ -31,7 +31,7 @@ export class ListSignatures extends CreatedPageInput() {
   @Text({
     max: 200,
     optional: true,
-    description: `Part of the signer's name or e-mail address; nobody is found by theirs before they have confirmed. ${SEARCH_RULE}`,
+    description: `Part of the signer's name or email address. Signers are found only after they have confirmed. ${SEARCH_RULE}`,
   })
   q?: string;
 }

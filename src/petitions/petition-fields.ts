@@ -18,17 +18,17 @@ export abstract class PetitionFieldsInput extends Input {
     max: Number.MAX_SAFE_INTEGER,
     optional: true,
     documentedDefault: DEFAULT_GOAL,
-    description: 'Signatures aimed at.',
+    description: 'Signature goal.',
   })
   goal?: number;
 
-  @Text({ max: 500, optional: true, nullable: true, description: 'Who is to act.' })
+  @Text({ max: 500, optional: true, nullable: true, description: 'Who the petition is addressed to.' })
   target?: string | null;
 
   @Text({ max: 10_000, optional: true, nullable: true })
   description?: string | null;
 
-  @Text({ max: 10_000, optional: true, nullable: true, description: 'What they are asked to do.' })
+  @Text({ max: 10_000, optional: true, nullable: true, description: 'What the target is asked to do.' })
   ask?: string | null;
 
   @Text({
@@ -36,7 +36,8 @@ export abstract class PetitionFieldsInput extends Input {
     optional: true,
     nullable: true,
     namesRecord: true,
-    description: 'An image of the organization, as image.upload-image answers it. It fills `image`.',
+    description:
+      "The id of one of the organization's images, as returned by image.upload-image. Determines `image`.",
   })
   imageId?: string | null;
 
@@ -44,8 +45,8 @@ export abstract class PetitionFieldsInput extends Input {
     optional: true,
     maxBytes: LARGEST_CONTENT,
     description:
-      'Any JSON, 256 KiB at most as it is stored. Its page shows a string or `{ "markdown": … }` as Markdown, and documents of TipTap and ' +
-      'ProseMirror; anything else stays data.',
+      'Any JSON, up to 256 KiB as stored. The page renders a string or `{ "markdown": … }` as Markdown, as well as ' +
+      'TipTap and ProseMirror documents. Other content is stored but not shown.',
   })
   content?: Json;
 
@@ -54,24 +55,25 @@ export abstract class PetitionFieldsInput extends Input {
     nullable: true,
     example: 'save-the-river',
     description:
-      'What its page is found by, unique in the organization; a former one leads to it for a year. Default: made of the name.',
+      'The path of its page, unique in the organization. A previous slug redirects for a year. Default: derived ' +
+      'from the name.',
   })
   slug?: string | null;
 
   @OneOf(['EMAIL', 'NONE'], {
     optional: true,
     documentedDefault: 'EMAIL',
-    description: 'Whether who signs on its page has to confirm it by mail before it counts.',
+    description: 'Whether signatures from its page count only after the signer confirms them by email.',
   })
   confirmation?: Confirmation;
 
-  @Timestamp({ optional: true, nullable: true, description: 'When it closes by itself.' })
+  @Timestamp({ optional: true, nullable: true, description: 'When it closes automatically.' })
   closesAt?: string | null;
 
   @Flag({
     optional: true,
     documentedDefault: false,
-    description: 'Whether its page shows the newest comments of those who have allowed it.',
+    description: 'Whether its page shows the newest comments whose authors allow it.',
   })
   publicComments?: boolean;
 }

@@ -107,7 +107,8 @@ export function publishPetition(state: Petition, now: Date): PetitionEvent[] {
       if (isOver(standing, now)) {
         throw new RpcError(
           'CONFLICT',
-          `This petition was to close at ${standing.closesAt}: give it a later closesAt, or null, and publish it then.`,
+          `This petition was scheduled to close at ${standing.closesAt}. Set closesAt to a later time or null, then ` +
+            'publish it.',
           { reason: 'PETITION_CLOSED' },
         );
       }
@@ -122,7 +123,7 @@ export function closePetition(state: Petition): PetitionEvent[] {
     case 'DRAFT':
       throw new RpcError(
         'CONFLICT',
-        'This petition is a draft: it can be published or deleted. Only a published petition can be closed.',
+        'This petition is a draft. Only a published petition can be closed. Publish or delete the draft.',
         { reason: 'PETITION_NOT_PUBLISHED' },
       );
     case 'PUBLISHED':
@@ -142,7 +143,7 @@ export function closeAtItsEnd(state: Petition, now: Date): PetitionEvent[] {
 export function deletePetition(state: Petition): PetitionEvent[] {
   if (state.status === 'DELETED') return [];
   if (existingPetition(state).status === 'PUBLISHED') {
-    throw new RpcError('CONFLICT', 'This petition is published: close it before you delete it.', {
+    throw new RpcError('CONFLICT', 'This petition is published. Close it before you delete it.', {
       reason: 'PETITION_PUBLISHED',
     });
   }
@@ -156,13 +157,13 @@ export function requireOpen(state: Petition, now: Date): void {
     case 'PUBLISHED':
       return;
     case 'DRAFT':
-      throw new RpcError('CONFLICT', 'This petition is a draft: publish it before it takes signatures.', {
+      throw new RpcError('CONFLICT', 'This petition is a draft and cannot be signed yet. Publish it first.', {
         reason: 'PETITION_NOT_PUBLISHED',
       });
     case 'CLOSED':
       throw new RpcError(
         'CONFLICT',
-        'This petition is closed: it no longer takes signatures. Publish it again to open it.',
+        'This petition is closed and no longer accepts signatures. To reopen it, publish it again.',
         { reason: 'PETITION_CLOSED' },
       );
   }

@@ -94,22 +94,22 @@ export const petitionSchema = recordSchema({
   description: textOrNull,
   ask: textOrNull,
   imageId: textOrNull,
-  signatures: { type: 'integer', description: 'The exact number of standing signatures.' },
+  signatures: { type: 'integer', description: 'Exact number of valid signatures.' },
   organizationId: { type: 'string' },
   status: { type: 'string', enum: ['DRAFT', 'PUBLISHED', 'CLOSED'] },
   image: imageSchema,
   content: { description: 'Any JSON.' },
-  slug: { ...textOrNull, description: 'What its page is found by; null: its id.' },
+  slug: { ...textOrNull, description: 'The path of its page; null: its id.' },
   url: {
     ...textOrNull,
-    description: 'Of its page; null where the operator has switched the public site off.',
+    description: 'The URL of its page; null if the operator has disabled the public site.',
   },
   confirmation: { type: 'string', enum: ['EMAIL', 'NONE'] },
   closesAt: { type: ['string', 'null'], format: 'date-time' },
   publicComments: { type: 'boolean' },
   pendingSignatures: {
     type: 'integer',
-    description: 'The exact number of those from its page that are still to be confirmed.',
+    description: 'Exact number of signatures from its page that await confirmation.',
   },
 });
 
@@ -156,4 +156,4 @@ export const petitions = new Resource({
 
 showImages(petitions, (state) => updatePetition(state, { imageId: null }));
 
-chooseContactsBy(petitions, 'Only the contacts who have signed this petition.');
+chooseContactsBy(petitions, 'Only contacts who signed this petition.');

@@ -9,8 +9,8 @@ import { petitions, petitionSchema } from './petitions.js';
   object: 'petition',
   summary: 'Publish a petition',
   description:
-    'A draft or a closed petition: from now on it takes signatures, until its `closesAt` where it has one. Publishing the published ' +
-    'changes nothing.',
+    'Publishes a draft or a closed petition. It accepts signatures until `closesAt`, if set. Publishing a ' +
+    'published petition changes nothing.',
   answers: petitionSchema,
   reasons: ['PETITION_CLOSED'],
 })

@@ -13,7 +13,7 @@ import { type SignatureAnswer, withdrawnAnswerSchema } from './signature-record.
   object: 'signature',
   summary: 'Withdraw a signature',
   description:
-    'The count goes down; the contact may sign again later. Where the contact has not signed, nothing happens.',
+    'Lowers the count. The contact can sign again later. If the contact has not signed, nothing happens.',
   answers: withdrawnAnswerSchema,
 })
 export class RemoveSignature extends Input {

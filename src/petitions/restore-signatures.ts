@@ -11,10 +11,10 @@ import { invalidations, invalidationSchema } from './invalidations.js';
   method: 'POST',
   name: 'petition.restore-signatures',
   object: 'invalidation',
-  summary: 'Let invalidated signatures count again',
+  summary: 'Restore invalidated signatures',
   description:
-    'All that this invalidation has taken out, but for those that were withdrawn since; if it is still going on, it ends. The first ' +
-    '200 count again when this is answered, the others within seconds.',
+    'Counts all signatures that this invalidation excluded, except those withdrawn since. An invalidation in ' +
+    'progress is stopped. The first 200 count again before the response is sent, the others within seconds.',
   answers: invalidationSchema,
 })
 export class RestoreSignatures extends Input {

@@ -14,13 +14,13 @@ const answer = {
   signatureId: { type: 'string' },
   petitionId: { type: 'string' },
   contactId: { type: 'string' },
-  signatures: { type: 'integer', description: 'The standing signatures of the petition.' },
+  signatures: { type: 'integer', description: 'Number of valid signatures of the petition.' },
 };
 
 export const signatureAnswerSchema = recordSchema(answer);
 export const withdrawnAnswerSchema = recordSchema({
   ...answer,
-  signatureId: { ...textOrNull, description: 'null where the contact has never signed.' },
+  signatureId: { ...textOrNull, description: 'null if the contact has never signed.' },
 });
 
 /** A standing signature as the API answers it. */
@@ -42,15 +42,15 @@ export const signatureSchema = recordSchema({
   petitionId: { type: 'string' },
   contactId: {
     ...textOrNull,
-    description: 'null once the signer was erased, and before they have confirmed.',
+    description: 'null until the signer confirms, and once the signer was erased.',
   },
   comment: textOrNull,
   status: { type: 'string', enum: ['CONFIRMED', 'PENDING', 'INVALIDATED'] },
-  invalidationId: { ...textOrNull, description: 'The invalidation by which it does not count.' },
-  source: { ...textOrNull, description: 'What led the signer there.' },
+  invalidationId: { ...textOrNull, description: 'The invalidation that excludes the signature.' },
+  source: { ...textOrNull, description: 'What led the signer to the petition.' },
   suspicion: {
     type: 'array',
     items: { type: 'string', enum: SUSPICIONS },
-    description: 'Why somebody should look at it.',
+    description: 'Why the signature should be reviewed.',
   },
 });

@@ -8,8 +8,8 @@ import { petitions, petitionSchema } from './petitions.js';
   method: 'POST',
   name: 'petition.update-petition',
   object: 'petition',
-  summary: 'Change a petition',
-  description: 'Only the fields given are changed; `null` clears an optional one.',
+  summary: 'Update a petition',
+  description: 'Changes only the fields you send; `null` clears an optional field.',
   answers: petitionSchema,
   reasons: ['SLUG_TAKEN'],
 })

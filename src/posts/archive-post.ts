@@ -8,7 +8,7 @@ import { posts, postSchema } from './posts.js';
   name: 'post.archive-post',
   object: 'post',
   summary: 'Archive a post',
-  description: 'A published post; it can be published again.',
+  description: 'Archives a published post. It can be published again.',
   answers: postSchema,
   reasons: ['POST_NOT_PUBLISHED'],
 })

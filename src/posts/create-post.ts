@@ -10,8 +10,8 @@ import { postIdSchema, posts } from './posts.js';
   object: 'post',
   summary: 'Create a post',
   description:
-    'It starts as a draft. The same body again answers the one it made first, as long as that exists and has its ' +
-    'name; for a second one like it send an `Idempotency-Key`.',
+    'A new post is a draft. Sending the same body again returns the first post, as long as it exists and still ' +
+    'has that name. To create an identical one, send an `Idempotency-Key`.',
   answers: postIdSchema,
   reasons: ['SLUG_TAKEN'],
 })

@@ -13,7 +13,7 @@ export class GetPost extends Input {
   @Id()
   postId!: string;
 
-  @Timestamp({ optional: true, description: 'The post as it was at this moment.' })
+  @Timestamp({ optional: true, description: 'Returns the post as it was at this time.' })
   asOf?: string;
 }
 

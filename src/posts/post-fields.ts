@@ -19,7 +19,8 @@ export abstract class PostFieldsInput extends Input {
     optional: true,
     nullable: true,
     namesRecord: true,
-    description: 'An image of the organization, as image.upload-image answers it. It fills `image`.',
+    description:
+      "The id of one of the organization's images, as returned by image.upload-image. Determines `image`.",
   })
   imageId?: string | null;
 
@@ -27,8 +28,8 @@ export abstract class PostFieldsInput extends Input {
     optional: true,
     maxBytes: LARGEST_CONTENT,
     description:
-      'Any JSON, 256 KiB at most as it is stored. Its page shows a string or `{ "markdown": … }` as Markdown, and documents of TipTap and ' +
-      'ProseMirror; anything else stays data.',
+      'Any JSON, up to 256 KiB as stored. The page renders a string or `{ "markdown": … }` as Markdown, as well as ' +
+      'TipTap and ProseMirror documents. Other content is stored but not shown.',
   })
   content?: Json;
 
@@ -37,7 +38,8 @@ export abstract class PostFieldsInput extends Input {
     nullable: true,
     example: 'we-did-it',
     description:
-      'What its page is found by, unique in the organization; a former one leads to it for a year. Default: made of the name.',
+      'The path of its page, unique in the organization. A previous slug redirects for a year. Default: derived ' +
+      'from the name.',
   })
   slug?: string | null;
 }

@@ -92,7 +92,7 @@ export function archivePost(state: Post): PostEvent[] {
     case 'DRAFT':
       throw new RpcError(
         'CONFLICT',
-        'This post is a draft: it can be published or deleted. Only a published post can be archived.',
+        'This post is a draft. Only a published post can be archived. Publish or delete the draft.',
         { reason: 'POST_NOT_PUBLISHED' },
       );
     case 'PUBLISHED':

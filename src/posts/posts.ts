@@ -16,10 +16,10 @@ export const postSchema = recordSchema({
   publishedAt: { type: ['string', 'null'], format: 'date-time', description: 'When it was last published.' },
   image: imageSchema,
   content: { description: 'Any JSON.' },
-  slug: { ...textOrNull, description: 'What its page is found by; null: its id.' },
+  slug: { ...textOrNull, description: 'The path of its page; null: its id.' },
   url: {
     ...textOrNull,
-    description: 'Of its page; null where the operator has switched the public site off.',
+    description: 'The URL of its page; null if the operator has disabled the public site.',
   },
 });
 

@@ -8,7 +8,7 @@ import { posts, postSchema } from './posts.js';
   name: 'post.publish-post',
   object: 'post',
   summary: 'Publish a post',
-  description: 'A draft or an archived post; publishing the published changes nothing.',
+  description: 'Publishes a draft or an archived post. Publishing a published post changes nothing.',
   answers: postSchema,
 })
 export class PublishPost extends Input {

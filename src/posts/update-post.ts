@@ -8,8 +8,8 @@ import { posts, postSchema } from './posts.js';
   method: 'POST',
   name: 'post.update-post',
   object: 'post',
-  summary: 'Change a post',
-  description: 'Only the fields given are changed; `null` clears an optional one.',
+  summary: 'Update a post',
+  description: 'Changes only the fields you send; `null` clears an optional field.',
   answers: postSchema,
   reasons: ['SLUG_TAKEN'],
 })

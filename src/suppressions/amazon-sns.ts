@@ -49,7 +49,7 @@ export class AmazonSns {
     if (Type === 'SubscriptionConfirmation') {
       const url = amazonUrl(envelope.SubscribeURL, 'SubscribeURL');
       if (url.searchParams.get('Action') !== 'ConfirmSubscription')
-        throw refused('SubscribeURL', 'confirms nothing');
+        throw refused('SubscribeURL', 'does not confirm a subscription');
       await this.ask(url);
       return undefined;
     }
@@ -64,7 +64,7 @@ export class AmazonSns {
     if (algorithm === undefined) throw refused('SignatureVersion', 'must be 1 or 2');
     const url = amazonUrl(envelope.SigningCertURL, 'SigningCertURL');
     if (!CERTIFICATE.test(url.pathname) || url.search !== '') {
-      throw refused('SigningCertURL', 'must be the address of a certificate of Amazon SNS');
+      throw refused('SigningCertURL', 'must be the URL of an Amazon SNS certificate');
     }
     const text = fields.map((field) => `${field}\n${envelope[field] as string}\n`).join('');
     const key = await this.keyAt(url);
@@ -73,7 +73,7 @@ export class AmazonSns {
         .update(text, 'utf8')
         .verify(key, envelope.Signature as string, 'base64')
     ) {
-      throw refused('Signature', 'is not Amazon’s over this message');
+      throw refused('Signature', 'is not a valid signature by Amazon for this message');
     }
   }
 
@@ -94,7 +94,7 @@ export class AmazonSns {
     } catch (cause) {
       throw new RpcError(
         'SERVICE_UNAVAILABLE',
-        'Amazon SNS could not be asked in time. Send the message again.',
+        'Amazon SNS did not respond in time. Send the message again.',
         { reason: 'DEADLINE_EXCEEDED', headers: { 'Retry-After': '5' } },
         { cause },
       );
@@ -116,7 +116,7 @@ function amazonUrl(given: unknown, field: string): URL {
 }
 
 function refused(field: string, problem: string): RpcError {
-  return new RpcError('BAD_REQUEST', `This is no message of Amazon SNS: ${field} ${problem}.`, {
+  return new RpcError('BAD_REQUEST', `This is not a valid Amazon SNS message: ${field} ${problem}.`, {
     issues: [{ path: field, message: problem }],
   });
 }

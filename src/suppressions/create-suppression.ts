@@ -11,9 +11,9 @@ import { Suppressions } from './suppressions.js';
   object: 'suppression',
   summary: 'Suppress an address',
   description:
-    'Nobody suppressed gets a broadcast, whatever `subscribed` says. It holds for the address (compared as by create-contact), ' +
-    'whether or not a contact has it, and goes on to hold when the person is erased. The same again answers the same ' +
-    'suppression; it may hold for several reasons.',
+    'Suppressed addresses receive no broadcasts, whatever `subscribed` says. The suppression applies to the ' +
+    'address (compared as in create-contact), whether or not a contact has it, and remains if the contact is ' +
+    'deleted. Repeating the request returns the same suppression. A suppression can have several reasons.',
   answers: suppressionIdSchema,
 })
 export class CreateSuppression extends Input {

@@ -8,10 +8,10 @@ import { Suppressions } from './suppressions.js';
   method: 'DELETE',
   name: 'suppression.delete-suppression',
   object: 'suppression',
-  summary: 'Lift a suppression',
+  summary: 'Delete a suppression',
   description:
-    'For all its reasons: the address may be written to again. One that was lifted before answers as the first time; 404 ' +
-    'where the address never was suppressed.',
+    'Removes all reasons, so the address can receive email again. Repeating the request returns the same result. ' +
+    'Returns 404 if the address was never suppressed.',
   answers: suppressionIdSchema,
 })
 export class DeleteSuppression extends Input {

@@ -12,16 +12,16 @@ import { SEALED_EMAIL, SUPPRESSIONS_TABLE } from './suppressions.projection.js';
   method: 'GET',
   name: 'suppression.list-suppressions',
   object: 'suppressions',
-  summary: 'List the suppressions that stand',
-  description: 'By `email` also that of a person who was erased, whose address is null.',
+  summary: 'List suppressions',
+  description: 'With `email`, this also finds suppressions of erased contacts, whose address is null.',
   answers: suppressionSchema,
   list: true,
 })
 export class ListSuppressions extends CreatedPageInput() {
-  @Email({ optional: true, description: 'Compared as by create-contact.' })
+  @Email({ optional: true, description: 'Compared as in create-contact.' })
   email?: string;
 
-  @OneOf(REASONS, { optional: true, description: 'The first of those that hold.' })
+  @OneOf(REASONS, { optional: true, description: 'The first of the current reasons.' })
   reason?: Reason;
 }
 

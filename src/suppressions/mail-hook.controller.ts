@@ -53,16 +53,21 @@ export class MailHookController {
       operationId: 'hooks.mail',
       summary: 'Report bounces and complaints',
       description:
-        'For mail providers: the address is `mailHook` of organization.get-organization. Takes what Amazon SES sends by SNS, ' +
-        'Postmark, SendGrid and Mailgun, and `{ "type": "bounce" or "complaint", "email", "permanent", "messageId" }`. A ' +
-        'permanent bounce or a complaint suppresses the address; everything else is answered and does nothing. Needs no key.',
+        'For email providers. The address is `mailHook` of organization.get-organization. Accepts reports from ' +
+        'Amazon SES (by SNS), Postmark, SendGrid and Mailgun, and `{ "type": "bounce" or "complaint", "email", ' +
+        '"permanent", "messageId" }`. A permanent bounce or a complaint suppresses the address. All other reports ' +
+        'are acknowledged and ignored. Requires no key.',
       security: [],
     }),
     ApiConsumes('application/json', 'text/plain'),
     ApiBody({ schema: { type: 'object' }, required: true }),
-    ApiResponse({ status: 200, description: 'Done', content: { 'application/json': { schema: ANSWER } } }),
+    ApiResponse({
+      status: 200,
+      description: 'The report was processed',
+      content: { 'application/json': { schema: ANSWER } },
+    }),
     ...[400, 404, 413, 415, 429, 500, 503].map((status) =>
-      ApiResponse({ status, description: 'See the operations', content: {} }),
+      ApiResponse({ status, description: 'Same as for the other operations', content: {} }),
     ),
   ])
   async report(
@@ -75,7 +80,7 @@ export class MailHookController {
       await this.rateLimit.countAddress(request, response);
       throw new RpcError(
         'NOT_FOUND',
-        'There is no such hook: organization.get-organization tells the address, as mailHook.',
+        'This hook does not exist. Use organization.get-organization to get its address (mailHook).',
       );
     }
     const budget = {
@@ -98,9 +103,13 @@ export class MailHookController {
         isGivenUp: () => request.isGivenUp === true,
       });
       if (issues.length > 0) {
-        throw new RpcError('BAD_REQUEST', 'Not all of the report could be read; what could, is done.', {
-          issues,
-        });
+        throw new RpcError(
+          'BAD_REQUEST',
+          'Part of the report could not be read. The readable part was processed.',
+          {
+            issues,
+          },
+        );
       }
       countAnswer(request, response);
       return { data: { reports: reports.length }, object: 'mail-hook' };

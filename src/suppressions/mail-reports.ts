@@ -11,8 +11,8 @@ export type Reports = { reports: IdentifiedReport[]; issues: Issue[] };
 type Found = { kind: MailReport['kind']; email: unknown; path: string; messageId?: unknown; id?: unknown };
 
 const FORMS =
-  'must be a report of Postmark, SendGrid, Mailgun or Amazon SES by SNS (not as raw delivery), or of the form ' +
-  '{ type: "bounce", "complaint" or "unsubscribe", email }';
+  'must be a report by Postmark, SendGrid, Mailgun or Amazon SES (through SNS, without raw delivery), or { ' +
+  'type: "bounce", "complaint" or "unsubscribe", email }';
 
 /**
  * Reads what Postmark, SendGrid and Mailgun send, and our own form. What was delivered, opened or only delayed is none of our

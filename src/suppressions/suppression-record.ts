@@ -17,12 +17,12 @@ export type SuppressionRecord = {
 export const suppressionSchema = recordSchema({
   id: { type: 'string' },
   createdAt: timestamp,
-  reason: { type: 'string', enum: [...REASONS], description: 'The first of those that hold.' },
+  reason: { type: 'string', enum: [...REASONS], description: 'The first of the current reasons.' },
   email: {
     type: ['string', 'null'],
     format: 'email',
     description:
-      'null once erased, and where it was reported of an address that no contact has: the suppression holds.',
+      'null once erased, and if no contact has the reported address. The suppression still applies.',
   },
   organizationId: { type: 'string' },
 });

@@ -6,8 +6,10 @@ import { tags, tagSchema } from './tags.js';
   method: 'POST',
   name: 'tag.add-contacts',
   object: 'tag',
-  summary: 'Give contacts a tag',
-  description: 'All of them or none: an unknown one is 404 and named. Who has the tag already keeps it.',
+  summary: 'Assign a tag to contacts',
+  description:
+    'Tags all of the contacts or none: if one is unknown, the request returns 404 and names it. Contacts that ' +
+    'already have the tag keep it.',
   answers: tagSchema,
 })
 export class TagContacts extends Input {

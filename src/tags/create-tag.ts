@@ -9,8 +9,8 @@ import { tagIdSchema, tags } from './tags.js';
   object: 'tag',
   summary: 'Create a tag',
   description:
-    'No contact has it yet. The same body again answers the one it made first, as long as that exists and has its name; ' +
-    'for a second one like it send an `Idempotency-Key`.',
+    'A new tag has no contacts. Sending the same body again returns the first tag, as long as it exists and ' +
+    'still has that name. To create an identical one, send an `Idempotency-Key`.',
   answers: tagIdSchema,
 })
 export class CreateTag extends Input {

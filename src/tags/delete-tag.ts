@@ -8,7 +8,7 @@ import { tagIdSchema, tags } from './tags.js';
   name: 'tag.delete-tag',
   object: 'tag',
   summary: 'Delete a tag',
-  description: 'The contacts that had it remain.',
+  description: 'The contacts that have the tag are kept.',
   answers: tagIdSchema,
 })
 export class DeleteTag extends Input {

@@ -7,14 +7,14 @@ import { tags, tagSchema } from './tags.js';
   name: 'tag.get-tag',
   object: 'tag',
   summary: 'Retrieve a tag',
-  description: 'The contacts that have it: contact.list-contacts with `tagId`.',
+  description: 'To list its contacts, use contact.list-contacts with `tagId`.',
   answers: tagSchema,
 })
 export class GetTag extends Input {
   @Id()
   tagId!: string;
 
-  @Timestamp({ optional: true, description: 'The tag as it was at this moment.' })
+  @Timestamp({ optional: true, description: 'Returns the tag as it was at this time.' })
   asOf?: string;
 }
 

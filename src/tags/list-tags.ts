@@ -7,7 +7,7 @@ import { tags, tagSchema } from './tags.js';
   method: 'GET',
   name: 'tag.list-tags',
   object: 'tags',
-  summary: 'List the tags',
+  summary: 'List tags',
   answers: tagSchema,
   list: true,
 })

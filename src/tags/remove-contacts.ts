@@ -6,10 +6,10 @@ import { tags, tagSchema } from './tags.js';
   method: 'DELETE',
   name: 'tag.remove-contacts',
   object: 'tag',
-  summary: 'Take a tag from contacts',
+  summary: 'Remove a tag from contacts',
   description:
-    'Who does not have the tag is left alone; who never was a contact is 404 and named, and it is taken from nobody. The ' +
-    'contacts themselves remain.',
+    'Untags all of the contacts or none: if one never existed, the request returns 404 and names it. Contacts ' +
+    'without the tag are ignored. The contacts themselves are kept.',
   answers: tagSchema,
 })
 export class UntagContacts extends Input {

@@ -20,7 +20,7 @@ export const tagSchema = recordSchema({
   name: { type: 'string' },
   description: textOrNull,
   organizationId: { type: 'string' },
-  contacts: { type: 'integer', description: 'The exact number of contacts that have the tag.' },
+  contacts: { type: 'integer', description: 'Exact number of contacts that have the tag.' },
 });
 
 export const tagIdSchema = recordSchema({ tagId: { type: 'string' } });
@@ -35,4 +35,4 @@ export const tags = new Resource({
   counts: { link: tagging, field: 'contacts', table: 'taggings' },
 });
 
-chooseContactsBy(tags, 'Only the contacts that have this tag.');
+chooseContactsBy(tags, 'Only contacts that have this tag.');

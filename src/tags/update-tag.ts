@@ -7,8 +7,8 @@ import { tags, tagSchema } from './tags.js';
   method: 'POST',
   name: 'tag.update-tag',
   object: 'tag',
-  summary: 'Change a tag',
-  description: 'Only the fields given are changed; `null` clears the description.',
+  summary: 'Update a tag',
+  description: 'Changes only the fields you send; `null` clears the description.',
   answers: tagSchema,
 })
 export class UpdateTag extends Input {

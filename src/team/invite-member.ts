@@ -16,11 +16,11 @@ const RENEWED_AFTER_MS = 10 * 60_000;
   method: 'POST',
   name: 'team.invite-member',
   object: 'invitation',
-  summary: 'Invite somebody',
+  summary: 'Invite a member',
   description:
-    `They get a mail with a link, which they have ${DAYS_TO_ACCEPT} days to follow. Inviting the same address again sends ` +
-    'another, with the role that is given then; within ten minutes, with the same role, it answers the same invitation and ' +
-    'sends none. Nobody gives a role that may more than they may themselves.',
+    `Sends an email with a link that is valid for ${DAYS_TO_ACCEPT} days. Inviting the same address again sends ` +
+    'a new link with the given role. Within ten minutes and with the same role, it returns the existing ' +
+    'invitation and sends nothing. You cannot grant a role with more permissions than your own.',
   answers: invitationIdSchema,
   reasons: ['ROLE_EXCEEDS_YOURS', 'ALREADY_MEMBER'],
 })
@@ -73,7 +73,7 @@ export class InviteMemberHandler implements ICommandHandler<InviteMember> {
     if (state.status === 'ACTIVE') {
       throw new RpcError(
         'CONFLICT',
-        'This person is a member already. Use update-member to change their role.',
+        'This person is already a member. To change their role, use update-member.',
         {
           reason: 'ALREADY_MEMBER',
         },

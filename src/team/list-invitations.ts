@@ -7,8 +7,8 @@ import { Team } from './team.js';
   method: 'GET',
   name: 'team.list-invitations',
   object: 'invitations',
-  summary: 'List the invitations',
-  description: 'Those that nobody has accepted or revoked, also where their time is over.',
+  summary: 'List invitations',
+  description: 'Lists invitations that were neither accepted nor revoked, including expired ones.',
   answers: invitationSchema,
   list: true,
 })

@@ -7,8 +7,8 @@ import { Team } from './team.js';
   method: 'GET',
   name: 'team.list-members',
   object: 'members',
-  summary: 'List the members',
-  description: 'Who is in the organization. Who was invited and has not come yet: list-invitations.',
+  summary: 'List members',
+  description: "Lists the organization's members. For pending invitations, use list-invitations.",
   answers: memberSchema,
   list: true,
 })

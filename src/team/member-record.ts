@@ -29,7 +29,7 @@ export type InvitationRecord = {
 const role = { type: 'string', enum: [...ROLES] };
 const userId = {
   type: 'string',
-  description: 'The same person in all organizations; the `actor` of what they do.',
+  description: 'Identifies the same person in all organizations. Appears as the `actor` of their actions.',
 };
 const email = { type: ['string', 'null'], format: 'email' };
 
@@ -51,7 +51,7 @@ export const invitationSchema = recordSchema({
   role,
   expiresAt: {
     ...timestamp,
-    description: 'From then on the link in the mail opens nothing. Invite again for another.',
+    description: 'When the link in the email expires. To send a new one, invite the person again.',
   },
   organizationId: { type: 'string' },
 });

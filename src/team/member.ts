@@ -100,9 +100,13 @@ export function revokeInvitation(state: Member): MemberEvent[] {
     case 'INVITED':
       return [{ type: 'InvitationRevoked', data: {} }];
     case 'ACTIVE':
-      throw new RpcError('CONFLICT', 'This invitation was accepted. Use remove-member.', {
-        reason: 'INVITATION_ACCEPTED',
-      });
+      throw new RpcError(
+        'CONFLICT',
+        'This invitation was already accepted. To remove the member, use remove-member.',
+        {
+          reason: 'INVITATION_ACCEPTED',
+        },
+      );
   }
 }
 

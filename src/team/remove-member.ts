@@ -12,8 +12,9 @@ import { Team } from './team.js';
   object: 'member',
   summary: 'Remove a member',
   description:
-    'Every instance refuses their sessions in this organization within a second. Their address is destroyed; the history keeps ' +
-    'what they did, under their userId. API keys that they made go on: revoke those that are not needed. The last owner stays.',
+    "All instances reject the member's sessions in this organization within a second. Their address is " +
+    'destroyed. The history keeps their actions under their userId. API keys they created stay active: revoke ' +
+    'those you no longer need. The last owner cannot be removed.',
   answers: memberIdSchema,
   reasons: ['ROLE_EXCEEDS_YOURS', 'LAST_OWNER'],
 })

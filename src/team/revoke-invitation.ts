@@ -11,7 +11,7 @@ import { Team } from './team.js';
   name: 'team.revoke-invitation',
   object: 'invitation',
   summary: 'Revoke an invitation',
-  description: 'The link in the mail opens nothing from then on, and the address is destroyed.',
+  description: 'The link in the email stops working immediately, and the address is destroyed.',
   answers: invitationIdSchema,
   reasons: ['ROLE_EXCEEDS_YOURS', 'INVITATION_ACCEPTED'],
 })

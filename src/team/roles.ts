@@ -34,7 +34,8 @@ export function requireRole(own: readonly string[], role: Role): void {
   if (lacking.length === 0) return;
   throw new RpcError(
     'INSUFFICIENT_PERMISSIONS',
-    `The role ${role} may more than you: you lack ${lacking.slice(0, 5).join(', ')}. Ask somebody who has it.`,
+    `The role ${role} has more permissions than yours: you lack ${lacking.slice(0, 5).join(', ')}. Ask a member ` +
+      'who has them.',
     { reason: 'ROLE_EXCEEDS_YOURS' },
   );
 }

@@ -137,7 +137,7 @@ export class Team {
     }
     throw new RpcError(
       'CONFLICT',
-      'An organization keeps its last owner. Make somebody else an owner first.',
+      'An organization must keep at least one owner. Make another member an owner first.',
       { reason: 'LAST_OWNER' },
     );
   }

@@ -10,10 +10,10 @@ import { Team } from './team.js';
   method: 'POST',
   name: 'team.update-member',
   object: 'member',
-  summary: 'Give a member another role',
+  summary: "Change a member's role",
   description:
-    'Their sessions end in this organization: they sign in again, with the new role. The last owner stays one. Nobody gives or ' +
-    'takes a role that may more than they may themselves.',
+    "Ends the member's sessions in this organization. They sign in again with the new role. The last owner must " +
+    'remain an owner. You cannot grant or take away a role with more permissions than your own.',
   answers: memberIdSchema,
   reasons: ['ROLE_EXCEEDS_YOURS', 'LAST_OWNER'],
 })

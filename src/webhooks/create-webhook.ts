@@ -18,10 +18,11 @@ const MOST_WEBHOOKS = 50;
   object: 'webhook',
   summary: 'Create a webhook',
   description:
-    'From now on every event of the organization’s history is sent to the address, in order, as `history.get-event` shows it, ' +
-    'signed by the rules of Standard Webhooks with the `secret` of the answer. An event that failed is sent again, eight times in ' +
-    'nine hours, with the same `webhook-id`. Personal data is sent only where the key that creates the webhook has the scope ' +
-    '`history:read`. A repeat of the request answers the same webhook with `secret: null`: if the answer was lost, rotate the secret.',
+    'Sends every new event of the organization’s history to the address, in order and in the format of ' +
+    '`history.get-event`. Requests are signed according to Standard Webhooks with the `secret` in the response. ' +
+    'A failed event is retried eight times within nine hours, with the same `webhook-id`. Personal data is sent ' +
+    'only if the key that creates the webhook has the scope `history:read`. Repeating the request returns the ' +
+    'same webhook with `secret: null`: if you lost the response, rotate the secret.',
   answers: newSecretSchema,
   reasons: ['WEBHOOK_LIMIT_REACHED'],
 })
@@ -35,7 +36,7 @@ export class CreateWebhook extends Input {
   @WordsOf(typeNames, {
     optional: true,
     nullable: true,
-    description: 'Types of events that are sent. Default: all, also those of later versions.',
+    description: 'Types of events to send. Default: all, including types added in later versions.',
     example: ['PetitionSigned'],
   })
   eventTypes?: string[] | null;
@@ -96,7 +97,7 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
 function tooMany(): RpcError {
   return new RpcError(
     'CONFLICT',
-    `An organization has ${MOST_WEBHOOKS} webhooks at most. Delete one that is not needed.`,
+    `An organization can have up to ${MOST_WEBHOOKS} webhooks. Delete one that you no longer need.`,
     { reason: 'WEBHOOK_LIMIT_REACHED' },
   );
 }

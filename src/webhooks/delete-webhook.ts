@@ -8,7 +8,7 @@ import { webhookIdSchema, webhooks } from './webhooks.js';
   name: 'webhook.delete-webhook',
   object: 'webhook',
   summary: 'Delete a webhook',
-  description: 'Nothing more is sent, nor tried again.',
+  description: 'All deliveries stop, including retries.',
   answers: webhookIdSchema,
 })
 export class DeleteWebhook extends Input {

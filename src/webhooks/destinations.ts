@@ -58,7 +58,7 @@ export function isPublic(address: string): boolean {
 /** What a connection fails with that would have gone where nothing may be delivered to. */
 export class MayNotBeDeliveredTo extends Error {
   constructor() {
-    super('An address may not be delivered to.');
+    super('Delivery to this address is not allowed.');
   }
 }
 

@@ -10,7 +10,7 @@ import { webhooks, webhookSchema } from './webhooks.js';
   object: 'webhook',
   summary: 'Retrieve a webhook',
   description:
-    'With how far it is and what became of its last attempt; what happened before: webhook.list-deliveries.',
+    'Returns its progress and the result of its last attempt. For earlier attempts, use webhook.list-deliveries.',
   answers: webhookSchema,
 })
 export class GetWebhook extends Input {
@@ -19,7 +19,8 @@ export class GetWebhook extends Input {
 
   @Timestamp({
     optional: true,
-    description: 'The webhook as it was at this moment, without what is told of now alone.',
+    description:
+      'Returns the webhook as it was at this time, without fields that exist only for the present.',
   })
   asOf?: string;
 }

@@ -37,8 +37,8 @@ type DeliveryRecord = {
   method: 'GET',
   name: 'webhook.list-deliveries',
   object: 'deliveries',
-  summary: 'List what became of the attempts of a webhook',
-  description: 'Those of the last 30 days.',
+  summary: 'List delivery attempts of a webhook',
+  description: 'Covers the last 30 days.',
   answers: recordSchema({
     id: { type: 'string' },
     createdAt: timestamp,
@@ -46,21 +46,22 @@ type DeliveryRecord = {
     eventId: { type: 'string' },
     position: { type: 'integer' },
     type: { type: 'string', example: 'PetitionSigned' },
-    attempt: { type: 'integer', description: '1 for the first.' },
+    attempt: { type: 'integer', description: 'Starts at 1.' },
     outcome: {
       type: 'string',
       enum: ['DELIVERED', 'FAILED', 'PARKED'],
       description:
-        'FAILED: it is tried again. PARKED: it failed for the last time; `webhook.redeliver` sends it again.',
+        'FAILED: will be retried. PARKED: all retries failed (dead letter); `webhook.redeliver` sends the event ' +
+        'again.',
     },
-    statusCode: { type: ['integer', 'null'], description: 'null where there was no answer.' },
+    statusCode: { type: ['integer', 'null'], description: 'null if there was no response.' },
     ms: { type: 'integer' },
-    reason: { ...textOrNull, description: 'Why it was not delivered.' },
+    reason: { ...textOrNull, description: 'Why the delivery failed.' },
     answer: {
       ...textOrNull,
       description:
-        'The first KiB of the answer. To an event about a person, only for keys with the scope history:read, and null once ' +
-        'the person was erased.',
+        'The first KiB of the response. For events about a person, it requires the scope history:read and is null ' +
+        'once the person was erased.',
     },
   }),
   list: true,

@@ -8,8 +8,8 @@ type EventTypeRecord = { type: string; recordType: string };
   method: 'GET',
   name: 'webhook.list-event-types',
   object: 'event-types',
-  summary: 'List the types of events that there are',
-  description: 'All on one page.',
+  summary: 'List event types',
+  description: 'Returns all types on one page.',
   answers: recordSchema({
     type: { type: 'string', example: 'PetitionSigned' },
     recordType: { type: 'string', example: 'signature' },

@@ -9,7 +9,7 @@ import { webhooks, webhookSchema } from './webhooks.js';
   method: 'GET',
   name: 'webhook.list-webhooks',
   object: 'webhooks',
-  summary: 'List the webhooks',
+  summary: 'List webhooks',
   answers: webhookSchema,
   list: true,
 })

@@ -9,7 +9,8 @@ import { webhooks, webhookSchema } from './webhooks.js';
   object: 'webhook',
   summary: 'Pause a webhook',
   description:
-    'Within a second no instance begins to send anything more. Nothing is lost: once resumed it goes on where it stopped. Pausing the paused, or what was disabled, changes nothing.',
+    'All instances stop starting deliveries within a second. No event is lost: after you resume the webhook, ' +
+    'delivery continues from the same position. Pausing a paused or disabled webhook changes nothing.',
   answers: webhookSchema,
 })
 export class PauseWebhook extends Input {

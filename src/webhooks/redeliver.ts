@@ -11,10 +11,10 @@ import { webhooks, webhookSchema } from './webhooks.js';
   method: 'POST',
   name: 'webhook.redeliver',
   object: 'webhook',
-  summary: 'Send one event once more',
+  summary: 'Redeliver an event',
   description:
-    'Any event of the history, whether it was delivered, parked or never chosen; with the same `webhook-id`. Once the webhook is ' +
-    'active, and again if it fails.',
+    'Sends any event of the history again with the same `webhook-id`, whether it was delivered, dead-lettered or ' +
+    'never selected. The event is sent once the webhook is active, and retried if it fails.',
   answers: webhookSchema,
 })
 export class Redeliver extends Input {

@@ -9,10 +9,11 @@ import { webhooks, webhookSchema } from './webhooks.js';
   method: 'POST',
   name: 'webhook.replay-webhook',
   object: 'webhook',
-  summary: 'Send the history again',
+  summary: 'Replay the history to a webhook',
   description:
-    'All events after a position, or from a moment on, that the webhook chooses: each once more, in order, with the `webhook-id` that ' +
-    'it had. Without an `Idempotency-Key` a repeat of the request begins again. What was not sent yet is not left out.',
+    'Sends all selected events after a position, or since a time, again. They are sent in order and with their ' +
+    'original `webhook-id`. Events that were not delivered yet are included. Without an `Idempotency-Key`, ' +
+    'repeating the request starts the replay again.',
   answers: webhookSchema,
 })
 export class ReplayWebhook extends Input {
@@ -23,11 +24,11 @@ export class ReplayWebhook extends Input {
     min: 0,
     max: Number.MAX_SAFE_INTEGER,
     optional: true,
-    description: 'Events after this position; 0: the whole history. This or `from` is required.',
+    description: 'Events after this position; 0 replays the whole history. Required unless `from` is set.',
   })
   fromPosition?: number;
 
-  @Timestamp({ optional: true, description: 'Events of this moment and all later ones.' })
+  @Timestamp({ optional: true, description: 'Events at and after this time.' })
   from?: string;
 }
 
@@ -41,7 +42,7 @@ export class ReplayWebhookHandler implements ICommandHandler<ReplayWebhook> {
   async execute(command: ReplayWebhook): Promise<ResourceRecord> {
     const { fromPosition, from } = command;
     if ((fromPosition === undefined) === (from === undefined)) {
-      throw invalid([{ path: 'fromPosition', message: 'or from must be given, and not both' }]);
+      throw invalid([{ path: 'fromPosition', message: 'or from is required: send one of them, not both' }]);
     }
     const after = fromPosition ?? (await this.positionBefore(command.organizationId, from!));
     return this.commands.change(webhooks, command, (state) => replayWebhook(state, after));

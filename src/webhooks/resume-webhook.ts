@@ -9,7 +9,8 @@ import { webhooks, webhookSchema } from './webhooks.js';
   object: 'webhook',
   summary: 'Resume a webhook',
   description:
-    'One that is paused or was disabled: it goes on where it stopped, with everything that has happened since.',
+    'Resumes a paused or disabled webhook. Delivery continues from the same position, including all events since ' +
+    'then.',
   answers: webhookSchema,
 })
 export class ResumeWebhook extends Input {

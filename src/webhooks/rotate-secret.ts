@@ -13,11 +13,11 @@ const LONGEST_OVERLAP_SECONDS = 86_400;
   method: 'POST',
   name: 'webhook.rotate-secret',
   object: 'webhook',
-  summary: 'Replace the secret of a webhook',
+  summary: 'Rotate the secret of a webhook',
   description:
-    'For `overlapSeconds` each request has a signature with the secret before, too, and with those before it whose own time is not over: ' +
-    '0 ends them all. The new one is in the answer, this once: with the ' +
-    'same `Idempotency-Key` the answer is `secret: null`, without one the secret is replaced once more.',
+    'For `overlapSeconds`, each request is also signed with the previous secret, and with older secrets that ' +
+    'have not expired. 0 ends them all. The response contains the new secret only once. Repeating the request ' +
+    'with the same `Idempotency-Key` returns `secret: null`; without a key, it rotates the secret again.',
   answers: newSecretSchema,
 })
 export class RotateSecret extends Input {
@@ -28,7 +28,8 @@ export class RotateSecret extends Input {
     min: 0,
     max: LONGEST_OVERLAP_SECONDS,
     default: 0,
-    description: 'How long the secret before is good beside the new one, and those before it at most.',
+    description:
+      'How long the previous secret remains valid next to the new one. Also the maximum for older secrets.',
   })
   overlapSeconds!: number;
 }

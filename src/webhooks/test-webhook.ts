@@ -21,16 +21,16 @@ type TestAnswer = {
   method: 'POST',
   name: 'webhook.test-webhook',
   object: 'test',
-  summary: 'Try a webhook out',
+  summary: 'Test a webhook',
   description:
-    `Sends an event of type \`${TEST_TYPE}\`, which is in no history, at once, also where the webhook is paused, and answers what ` +
-    'became of it within ten seconds. It is tried once.',
+    `Immediately sends an event of type \`${TEST_TYPE}\`, which appears in no history, even if the webhook is ` +
+    'paused. Returns the result within ten seconds. Failed tests are not retried.',
   answers: recordSchema({
     webhookId: { type: 'string' },
     delivered: { type: 'boolean' },
     statusCode: { type: ['integer', 'null'] },
     ms: { type: 'integer' },
-    reason: { ...textOrNull, description: 'Why it was not delivered.' },
+    reason: { ...textOrNull, description: 'Why the delivery failed.' },
   }),
 })
 export class TestWebhook extends Input {
@@ -69,7 +69,7 @@ export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
       body: JSON.stringify(event),
     });
     if (!attempt) {
-      throw new RpcError('SERVICE_UNAVAILABLE', 'This instance is shutting down. Repeat the request.', {
+      throw new RpcError('SERVICE_UNAVAILABLE', 'This instance is shutting down. Retry the request.', {
         reason: 'SHUTTING_DOWN',
       });
     }

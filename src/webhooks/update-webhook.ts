@@ -10,11 +10,11 @@ import { webhooks, webhookSchema } from './webhooks.js';
   method: 'POST',
   name: 'webhook.update-webhook',
   object: 'webhook',
-  summary: 'Change a webhook',
+  summary: 'Update a webhook',
   description:
-    'Only the fields given are changed; `null` clears the description, and stands for all types of events. Where the webhook is ' +
-    'sent personal data, `url` and `eventTypes` need the scope `history:read`, too. What follows goes to the new address, ' +
-    'with what is still to be sent again.',
+    'Changes only the fields you send. `null` clears the description; for `eventTypes`, it selects all types. If ' +
+    'the webhook receives personal data, changing `url` or `eventTypes` requires the scope `history:read`. Later ' +
+    'deliveries, including pending retries, go to the new address.',
   answers: webhookSchema,
 })
 export class UpdateWebhook extends Input {

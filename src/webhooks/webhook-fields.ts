@@ -1,8 +1,7 @@
 import { allEventTypes } from '#libs/modules';
 import { invalid, type RpcError } from '#libs/rpc';
 
-export const URL_RULE =
-  'An https address on the Internet, without user name and password. Redirects are not followed.';
+export const URL_RULE = 'A public https address without user name and password. Redirects are not followed.';
 
 /** What a webhook may choose of. */
 export function typeNames(): string[] {
@@ -11,9 +10,7 @@ export function typeNames(): string[] {
 
 /** That is all that is said: why not would tell of the network. */
 export function refusedUrl(): RpcError {
-  return invalid([
-    { path: 'url', message: 'may not be delivered to: it must be an https address on the Internet' },
-  ]);
+  return invalid([{ path: 'url', message: 'is not allowed: it must be an https address on the Internet' }]);
 }
 
 /** The same types in one order, however they were given. */

@@ -16,12 +16,12 @@ const LEFT_OPEN_MS = 5_000;
 
 /** What may go wrong, in words that tell nothing of the network that this machine is in. */
 const REASONS = {
-  notConnected: 'No connection could be made to the address, or it may not be delivered to.',
-  notSecure: 'No secure connection could be made: the certificate does not hold for the address.',
-  ended: 'The connection ended before there was an answer.',
-  late: `There was no answer within ${LONGEST_MS / 1_000} seconds.`,
-  redirect: 'It answered with a redirect, which is not followed.',
-  refused: 'It did not answer with success (2xx).',
+  notConnected: 'Could not connect to the address, or delivery to it is not allowed.',
+  notSecure: 'Could not establish a secure connection: the certificate is not valid for the address.',
+  ended: 'The connection closed before a response arrived.',
+  late: `No response arrived within ${LONGEST_MS / 1_000} seconds.`,
+  redirect: 'The endpoint responded with a redirect. Redirects are not followed.',
+  refused: 'The endpoint did not respond with a success status (2xx).',
 } as const;
 
 /** What became of an attempt. */

@@ -4,7 +4,7 @@ import { exists, webhook } from './webhook.js';
 
 /** What the operations table knows, and no event: of now alone. */
 const OF_NOW =
-  'Told by get-webhook and list-webhooks; null in answers of changes, of the past and of replays.';
+  'Only in get-webhook and list-webhooks; null in responses to changes, with `asOf`, and in replays.';
 
 export const webhookSchema = recordSchema({
   id: { type: 'string' },
@@ -15,27 +15,28 @@ export const webhookSchema = recordSchema({
   eventTypes: {
     type: ['array', 'null'],
     items: { type: 'string' },
-    description: 'Types of events that are sent; null: all.',
+    description: 'Types of events to send; null: all.',
   },
   personalData: {
     type: 'boolean',
     description:
-      'Whether events are sent with what they say of persons: the key that made the webhook had the scope history:read.',
+      'Whether events contain personal data. Requires that the key that created the webhook had the scope ' +
+      'history:read.',
   },
   status: {
     type: 'string',
     enum: ['ACTIVE', 'FAILING', 'PAUSED', 'DISABLED'],
     description:
-      'FAILING: active, and the last attempt has failed (get-webhook and list-webhooks tell that, others ACTIVE). DISABLED: ' +
-      'nothing but failures for three days; resume-webhook goes on.',
+      'FAILING: active, but the last attempt failed (shown only by get-webhook and list-webhooks; other operations ' +
+      'show ACTIVE). DISABLED: all deliveries failed for three days; resume it with resume-webhook.',
   },
   position: {
     type: ['integer', 'null'],
-    description: `Every event up to there was sent, or stands among those that are sent again. ${OF_NOW}`,
+    description: `Every event up to this position was sent or is waiting for a retry. ${OF_NOW}`,
   },
   lag: {
     type: ['integer', 'null'],
-    description: `Events of the organization after that position, of whatever type; 10,000 is that or more. ${OF_NOW}`,
+    description: `Number of the organization's events after that position, of any type. 10,000 means 10,000 or more. ${OF_NOW}`,
   },
   lastDelivery: {
     type: ['object', 'null'],
@@ -58,7 +59,7 @@ export const newSecretSchema = recordSchema({
   secret: {
     type: ['string', 'null'],
     description:
-      'What `webhook-signature` is checked with. Shown this once: a repeat of the request answers `null`.',
+      'The secret to verify `webhook-signature`. Shown only once: repeating the request returns `null`.',
   },
 });
 

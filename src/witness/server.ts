@@ -2,16 +2,16 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { describeError } from '#libs/database';
 import { type Witness } from './witness.js';
 
-/** A proof of 63 hashes and a checkpoint with many signatures take less. */
+/** More than a proof of 63 hashes and a checkpoint with many signatures need. */
 const LARGEST_BODY = 64 * 1024;
-/** So many requests are worked on; who comes when there are more is told to come again. */
+/** Concurrent requests. Further ones are rejected with 503. */
 const MOST_REQUESTS = 100;
 const PATIENCE_MS = 10_000;
 
-/** Writes a line: what was refused and why, and what went wrong. */
+/** Writes a log line: which checkpoint was rejected and why, or what failed. */
 export type Tell = (line: { message: string; [field: string]: unknown }) => void;
 
-/** `POST …/add-checkpoint`, under whatever path it is reached; everything else is not found. */
+/** Serves `POST …/add-checkpoint` under any path. All other requests return 404. */
 export function witnessServer(witness: Witness, tell: Tell): Server {
   let underWay = 0;
   const server = createServer(
@@ -22,7 +22,7 @@ export function witnessServer(witness: Witness, tell: Tell): Server {
           'Content-Type': type,
           'Content-Length': Buffer.byteLength(body),
           ...(status === 503 ? { 'Retry-After': '1' } : {}),
-          // What was not read to its end must not be taken for the next request.
+          // The unread rest of a body must not be parsed as the next request.
           ...(request.complete ? {} : { Connection: 'close' }),
         });
         response.end(body);
@@ -30,13 +30,13 @@ export function witnessServer(witness: Witness, tell: Tell): Server {
       const serve = async () => {
         const [path = ''] = (request.url ?? '').split('?', 1);
         if (!path.endsWith('/add-checkpoint'))
-          return answer(404, 'There is nothing but add-checkpoint here.\n');
+          return answer(404, 'Not found. A witness only supports add-checkpoint.\n');
         if (request.method !== 'POST') {
           response.setHeader('Allow', 'POST');
-          return answer(405, 'Checkpoints are added with POST.\n');
+          return answer(405, 'Use POST to add a checkpoint.\n');
         }
         const body = await readBody(request);
-        if (body === undefined) return answer(413, `A request has ${LARGEST_BODY} bytes at most.\n`);
+        if (body === undefined) return answer(413, `A request can have up to ${LARGEST_BODY} bytes.\n`);
         const added = await witness.add(body);
         if (added.status !== 200) {
           tell({
@@ -48,13 +48,13 @@ export function witnessServer(witness: Witness, tell: Tell): Server {
         }
         answer(added.status, added.body, added.type);
       };
-      if (underWay >= MOST_REQUESTS) return answer(503, 'Too many requests at once: repeat this one.\n');
+      if (underWay >= MOST_REQUESTS) return answer(503, 'Too many concurrent requests. Retry in a second.\n');
       underWay += 1;
       serve()
         .catch((error: unknown) => {
           if (response.destroyed) return;
           tell({ message: 'comparing the checkpoint failed', reason: describeError(error) });
-          answer(500, 'The witness could not compare the checkpoint, and has cosigned nothing.\n');
+          answer(500, 'The witness could not compare the checkpoint and did not cosign it.\n');
         })
         .finally(() => (underWay -= 1));
     },
@@ -62,7 +62,7 @@ export function witnessServer(witness: Witness, tell: Tell): Server {
   return server;
 }
 
-/** @returns undefined where it is too large. */
+/** @returns undefined if it is too large. */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const parts: Buffer[] = [];
   let size = 0;
@@ -74,7 +74,7 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   return Buffer.concat(parts).toString('utf8');
 }
 
-/** As far as it is one: what strangers send does not go into the log at any length. */
+/** @returns undefined if it is not a valid origin: input from strangers is not logged at any length. */
 function originOf(body: string): string | undefined {
   const [origin] = body.slice(body.indexOf('\n\n') + 2).split('\n', 1);
   return origin && /^[\x21-\x7e]{1,100}$/.test(origin) ? origin : undefined;

@@ -56,13 +56,11 @@ export class WitnessKey {
     const [, name, id, encoded] = /^PRIVATE\+KEY\+([^+\s]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text.trim()) ?? [];
     const bytes = encoded === undefined ? undefined : fromBase64(encoded);
     if (!name || bytes?.length !== SEED + 1 || bytes[0] !== ALGORITHMS.cosignature) {
-      throw new NotAuthentic(
-        'This is not the private key of a witness. It starts with PRIVATE+KEY+, on one line.',
-      );
+      throw new NotAuthentic('This is not the key of a witness. Use the line that begins with PRIVATE+KEY+.');
     }
     const key = new WitnessKey(name, bytes.subarray(1));
     if (key.id.toString('hex') !== id)
-      throw new NotAuthentic('The key of the witness is incomplete or damaged.');
+      throw new NotAuthentic('The key of the witness is inconsistent. Copy it again completely.');
     return key;
   }
 
@@ -128,12 +126,12 @@ export class Witness {
   }
 
   private async compare({ origin, old, proof, head, note, text }: Request): Promise<Answer> {
-    if (old > head.size) return refusal(400, 'The old size is larger than the size of the checkpoint.');
+    if (old > head.size) return refusal(400, 'The old size is larger than the checkpoint.');
     const seen = (await this.state.read(origin)) ?? { size: 0, root: Buffer.alloc(0) };
     if (old !== seen.size) return conflict(seen);
     if (head.size === seen.size && !head.root.equals(seen.root)) return conflict(seen);
     if (!isConsistent(seen, head, proof)) {
-      return refusal(422, `The proof does not connect ${seen.size} to ${head.size} events.`);
+      return refusal(422, `The proof does not lead from ${seen.size} to ${head.size} events.`);
     }
     // On the disk before anybody can show it: a witness that forgets is none.
     if (head.size !== seen.size) await this.state.write(origin, text);
@@ -150,18 +148,18 @@ function parse(body: string): Request | string {
   if (end < 0) return 'The empty line before the checkpoint is missing.';
   const [first = '', ...hashes] = body.slice(0, end).split('\n');
   const old = wholeNumber(/^old (\S+)$/.exec(first)?.[1]);
-  if (old === undefined) return 'The first line is not "old <size>".';
-  if (hashes.length > MOST_HASHES) return `A proof must not have more than ${MOST_HASHES} hashes.`;
+  if (old === undefined) return 'The first line must be "old <size>".';
+  if (hashes.length > MOST_HASHES) return `A proof can have up to ${MOST_HASHES} hashes.`;
   const proof = hashes.map((line) => fromBase64(line));
   if (!proof.every((hash): hash is Buffer => hash?.length === 32))
-    return 'A line of the proof is not a hash in base64.';
+    return 'A line of the proof is not a base64 hash.';
   const text = body.slice(end + 2);
   try {
     const note = readNote(text);
     const [origin = '', size, root] = note.text.split('\n');
     const head = { size: wholeNumber(size), root: fromBase64(root ?? '') };
     if (origin === '' || head.size === undefined || head.root?.length !== 32) {
-      return 'The checkpoint does not start with an origin, a size and a root.';
+      return 'The checkpoint must begin with an origin, a size and a root.';
     }
     return { old, proof, text, note, origin, head: { size: head.size, root: head.root } };
   } catch (error) {
@@ -173,7 +171,7 @@ function parse(body: string): Request | string {
 function signedBy(note: Note, keys: readonly VerifierKey[]): true | string {
   try {
     if (keys.some((key) => isSignedBy(note, key))) return true;
-    return 'The checkpoint is not signed with a key known to this witness.';
+    return 'The checkpoint is not signed by a key known to this witness.';
   } catch (error) {
     if (error instanceof NotAuthentic) return error.message;
     throw error;

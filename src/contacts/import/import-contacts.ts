@@ -74,20 +74,22 @@ export function suppressImportedBy(command: Suppress, whether: Unsuppressed): vo
 }
 
 const DESCRIPTION =
-  'The body has one contact per line and can be of any length. NDJSON lines have the fields of create-contact. The first line of a CSV ' +
-  'table names its columns: the fields of create-contact, or the names that other systems use for them. The delimiter and the character ' +
-  'set are recognised. A missing, null or empty field is left as it is.\n\n' +
-  'Nobody is subscribed by accident. Columns such as `status`, `unsubscribed` or `No Bulk Emails` are recognised with their values; ' +
-  'one "no" outweighs every "yes". If no column states who gets email, `subscribed` must decide it for everyone else, or the answer is ' +
-  '400. An import does not subscribe a contact again who is unsubscribed, unless the line has `onConflict: update` and proves that the ' +
-  'person agreed after that (`consent.at`, or an opt-in time) and the address is not suppressed. Columns such as `opt-in time`, ' +
-  '`opt-in IP` and `source` are recorded as `consent` of those who are subscribed. Addresses that bounced or complained are also suppressed, which ' +
-  'needs the scope `suppression:write`.\n\n' +
-  'A contact that already has everything its line states is `unchanged`. If it differs, the line fails, or updates the contact with ' +
-  '`onConflict: update`. A line that fails affects no other and is named by its number in the file ' +
-  `(the first ${MOST_FAILURES}). An import that ended early can be sent again unchanged. Exports can be imported as they are: ` +
-  "`id`, `createdAt` and `updatedAt` are ignored, and so is the apostrophe before a CSV cell like `'+49 …`, which keeps spreadsheets " +
-  'from reading it as a formula.';
+  'The body contains one contact per line and can be of any length. NDJSON lines have the fields of ' +
+  'create-contact. The first line of a CSV table names its columns: the fields of create-contact, or the names ' +
+  'that other systems use for them. The delimiter and the character set are detected. Missing, null or empty ' +
+  'fields are left unchanged.\n\nNo one is subscribed by accident. Columns such as `status`, `unsubscribed` or ' +
+  '`No Bulk Emails` are recognized with their values; one "no" outweighs every "yes". If no column states who ' +
+  'is subscribed, set `subscribed` for everyone else; otherwise, the request fails with 400. An import ' +
+  'resubscribes an unsubscribed contact only if three conditions are met. The line has `onConflict: update`. ' +
+  'It proves that the person agreed after unsubscribing (`consent.at`, or an opt-in time). The address is not ' +
+  'suppressed. Columns such as `opt-in time`, `opt-in IP` and `source` are recorded as the `consent` of ' +
+  'subscribed contacts. Addresses that bounced or were marked as spam are also suppressed, which requires the ' +
+  'scope `suppression:write`.\n\nA contact that already matches its line is `unchanged`. If it differs, the line ' +
+  'fails, or updates the contact with `onConflict: update`. A failed line does not affect other lines; the ' +
+  `first ${MOST_FAILURES} are reported with their line numbers. To resume an interrupted import, send the same ` +
+  'file again. Exports can be imported without changes: `id`, `createdAt` and `updatedAt` are ignored. The ' +
+  "apostrophe before a CSV cell like `'+49 …`, which keeps spreadsheets from reading it as a formula, is also " +
+  'ignored.';
 
 @Operation({
   method: 'POST',
@@ -114,13 +116,14 @@ export class ImportContacts extends StreamedInput {
   @Flag({
     optional: true,
     description:
-      'Whether people get email if their line does not state it. Required unless a column states it. Existing contacts keep their state.',
+      'Whether contacts are subscribed if their line does not state it. Required unless a column states it. ' +
+      'Existing contacts keep their setting.',
   })
   subscribed?: boolean;
 
   @OneOf(['refuse', 'ignore'], {
     default: 'refuse',
-    description: 'Whether a CSV table with unrecognised columns is rejected, or imported without them.',
+    description: 'Whether a CSV table with unrecognized columns is rejected or imported without them.',
   })
   unknown!: 'refuse' | 'ignore';
 
@@ -347,7 +350,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       did = merged.writes.every(({ events }) => events.length === 0) ? 'unchanged' : 'updated';
       if (did === 'updated' && onConflict === 'fail') {
         takenBy = contactId;
-        throw emailTaken('Import the line with onConflict: update to give that contact what it says.');
+        throw emailTaken('Import the line with onConflict: update to update that contact.');
       }
       return merged;
     };
@@ -372,11 +375,11 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
         return { problem: error.message, ...(takenBy === undefined ? {} : { contactId: takenBy }) };
       if (error instanceof NewerEvent) {
         return {
-          problem: 'A later version of this program changed this contact: import the line again later.',
+          problem: 'A newer version of this server changed this contact. Import the line again later.',
         };
       }
       if (error instanceof DamagedEvent) {
-        return { problem: 'The history of this contact is damaged: tell who runs this service.' };
+        return { problem: 'The history of this contact is damaged. Contact the operator of this service.' };
       }
       throw error;
     }

@@ -77,9 +77,10 @@ export function importContactsByName(column: string, kind: NamedKind): void {
 export function describeNamingColumns(): string[] {
   return [...namingColumns].map(
     ([column, kind]) =>
-      `\`${column}\` names each ${kind.resource.object} that the contact gets, also one that is \`unchanged\`: the oldest that ` +
-      `has the name, or a new one (at most ${MOST_NAMES}; with commas, semicolons or pipes between them in CSV, as a list or one such text in ` +
-      `NDJSON). It needs the scope \`${scopeToName(kind)}\`.`,
+      `\`${column}\` contains the names of the ${kind.resource.object}s to assign to the contact, even if it is ` +
+      '`unchanged`. If several have the same name, the oldest is used; those that do not exist are created. A line ' +
+      `can name up to ${MOST_NAMES}: in CSV, separated by commas, semicolons or pipes; in NDJSON, as a list or ` +
+      `such a text. Requires the scope \`${scopeToName(kind)}\`.`,
   );
 }
 
@@ -187,7 +188,7 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
       } else if (meaning !== null && cell !== undefined && cell.trim() !== '')
         fields[meaning] = namingColumns.has(meaning) ? namesIn(cell) : cell;
       else if (meaning === null && cell && suspicious.has(n) && isOptOutWord(cell))
-        problem ??= `states "${cell.trim().slice(0, 30)}" in a column that is not imported: name that column subscribed`;
+        problem ??= `has "${cell.trim().slice(0, 30)}" in a column that is not imported: rename that column to subscribed`;
     }
     const consent = together(consents);
     if (consent.subscribed !== undefined) fields.subscribed = consent.subscribed;
@@ -211,7 +212,7 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
       if (!mayBlock(context))
         yield {
           ...sized,
-          problem: `states a ${blocked.toLowerCase()} address: that needs the scope suppression:write`,
+          problem: `marks the address as ${blocked.toLowerCase()}, which requires the scope suppression:write`,
         };
       else yield { ...read, ...sized, blocked };
     } else yield { ...read, ...sized };
@@ -236,8 +237,7 @@ function namesIn(cell: string): string[] {
     .filter((name) => name !== '');
 }
 
-const NO_TIME =
-  'consentTime must be a date such as 2024-05-31 or 2024-05-31 14:30, which no other country reads differently';
+const NO_TIME = 'consentTime must be an unambiguous date, such as 2024-05-31 or 2024-05-31 14:30';
 const NO_CONSENT =
   'subscribed must be yes or no, or a status such as subscribed, unsubscribed, bounced, complained or pending';
 
@@ -298,7 +298,7 @@ function toLine(line: number, fields: Record<string, unknown>, context: RequestC
     contact.organizationId ??= context.organizationId;
     contact.context = context;
     if (contact.organizationId !== context.organizationId) {
-      return { line, problem: 'organizationId is another organization than the one imported into' };
+      return { line, problem: 'organizationId does not match the organization of this import' };
     }
     return { line, contact, names: takeNames(contact, context) };
   } catch (error) {
@@ -333,7 +333,7 @@ function describeIssue({ path, message }: { path: string; message: string }): st
   return `${/^[A-Za-z][\w.]{0,50}$/.test(path) ? path : 'A field'} ${message}`;
 }
 
-const NOT_A_COLUMN = 'is not a column of an import';
+const NOT_A_COLUMN = 'is not a column that can be imported';
 
 function checkColumns(
   columns: readonly string[],
@@ -345,29 +345,34 @@ function checkColumns(
     const path = column === '' ? `Column ${at + 1}` : column.slice(0, 100);
     const meaning = meanings[at] ?? null;
     if (isOfOneColumn(meaning) && meanings.indexOf(meaning) < at)
-      return [{ path, message: 'is the name of two columns: keep one of them' }];
+      return [{ path, message: 'is used for two columns: keep one of them' }];
     if (meaning !== null || IGNORED.includes(column)) return [];
     if (suggestsOptOut(column, values[at] ?? []))
       return [
         {
           path,
           message:
-            'seems to state who gets email: name it subscribed or unsubscribed, or remove it if it means something else',
+            'seems to state who is subscribed: rename it to subscribed or unsubscribed, or remove it if it means ' +
+            'something else',
         },
       ];
     if (unknown === 'ignore') return [];
-    if (column === '') return [{ path, message: 'has no name: name it or take it away' }];
+    if (column === '') return [{ path, message: 'has no name: name or remove the column' }];
     return [{ path, message: NOT_A_COLUMN }];
   });
   if (!meanings.includes('email'))
-    issues.push({ path: 'email', message: 'is missing among the columns: every import needs it' });
+    issues.push({ path: 'email', message: 'is missing from the columns: every import requires it' });
   if (!isDecided && !meanings.includes('subscribed')) issues.push(undecided('no column states it'));
   if (issues.length === 0) return;
   const { message, details } = invalid(issues);
   const hint = issues.some((issue) => issue.message === NOT_A_COLUMN)
-    ? ' Send unknown=ignore to import the file without these columns.'
+    ? ' To import the file without these columns, send unknown=ignore.'
     : '';
-  throw new RpcError('BAD_REQUEST', `${message}${hint} The columns of an import are ${COLUMNS.join(', ')}.`, {
-    issues: details.issues ?? [],
-  });
+  throw new RpcError(
+    'BAD_REQUEST',
+    `${message}${hint} An import accepts these columns: ${COLUMNS.join(', ')}.`,
+    {
+      issues: details.issues ?? [],
+    },
+  );
 }

@@ -29,7 +29,7 @@ export function formatOf(bytes: Buffer): TableFormat {
   const head = bytes.subarray(0, HEAD);
   const encoding = encodingOf(head);
   const text = new TextDecoder(encoding).decode(head, { stream: true });
-  if (text.includes('\0')) throw refused('is not a table that can be read');
+  if (text.includes('\0')) throw refused('is not a readable table');
   const named = DELIMITER_LINE.exec(text);
   const endsInReturns = !text.includes('\n') && text.includes('\r');
   return {
@@ -172,7 +172,7 @@ export async function lookAt(bytes: Buffer): Promise<Look> {
       if (some.size < MOST_VALUES || (cell.length < LONGEST_WORD && isOptOutWord(cell))) some.add(cell);
     });
   }
-  if (look.lines === 0) throw refused('has no line under its header');
+  if (look.lines === 0) throw refused('has no lines below its header');
   return { ...look, columns, values: Array.from(values, (some) => [...(some ?? [])]) };
 }
 
@@ -180,7 +180,8 @@ export async function lookAt(bytes: Buffer): Promise<Look> {
 export function columnsIn(header: readonly string[]): string[] {
   if (header.length > MOST_COLUMNS) throw refused('has more than 200 columns');
   // Otherwise the first person would be lost without a word.
-  if (header.some((cell) => ADDRESS.test(cell))) throw refused('has an address in its first line');
+  if (header.some((cell) => ADDRESS.test(cell)))
+    throw refused('has an address in its first line: add a header line');
   return header.map((name) => name.trim().slice(0, LONGEST_EXAMPLE));
 }
 
