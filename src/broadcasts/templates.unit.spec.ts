@@ -71,7 +71,9 @@ it('stops a template that takes too long, says so, and writes all others', async
       value: expect.objectContaining({ rendered: expect.objectContaining({ text: 'Dear Bob' }) }),
     },
   ]);
-  await expect(templates.compile(written('Spin'))).rejects.toThrow('The template takes too long to render. Simplify it.');
+  await expect(templates.compile(written('Spin'))).rejects.toThrow(
+    'The template takes too long to render. Simplify it.',
+  );
 });
 
 it('teaches a thread what it does not know: a new one, and one that had to drop templates', async () => {
